@@ -1,0 +1,163 @@
+"""``pdrisk demo``: the main job on a synthetic survey, in words and numbers."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+import pdrisk
+from pdrisk.datasets import STATES, soep_like
+from pdrisk.words import participant
+
+__all__ = ["demo", "main"]
+
+EPSILONS = (0.1, 0.5, 1, 2, 5)
+QUERIES = ["mean", "median", "min", "max", "var"]  # the paper's
+BOUNDS = {"hours": (0, 18), "distance": (1, 675), "income": (0, 2_700_000)}  # Table II, from the questionnaire
+UNITS = {"hours": "h", "distance": "km", "income": "EUR"}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit status is 0, or 2 for a request that cannot be answered."""
+    parser = argparse.ArgumentParser(
+        prog="pdrisk", description="Noisy answers about people, with their sensitivity and the risk they mean."
+    )
+    parser.add_argument("--version", action="version", version=f"pdrisk {pdrisk.__version__}")
+    commands = parser.add_subparsers(dest="command", required=True)
+    shown = commands.add_parser("demo", help="answers and risks on a synthetic survey of 30,000 people")
+    shown.add_argument("--eps", type=float, default=1.0, help="privacy loss of each answer (default: 1)")
+    shown.add_argument("--seed", type=int, default=2019, help="of the synthetic survey; noise has no seed")
+    chosen = parser.parse_args(arguments)
+    try:
+        print(demo(eps=chosen.eps, seed=chosen.seed))
+    except pdrisk.PdriskError as error:
+        print(f"pdrisk: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def demo(*, eps: float = 1.0, seed: int = 2019) -> str:
+    """The text of ``pdrisk demo``."""
+    survey = soep_like(seed=seed, missing="nan").dprisk.declare(bounds=BOUNDS, keys={"state": STATES})
+    whole, warned = _asked(lambda: survey.dprisk.mean("distance", eps=eps))
+    older, _ = _asked(lambda: survey.dprisk.mean("distance", eps=eps, where="age > 40 and sex == 'female'"))
+    counts, _ = _asked(lambda: survey.dprisk.count(eps=eps, by="state"))
+    parts, _ = _asked(lambda: survey.dprisk.agg({"distance": ["sum", "count"]}, eps=eps))
+    total, people = parts["value"]
+    risks = survey.dprisk.assess(list(BOUNDS), QUERIES, eps=list(EPSILONS))
+    low, high = whole.interval()
+    half = (high - low) / 2
+    several = eps * 4
+    return "\n".join(
+        [
+            _title("A synthetic survey like the Socio-Economic Panel: 30,000 people, none of them real"),
+            "survey = soep_like(missing='nan').dprisk.declare(bounds={'hours': (0, 18),",
+            "    'distance': (1, 675), 'income': (0, 2_700_000)}, keys={'state': [...]})",
+            "",
+            _title("One answer: how far do people travel to work?"),
+            f"survey.dprisk.mean('distance', eps={eps:g})",
+            "",
+            repr(whole),
+            "",
+            "The true mean is known to lie in 1 to 675 km. "
+            f"The noise at eps={eps:g} has a 95 % half-width of {half:,.0f} km:",
+            *(
+                [
+                    "this number is noise. One person can move a mean over (1, 675) by 337 km, when hardly anybody is",
+                    "in the data, and the mechanism must hide even that one. This is what the paper studies. Narrower",
+                    "bounds, a larger eps, or a sum and a count (next) give numbers to work with.",
+                ]
+                if warned
+                else ["compare it with the answer before you use the answer."]
+            ),
+            *([f"pdrisk warned: {warned}"] if warned else []),
+            "",
+            _title("The same question as a sum and a count, half of the eps each"),
+            f"parts = survey.dprisk.agg({{'distance': ['sum', 'count']}}, eps={eps:g})",
+            "",
+            pdrisk.public(parts).to_string(float_format=lambda x: f"{x:.6g}"),
+            "",
+            f"  {total:,.0f} km / {people:,.0f} people = {total / people:.2f} km; the noise in the sum is "
+            f"±{float(pdrisk.release.half_width(parts['scale'].iloc[0])):,.0f} km for all together.",
+            "",
+            _title("What this means for a person"),
+            participant(whole.risk.worst_case),
+            "",
+            _title("A subgroup, judged against the whole column's universe"),
+            f"survey.dprisk.mean('distance', eps={eps:g}, where=\"age > 40 and sex == 'female'\")",
+            f"  noisy value {older.value:,.1f} km, 95 % interval {_interval(older)}, "
+            f"worst-case risk {older.risk.worst_case:.3f};",
+            f"  for the curator: local sensitivity {older.local_sensitivity:.4g} km instead of 337 km, "
+            f"two-worlds risk {older.risk.two_worlds:.6f}.",
+            "",
+            _title("Groups: everybody is in one state, so all 16 answers cost eps once"),
+            f"pdrisk.public(survey.dprisk.count(eps={eps:g}, by='state')).head(4)",
+            "",
+            pdrisk.public(counts).head(4).to_string(float_format=lambda x: f"{x:.6g}"),
+            "",
+            f"Losses add: the answers above cost {several:g} together, a worst-case risk of "
+            f"{float(pdrisk.risk.posterior(several)):.3f} instead of {whole.risk.worst_case:.3f}.",
+            "",
+            _title("The paper's table, for the curator: two-worlds risk, and the noise that comes with it (±, 95 %)"),
+            _table(risks),
+            "",
+            "two-worlds risk: how sure an attacker who knows everybody else can become that the most exposed person is",
+            "in the data, starting from a coin's 0.5. It depends on these very data and must not be published;",
+            "worst_case may be. A risk near 0.5 with noise wider than the answer is no bargain: both come from the",
+            "same large global sensitivity.",
+        ]
+    )
+
+
+def _asked(question: Any) -> tuple[Any, str]:
+    """An answer, and what pdrisk warned of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", pdrisk.NoisyReleaseWarning)
+        answer = question()
+    return answer, "; ".join(str(warning.message) for warning in caught)
+
+
+def _table(risks: pd.DataFrame) -> str:
+    head = f"{'variable':<15}{'query':<8}{'LS/GS':>8}" + "".join(f"{f'eps {eps:g}':>16}" for eps in EPSILONS)
+    worst = risks.drop_duplicates("eps").set_index("eps")["worst_case"]
+    cells = (f"{f'{worst[eps]:.3f}         ':>16}" for eps in EPSILONS)
+    lines = [head, f"{'any':<15}{'worst':<8}{'1':>8}{''.join(cells)}"]
+    for name, rows in risks.groupby(["column", "statistic"], sort=False):
+        column, query = map(str, name)
+        share = rows["local_sensitivity"].iloc[0] / rows["global_sensitivity"].iloc[0]
+        unit = UNITS[column] + ("²" if query == "var" else "")
+        cells = (
+            f"{f'{risk:.3f} ±{_short(noise):<7}':>16}"
+            for risk, noise in zip(rows["two_worlds"], rows["noise95"], strict=True)
+        )
+        lines.append(f"{f'{column}, {unit}':<15}{query:<8}{share:>8.1g}{''.join(cells)}")
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _short(number: float) -> str:
+    """Three digits, and no more than seven characters."""
+    return (
+        f"{number:,.3g}"
+        if number < 1000
+        else f"{number:,.0f}"
+        if number < 100_000
+        else f"{number:.2g}".replace("+", "")
+    )
+
+
+def _interval(release: pdrisk.Release) -> str:
+    low, high = release.interval()
+    return f"{low:,.0f} to {high:,.0f} km"
+
+
+def _title(text: str) -> str:
+    return f"{text}\n{'-' * len(text)}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+"""The public grid that answers are rounded to before noise is added."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+__all__ = ["LARGEST_STEPS", "Lattice"]
+
+LARGEST_STEPS = 2**62  # answers are clamped here, so that noise never overflows int64
+
+
+@dataclass(frozen=True, slots=True)
+class Lattice:
+    """Multiples of ``step``, and how many of them one record can move the rounded answer.
+
+    Noise on floats leaks through their last bits (Mironov 2012), noise on integers does not. Rounding to a grid
+    that no data decides makes answers integers: ``|rint(a) - rint(b)| <= |a - b| + 1``.
+
+    Attributes
+    ----------
+    step : float
+        A power of two, so that scaling by it is exact.
+    sensitivity : int
+        Largest change of the rounded answer between neighbours, in steps.
+    """
+
+    step: float
+    sensitivity: int
+
+    @classmethod
+    def around(cls, global_sensitivity: float, rounding: float) -> "Lattice":
+        """The grid for a computed statistic: 2**31 to 2**32 steps to one global sensitivity.
+
+        Parameters
+        ----------
+        global_sensitivity : float
+            As computed; it is taken two floats up, since it may have been rounded down.
+        rounding : float
+            Bound on the floating-point error of the computed statistic, for any data.
+        """
+        step = power_of_two_below(global_sensitivity) * 2.0**-31
+        largest = math.nextafter(math.nextafter(global_sensitivity, math.inf), math.inf)
+        change = Fraction(largest) + 2 * Fraction(rounding)
+        return cls(step, math.floor(change / Fraction(step)) + 1)
+
+    @classmethod
+    def of_records(cls, magnitude: float) -> "Lattice":
+        """The grid for sums: every record is rounded to it, so that the sum is exact in any order.
+
+        A record is at most ``magnitude``, hence at most ``sensitivity`` = 2**30 to 2**31 steps, and so is the
+        change that one record makes.
+
+        Parameters
+        ----------
+        magnitude : float
+            Largest absolute value of a record.
+        """
+        step = power_of_two_below(magnitude) * 2.0**-30
+        return cls(step, math.ceil(Fraction(magnitude) / Fraction(step)))
+
+
+def power_of_two_below(value: float) -> float:
+    """Largest power of two that is at most ``value``."""
+    return math.ldexp(1.0, math.frexp(value)[1] - 1)

@@ -1,0 +1,181 @@
+"""Order statistics: median, quantiles, min and max."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdrisk.core.statistics import Statistic
+from pdrisk.core.summary import FloatArray, Needs, Summary, whole_and_part, window_start
+from pdrisk.core.universe import Universe
+
+__all__ = ["Max", "Median", "Min", "Quantile"]
+
+INTERPOLATION_ERROR = 2.0**-50  # of the largest absolute value: four roundings
+
+
+@dataclass(frozen=True, slots=True)
+class Quantile(Statistic):
+    """Quantile q by linear interpolation, the default of numpy and pandas.
+
+    Of n sorted records it stands at the position (n - 1) q between the first (0) and the last (n - 1). The result is
+    monotone in a value added and in the rank removed, so adding lo or hi and removing x_1 or x_n are the extremes.
+    """
+
+    q: float
+    name: ClassVar[str] = "quantile"
+
+    @property
+    def label(self) -> str:
+        return f"quantile({self.q:g})"
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(windows=frozenset({self.q}))
+
+    def value_range(self, universe: Universe) -> tuple[float, float]:
+        return universe.lo, universe.hi
+
+    def value_of_nothing(self, universe: Universe) -> float:
+        return universe.mid
+
+    def global_sensitivity(self, universe: Universe) -> float:
+        return max(self.q, 1 - self.q) * universe.width
+
+    def value(self, summary: Summary, universe: Universe) -> FloatArray:
+        at_own = self._interpolated(summary, summary.n - 1, 1)
+        return np.where(summary.n > 0, at_own, universe.mid)
+
+    def largest_change(self, summary: Summary, universe: Universe) -> FloatArray:
+        n, own = summary.n, self.value(summary, universe)
+        without_first = np.where(n > 1, self._interpolated(summary, n - 2, 2), universe.mid)
+        without_last = np.where(n > 1, self._interpolated(summary, n - 2, 1), universe.mid)
+        with_lo = self._interpolated(summary, n, 0)
+        with_hi = self._interpolated(summary, n, 1)
+        neighbours = np.stack([with_lo, with_hi, without_first, without_last])
+        return np.where(n > 0, np.abs(neighbours - own).max(axis=0), universe.width / 2)
+
+    def world_range(self, summary: Summary, universe: Universe) -> FloatArray:
+        left = summary.n - 2
+        spread = self._interpolated(summary, left, 2) - self._interpolated(summary, left, 1)
+        return np.where(summary.n > 1, spread, 0.0)
+
+    def leave_one_out(self, records: FloatArray, summary: Summary, universe: Universe) -> FloatArray:
+        if summary.n[0] == 1:
+            return np.full(records.shape, universe.mid)
+        window = summary.windows[self.q][:, 0]
+        whole, part = whole_and_part(summary.n - 2, self.q)
+        first = int(whole[0] + 1 - window_start(summary.n, self.q)[0])
+        # Removing any of several equal records leaves the same set, so the value tells what its rank would.
+        below, middle, above = window[first], window[first + 1], window[min(first + 2, 3)]
+        after = [low + part[0] * (high - low) for low, high in ((middle, above), (below, above), (below, middle))]
+        return np.where(records <= below, after[0], np.where(records <= middle, after[1], after[2]))
+
+    def rounding(self, universe: Universe) -> float:
+        return INTERPOLATION_ERROR * universe.magnitude
+
+    def _interpolated(self, summary: Summary, length: NDArray[np.int64], offset: int) -> FloatArray:
+        """The value at rank ``length * q + offset``, ranks counted from 1."""
+        window = summary.windows[self.q]
+        whole, part = whole_and_part(length, self.q)
+        place = np.clip(whole + offset - window_start(summary.n, self.q), 0, 3)
+        group = np.arange(len(summary.n))
+        low = window[place, group]
+        high = window[np.minimum(place + 1, 3), group]
+        return low + part * (high - low)
+
+
+@dataclass(frozen=True, slots=True)
+class Median(Quantile):
+    """The middle record, or the mid-point of the two middle ones: quantile 1/2."""
+
+    q: float = 0.5
+    name: ClassVar[str] = "median"
+
+    @property
+    def label(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Min(Statistic):
+    """Smallest record, hi for the empty set. Adding lo moves it by x_1 - lo, removing x_1 by x_2 - x_1."""
+
+    name: ClassVar[str] = "min"
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(ends=True, seconds=True)
+
+    def value_range(self, universe: Universe) -> tuple[float, float]:
+        return universe.lo, universe.hi
+
+    def value_of_nothing(self, universe: Universe) -> float:
+        return universe.hi
+
+    def global_sensitivity(self, universe: Universe) -> float:
+        return universe.width
+
+    def value(self, summary: Summary, universe: Universe) -> FloatArray:
+        return _extremes(summary.lowest)[0]
+
+    def largest_change(self, summary: Summary, universe: Universe) -> FloatArray:
+        first, second = _extremes(summary.lowest)
+        return np.maximum(first - universe.lo, second - first)
+
+    def world_range(self, summary: Summary, universe: Universe) -> FloatArray:
+        first, second = _extremes(summary.lowest)
+        return np.where(summary.n > 1, second - first, 0.0)
+
+    def leave_one_out(self, records: FloatArray, summary: Summary, universe: Universe) -> FloatArray:
+        first, second = _extremes(summary.lowest)
+        return np.where(records <= first, second, first)
+
+    def rounding(self, universe: Universe) -> float:
+        return INTERPOLATION_ERROR * universe.magnitude
+
+
+@dataclass(frozen=True, slots=True)
+class Max(Statistic):
+    """Largest record, lo for the empty set. Adding hi moves it by hi - x_n, removing x_n by x_n - x_{n-1}."""
+
+    name: ClassVar[str] = "max"
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(ends=True, seconds=True)
+
+    def value_range(self, universe: Universe) -> tuple[float, float]:
+        return universe.lo, universe.hi
+
+    def value_of_nothing(self, universe: Universe) -> float:
+        return universe.lo
+
+    def global_sensitivity(self, universe: Universe) -> float:
+        return universe.width
+
+    def value(self, summary: Summary, universe: Universe) -> FloatArray:
+        return _extremes(summary.highest)[0]
+
+    def largest_change(self, summary: Summary, universe: Universe) -> FloatArray:
+        last, second = _extremes(summary.highest)
+        return np.maximum(universe.hi - last, last - second)
+
+    def world_range(self, summary: Summary, universe: Universe) -> FloatArray:
+        last, second = _extremes(summary.highest)
+        return np.where(summary.n > 1, last - second, 0.0)
+
+    def leave_one_out(self, records: FloatArray, summary: Summary, universe: Universe) -> FloatArray:
+        last, second = _extremes(summary.highest)
+        return np.where(records >= last, second, last)
+
+    def rounding(self, universe: Universe) -> float:
+        return INTERPOLATION_ERROR * universe.magnitude
+
+
+def _extremes(pair: FloatArray | None) -> FloatArray:
+    assert pair is not None
+    return pair

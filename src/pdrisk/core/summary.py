@@ -1,0 +1,124 @@
+"""What an engine says about the records of each group: the only thing the formulas see of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Needs", "Summary", "window_start"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """Which parts of a `Summary` a statistic reads; an engine computes no others.
+
+    ``windows`` lists the quantiles whose neighbouring order statistics are wanted.
+    """
+
+    total: bool = False
+    steps: bool = False
+    ends: bool = False
+    seconds: bool = False
+    squares: bool = False
+    windows: frozenset[float] = frozenset()
+
+    def __or__(self, other: Needs) -> Needs:
+        return Needs(
+            self.total or other.total,
+            self.steps or other.steps,
+            self.ends or other.ends,
+            self.seconds or other.seconds,
+            self.squares or other.squares,
+            self.windows | other.windows,
+        )
+
+    @property
+    def moments(self) -> bool:
+        """Whether anything but windows and the number of records is read."""
+        return self.total or self.steps or self.ends or self.seconds or self.squares
+
+    @classmethod
+    def of(cls, needs: Iterable[Needs]) -> Needs:
+        """Everything any of several statistics reads."""
+        return reduce(cls.__or__, needs, cls())
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The clamped, non-missing records of a batch of G groups.
+
+    Order statistics are padded by the universe: ``x_k = lo`` for k < 1 and ``x_k = hi`` for k > n, which
+    makes the formulas hold for n = 0, 1, 2 without a special case. A part that no statistic needs is None.
+
+    Attributes
+    ----------
+    n : ndarray of int64, shape (G,)
+        Number of records.
+    total : ndarray of float64, shape (G,)
+        Their sum.
+    steps : ndarray of int64, shape (G,)
+        Their sum, each record first rounded to the public lattice of `Sum`: exact in any order.
+    lowest, highest : ndarray of float64, shape (2, G)
+        x_1, x_2 and x_n, x_{n-1}; the second row is NaN unless `Needs.seconds` asked for it.
+    squares : ndarray of float64, shape (G,)
+        Sum of squared distances from the mean.
+    nearest : ndarray of float64, shape (G,)
+        Smallest absolute distance of a record from the mean; 0 where n = 0.
+    windows : mapping of float to ndarray of float64, shape (4, G)
+        For each quantile q the order statistics from rank `window_start` on.
+    """
+
+    n: NDArray[np.int64]
+    total: FloatArray | None = None
+    steps: NDArray[np.int64] | None = None
+    lowest: FloatArray | None = None
+    highest: FloatArray | None = None
+    squares: FloatArray | None = None
+    nearest: FloatArray | None = None
+    windows: Mapping[float, FloatArray] = field(default_factory=dict)
+
+
+def whole_and_part(n: NDArray[np.int64], q: float) -> tuple[NDArray[np.int64], FloatArray]:
+    """Floor and fractional part of the exact product ``n * q``.
+
+    The plain float product is off by up to n * 2**-53, which for large n is not small against a gap
+    between records. Dekker's splitting (1971) gives the rounding error of the product exactly.
+
+    Parameters
+    ----------
+    n : ndarray of int64, shape (G,)
+        At most 2**53 in absolute value.
+    q : float
+        In [0, 1].
+    """
+    count = n.astype(np.float64)
+    product = count * q
+    splitter = 134217729.0  # 2**27 + 1
+    high_n = splitter * count - (splitter * count - count)
+    high_q = splitter * q - (splitter * q - q)
+    low_n, low_q = count - high_n, q - high_q
+    error = ((high_n * high_q - product) + high_n * low_q + low_n * high_q) + low_n * low_q
+    whole = np.floor(product)
+    whole -= (product == whole) & (error < 0)
+    return whole.astype(np.int64), (product - whole) + error
+
+
+def window_start(n: NDArray[np.int64], q: float) -> NDArray[np.int64]:
+    """Rank (1-based, 0 and below meaning lo) of the first of the four order statistics around quantile q.
+
+    With j = floor(n q): adding or removing one record interpolates between ranks j and j + 3 for q <= 1/2
+    (j + 2 suffices at 1/2), and between j - 1 and j + 2 above; the proof is in docs/numbers.md.
+
+    Parameters
+    ----------
+    n : ndarray of int64, shape (G,)
+    q : float
+        In [0, 1].
+    """
+    return whole_and_part(n, q)[0] - (q > 0.5)

@@ -1,0 +1,137 @@
+"""Reads a pandas frame: one `Summary` for each line of a query, one pass for each column and universe."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pdrisk.core.summary import Needs, Summary
+from pdrisk.core.universe import Universe
+from pdrisk.engines.grouped import summary_of_groups
+from pdrisk.engines.single import summary_of_one
+from pdrisk.errors import PdriskError, QueryFailedError
+from pdrisk.keys import Key, key_codes, observed_keys
+from pdrisk.query import Filter, Groups, Line
+
+__all__ = ["FAILED", "Reading", "column_values", "own_universe", "read"]
+
+FAILED = (
+    "the request failed while the data was read; it stays paid. "
+    "Its cause is not shown because it could reveal a record."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the data say: for each line its universe and summary, and the keys of the groups."""
+
+    universes: tuple[Universe, ...]
+    summaries: tuple[Summary, ...]
+    keys: tuple[Key, ...] | None
+
+
+def read(frame: pd.DataFrame, lines: tuple[Line, ...], where: Filter | None, groups: Groups | None) -> Reading:
+    """Summarise the data for a judged request.
+
+    Raises
+    ------
+    QueryFailedError
+        If anything goes wrong on the data: one fixed sentence, without a cause.
+    """
+    try:
+        with np.errstate(all="ignore"):  # a warning would depend on the data
+            return _read(frame, lines, where, groups)
+    except PdriskError:
+        raise
+    except Exception:  # noqa: BLE001
+        pass  # whatever it says could quote a record; raised below, so that nothing is chained to it
+    raise QueryFailedError(FAILED)
+
+
+def _read(frame: pd.DataFrame, lines: tuple[Line, ...], where: Filter | None, groups: Groups | None) -> Reading:
+    selected = None if where is None else where.mask(frame)
+    codes, keys = None, None
+    if groups is not None:
+        keys = observed_keys(frame, groups.columns) if groups.keys is None else groups.keys
+        codes = key_codes(frame, groups.columns, keys)
+        if selected is not None:
+            codes[~selected] = len(keys)
+    columns = {line.column: frame[line.column] for line in lines if line.column is not None}
+    own = {line.column: own_universe(columns[line.column]) for line in lines if line.universe is None}
+    universes = tuple(line.universe or own[line.column] for line in lines)
+
+    needs: dict[tuple[Hashable, Universe], Needs] = {}
+    counted: dict[Hashable, Summary] = {}
+    for line, universe in zip(lines, universes, strict=True):
+        if line.statistic.bounded:
+            at = line.column, universe
+            needs[at] = needs.get(at, Needs()) | line.statistic.needs
+    summaries: dict[tuple[Hashable, Universe], Summary] = {}
+    for (column, universe), wanted in needs.items():
+        values = column_values(columns[column])
+        summary = (
+            summary_of_one(values, universe, wanted, selected)
+            if codes is None
+            else summary_of_groups(values, codes, len(keys or ()), universe, wanted)
+        )
+        summaries[column, universe] = summary
+        counted.setdefault(column, summary)
+    for line in lines:
+        if not line.statistic.bounded and line.column not in counted:
+            present = None if line.column is None else columns[line.column].notna().to_numpy(dtype=bool)
+            counted[line.column] = _count(len(frame), present, selected, codes, keys)
+    return Reading(
+        universes,
+        tuple(
+            summaries[line.column, universe] if line.statistic.bounded else counted[line.column]
+            for line, universe in zip(lines, universes, strict=True)
+        ),
+        keys,
+    )
+
+
+def column_values(series: pd.Series) -> NDArray[np.generic]:
+    """A numeric column as a numpy array, missing as NaN; a view where it can be."""
+    dtype = series.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind != "O":
+        return series.to_numpy()
+    if not isinstance(dtype, np.dtype):
+        return series.to_numpy(dtype=np.float64, na_value=np.nan)
+    values = np.full(len(series), np.nan)
+    present = series.notna().to_numpy()
+    values[present] = series.to_numpy()[present].astype(np.float64)
+    return values
+
+
+def own_universe(series: pd.Series) -> Universe:
+    """The finite range of a whole column, as the SOEP paper takes it: not private."""
+    values = column_values(series)
+    if values.dtype.kind == "f":
+        values = values[np.isfinite(values)]
+    try:
+        return Universe(float(values.min()), float(values.max()))
+    except ValueError:  # of an empty column, or of ends that make no universe: its words would quote them
+        pass
+    raise QueryFailedError(
+        'bounds="column" found no usable range in the column: it needs at least two different values of ordinary size. '
+        "Pass bounds=(lo, hi)."
+    )
+
+
+def _count(
+    rows: int,
+    present: NDArray[np.bool_] | None,
+    selected: NDArray[np.bool_] | None,
+    codes: NDArray[np.int32] | None,
+    keys: tuple[Key, ...] | None,
+) -> Summary:
+    if codes is not None and keys is not None:
+        counted = codes if present is None else codes[present]
+        return Summary(np.bincount(counted, minlength=len(keys) + 1)[: len(keys)])
+    if selected is not None:
+        present = selected if present is None else present & selected
+    return Summary(np.array([rows if present is None else np.count_nonzero(present)], dtype=np.int64))

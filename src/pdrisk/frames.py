@@ -1,0 +1,158 @@
+"""From what a pandas user writes to a judged `Query`: only names, dtypes and declarations are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pdrisk.core.statistics import Count, Statistic
+from pdrisk.core.universe import Universe
+from pdrisk.declared import declared_bounds, declared_keys
+from pdrisk.errors import ColumnTypeError, ParameterError
+from pdrisk.keys import checked_keys
+from pdrisk.noise import check_scale
+from pdrisk.query import MECHANISM, Groups, Line, Query, Source, epsilon, statistics, universe, unknown_column
+from pdrisk.rowwise import caller_names, judged
+
+__all__ = ["judged_lines", "judged_query", "judged_selection", "lines_of_columns", "lines_of_request"]
+
+NUMBERS_AS_OBJECTS = ("decimal", "integer", "floating", "mixed-integer-float", "boolean", "empty")
+
+
+def judged_query(
+    frame: pd.DataFrame,
+    lines: tuple[Line, ...],
+    *,
+    eps: object,
+    risk: object,
+    prior: object,
+    where: object,
+    by: object,
+    keys: object,
+    mechanism: object,
+) -> Query:
+    """A request for noisy answers, or the error that says what is wrong with it."""
+    if mechanism != MECHANISM:
+        raise ParameterError(f"unknown mechanism {mechanism!r}; the one there is, is {MECHANISM!r}.")
+    query = Query(lines, epsilon(eps, risk, prior))
+    for line in lines:
+        if line.universe is not None:
+            check_scale(query.eps_each, line.statistic.lattice(line.universe))
+    return Query(lines, query.eps, *judged_selection(frame, where, by, keys))
+
+
+def judged_selection(frame: pd.DataFrame, where: object, by: object, keys: object) -> tuple[Any, Groups | None]:
+    """The judged filter (None for all rows) and groups (None for one answer)."""
+    groups = _groups(frame, by, keys)
+    return (None if where is None else judged(where, frame, caller_names)), groups
+
+
+def lines_of_request(frame: pd.DataFrame, request: object, bounds: object) -> tuple[Line, ...]:
+    """The lines of ``agg``: a dict from column to one or several statistics."""
+    if not isinstance(request, Mapping) or not request:
+        raise ColumnTypeError('agg takes a dict from column to statistics, as in {"distance": ["mean", "median"]}.')
+    return tuple(
+        line for column, specs in request.items() for line in judged_lines(frame, column, statistics(specs), bounds)
+    )
+
+
+def lines_of_columns(frame: pd.DataFrame, columns: object, specs: object, bounds: object) -> tuple[Line, ...]:
+    """The lines of ``assess``: every statistic of every column."""
+    wanted = statistics(specs)
+    listed = list(columns) if isinstance(columns, list | pd.Index) else [columns]
+    if not listed:
+        raise ParameterError("columns must name at least one column.")
+    return tuple(line for column in listed for line in judged_lines(frame, column, wanted, bounds))
+
+
+def judged_lines(
+    frame: pd.DataFrame, column: Hashable | None, wanted: Iterable[Statistic], bounds: object
+) -> tuple[Line, ...]:
+    """One line for each statistic of one column; ``bounds`` may be a dict from column to bounds."""
+    if column is not None:
+        _check_column(frame, column)
+    own = bounds.get(column) if isinstance(bounds, Mapping) else bounds
+    return tuple(_line(frame, column, statistic, own) for statistic in wanted)
+
+
+def _line(frame: pd.DataFrame, column: Hashable | None, statistic: Statistic, bounds: object) -> Line:
+    if isinstance(statistic, Count):
+        return Line(column, statistic, Universe(0.0, 1.0), None)  # whatever the records are, each counts 1
+    if column is None:
+        raise ParameterError(f"{statistic.label} needs a column.")
+    _check_numeric(frame[column], statistic)
+    source: Source = "given"
+    if isinstance(bounds, str):
+        if bounds != "column":
+            raise ParameterError(f'bounds must be (lo, hi) or the word "column", but are {bounds!r}.')
+        return Line(column, statistic, None, "data")
+    interval = None if bounds is None else universe(bounds)
+    if interval is None:
+        interval, source = declared_bounds(frame, column), "declared"
+    if interval is None:
+        raise ParameterError(
+            f"{statistic.label}({column}) needs bounds, the range its values can have: pass bounds=(lo, hi), or "
+            f"declare them once with df.dprisk.declare(bounds={{{column!r}: (lo, hi)}}). "
+            'bounds="column" takes the data\'s own range, which is not differential privacy.'
+        )
+    return Line(column, statistic, interval, source)
+
+
+def _check_column(frame: pd.DataFrame, column: Hashable) -> None:
+    try:
+        known = column in frame.columns
+    except TypeError:
+        raise ColumnTypeError(f"a column is named by one label, not by a {type(column).__name__}.") from None
+    if not known:
+        raise unknown_column(column, frame.columns)
+    if isinstance(frame[column], pd.DataFrame):
+        raise ParameterError(f"the frame has several columns named {column!r}: rename them, so that one is meant.")
+
+
+def _check_numeric(series: pd.Series, statistic: Statistic) -> None:
+    dtype = series.dtype
+    if pd.api.types.is_object_dtype(dtype):
+        kind = pd.api.types.infer_dtype(series, skipna=True)
+        if kind in NUMBERS_AS_OBJECTS:
+            return
+        kind = {"string": "text", "mixed": "objects of several kinds"}.get(kind, kind)
+        advice = "convert it with pd.to_numeric first"
+    elif isinstance(dtype, pd.CategoricalDtype):
+        kind, advice = "categories", 'if they are numbers, convert them with astype("float64") first'
+    elif pd.api.types.is_datetime64_any_dtype(dtype) or pd.api.types.is_timedelta64_dtype(dtype):
+        kind, advice = f"times ({dtype})", "ask for a number made of it, such as .dt.year or .dt.total_seconds()"
+    elif np.dtype(complex) == dtype or not (pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype)):
+        kind, advice = f"{dtype}", "convert it with pd.to_numeric first, or count it"
+    else:
+        return
+    raise ColumnTypeError(f"{statistic.label} needs numbers, but column {series.name!r} holds {kind}: {advice}.")
+
+
+def _groups(frame: pd.DataFrame, by: object, keys: object) -> Groups | None:
+    if by is None:
+        if keys is not None:
+            raise ParameterError("keys= lists the groups of by=, which is missing: pass by= as well.")
+        return None
+    columns = tuple(by) if isinstance(by, list) else (by,)
+    if not columns or len(set(columns)) < len(columns):
+        raise ParameterError("by must be a column, or a list of different columns.")
+    for column in columns:
+        _check_column(frame, column)
+    if isinstance(keys, str):
+        if keys != "observed":
+            raise ParameterError(f'keys must be a list or the word "observed", but are {keys!r}.')
+        return Groups(columns, None, "data")
+    if keys is not None:
+        return Groups(columns, checked_keys(frame, columns, keys), "given")
+    declared = {column: declared_keys(frame, column) for column in columns}
+    if missing := [column for column, values in declared.items() if values is None]:
+        names = ", ".join(map(str, missing))
+        raise ParameterError(
+            f"by={names} needs the public list of its groups, since which groups occur tells who is in the data: pass "
+            f"keys=[...], or declare them once with df.dprisk.declare(keys={{{missing[0]!r}: [...]}}), or pass "
+            'keys="observed" to say that the keys themselves are public.'
+        )
+    return Groups(columns, checked_keys(frame, columns, declared), "declared")

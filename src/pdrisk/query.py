@@ -1,0 +1,248 @@
+"""The judged request: everything that can be wrong without data is refused here, for every front end."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import numbers
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Final, Literal, Protocol
+
+import numpy as np
+
+from pdrisk.core.order import Max, Median, Min, Quantile
+from pdrisk.core.risk import privacy_loss
+from pdrisk.core.spread import Std, Var
+from pdrisk.core.statistics import Count, Mean, Statistic, Sum
+from pdrisk.core.universe import Universe
+from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
+
+__all__ = [
+    "MECHANISM",
+    "STATISTICS",
+    "Filter",
+    "Groups",
+    "Line",
+    "Query",
+    "Source",
+    "checked_probability",
+    "epsilon",
+    "statistic",
+    "statistics",
+    "universe",
+    "unknown_column",
+]
+
+MECHANISM: Final = "laplace"
+STATISTICS: Final = ("count", "sum", "mean", "median", "quantile", "min", "max", "var", "std")
+Source = Literal["given", "declared", "data"]
+
+
+class Filter(Protocol):
+    """Which records are asked about: a row-wise decision."""
+
+    @property
+    def text(self) -> str | None:
+        """What was asked, None where only the caller knows."""
+
+    @property
+    def trusted(self) -> bool:
+        """Whether it is row-wise by the caller's word only."""
+
+    def mask(self, frame: Any) -> Any:
+        """The decision for each row; NA is False."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One statistic of one column. A ``universe`` of None is to be taken from the data."""
+
+    column: Hashable | None
+    statistic: Statistic
+    universe: Universe | None
+    bounds_from: Source | None
+
+    @property
+    def name(self) -> str:
+        """As people write it: ``mean(distance)``."""
+        return f"{self.statistic.label}({'' if self.column is None else self.column})"
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Disjoint groups and the public list of their keys, in the order of the answer.
+
+    Attributes
+    ----------
+    columns : tuple of hashable
+    keys : tuple of tuple, or None
+        One value for each column, None for missing; None altogether: taken from the data.
+    keys_from : {"given", "declared", "data"}
+    """
+
+    columns: tuple[Hashable, ...]
+    keys: tuple[tuple[Hashable, ...], ...] | None
+    keys_from: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """An immutable request. ``eps`` is the total of all lines; the groups of one line cost it once."""
+
+    lines: tuple[Line, ...]
+    eps: Fraction
+    where: Filter | None = None
+    groups: Groups | None = None
+
+    @property
+    def eps_each(self) -> Fraction:
+        """What one line may spend."""
+        return self.eps / len(self.lines)
+
+
+def epsilon(eps: object = None, risk: object = None, prior: object = None) -> Fraction:
+    """The privacy loss asked for, exactly as written: ``0.1`` is a tenth.
+
+    Parameters
+    ----------
+    eps : int, float, Decimal or Fraction, optional
+        Finite and above 0.
+    risk : float, optional
+        Highest worst-case risk, in (0, 1) and above the prior; exactly one of ``eps`` and ``risk`` is given.
+    prior : float, optional
+        What the attacker believes before, for ``risk``; 1/2 by default.
+
+    Raises
+    ------
+    ParameterError
+        With what was given and what may be.
+    """
+    if (eps is None) == (risk is None):
+        both = "not both" if eps is not None else "neither was given"
+        raise ParameterError(f"pass exactly one of eps= and risk= ({both}): eps=1, or risk=0.75 for the risk it means.")
+    if risk is not None:
+        own_prior = 0.5 if prior is None else checked_probability("prior", prior)
+        return Fraction(float(privacy_loss(checked_probability("risk", risk), own_prior)))
+    if prior is not None:
+        raise ParameterError("prior= belongs to risk=; with eps= the loss is what it is.")
+    number = _number("eps", eps)
+    if not math.isfinite(number) or number <= 0:
+        raise ParameterError(
+            f"eps must be finite and above 0, but is {number:g}. Usual values are 0.1 to 2; "
+            "where epsilon_for answers inf, any eps will do: choose one by the accuracy you need."
+        )
+    return Fraction(eps) if isinstance(eps, numbers.Rational) else Fraction(str(eps))
+
+
+def checked_probability(name: str, value: object) -> float:
+    """A number strictly between 0 and 1."""
+    number = _number(name, value)
+    if not 0 < number < 1:
+        raise ParameterError(f"{name} must be a probability above 0 and below 1, but is {number:g}.")
+    return number
+
+
+def _number(name: str, value: object) -> float:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | Decimal):
+        raise ColumnTypeError(f"{name} must be a number, but is {_kind(value)}.")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ParameterError(f"{name} must be finite, but is too large for a float.") from None
+
+
+def universe(bounds: object) -> Universe:
+    """The universe that a caller's ``(lo, hi)`` declares."""
+    if isinstance(bounds, str) or not isinstance(bounds, Iterable) or isinstance(bounds, Mapping | set | frozenset):
+        raise ColumnTypeError(
+            f'bounds must be a pair (lo, hi) of numbers or the word "column", but is {_kind(bounds)}.'
+        )
+    ends = list(bounds)
+    if len(ends) != 2:
+        raise ParameterError(f"bounds must be a pair (lo, hi), but has {len(ends)} value{'s'[: len(ends) != 1]}.")
+    return Universe(_number("lo of bounds", ends[0]), _number("hi of bounds", ends[1]))
+
+
+def statistic(spec: object) -> Statistic:
+    """A statistic from its name, or a pair of name and parameters.
+
+    Parameters
+    ----------
+    spec : str or (str, dict)
+        As in ``"mean"``, ``("quantile", {"q": 0.9})``, ``("var", {"ddof": 0})``.
+    """
+    if isinstance(spec, Statistic):
+        return spec
+    parameters: Mapping[str, object] = {}
+    name = spec
+    if isinstance(spec, tuple | list) and len(spec) == 2 and isinstance(spec[1], Mapping):
+        name, parameters = spec
+    if not isinstance(name, str):
+        raise ColumnTypeError(f'a statistic is a name or a pair like ("quantile", {{"q": 0.9}}), but is {_kind(spec)}.')
+    if name not in STATISTICS:
+        raise ParameterError(
+            f"unknown statistic {name!r}; it must be one of {', '.join(STATISTICS)}.{_nearest(name, STATISTICS)}"
+        )
+    allowed = {"quantile": {"q"}, "var": {"ddof"}, "std": {"ddof"}}.get(name, set())
+    if extra := set(parameters) - allowed:
+        raise ParameterError(f"{name} takes no {', '.join(sorted(map(str, extra)))}=.")
+    if name == "quantile":
+        if "q" not in parameters:
+            raise ParameterError('quantile needs q, as in ("quantile", {"q": 0.9}).')
+        return Quantile(_checked_quantile(parameters["q"]))
+    if name in ("var", "std"):
+        ddof = _checked_ddof(parameters.get("ddof", 1))
+        return Var(ddof) if name == "var" else Std(ddof)
+    plain: dict[str, type[Statistic]] = {
+        "count": Count, "sum": Sum, "mean": Mean, "median": Median, "min": Min, "max": Max,
+    }  # fmt: skip
+    return plain[name]()
+
+
+def statistics(specs: object) -> tuple[Statistic, ...]:
+    """One or several statistics, each as `statistic` takes it."""
+    if isinstance(specs, str | Statistic) or (
+        isinstance(specs, tuple) and len(specs) == 2 and isinstance(specs[1], Mapping)
+    ):
+        specs = [specs]
+    if not isinstance(specs, list | tuple) or not specs:
+        raise ColumnTypeError('statistics must be a name or a list of names, as in ["mean", "median"].')
+    found = tuple(statistic(spec) for spec in specs)
+    if repeated := next((s.label for i, s in enumerate(found) if s in found[:i]), None):
+        raise ParameterError(f"{repeated} is asked for twice; ask once.")
+    return found
+
+
+def unknown_column(column: object, columns: Iterable[Hashable]) -> UnknownColumnError:
+    """The error for a column that is not there, with the nearest name."""
+    names = [str(name) for name in columns]
+    shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+    return UnknownColumnError(
+        f"unknown column {column!r}; the frame has: {shown or 'no columns'}.{_nearest(str(column), names)}"
+    )
+
+
+def _checked_quantile(q: object) -> float:
+    number = _number("q", q)
+    if not 0 <= number <= 1:
+        raise ParameterError(f"q must be between 0 and 1, but is {number:g}: the 90th percentile is q=0.9.")
+    return number
+
+
+def _checked_ddof(ddof: object) -> int:
+    if isinstance(ddof, bool | np.bool_) or not isinstance(ddof, numbers.Integral) or ddof not in (0, 1):
+        shown = f"{ddof}" if isinstance(ddof, numbers.Real) else _kind(ddof)
+        raise ParameterError(f"ddof must be 0 (population) or 1 (sample), but is {shown}.")
+    return int(ddof)
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def _kind(value: object) -> str:
+    return "missing" if value is None else f"of type {type(value).__name__}"

@@ -1,0 +1,205 @@
+"""What comes back: the noisy value, what was declared, and the curator's part, which never leaves unasked."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from pdrisk import reprs
+from pdrisk.core.risk import Risk
+from pdrisk.errors import ColumnTypeError, NotPublicError, ParameterError
+from pdrisk.query import checked_probability
+
+__all__ = ["CURATOR_ONLY", "Release", "half_width", "public"]
+
+CURATOR_ONLY = ("local_sensitivity", "n", "two_worlds", "many_worlds", "identifiability")
+
+
+def half_width(scale: Any, level: float = 0.95) -> Any:
+    """Distance from the answer that Laplace noise keeps within at a confidence level: ``scale ln(1/(1-level))``."""
+    return scale * -math.log1p(-level)
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A noisy answer, what was declared for it, and what only the curator may see.
+
+    Attributes
+    ----------
+    statistic : str
+        Name with its parameters, as in ``"quantile(0.9)"``.
+    column : hashable or None
+        None for the count of rows.
+    value : float
+        The noisy answer. Not clamped to the bounds.
+    eps : float
+        The privacy loss paid, in nats.
+    bounds : (float, float) or None
+        The universe; None for counts.
+    mechanism : str
+        ``"laplace"``: noise of scale GS/eps.
+    scale : float
+        Of the noise, in the unit of the value.
+    global_sensitivity : float
+        Largest change one record can make, in any data within the bounds; in the unit of the value.
+    local_sensitivity : float
+        Curator only. The same in these data.
+    n : int
+        Curator only. Number of records used.
+    risk : Risk
+        Its ``worst_case`` is publishable, the rest is the curator's.
+    where : str or None
+        The filter as far as it is known; None for all rows.
+    where_trusted : bool
+        Whether the filter is row-wise by the caller's word only.
+    bounds_from_data : bool
+        Whether the bounds are the data's own: then this is not differential privacy.
+    """
+
+    statistic: str
+    column: Hashable | None
+    value: float
+    eps: float
+    bounds: tuple[float, float] | None
+    mechanism: str
+    scale: float
+    global_sensitivity: float
+    local_sensitivity: float
+    n: int
+    risk: Risk
+    where: str | None = None
+    where_trusted: bool = False
+    bounds_from_data: bool = False
+
+    def __float__(self) -> float:
+        return self.value
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Where the noise-free answer lies, with a probability of ``level`` over the noise.
+
+        Parameters
+        ----------
+        level : float
+            In (0, 1).
+
+        Returns
+        -------
+        (float, float)
+            In the unit of the value. It says nothing about sampling error.
+        """
+        reach = half_width(self.scale, checked_probability("level", level))
+        return self.value - reach, self.value + reach
+
+    def public(self) -> dict[str, Any]:
+        """The publishable fields.
+
+        Raises
+        ------
+        NotPublicError
+            If the bounds came from the data: their ends are two people's values.
+        """
+        if self.bounds_from_data:
+            raise NotPublicError(
+                f"{self.name} took its bounds from the data, so nothing of it is publishable: "
+                "declare bounds=(lo, hi) without looking at the data and ask again."
+            )
+        return {
+            "statistic": self.statistic,
+            "column": self.column,
+            "where": self.where,
+            "where_trusted": self.where_trusted,
+            "value": self.value,
+            "eps": self.eps,
+            "bounds": self.bounds,
+            "mechanism": self.mechanism,
+            "scale": self.scale,
+            "global_sensitivity": self.global_sensitivity,
+            "worst_case": self.risk.worst_case,
+        }
+
+    def to_dict(self, curator: bool = False) -> dict[str, Any]:
+        """Flat fields: the publishable ones as `public` gives them, or with ``curator=True`` all of them."""
+        if not curator:
+            return self.public()
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "risk"}
+        return fields | dataclasses.asdict(self.risk)
+
+    def to_series(self, curator: bool = False) -> pd.Series:
+        """`to_dict` as a Series, named like the answer."""
+        return pd.Series(self.to_dict(curator), name=self.name, dtype=object)
+
+    @property
+    def name(self) -> str:
+        """As people write it: ``mean(distance)``."""
+        return f"{self.statistic}({'' if self.column is None else self.column})"
+
+    def __repr__(self) -> str:
+        return reprs.text(self.name, *self._rows())
+
+    def _repr_html_(self) -> str:
+        return reprs.html(self.name, *self._rows())
+
+    def _rows(self) -> tuple[reprs.Rows, reprs.Rows]:
+        """The publishable and the curator's lines of the reprs."""
+        low, high = self.interval()
+        bounds = "none needed" if self.bounds is None else f"{self.bounds[0]:.6g} to {self.bounds[1]:.6g}"
+        public = [
+            ("noisy value", f"{self.value:.6g}"),
+            ("95 % interval", f"{low:.6g} to {high:.6g}"),
+            ("eps", f"{self.eps:.6g}"),
+            ("bounds", bounds + (" (from the data)" if self.bounds_from_data else "")),
+            ("noise", f"{self.mechanism}, scale {self.scale:.6g}"),
+            ("global sensitivity", f"{self.global_sensitivity:.6g}"),
+            ("worst-case risk", f"{self.risk.worst_case:.4f}"),
+        ]
+        if self.where is not None:
+            public.insert(3, ("where", self.where + (" (row-wise by your word)" if self.where_trusted else "")))
+        curator = [
+            ("local sensitivity", f"{self.local_sensitivity:.6g}"),
+            ("n", f"{self.n}"),
+            ("two-worlds risk", f"{self.risk.two_worlds:.4f}"),
+            ("many-worlds risk", f"{self.risk.many_worlds:.4g}"),
+            ("identifiability", f"{self.risk.identifiability:.4g}"),
+        ]
+        return ([], public + curator) if self.bounds_from_data else (public, curator)
+
+
+def public(answer: pd.DataFrame) -> pd.DataFrame:
+    """The publishable columns of a ``by=`` or ``agg`` answer.
+
+    Parameters
+    ----------
+    answer : DataFrame
+        As pdrisk returned it, or with rows taken out; its ``attrs`` say which columns are the curator's.
+
+    Raises
+    ------
+    NotPublicError
+        If the bounds came from the data, or the frame does not say what it is.
+    """
+    if not isinstance(answer, pd.DataFrame):
+        raise ColumnTypeError(f"public takes a frame that pdrisk returned, not {type(answer).__name__}.")
+    if "curator_only" not in answer.attrs:
+        raise NotPublicError(
+            "this frame does not say which of its columns are the curator's: pass the answer as pdrisk returned it."
+        )
+    if answer.attrs.get("bounds_from_data", True):
+        raise NotPublicError(
+            "this answer took bounds from the data, or adds no noise, so nothing of it is publishable: "
+            "ask with declared bounds=(lo, hi)."
+        )
+    kept = answer.drop(columns=[name for name in answer.attrs["curator_only"] if name in answer.columns])
+    if unknown := [name for name in kept.columns if name not in PUBLIC_COLUMNS]:
+        raise ParameterError(
+            f"columns {', '.join(map(str, unknown))} are not pdrisk's, so it cannot say whether they may be published: "
+            "take them out first."
+        )
+    return kept
+
+
+PUBLIC_COLUMNS = ("value", "eps", "scale", "global_sensitivity", "worst_case")

@@ -1,0 +1,37 @@
+"""How a release is shown: text and HTML, the curator's part set apart."""
+
+from __future__ import annotations
+
+from html import escape
+
+__all__ = ["Rows", "html", "text"]
+
+Rows = list[tuple[str, str]]
+
+CURATOR = "curator only: these come from the data, do not publish"
+
+
+def text(title: str, public: Rows, curator: Rows) -> str:
+    """Aligned lines under a title."""
+    lines = [title]
+    lines += [f"  {label:<19} {value}" for label, value in public]
+    lines += [f"  -- {CURATOR} --"]
+    lines += [f"  {label:<19} {value}" for label, value in curator]
+    return "\n".join(lines)
+
+
+def html(title: str, public: Rows, curator: Rows) -> str:
+    """A table for notebooks, readable on light and dark pages."""
+
+    def rows(pairs: Rows, style: str) -> str:
+        return "".join(
+            f'<tr style="{style}"><th scope="row" style="text-align:left">{escape(label)}</th>'
+            f'<td style="text-align:right">{escape(value)}</td></tr>'
+            for label, value in pairs
+        )
+
+    heading = f'<tr><th colspan="2" style="text-align:left;border-top:1px solid;color:#b00020">{CURATOR}</th></tr>'
+    return (
+        f'<table><caption style="text-align:left"><code>{escape(title)}</code></caption>'
+        f"<tbody>{rows(public, '')}{heading}{rows(curator, 'opacity:.75')}</tbody></table>"
+    )

@@ -1,0 +1,15 @@
+"""The formulas of risk, on scalars and arrays: see docs/numbers.md for what each one assumes."""
+
+from pdrisk.core.risk import METRICS, Risk, epsilon_for, metrics, posterior, privacy_loss
+from pdrisk.core.worlds import exact_identifiability, tight_epsilon
+
+__all__ = [
+    "METRICS",
+    "Risk",
+    "epsilon_for",
+    "exact_identifiability",
+    "metrics",
+    "posterior",
+    "privacy_loss",
+    "tight_epsilon",
+]

@@ -1,0 +1,162 @@
+"""Filters that decide each record by that record and constants alone.
+
+The sensitivities of pdrisk hold for a subgroup only if its selection is row-wise: then adding or removing one record
+changes the selected set by that record or not at all. A query string and a ``pd.col`` expression become one small
+tree of allowed operations, checked on zero rows before data is touched. A mask and a callable cannot be checked; they
+are taken at the caller's word and marked so.
+"""
+
+import sys
+import warnings
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError
+from pdrisk.rowwise.expression import Recorded, Recorder, state_of
+from pdrisk.rowwise.query_string import Query
+from pdrisk.rowwise.tree import EXAMPLE, Builder, Column, Operation, text_of, value_of
+from pdrisk.rowwise.types import BOOLEAN, check_boolean, typed
+
+__all__ = ["Filter", "caller_names", "judged"]
+
+FAILED = (
+    "the filter failed on the data; the request stays paid. Its cause is not shown because it could reveal a record."
+)
+FORMS = "a query string, a pd.col expression (pandas 3), a boolean Series, array or list, or a callable"
+EXPRESSION: Any = getattr(pd.api.typing, "Expression", ())  # pandas 2 has none, and isinstance(x, ()) is False
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A judged ``where``.
+
+    Parameters
+    ----------
+    text : str or None
+        What a checked filter says, the values of ``@names`` written out; None for masks and callables.
+    trusted : bool
+        True for a mask or a callable: row-wise by the caller's word only.
+    columns : tuple of Hashable
+        The columns it reads; () for masks and callables.
+    """
+
+    text: str | None
+    trusted: bool
+    columns: tuple[Hashable, ...]
+    _rule: Any = field(repr=False, compare=False)  # a tree, a mask or a callable
+
+    def mask(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
+        """Which records are selected; a missing decision counts as no.
+
+        Raises
+        ------
+        QueryFailedError
+            Whatever goes wrong: one fixed sentence, for the cause could reveal a record.
+        """
+        selected = None
+        with suppress(Exception), np.errstate(all="ignore"):
+            result = self._rule
+            if not self.trusted:
+                result = value_of(result, {name: frame[name] for name in self.columns})
+            elif callable(result):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    result = result(frame)
+            selected = _plain(_fitting(result, frame))
+        if selected is None:  # raised out here: inside a handler the cause would travel along as __context__
+            raise QueryFailedError(FAILED)
+        return selected
+
+
+def _fitting(mask: Any, frame: pd.DataFrame) -> Any:
+    """The mask, if it is boolean and made for this frame."""
+    arrow = sys.modules.get("pyarrow")
+    if arrow is not None and isinstance(mask, arrow.Array | arrow.ChunkedArray):
+        mask = pd.arrays.ArrowExtensionArray(mask)
+    if type(mask) is list:
+        if not all(type(value) in (bool, np.bool_) for value in mask):
+            raise ColumnTypeError("a mask must be boolean: every element of a list passed as where is True or False.")
+        mask = np.array(mask, dtype=bool)
+    if isinstance(mask, pd.DataFrame | np.ndarray) and mask.ndim != 1:
+        raise ColumnTypeError("a mask must have one dimension: pass one boolean Series or array as where.")
+    if not (type(mask) is np.ndarray or isinstance(mask, pd.Series | pd.api.extensions.ExtensionArray)):
+        raise ColumnTypeError(f"where cannot be a {type(mask).__name__}; it takes {FORMS}.")
+    if str(mask.dtype) not in BOOLEAN:
+        advice = "Convert it with .astype('boolean')" if mask.dtype == object else "Compare it with something"
+        raise ColumnTypeError(f"a mask must be boolean (bool, boolean or bool[pyarrow]), not {mask.dtype}. {advice}.")
+    if isinstance(mask, pd.Series):
+        if not (mask.index is frame.index or mask.index.equals(frame.index)):
+            raise ParameterError("the mask passed as where has another index than the frame. Make it from this frame.")
+    elif len(mask) != len(frame):
+        raise ParameterError("the mask passed as where has another length than the frame. Make it from this frame.")
+    return mask
+
+
+def _plain(mask: Any) -> NDArray[np.bool_]:
+    if isinstance(mask, np.ndarray):
+        return mask
+    plain: NDArray[np.bool_] = mask.to_numpy() if mask.dtype == bool else mask.to_numpy(dtype=bool, na_value=False)
+    return plain
+
+
+def judged(where: Any, frame: pd.DataFrame, names: Callable[[], Mapping[str, object]]) -> Filter:
+    """The filter that ``where`` describes; columns, dtypes, index and length are looked at, never a value.
+
+    Parameters
+    ----------
+    where : str, pd.col expression, boolean Series, array or list, or callable
+        Strings and expressions are checked to be row-wise; masks and callables are trusted.
+    frame : DataFrame
+        What it will select from.
+    names : callable
+        Gives the variables for ``@name``; called only if there is one.
+
+    Raises
+    ------
+    ParameterError, UnknownColumnError, ColumnTypeError
+        If it is not row-wise, does not fit the frame, or is none of these forms.
+    """
+    if isinstance(where, str):
+        query = Query(str(where), frame, names)
+        return _checked(query, query.tree, None)
+    if isinstance(where, EXPRESSION):
+        builder = Builder("pd.col(...)", frame)  # not its repr: that may hold the repr of a Series
+        return _checked(builder, lambda: where._eval_expression(Recorder(builder)), repr(where))
+    if callable(where) and not isinstance(where, type):
+        return Filter(None, True, (), where)
+    return Filter(None, True, (), _fitting(where, frame))
+
+
+def _checked(builder: Builder, build: Callable[[], Any], text: str | None) -> Filter:
+    refusal: ParameterError | None = None
+    filtered = None
+    with suppress(Exception):  # a RecursionError, or whatever foreign code inside a pd.col expression raises
+        try:
+            tree = build()
+            tree = state_of(tree)[1] if isinstance(tree, Recorded) else tree
+            if not isinstance(tree, Column | Operation):
+                builder.refuse(f"it names no column, so it decides nothing about a record. {EXAMPLE}.")
+            rule, value = typed(tree, {name: builder.frame[name].iloc[:0] for name in builder.columns}, builder)
+            check_boolean(tree, value, builder)
+            filtered = Filter(text or text_of(tree), False, tuple(builder.columns), rule)
+        except ParameterError as error:
+            refusal = error
+    if refusal is not None:
+        raise refusal
+    if filtered is None:
+        builder.refuse(f"it is nested too deeply, or does something that is not an operator. {EXAMPLE}.")
+    return filtered
+
+
+def caller_names() -> Mapping[str, object]:
+    """The variables of the nearest caller outside pdrisk, locals before globals."""
+    frame = sys._getframe(1)
+    while (str(frame.f_globals.get("__name__")) + ".").startswith("pdrisk.") and frame.f_back is not None:
+        frame = frame.f_back
+    return {**frame.f_globals, **frame.f_locals}

@@ -1,0 +1,201 @@
+"""The small tree of operations that every checked filter becomes, and what may stand in it."""
+
+import datetime as dt
+import difflib
+import math
+import operator
+import re
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
+from functools import reduce
+from keyword import iskeyword
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+import pandas as pd
+
+from pdrisk.errors import ParameterError, UnknownColumnError
+
+WHY = "A filter must decide each record by that record and constants alone, or one record could change many decisions"
+INSTEAD = "Compute it without the data and write the constant, or pass a mask, which is then marked as your word"
+EXAMPLE = "Write a comparison of columns and constants, as in `age > 40`"
+COLLECTIONS = (list, tuple, set, frozenset)
+TIMES = (pd.Timestamp, pd.Timedelta, dt.datetime, dt.date, dt.timedelta)
+
+
+class Column(NamedTuple):
+    """The value a record has in a column."""
+
+    name: Hashable
+
+
+class Constant(NamedTuple):
+    """A value that no record decides."""
+
+    value: Any
+
+
+class Operation(NamedTuple):
+    """An operator on other nodes."""
+
+    symbol: str
+    parts: "tuple[Node, ...]"
+
+
+Node = Column | Constant | Operation
+
+Operators = dict[str, Callable[..., Any]]
+# fmt: off
+ARITHMETIC: Operators = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
+              "//": operator.floordiv, "%": operator.mod, "**": operator.pow}
+SIGNS: Operators = {"unary -": operator.neg, "unary +": operator.pos}
+COMPARISONS: Operators = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+               "==": operator.eq, "!=": operator.ne}
+LOGIC: Operators = {"and": operator.and_, "or": operator.or_, "not": operator.invert}
+MEMBERSHIP: Operators = {"in": lambda x, values: x.isin(values), "not in": lambda x, values: ~x.isin(values)}
+MISSING: Operators = {"isna": operator.methodcaller("isna"), "notna": operator.methodcaller("notna")}
+RANK = {"or": 1, "and": 2, "not": 3, "+": 5, "-": 5, "*": 6, "/": 6, "//": 6, "%": 6, "**": 8} | dict.fromkeys(SIGNS, 7)
+# fmt: on
+OPERATIONS = ARITHMETIC | SIGNS | COMPARISONS | LOGIC | MEMBERSHIP | MISSING
+UNARY = {*SIGNS, *MISSING, "not"}
+
+
+def applied(symbol: str, values: list[Any]) -> Any:
+    """The operator on values; ``and`` and ``or`` take any number of them."""
+    function = OPERATIONS[symbol]
+    return function(values[0]) if symbol in UNARY else reduce(function, values)
+
+
+def value_of(node: Node, columns: Mapping[Hashable, Any]) -> Any:
+    """What the tree says of each record."""
+    if isinstance(node, Operation):
+        return applied(node.symbol, [value_of(part, columns) for part in node.parts])
+    return columns[node.name] if isinstance(node, Column) else node.value
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_literal, value))}]"
+    return repr(value.item()) if isinstance(value, np.integer) else repr(value)
+
+
+def _rank(node: Node) -> int:
+    if isinstance(node, Operation):
+        return RANK.get(node.symbol, 4)
+    return 7 if isinstance(node, Constant) and _literal(node.value).startswith("-") else 9
+
+
+def text_of(node: Node) -> str:
+    """One spelling for one meaning, with the values of ``@names`` written out."""
+    if isinstance(node, Column):
+        name = str(node.name)
+        return name if name.isidentifier() and not iskeyword(name) else "`" + name.replace("`", "``") + "`"
+    if isinstance(node, Constant):
+        return _literal(node.value)
+    symbol = node.symbol
+    parts = [f"({text_of(part)})" if _rank(part) <= _rank(node) else text_of(part) for part in node.parts]
+    if symbol in UNARY:
+        return symbol.removeprefix("unary ") + " " * symbol.isalpha() + parts[0]
+    if symbol in MEMBERSHIP and isinstance(node.parts[1], Constant):
+        values = node.parts[1].value
+        if len(values) == 1 and type(values[0]) is str:
+            return f"{parts[0]} {'==' if symbol == 'in' else '!='} {values[0]!r}"
+    return f" {symbol} ".join(parts)
+
+
+def guess(name: str, known: list[str], sign: str = "") -> str:
+    """A question after the nearest name, if one is near."""
+    return "".join(f" Did you mean {sign + near!r}?" for near in difflib.get_close_matches(name, known, n=1))
+
+
+class Builder:
+    """Builds the nodes of one ``where`` on one frame, and refuses what is not on the allow-list."""
+
+    def __init__(self, shown: str, frame: pd.DataFrame) -> None:
+        self.shown = shown if len(shown) <= 200 else shown[:200] + "..."
+        self.frame = frame
+        self.columns: dict[Hashable, None] = {}  # those it reads, in order
+
+    def refuse(self, sentence: str) -> NoReturn:
+        raise ParameterError(f"cannot use where={self.shown}: {sentence}")
+
+    def column(self, name: Hashable) -> Column:
+        labels = self.frame.columns
+        if name not in labels:
+            if name in {"index", "columns", *self.frame.index.names} or re.fullmatch(r"[ic]level_\d+", str(name)):
+                self.refuse(
+                    f"{str(name)!r} is the index. An index is a position or a label beside the records; if it holds a "
+                    "property of the record, make it a column: reset_index() first."
+                )
+            known = [str(label) for label in labels]
+            raise UnknownColumnError(
+                f"unknown column {str(name)!r}; the frame has: {', '.join(known[:20])}{', ...' * (len(known) > 20)}."
+                + guess(str(name), known)
+            )
+        if not isinstance(labels.get_loc(name), int):
+            self.refuse(f"the frame has several columns named {str(name)!r}. Give each a name of its own first.")
+        self.columns[name] = None
+        return Column(name)
+
+    def scalar(self, value: Any, said: str) -> Any:
+        """A constant in plain form. Exact types only: a subclass could bring operators of its own."""
+        kind = type(value)
+        if kind in (bool, str, *TIMES):
+            plain = value
+        elif kind in (np.bool_, np.str_):
+            plain = value.item()
+        elif kind in (np.datetime64, np.timedelta64):
+            plain = pd.Timestamp(value) if kind is np.datetime64 else pd.Timedelta(value)
+        elif kind is int or issubclass(kind, np.integer):
+            if not -(2**63) <= value < 2**64:
+                self.refuse(f"{said} is a number beyond 64 bits. Write a smaller one.")
+            plain = value
+        elif kind is float or issubclass(kind, np.floating):
+            plain = float(value)  # query() narrows constants to a float32 column, as numpy does with a plain float
+        else:
+            self.refuse(
+                f"{said} is a {kind.__name__}; only a number, text, date or True/False can stand there, and after `in` "
+                f"a list, tuple or set of them. Anything else could be computed from the data. {WHY}."
+            )
+        if pd.isna(plain):
+            self.refuse(f"{said} is a missing value, and nothing compares equal to one. Leave it out.")
+        return plain
+
+    def constant(self, value: Any, said: str) -> Constant:
+        if type(value) in COLLECTIONS:
+            self.refuse(f"{said} is a collection, which stands only after `in`: write `in` instead of `==`.")
+        return Constant(self.scalar(value, said))
+
+    def members(self, values: Any, said: str) -> Constant:
+        if type(values) not in COLLECTIONS:
+            self.refuse(f"{said} must be a list, tuple or set of constants, as in `region in ['north', 'south']`.")
+        missing = (type(None), float, type(pd.NA), type(pd.NaT))
+        plain = [v if type(v) in missing and pd.isna(v) else self.scalar(v, said) for v in values]
+        if isinstance(values, set | frozenset):
+            plain.sort(key=lambda v: (type(v).__name__, repr(v)))  # texts in sets: another order in every process
+        return Constant(plain)
+
+    def operation(self, symbol: str, *parts: Node) -> Node:
+        constants = [part.value for part in parts if isinstance(part, Constant)]
+        if symbol in ARITHMETIC or symbol in SIGNS:
+            if any(not isinstance(value, int | float | np.integer) for value in constants):
+                self.refuse(f"`{symbol}` takes numbers only. Compare a column with the text or date itself.")
+            if len(constants) == len(parts):
+                return self.folded(symbol, [v.item() if isinstance(v, np.integer) else v for v in constants])
+            if symbol in ("/", "//", "%") and isinstance(parts[1], Constant) and parts[1].value == 0:
+                self.refuse("it divides by zero. Write another divisor.")
+        elif len(constants) == len(parts):
+            self.refuse("it compares constants with each other. Every comparison needs a column, as in `age > 40`.")
+        elif symbol in LOGIC and any(type(value) is not bool for value in constants):
+            self.refuse(f"`{symbol}` joins conditions, not constants. Write each out: `age == 40 or age == 41`.")
+        return Operation(symbol, parts)
+
+    def folded(self, symbol: str, values: list[Any]) -> Constant:
+        result: Any = None
+        # An integer power is sized before it is taken: 9**9**9 would never come back.
+        if symbol != "**" or isinstance(values[0], float) or values[0].bit_length() * abs(values[1]) < 1024:
+            with suppress(ArithmeticError):
+                result = applied(symbol, values)
+        if not isinstance(result, int | float) or not math.isfinite(result):
+            self.refuse(f"a constant in it cannot be computed: `{symbol}` overflows, divides by zero or is not real.")
+        return self.constant(result, "a constant")
