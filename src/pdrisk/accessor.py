@@ -25,13 +25,14 @@ Answer = Release | pd.DataFrame
 class Options(TypedDict, total=False):
     """What every statistic takes, by keyword.
 
-    ``eps`` or ``risk`` (exactly one; ``prior`` belongs to ``risk``), ``bounds``, ``where``, ``by``, ``keys``,
-    ``mechanism``: see `FrameAccessor`.
+    ``eps`` or ``risk`` (exactly one; ``prior`` and ``metric`` belong to ``risk``), ``bounds``, ``where``, ``by``,
+    ``keys``, ``mechanism``: see `OPTIONS_DOC`.
     """
 
     eps: Any
     risk: float | None
     prior: float | None
+    metric: str
     bounds: Any
     where: Any
     by: Any
@@ -40,9 +41,40 @@ class Options(TypedDict, total=False):
 
 
 DEFAULTS: dict[str, Any] = {
-    "eps": None, "risk": None, "prior": None, "bounds": None,
+    "eps": None, "risk": None, "prior": None, "metric": "worst_case", "bounds": None,
     "where": None, "by": None, "keys": None, "mechanism": MECHANISM,
 }  # fmt: skip
+
+OPTIONS_DOC = """
+Options
+-------
+eps : float
+    Privacy loss to spend, in nats, finite and above 0. Exactly one of ``eps`` and ``risk``.
+risk : float
+    Highest worst-case risk instead, in (0, 1) and above ``prior`` (1/2 unless given). ``metric`` can only be
+    ``"worst_case"``: an eps from any other would depend on the data.
+bounds : (lo, hi) or "column"
+    The range values can have, in the unit of the column; values outside are clamped. Not needed where declared with
+    ``df.dprisk.declare``. ``"column"`` takes the data's own, which is not differential privacy.
+where : str, pd.col expression, boolean mask or callable
+    Which rows to use, decided row by row. A missing decision is no.
+by, keys : column or list of columns, and the public list of their keys
+    For several columns tuples, or a dict of lists for all combinations; ``keys="observed"`` says that the keys which
+    occur are public. Not for a series.
+mechanism : {"laplace"}
+
+Returns
+-------
+Release
+    With ``by`` or from ``agg`` a DataFrame, one row for each key or line, whose ``attrs`` name the curator's columns.
+
+Raises
+------
+ParameterError
+    Whatever can be seen to be wrong without the data, in words.
+QueryFailedError
+    One fixed sentence for whatever went wrong on the data.
+"""
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -68,6 +100,7 @@ def _with_options(method: Method) -> Method:
         raise TypeError(problem)
 
     checked.__signature__ = signature  # type: ignore[attr-defined]
+    checked.__doc__ = f"{inspect.cleandoc(method.__doc__ or '')}\n{OPTIONS_DOC}"
     return cast(Method, checked)
 
 
@@ -75,31 +108,7 @@ def _with_options(method: Method) -> Method:
 class FrameAccessor:
     """Private answers from a frame, each with its sensitivity and risk.
 
-    Every statistic takes these options by keyword and gives a `Release`, or with ``by`` a DataFrame with one row for
-    each key.
-
-    Parameters
-    ----------
-    eps : float
-        Privacy loss to spend, in nats, finite and above 0. Exactly one of ``eps`` and ``risk``.
-    risk : float
-        Highest worst-case risk instead, in (0, 1) and above ``prior`` (1/2 unless given).
-    bounds : (lo, hi) or "column"
-        The range values can have, in the unit of the column; values outside are clamped. Not needed where declared with
-        `declare`. ``"column"`` takes the data's own, which is not differential privacy.
-    where : str, pd.col expression, boolean mask or callable
-        Which rows to use, decided row by row. A missing decision is no.
-    by, keys : column or list of columns, and the public list of their keys
-        For several columns tuples, or a dict of lists for all combinations; ``keys="observed"`` says the keys that
-        occur are public.
-    mechanism : {"laplace"}
-
-    Raises
-    ------
-    ParameterError
-        Whatever can be seen to be wrong without the data, in words.
-    QueryFailedError
-        One fixed sentence for whatever went wrong on the data.
+    Every statistic takes the same options by keyword, shown by ``help(df.dprisk.mean)``.
     """
 
     def __init__(self, frame: pd.DataFrame) -> None:

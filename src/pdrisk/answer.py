@@ -123,11 +123,18 @@ def _table(query: Query, parts: list[pd.DataFrame], index: pd.Index) -> pd.DataF
         "curator_only": list(CURATOR_ONLY),
         "bounds_from_data": any(line.bounds_from == "data" for line in query.lines),
         "keys_from_data": query.groups is not None and query.groups.keys_from == "data",
+        "lines": [_described(line) for line in query.lines],
+        "eps": float(query.eps),
         "mechanism": MECHANISM,
         "where": _where_text(query),
         "where_trusted": query.where is not None and query.where.trusted,
     }
     return table
+
+
+def _described(line: Line) -> dict[str, Any]:
+    bounds = None if line.universe is None or not line.statistic.bounded else [line.universe.lo, line.universe.hi]
+    return {"column": line.column, "statistic": line.statistic.label, "bounds": bounds}
 
 
 def _where_text(query: Query) -> str | None:

@@ -14,7 +14,19 @@ from pdrisk.declared import declared_bounds, declared_keys
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.keys import checked_keys
 from pdrisk.noise import check_scale
-from pdrisk.query import MECHANISM, Groups, Line, Query, Source, epsilon, statistics, universe, unknown_column
+from pdrisk.query import (
+    MECHANISM,
+    Groups,
+    Line,
+    Query,
+    Source,
+    data_dependent,
+    epsilon,
+    statistics,
+    universe,
+    unknown_column,
+    written,
+)
 from pdrisk.rowwise import caller_names, judged
 
 __all__ = ["judged_lines", "judged_query", "judged_selection", "lines_of_columns", "lines_of_request"]
@@ -29,6 +41,7 @@ def judged_query(
     eps: object,
     risk: object,
     prior: object,
+    metric: object,
     where: object,
     by: object,
     keys: object,
@@ -37,6 +50,8 @@ def judged_query(
     """A request for noisy answers, or the error that says what is wrong with it."""
     if mechanism != MECHANISM:
         raise ParameterError(f"unknown mechanism {mechanism!r}; the one there is, is {MECHANISM!r}.")
+    if metric != "worst_case":
+        raise data_dependent(metric)
     query = Query(lines, epsilon(eps, risk, prior))
     for line in lines:
         if line.universe is not None:
@@ -94,7 +109,7 @@ def _line(frame: pd.DataFrame, column: Hashable | None, statistic: Statistic, bo
         interval, source = declared_bounds(frame, column), "declared"
     if interval is None:
         raise ParameterError(
-            f"{statistic.label}({column}) needs bounds, the range its values can have: pass bounds=(lo, hi), or "
+            f"{written(statistic.label, column)} needs bounds, the range its values can have: pass bounds=(lo, hi), or "
             f"declare them once with df.dprisk.declare(bounds={{{column!r}: (lo, hi)}}). "
             'bounds="column" takes the data\'s own range, which is not differential privacy.'
         )

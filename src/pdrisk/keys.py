@@ -55,7 +55,7 @@ def checked_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...], given: obje
             if key[1] is not None and _key_kind(key[1]) != wanted != "unknown":
                 raise ColumnTypeError(
                     f"a key of column {column!r} is {_key_kind(key[1])}, but the column holds {wanted}: "
-                    "list keys of the column's own kind."
+                    "list keys of the column's own kind (pd.Timestamp for dates)."
                 )
     if len(set(keys)) < len(keys):
         ((repeated, _),) = collections.Counter(keys).most_common(1)
@@ -191,7 +191,7 @@ def _key_kind(key: Hashable) -> str:
     if isinstance(key, str):
         return "text"
     if isinstance(key, pd.Timestamp):
-        return "dates"
+        return "dates" if key.tzinfo is None else "dates with a time zone"
     return type(key).__name__
 
 
@@ -211,7 +211,7 @@ def _column_kind(series: pd.Series) -> str:
     if pd.api.types.is_numeric_dtype(dtype):
         return "numbers"
     if pd.api.types.is_datetime64_any_dtype(dtype):
-        return "dates"
+        return "dates" if getattr(dtype, "tz", None) is None else "dates with a time zone"
     if pd.api.types.is_timedelta64_dtype(dtype):
         return "Timedelta"
     if not pd.api.types.is_object_dtype(dtype):

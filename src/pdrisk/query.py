@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, Protocol
 import numpy as np
 
 from pdrisk.core.order import Max, Median, Min, Quantile
-from pdrisk.core.risk import privacy_loss
+from pdrisk.core.risk import METRICS, privacy_loss
 from pdrisk.core.spread import Std, Var
 from pdrisk.core.statistics import Count, Mean, Statistic, Sum
 from pdrisk.core.universe import Universe
@@ -29,11 +29,13 @@ __all__ = [
     "Query",
     "Source",
     "checked_probability",
+    "data_dependent",
     "epsilon",
     "statistic",
     "statistics",
     "universe",
     "unknown_column",
+    "written",
 ]
 
 MECHANISM: Final = "laplace"
@@ -68,7 +70,7 @@ class Line:
     @property
     def name(self) -> str:
         """As people write it: ``mean(distance)``."""
-        return f"{self.statistic.label}({'' if self.column is None else self.column})"
+        return written(self.statistic.label, self.column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,13 @@ class Query:
         return self.eps / len(self.lines)
 
 
+def written(label: str, column: Hashable | None) -> str:
+    """A statistic of a column as people write it: ``mean(distance)``, ``quantile(0.9) of distance``."""
+    if column is None:
+        return f"{label}()"
+    return f"{label} of {column}" if "(" in label else f"{label}({column})"
+
+
 def epsilon(eps: object = None, risk: object = None, prior: object = None) -> Fraction:
     """The privacy loss asked for, exactly as written: ``0.1`` is a tenth.
 
@@ -135,6 +144,17 @@ def epsilon(eps: object = None, risk: object = None, prior: object = None) -> Fr
             "where epsilon_for answers inf, any eps will do: choose one by the accuracy you need."
         )
     return Fraction(eps) if isinstance(eps, numbers.Rational) else Fraction(str(eps))
+
+
+def data_dependent(metric: object) -> ParameterError:
+    """The error for a metric that may not calibrate a release."""
+    if metric not in METRICS:
+        return ParameterError(f"unknown metric {metric!r}; a release is calibrated by worst_case.")
+    return ParameterError(
+        f"{metric} cannot calibrate a release: it depends on the data, so its eps would tell about them and bound "
+        f"nobody's risk. Plan with df.dprisk.epsilon_for(..., metric={metric!r}), round the result to a grid you chose "
+        "beforehand, and ask with eps=."
+    )
 
 
 def checked_probability(name: str, value: object) -> float:

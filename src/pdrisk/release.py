@@ -13,7 +13,7 @@ import pandas as pd
 from pdrisk import reprs
 from pdrisk.core.risk import Risk
 from pdrisk.errors import ColumnTypeError, NotPublicError, ParameterError
-from pdrisk.query import checked_probability
+from pdrisk.query import checked_probability, written
 
 __all__ = ["CURATOR_ONLY", "Release", "half_width", "public"]
 
@@ -136,7 +136,7 @@ class Release:
     @property
     def name(self) -> str:
         """As people write it: ``mean(distance)``."""
-        return f"{self.statistic}({'' if self.column is None else self.column})"
+        return written(self.statistic, self.column)
 
     def __repr__(self) -> str:
         return reprs.text(self.name, *self._rows())
@@ -155,16 +155,16 @@ class Release:
             ("bounds", bounds + (" (from the data)" if self.bounds_from_data else "")),
             ("noise", f"{self.mechanism}, scale {self.scale:.6g}"),
             ("global sensitivity", f"{self.global_sensitivity:.6g}"),
-            ("worst-case risk", f"{self.risk.worst_case:.4f}"),
+            ("worst-case risk", reprs.risk(self.risk.worst_case)),
         ]
         if self.where is not None:
             public.insert(3, ("where", self.where + (" (row-wise by your word)" if self.where_trusted else "")))
         curator = [
             ("local sensitivity", f"{self.local_sensitivity:.6g}"),
             ("n", f"{self.n}"),
-            ("two-worlds risk", f"{self.risk.two_worlds:.4f}"),
-            ("many-worlds risk", f"{self.risk.many_worlds:.4g}"),
-            ("identifiability", f"{self.risk.identifiability:.4g}"),
+            ("two-worlds risk", reprs.risk(self.risk.two_worlds)),
+            ("many-worlds risk", reprs.risk(self.risk.many_worlds)),
+            ("identifiability", reprs.risk(self.risk.identifiability)),
         ]
         return ([], public + curator) if self.bounds_from_data else (public, curator)
 

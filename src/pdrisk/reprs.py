@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from html import escape
 
-__all__ = ["Rows", "html", "text"]
+__all__ = ["Rows", "html", "risk", "text"]
 
 Rows = list[tuple[str, str]]
 
 CURATOR = "curator only: these come from the data, do not publish"
+
+
+def risk(value: float) -> str:
+    """Four digits; certainty is only called 1 where it is one."""
+    if 0.99995 <= value < 1:
+        return "> 0.9999"
+    return f"{value:.4g}" if value < 0.1 else f"{value:.4f}"
 
 
 def text(title: str, public: Rows, curator: Rows) -> str:

@@ -1,0 +1,89 @@
+"""The command line, and the words it uses."""
+
+import re
+
+import pytest
+
+from pdrisk.cli import demo, main
+from pdrisk.core.risk import posterior
+from pdrisk.words import participant, times_right
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return demo()
+
+
+class TestDemo:
+    """The main job: answers, what they mean in words, and the paper's table with the noise beside each risk."""
+
+    def test_nobody_overlooks_the_noise(self, text: str) -> None:
+        # The paper's mechanism on a mean over (1, 675) at eps = 1: 337 ln 20 = 1010 km.
+        assert "95 % half-width of 1,010 km" in text
+        assert "this number is noise" in text
+
+    def test_the_table_holds_every_variable_query_and_eps(self, text: str) -> None:
+        table = text.split("The paper's table")[1]
+        for variable in ("hours", "distance", "income"):
+            rows = re.findall(rf"^{variable}, \S+\s+(\w+)(.*)$", table, re.MULTILINE)
+            assert [query for query, _ in rows] == ["mean", "median", "min", "max", "var"]
+            assert all(cells.count("±") == 5 for _, cells in rows)
+
+    def test_the_risks_are_those_of_the_formulas(self, text: str) -> None:
+        worst = re.search(r"^any\s+worst\s+1\s+(.*)$", text, re.MULTILINE)
+        assert worst is not None
+        # worst_case at eps 0.1 .5 1 2 5: Mehner et al. 2021, and MATH of the paper's eq. 5
+        assert worst[1].split() == ["0.525", "0.622", "0.731", "0.881", "0.993"]
+        income_max = re.search(r"^income, EUR\s+max\s+\S+\s+(.*)$", text, re.MULTILINE)
+        assert income_max is not None
+        risks = [float(risk) for risk in re.findall(r"(0\.\d{3}) ±", income_max[1])]
+        assert risks == sorted(risks)
+        assert risks[-1] > 0.9  # the one income of 2.7 million is the maximum
+
+    def test_words_for_a_participant(self, text: str) -> None:
+        assert "right 50 times out of 100" in text
+        assert "at most 74 times out of 100" in text
+
+    def test_a_larger_eps_is_not_called_noise(self) -> None:
+        assert "this number is noise" not in demo(eps=100)
+
+    def test_the_command_prints_it(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["demo", "--seed", "3"]) == 0
+        assert "What this means for a person" in capsys.readouterr().out
+
+    @pytest.mark.parametrize(("arguments", "words"), [(["--eps", "0"], "above 0"), (["--seed", "-1"], "seed")])
+    def test_a_wrong_request_is_one_sentence(
+        self, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+    ) -> None:
+        assert main(["demo", *arguments]) == 2
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert printed.err.startswith("pdrisk: ")
+        assert words in printed.err
+
+
+class TestWords:
+    """Whole numbers, rounded up, of a hundred unless that would mislead; never "always"."""
+
+    @pytest.mark.parametrize(
+        ("eps", "expected"),
+        [
+            (0.01, (5_025, 10_000)),
+            (0.1, (525, 1_000)),  # 53 of 100 would double what the release adds
+            (1, (74, 100)),
+            (2, (89, 100)),
+            (5, (994, 1_000)),  # 100 of 100 would say "always"
+            (50, (9_999, 10_000)),
+        ],
+    )
+    def test_known(self, eps: float, expected: tuple[int, int]) -> None:
+        assert times_right(float(posterior(eps))) == expected
+
+    def test_rounded_up_and_never_always(self) -> None:
+        for eps in (0.001, 0.03, 0.2, 0.7, 1.5, 3, 6, 9):
+            risk = float(posterior(eps))
+            times, out_of = times_right(risk)
+            assert risk <= times / out_of < 1
+
+    def test_beyond_words_it_says_more_than(self) -> None:
+        assert "more than 9,999 times out of 10,000" in participant(float(posterior(20)))

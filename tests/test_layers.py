@@ -1,0 +1,79 @@
+"""Imports point one way, and the core runs without pandas."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "pdrisk"
+
+# A module imports from lower layers and from its own; the order is that of docs/architecture.md.
+LAYERS = [
+    {"errors"},
+    {"core"},
+    {"query", "noise", "risk", "reprs", "words", "datasets"},
+    {"keys", "rowwise", "release"},
+    {"declared"},
+    {"frames", "engines"},
+    {"answer"},
+    {"assess"},
+    {"accessor"},
+    {"__init__"},
+    {"cli"},
+]
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+
+
+def imported_modules(path: Path) -> set[str]:
+    """Every module a file imports by name, wherever in the file."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            if node.module == "pdrisk":
+                found |= {f"pdrisk.{alias.name}" for alias in node.names}
+            else:
+                found.add(node.module or "")
+    return found
+
+
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+def layer_of(path: Path) -> str:
+    return path.relative_to(SOURCE).with_suffix("").parts[0]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+class TestLayers:
+    """Nothing imports from a layer above its own."""
+
+    def test_every_module_has_a_layer(self, path: Path) -> None:
+        assert layer_of(path) in LEVEL
+
+    def test_imports_point_down(self, path: Path) -> None:
+        own = LEVEL[layer_of(path)]
+        for module in imported_modules(path):
+            if module.startswith("pdrisk."):
+                name = module.split(".")[1]
+                assert LEVEL.get(name, LEVEL["__init__"]) <= own, f"{path.name} imports {module}"
+
+    def test_the_core_needs_numpy_only(self, path: Path) -> None:
+        if layer_of(path) != "core":
+            return
+        for module in imported_modules(path):
+            top = module.split(".")[0]
+            assert top in sys.stdlib_module_names | {"numpy"} or module.startswith(("pdrisk.core", "pdrisk.errors"))
+
+
+class TestWhatImportingCosts:
+    """``import pdrisk`` loads neither the noise library nor anything a user did not ask for."""
+
+    def test_heavy_modules_stay_out(self) -> None:
+        code = "import sys, pdrisk; print([m for m in ('opendp', 'scipy', 'duckdb', 'pandera') if m in sys.modules])"
+        result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert result.stdout.strip() == "[]"
