@@ -19,6 +19,8 @@ __all__ = ["checked_keys", "key_codes", "key_index", "observed_keys"]
 
 Key = tuple[Hashable, ...]
 
+PIECE = 2**18  # rows looked up at a time
+
 
 def checked_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...], given: object) -> tuple[Key, ...]:
     """The caller's keys as tuples of plain values, one for each column; missing is None.
@@ -51,10 +53,11 @@ def checked_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...], given: obje
         raise ParameterError("keys must list at least one group.")
     for position, column in enumerate(columns):
         wanted = _column_kind(frame[column])
-        for key in dict.fromkeys((type(key[position]), key[position]) for key in keys):
-            if key[1] is not None and _key_kind(key[1]) != wanted != "unknown":
+        one_of_each = {(type(key[position]), getattr(key[position], "tzinfo", None)): key[position] for key in keys}
+        for level in one_of_each.values():
+            if level is not None and _key_kind(level) != wanted != "unknown":
                 raise ColumnTypeError(
-                    f"a key of column {column!r} is {_key_kind(key[1])}, but the column holds {wanted}: "
+                    f"a key of column {column!r} is {_key_kind(level)}, but the column holds {wanted}: "
                     "list keys of the column's own kind (pd.Timestamp for dates)."
                 )
     if len(set(keys)) < len(keys):
@@ -79,18 +82,17 @@ def key_codes(frame: pd.DataFrame, columns: tuple[Hashable, ...], keys: Sequence
     -------
     ndarray of int32, shape (N,)
     """
+    if len(columns) == 1:
+        return _level_codes(frame[columns[0]], [key for (key,) in keys])
     rows = np.zeros(len(frame), dtype=np.int64)
     wanted = np.zeros(len(keys), dtype=np.int64)
     for position, column in enumerate(columns):
         levels = list(dict.fromkeys(key[position] for key in keys))
-        codes = _level_codes(frame[column], levels)
-        if len(columns) == 1:
-            return codes
         place = {level: i for i, level in enumerate(levels)}
         wanted = wanted * (len(levels) + 1) + np.array([place[key[position]] for key in keys])
-        rows = rows * (len(levels) + 1) + codes
-    found = pd.Index(wanted).get_indexer(pd.Index(rows))
-    return np.where(found < 0, len(keys), found).astype(np.int32)
+        rows *= len(levels) + 1
+        rows += _level_codes(frame[column], levels)
+    return _places(pd.Index(wanted), rows, len(keys))
 
 
 def key_index(frame: pd.DataFrame, columns: tuple[Hashable, ...], keys: Sequence[Key]) -> pd.Index:
@@ -102,36 +104,47 @@ def key_index(frame: pd.DataFrame, columns: tuple[Hashable, ...], keys: Sequence
 
 
 def _level_codes(series: pd.Series, levels: Sequence[Hashable]) -> NDArray[np.int32]:
+    """For each row the place of its value among the levels, ``len(levels)`` if it is none of them."""
     none = len(levels)
     for_missing = levels.index(None) if None in levels else none
-    present = [level for level in levels if level is not None]
+    listed = [level for level in levels if level is not None]
     place = np.array([i for i, level in enumerate(levels) if level is not None] + [none], dtype=np.int32)
-    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biufO":
         values = series.to_numpy()
-        codes = place[_places(present, values)]
-        if series.dtype.kind == "f" and for_missing != none:
-            codes[np.isnan(values)] = for_missing
+        if series.dtype.kind == "b":
+            values, listed = values.view(np.int8), [int(bool(level)) for level in listed]
+        index = pd.Index(listed, dtype=object if series.dtype.kind == "O" else None)
+        codes = _places(index, values, len(listed))
+        if for_missing != none:
+            codes = place[codes]
+            codes[series.isna().to_numpy()] = for_missing
         return codes
     if _is_categorical(series):
         row_codes, uniques = series.cat.codes.to_numpy(), series.cat.categories
     else:
         row_codes, uniques = pd.factorize(series)
-    of_unique = np.append(place[_places(present, uniques)], np.int32(for_missing))  # code -1 is missing
-    return of_unique[row_codes]
-
-
-def _places(present: list[Hashable], values: Any) -> NDArray[np.intp]:
-    """Where each value stands among the keys, -1 (the last place) if it does not."""
-    if not present:
-        return np.full(len(values), -1, dtype=np.intp)
-    if getattr(values, "dtype", None) == np.bool_:
-        values = np.asarray(values).astype(np.int8)
-        present = [int(bool(key)) for key in present]
-    index = pd.Index(present)
+    index = pd.Index(listed)
     if index.dtype == object:
-        values = pd.Index(values, dtype=object)
-    found: NDArray[np.intp] = index.get_indexer(pd.Index(values))
-    return found
+        uniques = pd.Index(uniques, dtype=object)
+    # Code -1 is missing, and takes the last place.
+    of_unique = np.append(place[index.get_indexer(pd.Index(uniques))], np.int32(for_missing))
+    codes = np.empty(len(series), dtype=np.int32)
+    for start in range(0, len(codes), PIECE):
+        rows = slice(start, start + PIECE)
+        np.take(of_unique, row_codes[rows], out=codes[rows], mode="wrap")
+    return codes
+
+
+def _places(index: pd.Index, values: NDArray[Any], none: int) -> NDArray[np.int32]:
+    """Where each value stands in the index, ``none`` if it does not; in pieces, which need no copy of the column."""
+    codes = np.empty(len(values), dtype=np.int32)
+    for start in range(0, len(values), PIECE):
+        rows = slice(start, start + PIECE)
+        found = index.get_indexer(
+            pd.Index(values[rows], dtype=index.dtype if index.dtype == object else None, copy=False)
+        )
+        codes[rows] = np.where(found < 0, none, found)
+    return codes
 
 
 def _typed(values: list[Hashable], dtype: Any) -> Any:
@@ -141,7 +154,8 @@ def _typed(values: list[Hashable], dtype: Any) -> Any:
         return pd.Categorical(values, categories=listed, ordered=dtype.ordered)
     try:
         typed = pd.array(values, dtype=dtype)
-        if [None if pd.isna(v) else v for v in typed] == values:
+        kept = typed.tolist()
+        if (kept if None not in values else [None if pd.isna(value) else value for value in kept]) == values:
             return typed
     except (TypeError, ValueError, OverflowError):
         pass
@@ -167,6 +181,8 @@ def _parts(key: object, columns: tuple[Hashable, ...]) -> tuple[Any, ...]:
 
 def _plain(key: Any) -> Hashable:
     """A Python value that compares by equality; every kind of missing becomes None."""
+    if type(key) in (str, int):
+        return key
     if isinstance(key, np.generic) and not isinstance(key, np.datetime64 | np.timedelta64):
         key = key.item()
     try:

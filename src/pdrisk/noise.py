@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -70,6 +70,7 @@ def laplace(steps: NDArray[np.int64], lattice: Lattice, eps: Fraction) -> NDArra
     return np.array(noisy, dtype=np.float64) * (lattice.step * 2.0**shift)
 
 
+@lru_cache(maxsize=64)
 def _measurement(change: int, eps: Fraction) -> Measurement:
     from opendp.measurements import make_laplace
 

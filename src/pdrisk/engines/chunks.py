@@ -1,5 +1,6 @@
 """Clamped, non-missing records in pieces small enough for the processor's cache."""
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -21,8 +22,8 @@ def clamped(
     *,
     selected: NDArray[np.bool_] | None = None,
     codes: NDArray[np.int32] | None = None,
-) -> Iterator[tuple[int, FloatArray, NDArray[np.intp]]]:
-    """Yield (start, records, codes) for each piece of a column.
+) -> Iterator[tuple[int, FloatArray, NDArray[np.intp], float]]:
+    """Yield (start, records, codes, total) for each piece of a column that holds a record.
 
     Parameters
     ----------
@@ -42,6 +43,8 @@ def clamped(
         Valid until the next piece; may be overwritten.
     codes : ndarray of intp, shape (m,)
         Empty without ``codes``.
+    total : float
+        The sum of the records.
     """
     buffer = np.empty(min(SIZE, len(values)))
     same_type = values.dtype == buffer.dtype
@@ -59,8 +62,11 @@ def clamped(
         else:
             records[:] = piece  # clipping in the column's own type would round the bounds to it
             np.clip(records, universe.lo, universe.hi, out=records)
-        if np.isnan(records.sum()):  # clamped values are finite: only a missing one makes the sum NaN
+        total = float(records.sum())
+        if math.isnan(total):  # clamped values are finite: only a missing one makes the sum NaN
             present = ~np.isnan(records)
             records = records[present]
             group = group if codes is None else group[present]
-        yield start, records, group
+            total = float(records.sum())
+        if len(records):
+            yield start, records, group, total

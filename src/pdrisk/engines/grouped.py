@@ -42,7 +42,7 @@ def summary_of_groups(
     scan = needs.moments or not needs.windows
     if not scan:
         n[:groups] = ranked
-    for _, records, code in clamped(values, universe, codes=codes) if scan else ():
+    for _, records, code, _ in clamped(values, universe, codes=codes) if scan else ():
         _add(n, code)
         if needs.total:
             _add(total, code, records)
@@ -85,7 +85,7 @@ def _fill_seconds(
 ) -> None:
     """Second row: the next record beyond the extreme, or the extreme again where two records share it."""
     at_low, at_high = np.zeros(lowest.shape[1], dtype=np.int64), np.zeros(lowest.shape[1], dtype=np.int64)
-    for _, records, code in clamped(values, universe, codes=codes):
+    for _, records, code, _ in clamped(values, universe, codes=codes):
         for extreme, beyond, shared in ((lowest, np.minimum, at_low), (highest, np.maximum, at_high)):
             equal = records == extreme[0][code]
             np.add.at(shared, code[equal], 1)
@@ -105,7 +105,7 @@ def _distances(
     mean = total / np.maximum(n, 1)
     squares, offsets = np.zeros(len(n)), np.zeros(len(n))
     nearest = np.full(len(n), np.inf)
-    for _, records, code in clamped(values, universe, codes=codes):
+    for _, records, code, _ in clamped(values, universe, codes=codes):
         records -= mean[code]
         _add(offsets, code, records)
         _add(squares, code, records * records)

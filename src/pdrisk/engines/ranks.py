@@ -125,7 +125,7 @@ def _within(
     below: IntArray = np.zeros(groups, dtype=np.int64)
     kept: list[FloatArray] = [np.empty(0)]
     kept_codes: list[NDArray[np.int32]] = [np.empty(0, dtype=np.int32)]
-    for _, records, code in clamped(values, universe, selected=selected, codes=codes):
+    for _, records, code, _ in clamped(values, universe, selected=selected, codes=codes):
         if codes is None:
             n += len(records)
             under = records < lower[0]
@@ -161,8 +161,12 @@ def _within(
 def _sorted(records: FloatArray, code: NDArray[np.int32]) -> tuple[FloatArray, NDArray[np.int32]]:
     """Records and codes in the order of the codes, and within a code of the records."""
     by_value = np.argsort(records)
-    code = code[by_value]
-    # A stable sort keeps the order of the values, and of 16-bit integers it is a fast radix sort.
-    small = code.astype(np.int16) if len(code) and code.max() < 2**15 else code
-    by_code = np.argsort(small, kind="stable")
-    return records[by_value[by_code]], code[by_code]
+    by_code = by_value[_stable_order(code[by_value])]
+    return records[by_code], code[by_code]
+
+
+def _stable_order(code: NDArray[np.int32]) -> NDArray[np.intp]:
+    """`argsort` that keeps the order of equal codes: numpy sorts 16-bit integers by radix, ten times faster."""
+    order = np.argsort(code.astype(np.uint16), kind="stable")
+    high = (code >> 16).astype(np.uint16)
+    return order[np.argsort(high[order], kind="stable")] if high.any() else order

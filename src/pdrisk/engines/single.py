@@ -17,7 +17,7 @@ from pdrisk.engines.ranks import windows
 
 __all__ = ["summary_of_one"]
 
-Pieces = Callable[[], Iterator[tuple[int, FloatArray, NDArray[np.intp]]]]
+Pieces = Callable[[], Iterator[tuple[int, FloatArray, NDArray[np.intp], float]]]
 
 
 def summary_of_one(
@@ -40,12 +40,10 @@ def summary_of_one(
     lows: list[float] = []
     highs: list[float] = []
     ranked, found = windows(values, universe, needs.windows, selected=selected)
-    for start, records, _ in pieces() if needs.moments or not needs.windows else ():
-        if not len(records):
-            continue
+    for start, records, _, part in pieces() if needs.moments or not needs.windows else ():
         n += len(records)
         starts.append(start)
-        totals.append(float(records.sum()))
+        totals.append(part)
         if needs.ends:
             lows.append(float(records.min()))
             highs.append(float(records.max()))
@@ -78,9 +76,7 @@ def _distances(pieces: Pieces, mean: float) -> tuple[float, float]:
     nearest = math.inf
     n = 0
     spare = np.empty(SIZE)
-    for _, records, _ in pieces():
-        if not len(records):
-            continue
+    for _, records, _, _ in pieces():
         n += len(records)
         records -= mean
         offsets.append(float(records.sum()))
@@ -104,7 +100,7 @@ def _seconds(
         rows = slice(starts[index], starts[index + 1] if index + 1 < len(starts) else None)
         inside = values[rows], universe
         return np.sort(
-            np.concatenate([r for _, r, _ in clamped(*inside, selected=None if selected is None else selected[rows])])
+            np.concatenate([r for _, r, *_ in clamped(*inside, selected=None if selected is None else selected[rows])])
         )
 
     first, last = int(np.argmin(lows)), int(np.argmax(highs))
