@@ -32,7 +32,7 @@ class TestDemo:
     def test_the_risks_are_those_of_the_formulas(self, text: str) -> None:
         worst = re.search(r"^any\s+worst\s+1\s+(.*)$", text, re.MULTILINE)
         assert worst is not None
-        # worst_case at eps 0.1 .5 1 2 5: Mehner et al. 2021, and MATH of the paper's eq. 5
+        # worst_case at eps 0.1 .5 1 2 5: Mehner et al. 2021, the SOEP paper, eq. 5
         assert worst[1].split() == ["0.525", "0.622", "0.731", "0.881", "0.993"]
         income_max = re.search(r"^income, EUR\s+max\s+\S+\s+(.*)$", text, re.MULTILINE)
         assert income_max is not None

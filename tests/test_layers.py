@@ -14,6 +14,7 @@ LAYERS = [
     {"errors"},
     {"core"},
     {"query", "noise", "risk", "reprs", "words", "datasets"},
+    {"columns"},
     {"keys", "rowwise", "release"},
     {"declared"},
     {"frames", "engines"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import wraps
@@ -94,7 +95,13 @@ def _with_options(method: Method) -> Method:
         try:
             signature.bind(*args, **kwargs)
         except TypeError as error:
-            problem = f"{method.__name__}() {error}"
+            near = [
+                n
+                for name in kwargs
+                if name not in signature.parameters
+                for n in difflib.get_close_matches(name, DEFAULTS, 1)
+            ]
+            problem = f"{method.__name__}(): {error}." + "".join(f" Did you mean {name!r}?" for name in near[:1])
         else:
             return method(*args, **kwargs)
         raise TypeError(problem)
@@ -365,7 +372,7 @@ class SeriesAccessor:
                 "a filter in words names columns, which a series does not have: "
                 "use df.dprisk with where=..., or pass a mask, a callable or a pd.col expression."
             )
-        if callable(where) and type(where).__name__ != "Expression":
+        if callable(where) and not isinstance(where, type) and type(where).__name__ != "Expression":
             series = self._series
             return lambda _: where(series)
         return where

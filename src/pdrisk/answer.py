@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pdrisk.columns import plain_label
 from pdrisk.core.risk import METRICS, Risk, metrics
 from pdrisk.core.summary import FloatArray, Summary
 from pdrisk.core.universe import Universe
@@ -134,7 +135,7 @@ def _table(query: Query, parts: list[pd.DataFrame], index: pd.Index) -> pd.DataF
 
 def _described(line: Line) -> dict[str, Any]:
     bounds = None if line.universe is None or not line.statistic.bounded else [line.universe.lo, line.universe.hi]
-    return {"column": line.column, "statistic": line.statistic.label, "bounds": bounds}
+    return {"column": plain_label(line.column), "statistic": line.statistic.label, "bounds": bounds}
 
 
 def _where_text(query: Query) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
@@ -16,10 +16,11 @@ from pdrisk.core.statistics import Statistic
 from pdrisk.core.summary import FloatArray, Summary
 from pdrisk.core.universe import Universe
 from pdrisk.engines.chunks import SIZE
-from pdrisk.engines.frame import column_values, read
+from pdrisk.engines.frame import column_values, guarded, present_rows, read
+from pdrisk.errors import ParameterError
 from pdrisk.frames import judged_lines, judged_selection, lines_of_columns
 from pdrisk.keys import key_index
-from pdrisk.query import checked_probability, epsilon, statistic
+from pdrisk.query import Line, checked_probability, epsilon, statistic
 from pdrisk.release import CURATOR_ONLY, half_width
 
 __all__ = ["assessment", "individual_risk", "planned_epsilon"]
@@ -38,7 +39,9 @@ def assessment(
 ) -> pd.DataFrame:
     """One row for each column, statistic, group and eps."""
     lines = lines_of_columns(frame, columns, statistics, bounds)
-    listed = list(eps) if isinstance(eps, Sequence | np.ndarray) and not isinstance(eps, str) else [eps]
+    listed = list(eps) if isinstance(eps, list | tuple | np.ndarray | pd.Series) and np.ndim(eps) else [eps]
+    if not listed:
+        raise ParameterError("eps must be a number or a list with at least one.")
     losses = [epsilon(value) for value in listed]
     judged_where, groups = judged_selection(frame, where, by, keys)
     reading = read(frame, lines, judged_where, groups)
@@ -83,42 +86,62 @@ def planned_epsilon(
     spec: object,
     *,
     risk: object,
-    metric: str,
+    metric: object,
     prior: object,
     bounds: object,
     where: object,
 ) -> float:
     """The eps at which a metric reaches ``risk`` for this very column."""
+    if not isinstance(metric, str) or metric not in METRICS:
+        raise ParameterError(f"unknown metric; it must be one of {', '.join(METRICS)}.")
+    highest = checked_probability("risk", risk)
+    own_prior = None if prior is None else checked_probability("prior", prior)
     (line,) = judged_lines(frame, column, (statistic(spec),), bounds)
     judged_where, _ = judged_selection(frame, where, None, None)
+    fixed = 0.5 if own_prior is None and metric in ("worst_case", "two_worlds") else own_prior
+    if metric == "worst_case" or (fixed is not None and highest < fixed):
+        return float(epsilon_for(highest, fixed))
     reading = read(frame, (line,), judged_where, None)
     known = facts(line, reading.universes[0], reading.summaries[0], Fraction(1))
-    return float(
-        epsilon_for(
-            checked_probability("risk", risk),
-            None if prior is None else checked_probability("prior", prior),
-            metric=metric,
-            n=int(known.n[0]),
-            global_sensitivity=known.global_sensitivity,
-            local_sensitivity=float(known.local_sensitivity[0]),
-            world_range=float(known.world_range[0]),
+    try:
+        return float(
+            epsilon_for(
+                highest,
+                own_prior,
+                metric=metric,
+                n=int(known.n[0]),
+                global_sensitivity=known.global_sensitivity,
+                local_sensitivity=float(known.local_sensitivity[0]),
+                world_range=float(known.world_range[0]),
+            )
         )
+    except ParameterError:
+        pass  # its words would tell n
+    raise ParameterError(
+        f"a {metric} risk of {highest:g} cannot be had in these data: an attacker is there without any release. "
+        "Ask for a higher risk."
     )
 
 
 def individual_risk(
-    frame: pd.DataFrame, column: Hashable, spec: object, *, eps: object, bounds: object, where: object
+    frame: pd.DataFrame, column: Hashable | None, spec: object, *, eps: object, bounds: object, where: object
 ) -> pd.Series:
     """The two-worlds risk of every row, NaN where the value is missing or not selected."""
     (line,) = judged_lines(frame, column, (statistic(spec),), bounds)
     loss = float(epsilon(eps))
     judged_where, _ = judged_selection(frame, where, None, None)
     reading = read(frame, (line,), judged_where, None)
-    universe, summary = reading.universes[0], reading.summaries[0]
-    selected = None if judged_where is None else judged_where.mask(frame)
-    values = column_values(frame[column])
-    risks = _risks(values, selected, line.statistic, universe, summary, loss)
+    values = guarded(lambda: _values(frame, line))
+    risks = _risks(values, reading.selected, line.statistic, reading.universes[0], reading.summaries[0], loss)
     return pd.Series(risks, index=frame.index, name="two_worlds", copy=False)
+
+
+def _values(frame: pd.DataFrame, line: Line) -> NDArray[np.generic]:
+    if line.column is None:
+        return np.zeros(len(frame))
+    if line.statistic.bounded:
+        return column_values(frame[line.column])
+    return np.where(present_rows(frame[line.column]), 0.0, np.nan)  # counted, whatever it is
 
 
 def _risks(
@@ -137,7 +160,8 @@ def _risks(
 
     def fill(start: int) -> None:
         rows = slice(start, start + SIZE)
-        records = np.asarray(values[rows], dtype=np.float64)
+        with np.errstate(all="ignore"):  # a warning would depend on the data
+            records = np.asarray(values[rows], dtype=np.float64)
         out = result[rows]
         clamped = np.clip(records, universe.lo, universe.hi)
         np.multiply(wanted.influence(clamped, summary, universe), -per_unit, out=out)

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from pdrisk.columns import check_column
 from pdrisk.core.universe import Universe
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.keys import checked_keys
-from pdrisk.query import universe, unknown_column
+from pdrisk.query import universe
 
 __all__ = ["declare", "declared_bounds", "declared_keys"]
 
@@ -27,21 +29,21 @@ def declare(
     bounds: Mapping[Hashable, object] | None = None,
     keys: Mapping[Hashable, Iterable[Hashable]] | None = None,
 ) -> pd.DataFrame:
-    """A shallow copy of the frame that knows these bounds and keys, beside those declared before."""
+    """A copy of the frame that knows these bounds and keys, beside those declared before."""
     if bounds is None and keys is None:
         raise ParameterError('declare needs bounds={"column": (lo, hi)} or keys={"column": [...]}.')
     new_bounds, new_keys = _entries(frame, "bounds"), _entries(frame, "keys")
     for column, pair in _items("bounds", bounds):
-        _check_known(frame, column)
+        check_column(frame, column)
         interval = universe(pair)
         new_bounds[column] = [interval.lo, interval.hi]
     for column, values in _items("keys", keys):
-        _check_known(frame, column)
+        check_column(frame, column)
         new_keys[column] = [_plain(key) for (key,) in checked_keys(frame, (column,), values)]
-    result = frame.copy(deep=False)
+    result = frame.assign()  # a lazy copy where pandas has them
     result.attrs[ATTRIBUTE] = {
-        "bounds": [[column, *ends] for column, ends in new_bounds.items()],
-        "keys": [[column, values] for column, values in new_keys.items()],
+        "bounds": [[_json_label(column), *ends] for column, ends in new_bounds.items()],
+        "keys": [[_json_label(column), values] for column, values in new_keys.items()],
     }
     return result
 
@@ -49,7 +51,7 @@ def declare(
 def declared_bounds(data: pd.DataFrame | pd.Series, column: Hashable) -> Universe | None:
     """What was declared for a column, or None."""
     ends = _entries(data, "bounds").get(column)
-    return None if ends is None else Universe(*ends)
+    return None if ends is None else universe(ends)
 
 
 def declared_keys(frame: pd.DataFrame, column: Hashable) -> list[Hashable] | None:
@@ -59,9 +61,18 @@ def declared_keys(frame: pd.DataFrame, column: Hashable) -> list[Hashable] | Non
 
 
 def _entries(data: pd.DataFrame | pd.Series, what: str) -> dict[Hashable, list[Any]]:
-    stored = data.attrs.get(ATTRIBUTE, {}).get(what, [])
-    # A file gives lists where there were tuples.
-    return {tuple(c) if isinstance(c, list) else c: (rest if what == "bounds" else rest[0]) for c, *rest in stored}
+    if ATTRIBUTE not in data.attrs:
+        return {}
+    try:
+        stored = data.attrs[ATTRIBUTE][what]
+        # A file gives lists where there were tuples.
+        return {tuple(c) if isinstance(c, list) else c: (rest if what == "bounds" else rest[0]) for c, *rest in stored}
+    except (TypeError, ValueError, KeyError, IndexError, AttributeError):
+        pass
+    raise ParameterError(
+        f"attrs[{ATTRIBUTE!r}] of this frame is not what declare wrote: take it out with del df.attrs[{ATTRIBUTE!r}], "
+        "and declare again."
+    )
 
 
 def _items(name: str, given: object) -> Iterable[tuple[Hashable, Any]]:
@@ -72,9 +83,8 @@ def _items(name: str, given: object) -> Iterable[tuple[Hashable, Any]]:
     return given.items()
 
 
-def _check_known(frame: pd.DataFrame, column: Hashable) -> None:
-    if column not in frame.columns:
-        raise unknown_column(column, frame.columns)
+def _json_label(column: Hashable) -> Any:
+    return column.item() if isinstance(column, np.generic) else column
 
 
 def _plain(key: Hashable) -> Any:
@@ -83,7 +93,7 @@ def _plain(key: Hashable) -> Any:
         return {type(key).__name__: key.isoformat()}
     if not isinstance(key, str | bool | int | float | None):
         raise ColumnTypeError(
-            f"a declared key must be text, a number, a truth value or a date, not {type(key).__name__}."
+            f"a declared key must be text, a number, a truth value or a pd.Timestamp, not {type(key).__name__}."
         )
     return key
 

@@ -15,6 +15,13 @@ __all__ = [
 ]
 
 
+# One sentence for whatever happens on the data: even which part failed could tell of a record.
+FAILED = (
+    "the request failed while the data was read; it stays paid. "
+    "Its cause is not shown because it could reveal a record."
+)
+
+
 class PdriskError(Exception):
     """Base of everything pdrisk raises on purpose."""
 
@@ -36,6 +43,9 @@ class UnknownColumnError(ParameterError, KeyError):
 
 class QueryFailedError(PdriskError, RuntimeError):
     """A request that failed while the data was read. It stays paid, and it hides its cause on purpose."""
+
+    def __init__(self, message: str = FAILED) -> None:
+        super().__init__(message)
 
 
 class NotPublicError(PdriskError, ValueError):

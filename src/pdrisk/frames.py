@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
+from pdrisk.columns import check_column, column_kind
 from pdrisk.core.statistics import Count, Statistic
 from pdrisk.core.universe import Universe
 from pdrisk.declared import declared_bounds, declared_keys
@@ -24,14 +24,11 @@ from pdrisk.query import (
     epsilon,
     statistics,
     universe,
-    unknown_column,
     written,
 )
 from pdrisk.rowwise import caller_names, judged
 
 __all__ = ["judged_lines", "judged_query", "judged_selection", "lines_of_columns", "lines_of_request"]
-
-NUMBERS_AS_OBJECTS = ("decimal", "integer", "floating", "mixed-integer-float", "boolean", "empty")
 
 
 def judged_query(
@@ -48,14 +45,14 @@ def judged_query(
     mechanism: object,
 ) -> Query:
     """A request for noisy answers, or the error that says what is wrong with it."""
-    if mechanism != MECHANISM:
+    if not isinstance(mechanism, str) or mechanism != MECHANISM:
         raise ParameterError(f"unknown mechanism {mechanism!r}; the one there is, is {MECHANISM!r}.")
-    if metric != "worst_case":
+    if not isinstance(metric, str) or metric != "worst_case":
         raise data_dependent(metric)
     query = Query(lines, epsilon(eps, risk, prior))
     for line in lines:
-        if line.universe is not None:
-            check_scale(query.eps_each, line.statistic.lattice(line.universe))
+        # The ratio of grid and sensitivity hardly depends on the universe, so one from the data can wait.
+        check_scale(query.eps_each, line.statistic.lattice(line.universe or Universe(0.0, 1.0)))
     return Query(lines, query.eps, *judged_selection(frame, where, by, keys))
 
 
@@ -88,8 +85,12 @@ def judged_lines(
 ) -> tuple[Line, ...]:
     """One line for each statistic of one column; ``bounds`` may be a dict from column to bounds."""
     if column is not None:
-        _check_column(frame, column)
-    own = bounds.get(column) if isinstance(bounds, Mapping) else bounds
+        check_column(frame, column)
+    own = bounds
+    if isinstance(bounds, Mapping):
+        for named in bounds:
+            check_column(frame, named)
+        own = bounds.get(column)
     return tuple(_line(frame, column, statistic, own) for statistic in wanted)
 
 
@@ -116,33 +117,19 @@ def _line(frame: pd.DataFrame, column: Hashable | None, statistic: Statistic, bo
     return Line(column, statistic, interval, source)
 
 
-def _check_column(frame: pd.DataFrame, column: Hashable) -> None:
-    try:
-        known = column in frame.columns
-    except TypeError:
-        raise ColumnTypeError(f"a column is named by one label, not by a {type(column).__name__}.") from None
-    if not known:
-        raise unknown_column(column, frame.columns)
-    if isinstance(frame[column], pd.DataFrame):
-        raise ParameterError(f"the frame has several columns named {column!r}: rename them, so that one is meant.")
+_ADVICE = {
+    "categories": 'if they are numbers, convert them with astype("float64") first',
+    "dates": "ask for a number made of them, such as .dt.year",
+    "dates with a time zone": "ask for a number made of them, such as .dt.year",
+    "Timedelta": "ask for a number made of them, such as .dt.total_seconds()",
+}
 
 
 def _check_numeric(series: pd.Series, statistic: Statistic) -> None:
-    dtype = series.dtype
-    if pd.api.types.is_object_dtype(dtype):
-        kind = pd.api.types.infer_dtype(series, skipna=True)
-        if kind in NUMBERS_AS_OBJECTS:
-            return
-        kind = {"string": "text", "mixed": "objects of several kinds"}.get(kind, kind)
-        advice = "convert it with pd.to_numeric first"
-    elif isinstance(dtype, pd.CategoricalDtype):
-        kind, advice = "categories", 'if they are numbers, convert them with astype("float64") first'
-    elif pd.api.types.is_datetime64_any_dtype(dtype) or pd.api.types.is_timedelta64_dtype(dtype):
-        kind, advice = f"times ({dtype})", "ask for a number made of it, such as .dt.year or .dt.total_seconds()"
-    elif np.dtype(complex) == dtype or not (pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype)):
-        kind, advice = f"{dtype}", "convert it with pd.to_numeric first, or count it"
-    else:
+    kind = column_kind(series)
+    if kind in ("numbers", "truth values", "nothing"):
         return
+    advice = _ADVICE.get(kind, "convert it with pd.to_numeric first, or count it")
     raise ColumnTypeError(f"{statistic.label} needs numbers, but column {series.name!r} holds {kind}: {advice}.")
 
 
@@ -152,10 +139,10 @@ def _groups(frame: pd.DataFrame, by: object, keys: object) -> Groups | None:
             raise ParameterError("keys= lists the groups of by=, which is missing: pass by= as well.")
         return None
     columns = tuple(by) if isinstance(by, list) else (by,)
+    for column in columns:
+        check_column(frame, column)
     if not columns or len(set(columns)) < len(columns):
         raise ParameterError("by must be a column, or a list of different columns.")
-    for column in columns:
-        _check_column(frame, column)
     if isinstance(keys, str):
         if keys != "observed":
             raise ParameterError(f'keys must be a list or the word "observed", but are {keys!r}.')

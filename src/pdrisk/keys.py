@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import datetime
 import itertools
 import numbers
@@ -13,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pdrisk.columns import column_kind
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["checked_keys", "key_codes", "key_index", "observed_keys"]
@@ -52,24 +52,22 @@ def checked_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...], given: obje
     if not keys:
         raise ParameterError("keys must list at least one group.")
     for position, column in enumerate(columns):
-        wanted = _column_kind(frame[column])
+        kind = _comparable_kind(frame[column])
         one_of_each = {(type(key[position]), getattr(key[position], "tzinfo", None)): key[position] for key in keys}
         for level in one_of_each.values():
-            if level is not None and _key_kind(level) != wanted != "unknown":
+            if level is not None and _key_kind(level) != kind != "nothing":
                 raise ColumnTypeError(
-                    f"a key of column {column!r} is {_key_kind(level)}, but the column holds {wanted}: "
+                    f"a key of column {column!r} is {_key_kind(level)}, but the column holds {kind}: "
                     "list keys of the column's own kind (pd.Timestamp for dates)."
                 )
     if len(set(keys)) < len(keys):
-        ((repeated, _),) = collections.Counter(keys).most_common(1)
-        shown = repeated[0] if len(repeated) == 1 else repeated
-        raise ParameterError(f"the key {shown!r} is listed twice; list it once.")
+        raise ParameterError("a key is listed twice; list each key once.")
     return tuple(keys)
 
 
 def observed_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...]) -> tuple[Key, ...]:
     """The keys that occur in the data, sorted; rows with a missing one are left out."""
-    found = pd.concat([_uncategorical(frame[column]) for column in columns], axis=1)
+    found = pd.concat([_plain_column(frame[column]) for column in columns], axis=1)
     found.columns = pd.RangeIndex(len(columns))
     found = found.dropna().drop_duplicates().sort_values(list(found.columns))
     return tuple(tuple(_plain(key) for key in row) for row in found.itertuples(index=False, name=None))
@@ -82,24 +80,32 @@ def key_codes(frame: pd.DataFrame, columns: tuple[Hashable, ...], keys: Sequence
     -------
     ndarray of int32, shape (N,)
     """
+    found = _level_codes(frame[columns[0]], list(dict.fromkeys(key[0] for key in keys)))
     if len(columns) == 1:
-        return _level_codes(frame[columns[0]], [key for (key,) in keys])
-    rows = np.zeros(len(frame), dtype=np.int64)
-    wanted = np.zeros(len(keys), dtype=np.int64)
-    for position, column in enumerate(columns):
+        return found
+    # Column by column, a row's place among the distinct beginnings of the keys: never more than there are keys, so
+    # that no product of places overflows.
+    begun = list(dict.fromkeys(key[:1] for key in keys))
+    for position in range(1, len(columns)):
         levels = list(dict.fromkeys(key[position] for key in keys))
-        place = {level: i for i, level in enumerate(levels)}
-        wanted = wanted * (len(levels) + 1) + np.array([place[key[position]] for key in keys])
-        rows *= len(levels) + 1
-        rows += _level_codes(frame[column], levels)
-    return _places(pd.Index(wanted), rows, len(keys))
+        longer = list(dict.fromkeys(key[: position + 1] for key in keys))
+        place_begun, place_level = _places_of(begun), _places_of(levels)
+        wanted = [place_begun[key[:-1]] * (len(levels) + 1) + place_level[key[-1]] for key in longer]
+        rows = found.astype(np.int64) * (len(levels) + 1) + _level_codes(frame[columns[position]], levels)
+        found = _places(pd.Index(wanted), rows, len(longer))
+        begun = longer
+    return found
+
+
+def _places_of(values: Sequence[Hashable]) -> dict[Hashable, int]:
+    return {value: place for place, value in enumerate(values)}
 
 
 def key_index(frame: pd.DataFrame, columns: tuple[Hashable, ...], keys: Sequence[Key]) -> pd.Index:
     """The index of an answer: the keys in their order, named and typed like the columns."""
     arrays = [_typed([key[i] for key in keys], frame[column].dtype) for i, column in enumerate(columns)]
     if len(columns) == 1:
-        return pd.Index(arrays[0], name=columns[0])
+        return arrays[0].rename(columns[0])
     return pd.MultiIndex.from_arrays(arrays, names=list(columns))
 
 
@@ -107,27 +113,20 @@ def _level_codes(series: pd.Series, levels: Sequence[Hashable]) -> NDArray[np.in
     """For each row the place of its value among the levels, ``len(levels)`` if it is none of them."""
     none = len(levels)
     for_missing = levels.index(None) if None in levels else none
-    listed = [level for level in levels if level is not None]
-    place = np.array([i for i, level in enumerate(levels) if level is not None] + [none], dtype=np.int32)
+    series = series if _is_categorical(series) else _plain_column(series)
     if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biufO":
-        values = series.to_numpy()
-        if series.dtype.kind == "b":
-            values, listed = values.view(np.int8), [int(bool(level)) for level in listed]
-        index = pd.Index(listed, dtype=object if series.dtype.kind == "O" else None)
-        codes = _places(index, values, len(listed))
+        index, place = _lookup(levels, series.dtype)
+        codes = place[_places(index, series.to_numpy(), len(index))]
         if for_missing != none:
-            codes = place[codes]
             codes[series.isna().to_numpy()] = for_missing
         return codes
     if _is_categorical(series):
-        row_codes, uniques = series.cat.codes.to_numpy(), series.cat.categories
+        row_codes, uniques = series.cat.codes.to_numpy(), _plain_column(series.cat.categories.to_series()).array
     else:
         row_codes, uniques = pd.factorize(series)
-    index = pd.Index(listed)
-    if index.dtype == object:
-        uniques = pd.Index(uniques, dtype=object)
+    index, place = _lookup(levels, uniques.dtype)
     # Code -1 is missing, and takes the last place.
-    of_unique = np.append(place[index.get_indexer(pd.Index(uniques))], np.int32(for_missing))
+    of_unique = np.append(place[_places(index, uniques, len(index))], np.int32(for_missing))
     codes = np.empty(len(series), dtype=np.int32)
     for start in range(0, len(codes), PIECE):
         rows = slice(start, start + PIECE)
@@ -135,35 +134,72 @@ def _level_codes(series: pd.Series, levels: Sequence[Hashable]) -> NDArray[np.in
     return codes
 
 
-def _places(index: pd.Index, values: NDArray[Any], none: int) -> NDArray[np.int32]:
+def _lookup(levels: Sequence[Hashable], dtype: Any) -> tuple[pd.Index, NDArray[np.int32]]:
+    """The levels that a column of this dtype can hold, in its dtype, and the place of each; then that of all others."""
+    held = [level for level in levels if level is not None]
+    typed = _held(held, dtype)
+    if typed is None:  # one by one: a fraction is no integer, 2**70 no int64
+        pairs = [(level, one) for level in held if (one := _held([level], dtype)) is not None]
+        held = [level for level, _ in pairs]
+        typed = _held(held, dtype)
+    place_of = _places_of(levels)
+    place = np.array([place_of[level] for level in held] + [len(levels)], dtype=np.int32)
+    return pd.Index(typed, copy=False), place
+
+
+def _held(levels: list[Hashable], dtype: Any) -> Any:
+    """The levels as an array of this dtype, or None if one of them would change."""
+    if pd.api.types.is_object_dtype(dtype):
+        return pd.Index(levels, dtype=object)
+    try:
+        if isinstance(dtype, np.dtype) and dtype.kind == "f":
+            # As pandas compares: a key is rounded to the column's precision.
+            return np.array([float(level) for level in levels], dtype=dtype)  # type: ignore[arg-type]
+        typed = np.array(levels, dtype=dtype) if isinstance(dtype, np.dtype) else pd.array(levels, dtype=dtype)
+        return typed if typed.tolist() == levels or list(pd.Index(typed)) == levels else None
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _places(index: pd.Index, values: Any, none: int) -> NDArray[np.int32]:
     """Where each value stands in the index, ``none`` if it does not; in pieces, which need no copy of the column."""
     codes = np.empty(len(values), dtype=np.int32)
+    as_objects = object if index.dtype == object else None
     for start in range(0, len(values), PIECE):
         rows = slice(start, start + PIECE)
-        found = index.get_indexer(
-            pd.Index(values[rows], dtype=index.dtype if index.dtype == object else None, copy=False)
-        )
+        found = index.get_indexer(pd.Index(values[rows], dtype=as_objects, copy=False))
         codes[rows] = np.where(found < 0, none, found)
     return codes
 
 
-def _typed(values: list[Hashable], dtype: Any) -> Any:
+def _typed(values: list[Hashable], dtype: Any) -> pd.Index:
+    """An index of the column's dtype, or of one that holds all the keys where the column's cannot."""
     if isinstance(dtype, pd.CategoricalDtype):
         # The column's own categories may be observed values; the declared keys are public.
         listed = list(dict.fromkeys(value for value in values if value is not None))
-        return pd.Categorical(values, categories=listed, ordered=dtype.ordered)
+        return pd.Index(pd.Categorical(values, categories=listed, ordered=dtype.ordered))
+    if dtype == np.float16:
+        dtype = np.dtype(np.float32)  # pandas has no index of half floats
+    held = [value for value in values if value is not None]
+    if len(held) == len(values) or not isinstance(dtype, np.dtype) or dtype.kind in "fO":
+        typed = _held(held, dtype)
+        if typed is not None and typed.tolist() != held and dtype.kind == "f":
+            return pd.Index([np.nan if value is None else value for value in values], dtype=np.float64)
+        if typed is not None and len(held) == len(values):
+            return pd.Index(typed)
+        if typed is not None:
+            return pd.Index(
+                pd.array(values, dtype=dtype), dtype=object if pd.api.types.is_object_dtype(dtype) else None
+            )
     try:
-        typed = pd.array(values, dtype=dtype)
-        kept = typed.tolist()
-        if (kept if None not in values else [None if pd.isna(value) else value for value in kept]) == values:
-            return typed
-    except (TypeError, ValueError, OverflowError):
-        pass
-    return pd.array(values)  # a missing key, or one beyond the column's range
+        return pd.Index(pd.array(values))
+    except OverflowError:
+        return pd.Index(values, dtype=object)
 
 
 def _listed(keys: object) -> list[Any]:
-    if isinstance(keys, str | bytes | set | frozenset | Mapping) or not isinstance(keys, Iterable):
+    wrong = (str, bytes, set, frozenset, Mapping, pd.DataFrame)
+    if isinstance(keys, wrong) or not isinstance(keys, Iterable) or (isinstance(keys, np.ndarray) and keys.ndim != 1):
         raise ColumnTypeError(
             'keys must be a list of the public group keys, as in keys=["north", "south"], or the word "observed".'
         )
@@ -211,38 +247,31 @@ def _key_kind(key: Hashable) -> str:
     return type(key).__name__
 
 
-_OBJECT_KINDS = {
-    "string": "text", "boolean": "truth values", "integer": "numbers", "floating": "numbers", "decimal": "numbers",
-    "mixed-integer-float": "numbers", "date": "date", "datetime": "dates", "empty": "unknown",
-}  # fmt: skip
-
-
-def _column_kind(series: pd.Series) -> str:
-    """What a column holds by its dtype; a column of objects is asked for its kind, never for a value."""
+def _comparable_kind(series: pd.Series) -> str:
+    """The kind of key that a column can be compared with."""
     dtype = series.dtype
-    if isinstance(dtype, pd.CategoricalDtype):
-        return _column_kind(pd.Series(dtype.categories))
-    if pd.api.types.is_bool_dtype(dtype):
-        return "truth values"
-    if pd.api.types.is_numeric_dtype(dtype):
-        return "numbers"
-    if pd.api.types.is_datetime64_any_dtype(dtype):
-        return "dates" if getattr(dtype, "tz", None) is None else "dates with a time zone"
-    if pd.api.types.is_timedelta64_dtype(dtype):
-        return "Timedelta"
-    if not pd.api.types.is_object_dtype(dtype):
-        return "text" if pd.api.types.is_string_dtype(dtype) else "unknown"
-    kind = pd.api.types.infer_dtype(series, skipna=True)
-    if kind not in _OBJECT_KINDS:
+    kind = column_kind(pd.Series(dtype.categories) if isinstance(dtype, pd.CategoricalDtype) else series)
+    if kind == "objects of several kinds":
         raise ColumnTypeError(
             f"column {series.name!r} holds objects of several kinds, which cannot be compared with keys: "
             'convert it first, as in astype("string").'
         )
-    return _OBJECT_KINDS[kind]
+    return kind
 
 
-def _uncategorical(series: pd.Series) -> pd.Series:
-    return series.astype(series.cat.categories.dtype) if _is_categorical(series) else series
+def _plain_column(series: pd.Series) -> pd.Series:
+    """The column as something that can be looked up: categories unwrapped, floats whose NaN is missing, plain dates."""
+    dtype = series.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return _plain_column(series.astype(dtype.categories.dtype))
+    if dtype == np.float16 or (not isinstance(dtype, np.dtype) and pd.api.types.is_float_dtype(dtype)):
+        values = series.to_numpy(dtype=np.float32 if dtype == np.float16 else np.float64, na_value=np.nan)
+        return pd.Series(values, index=series.index)
+    if isinstance(dtype, pd.ArrowDtype) and dtype.kind == "M" and not str(dtype).startswith("date"):
+        zone = dtype.pyarrow_dtype.tz
+        plain: Any = "datetime64[ns]" if zone is None else f"datetime64[ns, {zone}]"
+        return series.astype(plain)
+    return series
 
 
 def _is_categorical(series: pd.Series) -> bool:

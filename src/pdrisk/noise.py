@@ -28,17 +28,17 @@ def check_scale(eps: Fraction, lattice: Lattice) -> None:
     Raises
     ------
     ParameterError
-        If the noise would be narrower than a thousandth of a lattice step, or eps is below 1e-12.
+        If the noise would be narrower than a lattice step, or eps is below 1e-12.
     """
     if eps < SMALLEST_EPS:
         raise ParameterError(
-            f"eps={float(eps):g} is below {float(SMALLEST_EPS):g}, where the noise is a trillion times the largest "
-            "change of one person: ask with a larger eps."
+            f"eps={float(eps):g} is below {float(SMALLEST_EPS):g}, where the noise is a trillion "
+            "times the largest change of one person: ask with a larger eps."
         )
-    if Fraction(lattice.sensitivity) / eps < Fraction(1, 1000):
+    if lattice.sensitivity < eps:
         raise ParameterError(
             f"eps={float(eps):g} would add no noise at all on the grid that answers are rounded to: "
-            "ask with a smaller eps; at eps=20 an attacker is already right in all but 2 of a billion cases."
+            "ask with a smaller eps; at eps=20 an attacker is already right in all but 23 of a million cases."
         )
 
 

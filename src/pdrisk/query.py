@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import math
 import numbers
 from collections.abc import Hashable, Iterable, Mapping
@@ -143,13 +144,15 @@ def epsilon(eps: object = None, risk: object = None, prior: object = None) -> Fr
             f"eps must be finite and above 0, but is {number:g}. Usual values are 0.1 to 2; "
             "where epsilon_for answers inf, any eps will do: choose one by the accuracy you need."
         )
-    return Fraction(eps) if isinstance(eps, numbers.Rational) else Fraction(str(eps))
+    if isinstance(eps, numbers.Integral):
+        return Fraction(int(eps))
+    return eps if isinstance(eps, Fraction) else Fraction(str(eps))
 
 
 def data_dependent(metric: object) -> ParameterError:
     """The error for a metric that may not calibrate a release."""
-    if metric not in METRICS:
-        return ParameterError(f"unknown metric {metric!r}; a release is calibrated by worst_case.")
+    if not isinstance(metric, str) or metric not in METRICS:
+        return ParameterError("unknown metric; a release is calibrated by worst_case.")
     return ParameterError(
         f"{metric} cannot calibrate a release: it depends on the data, so its eps would tell about them and bound "
         f"nobody's risk. Plan with df.dprisk.epsilon_for(..., metric={metric!r}), round the result to a grid you chose "
@@ -170,19 +173,23 @@ def _number(name: str, value: object) -> float:
         raise ColumnTypeError(f"{name} must be a number, but is {_kind(value)}.")
     try:
         return float(value)
-    except OverflowError:
-        raise ParameterError(f"{name} must be finite, but is too large for a float.") from None
+    except (OverflowError, ValueError):
+        raise ParameterError(f"{name} must be finite and fit a float.") from None
+
+
+_NO_BOUNDS = 'bounds must be a pair (lo, hi) of numbers or the word "column", but is {}.'
 
 
 def universe(bounds: object) -> Universe:
     """The universe that a caller's ``(lo, hi)`` declares."""
-    if isinstance(bounds, str) or not isinstance(bounds, Iterable) or isinstance(bounds, Mapping | set | frozenset):
-        raise ColumnTypeError(
-            f'bounds must be a pair (lo, hi) of numbers or the word "column", but is {_kind(bounds)}.'
-        )
-    ends = list(bounds)
+    if isinstance(bounds, str | bytes | Mapping | set | frozenset) or not isinstance(bounds, Iterable):
+        raise ColumnTypeError(_NO_BOUNDS.format(_kind(bounds)))
+    if isinstance(bounds, np.ndarray) and bounds.ndim != 1:
+        raise ColumnTypeError(_NO_BOUNDS.format("an array that is not one-dimensional"))
+    ends = list(itertools.islice(bounds, 3))
     if len(ends) != 2:
-        raise ParameterError(f"bounds must be a pair (lo, hi), but has {len(ends)} value{'s'[: len(ends) != 1]}.")
+        has = ("no value", "one value", "", "more than two values")[len(ends)]
+        raise ParameterError(f"bounds must be a pair (lo, hi), but has {has}.")
     return Universe(_number("lo of bounds", ends[0]), _number("hi of bounds", ends[1]))
 
 

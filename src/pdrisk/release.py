@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from pdrisk import reprs
+from pdrisk.columns import plain_label
 from pdrisk.core.risk import Risk
 from pdrisk.errors import ColumnTypeError, NotPublicError, ParameterError
 from pdrisk.query import checked_probability, written
@@ -110,7 +111,7 @@ class Release:
             )
         return {
             "statistic": self.statistic,
-            "column": self.column,
+            "column": plain_label(self.column),
             "where": self.where,
             "where_trusted": self.where_trusted,
             "value": self.value,
@@ -147,20 +148,24 @@ class Release:
     def _rows(self) -> tuple[reprs.Rows, reprs.Rows]:
         """The publishable and the curator's lines of the reprs."""
         low, high = self.interval()
-        bounds = "none needed" if self.bounds is None else f"{self.bounds[0]:.6g} to {self.bounds[1]:.6g}"
+        bounds = (
+            "none needed"
+            if self.bounds is None
+            else f"{reprs.number(self.bounds[0])} to {reprs.number(self.bounds[1])}"
+        )
         public = [
-            ("noisy value", f"{self.value:.6g}"),
-            ("95 % interval", f"{low:.6g} to {high:.6g}"),
+            ("noisy value", reprs.number(self.value)),
+            ("95 % noise interval", f"{reprs.number(low)} to {reprs.number(high)}"),
             ("eps", f"{self.eps:.6g}"),
             ("bounds", bounds + (" (from the data)" if self.bounds_from_data else "")),
-            ("noise", f"{self.mechanism}, scale {self.scale:.6g}"),
-            ("global sensitivity", f"{self.global_sensitivity:.6g}"),
+            ("noise", f"{self.mechanism}, scale {reprs.number(self.scale)}"),
+            ("global sensitivity", reprs.number(self.global_sensitivity)),
             ("worst-case risk", reprs.risk(self.risk.worst_case)),
         ]
         if self.where is not None:
             public.insert(3, ("where", self.where + (" (row-wise by your word)" if self.where_trusted else "")))
         curator = [
-            ("local sensitivity", f"{self.local_sensitivity:.6g}"),
+            ("local sensitivity", reprs.number(self.local_sensitivity)),
             ("n", f"{self.n}"),
             ("two-worlds risk", reprs.risk(self.risk.two_worlds)),
             ("many-worlds risk", reprs.risk(self.risk.many_worlds)),

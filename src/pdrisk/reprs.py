@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from html import escape
 
-__all__ = ["Rows", "html", "risk", "text"]
+__all__ = ["Rows", "html", "number", "risk", "text"]
 
 Rows = list[tuple[str, str]]
 
 CURATOR = "curator only: these come from the data, do not publish"
 
 
+def number(value: float) -> str:
+    """Six digits, and of large numbers all before the point."""
+    return f"{value:.0f}" if 1e5 <= abs(value) < 1e15 else f"{value:.6g}"
+
+
 def risk(value: float) -> str:
     """Four digits; certainty is only called 1 where it is one."""
+    if math.isnan(value):
+        return "none: no record was used"
     if 0.99995 <= value < 1:
         return "> 0.9999"
     return f"{value:.4g}" if value < 0.1 else f"{value:.4f}"

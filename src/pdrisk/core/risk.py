@@ -13,6 +13,7 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["METRICS", "Risk", "epsilon_for", "metrics", "posterior", "privacy_loss"]
 
+SMALLEST: Final = 1e-300  # of a probability, so that its odds are finite
 METRICS: Final = ("worst_case", "two_worlds", "many_worlds", "identifiability")
 
 
@@ -48,8 +49,7 @@ def posterior(loss: ArrayLike, prior: ArrayLike = 0.5) -> FloatArray:
     losses, priors = _floats("loss", loss), _floats("prior", prior)
     if not np.all(np.isfinite(losses) & (losses >= 0)):
         raise ParameterError("a privacy loss must be finite and at least 0; it is eps times the share of GS in play.")
-    if not np.all((priors > 0) & (priors < 1)):
-        raise ParameterError("a prior must be a probability above 0 and below 1; for m equally likely worlds, 1/m.")
+    _check_probability("prior", priors)
     return belief(losses, priors)
 
 
@@ -83,10 +83,8 @@ def privacy_loss(risk: ArrayLike, prior: ArrayLike = 0.5) -> FloatArray:
 
 def _privacy_loss(risks: FloatArray, priors: FloatArray, *, nothing_told: NDArray[np.bool_]) -> FloatArray:
     """`privacy_loss`, where an answer that tells nothing may also stay at its prior."""
-    if not np.all((risks > 0) & (risks < 1)):
-        raise ParameterError(f"a risk must be a probability above 0 and below 1, but is {_outside(risks):g}.")
-    if not np.all((priors > 0) & (priors < 1)):
-        raise ParameterError(f"a prior must be a probability above 0 and below 1, but is {_outside(priors):g}.")
+    _check_probability("risk", risks)
+    _check_probability("prior", priors)
     if not np.all((risks > priors) | (nothing_told & (risks == priors))):
         at = np.unravel_index(np.argmin(risks - priors), risks.shape)
         raise ParameterError(
@@ -173,7 +171,8 @@ def epsilon_for(
         _floats("risk", risk), _floats("prior", prior), distance, whole
     )
     loss = _privacy_loss(risks, priors, nothing_told=distance == 0)
-    return np.divide(loss * whole, distance, out=np.full(loss.shape, np.inf), where=distance > 0)
+    with np.errstate(over="ignore"):  # next to nothing is told: inf
+        return np.divide(loss * whole, distance, out=np.full(loss.shape, np.inf), where=distance > 0)
 
 
 def _one_of(metric: str, n: ArrayLike | None) -> FloatArray:
@@ -255,5 +254,9 @@ def _floats(name: str, value: ArrayLike) -> FloatArray:
     return array.astype(np.float64)
 
 
-def _outside(values: FloatArray) -> float:
-    return float(values[~((values > 0) & (values < 1))].flat[0])
+def _check_probability(name: str, values: FloatArray) -> None:
+    outside = ~((values >= SMALLEST) & (values < 1))
+    if outside.any():
+        raise ParameterError(
+            f"a {name} must be a probability above 0 and below 1, but is {float(values[outside].flat[0]):g}."
+        )

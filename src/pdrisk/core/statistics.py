@@ -21,7 +21,7 @@ from pdrisk.core.universe import Universe
 
 __all__ = ["Count", "Mean", "Statistic", "Sum"]
 
-# Engines add at most 2**18 floats one after another (chunks of 2**15, at most 2**17 chunks), so a computed mean is off
+# Engines add at most 2**18 floats one after another (pieces of 2**15, at most 2**17 pieces), so a computed mean is off
 # by at most 2**18 * 2**-53 of the largest absolute value (Higham 2002, eq. 4.4).
 SUMMATION_ERROR = 2.0**-35
 
@@ -225,9 +225,8 @@ class Mean(Statistic):
         n, mu = summary.n, self.value(summary, universe)
         add = np.maximum(universe.hi - mu, mu - universe.lo) / (n + 1)
         remove = np.maximum(summary.highest[0] - mu, mu - summary.lowest[0]) / np.maximum(n - 1, 1)
-        to_nothing = np.abs(mu - universe.mid)
-        largest = np.maximum(add, np.where(n > 1, remove, to_nothing))
-        return np.where(n > 0, largest, universe.width / 2)
+        # Of one record, removing it leads to the middle, which is never farther than adding an end.
+        return np.where(n > 0, np.maximum(add, np.where(n > 1, remove, 0)), universe.width / 2)
 
     def world_range(self, summary: Summary, universe: Universe) -> FloatArray:
         return _spread(summary) / np.maximum(summary.n - 1, 1)

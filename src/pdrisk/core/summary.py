@@ -65,7 +65,7 @@ class Summary:
     steps : ndarray of int64, shape (G,)
         Their sum, each record first rounded to the public lattice of `Sum`: exact in any order.
     lowest, highest : ndarray of float64, shape (2, G)
-        x_1, x_2 and x_n, x_{n-1}; the second row is NaN unless `Needs.seconds` asked for it.
+        x_1, x_2 and x_n, x_{n-1}; the second row means nothing unless `Needs.seconds` asked for it.
     squares : ndarray of float64, shape (G,)
         Sum of squared distances from the mean.
     nearest : ndarray of float64, shape (G,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,6 +11,8 @@ from numpy.typing import ArrayLike
 from pdrisk.core.risk import privacy_loss
 from pdrisk.core.summary import FloatArray
 from pdrisk.errors import ColumnTypeError, ParameterError
+
+LARGEST_WORLD = 1e100  # so that distances are finite
 
 __all__ = ["exact_identifiability", "tight_epsilon"]
 
@@ -50,8 +53,7 @@ def exact_identifiability(worlds: ArrayLike, scale: float, prior: ArrayLike | No
     0.8808
     """
     values, weights = _worlds(worlds, prior)
-    if not (math.isfinite(scale) and scale > 0):
-        raise ParameterError(f"scale must be finite and above 0, but is {scale}.")
+    _check_positive("scale", scale)
     return _exact(values, weights, scale)
 
 
@@ -95,8 +97,8 @@ def tight_epsilon(
     spread = float(values[-1] - values[0])
     if sensitivity is None:
         sensitivity = spread
-    if not (math.isfinite(sensitivity) and (sensitivity > 0 or spread == 0)):
-        raise ParameterError(f"sensitivity must be finite and above 0, but is {sensitivity}.")
+    elif spread > 0:
+        _check_positive("sensitivity", sensitivity)
     largest_prior = float(weights.max())
     loss = float(privacy_loss(rho, largest_prior)) if len(values) > 1 else _one_world(rho)
     if _exact_without_noise(values, weights) <= rho:
@@ -115,12 +117,20 @@ def tight_epsilon(
     return low
 
 
+def _check_positive(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise ColumnTypeError(f"{name} must be a number.")
+    if not (math.isfinite(value) and float(value) > 0):
+        raise ParameterError(f"{name} must be finite and above 0, but is {float(value):g}.")
+
+
 def _one_world(rho: float) -> float:
     raise ParameterError(f"a risk of {rho:g} cannot be had: with one possible world the attacker is certain already.")
 
 
 def _exact(values: FloatArray, weights: FloatArray, scale: float) -> float:
-    damping = np.exp(-np.diff(values) / scale).tolist()
+    with np.errstate(over="ignore"):  # worlds infinitely far apart
+        damping = np.exp(-np.diff(values) / scale).tolist()
     mass = weights.tolist()
     left = _damped_sums(mass, damping)
     right = _damped_sums(mass[::-1], damping[::-1])[::-1]
@@ -150,8 +160,8 @@ def _worlds(worlds: ArrayLike, prior: ArrayLike | None) -> tuple[FloatArray, Flo
     if len(values) == 0:
         raise ParameterError("worlds must hold at least one world.")
     values = values.astype(np.float64)
-    if not np.isfinite(values).all():
-        raise ParameterError("worlds must be finite.")
+    if not (np.abs(values) <= LARGEST_WORLD).all():
+        raise ParameterError(f"worlds must be finite and within {LARGEST_WORLD:g} of zero.")
     if prior is None:
         weights = np.full(len(values), 1 / len(values))
     else:

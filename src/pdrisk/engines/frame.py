@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -17,39 +18,42 @@ from pdrisk.errors import PdriskError, QueryFailedError
 from pdrisk.keys import Key, key_codes, observed_keys
 from pdrisk.query import Filter, Groups, Line
 
-__all__ = ["FAILED", "Reading", "column_values", "own_universe", "read"]
+__all__ = ["Reading", "column_values", "guarded", "present_rows", "read"]
 
-FAILED = (
-    "the request failed while the data was read; it stays paid. "
-    "Its cause is not shown because it could reveal a record."
-)
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the data say: for each line its universe and summary, and the keys of the groups."""
+    """What the data say: for each line its universe and summary, the keys of the groups, and the rows selected."""
 
     universes: tuple[Universe, ...]
     summaries: tuple[Summary, ...]
     keys: tuple[Key, ...] | None
+    selected: NDArray[np.bool_] | None
 
 
-def read(frame: pd.DataFrame, lines: tuple[Line, ...], where: Filter | None, groups: Groups | None) -> Reading:
-    """Summarise the data for a judged request.
+def guarded(work: Callable[[], Result]) -> Result:
+    """Whatever ``work`` gives.
 
     Raises
     ------
     QueryFailedError
-        If anything goes wrong on the data: one fixed sentence, without a cause.
+        If anything goes wrong: one fixed sentence, without a cause.
     """
     try:
         with np.errstate(all="ignore"):  # a warning would depend on the data
-            return _read(frame, lines, where, groups)
+            return work()
     except PdriskError:
         raise
     except Exception:  # noqa: BLE001
         pass  # whatever it says could quote a record; raised below, so that nothing is chained to it
-    raise QueryFailedError(FAILED)
+    raise QueryFailedError
+
+
+def read(frame: pd.DataFrame, lines: tuple[Line, ...], where: Filter | None, groups: Groups | None) -> Reading:
+    """Summarise the data for a judged request; fails as `guarded` does."""
+    return guarded(lambda: _read(frame, lines, where, groups))
 
 
 def _read(frame: pd.DataFrame, lines: tuple[Line, ...], where: Filter | None, groups: Groups | None) -> Reading:
@@ -82,7 +86,7 @@ def _read(frame: pd.DataFrame, lines: tuple[Line, ...], where: Filter | None, gr
         counted.setdefault(column, summary)
     for line in lines:
         if not line.statistic.bounded and line.column not in counted:
-            present = None if line.column is None else columns[line.column].notna().to_numpy(dtype=bool)
+            present = None if line.column is None else present_rows(columns[line.column])
             counted[line.column] = _count(len(frame), present, selected, codes, keys)
     return Reading(
         universes,
@@ -91,6 +95,7 @@ def _read(frame: pd.DataFrame, lines: tuple[Line, ...], where: Filter | None, gr
             for line, universe in zip(lines, universes, strict=True)
         ),
         keys,
+        selected,
     )
 
 
@@ -105,6 +110,13 @@ def column_values(series: pd.Series) -> NDArray[np.generic]:
     present = series.notna().to_numpy()
     values[present] = series.to_numpy()[present].astype(np.float64)
     return values
+
+
+def present_rows(series: pd.Series) -> NDArray[np.bool_]:
+    """Which rows of a column of any kind hold a value; NaN is missing whatever the dtype thinks of it."""
+    if pd.api.types.is_float_dtype(series.dtype):
+        return ~np.isnan(column_values(series))
+    return series.notna().to_numpy(dtype=bool)
 
 
 def own_universe(series: pd.Series) -> Universe:

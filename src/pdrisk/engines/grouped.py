@@ -14,6 +14,7 @@ from pdrisk.engines.ranks import windows
 __all__ = ["summary_of_groups"]
 
 MANY_GROUPS = 2**14  # beyond, a fresh array of all groups for every piece costs more than scattered additions
+ROWS_IN_A_ROW = 2**17  # added up one by one before they join the total
 
 
 def summary_of_groups(
@@ -34,7 +35,7 @@ def summary_of_groups(
     bins = groups + 1
     step = Lattice.of_records(universe.magnitude).step
     n = np.zeros(bins, dtype=np.int64)
-    total = np.zeros(bins)
+    totals = _Sums(bins)
     steps = np.zeros(bins, dtype=np.int64)
     lowest = np.full((2, bins), universe.hi)
     highest = np.full((2, bins), universe.lo)
@@ -43,14 +44,18 @@ def summary_of_groups(
     if not scan:
         n[:groups] = ranked
     for _, records, code, _ in clamped(values, universe, codes=codes) if scan else ():
-        _add(n, code)
+        if bins > MANY_GROUPS:
+            np.add.at(n, code, 1)
+        else:
+            n += np.bincount(code, minlength=bins)
         if needs.total:
-            _add(total, code, records)
+            totals.add(code, records)
         if needs.ends:
             np.minimum.at(lowest[0], code, records)
             np.maximum.at(highest[0], code, records)
         if needs.steps:
             np.add.at(steps, code, np.rint(records * (1 / step)).astype(np.int64))
+    total = totals.result()
     if needs.seconds:
         _fill_seconds(values, codes, universe, lowest, highest)
     squares, nearest = np.zeros(bins), np.zeros(bins)
@@ -69,11 +74,27 @@ def summary_of_groups(
     )
 
 
-def _add(target: NDArray[np.int64] | FloatArray, code: NDArray[np.intp], weights: FloatArray | None = None) -> None:
-    if len(target) > MANY_GROUPS:
-        np.add.at(target, code, 1 if weights is None else weights)
-    else:
-        target += np.bincount(code, weights, minlength=len(target))
+class _Sums:
+    """Sums of groups, of which no part is made of more than 2**18 additions in a row."""
+
+    def __init__(self, bins: int) -> None:
+        self._total = np.zeros(bins)
+        self._part = np.zeros(bins if bins > MANY_GROUPS else 0)
+        self._rows = 0
+
+    def add(self, code: NDArray[np.intp], weights: FloatArray) -> None:
+        if len(self._part) == 0:
+            self._total += np.bincount(code, weights, minlength=len(self._total))
+            return
+        np.add.at(self._part, code, weights)
+        self._rows += len(code)
+        if self._rows >= ROWS_IN_A_ROW:
+            self._total += self._part
+            self._part[:] = 0
+            self._rows = 0
+
+    def result(self) -> FloatArray:
+        return self._total + self._part if len(self._part) else self._total
 
 
 def _fill_seconds(
@@ -103,13 +124,13 @@ def _distances(
 ) -> tuple[FloatArray, FloatArray]:
     """Sum of squared distances from the mean of each group, and the smallest distance."""
     mean = total / np.maximum(n, 1)
-    squares, offsets = np.zeros(len(n)), np.zeros(len(n))
+    square_sums, offset_sums = _Sums(len(n)), _Sums(len(n))
     nearest = np.full(len(n), np.inf)
     for _, records, code, _ in clamped(values, universe, codes=codes):
         records -= mean[code]
-        _add(offsets, code, records)
-        _add(squares, code, records * records)
+        offset_sums.add(code, records)
+        square_sums.add(code, records * records)
         np.minimum.at(nearest, code, np.abs(records, out=records))
     # The mean is rounded, so the distances do not quite add up to zero (Chan, Golub & LeVeque 1983, eq. 1.7).
-    squares -= offsets**2 / np.maximum(n, 1)
+    squares = square_sums.result() - offset_sums.result() ** 2 / np.maximum(n, 1)
     return np.maximum(squares, 0), np.where(n > 0, nearest, 0)

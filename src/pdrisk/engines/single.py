@@ -100,7 +100,9 @@ def _seconds(
         rows = slice(starts[index], starts[index + 1] if index + 1 < len(starts) else None)
         inside = values[rows], universe
         return np.sort(
-            np.concatenate([r for _, r, *_ in clamped(*inside, selected=None if selected is None else selected[rows])])
+            np.concatenate(
+                [r.copy() for _, r, *_ in clamped(*inside, selected=None if selected is None else selected[rows])]
+            )
         )
 
     first, last = int(np.argmin(lows)), int(np.argmax(highs))

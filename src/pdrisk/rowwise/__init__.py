@@ -25,9 +25,6 @@ from pdrisk.rowwise.types import BOOLEAN, check_boolean, typed
 
 __all__ = ["Filter", "caller_names", "judged"]
 
-FAILED = (
-    "the filter failed on the data; the request stays paid. Its cause is not shown because it could reveal a record."
-)
 FORMS = "a query string, a pd.col expression (pandas 3), a boolean Series, array or list, or a callable"
 EXPRESSION: Any = getattr(pd.api.typing, "Expression", ())  # pandas 2 has none, and isinstance(x, ()) is False
 
@@ -70,7 +67,7 @@ class Filter:
                     result = result(frame)
             selected = _plain(_fitting(result, frame))
         if selected is None:  # raised out here: inside a handler the cause would travel along as __context__
-            raise QueryFailedError(FAILED)
+            raise QueryFailedError
         return selected
 
 

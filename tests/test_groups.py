@@ -1,0 +1,275 @@
+"""``by`` and ``keys``: what the rows of an answer are, in which order, and which records each holds."""
+
+import datetime
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import pdrisk
+
+pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
+
+EXACT = 1e6
+BOUNDS = (0, 10)
+
+
+def people() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "x": [1.0, 2, 3, 4, 5, 6, np.nan],
+            "region": ["north", "south", "north", None, "west", "south", "north"],
+            "sex": ["f", "f", "m", "m", "f", "m", "f"],
+            "age": [30, 41, 52, 63, 40, 20, 70],
+        }
+    )
+
+
+def grouped(frame, by, keys, statistic="mean", **options) -> pd.DataFrame:
+    return getattr(frame.dprisk, statistic)("x", eps=EXACT, bounds=BOUNDS, by=by, keys=keys, **options)
+
+
+def arrow(values, kind) -> pd.Series:
+    return pd.Series(pd.arrays.ArrowExtensionArray(pa.array(values, kind)))
+
+
+class TestOrderAndIndex:
+    """Rows stand in the order of the keys; the index has the name and the dtype of the column."""
+
+    def test_order_of_the_keys(self):
+        table = grouped(people(), "region", ["south", "nowhere", "north"])
+        assert table.index.tolist() == ["south", "nowhere", "north"]
+        assert (table.index.name, table.index.dtype) == ("region", people()["region"].dtype)
+        assert table["value"].round(1).tolist() == [4, 5, 2]
+        assert table["n"].tolist() == [2, 0, 2]
+
+    def test_columns_of_the_answer(self):
+        table = grouped(people(), "region", ["north"])
+        assert table.columns.tolist() == [
+            *("value", "eps", "scale", "global_sensitivity", "local_sensitivity", "n"),
+            *("worst_case", "two_worlds", "many_worlds", "identifiability"),
+        ]
+        assert (table["eps"].iloc[0], table["global_sensitivity"].iloc[0]) == (EXACT, 5)
+        assert table["n"].dtype == np.int64
+
+    @pytest.mark.parametrize(
+        "keys", [np.array(["west"]), pd.Index(["west"]), pd.Series(["west"]), ("west",), iter(["west"])]
+    )
+    def test_keys_may_be_any_list(self, keys):
+        assert grouped(people(), ["region"], keys).index.tolist() == ["west"]
+
+    @pytest.mark.parametrize("keys", [{"sex": ["m", "f"], "region": ["west", "south"]}, None])
+    def test_several_columns(self, keys):
+        product = [("west", "m"), ("west", "f"), ("south", "m"), ("south", "f")]
+        table = grouped(people(), ["region", "sex"], keys or product)
+        assert table.index.equals(pd.MultiIndex.from_tuples(product, names=["region", "sex"]))
+        assert table["n"].tolist() == [0, 1, 1, 1]
+        assert table["value"].round(1).tolist() == [5, 5, 6, 2]
+
+    def test_three_columns_against_brute_force(self):
+        draw = np.random.default_rng(7)
+        columns = ["a", "b", "c"]
+        frame = pd.DataFrame({name: draw.integers(0, 4, 300) for name in columns}).assign(x=draw.uniform(0, 10, 300))
+        keys = [(a, b, c) for a in (3, 0, 9) for b in (2, 1) for c in (0, 3, 1)]
+        table = grouped(frame, columns, keys, "median")
+        for key, row in table.iterrows():
+            chosen = frame.loc[(frame[columns] == list(key)).all(axis=1), "x"]
+            assert row["n"] == len(chosen)
+            assert row["value"] == pytest.approx(chosen.median() if len(chosen) else 5, abs=1e-3)
+
+    def test_more_combinations_than_integers(self):
+        # 256**9 places: in 64 bits the first column must not be shifted out.
+        columns = [f"c{i}" for i in range(9)]
+        frame = pd.DataFrame({name: np.arange(255) for name in columns}).assign(x=1.0)
+        frame.loc[0, "c0"] = 254
+        table = grouped(frame, columns, [(level,) * 9 for level in range(255)])
+        assert table["n"].tolist() == [0] + [1] * 254
+
+    def test_the_column_itself_and_odd_names(self):
+        frame = people().assign(count=[1, 1, 2, 2, 1, 1, 2], index=[1] * 7)
+        assert grouped(frame, "x", [2, 1])["value"].round(1).tolist() == [2, 1]
+        assert grouped(frame, "count", [2])["n"].tolist() == [2]
+        assert grouped(frame.set_axis([5] * 7), "index", [1])["n"].tolist() == [6]
+
+
+KINDS = {  # column of the group, keys of two of its groups, rows of these, dtype of the index where it is another
+    "int8": (pd.Series([1, 2, 2], dtype="int8"), [2, 5], [2, 0], None),
+    "uint64": (pd.Series([2**64 - 1, 2, 2], dtype="uint64"), [2, 2**64 - 1], [2, 1], None),
+    "int64 beyond floats": (pd.Series([2**60, 2**60 + 1, 2**60 + 1]), [2**60 + 1, 2**60], [2, 1], None),
+    "beside a fraction": (pd.Series([2**60, 2**60 + 1, 2**60 + 1]), [2**60 + 1, 0.5], [2, 0], ...),
+    "a float key of integers": (pd.Series([2**53, 2**53 + 1, 2**53 + 1]), [float(2**53)], [1], ...),
+    "a key beyond the column": (pd.Series([1, 2, 2]), [2, 2**70], [2, 0], ...),
+    "float codes": (pd.Series([1.0, 2.5, 2.5]), [2.5, 1], [2, 1], None),
+    "float16": (pd.Series([1.0, 2.5, 2.5], dtype="float16"), [2.5, 1], [2, 1], ...),
+    "float32": (pd.Series([0.5, 2.5, 2.5], dtype="float32"), [2.5, np.float32(0.5)], [2, 1], None),
+    "float32 decimals": (pd.Series([0.1, 0.5, 0.5], dtype="float32"), [0.5, 0.1], [2, 1], ...),
+    "infinite": (pd.Series([np.inf, -np.inf, -np.inf]), [-np.inf, np.inf], [2, 1], None),
+    "Int64": (pd.Series([1, 2, None], dtype="Int64"), [None, 2], [1, 1], None),
+    "int64[pyarrow]": (arrow([1, 2, None], "int64"), [2, pd.NA], [1, 1], None),
+    "double[pyarrow] with NaN": (arrow([1, float("nan"), None], "double"), [None, 1.0], [2, 1], None),
+    "bool": (pd.Series([True, False, False]), [False, True], [2, 1], None),
+    "boolean": (pd.Series([True, None, False], dtype="boolean"), [np.True_, None], [1, 1], None),
+    "bool[pyarrow]": (arrow([True, None, False], "bool"), [False, None], [1, 1], None),
+    "bool objects": (pd.Series([True, None, False], dtype=object), [False, None], [1, 1], None),
+    "object texts": (pd.Series(["a", None, "b"], dtype=object), ["b", None], [1, 1], None),
+    "string": (pd.Series(["a", None, "b"], dtype="string"), ["b", np.nan], [1, 1], None),
+    "string[pyarrow]": (arrow(["a", None, "b"], "string"), ["b", None], [1, 1], None),
+    "Decimal": (pd.Series([Decimal("0.5"), Decimal(1), None]), [Decimal(1), 0.5], [1, 1], None),
+    "dates": (pd.Series(pd.to_datetime(["2020", "2021", None])), [pd.Timestamp("2021"), pd.NaT], [1, 1], None),
+    "dates in seconds": (
+        pd.Series(pd.to_datetime(["2020", "2021", None]).astype("datetime64[s]")),
+        [np.datetime64("2021"), datetime.datetime(2020, 1, 1)],
+        [1, 1],
+        None,
+    ),
+    "zoned dates": (
+        pd.Series(pd.to_datetime(["2020", "2021", None], utc=True)),
+        [pd.Timestamp("2021", tz="UTC"), pd.Timestamp("2020-01-01 01:00", tz="Europe/Berlin")],
+        [1, 1],
+        ...,
+    ),
+    "timestamp[pyarrow]": (
+        arrow([datetime.datetime(2020, 1, 1), datetime.datetime(2021, 1, 1), None], pa.timestamp("us")),
+        [pd.Timestamp("2021"), pd.Timestamp("2020")],
+        [1, 1],
+        None,
+    ),
+    "date32[pyarrow]": (
+        arrow([datetime.date(2020, 1, 1), datetime.date(2021, 1, 1), None], pa.date32()),
+        [datetime.date(2021, 1, 1), datetime.date(2020, 1, 1)],
+        [1, 1],
+        ...,
+    ),
+    "date objects": (
+        pd.Series([datetime.date(2020, 1, 1), datetime.date(2021, 1, 1), None]),
+        [datetime.date(2021, 1, 1), None],
+        [1, 1],
+        None,
+    ),
+    "timedelta": (pd.Series(pd.to_timedelta([1, 2, None], unit="D")), [datetime.timedelta(2), None], [1, 1], None),
+    "period": (pd.Series(pd.PeriodIndex(["2020", "2021", "2021"], freq="Y")), [pd.Period("2021", freq="Y")], [2], None),
+    "intervals": (pd.Series(pd.cut([1, 4, 5], [0, 3, 6])), [pd.Interval(3, 6), pd.Interval(0, 3)], [2, 1], ...),
+    "categories": (pd.Series(["a", "b", None], dtype="category"), ["b", "zz"], [1, 0], ...),
+    "categories of integers": (pd.Series([1, 2, 2], dtype="category"), [2, 1], [2, 1], ...),
+    "sparse": (pd.Series(pd.arrays.SparseArray([1, 2, 2])), [2, 1], [2, 1], ...),
+}
+
+
+class TestKindsOfKeys:
+    """Any column can group that has keys of one kind; a missing key is a group only if it is listed."""
+
+    @pytest.mark.parametrize(("column", "keys", "rows", "dtype"), KINDS.values(), ids=KINDS.keys())
+    def test_finds_its_rows(self, column, keys, rows, dtype):
+        frame = pd.DataFrame({"x": [1.0, 2, 3], "g": column})
+        table = grouped(frame, "g", keys)
+        assert table["n"].tolist() == rows
+        if dtype is None:
+            assert table.index.dtype == column.dtype
+        for found, key in zip(table.index, keys, strict=True):
+            assert pd.isna(found) if pd.isna(key) else found == key
+        two = grouped(frame.assign(one=1), ["g", "one"], [(key, 1) for key in keys])
+        assert two["n"].tolist() == rows
+
+    @pytest.mark.parametrize(("column", "keys", "rows", "dtype"), KINDS.values(), ids=KINDS.keys())
+    def test_observed_keys_are_all_that_are_not_missing(self, column, keys, rows, dtype):
+        table = grouped(pd.DataFrame({"x": [1.0, 2, 3], "g": column}), "g", "observed")
+        present = [value for value in column.tolist() if not pd.isna(value)]
+        assert table["n"].sum() == len(present)
+        assert table.index.tolist() == sorted(set(present))
+
+    def test_missing_keys(self):
+        assert grouped(people(), "region", ["north", "south"])["n"].sum() == 4
+        for missing in (None, np.nan, pd.NA):
+            table = grouped(people(), "region", ["west", missing])
+            assert table["value"].round(1).tolist() == [5, 4]
+            assert pd.isna(table.index[1])
+        pair = grouped(people(), ["region", "sex"], [(None, "m"), ("west", "f")])
+        assert pair["n"].tolist() == [1, 1]
+
+    def test_categories_that_nobody_has_never_appear(self):
+        category = pd.Categorical(["b", "a", "b"], categories=["unused", "b", "a"], ordered=True)
+        frame = pd.DataFrame({"x": [1.0, 2, 3], "g": category})
+        observed = grouped(frame, "g", "observed")
+        listed = grouped(frame, "g", ["b", "a"])
+        for table in (observed, listed):
+            assert "unused" not in table.index
+            assert "unused" not in table.index.categories
+        assert listed.index.tolist() == ["b", "a"]
+        with pytest.raises(pdrisk.ParameterError, match="needs the public list"):
+            grouped(frame, "g", None)
+
+    @pytest.mark.parametrize(
+        ("column", "keys"),
+        [
+            ([1, 2], ["1"]), ([1, 2], [True]), ([1, 2], [1, "2"]), ([1.0, 2.0], [False]), (["1", "2"], [1]),
+            (["True", "b"], [True]), ([True, False], [1]), ([True, False], [0, 1]), ([True, False], ["True"]),
+            (pd.array([1, None], dtype="Int64"), ["1"]), (pd.array(["1", None], dtype="string"), [1]),
+            (pd.to_datetime(["2020", "2021"]), ["2020"]), (pd.to_datetime(["2020", "2021"]), [2020]),
+            (pd.to_datetime(["2020", "2021"], utc=True), [pd.Timestamp("2020")]),
+            (pd.to_datetime(["2020", "2021"]), [pd.Timestamp("2020", tz="UTC")]),
+            (pd.Categorical([1, 2]), ["1"]), (pd.Categorical(["1", "2"]), [1]), (["a", "b"], [("a",)]),
+        ],
+        ids=str,
+    )  # fmt: skip
+    def test_keys_of_another_kind_are_refused(self, column, keys):
+        # Taken as they are, they would all be keys that nobody has, without a word.
+        with pytest.raises(pdrisk.ColumnTypeError, match=r"a key of column 'g' is .*but the column holds"):
+            grouped(pd.DataFrame({"x": [1.0, 2], "g": column}), "g", keys)
+
+
+class TestWhereAndGroups:
+    """``where`` goes first, then the groups; the keys stay what they are."""
+
+    def test_where_first(self):
+        for where in ("age > 40", people()["age"] > 40, lambda frame: frame["age"] > 40):
+            table = grouped(people(), "region", ["north", "south", "west"], where=where)
+            assert table["n"].tolist() == [1, 1, 0]
+            assert table["value"].round(1).tolist() == [3, 2, 5]
+
+    def test_observed_keys_are_taken_before_where(self):
+        table = grouped(people(), "region", "observed", where="age > 65")
+        assert table.index.tolist() == ["north", "south", "west"]
+        assert table["n"].tolist() == [0, 0, 0]
+        assert table.attrs["keys_from_data"] is True
+        pairs = grouped(people(), ["sex", "region"], "observed").index.tolist()
+        assert pairs == [("f", "north"), ("f", "south"), ("f", "west"), ("m", "north"), ("m", "south")]
+
+    def test_listed_keys_are_not_marked(self):
+        assert grouped(people(), "region", ["north"]).attrs["keys_from_data"] is False
+
+    def test_observed_keys_of_nothing(self):
+        table = grouped(people().head(0), "region", "observed")
+        assert table.shape == (0, 10)
+        assert table.index.name == "region"
+
+    def test_a_key_that_nobody_has_is_answered_like_an_empty_set(self):
+        for statistic, answer in {"mean": 5, "median": 5, "min": 10, "max": 0, "sum": 0, "var": 0, "std": 0}.items():
+            table = grouped(people(), "region", ["nowhere"], statistic)
+            assert table["value"].iloc[0] == pytest.approx(answer, abs=1e-2)
+            assert table["n"].tolist() == [0]
+            assert table[["many_worlds", "identifiability"]].isna().all(axis=None)
+
+    def test_counting_in_groups(self):
+        rows = people().dprisk.count(eps=EXACT, by="region", keys=["north", "west"])
+        values = people().dprisk.count("x", eps=EXACT, by="region", keys=["north", "west"])
+        assert (rows["n"].tolist(), values["n"].tolist()) == ([3, 1], [2, 1])
+
+    @pytest.mark.parametrize("statistic", ["count", "sum", "mean", "median", "min", "max", "var", "std"])
+    @pytest.mark.parametrize("where", [None, "age % 3 != 0"], ids=str)
+    def test_equals_one_question_for_each_group(self, statistic, where):
+        draw = np.random.default_rng(11)
+        frame = pd.DataFrame({"g": draw.integers(0, 30, 2000), "age": draw.integers(0, 99, 2000)})
+        frame["x"] = draw.normal(5, 4, 2000)
+        frame.loc[draw.integers(0, 2000, 50), "x"] = np.nan
+        table = grouped(frame, "g", range(35, -1, -1), statistic, where=where)
+        chosen = frame if where is None else frame.query(where)
+        for key, row in table.iterrows():
+            alone = getattr(chosen[chosen["g"] == key].dprisk, statistic)("x", eps=EXACT, bounds=BOUNDS)
+            assert row["value"] == pytest.approx(alone.value, abs=80 * alone.scale)
+            assert row["local_sensitivity"] == pytest.approx(alone.local_sensitivity, rel=1e-9, abs=1e-12)
+            assert row["n"] == alone.n
+            risks = [row[name] for name in ("worst_case", "two_worlds", "many_worlds", "identifiability")]
+            own = [alone.risk.worst_case, alone.risk.two_worlds, alone.risk.many_worlds, alone.risk.identifiability]
+            assert risks == pytest.approx(own, rel=1e-6, nan_ok=True)

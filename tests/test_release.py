@@ -1,0 +1,265 @@
+"""What comes back: fields, what may be published of them, how they are shown, and the warning of wide noise."""
+
+import copy
+import dataclasses
+import json
+import math
+import pickle
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pdrisk
+from pdrisk import ColumnTypeError, NotPublicError, ParameterError, Release, Risk
+
+GOLDEN = Path(__file__).parent / "golden"
+CURATOR = ("local_sensitivity", "n", "two_worlds", "many_worlds", "identifiability")
+PUBLIC = ("statistic", "column", "where", "where_trusted", "value", "eps", "bounds", "mechanism", "scale")
+PUBLIC += ("global_sensitivity", "worst_case")
+
+# The sample {3, 1, 10, 17} in [1, 675] at eps = 1: numbers from docs/numbers.md, with a value made up;
+# identifiability: without 17 the mean is 14/3, without 1 it is 10, and posterior((10 - 14/3) / 337, 1/4) = .2530.
+MEAN = Release(
+    statistic="mean",
+    column="distance",
+    value=-212.5,
+    eps=1.0,
+    bounds=(1.0, 675.0),
+    mechanism="laplace",
+    scale=337.0,
+    global_sensitivity=337.0,
+    local_sensitivity=133.45,
+    n=4,
+    risk=Risk(worst_case=0.731059, two_worlds=0.597725, many_worlds=0.331232, identifiability=0.252978),
+    where="age > 40",
+)
+COUNT = Release(
+    statistic="count",
+    column=None,
+    value=12_345.25,
+    eps=0.1,
+    bounds=None,
+    mechanism="laplace",
+    scale=10.0,
+    global_sensitivity=1.0,
+    local_sensitivity=1.0,
+    n=12_341,
+    risk=Risk(worst_case=0.524979, two_worlds=0.524979, many_worlds=8.955e-5, identifiability=8.103e-5),
+    where="a mask or function",
+    where_trusted=True,
+)
+RELEASES = {
+    "mean": MEAN,
+    "count": COUNT,
+    "nobody": dataclasses.replace(
+        MEAN, n=0, local_sensitivity=337.0, where=None, risk=Risk(0.731059, 0.731059, math.nan, math.nan)
+    ),
+    "from_data": dataclasses.replace(MEAN, statistic="quantile(0.9)", bounds_from_data=True, where=None),
+    "odd_names": dataclasses.replace(MEAN, column="<b>&\"'</b>", where="`<i>` > 1 & `x` < 2"),
+}
+
+
+class TestRelease:
+    """A frozen record of the noisy value, what was declared for it, and the curator's part."""
+
+    def test_fields(self):
+        names = [field.name for field in dataclasses.fields(Release)]
+        assert set(names) == (set(PUBLIC) | set(CURATOR) | {"risk", "bounds_from_data"}) - {*CURATOR[2:], "worst_case"}
+        assert float(MEAN) == -212.5
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            MEAN.value = 1.0
+        with pytest.raises((AttributeError, TypeError)):
+            MEAN.note = "new"
+
+    @pytest.mark.parametrize(("level", "width"), [(0.95, 1009.5618), (0.5, 233.5906), (np.float64(0.99), 1551.9424)])
+    def test_interval(self, level, width):
+        # 337 ln(1/(1 - level)); the first is 337 ln 20 = 1010.
+        low, high = MEAN.interval(level=level)
+        assert (low, high) == pytest.approx((-212.5 - width, -212.5 + width), abs=1e-4)
+        assert MEAN.interval() == MEAN.interval(0.95)
+
+    @pytest.mark.parametrize("level", [0, 1, -0.1, 1.5, 95, math.nan])
+    def test_levels_that_are_none(self, level):
+        with pytest.raises(ParameterError, match="level must be a probability above 0 and below 1"):
+            MEAN.interval(level)
+
+    @pytest.mark.parametrize("level", ["0.95", True, None, [0.95]])
+    def test_levels_of_another_kind(self, level):
+        with pytest.raises(ColumnTypeError, match="level must be a number"):
+            MEAN.interval(level)
+
+    def test_the_interval_covers_the_answer_as_often_as_it_says(self):
+        frame = pd.DataFrame({"x": [1.0, 2.0, 3.0], "g": 1})
+        keys = [1, *range(2, 2001)]  # the other keys hold nobody: their answer is 5
+        table = frame.dprisk.mean("x", eps=20, bounds=(0, 10), by="g", keys=keys).iloc[1:]
+        for level in (0.5, 0.95):
+            half = table["scale"] * math.log(1 / (1 - level))
+            covered = ((table["value"] - 5).abs() <= half).mean()
+            assert covered == pytest.approx(level, abs=5 * math.sqrt(level * (1 - level) / 1999))
+
+    @pytest.mark.parametrize("release", RELEASES.values(), ids=RELEASES.keys())
+    @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda r: pickle.loads(pickle.dumps(r))])
+    def test_copies(self, release, again):
+        same = again(release)
+        assert repr(same) == repr(release)
+        assert type(same.risk) is Risk
+
+
+class TestPublic:
+    """Only fields computed from declared things are published; the curator's are asked for by name."""
+
+    @pytest.mark.parametrize("release", [MEAN, COUNT], ids=["mean", "count"])
+    def test_a_release(self, release):
+        public = release.public()
+        assert tuple(public) == PUBLIC
+        assert public == release.to_dict() == dict(release.to_series())
+        assert json.loads(json.dumps(public))["value"] == release.value
+        assert release.to_series().name == release.name
+
+    def test_what_the_curator_sees(self):
+        everything = MEAN.to_dict(curator=True)
+        assert set(everything) == {*PUBLIC, *CURATOR, "bounds_from_data"}
+        assert (everything["n"], everything["two_worlds"]) == (4, 0.597725)
+        assert MEAN.to_series(curator=True)["local_sensitivity"] == 133.45
+
+    def test_no_public_field_depends_on_the_data(self):
+        def facts(values):
+            public = pd.DataFrame({"x": values}).dprisk.mean("x", eps=50, bounds=(0, 10), where="x >= 0").public()
+            return {name: field for name, field in public.items() if name != "value"}
+
+        assert facts([1.0]) == facts([3.0, 4.0, 99.0, np.nan]) == facts([-1.0])
+
+    def test_bounds_from_the_data(self):
+        release = pd.DataFrame({"x": [1.0, 9.0]}).dprisk.max("x", eps=50, bounds="column")
+        assert release.bounds_from_data is True
+        for ask in (release.public, release.to_dict, release.to_series):
+            with pytest.raises(NotPublicError, match="took its bounds from the data") as caught:
+                ask()
+            assert "9" not in str(caught.value)
+        assert release.to_dict(curator=True)["bounds"] == (1, 9)
+
+    def test_frames(self):
+        frame = pd.DataFrame({"x": [1.0, 9.0], "g": ["a", "b"]})
+        options = {"eps": 50, "bounds": (0, 10)}
+        by = frame.dprisk.mean("x", by="g", keys=["a", "b"], **options)
+        agg = frame.dprisk.agg({"x": ["mean", "max"]}, **options)
+        for table in (by, agg, by.loc[["a"]], by.query("value > -1e9"), agg[["value", "n"]], by.copy()):
+            public = pdrisk.public(table)
+            assert not {*CURATOR} & {*public.columns}
+            assert {*public.columns} == {*table.columns} - {*CURATOR}
+            assert public.index.equals(table.index)
+            pd.testing.assert_frame_equal(pdrisk.public(public), public)
+        assert tuple(by.attrs["curator_only"]) == CURATOR
+
+    def test_frames_that_hold_nothing_to_publish(self):
+        frame = pd.DataFrame({"x": [1.0, 9.0], "g": ["a", "b"]})
+        from_data = frame.dprisk.agg({"x": ["max"]}, eps=50, bounds="column")
+        one_of_two = frame.dprisk.agg({"x": "max", "g": "count"}, eps=50, bounds={"x": "column"})
+        grouped = frame.dprisk.max("x", eps=50, bounds="column", by="g", keys=["a"])
+        assessed = frame.dprisk.assess("x", bounds=(0, 10))
+        lost = pd.DataFrame(frame.dprisk.mean("x", eps=50, bounds=(0, 10), by="g", keys=["a"]).to_dict())
+        for table in (from_data, one_of_two, grouped, assessed, lost, frame):
+            with pytest.raises(NotPublicError):
+                pdrisk.public(table)
+        for other in (MEAN, None, frame["x"]):
+            with pytest.raises(ColumnTypeError, match="public takes a frame"):
+                pdrisk.public(other)
+
+    def test_columns_that_others_added(self):
+        table = pd.DataFrame({"x": [1.0]}).dprisk.agg({"x": ["mean"]}, eps=50, bounds=(0, 10))
+        with pytest.raises(ParameterError, match="columns exact are not pdrisk's"):
+            pdrisk.public(table.assign(exact=1.0))
+        with pytest.raises(ParameterError, match="columns people are not pdrisk's"):
+            pdrisk.public(table.rename(columns={"n": "people"}))
+
+
+class TestShown:
+    """People see what is noisy, how far off it can be, what it risks, and what must stay with the curator."""
+
+    @pytest.mark.parametrize("name", RELEASES)
+    def test_text(self, name):
+        assert repr(RELEASES[name]) + "\n" == (GOLDEN / f"{name}.txt").read_text("utf-8")
+
+    @pytest.mark.parametrize("name", RELEASES)
+    def test_html(self, name):
+        assert RELEASES[name]._repr_html_() + "\n" == (GOLDEN / f"{name}.html").read_text("utf-8")
+
+    def test_curator_lines_stand_below_the_mark(self):
+        for name, release in RELEASES.items():
+            public, curator = repr(release).split("-- curator only")
+            for word in ("local sensitivity", "two-worlds", "many-worlds", "identifiability", "\n  n "):
+                assert word in curator
+                assert word not in public
+            assert ("noisy value" in public) is (name != "from_data")
+
+    def test_a_large_count_shows_its_digits(self):
+        # Six digits of a count of millions hide the whole interval.
+        shown = repr(dataclasses.replace(COUNT, value=1_234_567.25)).replace(",", "")
+        assert "1234567" in shown
+        assert "1234537" in shown
+        assert "1234597" in shown
+
+    def test_html_is_escaped(self):
+        shown = RELEASES["odd_names"]._repr_html_()
+        assert "<b>" not in shown
+        assert "<i>" not in shown
+        assert "&lt;b&gt;&amp;&quot;&#x27;&lt;/b&gt;" in shown
+
+
+class TestNoisyReleaseWarning:
+    """Noise wider than the range of possible answers is said before the data are read, from public facts only."""
+
+    FRAME = pd.DataFrame({"x": [3.0, 1, 10, 675, 17]})
+
+    def said(self, frame, **options) -> list[str]:
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            frame.dprisk.mean("x", **options)
+        assert {warning.category for warning in seen} <= {pdrisk.NoisyReleaseWarning}
+        return [str(warning.message) for warning in seen]
+
+    def test_says_the_half_width_and_the_range(self):
+        (said,) = self.said(self.FRAME, eps=1, bounds=(1, 675))
+        assert "95 % half-width at eps=1 is mean(x): 1010, where all possible answers lie in 1 to 675" in said
+
+    @pytest.mark.parametrize(("eps", "warned"), [(1.49, True), (1.51, False), (50, False)])
+    def test_only_where_the_noise_is_wider_than_the_range(self, eps, warned):
+        # 337 ln(20) / eps = 674 at eps = 1.4979.
+        assert bool(self.said(self.FRAME, eps=eps, bounds=(1, 675))) is warned
+        assert bool(self.said(self.FRAME, eps=eps, bounds="column")) is warned
+
+    @pytest.mark.parametrize("bounds", [(1, 675), "column"], ids=str)
+    def test_is_the_same_for_other_data(self, bounds):
+        others = [self.FRAME, pd.DataFrame({"x": [987654.0, 3.0]}), pd.DataFrame({"x": range(7919)})]
+        first, *rest = [self.said(frame, eps=1, bounds=bounds) for frame in others]
+        assert rest == [first, first]
+        if bounds == "column":
+            assert "1.5 times the range of possible answers" in first[0]
+
+    def test_is_a_public_fact_of_groups_and_several_lines(self):
+        with pytest.warns(pdrisk.NoisyReleaseWarning) as seen:
+            self.FRAME.dprisk.agg({"x": ["count", "sum", "mean", "median", "min", "max"]}, eps=1, bounds=(1, 675))
+        assert len(seen) == 1
+        assert "mean(x): 6057" in str(seen[0].message)
+        assert "and 1 more" in str(seen[0].message)
+        assert "count" not in str(seen[0].message)
+
+    def test_points_at_the_line_of_the_caller(self):
+        for call in (
+            lambda: self.FRAME.dprisk.mean("x", eps=1, bounds=(1, 675)),
+            lambda: self.FRAME["x"].dprisk.max(eps=1, bounds=(1, 675)),
+            lambda: self.FRAME.dprisk.agg({"x": "mean"}, eps=1, bounds=(1, 675)),
+        ):
+            with pytest.warns(pdrisk.NoisyReleaseWarning) as seen:
+                call()
+            assert (seen[0].filename, seen[0].lineno) == (__file__, call.__code__.co_firstlineno)
+
+    def test_comes_before_the_data_are_read(self, monkeypatch):
+        monkeypatch.setattr("pdrisk.answer.read", lambda *args: pytest.fail("the data were read"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(pdrisk.NoisyReleaseWarning):
+                self.FRAME.dprisk.mean("x", eps=1, bounds=(1, 675))
