@@ -1,0 +1,272 @@
+"""What is measured: each case is a call of pdrisk (or of a peer), the plain call it is compared with, and a target."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from types import ModuleType
+from typing import Any, Literal
+from unittest.mock import patch
+
+import numpy as np
+import pandas as pd
+
+import pdrisk  # noqa: F401 - gives frames their accessor
+from pdrisk.core.statistics import Mean
+from pdrisk.core.universe import Universe
+from pdrisk.noise import laplace
+
+FULL = 10_000_000  # rows the targets speak of
+LO, HI = 1.0, 675.0
+EPS = 5.0
+NOTHING_ELSE = "import pandas"
+WITH_PDRISK = "import pandas, pdrisk"
+Call = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row of the table.
+
+    ``limit`` bounds the ratio, or the time of a call in ms, or the ms a call takes more than the plain one.
+    """
+
+    name: str
+    ours: Call
+    plain: Call | None = None
+    plain_name: str = ""
+    limit: float | None = None
+    limits: Literal["ratio", "ms", "added ms"] = "ratio"
+    target: str = ""  # how to say the limit, where its number alone would not do
+    at_full_size: bool = True  # the target holds for FULL rows, and is not judged on fewer
+    column: int = 0  # bytes of the column, for the memory it takes; 0: not measured
+    memory_limit: float | None = None  # in columns
+    number: int = 1  # calls in one timing
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A peer that could not be measured, and why."""
+
+    name: str
+    why: str
+
+
+def all_cases(rows: int) -> Iterator[Case | Skipped]:
+    """Every case in the order of the table. The data of a section are made when it is reached, and dropped after."""
+    yield from whole_columns(rows)
+    yield from peers(rows)
+    yield from groups(rows)
+    yield from many_groups(rows)
+    yield from small_calls()
+    yield importing()
+
+
+# --- Data -------------------------------------------------------------------------------------------------------
+def distances(rows: int) -> np.ndarray:
+    """Kilometres to work, unheaped; some lie below and a few above the bounds."""
+    return np.random.default_rng(1).exponential(60.0, rows)
+
+
+def heaped(values: np.ndarray) -> np.ndarray:
+    """As people answer: whole kilometres, four of five beyond ten rounded to fives."""
+    rounds = (np.random.default_rng(2).random(len(values)) < 0.8) & (values > 10)
+    return np.where(rounds, 5 * np.rint(values / 5), np.rint(values))
+
+
+def with_missing(values: np.ndarray) -> np.ndarray:
+    """5 % NaN."""
+    return np.where(np.random.default_rng(3).random(len(values)) < 0.05, np.nan, values)
+
+
+def group_numbers(rows: int, count: int) -> np.ndarray:
+    """The group of each row, all groups about equally large."""
+    return np.random.default_rng(4).integers(0, count, rows)
+
+
+# --- Sections ---------------------------------------------------------------------------------------------------
+def whole_columns(rows: int) -> Iterator[Case]:
+    """One answer from one column."""
+    x = distances(rows)
+    frame = pd.DataFrame({"x": x, "heaped": heaped(x), "missing": with_missing(x)})
+    x = frame["x"].to_numpy()
+    column = x.nbytes
+    bounds = LO, HI
+
+    def ours(statistic: str, name: str) -> Call:
+        return lambda: getattr(frame.dprisk, statistic)(name, eps=EPS, bounds=bounds)
+
+    def clip_mean() -> float:
+        return np.clip(x, LO, HI).mean()
+
+    clipped = "numpy.clip(x).mean()"
+    yield Case("mean", ours("mean", "x"), clip_mean, clipped, 1.2, column=column, memory_limit=2)
+    yield Case("mean, 5 % NaN", ours("mean", "missing"), clip_mean, f"{clipped}, no NaN", 2.2, column=column)
+    yield Case(
+        "mean", ours("mean", "x"), lambda: frame["x"].clip(LO, HI).mean(), "Series.clip().mean()", 1, target="< 1"
+    )
+    for name, label in (("x", "median"), ("heaped", "median, heaped")):
+        yield Case(
+            label, ours("median", name), frame[name].median, "Series.median()", 0.6,
+            column=column, memory_limit=2,
+        )  # fmt: skip
+    yield Case(
+        "var", ours("var", "x"), lambda: frame["x"].clip(LO, HI).var(), "Series.clip().var()", 2,
+        column=column, memory_limit=2,
+    )  # fmt: skip
+    yield Case(
+        "individual_risk of the mean", lambda: frame.dprisk.individual_risk("x", "mean", eps=EPS, bounds=bounds),
+        clip_mean, clipped, 100, "ms", column=column, memory_limit=2,
+    )  # fmt: skip
+
+
+def peers(rows: int) -> Iterator[Case | Skipped]:
+    """The mean by other libraries, on the same column."""
+    x = distances(rows)
+
+    def clip_mean() -> float:
+        return np.clip(x, LO, HI).mean()
+
+    for label, prepared in (("diffprivlib tools.mean", diffprivlib_mean), ("OpenDP mean, size known", opendp_mean)):
+        call = prepared(x)
+        yield Case(label, call, clip_mean, "numpy.clip(x).mean()") if callable(call) else Skipped(label, call)
+
+
+def diffprivlib_mean(x: np.ndarray) -> Call | str:
+    """``tools.mean``, or why there is none."""
+    tools = imported("diffprivlib.tools")
+    if isinstance(tools, str):
+        return tools
+    return lambda: tools.mean(x, epsilon=EPS, bounds=(LO, HI))
+
+
+def opendp_mean(x: np.ndarray) -> Call | str:
+    """The chain its manual gives for a mean of known size; made beforehand, so that only its data pass is timed."""
+    dp = imported("opendp.prelude")
+    if isinstance(dp, str):
+        return dp
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T=float, nan=False), size=len(x)), dp.symmetric_distance()
+    clamped = space >> dp.t.then_clamp((LO, HI)) >> dp.t.then_mean()
+    # One changed record is a symmetric distance of 2.
+    measurement = dp.binary_search_chain(lambda scale: clamped >> dp.m.then_laplace(scale), d_in=2, d_out=EPS)
+    return lambda: measurement(x)
+
+
+def imported(name: str) -> ModuleType | str:
+    """A module of a peer, or in words why there is none."""
+    package = name.split(".")[0]
+    try:
+        return import_module(name)
+    except ImportError as error:
+        try:
+            found = version(package)
+        except PackageNotFoundError:
+            return "not installed"
+        reason = str(error).split(" (")[0]  # without the path of the file
+        return f"version {found} does not import with scikit-learn {installed('scikit-learn')}: {reason}"
+
+
+def installed(package: str) -> str:
+    """Its version, or a dash."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "-"
+
+
+def groups(rows: int) -> Iterator[Case]:
+    """1e3 groups, with keys of each kind."""
+    count = 1000
+    x, numbers = distances(rows), group_numbers(rows, count)
+    labels = np.array([f"district {number:04}" for number in range(count)], dtype=object)
+    # pandas 2 has no "str" dtype of its own; "string" is the nearest to it.
+    text = "str" if int(pd.__version__.split(".")[0]) >= 3 else "string"
+    kinds: tuple[tuple[str, Callable[[], Any], list[Any], float], ...] = (
+        ("integer keys", lambda: numbers, list(range(count)), 1.5),
+        ("categorical keys", lambda: pd.Categorical.from_codes(numbers, categories=labels), list(labels), 1.5),
+        ("text keys", lambda: pd.Series(labels[numbers], dtype=text), list(labels), 2),
+        ("text keys as objects", lambda: pd.Series(labels[numbers], dtype=object), list(labels), 2),
+    )
+    for kind, made, keys, limit in kinds:
+        frame = pd.DataFrame({"x": x, "k": made()})
+        yield grouped_mean(f"mean by 1e3 groups, {kind}", frame, keys, limit, memory_limit=2)
+        if kind == "integer keys":
+            yield Case(
+                "median by 1e3 groups, integer keys",
+                lambda frame=frame, keys=keys: frame.dprisk.median("x", eps=EPS, bounds=(LO, HI), by="k", keys=keys),
+                lambda frame=frame: frame.groupby("k")["x"].median(),
+                "groupby.median()", 3, column=x.nbytes, memory_limit=2,
+            )  # fmt: skip
+
+
+def grouped_mean(
+    name: str, frame: pd.DataFrame, keys: list[Any], limit: float | None, *, memory_limit: float | None = None
+) -> Case:
+    """The mean by ``k`` against pandas' own."""
+    return Case(
+        name,
+        lambda: frame.dprisk.mean("x", eps=EPS, bounds=(LO, HI), by="k", keys=keys),
+        lambda: frame.groupby("k", observed=True)["x"].mean(),
+        "groupby.mean()", limit, column=frame["x"].nbytes, memory_limit=memory_limit,
+    )  # fmt: skip
+
+
+def many_groups(rows: int) -> Iterator[Case]:
+    """1e5 groups: the passes over the data and the noise, each on its own and together."""
+    count = 100_000
+    frame = pd.DataFrame({"x": distances(rows), "k": group_numbers(rows, count)})
+    keys = list(range(count))
+    whole = grouped_mean("mean by 1e5 groups", frame, keys, None)
+    yield whole
+
+    def without_noise() -> Any:
+        with patch("pdrisk.answer.laplace", lambda steps, lattice, _: steps * lattice.step):
+            return whole.ours()
+
+    yield Case(
+        "mean by 1e5 groups, noise left out", without_noise, whole.plain, whole.plain_name, 2, column=whole.column
+    )
+    lattice = Mean().lattice(Universe(LO, HI))
+    steps = np.zeros(count, dtype=np.int64)
+    yield Case(
+        "the noise of 1e5 groups", lambda: laplace(steps, lattice, Fraction(EPS)), limit=0.008 * count, limits="ms",
+        target="<= 8 µs a group", at_full_size=False,
+    )  # fmt: skip
+
+
+def small_calls() -> Iterator[Case]:
+    """1e3 rows, where what a call costs on any data is all there is."""
+    rows = 1000
+    x = distances(rows)
+    frame = pd.DataFrame({"x": x})
+    rest = {"limit": 1.5, "limits": "ms", "at_full_size": False, "number": 50}
+    yield Case(
+        "mean, 1e3 rows", lambda: frame.dprisk.mean("x", eps=EPS, bounds=(LO, HI)),
+        lambda: np.clip(x, LO, HI).mean(), "numpy.clip(x).mean()", **rest,
+    )  # fmt: skip
+    table = np.random.default_rng(5).random((rows, 199))
+    wide = pd.DataFrame(table, columns=[f"c{i}" for i in range(table.shape[1])])
+    wide["region"] = np.array(["a", "b", "c"], dtype=object)[group_numbers(rows, 3)]
+    where = "c2 > 0.5 and region == 'a'"
+    yield Case(
+        "mean, 1e3 rows of 200 columns, where", lambda: wide.dprisk.mean("c1", eps=EPS, bounds=(0, 1), where=where),
+        lambda: wide.query(where)["c1"].mean(), "df.query()[c].mean()", **rest,
+    )  # fmt: skip
+
+
+def importing() -> Case:
+    """What ``import pdrisk`` adds for someone who imports pandas anyway."""
+
+    def fresh(line: str) -> Call:
+        return lambda: subprocess.run([sys.executable, "-c", line], check=True)
+
+    return Case(
+        "import pandas, pdrisk", fresh(WITH_PDRISK), fresh(NOTHING_ELSE), NOTHING_ELSE, 250, "added ms",
+        target="<= 250 ms more", at_full_size=False,
+    )  # fmt: skip
