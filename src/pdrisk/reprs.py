@@ -45,8 +45,8 @@ def html(title: str, public: Rows, curator: Rows) -> str:
             for label, value in pairs
         )
 
-    heading = f'<tr><th colspan="2" style="text-align:left;border-top:1px solid;color:#b00020">{CURATOR}</th></tr>'
+    heading = f'<tr><th colspan="2" style="text-align:left;border-top:1px solid;color:#d33">{CURATOR}</th></tr>'
     return (
-        f'<table><caption style="text-align:left"><code>{escape(title)}</code></caption>'
+        f'<table style="color:inherit"><caption style="text-align:left"><code>{escape(title)}</code></caption>'
         f"<tbody>{rows(public, '')}{heading}{rows(curator, 'opacity:.75')}</tbody></table>"
     )
