@@ -78,7 +78,7 @@ class TestOneGroup:
         values = np.random.default_rng(5).uniform(400, 600, N)
         rows = np.random.default_rng(0).integers(0, N, ranks.SAMPLE)
         values[rows] = np.random.default_rng(6).uniform(0, 1, len(rows))
-        lower, upper = ranks._band(values, UNIVERSE, 0.5, None, None, 1)
+        lower, upper = ranks._band(ranks._Rows(values, UNIVERSE, None, None, 1), 0.5)
         assert upper[0] < 1 < np.median(values)  # the attack works: the band is wrong
         assert lower[0] > 0
         assert_exact(values, summary_of_one(values, UNIVERSE, NEEDS).windows)
@@ -144,10 +144,10 @@ class TestSpeed:
     def test_the_band_is_narrow_and_right(self):
         values = columns(N)["uniform"]
         inside = np.clip(values, UNIVERSE.lo, UNIVERSE.hi)
-        lower, upper = ranks._band(values, UNIVERSE, 0.5, None, None, 1)
+        lower, upper = ranks._band(ranks._Rows(values, UNIVERSE, None, None, 1), 0.5)
         assert lower[0] <= np.median(inside) <= upper[0]
         assert np.mean((inside >= lower[0]) & (inside <= upper[0])) < 0.05  # 3 %, says the module
 
     def test_small_columns_are_not_sampled(self):
-        lower, upper = ranks._band(np.arange(100.0), UNIVERSE, 0.5, None, None, 1)
+        lower, upper = ranks._band(ranks._Rows(np.arange(100.0), UNIVERSE, None, None, 1), 0.5)
         assert (lower[0], upper[0]) == (-INF, INF)

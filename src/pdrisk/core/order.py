@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -101,10 +102,16 @@ class Median(Quantile):
 
 
 @dataclass(frozen=True, slots=True)
-class Min(Statistic):
-    """Smallest record, hi for the empty set. Adding lo moves it by x_1 - lo, removing x_1 by x_2 - x_1."""
+class _Extreme(Statistic):
+    """The record at one end. Adding that end of the universe moves it there, removing it moves it to the next."""
 
-    name: ClassVar[str] = "min"
+    @abstractmethod
+    def _ends(self, universe: Universe) -> tuple[float, float]:
+        """The end of the universe that it can reach, and the opposite one."""
+
+    @abstractmethod
+    def _first_two(self, summary: Summary) -> FloatArray:
+        """The record at the end and the next, padded by the opposite end, shape (2, G)."""
 
     @property
     def needs(self) -> Needs:
@@ -114,68 +121,53 @@ class Min(Statistic):
         return universe.lo, universe.hi
 
     def value_of_nothing(self, universe: Universe) -> float:
-        return universe.hi
+        return self._ends(universe)[1]
 
     def global_sensitivity(self, universe: Universe) -> float:
         return universe.width
 
     def value(self, summary: Summary, universe: Universe) -> FloatArray:
-        return _extremes(summary.lowest)[0]
+        return self._first_two(summary)[0]
 
     def largest_change(self, summary: Summary, universe: Universe) -> FloatArray:
-        first, second = _extremes(summary.lowest)
-        return np.maximum(first - universe.lo, second - first)
+        first, second = self._first_two(summary)
+        return np.maximum(np.abs(first - self._ends(universe)[0]), np.abs(second - first))
 
     def world_range(self, summary: Summary, universe: Universe) -> FloatArray:
-        first, second = _extremes(summary.lowest)
-        return np.where(summary.n > 1, second - first, 0.0)
+        first, second = self._first_two(summary)
+        return np.where(summary.n > 1, np.abs(second - first), 0.0)
 
     def leave_one_out(self, records: FloatArray, summary: Summary, universe: Universe) -> FloatArray:
-        first, second = _extremes(summary.lowest)
-        return np.where(records <= first, second, first)
+        first, second = self._first_two(summary)
+        return np.where(records == first, second, first)
 
     def rounding(self, universe: Universe) -> float:
-        return INTERPOLATION_ERROR * universe.magnitude
+        return 0.0  # it is one of the records
 
 
 @dataclass(frozen=True, slots=True)
-class Max(Statistic):
-    """Largest record, lo for the empty set. Adding hi moves it by hi - x_n, removing x_n by x_n - x_{n-1}."""
+class Min(_Extreme):
+    """Smallest record, hi for the empty set."""
+
+    name: ClassVar[str] = "min"
+
+    def _ends(self, universe: Universe) -> tuple[float, float]:
+        return universe.lo, universe.hi
+
+    def _first_two(self, summary: Summary) -> FloatArray:
+        assert summary.lowest is not None
+        return summary.lowest
+
+
+@dataclass(frozen=True, slots=True)
+class Max(_Extreme):
+    """Largest record, lo for the empty set."""
 
     name: ClassVar[str] = "max"
 
-    @property
-    def needs(self) -> Needs:
-        return Needs(ends=True, seconds=True)
+    def _ends(self, universe: Universe) -> tuple[float, float]:
+        return universe.hi, universe.lo
 
-    def value_range(self, universe: Universe) -> tuple[float, float]:
-        return universe.lo, universe.hi
-
-    def value_of_nothing(self, universe: Universe) -> float:
-        return universe.lo
-
-    def global_sensitivity(self, universe: Universe) -> float:
-        return universe.width
-
-    def value(self, summary: Summary, universe: Universe) -> FloatArray:
-        return _extremes(summary.highest)[0]
-
-    def largest_change(self, summary: Summary, universe: Universe) -> FloatArray:
-        last, second = _extremes(summary.highest)
-        return np.maximum(universe.hi - last, last - second)
-
-    def world_range(self, summary: Summary, universe: Universe) -> FloatArray:
-        last, second = _extremes(summary.highest)
-        return np.where(summary.n > 1, last - second, 0.0)
-
-    def leave_one_out(self, records: FloatArray, summary: Summary, universe: Universe) -> FloatArray:
-        last, second = _extremes(summary.highest)
-        return np.where(records >= last, second, last)
-
-    def rounding(self, universe: Universe) -> float:
-        return INTERPOLATION_ERROR * universe.magnitude
-
-
-def _extremes(pair: FloatArray | None) -> FloatArray:
-    assert pair is not None
-    return pair
+    def _first_two(self, summary: Summary) -> FloatArray:
+        assert summary.highest is not None
+        return summary.highest

@@ -8,6 +8,7 @@ band that missed is noticed, and its group is done again with the band of all va
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,53 +54,51 @@ def windows(
     windows : dict of float to ndarray of float64, shape (4, groups)
         For the median the fourth is never read and may be any value.
     """
+    rows = _Rows(values, universe, selected, codes, groups)
     n: IntArray = np.zeros(groups, dtype=np.int64)
     found = {}
     for q in quantiles:
-        n, found[q] = _window(values, universe, q, selected, codes, groups)
+        n, found[q] = _window(rows, q)
     return n, found
 
 
-def _window(
-    values: NDArray[np.generic],
-    universe: Universe,
-    q: float,
-    selected: NDArray[np.bool_] | None,
-    codes: NDArray[np.int32] | None,
-    groups: int,
-) -> tuple[IntArray, FloatArray]:
-    lower, upper = _band(values, universe, q, selected, codes, groups)
-    n, window, missed = _within(values, universe, q, selected, codes, (lower, upper))
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The arguments of `windows` but the quantiles."""
+
+    values: NDArray[np.generic]
+    universe: Universe
+    selected: NDArray[np.bool_] | None
+    codes: NDArray[np.int32] | None
+    groups: int
+
+
+def _window(rows: _Rows, q: float) -> tuple[IntArray, FloatArray]:
+    n, window, missed = _within(rows, q, *_band(rows, q))
     if missed.any():
+        codes, left = rows.codes, int(missed.sum())
         if codes is not None:
             # Everything but the missed groups becomes the group of no group.
-            number = np.append(np.where(missed, np.cumsum(missed) - 1, missed.sum()), missed.sum())
+            number = np.append(np.where(missed, np.cumsum(missed) - 1, left), left)
             codes = number.astype(np.int32)[codes]
-        everything = np.full((2, int(missed.sum())), np.inf)
-        everything[0] = -np.inf
-        _, window[:, missed], _ = _within(values, universe, q, selected, codes, (everything[0], everything[1]))
+        everything = np.full(left, np.inf)
+        _, window[:, missed], _ = _within(replace(rows, codes=codes, groups=left), q, -everything, everything)
     return n, window
 
 
-def _band(
-    values: NDArray[np.generic],
-    universe: Universe,
-    q: float,
-    selected: NDArray[np.bool_] | None,
-    codes: NDArray[np.int32] | None,
-    groups: int,
-) -> tuple[FloatArray, FloatArray]:
+def _band(rows: _Rows, q: float) -> tuple[FloatArray, FloatArray]:
     """Lower and upper end of each group's band, shape (groups,) each; infinite where the sample says nothing."""
+    values, groups = rows.values, rows.groups
     lower, upper = np.full(groups, -np.inf), np.full(groups, np.inf)
     size = SAMPLE if groups == 1 else SAMPLE_OF_MANY * groups
     if len(values) < WORTH_SAMPLING * size:
         return lower, upper
-    rows = np.random.default_rng(0).integers(0, len(values), size)
-    sample = np.clip(np.asarray(values[rows], dtype=np.float64), universe.lo, universe.hi)
-    code = np.zeros(size, dtype=np.int32) if codes is None else codes[rows]
+    drawn = np.random.default_rng(0).integers(0, len(values), size)
+    sample = np.clip(np.asarray(values[drawn], dtype=np.float64), rows.universe.lo, rows.universe.hi)
+    code = np.zeros(size, dtype=np.int32) if rows.codes is None else rows.codes[drawn]
     use = ~np.isnan(sample) & (code < groups)
-    if selected is not None:
-        use &= selected[rows]
+    if rows.selected is not None:
+        use &= rows.selected[drawn]
     sample, code = _sorted(sample[use], code[use])
     m = np.bincount(code, minlength=groups)
     centre, reach = q * m, 4 * np.sqrt(m * q * (1 - q)) + 4
@@ -111,21 +110,15 @@ def _band(
 
 
 def _within(
-    values: NDArray[np.generic],
-    universe: Universe,
-    q: float,
-    selected: NDArray[np.bool_] | None,
-    codes: NDArray[np.int32] | None,
-    band: tuple[FloatArray, FloatArray],
+    rows: _Rows, q: float, lower: FloatArray, upper: FloatArray
 ) -> tuple[IntArray, FloatArray, NDArray[np.bool_]]:
     """Counts, shape (G,), the windows as far as the bands hold them, (4, G), and which bands missed, (G,)."""
-    lower, upper = band
-    groups = len(lower)
+    codes, groups, universe = rows.codes, rows.groups, rows.universe
     n: IntArray = np.zeros(groups, dtype=np.int64)
     below: IntArray = np.zeros(groups, dtype=np.int64)
     kept: list[FloatArray] = [np.empty(0)]
     kept_codes: list[NDArray[np.int32]] = [np.empty(0, dtype=np.int32)]
-    for _, records, code, _ in clamped(values, universe, selected=selected, codes=codes):
+    for _, records, code, _ in clamped(rows.values, universe, selected=rows.selected, codes=codes):
         if codes is None:
             n += len(records)
             under = records < lower[0]
