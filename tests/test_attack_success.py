@@ -1,8 +1,7 @@
 """An attacker who knows everything but one record: never right more often than pdrisk says, and nearly as often.
 
-Attacks end to end are not seeded, because no noise is. A share of n draws is compared with its expectation within
-`SIGMAS` = 7 standard deviations (false failure 3e-12 each, some 1e-9 for the whole file). What a posterior may
-not exceed is compared without a tolerance for chance: that holds for every draw.
+How far a share of draws may be off: see `attacks`. What a posterior may not exceed is compared without a tolerance
+for chance: that holds for every draw.
 """
 
 import math
@@ -10,55 +9,19 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.integrate
-import scipy.stats
 
-from pdrisk.noise import laplace
+from attacks import DRAWS, HI, LO, SIGMAS, STATISTICS, close, exact, releases
 from pdrisk.risk import exact_identifiability, posterior
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
-DRAWS = 20_000
-SIGMAS = 7
 ROUNDING = 1e-9
-LO, HI = 0.0, 10.0
-
-# name: method, parameters, the answer of a list of records by numpy, of nothing, GS (docs/numbers.md)
-STATISTICS = {
-    "count": ("count", {}, len, 0.0, 1.0),
-    "sum": ("sum", {}, sum, 0.0, 10.0),
-    "mean": ("mean", {}, np.mean, 5.0, 5.0),
-    "median": ("median", {}, np.median, 5.0, 5.0),
-    "quantile": ("quantile", {"q": 0.9}, lambda x: np.quantile(x, 0.9), 5.0, 9.0),
-    "min": ("min", {}, min, 10.0, 10.0),
-    "max": ("max", {}, max, 0.0, 10.0),
-    "var0": ("var", {"ddof": 0}, np.var, 0.0, 25.0),
-    "var1": ("var", {"ddof": 1}, lambda x: np.var(x, ddof=1) if len(x) > 1 else 0.0, 0.0, 50.0),
-    "std0": ("std", {"ddof": 0}, np.std, 0.0, 5.0),
-    "std1": ("std", {"ddof": 1}, lambda x: np.std(x, ddof=1) if len(x) > 1 else 0.0, 0.0, 10 / math.sqrt(2)),
-}
 EVERY = pytest.mark.parametrize("name", STATISTICS)
 PEOPLE = [1.0, 2.0, 2.5, 6.0, 9.0]
 
 
-def exact(name, records):
-    _, _, answer, nothing, _ = STATISTICS[name]
-    return float(answer(records)) if len(records) else nothing
-
-
 def without(records, i):
     return [*records[:i], *records[i + 1 :]]
-
-
-def releases(name, worlds, eps, draws=DRAWS):
-    """Real answers about each world, shape (worlds, draws): every group of one ``by=`` call is a copy of a world."""
-    method, parameters, *_ = STATISTICS[name]
-    size = [len(world) for world in worlds for _ in range(draws)]
-    records = np.concatenate([np.tile(np.asarray(world, dtype=float), draws) for world in worlds])
-    frame = pd.DataFrame({"g": np.repeat(np.arange(len(size)), size), "x": records})
-    keys = range(len(size))
-    table = getattr(frame.dprisk, method)("x", **parameters, eps=eps, bounds=(LO, HI), by="g", keys=keys)
-    return table["value"].to_numpy().reshape(len(worlds), draws), table.iloc[::draws]
 
 
 def evidence(seen, first, second, scale):
@@ -72,11 +35,6 @@ def evidence(seen, first, second, scale):
 
 def belief(log_odds):
     return 1 / (1 + np.exp(-log_odds))
-
-
-def close(share, expected, draws):
-    """Whether the share of so many draws is within 7 standard deviations of its expectation."""
-    return abs(share - expected) <= SIGMAS * math.sqrt(max(expected * (1 - expected), 1 / draws) / draws)
 
 
 def success_rate(loss, prior=0.5):
@@ -313,154 +271,6 @@ class TestManyWorlds:
         assert own["many_worlds"] == pytest.approx(0.7310586, abs=5e-8)
         assert held.max() == pytest.approx(own["identifiability"], abs=ROUNDING)
         assert own["identifiability"] == pytest.approx(0.8807971, abs=5e-8)
-
-
-class TestAudit:
-    """No event is more than exp(eps) times as likely with a person as without, and half the noise would be caught.
-
-    Thresholds are fixed beforehand, with Clopper-Pearson bounds at 1e-13 each side: a sound mechanism, whose worst
-    event sits exactly at exp(eps), is accused falsely with at most 2e-13 for each event, 3e-10 for all 1300.
-    """
-
-    # The pairs that reach the global sensitivity, and for var and std the empty set beside them
-    PAIRS = (
-        ("count", [], [4.0]),
-        ("count", [1.0, 2.0], [1.0, 2.0, 3.0]),
-        ("sum", [], [HI]),
-        ("sum", [LO, 5.0], [LO, 5.0, HI]),
-        ("mean", [], [HI]),
-        ("mean", [], [LO]),
-        ("mean", [LO], [LO, HI]),
-        ("median", [], [HI]),
-        ("median", [HI], [LO, HI]),
-        ("quantile", [LO], [LO, HI]),
-        ("min", [], [LO]),
-        ("min", [HI], [LO, HI]),
-        ("max", [], [HI]),
-        ("max", [LO], [LO, HI]),
-        ("var0", [LO], [LO, HI]),
-        ("var1", [LO], [LO, HI]),
-        ("std0", [LO], [LO, HI]),
-        ("std1", [HI], [LO, HI]),
-    )
-    SAME = (("quantile", [], [HI]), ("var0", [], [HI]), ("var1", [], [LO]), ("std0", [], [5.0]), ("std1", [], [HI]))
-    EPS = 1.0
-
-    def violations(self, name, without_person, with_person, draws=8000):
-        worlds = [without_person, with_person]
-        return self.events(name, worlds, releases(name, worlds, self.EPS, draws)[0])
-
-    def events(self, name, worlds, seen):
-        """Which of the events ``o <= t`` and ``o > t`` are too likely in one world for what they are in the other."""
-        answers, draws = [exact(name, world) for world in worlds], seen.shape[1]
-        scale = STATISTICS[name][-1] / self.EPS
-        thresholds = sorted({f + shift * scale for f in answers for shift in (-2, -1, -0.5, 0, 0.5, 1, 2)})
-        below = np.array([[(row <= t).sum() for t in thresholds] for row in seen])
-        found = []
-        for counts in (below, draws - below):
-            lower = np.where(counts > 0, scipy.stats.beta.ppf(1e-13, counts, draws - counts + 1), 0.0)
-            upper = np.where(counts < draws, scipy.stats.beta.isf(1e-13, counts + 1, draws - counts), 1.0)
-            for one, other in ((0, 1), (1, 0)):
-                found += list(np.flatnonzero(lower[one] > math.exp(self.EPS) * upper[other]))
-        return found
-
-    @pytest.mark.parametrize(("name", "one", "other"), PAIRS + SAME)
-    def test_real_noise_passes(self, name, one, other):
-        assert self.violations(name, one, other, DRAWS) == []
-
-    @pytest.mark.parametrize(("name", "one", "other"), PAIRS)
-    def test_these_pairs_reach_the_global_sensitivity(self, name, one, other):
-        assert abs(exact(name, one) - exact(name, other)) == pytest.approx(STATISTICS[name][-1])
-
-    @pytest.mark.parametrize(("name", "one", "other"), PAIRS)
-    def test_half_the_noise_is_caught(self, monkeypatch, name, one, other):
-        monkeypatch.setattr("pdrisk.answer.laplace", lambda s, lattice, eps: laplace(s, lattice, eps * 2))
-        assert self.violations(name, one, other) != []
-
-    def test_three_quarters_of_the_noise_are_caught(self, monkeypatch):
-        monkeypatch.setattr("pdrisk.answer.laplace", lambda s, lattice, eps: laplace(s, lattice, eps * 4 / 3))
-        assert self.violations("mean", [], [HI], DRAWS) != []
-
-    def test_another_answer_of_nothing_is_caught(self):
-        """With f(empty) = lo the mean of one hi would be two global sensitivities away (docs/numbers.md)."""
-        worlds = [[], [HI]]
-        seen, _ = releases("mean", worlds, self.EPS)
-        assert self.events("mean", worlds, seen) == []
-        assert self.events("mean", worlds, seen - np.array([[5.0], [0.0]])) != []
-
-
-class TestLastBits:
-    """Mironov 2012: the last bits of floating-point noise tell which answer is under it; a lattice has none to tell."""
-
-    @staticmethod
-    def finer_than_one(values):
-        """Whether a value close to 0 has bits that a sum ``1 + noise`` cannot have."""
-        near = np.abs(values) < 0.2
-        return near, near & (np.rint(values * 2.0**53) != values * 2.0**53)
-
-    def test_numpy_noise_gives_the_answer_away(self):
-        generator = np.random.default_rng(3)
-        near_zero, fine_zero = self.finer_than_one(0.0 + generator.laplace(size=DRAWS))
-        _, fine_one = self.finer_than_one(1.0 + generator.laplace(size=DRAWS))
-        assert fine_zero.sum() > 0.5 * near_zero.sum() > 100
-        assert fine_one.sum() == 0  # an event of probability above 0 in one world, and 0 in the other
-
-    def test_pdrisk_does_not(self):
-        seen, _ = releases("count", [[], [3.0]], 1.0)
-        for values in seen:
-            near, fine = self.finer_than_one(values)
-            assert near.sum() > 100
-            assert fine.sum() == 0
-        # Any single bit of the steps is as even in one world as in the other: 7 standard deviations.
-        steps = (seen * 2.0**30).astype(np.int64)
-        for bit in range(26):
-            one, other = (steps >> bit & 1).mean(axis=1)
-            assert abs(one - other) < SIGMAS * 0.5 * math.sqrt(2 / DRAWS)
-
-
-class TestAveraging:
-    """Asking again and again averages the noise away: why answers are paid for. A count of 4, eps=.5: scale 2."""
-
-    @staticmethod
-    def mean_is_within_a_half(answers, scale=2.0):
-        """P(|mean of so many noises| < 1/2), exactly: their sum has the characteristic function (1 + (bt)**2)**-n."""
-
-        def integrand(t):
-            return answers / 2 * np.sinc(answers * t / (2 * math.pi)) * (1 + (scale * t) ** 2) ** -answers
-
-        value, error = scipy.integrate.quad(integrand, 0, 2, limit=500)
-        assert error < 1e-6
-        return 2 / math.pi * value
-
-    @staticmethod
-    def median_is_within_a_half(answers, scale=2.0):
-        """The same for the median of an odd number: more than half of them must not be beyond either end."""
-        beyond = math.exp(-0.5 / scale) / 2
-        return 1 - 2 * scipy.stats.binom.sf(answers // 2, answers, beyond)
-
-    def test_printed_numbers(self):
-        # docs/numbers.md
-        assert self.mean_is_within_a_half(123) == pytest.approx(0.9499, abs=1e-4)
-        assert self.mean_is_within_a_half(123) < 0.95 <= self.mean_is_within_a_half(124)
-        assert self.mean_is_within_a_half(130) == pytest.approx(0.956, abs=5e-4)
-        assert self.median_is_within_a_half(73) < 0.95 < self.median_is_within_a_half(79)
-
-    def test_simulation(self):
-        noise = np.random.default_rng(4).laplace(scale=2.0, size=(40_000, 124))
-        assert close((np.rint(4 + noise.mean(axis=1)) == 4).mean(), self.mean_is_within_a_half(124), len(noise))
-        half = (np.rint(4 + np.median(noise[:, :76], axis=1)) == 4).mean()
-        assert half == pytest.approx(0.95, abs=0.01)
-        less = np.abs(noise[:, :30].mean(axis=1)) < 0.5
-        assert close(less.mean(), self.mean_is_within_a_half(30), len(noise))
-
-    def test_real_releases(self):
-        repetitions = 1000
-        seen, table = releases("count", [[1.0, 2.0, 3.0, 4.0]], 0.5, 124 * repetitions)
-        assert table["scale"].iloc[0] == 2.0
-        right = np.rint(seen.reshape(repetitions, 124).mean(axis=1)) == 4
-        assert close(right.mean(), self.mean_is_within_a_half(124), repetitions)
-        once = np.rint(seen) == 4
-        assert close(once.mean(), 1 - math.exp(-0.25), once.size)
 
 
 @EVERY
