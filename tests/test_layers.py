@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "pdrisk"
 LAYERS = [
     {"errors"},
     {"core"},
-    {"query", "noise", "risk", "reprs", "words", "datasets"},
+    {"query", "noise", "risk", "reprs", "words", "datasets", "callers"},
     {"columns"},
     {"keys", "rowwise", "release"},
     {"declared"},

@@ -164,7 +164,7 @@ class TestPublic:
         for table in (from_data, one_of_two, grouped, assessed, lost, frame):
             with pytest.raises(NotPublicError):
                 pdrisk.public(table)
-        for other in (MEAN, None, frame["x"]):
+        for other in (None, frame["x"], {}):
             with pytest.raises(ColumnTypeError, match="public takes a frame"):
                 pdrisk.public(other)
 

@@ -227,7 +227,9 @@ class TestTotality:
 
     def test_why_integer_floor_division_by_a_column_is_refused(self):
         """In pandas the zero of the third record changes the decisions on the first two."""
-        ours, theirs = (integers(last).query("a // b == 9007199254740992").index.tolist() for last in (1, 0))
+        ours, theirs = (
+            integers(last).query("a // b == 9007199254740992", engine="python").index.tolist() for last in (1, 0)
+        )
         assert (ours, theirs) == ([], [0, 1])
         refusal("a // b == 9007199254740992", integers(1))
 

@@ -22,7 +22,6 @@ class TestOnData:
     @pytest.mark.parametrize(
         "where",
         [
-            "mixed > 3",
             lambda frame: 1 / 0,
             lambda frame: frame["SENTINEL"],
             lambda frame: frame["age"],

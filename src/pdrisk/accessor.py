@@ -17,6 +17,7 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.frames import judged_lines, judged_query, lines_of_request
 from pdrisk.query import MECHANISM, statistic
 from pdrisk.release import Release
+from pdrisk.rowwise import EXPRESSION
 
 __all__ = ["FrameAccessor", "Options", "SeriesAccessor"]
 
@@ -52,8 +53,9 @@ Options
 eps : float
     Privacy loss to spend, in nats, finite and above 0. Exactly one of ``eps`` and ``risk``.
 risk : float
-    Highest worst-case risk instead, in (0, 1) and above ``prior`` (1/2 unless given). ``metric`` can only be
-    ``"worst_case"``: an eps from any other would depend on the data.
+    Highest belief instead that an attacker may reach who starts at ``prior`` (1/2 unless given), in (0, 1) and above
+    it; the ``worst_case`` of a release is always that of a prior of 1/2. ``metric`` can only be ``"worst_case"``: an
+    eps from any other would depend on the data.
 bounds : (lo, hi) or "column"
     The range values can have, in the unit of the column; values outside are clamped. Not needed where declared with
     ``df.dprisk.declare``. ``"column"`` takes the data's own, which is not differential privacy.
@@ -95,13 +97,7 @@ def _with_options(method: Method) -> Method:
         try:
             signature.bind(*args, **kwargs)
         except TypeError as error:
-            near = [
-                n
-                for name in kwargs
-                if name not in signature.parameters
-                for n in difflib.get_close_matches(name, DEFAULTS, 1)
-            ]
-            problem = f"{method.__name__}(): {error}." + "".join(f" Did you mean {name!r}?" for name in near[:1])
+            problem = f"{method.__name__}(): {error}.{_hint(signature, kwargs)}"
         else:
             return method(*args, **kwargs)
         raise TypeError(problem)
@@ -109,6 +105,15 @@ def _with_options(method: Method) -> Method:
     checked.__signature__ = signature  # type: ignore[attr-defined]
     checked.__doc__ = f"{inspect.cleandoc(method.__doc__ or '')}\n{OPTIONS_DOC}"
     return cast(Method, checked)
+
+
+def _hint(signature: inspect.Signature, given: Mapping[str, object]) -> str:
+    """What to write instead of a call that Python cannot bind."""
+    unknown = [name for name in given if name not in signature.parameters]
+    near = [match for name in unknown for match in difflib.get_close_matches(name, DEFAULTS, 1)]
+    if near:
+        return f" Did you mean {near[0]!r}?"
+    return "" if unknown else " Options are passed by name, as in eps=1."
 
 
 @pd.api.extensions.register_dataframe_accessor("dprisk")
@@ -194,7 +199,8 @@ class FrameAccessor:
     ) -> pd.DataFrame:
         """The same frame, knowing the bounds and group keys of these columns from now on.
 
-        They travel in ``frame.attrs`` with queries, copies, pickles and Parquet files.
+        They travel in ``frame.attrs`` with queries, copies, pickles and Parquet files, and belong to the column's
+        name: after a change of its unit, declare again.
         """
         return declare(self._frame, bounds=bounds, keys=keys)
 
@@ -372,7 +378,7 @@ class SeriesAccessor:
                 "a filter in words names columns, which a series does not have: "
                 "use df.dprisk with where=..., or pass a mask, a callable or a pd.col expression."
             )
-        if callable(where) and not isinstance(where, type) and type(where).__name__ != "Expression":
+        if callable(where) and not isinstance(where, type) and not isinstance(where, EXPRESSION):
             series = self._series
             return lambda _: where(series)
         return where

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import warnings
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pdrisk.callers import caller
 from pdrisk.columns import plain_label
 from pdrisk.core.risk import METRICS, Risk, metrics
 from pdrisk.core.summary import FloatArray, Summary
@@ -25,8 +25,6 @@ from pdrisk.query import MECHANISM, Line, Query
 from pdrisk.release import CURATOR_ONLY, Release, half_width
 
 __all__ = ["Facts", "answered", "answers", "facts"]
-
-COLUMNS = ("value", "eps", "scale", "global_sensitivity", "local_sensitivity", "n", *METRICS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +122,7 @@ def _table(query: Query, parts: list[pd.DataFrame], index: pd.Index) -> pd.DataF
         "curator_only": list(CURATOR_ONLY),
         "bounds_from_data": any(line.bounds_from == "data" for line in query.lines),
         "keys_from_data": query.groups is not None and query.groups.keys_from == "data",
+        "index": [plain_label(name) for name in index.names],
         "lines": [_described(line) for line in query.lines],
         "eps": float(query.eps),
         "mechanism": MECHANISM,
@@ -166,12 +165,5 @@ def _warn_of_noise(query: Query) -> None:
             f"the noise is wider than the answer: its 95 % half-width at eps={float(query.eps_each):.3g} is {shown}. "
             "A larger eps or narrower bounds make it smaller.",
             NoisyReleaseWarning,
-            stacklevel=_levels_to_caller(),
+            stacklevel=caller()[1],
         )
-
-
-def _levels_to_caller() -> int:
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "pdrisk":
-        level, frame = level + 1, frame.f_back
-    return level

@@ -60,15 +60,31 @@ def checked_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...], given: obje
                     f"a key of column {column!r} is {_key_kind(level)}, but the column holds {kind}: "
                     "list keys of the column's own kind (pd.Timestamp for dates)."
                 )
+        _check_distinct(column, frame[column], list(dict.fromkeys(key[position] for key in keys)))
     if len(set(keys)) < len(keys):
         raise ParameterError("a key is listed twice; list each key once.")
     return tuple(keys)
 
 
+def _check_distinct(column: Hashable, series: pd.Series, levels: list[Hashable]) -> None:
+    """Refuse keys that the column's precision cannot tell apart."""
+    dtype: Any = _plain_column(series.iloc[:0]).dtype
+    if dtype.kind != "f":
+        return
+    if dtype.itemsize > 8:
+        raise ColumnTypeError(f'column {column!r} has dtype {dtype}, which has no group keys: use astype("float64").')
+    if not _lookup(levels, dtype)[0].is_unique:
+        raise ParameterError(f"two keys are the same number in column {column!r}, whose dtype is {dtype}: list one.")
+
+
 def observed_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...]) -> tuple[Key, ...]:
     """The keys that occur in the data, sorted; rows with a missing one are left out."""
-    found = pd.concat([_plain_column(frame[column]) for column in columns], axis=1)
-    found.columns = pd.RangeIndex(len(columns))
+    places = list(range(len(columns)))
+    found = pd.concat([frame[column] for column in columns], axis=1)
+    found.columns = pd.Index(places)
+    found = found.dropna().drop_duplicates()  # first: integer categories with a missing row are no integers
+    found = pd.concat([_plain_column(found[place]) for place in places], axis=1)
+    found.columns = pd.Index(places)
     found = found.dropna().drop_duplicates().sort_values(list(found.columns))
     return tuple(tuple(_plain(key) for key in row) for row in found.itertuples(index=False, name=None))
 
@@ -261,15 +277,15 @@ def _comparable_kind(series: pd.Series) -> str:
 
 def _plain_column(series: pd.Series) -> pd.Series:
     """The column as something that can be looked up: categories unwrapped, floats whose NaN is missing, plain dates."""
-    dtype = series.dtype
+    dtype: Any = series.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         return _plain_column(series.astype(dtype.categories.dtype))
     if dtype == np.float16 or (not isinstance(dtype, np.dtype) and pd.api.types.is_float_dtype(dtype)):
-        values = series.to_numpy(dtype=np.float32 if dtype == np.float16 else np.float64, na_value=np.nan)
+        values = series.to_numpy(dtype=np.float32 if dtype.itemsize <= 4 else np.float64, na_value=np.nan)
         return pd.Series(values, index=series.index)
     if isinstance(dtype, pd.ArrowDtype) and dtype.kind == "M" and not str(dtype).startswith("date"):
-        zone = dtype.pyarrow_dtype.tz
-        plain: Any = "datetime64[ns]" if zone is None else f"datetime64[ns, {zone}]"
+        unit, zone = dtype.pyarrow_dtype.unit, dtype.pyarrow_dtype.tz
+        plain: Any = f"datetime64[{unit}]" if zone is None else f"datetime64[{unit}, {zone}]"
         return series.astype(plain)
     return series
 

@@ -208,7 +208,9 @@ def statistic(spec: object) -> Statistic:
     if isinstance(spec, tuple | list) and len(spec) == 2 and isinstance(spec[1], Mapping):
         name, parameters = spec
     if not isinstance(name, str):
-        raise ColumnTypeError(f'a statistic is a name or a pair like ("quantile", {{"q": 0.9}}), but is {_kind(spec)}.')
+        raise ColumnTypeError(
+            f'a statistic is a name or a pair like ("quantile", {{"q": 0.9}}), no function; this one is {_kind(spec)}.'
+        )
     if name not in STATISTICS:
         raise ParameterError(
             f"unknown statistic {name!r}; it must be one of {', '.join(STATISTICS)}.{_nearest(name, STATISTICS)}"
@@ -236,7 +238,7 @@ def statistics(specs: object) -> tuple[Statistic, ...]:
     ):
         specs = [specs]
     if not isinstance(specs, list | tuple) or not specs:
-        raise ColumnTypeError('statistics must be a name or a list of names, as in ["mean", "median"].')
+        raise ColumnTypeError('statistics must be a name or a list of names, as in ["mean", "median"]; no functions.')
     found = tuple(statistic(spec) for spec in specs)
     if repeated := next((s.label for i, s in enumerate(found) if s in found[:i]), None):
         raise ParameterError(f"{repeated} is asked for twice; ask once.")
@@ -249,6 +251,7 @@ def unknown_column(column: object, columns: Iterable[Hashable]) -> UnknownColumn
     shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
     return UnknownColumnError(
         f"unknown column {column!r}; the frame has: {shown or 'no columns'}.{_nearest(str(column), names)}"
+        + " Pass several columns as a list." * isinstance(column, tuple)
     )
 
 

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import pandas as pd
 
@@ -79,6 +79,9 @@ class Release:
 
     def __float__(self) -> float:
         return self.value
+
+    def __format__(self, spec: str) -> str:
+        return format(self.value, spec) if spec else repr(self)
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Where the noise-free answer lies, with a probability of ``level`` over the noise.
@@ -174,8 +177,12 @@ class Release:
         return ([], public + curator) if self.bounds_from_data else (public, curator)
 
 
-def public(answer: pd.DataFrame) -> pd.DataFrame:
-    """The publishable columns of a ``by=`` or ``agg`` answer.
+@overload
+def public(answer: pd.DataFrame) -> pd.DataFrame: ...
+@overload
+def public(answer: Release) -> dict[str, Any]: ...
+def public(answer: pd.DataFrame | Release) -> pd.DataFrame | dict[str, Any]:
+    """The publishable columns of a ``by=`` or ``agg`` answer; of a `Release`, its `Release.public`.
 
     Parameters
     ----------
@@ -187,6 +194,8 @@ def public(answer: pd.DataFrame) -> pd.DataFrame:
     NotPublicError
         If the bounds came from the data, or the frame does not say what it is.
     """
+    if isinstance(answer, Release):
+        return answer.public()
     if not isinstance(answer, pd.DataFrame):
         raise ColumnTypeError(f"public takes a frame that pdrisk returned, not {type(answer).__name__}.")
     if "curator_only" not in answer.attrs:
@@ -199,7 +208,14 @@ def public(answer: pd.DataFrame) -> pd.DataFrame:
             "ask with declared bounds=(lo, hi)."
         )
     kept = answer.drop(columns=[name for name in answer.attrs["curator_only"] if name in answer.columns])
-    if unknown := [name for name in kept.columns if name not in PUBLIC_COLUMNS]:
+    labels = answer.attrs.get("index", [])
+    named = [plain_label(name) for name in answer.index.names]
+    counted = named == [None] and answer.index.equals(pd.RangeIndex(len(answer)))  # as reset_index leaves it
+    if not counted and any(name not in labels for name in named):
+        raise ParameterError(
+            "the index of this frame is not the one pdrisk gave it, and may hold what is the curator's."
+        )
+    if unknown := [name for name in kept.columns if name not in PUBLIC_COLUMNS and plain_label(name) not in labels]:
         raise ParameterError(
             f"columns {', '.join(map(str, unknown))} are not pdrisk's, so it cannot say whether they may be published: "
             "take them out first."

@@ -31,7 +31,7 @@ class Quantile(Statistic):
 
     @property
     def label(self) -> str:
-        return f"quantile({self.q:g})"
+        return f"quantile({repr(self.q).removesuffix('.0')})"
 
     @property
     def needs(self) -> Needs:
@@ -48,12 +48,12 @@ class Quantile(Statistic):
 
     def value(self, summary: Summary, universe: Universe) -> FloatArray:
         at_own = self._interpolated(summary, summary.n - 1, 1)
-        return np.where(summary.n > 0, at_own, universe.mid)
+        return np.where(summary.n > 0, at_own, self.value_of_nothing(universe))
 
     def largest_change(self, summary: Summary, universe: Universe) -> FloatArray:
         n, own = summary.n, self.value(summary, universe)
-        without_first = np.where(n > 1, self._interpolated(summary, n - 2, 2), universe.mid)
-        without_last = np.where(n > 1, self._interpolated(summary, n - 2, 1), universe.mid)
+        without_first = np.where(n > 1, self._interpolated(summary, n - 2, 2), self.value_of_nothing(universe))
+        without_last = np.where(n > 1, self._interpolated(summary, n - 2, 1), self.value_of_nothing(universe))
         with_lo = self._interpolated(summary, n, 0)
         with_hi = self._interpolated(summary, n, 1)
         neighbours = np.stack([with_lo, with_hi, without_first, without_last])
@@ -66,7 +66,7 @@ class Quantile(Statistic):
 
     def leave_one_out(self, records: FloatArray, summary: Summary, universe: Universe) -> FloatArray:
         if summary.n[0] == 1:
-            return np.full(records.shape, universe.mid)
+            return np.full(records.shape, self.value_of_nothing(universe))
         window = summary.windows[self.q][:, 0]
         whole, part = whole_and_part(summary.n - 2, self.q)
         first = int(whole[0] + 1 - window_start(summary.n, self.q)[0])

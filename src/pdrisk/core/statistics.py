@@ -218,7 +218,7 @@ class Mean(Statistic):
     def value(self, summary: Summary, universe: Universe) -> FloatArray:
         mu = mean_of(summary)
         # Rounding can carry the mean of equal records one float past them.
-        return np.where(summary.n > 0, np.clip(mu, universe.lo, universe.hi), universe.mid)
+        return np.where(summary.n > 0, np.clip(mu, universe.lo, universe.hi), self.value_of_nothing(universe))
 
     def largest_change(self, summary: Summary, universe: Universe) -> FloatArray:
         assert summary.lowest is not None and summary.highest is not None
@@ -233,13 +233,13 @@ class Mean(Statistic):
 
     def leave_one_out(self, records: FloatArray, summary: Summary, universe: Universe) -> FloatArray:
         if summary.n[0] == 1:
-            return np.full(records.shape, universe.mid)
+            return np.full(records.shape, self.value_of_nothing(universe))
         mu = self.value(summary, universe)
         return mu + (mu - records) / (summary.n - 1)
 
     def influence(self, records: FloatArray, summary: Summary, universe: Universe) -> FloatArray:
         if summary.n[0] == 1:
-            return np.abs(self.value(summary, universe) - universe.mid)
+            return np.abs(self.value(summary, universe) - self.value_of_nothing(universe))
         change = self.value(summary, universe) - records
         np.abs(change, out=change)
         change *= 1 / (summary.n[0] - 1.0)

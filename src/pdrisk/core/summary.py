@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,11 +41,6 @@ class Needs:
     def moments(self) -> bool:
         """Whether anything but windows and the number of records is read."""
         return self.total or self.steps or self.ends or self.seconds or self.squares
-
-    @classmethod
-    def of(cls, needs: Iterable[Needs]) -> Needs:
-        """Everything any of several statistics reads."""
-        return reduce(cls.__or__, needs, cls())
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,14 +17,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pdrisk.callers import caller
 from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError
 from pdrisk.rowwise.expression import Recorded, Recorder, state_of
 from pdrisk.rowwise.query_string import Query
 from pdrisk.rowwise.tree import EXAMPLE, Builder, Column, Operation, text_of, value_of
 from pdrisk.rowwise.types import BOOLEAN, check_boolean, typed
 
-__all__ = ["Filter", "caller_names", "judged"]
+__all__ = ["EXPRESSION", "Filter", "caller_names", "judged"]
 
+PIECE = 2**18  # rows evaluated at a time
 FORMS = "a query string, a pd.col expression (pandas 3), a boolean Series, array or list, or a callable"
 EXPRESSION: Any = getattr(pd.api.typing, "Expression", ())  # pandas 2 has none, and isinstance(x, ()) is False
 
@@ -58,16 +60,30 @@ class Filter:
         """
         selected = None
         with suppress(Exception), np.errstate(all="ignore"):
-            result = self._rule
-            if not self.trusted:
-                result = value_of(result, {name: frame[name] for name in self.columns})
-            elif callable(result):
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    result = result(frame)
-            selected = _plain(_fitting(result, frame))
+            selected = self._asked(frame) if self.trusted else self._decided(frame)
         if selected is None:  # raised out here: inside a handler the cause would travel along as __context__
             raise QueryFailedError
+        return selected
+
+    def _asked(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
+        result = self._rule
+        if callable(result):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                result = result(frame)
+        return _plain(_fitting(result, frame))
+
+    def _decided(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
+        # In pieces: from a million rows on, pandas hands arithmetic to numexpr where that is installed, which rounds
+        # and overflows differently, so that one record more would change the decision of all others.
+        columns = {name: frame[name] for name in self.columns}
+        selected = np.empty(len(frame), dtype=bool)
+        for start in range(0, len(frame), PIECE):
+            rows = slice(start, start + PIECE)
+            result = value_of(self._rule, {name: column.iloc[rows] for name, column in columns.items()})
+            if str(result.dtype) not in BOOLEAN:
+                raise TypeError
+            selected[rows] = _plain(result)
         return selected
 
 
@@ -153,7 +169,5 @@ def _checked(builder: Builder, build: Callable[[], Any], text: str | None) -> Fi
 
 def caller_names() -> Mapping[str, object]:
     """The variables of the nearest caller outside pdrisk, locals before globals."""
-    frame = sys._getframe(1)
-    while (str(frame.f_globals.get("__name__")) + ".").startswith("pdrisk.") and frame.f_back is not None:
-        frame = frame.f_back
+    frame, _ = caller()
     return {**frame.f_globals, **frame.f_locals}

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pdrisk.columns import column_kind
 from pdrisk.rowwise.tree import (
     ARITHMETIC,
     COMPARISONS,
@@ -15,6 +16,7 @@ from pdrisk.rowwise.tree import (
     MEMBERSHIP,
     SIGNS,
     Builder,
+    Column,
     Constant,
     Node,
     Operation,
@@ -26,6 +28,8 @@ from pdrisk.rowwise.tree import (
 __all__ = ["BOOLEAN", "check_boolean", "typed"]
 
 DEPTH = 200  # levels of a tree; evaluation spends two stack frames on each
+ORDERINGS = {"<", "<=", ">", ">="}
+TEXT = {"str", "string", "string[pyarrow]", "large_string[pyarrow]"}
 BOOLEAN = {"bool", "boolean", "bool[pyarrow]"}
 FLOAT = {"float16", "float32", "float64", "Float32", "Float64", "float[pyarrow]", "double[pyarrow]"}
 # The integers of pyarrow are missing: they raise on overflow, so that a failure would tell about one record.
@@ -44,6 +48,8 @@ def typed(node: Node, empty: Mapping[Hashable, Any], builder: Builder, level: in
         return node, value_of(node, empty)
     symbol = node.symbol
     parts, values = map(list, zip(*[typed(part, empty, builder, level + 1) for part in node.parts], strict=True))
+    if symbol in ORDERINGS:
+        _check_objects(symbol, parts, builder)
     if symbol in COMPARISONS:
         values = [_dated(value, values[1 - place], builder) for place, value in enumerate(values)]
         parts = [Constant(v) if isinstance(part, Constant) else part for part, v in zip(parts, values, strict=True)]
@@ -90,12 +96,39 @@ def _dated(value: Any, other: Any, builder: Builder) -> Any:
     return value if isinstance(value, str) and isinstance(other.dtype, pd.DatetimeTZDtype) else stamp
 
 
+def _check_objects(symbol: str, parts: list[Node], builder: Builder) -> None:
+    """Refuse to order Python objects by another kind of thing: pandas fails on the first record that has a value."""
+    kinds = [_kind(part, builder) for part in parts]
+    for part, kind, other in zip(parts, kinds, reversed(kinds), strict=True):
+        objects = isinstance(part, Column) and builder.frame[part.name].dtype == object
+        if objects and kind != "nothing" and (kind != other or kind in ("date", "objects of several kinds")):
+            builder.refuse(
+                f"`{symbol}` compares {text_of(part)}, which holds {kind}, with {other}. "
+                "Compare things of one kind, with .astype() or pd.to_datetime() if need be."
+            )
+
+
+def _kind(part: Node, builder: Builder) -> str:
+    if isinstance(part, Column):
+        return column_kind(builder.frame[part.name])
+    if not isinstance(part, Constant):
+        return "numbers"
+    if isinstance(part.value, bool | str):
+        return "text" if isinstance(part.value, str) else "truth values"
+    return "numbers" if isinstance(part.value, int | float | np.number) else "dates"
+
+
 def _kindred(values: list[Any]) -> None:
     """Raises where pandas could on data only: text against numbers, pyarrow against another dtype (its casts check)."""
     kinds = {value.dtype.name for value in values if isinstance(value, pd.Series)}
     others = [value for value in values if not isinstance(value, str | bool | pd.Series)]
-    if "string" in kinds and any(not isinstance(value, list) for value in others):
-        raise TypeError
+    if kinds & TEXT:
+        single = [value for value in values if not isinstance(value, pd.Series)]
+        members = [member for value in single for member in (value if isinstance(value, list) else [value])]
+        if any(not isinstance(member, str) and not pd.isna(member) for member in members):
+            raise TypeError
+        if kinds - TEXT - {"object", "category"}:
+            raise TypeError
     if any(kind.endswith("[pyarrow]") for kind in kinds):
         listed = [member for value in others for member in (value if isinstance(value, list) else [])]
         integers = any("int" in kind for kind in kinds)
