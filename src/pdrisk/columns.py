@@ -38,7 +38,7 @@ def check_column(frame: pd.DataFrame, column: object) -> None:
         raise ColumnTypeError(f"a column is named by its label, not by a value of type {type(column).__name__}.")
     if not known:
         raise unknown_column(column, frame.columns)
-    if isinstance(frame[column], pd.DataFrame):
+    if not frame.columns.is_unique and isinstance(frame[column], pd.DataFrame):
         raise ParameterError(f"the frame has several columns named {column!r}: rename them, so that one is meant.")
 
 

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 __all__ = ["LARGEST_STEPS", "Lattice"]
 
@@ -28,6 +29,7 @@ class Lattice:
     sensitivity: int
 
     @classmethod
+    @lru_cache(maxsize=64)  # exact fractions are slow, and every answer asks three times
     def around(cls, global_sensitivity: float, rounding: float) -> "Lattice":
         """The grid for a computed statistic: 2**31 to 2**32 steps to one global sensitivity.
 

@@ -80,7 +80,9 @@ class Filter:
         selected = np.empty(len(frame), dtype=bool)
         for start in range(0, len(frame), PIECE):
             rows = slice(start, start + PIECE)
-            result = value_of(self._rule, {name: column.iloc[rows] for name, column in columns.items()})
+            whole = len(frame) <= PIECE
+            piece = columns if whole else {name: column.iloc[rows] for name, column in columns.items()}
+            result = value_of(self._rule, piece)
             if str(result.dtype) not in BOOLEAN:
                 raise TypeError
             selected[rows] = _plain(result)
