@@ -105,6 +105,15 @@ class TestPublic:
         assert f"{release:.1f}" == f"{release.value:.1f}"
 
 
+class TestColumnNames:
+    def test_half_a_label_of_several_levels_names_no_column(self):
+        frame = pd.DataFrame({("a", "b"): [1.0], ("a", "c"): [2.0]})
+        for ask in (frame.dprisk.mean, frame.dprisk.assess, frame.dprisk.individual_risk):
+            with pytest.raises(ParameterError, match="several columns named 'a'"):
+                ask("a", eps=1, bounds=(0, 9))
+        assert frame.dprisk.mean(("a", "c"), eps=3, bounds=(0, 9)).n == 1
+
+
 class TestLabels:
     def test_close_quantiles_keep_apart(self):
         specs = [("quantile", {"q": 0.123456789}), ("quantile", {"q": 0.12345678}), ("quantile", {"q": 1})]

@@ -19,7 +19,6 @@ from pdrisk.core.summary import FloatArray, Summary
 from pdrisk.core.universe import Universe
 from pdrisk.engines.frame import Reading, read
 from pdrisk.errors import NoisyReleaseWarning
-from pdrisk.keys import key_index
 from pdrisk.noise import laplace
 from pdrisk.query import MECHANISM, Line, Query
 from pdrisk.release import CURATOR_ONLY, Release, half_width
@@ -54,9 +53,8 @@ def answered(frame: pd.DataFrame, query: Query) -> Release | pd.DataFrame:
     """The answer to a query of one line: a `Release`, or a frame of one row for each group."""
     _warn_of_noise(query)
     ((line, universe, values, known),), reading = _noisy(frame, query)
-    if query.groups is not None:
-        columns = query.groups.columns
-        return _table(query, [_rows(values, known)], key_index(frame, columns, reading.keys or ()))
+    if reading.groups is not None:
+        return _table(query, [_rows(values, known)], reading.groups)
     return Release(
         statistic=line.statistic.label,
         column=line.column,
@@ -81,10 +79,9 @@ def answers(frame: pd.DataFrame, query: Query) -> pd.DataFrame:
     lines, reading = _noisy(frame, query)
     names = ["column", "statistic"]
     labels: list[tuple[Any, ...]] = [(line.column, line.statistic.label) for line, *_ in lines]
-    if query.groups is not None:
+    if reading.groups is not None:
         names.append("group")
-        groups = list(key_index(frame, query.groups.columns, reading.keys or ()))
-        labels = [(*label, group) for label in labels for group in groups]
+        labels = [(*label, group) for label in labels for group in reading.groups]
     index = pd.MultiIndex.from_tuples(labels, names=names)
     return _table(query, [_rows(values, known) for _, _, values, known in lines], index)
 

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pdrisk.answer import Facts, facts
-from pdrisk.core.risk import METRICS, epsilon_for
+from pdrisk.core.risk import METRICS, check_metric, epsilon_for
 from pdrisk.core.statistics import Statistic
 from pdrisk.core.summary import FloatArray, Summary
 from pdrisk.core.universe import Universe
@@ -19,7 +19,6 @@ from pdrisk.engines.chunks import SIZE
 from pdrisk.engines.frame import column_values, guarded, present_rows, read
 from pdrisk.errors import ParameterError
 from pdrisk.frames import judged_lines, judged_selection, lines_of_columns
-from pdrisk.keys import key_index
 from pdrisk.query import Line, checked_probability, epsilon, statistic
 from pdrisk.release import CURATOR_ONLY, half_width
 
@@ -45,7 +44,7 @@ def assessment(
     losses = [epsilon(value) for value in listed]
     judged_where, groups = judged_selection(frame, where, by, keys)
     reading = read(frame, lines, judged_where, groups)
-    labels = None if groups is None else list(key_index(frame, groups.columns, reading.keys or ()))
+    labels = None if reading.groups is None else list(reading.groups)
     blocks = [
         _block(line.column, line.statistic.label, [facts(line, universe, summary, loss) for loss in losses], labels)
         for line, universe, summary in zip(lines, reading.universes, reading.summaries, strict=True)
@@ -92,8 +91,7 @@ def planned_epsilon(
     where: object,
 ) -> float:
     """The eps at which a metric reaches ``risk`` for this very column."""
-    if not isinstance(metric, str) or metric not in METRICS:
-        raise ParameterError(f"unknown metric; it must be one of {', '.join(METRICS)}.")
+    check_metric(metric)
     highest = checked_probability("risk", risk)
     own_prior = None if prior is None else checked_probability("prior", prior)
     (line,) = judged_lines(frame, column, (statistic(spec),), bounds)
@@ -108,7 +106,7 @@ def planned_epsilon(
             epsilon_for(
                 highest,
                 own_prior,
-                metric=metric,
+                metric=str(metric),
                 n=int(known.n[0]),
                 global_sensitivity=known.global_sensitivity,
                 local_sensitivity=float(known.local_sensitivity[0]),

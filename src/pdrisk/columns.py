@@ -38,7 +38,9 @@ def check_column(frame: pd.DataFrame, column: object) -> None:
         raise ColumnTypeError(f"a column is named by its label, not by a value of type {type(column).__name__}.")
     if not known:
         raise unknown_column(column, frame.columns)
-    if not frame.columns.is_unique and isinstance(frame[column], pd.DataFrame):
+    # A label that is unique and whole names one column; looking at it would cost more than the rest of a small call.
+    ambiguous = not frame.columns.is_unique or frame.columns.nlevels > 1
+    if ambiguous and isinstance(frame[column], pd.DataFrame):
         raise ParameterError(f"the frame has several columns named {column!r}: rename them, so that one is meant.")
 
 

@@ -197,16 +197,14 @@ def _typed(values: list[Hashable], dtype: Any) -> pd.Index:
     if dtype == np.float16:
         dtype = np.dtype(np.float32)  # pandas has no index of half floats
     held = [value for value in values if value is not None]
-    if len(held) == len(values) or not isinstance(dtype, np.dtype) or dtype.kind in "fO":
-        typed = _held(held, dtype)
-        if typed is not None and typed.tolist() != held and dtype.kind == "f":
-            return pd.Index([np.nan if value is None else value for value in values], dtype=np.float64)
-        if typed is not None and len(held) == len(values):
-            return pd.Index(typed)
-        if typed is not None:
-            return pd.Index(
-                pd.array(values, dtype=dtype), dtype=object if pd.api.types.is_object_dtype(dtype) else None
-            )
+    typed = _held(held, dtype)
+    unchanged = typed is not None and list(pd.Index(typed)) == held
+    if unchanged and len(held) == len(values):
+        return pd.Index(typed)
+    if unchanged and pd.api.types.is_object_dtype(dtype):
+        return pd.Index(values, dtype=object)
+    if unchanged and (not isinstance(dtype, np.dtype) or dtype.kind in "fmM"):
+        return pd.Index(pd.array(values, dtype=dtype))
     try:
         return pd.Index(pd.array(values))
     except OverflowError:

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, Protocol
 import numpy as np
 
 from pdrisk.core.order import Max, Median, Min, Quantile
-from pdrisk.core.risk import METRICS, privacy_loss
+from pdrisk.core.risk import check_metric, privacy_loss
 from pdrisk.core.spread import Std, Var
 from pdrisk.core.statistics import Count, Mean, Statistic, Sum
 from pdrisk.core.universe import Universe
@@ -151,8 +151,7 @@ def epsilon(eps: object = None, risk: object = None, prior: object = None) -> Fr
 
 def data_dependent(metric: object) -> ParameterError:
     """The error for a metric that may not calibrate a release."""
-    if not isinstance(metric, str) or metric not in METRICS:
-        return ParameterError("unknown metric; a release is calibrated by worst_case.")
+    check_metric(metric)
     return ParameterError(
         f"{metric} cannot calibrate a release: it depends on the data, so its eps would tell about them and bound "
         f"nobody's risk. Plan with df.dprisk.epsilon_for(..., metric={metric!r}), round the result to a grid you chose "

@@ -151,8 +151,7 @@ def epsilon_for(
     >>> float(epsilon_for(0.6).round(4))
     0.4055
     """
-    if metric not in METRICS:
-        raise ParameterError(f"unknown metric {metric!r}; it must be one of {', '.join(METRICS)}.")
+    check_metric(metric)
     if prior is None:
         prior = 0.5 if metric in ("worst_case", "two_worlds") else _one_of(metric, n)
     if metric == "worst_case":
@@ -173,6 +172,12 @@ def epsilon_for(
     loss = _privacy_loss(risks, priors, nothing_told=distance == 0)
     with np.errstate(over="ignore"):  # next to nothing is told: inf
         return np.divide(loss * whole, distance, out=np.full(loss.shape, np.inf), where=distance > 0)
+
+
+def check_metric(metric: object) -> None:
+    """Refuse what does not name a metric."""
+    if not isinstance(metric, str) or metric not in METRICS:
+        raise ParameterError(f"unknown metric {metric!r}; it must be one of {', '.join(METRICS)}.")
 
 
 def _one_of(metric: str, n: ArrayLike | None) -> FloatArray:

@@ -15,7 +15,7 @@ from pdrisk.core.universe import Universe
 from pdrisk.engines.grouped import summary_of_groups
 from pdrisk.engines.single import summary_of_one
 from pdrisk.errors import PdriskError, QueryFailedError
-from pdrisk.keys import Key, key_codes, observed_keys
+from pdrisk.keys import Key, key_codes, key_index, observed_keys
 from pdrisk.query import Filter, Groups, Line
 
 __all__ = ["Reading", "column_values", "guarded", "present_rows", "read"]
@@ -25,11 +25,11 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the data say: for each line its universe and summary, the keys of the groups, and the rows selected."""
+    """What the data say: for each line its universe and summary, the index of the groups, and the rows selected."""
 
     universes: tuple[Universe, ...]
     summaries: tuple[Summary, ...]
-    keys: tuple[Key, ...] | None
+    groups: pd.Index | None
     selected: NDArray[np.bool_] | None
 
 
@@ -58,12 +58,13 @@ def read(frame: pd.DataFrame, lines: tuple[Line, ...], where: Filter | None, gro
 
 def _read(frame: pd.DataFrame, lines: tuple[Line, ...], where: Filter | None, groups: Groups | None) -> Reading:
     selected = None if where is None else where.mask(frame)
-    codes, keys = None, None
+    codes, keys, index = None, None, None
     if groups is not None:
         keys = observed_keys(frame, groups.columns) if groups.keys is None else groups.keys
         codes = key_codes(frame, groups.columns, keys)
         if selected is not None:
             codes[~selected] = len(keys)
+        index = key_index(frame, groups.columns, keys)
     columns = {line.column: frame[line.column] for line in lines if line.column is not None}
     own = {line.column: own_universe(columns[line.column]) for line in lines if line.universe is None}
     universes = tuple(line.universe or own[line.column] for line in lines)
@@ -94,7 +95,7 @@ def _read(frame: pd.DataFrame, lines: tuple[Line, ...], where: Filter | None, gr
             summaries[line.column, universe] if line.statistic.bounded else counted[line.column]
             for line, universe in zip(lines, universes, strict=True)
         ),
-        keys,
+        index,
         selected,
     )
 

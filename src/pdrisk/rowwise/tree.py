@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 import pandas as pd
 
-from pdrisk.errors import ParameterError, UnknownColumnError
+from pdrisk.columns import check_column
+from pdrisk.errors import ParameterError
 
 WHY = "A filter must decide each record by that record and constants alone, or one record could change many decisions"
 INSTEAD = "Compute it without the data and write the constant, or pass a mask, which is then marked as your word"
@@ -120,20 +121,13 @@ class Builder:
         raise ParameterError(f"cannot use where={self.shown}: {sentence}")
 
     def column(self, name: Hashable) -> Column:
-        labels = self.frame.columns
-        if name not in labels:
-            if name in {"index", "columns", *self.frame.index.names} or re.fullmatch(r"[ic]level_\d+", str(name)):
-                self.refuse(
-                    f"{str(name)!r} is the index. An index is a position or a label beside the records; if it holds a "
-                    "property of the record, make it a column: reset_index() first."
-                )
-            known = [str(label) for label in labels]
-            raise UnknownColumnError(
-                f"unknown column {str(name)!r}; the frame has: {', '.join(known[:20])}{', ...' * (len(known) > 20)}."
-                + guess(str(name), known)
+        is_index = name in {"index", "columns", *self.frame.index.names} or re.fullmatch(r"[ic]level_\d+", str(name))
+        if is_index and name not in self.frame.columns:
+            self.refuse(
+                f"{str(name)!r} is the index. An index is a position or a label beside the records; if it holds a "
+                "property of the record, make it a column: reset_index() first."
             )
-        if not isinstance(labels.get_loc(name), int):
-            self.refuse(f"the frame has several columns named {str(name)!r}. Give each a name of its own first.")
+        check_column(self.frame, name)
         self.columns[name] = None
         return Column(name)
 
