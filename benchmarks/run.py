@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import itertools
 import os
 import platform
 import statistics
@@ -22,6 +23,7 @@ from typing import Any
 import pandas as pd
 
 from cases import EPS, FULL, HI, LO, Case, Skipped, all_cases, installed
+from sql_cases import sql_cases
 
 PAIRS = 7
 PAIRS_QUICK = 5
@@ -139,7 +141,7 @@ def row(cells: tuple[str, ...]) -> str:
 def report(lines: list[str], results: list[Result], rows: int, pairs: int) -> str:
     """The page docs/benchmarks.md."""
     cores = os.cpu_count() or 1
-    packages = ("numpy", "pandas", "opendp", "diffprivlib", "pyarrow")
+    packages = ("numpy", "pandas", "opendp", "diffprivlib", "pyarrow", "duckdb")
     versions = ", ".join(f"{name} {installed(name)}" for name in packages)
     missed = [f"{result.case.name} ({', '.join(result.misses)})" for result in results if result.misses]
     verdict = "All judged targets are met." if not missed else f"Missed: {'; '.join(missed)}."
@@ -165,6 +167,9 @@ and Rust do not.
 "Noise left out" replaces the drawing of noise by nothing, in the benchmark only: pdrisk itself cannot.
 diffprivlib and OpenDP get the same numpy column; OpenDP's measurement is built before the clock starts, with the number
 of rows public, and clamps and averages as its manual does. Neither computes a local sensitivity or a risk.
+
+The SQL cases ask one DuckDB table in memory, with `eps={EPS * 10:g}`; "clamped avg" is the plain `avg` of a CASE
+expression that moves records into the bounds, "all inside" a column of which no record lies outside.
 
 Machine: {cores} cores. Python {platform.python_version()}, {versions}.
 
@@ -198,7 +203,7 @@ def main() -> int:
     lines = [row(HEAD), row(("---", "---", "--:", "--:", "--:", "---", "---", "--:"))]
     print(*lines, sep="\n", flush=True)
     results = []
-    for case in all_cases(rows):
+    for case in itertools.chain(all_cases(rows), sql_cases(rows)):
         if isinstance(case, Skipped):
             lines.append(row((case.name, case.why, *["-"] * (len(HEAD) - 2))))
         else:

@@ -19,7 +19,7 @@ LAYERS = [
     {"declared"},
     {"frames", "engines"},
     {"answer"},
-    {"assess"},
+    {"assess", "select", "functions"},
     {"accessor"},
     {"__init__"},
     {"cli"},

@@ -22,7 +22,9 @@ from pdrisk.errors import (
     QueryFailedError,
     UnknownColumnError,
 )
+from pdrisk.functions import register
 from pdrisk.release import Release, public
+from pdrisk.select import sql
 
 __all__ = [
     "ColumnTypeError",
@@ -36,7 +38,9 @@ __all__ = [
     "UnknownColumnError",
     "datasets",
     "public",
+    "register",
     "risk",
+    "sql",
 ]
 
 __version__ = "0.1.0"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -17,13 +18,13 @@ from pdrisk.columns import plain_label
 from pdrisk.core.risk import METRICS, Risk, metrics
 from pdrisk.core.summary import FloatArray, Summary
 from pdrisk.core.universe import Universe
-from pdrisk.engines.frame import Reading, read
+from pdrisk.engines.frame import read
 from pdrisk.errors import NoisyReleaseWarning
 from pdrisk.noise import laplace
 from pdrisk.query import MECHANISM, Line, Query
 from pdrisk.release import CURATOR_ONLY, Release, half_width
 
-__all__ = ["Facts", "answered", "answers", "facts"]
+__all__ = ["Facts", "Released", "answered", "answers", "facts", "released"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +50,62 @@ def facts(line: Line, universe: Universe, summary: Summary, eps: Fraction) -> Fa
     return Facts(loss, whole / loss, whole, local, between, summary.n, risk)
 
 
+@dataclass(frozen=True, slots=True)
+class Released:
+    """The noisy values of one line, shape (G,), and everything else about them."""
+
+    line: Line
+    universe: Universe
+    values: FloatArray
+    facts: Facts
+
+
+class Read(Protocol):
+    """What an engine found: for each line its universe and summary."""
+
+    @property
+    def universes(self) -> tuple[Universe, ...]: ...
+
+    @property
+    def summaries(self) -> tuple[Summary, ...]: ...
+
+
+Found = TypeVar("Found", bound=Read)
+
+
+def released(query: Query, read: Callable[[], Found]) -> tuple[list[Released], Found]:
+    """The releases of a query, for every front end: warned of, paid, read and drawn in this order.
+
+    Parameters
+    ----------
+    query : Query
+    read : callable
+        Reads the data; it hides whatever goes wrong, as `guarded` does.
+    """
+    _warn_of_noise(query)
+    # A ledger is charged here, before the data is read: what fails from now on stays paid.
+    reading = read()
+    result = []
+    for line, eps, universe, summary in zip(
+        query.lines, query.shares, reading.universes, reading.summaries, strict=True
+    ):
+        known = facts(line, universe, summary, eps)
+        steps = line.statistic.steps(summary, universe)
+        values = laplace(steps, line.statistic.lattice(universe), eps)
+        result.append(Released(line, universe, values, known))
+    return result, reading
+
+
 def answered(frame: pd.DataFrame, query: Query) -> Release | pd.DataFrame:
     """The answer to a query of one line: a `Release`, or a frame of one row for each group."""
-    _warn_of_noise(query)
-    ((line, universe, values, known),), reading = _noisy(frame, query)
+    (one,), reading = released(query, lambda: read(frame, query.lines, query.where, query.groups))
     if reading.groups is not None:
-        return _table(query, [_rows(values, known)], reading.groups)
+        return _table(query, [_rows(one)], reading.groups)
+    line, universe, known = one.line, one.universe, one.facts
     return Release(
         statistic=line.statistic.label,
         column=line.column,
-        value=float(values[0]),
+        value=float(one.values[0]),
         eps=known.eps,
         bounds=(universe.lo, universe.hi) if line.statistic.bounded else None,
         mechanism=MECHANISM,
@@ -75,33 +122,21 @@ def answered(frame: pd.DataFrame, query: Query) -> Release | pd.DataFrame:
 
 def answers(frame: pd.DataFrame, query: Query) -> pd.DataFrame:
     """The answers to a query of several lines, indexed by column and statistic, and by group if there are groups."""
-    _warn_of_noise(query)
-    lines, reading = _noisy(frame, query)
+    several, reading = released(query, lambda: read(frame, query.lines, query.where, query.groups))
     names = ["column", "statistic"]
-    labels: list[tuple[Any, ...]] = [(line.column, line.statistic.label) for line, *_ in lines]
+    labels: list[tuple[Any, ...]] = [(one.line.column, one.line.statistic.label) for one in several]
     if reading.groups is not None:
         names.append("group")
         labels = [(*label, group) for label in labels for group in reading.groups]
     index = pd.MultiIndex.from_tuples(labels, names=names)
-    return _table(query, [_rows(values, known) for _, _, values, known in lines], index)
+    return _table(query, [_rows(one) for one in several], index)
 
 
-def _noisy(frame: pd.DataFrame, query: Query) -> tuple[list[tuple[Line, Universe, FloatArray, Facts]], Reading]:
-    # A ledger is charged here, before the data is read: what fails from now on stays paid.
-    reading = read(frame, query.lines, query.where, query.groups)
-    eps = query.eps_each
-    result = []
-    for line, universe, summary in zip(query.lines, reading.universes, reading.summaries, strict=True):
-        known = facts(line, universe, summary, eps)
-        steps = line.statistic.steps(summary, universe)
-        result.append((line, universe, laplace(steps, line.statistic.lattice(universe), eps), known))
-    return result, reading
-
-
-def _rows(values: FloatArray, known: Facts) -> pd.DataFrame:
+def _rows(one: Released) -> pd.DataFrame:
+    known = one.facts
     return pd.DataFrame(
         {
-            "value": values,
+            "value": one.values,
             "eps": known.eps,
             "scale": known.scale,
             "global_sensitivity": known.global_sensitivity,
@@ -144,22 +179,24 @@ def _warn_of_noise(query: Query) -> None:
     """Say so if the noise is wider than the range of possible answers: public facts, before anything is paid."""
     wide = []
     unit = Universe(0.0, 1.0)
-    for line in query.lines:
+    for line, share in zip(query.lines, query.shares, strict=True):
         # The ratio of noise to range is the same in every universe, so bounds from the data stay out of it.
         low, high = line.statistic.value_range(unit)
-        ratio = half_width(line.statistic.global_sensitivity(unit) / float(query.eps_each)) / (high - low)
+        ratio = half_width(line.statistic.global_sensitivity(unit) / float(share)) / (high - low)
         if ratio <= 1 or not math.isfinite(high):
             continue
+        at = line.name if len(set(query.shares)) == 1 else f"{line.name} at eps={float(share):.3g}"
         if line.universe is None:
-            wide.append(f"{line.name}: {ratio:.2g} times the range of possible answers")
+            wide.append(f"{at}: {ratio:.2g} times the range of possible answers")
         else:
-            reach = half_width(line.statistic.global_sensitivity(line.universe) / float(query.eps_each))
+            reach = half_width(line.statistic.global_sensitivity(line.universe) / float(share))
             low, high = line.statistic.value_range(line.universe)
-            wide.append(f"{line.name}: {reach:.4g}, where all possible answers lie in {low:.6g} to {high:.6g}")
+            wide.append(f"{at}: {reach:.4g}, where all possible answers lie in {low:.6g} to {high:.6g}")
     if wide:
+        loss = f" at eps={float(query.shares[0]):.3g}" if len(set(query.shares)) == 1 else ""
         shown = "; ".join(wide[:3]) + (f"; and {len(wide) - 3} more" if len(wide) > 3 else "")
         warnings.warn(
-            f"the noise is wider than the answer: its 95 % half-width at eps={float(query.eps_each):.3g} is {shown}. "
+            f"the noise is wider than the answer: its 95 % half-width{loss} is {shown}. "
             "A larger eps or narrower bounds make it smaller.",
             NoisyReleaseWarning,
             stacklevel=caller()[1],

@@ -16,7 +16,8 @@ from pdrisk.core.statistics import Statistic
 from pdrisk.core.summary import FloatArray, Summary
 from pdrisk.core.universe import Universe
 from pdrisk.engines.chunks import SIZE
-from pdrisk.engines.frame import column_values, guarded, present_rows, read
+from pdrisk.engines.frame import column_values, present_rows, read
+from pdrisk.engines.guard import guarded
 from pdrisk.errors import ParameterError
 from pdrisk.frames import judged_lines, judged_selection, lines_of_columns
 from pdrisk.query import Line, checked_probability, epsilon, statistic

@@ -49,11 +49,11 @@ def judged_query(
         raise ParameterError(f"unknown mechanism {mechanism!r}; the one there is, is {MECHANISM!r}.")
     if not isinstance(metric, str) or metric != "worst_case":
         raise data_dependent(metric)
-    total = epsilon(eps, risk, prior)
+    share = epsilon(eps, risk, prior) / len(lines)
     for line in lines:
         # The ratio of grid and sensitivity hardly depends on the universe, so one from the data can wait.
-        check_scale(total / len(lines), line.statistic.lattice(line.universe or Universe(0.0, 1.0)))
-    return Query(lines, total, *judged_selection(frame, where, by, keys))
+        check_scale(share, line.statistic.lattice(line.universe or Universe(0.0, 1.0)))
+    return Query(lines, (share,) * len(lines), *judged_selection(frame, where, by, keys))
 
 
 def judged_selection(frame: pd.DataFrame, where: object, by: object, keys: object) -> tuple[Any, Groups | None]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pdrisk.columns import column_kind
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["checked_keys", "key_codes", "key_index", "observed_keys"]
+__all__ = ["checked_keys", "key_codes", "key_index", "key_parts", "listed_keys", "observed_keys"]
 
 Key = tuple[Hashable, ...]
 
@@ -43,12 +43,12 @@ def checked_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...], given: obje
     if isinstance(given, Mapping):
         if set(given) != set(columns):
             raise ParameterError(f"keys must be a dict with one list for each of {', '.join(map(str, columns))}.")
-        levels = [[_plain(key) for key in _listed(given[column])] for column in columns]
+        levels = [[_plain(key) for key in listed_keys(given[column])] for column in columns]
         keys = list(itertools.product(*levels))
     elif len(columns) == 1:
-        keys = [(_plain(key),) for key in _listed(given)]
+        keys = [(_plain(key),) for key in listed_keys(given)]
     else:
-        keys = [tuple(map(_plain, _parts(key, columns))) for key in _listed(given)]
+        keys = [tuple(map(_plain, key_parts(key, columns))) for key in listed_keys(given)]
     if not keys:
         raise ParameterError("keys must list at least one group.")
     for position, column in enumerate(columns):
@@ -211,7 +211,8 @@ def _typed(values: list[Hashable], dtype: Any) -> pd.Index:
         return pd.Index(values, dtype=object)
 
 
-def _listed(keys: object) -> list[Any]:
+def listed_keys(keys: object) -> list[Any]:
+    """The keys that a caller passed as something list-like."""
     wrong = (str, bytes, set, frozenset, Mapping, pd.DataFrame)
     if isinstance(keys, wrong) or not isinstance(keys, Iterable) or (isinstance(keys, np.ndarray) and keys.ndim != 1):
         raise ColumnTypeError(
@@ -220,7 +221,8 @@ def _listed(keys: object) -> list[Any]:
     return list(keys)
 
 
-def _parts(key: object, columns: tuple[Hashable, ...]) -> tuple[Any, ...]:
+def key_parts(key: object, columns: tuple[Hashable, ...]) -> tuple[Any, ...]:
+    """The key of several columns as a tuple with one value for each."""
     if not isinstance(key, tuple | list) or len(key) != len(columns):
         raise ParameterError(
             f"each key must be a tuple of {len(columns)} values, for {', '.join(map(str, columns))}; "

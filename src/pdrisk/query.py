@@ -93,17 +93,17 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """An immutable request. ``eps`` is the total of all lines; the groups of one line cost it once."""
+    """An immutable request. ``shares`` is what each line may spend; the groups of one line cost it once."""
 
     lines: tuple[Line, ...]
-    eps: Fraction
+    shares: tuple[Fraction, ...]
     where: Filter | None = None
     groups: Groups | None = None
 
     @property
-    def eps_each(self) -> Fraction:
-        """What one line may spend."""
-        return self.eps / len(self.lines)
+    def eps(self) -> Fraction:
+        """The total of all lines."""
+        return sum(self.shares, Fraction(0))
 
 
 def written(label: str, column: Hashable | None) -> str:

@@ -215,7 +215,8 @@ def public(answer: pd.DataFrame | Release) -> pd.DataFrame | dict[str, Any]:
         raise ParameterError(
             "the index of this frame is not the one pdrisk gave it, and may hold what is the curator's."
         )
-    if unknown := [name for name in kept.columns if name not in PUBLIC_COLUMNS and plain_label(name) not in labels]:
+    allowed = {*PUBLIC_COLUMNS, *labels} if "columns" not in answer.attrs else set(answer.attrs["columns"])
+    if unknown := [name for name in kept.columns if plain_label(name) not in allowed]:
         raise ParameterError(
             f"columns {', '.join(map(str, unknown))} are not pdrisk's, so it cannot say whether they may be published: "
             "take them out first."

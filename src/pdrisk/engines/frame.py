@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -13,14 +12,13 @@ from numpy.typing import NDArray
 from pdrisk.core.summary import Needs, Summary
 from pdrisk.core.universe import Universe
 from pdrisk.engines.grouped import summary_of_groups
+from pdrisk.engines.guard import guarded
 from pdrisk.engines.single import summary_of_one
-from pdrisk.errors import PdriskError, QueryFailedError
+from pdrisk.errors import QueryFailedError
 from pdrisk.keys import Key, key_codes, key_index, observed_keys
 from pdrisk.query import Filter, Groups, Line
 
-__all__ = ["Reading", "column_values", "guarded", "present_rows", "read"]
-
-Result = TypeVar("Result")
+__all__ = ["Reading", "column_values", "present_rows", "read"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,24 +29,6 @@ class Reading:
     summaries: tuple[Summary, ...]
     groups: pd.Index | None
     selected: NDArray[np.bool_] | None
-
-
-def guarded(work: Callable[[], Result]) -> Result:
-    """Whatever ``work`` gives.
-
-    Raises
-    ------
-    QueryFailedError
-        If anything goes wrong: one fixed sentence, without a cause.
-    """
-    try:
-        with np.errstate(all="ignore"):  # a warning would depend on the data
-            return work()
-    except PdriskError:
-        raise
-    except Exception:  # noqa: BLE001
-        pass  # whatever it says could quote a record; raised below, so that nothing is chained to it
-    raise QueryFailedError
 
 
 def read(frame: pd.DataFrame, lines: tuple[Line, ...], where: Filter | None, groups: Groups | None) -> Reading:

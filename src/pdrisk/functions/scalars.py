@@ -1,0 +1,191 @@
+"""The Python functions behind the macros: they judge the constants, read a summary, and draw or assess."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache, lru_cache
+from inspect import Parameter, Signature
+from threading import Lock
+from typing import Any, Final
+
+import numpy as np
+
+from pdrisk.answer import facts
+from pdrisk.core.risk import METRICS
+from pdrisk.core.statistics import Statistic
+from pdrisk.core.summary import Summary
+from pdrisk.core.universe import Universe
+from pdrisk.engines.guard import guarded
+from pdrisk.errors import ColumnTypeError, ParameterError
+from pdrisk.functions.columns import grid, summary_of
+from pdrisk.functions.macros import MACROS, Macro
+from pdrisk.noise import check_scale, laplace
+from pdrisk.query import Line, epsilon, statistic, universe
+
+__all__ = ["RISK_FIELDS", "answering", "judged", "per_unit"]
+
+RISK_FIELDS: Final = {
+    "eps": "DOUBLE",
+    "scale": "DOUBLE",
+    "global_sensitivity": "DOUBLE",
+    "local_sensitivity": "DOUBLE",
+    "n": "BIGINT",
+    **dict.fromkeys(METRICS, "DOUBLE"),
+}
+Column = Any  # a pyarrow ChunkedArray: DuckDB evaluates annotations, and pyarrow may not be there yet
+NUMBERS: Final = {
+    *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
+    *("UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL"),
+}
+MACRO: Final = {macro.name: macro for macro in MACROS}
+NO_BOUNDS: Final = Universe(0.0, 1.0)  # counts have none; any will do
+# Chunks may come from several threads, and OpenDP does not promise that they may share a measurement.
+DRAWING = Lock()
+
+
+def judged(name: Column, eps: Column, lo: Column, hi: Column, parameter: Column, types: Column) -> Column:
+    """``'ASC'`` if the arguments of a call are good. Nothing in here comes from a record; see `Macro`.
+
+    Raises
+    ------
+    ParameterError
+        With the name of the function, and what is wrong.
+    """
+    import pyarrow as pa
+
+    macro = MACRO[name[0].as_py()]
+    kinds = [_kind(text) for text in types[0].as_py()]
+    for constant, kind in zip(macro.constants, kinds, strict=False):
+        if kind not in NUMBERS | {"NULL"}:
+            raise ColumnTypeError(f"{macro.name}: {constant} must be a number, but is of type {kind}.")
+    if macro.bounded and kinds[-1] not in NUMBERS | {"BOOLEAN"}:
+        raise ColumnTypeError(
+            f"{macro.name} needs numbers or truth values, but this column is of type {kinds[-1]}: "
+            "CAST it to DOUBLE if it holds numbers."
+        )
+    request(macro.name, *(column[0].as_py() for column in (eps, lo, hi, parameter)))
+    return pa.array(["ASC"] * len(name))
+
+
+def per_unit(name: Column, lo: Column, hi: Column) -> Column:
+    """How many steps of a `grid` make one unit of the column: a power of two."""
+    import pyarrow as pa
+
+    steps = 1 / grid(name[0].as_py(), universe((lo[0].as_py(), hi[0].as_py())))
+    return pa.array([steps] * len(name))
+
+
+@cache
+def answering(macro: Macro) -> Callable[..., Column]:
+    """The function that gives one noisy value, or one row of risks, for each group.
+
+    DuckDB calls it with at most 2048 groups at a time, perhaps from several threads.
+    """
+
+    def answers(*arguments: Column) -> Column:
+        _, *constants = arguments[: -len(macro.reads)]
+        columns = dict(zip(macro.reads, arguments[-len(macro.reads) :], strict=True))
+
+        def work() -> Column:
+            asked = request(macro.name, *(_constant(macro, column) for column in constants))
+            summary = summary_of(columns, asked.statistic, asked.universe)
+            return _risks(asked, summary) if macro.risk else _noisy(asked, summary)
+
+        return guarded(work)
+
+    # DuckDB counts parameters, and would count *arguments as one.
+    names = [f"argument_{place}" for place in range(len(macro.scalar_types))]
+    answers.__signature__ = Signature([Parameter(name, Parameter.POSITIONAL_ONLY) for name in names])  # type: ignore[attr-defined]
+    return answers
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the constants of a call ask for."""
+
+    statistic: Statistic
+    universe: Universe
+    eps: Fraction
+
+
+@lru_cache(maxsize=256)
+def request(name: str, eps: str | None, lo: float | None, hi: float | None, parameter: str | None) -> Request:
+    """What a call asks for.
+
+    Parameters
+    ----------
+    name : str
+        Of the macro.
+    eps, parameter : str or None
+        As written, None for NULL; ``parameter`` is q or ddof.
+    lo, hi : float or None
+
+    Raises
+    ------
+    ParameterError
+        With the name of the function in front.
+    """
+    macro = MACRO[name]
+    try:
+        asked = statistic((macro.statistic, {macro.parameter: _number(parameter)} if macro.parameter else {}))
+        loss = _epsilon(eps)
+        bounds = _bounds(lo, hi) if asked.bounded else NO_BOUNDS
+        check_scale(loss, asked.lattice(bounds))
+        return Request(asked, bounds, loss)
+    except ParameterError as error:
+        refusal = type(error)(f"{name}: {error}")
+    raise refusal
+
+
+def _epsilon(text: str | None) -> Fraction:
+    if text is None:
+        raise ParameterError("eps is missing, the privacy loss to spend: write eps := 1.")
+    return epsilon(Decimal(text))
+
+
+def _bounds(lo: float | None, hi: float | None) -> Universe:
+    if lo is None or hi is None:
+        raise ParameterError("bounds are missing, the range the values can have: write lo := 1, hi := 675.")
+    return universe((lo, hi))
+
+
+def _number(text: str | None) -> float | None:
+    if text is None:
+        return None
+    return int(text) if text.lstrip("-").isdigit() else float(text)
+
+
+def _kind(text: str) -> str:
+    """The first word of a type, and whether it is a list: what stands between may be labels, as of an ENUM."""
+    return re.findall(r"\w+", text)[0] + "[]" * text.endswith("]")
+
+
+def _constant(macro: Macro, column: Column) -> str | float | None:
+    values = column.unique()
+    if len(values) != 1:
+        raise ParameterError(f"{macro.name}: {', '.join(macro.constants)} must be constants or bound parameters.")
+    return values[0].as_py()
+
+
+def _noisy(asked: Request, summary: Summary) -> Column:
+    import pyarrow as pa
+
+    steps = asked.statistic.steps(summary, asked.universe)
+    with DRAWING:
+        return pa.array(laplace(steps, asked.statistic.lattice(asked.universe), asked.eps))
+
+
+def _risks(asked: Request, summary: Summary) -> Column:
+    import pyarrow as pa
+
+    line = Line(None, asked.statistic, asked.universe, None)
+    known = facts(line, asked.universe, summary, asked.eps)
+    fields = {name: known.risk[name] if name in METRICS else getattr(known, name) for name in RISK_FIELDS}
+    columns = [np.broadcast_to(values, known.n.shape).tolist() for values in fields.values()]
+    types = [pa.int64() if kind == "BIGINT" else pa.float64() for kind in RISK_FIELDS.values()]
+    arrays = [pa.array(values, type=kind) for values, kind in zip(columns, types, strict=True)]
+    return pa.StructArray.from_arrays(arrays, names=list(RISK_FIELDS))

@@ -1,0 +1,205 @@
+"""``pdrisk.sql``: private answers from ordinary SELECTs.
+
+text ─> parse ─> relations ─> judge ──> Plan ──> engines/duck ──> Summary ──> core ──> noise ─┐
+                 (FROM, row-wise)  └──> Query: what each release is, and costs                ├─> DataFrame
+                                   └──> SELECT list, HAVING, ORDER BY, LIMIT on noisy values ─┘
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from pdrisk.answer import Released, released
+from pdrisk.core.risk import METRICS
+from pdrisk.core.summary import Summary
+from pdrisk.core.universe import Universe
+from pdrisk.engines import duck
+from pdrisk.engines.guard import guarded
+from pdrisk.errors import ColumnTypeError, ParameterError
+from pdrisk.query import MECHANISM
+from pdrisk.release import CURATOR_ONLY
+from pdrisk.select import workspace
+from pdrisk.select.expressions import quoted
+from pdrisk.select.grouping import key_lists, key_relation
+from pdrisk.select.judge import NOISY, Judged, judged, unique
+from pdrisk.select.parse import parsed
+from pdrisk.select.sources import Sources
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["sql"]
+
+
+def sql(
+    query: str,
+    con: DuckDBPyConnection | None = None,
+    *,
+    eps: float | None = None,
+    bounds: object = None,
+    keys: object = None,
+    params: object = None,
+    risk_columns: bool = False,
+    **frames: Any,
+) -> pd.DataFrame:
+    """Noisy answers to a SELECT: every aggregate in it gets noise, everything else is computed from noisy values.
+
+    Parameters
+    ----------
+    query : str
+        One SELECT over one table, view, frame or named Parquet file: ``COUNT``, ``SUM``, ``AVG``, ``MEDIAN``,
+        ``QUANTILE_CONT``, ``MIN``, ``MAX``, ``VAR_*``, ``STDDEV_*`` or ``dp_mean(x, eps := 1, lo := 1, hi := 675)`` and
+        the like; ``WHERE``, ``FILTER``, ``GROUP BY``, ``HAVING``, ``ORDER BY``, ``LIMIT``, row-wise subqueries, CTEs.
+    con : DuckDBPyConnection, optional
+        Where tables and views are; by default DuckDB's own default connection.
+    eps : float, optional
+        The privacy loss of the whole query. Aggregates without an eps of their own share evenly what the others leave.
+    bounds : (float, float) or dict, optional
+        The range of values, for every column or by column; or declared for a frame. An expression needs its own
+        ``lo`` and ``hi``.
+    keys : list, dict or "observed", optional
+        The public list of groups, as for ``by`` of ``df.dprisk``; tuples or a dict of lists for several columns.
+    params : list or dict, optional
+        Values for ``?`` or ``$name``.
+    risk_columns : bool, default False
+        Add sensitivities and risks for each noisy value; ``pdrisk.public`` takes the curator's out again.
+    **frames
+        pandas, Polars or Arrow frames, or paths of Parquet files, under the names the query uses.
+
+    Returns
+    -------
+    DataFrame
+        In the order of the keys unless ORDER BY says otherwise. ``attrs["lines"]`` says what each release is and cost.
+
+    Raises
+    ------
+    ParameterError
+        If anything is not understood, with what to write instead; nothing is read then.
+    QueryFailedError
+        If reading the data fails; it stays paid.
+
+    Examples
+    --------
+    >>> import pdrisk
+    >>> survey = pdrisk.datasets.soep_like(missing="nan")
+    >>> answer = pdrisk.sql(
+    ...     "SELECT sex, COUNT(*) AS people, SUM(hours) / COUNT(hours) AS hours FROM survey GROUP BY sex",
+    ...     eps=3, bounds={"hours": (0, 18)}, keys=["female", "male"], survey=survey,
+    ... )
+    >>> answer.columns.tolist(), len(answer)
+    (['sex', 'people', 'hours'], 2)
+    """
+    _check_connection(con)
+    sources = Sources(con, frames)
+    try:
+        question = judged(parsed(query, params), sources, eps=eps, bounds=bounds, keys=keys)
+        releases, reading = released(question.query, lambda: guarded(lambda: _read(question)))
+        return _table(question, releases, reading, risk_columns)
+    except RecursionError:
+        pass
+    finally:
+        sources.close()
+    raise ParameterError("the query is nested too deeply: write it flatter.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    universes: tuple[Universe, ...]
+    summaries: tuple[Summary, ...]
+    keys: list[list[Any]]  # one list for each expression of GROUP BY
+
+
+def _check_connection(con: object) -> None:
+    if con is None:
+        return
+    import duckdb
+
+    if not isinstance(con, duckdb.DuckDBPyConnection):
+        advice = "pass duckdb.connect(path)" if isinstance(con, str) else "pass frames by keyword"
+        raise ColumnTypeError(f"con must be a DuckDB connection, not of type {type(con).__name__}: {advice}.")
+
+
+def _read(question: Judged) -> _Reading:
+    groups = question.query.groups
+    lists = None if groups is None or groups.keys is None else key_lists(groups.keys)
+    parts, keys = duck.read(question.relation.source.connection, question.plan, lists)
+    universes = tuple(line.universe for line in question.query.lines if line.universe is not None)
+    return _Reading(universes, tuple(parts[place] for place in question.places), keys)
+
+
+def _table(question: Judged, releases: list[Released], reading: _Reading, risk_columns: bool) -> pd.DataFrame:
+    """The SELECT list, computed on noisy values alone."""
+    items = list(question.items)
+    columns = {f"v{at}": one.values for at, one in enumerate(releases)}
+    secret: list[bool] = []
+    if risk_columns:
+        for at, (name, one) in enumerate(zip(question.names, releases, strict=True)):
+            for suffix, values in _risks(one).items():
+                columns[f"r{at}_{suffix}"] = values
+                items.append((f"r{at}_{suffix}", f"{name}_{suffix}"))
+                secret.append(suffix in CURATOR_ONLY)
+    labels = unique([label for _, label in items])
+    chosen = ", ".join(f"{sql} AS {quoted(label)}" for (sql, _), label in zip(items, labels, strict=True))
+    size, carried = len(releases[0].values), len(question.groups)
+    keys = key_relation(question.groups) if question.groups else "(SELECT 0 AS code) AS keys_listed"
+    lists = [
+        f"unnest(CAST(${at} AS {'BIGINT' if name.endswith('_n') else 'DOUBLE'}[])) AS {name}"
+        for at, name in enumerate(columns, carried + 1)
+    ]
+    numbered = f"(SELECT {', '.join(lists)}, unnest(system.main.range({size})) AS code) AS values_listed"
+    named = ", ".join([*(f"g{at} AS k{at}" for at in range(carried)), *columns, "code"])
+    noisy = f"(SELECT {named} FROM {keys} JOIN {numbered} USING (code)) AS {NOISY}"
+    parameters = [*reading.keys, *(np.broadcast_to(values, size).tolist() for values in columns.values())]
+    bench = workspace.bench()
+    try:
+        answer = bench.execute(f"SELECT {chosen} FROM {noisy}{question.rest}", parameters).df()
+    finally:
+        bench.close()
+    secrets = [label for label, hidden in zip(labels[len(question.items) :], secret, strict=True) if hidden]
+    answer.attrs.update(_attributes(question, releases, secrets, [label for label in labels if label not in secrets]))
+    return answer
+
+
+def _risks(one: Released) -> dict[str, Any]:
+    """The risk columns of a release, by the end of their names."""
+    known = one.facts
+    return {
+        **{metric: known.risk[metric] for metric in METRICS},
+        "local_sensitivity": known.local_sensitivity,
+        "global_sensitivity": known.global_sensitivity,
+        "eps": known.eps,
+        "scale": known.scale,
+        "n": known.n,
+    }
+
+
+def _attributes(question: Judged, releases: list[Released], secrets: list[str], public: list[str]) -> dict[str, Any]:
+    groups = question.query.groups
+    return {
+        "curator_only": secrets,
+        "columns": public,
+        "index": [],
+        "bounds_from_data": False,
+        "keys_from_data": groups is not None and groups.keys_from == "data",
+        "lines": [
+            {
+                "name": name,
+                "column": one.line.column,
+                "statistic": one.line.statistic.label,
+                "bounds": [one.universe.lo, one.universe.hi] if one.line.statistic.bounded else None,
+                "eps": one.facts.eps,
+                "scale": one.facts.scale,
+                "global_sensitivity": one.facts.global_sensitivity,
+            }
+            for name, one in zip(question.names, releases, strict=True)
+        ],
+        "eps": float(sum(question.query.shares, Fraction(0))),
+        "mechanism": MECHANISM,
+        "where": None,
+        "where_trusted": False,
+    }

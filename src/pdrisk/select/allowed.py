@@ -1,0 +1,152 @@
+"""The functions a query may use: each decides a record by that record alone, and gives the same answer every time.
+
+None of them is trusted not to fail: what could, is asked inside TRY, which makes it NULL for that record.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+from pdrisk.errors import ParameterError
+
+__all__ = ["DATE", "NOTHING", "NUMBER", "TEXT", "TIME", "TRUTH", "Signature", "check_clock", "signatures"]
+
+NUMBER, TRUTH, TEXT, DATE, TIME, NOTHING = "numbers", "truth values", "text", "dates", "times", "nothing"
+
+_KINDS = {"n": (NUMBER,), "t": (TEXT,), "b": (TRUTH,), "d": (DATE, TIME), "c": (TEXT,), "i": (NUMBER,)}
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a function takes and gives.
+
+    Attributes
+    ----------
+    arguments : str
+        One letter each: n number, t text, b truth value, d date or time, c constant text, i constant integer; a final
+        ``*`` repeats the letter before.
+    result : str
+        A kind.
+    """
+
+    arguments: str
+    result: str
+
+    def fits(self, kinds: tuple[str, ...], constant: tuple[bool, ...]) -> bool:
+        """Whether arguments of these kinds can be passed."""
+        letters = self.arguments
+        if letters.endswith("*"):
+            letters = letters[:-1] + letters[-2] * (len(kinds) - len(letters) + 1)
+        return len(letters) == len(kinds) and all(
+            (kind in _KINDS[letter] or kind == NOTHING) and (fixed or letter not in "ci")
+            for letter, kind, fixed in zip(letters, kinds, constant, strict=True)
+        )
+
+
+def _table() -> dict[str, tuple[Signature, ...]]:
+    lines = {
+        NUMBER: {
+            "nn": "+ - * / // % ^ ** pow power mod fmod atan2",
+            "n": "+ - abs round floor ceil ceiling trunc sqrt cbrt ln log log2 log10 exp sign sin cos tan asin "
+            "acos atan "
+            "radians degrees",
+            "ni": "round trunc",
+            "nn*": "greatest least",
+            "t": "length len strlen",
+            "d": "year month day quarter week dayofweek weekday isodow dayofyear yearweek decade century hour "
+            "minute second",
+            "cd": "date_part datepart",
+            "cdd": "date_diff datediff",
+        },
+        TRUTH: {
+            "n": "isnan isinf isfinite",
+            "tt": "contains starts_with prefix suffix ends_with",
+            "tc": "~~ !~~ ~~* !~~* regexp_matches regexp_full_match",
+            "tcc": "like_escape not_like_escape ilike_escape not_ilike_escape",
+        },
+        TEXT: {
+            "t": "lower upper lcase ucase trim ltrim rtrim reverse",
+            "tn": "left right substr substring",
+            "tnn": "substr substring",
+            "ttt": "replace",
+            "tt": "||",
+            "tt*": "concat",
+            "tc": "regexp_extract",
+            "tci": "regexp_extract",
+        },
+        TIME: {"cd": "date_trunc datetrunc"},
+    }
+    table: dict[str, tuple[Signature, ...]] = {}
+    for result, by_arguments in lines.items():
+        for arguments, names in by_arguments.items():
+            for name in names.split():
+                table[name] = (*table.get(name, ()), Signature(arguments, result))
+    return table
+
+
+FUNCTIONS = _table()
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_CLOCK = _names(
+    "now today current_date current_time current_timestamp get_current_timestamp localtime localtimestamp age"
+)
+_CHANCE = _names("random uuid gen_random_uuid uuidv4 uuidv7 setseed nextval currval")
+_INSTEAD = {
+    "error": "error() would stop at a record and tell who is there: leave it out",
+    "quantile": "QUANTILE picks a record: write QUANTILE_CONT(x, 0.5)",
+    "quantile_disc": "QUANTILE_DISC picks a record: write QUANTILE_CONT(x, 0.5)",
+    "percentile_disc": "PERCENTILE_DISC picks a record: write QUANTILE_CONT(x, 0.5)",
+    "count_if": "COUNT_IF is not understood: write COUNT(*) FILTER (WHERE ...)",
+    "countif": "COUNTIF is not understood: write COUNT(*) FILTER (WHERE ...)",
+    "unnest": "UNNEST makes several records of one, so that a person's share of the answer would have no bound",
+    "grouping": "GROUPING belongs to ROLLUP and CUBE, which are refused",
+}
+_EXACT = _names(
+    "first last any_value arbitrary arg_max arg_min argmax argmin max_by min_by list array_agg string_agg group_concat "
+    "listagg histogram mode approx_count_distinct approx_quantile approx_top_k reservoir_quantile bool_and bool_or "
+    "bit_and bit_or bit_xor bitstring_agg corr covar_pop covar_samp regr_slope regr_intercept regr_r2 regr_count "
+    "product geomean geometric_mean kurtosis kurtosis_pop skewness entropy mad sem fsum sumkahan kahan_sum favg "
+    "sum_no_overflow count_distinct json_group_array"
+)
+
+
+def check_clock(name: str) -> None:
+    """Refuse what tells the time; some of it is written like a column."""
+    if name in _CLOCK:
+        raise ParameterError(f"{name} changes with the clock: pass the day as a parameter, with ? and params=[...].")
+
+
+def signatures(name: str) -> tuple[Signature, ...]:
+    """The forms of an allowed function.
+
+    Raises
+    ------
+    ParameterError
+        For every other, with the reason if it is a known one.
+    """
+    if name in FUNCTIONS:
+        return FUNCTIONS[name]
+    if name in _INSTEAD:
+        raise ParameterError(f"{_INSTEAD[name]}.")
+    if name in _CHANCE:
+        raise ParameterError(f"{name}() differs from record to record and from run to run, so no sensitivity is known.")
+    check_clock(name)
+    if name in _EXACT:
+        raise ParameterError(
+            f"{name}() is no statistic that pdrisk can add noise to: use COUNT, SUM, AVG, MEDIAN, QUANTILE_CONT, MIN, "
+            "MAX, VAR_POP, VAR_SAMP, STDDEV_POP or STDDEV_SAMP."
+        )
+    near = difflib.get_close_matches(name, FUNCTIONS, n=1)
+    raise ParameterError(
+        f"{name}() is not on the list of functions known to decide each record by itself"
+        + (
+            f"; did you mean {near[0]}()?"
+            if near
+            else ": see docs/sql.md for the list, or compute the column beforehand."
+        )
+    )

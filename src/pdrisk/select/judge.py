@@ -1,0 +1,228 @@
+"""From a SELECT to what is asked, what is read, and what is computed on the noisy table: everything wrong is said here.
+
+Only names and types are looked at. Whatever needs no data fails before anything is paid: the statements made here are
+shown to a DuckDB without people first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from pdrisk.declared import declared_keys
+from pdrisk.engines.summary_sql import INFINITY, Counted, DuckWords, Measured, Plan, statement
+from pdrisk.errors import ParameterError
+from pdrisk.noise import check_scale
+from pdrisk.query import Groups, Line, Query, epsilon
+from pdrisk.select.allowed import NOTHING, NUMBER, TRUTH
+from pdrisk.select.answers import Answers, Noted, checked_bounds
+from pdrisk.select.expressions import Expression, text
+from pdrisk.select.grouping import Grouping, key_relation, keys_given
+from pdrisk.select.relations import Relation, condition, relation_of
+from pdrisk.select.shown import heading
+from pdrisk.select.sources import Sources, lowered
+from pdrisk.select.tree import Constant, Select, Star
+from pdrisk.select.trial import described, typed_nothing
+
+__all__ = ["NOISY", "Judged", "judged"]
+
+NOISY = "noisy"  # the table of noisy values, where there are no people
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A query that may be asked.
+
+    Attributes
+    ----------
+    plan : Plan
+        What is read; ``places`` says which part of it each line of the query sees.
+    names : tuple of str
+        A name for each line.
+    groups : tuple of Grouping
+    items : tuple of (str, str)
+        The SELECT list over the noisy table, SQL and heading.
+    rest : str
+        What follows it: HAVING as WHERE, ORDER BY, LIMIT.
+    """
+
+    query: Query
+    relation: Relation
+    plan: Plan
+    places: tuple[int, ...]
+    names: tuple[str, ...]
+    groups: tuple[Grouping, ...]
+    items: tuple[tuple[str, str], ...]
+    rest: str
+
+
+def judged(select: Select, sources: Sources, *, eps: object, bounds: object, keys: object) -> Judged:
+    """The query that a SELECT asks, or the error that says what is wrong with it."""
+    if select.distinct:
+        raise ParameterError("SELECT DISTINCT is refused: every group stands once already. Leave DISTINCT out.")
+    if any(isinstance(item, Star) for item, _ in select.items):
+        raise ParameterError("SELECT * would show records: only groups and noisy aggregates leave the data.")
+    relation = relation_of(select, sources)
+    answers = Answers(relation, select, checked_bounds(bounds, relation))
+    where = () if select.where is None else (condition(select.where, answers.rows),)
+    items = tuple((text(item, answers).sql, alias or heading(item)) for item, alias in select.items)  # type: ignore[arg-type]
+    rest = _rest(select, answers)
+    if not answers.noted:
+        raise ParameterError(
+            "the query has no aggregate, so nothing to add noise to: ask for COUNT(*), AVG(x) or another, with "
+            "GROUP BY."
+        )
+    shares = _shares([noted.asked.eps for noted in answers.noted], eps)
+    lines = []
+    for noted, share in zip(answers.noted, shares, strict=True):
+        one = noted.asked
+        check_scale(share, one.statistic.lattice(one.universe))
+        lines.append(Line(noted.column, one.statistic, one.universe, one.bounds_from))
+    groups = _listed_groups(answers, keys)
+    parts, places = _parts(answers.noted)
+    plan = Plan(
+        source=relation.source.sql,
+        inner=relation.where,
+        where=where,
+        groups=tuple(group.key_sql for group in answers.groups),
+        keys=None if groups is None or groups.keys is None else key_relation(answers.groups),
+        parts=parts,
+    )
+    query = Query(tuple(lines), shares, None, groups)
+    names = unique(answers.names())
+    found = Judged(query, relation, plan, places, names, tuple(answers.groups), items, rest)
+    _try_out(found)
+    return found
+
+
+def _listed_groups(answers: Answers, keys: object) -> Groups | None:
+    """The groups with their keys."""
+    if answers.groups:
+        listed, keys_from = keys_given(answers.groups, keys, lambda group: _declared(answers.relation, group))
+        return Groups(tuple(group.names[0] for group in answers.groups), listed, keys_from)
+    if keys is not None:
+        raise ParameterError("keys= lists the groups of GROUP BY, which is missing: write it, or leave keys out.")
+    return None
+
+
+def _declared(relation: Relation, group: Grouping) -> object:
+    frame = relation.source.frame
+    if frame is None or group.column is None or group.column not in frame.columns:
+        return None
+    return declared_keys(frame, group.column)
+
+
+def _shares(explicit: Sequence[Fraction | None], eps: object) -> tuple[Fraction, ...]:
+    """What each release costs: its own eps, or an even share of what the others leave of the total."""
+    written_out = sum((share for share in explicit if share is not None), Fraction(0))
+    open_places = sum(share is None for share in explicit)
+    if eps is None:
+        if open_places:
+            raise ParameterError(
+                "the query needs eps, the privacy loss it may spend in total: pass eps=1, or write "
+                "dp_mean(x, eps := 1)."
+            )
+        return tuple(share for share in explicit if share is not None)
+    total = epsilon(eps)
+    left = total - written_out
+    if left < 0 or (open_places and left == 0):
+        raise ParameterError(
+            f"the query may spend eps={float(total):g} in total, but asks for {float(written_out):g} in its dp_ "
+            "functions"
+            + (f" and leaves nothing for {open_places} more" if left == 0 else "")
+            + ": pass a larger eps=, or write smaller ones."
+        )
+    return tuple(left / open_places if share is None else share for share in explicit)
+
+
+def _parts(releases: Sequence[Noted]) -> tuple[tuple[Measured | Counted, ...], tuple[int, ...]]:
+    """What is to be read, each thing once, and where each release finds it."""
+    found: dict[tuple[object, ...], Measured | Counted] = {}
+    keys: list[tuple[object, ...]] = []
+    for noted in releases:
+        one, argument = noted.asked, noted.argument
+        if argument is None or not one.statistic.bounded:
+            counted = _counted(argument, one.condition)
+            keys.append((counted,))
+            found[counted,] = Counted(counted)
+            continue
+        value = argument.sql if argument.type == "DOUBLE" else f"CAST({argument.sql} AS DOUBLE)"
+        column = argument.sql if argument.column is not None and argument.kind == NUMBER else None
+        if one.condition is not None:
+            value, column = f"CASE WHEN {one.condition} THEN {value} END", None
+        keys.append((value, one.universe))
+        needs, before = one.statistic.needs, found.get((value, one.universe))
+        if isinstance(before, Measured):
+            needs |= before.needs
+        found[value, one.universe] = Measured(value, one.universe, needs, column)
+    order = list(found)
+    return tuple(found.values()), tuple(order.index(key) for key in keys)
+
+
+def _counted(argument: Expression | None, filtered: str | None) -> str | None:
+    """Which records a count counts."""
+    present = None
+    if argument is not None:
+        numeric = argument.kind == NUMBER
+        present = f"(CAST({argument.sql} AS DOUBLE) <= {INFINITY})" if numeric else f"({argument.sql} IS NOT NULL)"
+    said = [each for each in (filtered, present) if each is not None]
+    return " AND ".join(said) if said else None
+
+
+def _rest(select: Select, answers: Answers) -> str:
+    said = ""
+    if select.having is not None:
+        found = text(select.having, answers)
+        if found.kind not in (TRUTH, NOTHING):
+            raise ParameterError(f"HAVING needs a condition, but has {found.kind}: compare it with something.")
+        said += f" WHERE {found.sql}"
+    order = []
+    answers.ordering = True
+    for item in select.order:
+        if item.item is None:
+            order += [f"{at} {item.how}" for at in range(1, len(select.items) + 1)]
+        elif isinstance(item.item, Constant) and isinstance(item.item.value, int):
+            if not 1 <= item.item.value <= len(select.items):
+                raise ParameterError(
+                    f"ORDER BY {item.item.value} means no item of SELECT, which has {len(select.items)}."
+                )
+            order.append(f"{item.item.value} {item.how}")
+        else:
+            order.append(f"{text(item.item, answers).sql} {item.how}")
+    answers.ordering = False
+    said += f" ORDER BY {', '.join([*order, 'code'])}"
+    for word, node in (("LIMIT", select.limit), ("OFFSET", select.offset)):
+        if node is None:
+            continue
+        if not isinstance(node, Constant) or type(node.value) is not int or node.value < 0:
+            raise ParameterError(f"{word} takes a whole number written out or a parameter.")
+        said += f" {word} {node.value}"
+    return said
+
+
+def unique(names: Sequence[str]) -> tuple[str, ...]:
+    """The names, numbered where one would stand twice."""
+    found: dict[str, str] = {}
+    for name in names:
+        free, at = name, 1
+        while lowered(free) in found:
+            free, at = f"{name}_{at}", at + 1
+        found[lowered(free)] = free
+    return tuple(found.values())
+
+
+def _try_out(found: Judged) -> None:
+    """Show both statements to a DuckDB without people: what it refuses there costs nothing."""
+    plan = found.plan
+    empty_keys = None
+    if plan.keys is not None:
+        nothing = ", ".join(f"CAST(NULL AS {group.type}) AS g{at}" for at, group in enumerate(found.groups))
+        empty_keys = f"(SELECT {nothing}, CAST(NULL AS BIGINT) AS code) AS keys_listed"
+    said = " ".join((*plan.inner, *plan.where, *plan.groups, *(str(part) for part in plan.parts)))
+    without_people = replace(plan, source=typed_nothing(found.relation.source, said), keys=empty_keys)
+    described(statement(without_people, DuckWords()))
+    columns = [f"CAST(NULL AS {group.type}) AS k{at}" for at, group in enumerate(found.groups)]
+    columns += [f"CAST(NULL AS DOUBLE) AS v{at}" for at in range(len(found.query.lines))]
+    items = ", ".join(sql for sql, _ in found.items)
+    described(f"SELECT {items} FROM (SELECT {', '.join(columns)}, CAST(NULL AS BIGINT) AS code) AS {NOISY}{found.rest}")

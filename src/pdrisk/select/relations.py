@@ -1,0 +1,209 @@
+"""Row-wise subqueries, CTEs and views put together: one source, one expression for each column, and the filters.
+
+Each record of the result is made of one record of the source, and of each record at most one: what adding or removing
+one person does stays known. Everything that breaks this is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pdrisk.errors import ParameterError
+from pdrisk.query import unknown_column
+from pdrisk.select.allowed import NOTHING, TRUTH, check_clock
+from pdrisk.select.expressions import Expression, kind_of_type, quoted, text
+from pdrisk.select.parse import parsed
+from pdrisk.select.sources import Entry, Source, Sources, lowered
+from pdrisk.select.statistics import AGGREGATES
+from pdrisk.select.tree import Call, Column, Cte, Derived, File, From, Node, Select, Star, Table
+
+__all__ = ["Relation", "Rows", "condition", "relation_of"]
+
+_UNNAMED = "(an expression without a name)"
+DEEPEST = 50  # subqueries in subqueries: a view may name itself
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """What FROM gives: one record of it for each record of the source that ``where`` keeps.
+
+    Attributes
+    ----------
+    source : Source
+    columns : tuple of (str, Expression)
+        In order; names may repeat.
+    names : tuple of str
+        What may stand before a column's name, the outermost first.
+    where : tuple of str
+        Conditions in SQL, all of which hold.
+    """
+
+    source: Source
+    columns: tuple[tuple[str, Expression], ...]
+    names: tuple[str, ...]
+    where: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The scope of row-wise expressions: columns of a relation, then aliases of the SELECT list."""
+
+    relation: Relation
+    aliases: Mapping[str, Node]
+
+    def known(self, node: Node) -> Expression | None:
+        """A column, or the error for what looks at several records."""
+        if isinstance(node, Call) and node.name in AGGREGATES:
+            raise ParameterError(
+                f"{node.name} stands where one record is looked at: aggregates belong into SELECT, HAVING and ORDER "
+                "BY, and nothing can be aggregated twice."
+            )
+        return self.column(node) if isinstance(node, Column) else None
+
+    def column(self, node: Column) -> Expression:
+        """The expression behind a name."""
+        name = lowered(node.path[-1])
+        qualifiers = tuple(map(lowered, node.path[:-1]))
+        own = tuple(map(lowered, self.relation.names))
+        found = [value for label, value in self.relation.columns if lowered(label) == name]
+        if found and (not qualifiers or own[len(own) - len(qualifiers) :] == qualifiers):
+            if len(found) > 1:
+                raise ParameterError(f"several columns of FROM are named {node.path[-1]!r}: give them different names.")
+            return found[0]
+        if not qualifiers and name in self.aliases:
+            # Without itself, so that no alias can stand for itself.
+            shorter = {alias: value for alias, value in self.aliases.items() if alias != name}
+            return text(self.aliases[name], Rows(self.relation, shorter))
+        if not qualifiers:
+            check_clock(name)
+        raise unknown_column(".".join(node.path), [label for label, _ in self.relation.columns])
+
+
+def relation_of(select: Select, sources: Sources) -> Relation:
+    """What the FROM of a query gives, before its own WHERE."""
+    return _relation(select.source, sources, _with(select, {}), None, 0)
+
+
+Ctes = Mapping[str, tuple[Cte, "Ctes"]]
+
+
+def _with(select: Select, ctes: Ctes) -> Ctes:
+    """The CTEs a SELECT sees: its own, each of which sees those before it, and those around it."""
+    known = dict(ctes)
+    for name, cte in select.ctes.items():
+        known[lowered(name)] = (cte, dict(known))
+    return known
+
+
+def _relation(item: From, sources: Sources, ctes: Ctes, home: Entry | None, depth: int) -> Relation:
+    if depth > DEEPEST:
+        raise ParameterError(f"more than {DEEPEST} subqueries stand in each other: put them together.")
+    match item:
+        case Derived(select, alias, columns):
+            inner = _rowwise(select, sources, ctes, home, depth)
+            return _renamed(inner, (alias,) if alias else (), columns)
+        case File(path, alias, columns):
+            source = sources.named_file(path) if home is None else sources.file(path)
+            return _renamed(_whole(source), (alias,) if alias else ("read_parquet",), columns)
+        case Table(path, alias, columns):
+            if len(path) == 1 and lowered(path[0]) in ctes:
+                cte, outer = ctes[lowered(path[0])]
+                inner = _rowwise(cte.select, sources, outer, home, depth)
+                return _renamed(_renamed(inner, path, cte.columns), (alias,) if alias else path, columns)
+            return _renamed(_stored(path, sources, home, depth), (alias,) if alias else (), columns)
+
+
+def _stored(path: tuple[str, ...], sources: Sources, home: Entry | None, depth: int) -> Relation:
+    """A frame, file, table or view by its name."""
+    if home is None and len(path) == 1:
+        if (source := sources.keyword(path[0])) is not None:
+            return _renamed(_whole(source), path, ())
+        if path[0].endswith(".parquet"):
+            return _renamed(_whole(sources.named_file(path[0])), path, ())
+    entry = sources.entry(path, home)
+    if entry is None and home is not None and len(path) == 1 and path[0].endswith(".parquet"):
+        return _whole(sources.file(path[0]))
+    if entry is None:
+        known = sources.names()
+        raise ParameterError(
+            f"unknown table {'.'.join(path)!r}; there {'is ' + ', '.join(known[:20]) if known else 'are none'}. "
+            "Pass a frame by keyword, as in pdrisk.sql(query, people=frame), or a connection as con."
+        )
+    names = (entry.database, entry.schema, entry.name)
+    body = None if entry.definition is None else sources.view_text(entry)
+    if body is None:
+        return _renamed(_whole(sources.table(entry)), names, ())
+    select = parsed(body)
+    inner = _rowwise(select, sources, {}, entry, depth)
+    return _renamed(inner, names, tuple(sources.columns_of(entry)))
+
+
+def _whole(source: Source) -> Relation:
+    """All columns of a source."""
+    columns = (
+        (name, Expression(quoted(name), kind_of_type(sql_type), sql_type, column=name))
+        for name, sql_type in source.columns.items()
+    )
+    return Relation(source, tuple(columns), ())
+
+
+def _renamed(relation: Relation, names: tuple[str, ...], columns: tuple[str, ...]) -> Relation:
+    """Under other names; the columns from the first on."""
+    if len(columns) > len(relation.columns):
+        raise ParameterError(f"FROM names {len(columns)} columns, but there are {len(relation.columns)}.")
+    labels = [*columns, *(label for label, _ in relation.columns[len(columns) :])]
+    values = (value for _, value in relation.columns)
+    return Relation(relation.source, tuple(zip(labels, values, strict=True)), names or relation.names, relation.where)
+
+
+def _rowwise(select: Select, sources: Sources, ctes: Ctes, home: Entry | None, depth: int) -> Relation:
+    """A subquery that gives one record for each of its own FROM."""
+    for said, what in (
+        (select.groups != (), "GROUP BY"),
+        (select.having is not None, "HAVING"),
+        (select.distinct, "DISTINCT"),
+        (select.limit is not None or select.offset is not None, "LIMIT"),
+    ):
+        if said:
+            raise ParameterError(
+                f"{what} in a subquery, CTE or view makes its records depend on each other, so that a person's share "
+                "of the answer is unknown: only row-wise subqueries (columns and WHERE) can be asked. A table made "
+                "from it would do the same harm unseen."
+            )
+    ctes = _with(select, ctes)
+    relation = _relation(select.source, sources, ctes, home, depth + 1)
+    aliases = {lowered(alias): item for item, alias in select.items if alias and not isinstance(item, Star)}
+    scope = Rows(relation, aliases)
+    columns = tuple(_columns(select, scope))
+    where = relation.where
+    if select.where is not None:
+        where = (*where, condition(select.where, scope))
+    return Relation(relation.source, columns, (), where)
+
+
+def condition(node: Node, scope: Rows) -> str:
+    """The SQL of a WHERE."""
+    found = text(node, scope)
+    if found.kind not in (TRUTH, NOTHING):
+        raise ParameterError(f"WHERE needs a condition, but has {found.kind}: compare it with something.")
+    return found.sql
+
+
+def _columns(select: Select, scope: Rows) -> Iterator[tuple[str, Expression]]:
+    for item, alias in select.items:
+        if not isinstance(item, Star):
+            label = alias or (item.path[-1] if isinstance(item, Column) else _UNNAMED)
+            yield label, text(item, scope)
+            continue
+        if item.table and lowered(item.table) not in map(lowered, scope.relation.names[-1:]):
+            raise ParameterError(f"unknown table {item.table!r} before the star.")
+        labels = {lowered(label) for label, _ in scope.relation.columns}
+        excluded, replaced = set(map(lowered, item.excluded)), {lowered(k): v for k, v in item.replaced.items()}
+        if unknown := sorted((excluded | set(replaced)) - labels):
+            raise unknown_column(unknown[0], [label for label, _ in scope.relation.columns])
+        for label, value in scope.relation.columns:
+            if lowered(label) in replaced:
+                yield label, text(replaced[lowered(label)], scope)
+            elif lowered(label) not in excluded:
+                yield label, value

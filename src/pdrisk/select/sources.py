@@ -1,0 +1,263 @@
+"""Where the people are: the one table, file or frame that a query reads, and what its columns are.
+
+Names are looked up, not bound: DuckDB would take an unknown name for a file or for a Python variable.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from pdrisk.errors import ColumnTypeError, ParameterError
+from pdrisk.select import workspace
+from pdrisk.select.expressions import quoted, written_constant
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["Entry", "Source", "Sources", "lowered"]
+
+FRAME = "frame_of_this_call"
+_IDENTIFIER = r'(?:"(?:[^"]|"")+"|[^\s.,"(]+)'
+VIEW = re.compile(
+    rf"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP(?:ORARY)?\s+)?VIEW\s+(?:IF\s+NOT\s+EXISTS\s+)?{_IDENTIFIER}(?:\.{_IDENTIFIER})*"
+    r'\s*(?:\((?:[^")]|"(?:[^"]|"")*")*\))?\s*AS\s+',
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A table, file or frame, and the connection that can read it.
+
+    Attributes
+    ----------
+    sql : str
+        As it stands in FROM.
+    columns : mapping of str to str
+        SQL types by column name.
+    frame : DataFrame or None
+        The pandas frame, for what was declared for it.
+    """
+
+    sql: str
+    columns: Mapping[str, str]
+    connection: DuckDBPyConnection
+    frame: pd.DataFrame | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A table or view of the catalog."""
+
+    database: str
+    schema: str
+    name: str
+    definition: str | None  # of a view
+
+    @property
+    def sql(self) -> str:
+        """The fully qualified name."""
+        return ".".join(map(quoted, (self.database, self.schema, self.name)))
+
+
+def lowered(name: str) -> str:
+    """A name as DuckDB compares names: ASCII letters without case, others as they are."""
+    return "".join(letter.lower() if letter.isascii() else letter for letter in name)
+
+
+@dataclass
+class Sources:
+    """What one call may read: the caller's connection, and what was passed by keyword."""
+
+    connection: DuckDBPyConnection | None
+    named: Mapping[str, Any]
+    opened: list[DuckDBPyConnection] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.named = {lowered(name): _checked(name, value) for name, value in self.named.items()}
+
+    def close(self) -> None:
+        """Let go of the frames."""
+        for connection in self.opened:
+            connection.close()
+
+    def keyword(self, name: str) -> Source | None:
+        """What was passed under this name."""
+        value = self.named.get(lowered(name))
+        if value is None:
+            return None
+        if isinstance(value, str):
+            return self.file(value)
+        connection = workspace.reader()
+        self.opened.append(connection)
+        connection.register(FRAME, value)
+        columns = _described(connection, f"SELECT * FROM {FRAME}", "this frame")
+        return Source(FRAME, columns, connection, value if isinstance(value, pd.DataFrame) else None)
+
+    def named_file(self, path: str) -> Source:
+        """A file that a query names."""
+        if path not in self.named.values():
+            raise ParameterError(
+                "a query may read only files that were named when pdrisk.sql was called: pass it by keyword, as in "
+                "pdrisk.sql('SELECT ... FROM people', people='people.parquet')."
+            )
+        return self.file(path)
+
+    def file(self, path: str) -> Source:
+        """A Parquet file that the owner named."""
+        connection = self.connection
+        if connection is None:
+            connection = workspace.reader()
+            self.opened.append(connection)
+        sql = f"system.main.read_parquet({written_constant(path)})"
+        return Source(sql, _described(connection, f"SELECT * FROM {sql}", "this Parquet file"), connection)
+
+    def entry(self, path: tuple[str, ...], home: Entry | None = None) -> Entry | None:
+        """The table or view of this name, looked for where the view ``home`` lives first."""
+        connection = self._catalog()
+        rows = _asked(connection, _CATALOG, [path[-1], path[-1]])
+        wanted = tuple(map(lowered, path))
+        found = [Entry(*row[:4]) for row in rows if lowered(row[2]) == wanted[-1]]
+        if not found:
+            return None
+        database, search_path = rows[0][4:]
+        if len(path) == 3:
+            fitting = [entry for entry in found if _place(entry) == wanted[:2]]
+        elif len(path) == 2:
+            places = [(lowered(database), wanted[0]), ("temp", wanted[0]), (wanted[0], "main")]
+            fitting = _first(found, places)
+        elif len(path) == 1:
+            fitting = _first(found, _search_path(database, search_path, home))
+        else:
+            fitting = []
+        return fitting[0] if fitting else None
+
+    def table(self, entry: Entry) -> Source:
+        """A table as a source."""
+        connection = self._catalog()
+        return Source(entry.sql, _described(connection, f"SELECT * FROM {entry.sql}", entry.name), connection)
+
+    def names(self) -> list[str]:
+        """What can be asked, for an error."""
+        listed = list(self.named)
+        if self.connection is not None:
+            listed += [row[0] for row in _asked(self.connection, _NAMES, [])]
+        return sorted(listed)
+
+    def columns_of(self, entry: Entry) -> list[str]:
+        """The column names of a view, in order."""
+        return list(_described(self._catalog(), f"SELECT * FROM {entry.sql}", entry.name))
+
+    def view_text(self, entry: Entry) -> str | None:
+        """The SELECT of a view; None if it shows a Python frame."""
+        definition = entry.definition or ""
+        if matched := VIEW.match(definition):
+            select = definition[matched.end() :].rstrip().removesuffix(";")
+            if not re.fullmatch(r"SELECT \* FROM (pandas|arrow|polars)_scan\(.*\) AS \w+", select, re.DOTALL):
+                return select
+        if self._shows_a_frame(entry):
+            return None
+        raise ParameterError(
+            f"DuckDB does not show how the view {entry.name} is made, so it cannot be checked: create it with CREATE "
+            "VIEW, or pass the frame by keyword."
+        )
+
+    def _shows_a_frame(self, entry: Entry) -> bool:
+        """Whether reading the view is one scan of a Python frame and nothing else."""
+        ((_, plan),) = _asked(self._catalog(), f"EXPLAIN (FORMAT json) SELECT * FROM {entry.sql}", [])
+        return re.findall(r'"name":\s*"([^"]*?)\s*"', plan) in (["PANDAS_SCAN"], ["ARROW_SCAN"])
+
+    def _catalog(self) -> DuckDBPyConnection:
+        if self.connection is None:
+            import duckdb
+
+            self.connection = duckdb.default_connection()
+        return self.connection
+
+
+def _search_path(database: str, setting: str, home: Entry | None) -> list[tuple[str, str]]:
+    """Databases and schemas in the order in which a bare name is looked for."""
+    own = [] if home is None else [_place(home)]
+    places = [("temp", "main")]
+    for item in _PATH_ITEM.findall(setting):
+        *above, schema = [lowered(name.strip('"').replace('""', '"')) for name in re.findall(_IDENTIFIER, item)]
+        places += [(above[0], schema)] if above else [(lowered(database), schema), (schema, "main")]
+    return [*own, *places, (lowered(database), "main")]
+
+
+_PATH_ITEM = re.compile(rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})*")
+_CATALOG = """
+SELECT *, system.main.current_database(), system.main.current_setting('search_path') FROM (
+    SELECT database_name, schema_name, table_name AS entry, NULL AS definition FROM duckdb_tables()
+    WHERE NOT internal AND system.main.lower(table_name) = system.main.lower(?)
+    UNION ALL
+    SELECT database_name, schema_name, view_name, COALESCE(sql, '') FROM duckdb_views()
+    WHERE NOT internal AND system.main.lower(view_name) = system.main.lower(?)
+) AS entries
+"""
+_NAMES = """
+SELECT table_name FROM duckdb_tables() WHERE NOT internal
+UNION ALL SELECT view_name FROM duckdb_views() WHERE NOT internal
+"""
+
+
+def _place(entry: Entry) -> tuple[str, str]:
+    return lowered(entry.database), lowered(entry.schema)
+
+
+def _first(found: list[Entry], places: list[tuple[str, str]]) -> list[Entry]:
+    """The entries at the first of these places that has one."""
+    return next(filter(None, ([entry for entry in found if _place(entry) == place] for place in places)), [])
+
+
+def _asked(connection: DuckDBPyConnection, sql: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
+    import duckdb
+
+    try:
+        return connection.execute(sql, parameters).fetchall()
+    except duckdb.Error as error:
+        message = str(error).split("\n")[0]
+    raise ParameterError(f"the connection cannot be asked for its tables: {message}")
+
+
+def _described(connection: DuckDBPyConnection, sql: str, what: str) -> dict[str, str]:
+    import duckdb
+
+    try:
+        rows = connection.execute(f"DESCRIBE {sql}").fetchall()
+    except duckdb.Error as error:
+        failure = type(error).__name__
+    else:
+        return {row[0]: row[1] for row in rows}
+    raise ParameterError(f"DuckDB cannot open {what} ({failure}): see whether it exists and is whole.")
+
+
+def _checked(name: str, value: object) -> Any:
+    """A frame as DuckDB reads it, or the path of a file as text."""
+    if isinstance(value, os.PathLike | str):
+        path = os.fspath(value)
+        if isinstance(path, str) and path and "\0" not in path:
+            return path
+    elif isinstance(value, pd.DataFrame):
+        return value
+    module, kind = type(value).__module__.partition(".")[0], type(value).__name__
+    if (module, kind) in {
+        ("polars", "DataFrame"),
+        ("polars", "LazyFrame"),
+        ("pyarrow", "Table"),
+        ("pyarrow", "RecordBatch"),
+    }:
+        return value
+    if module == "pyarrow" and kind.endswith("Dataset"):
+        return value
+    advice = {"parameters": " Parameters of the query go into params=.", "schema": " Declare bounds with bounds=."}
+    raise ColumnTypeError(
+        f"{name}= is no option, so it should be a pandas, Polars or Arrow frame, or the path of a Parquet file, not "
+        f"of type {kind}.{advice.get(name, '')}"
+    )

@@ -1,0 +1,211 @@
+"""What DuckDB says of the records of each group is true of them, in its own words and in those of any other engine."""
+
+import math
+from fractions import Fraction
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pdrisk.core.order import Median, Quantile
+from pdrisk.core.spread import Var
+from pdrisk.core.statistics import Mean
+from pdrisk.core.summary import Needs, Summary, window_start
+from pdrisk.core.universe import Universe
+from pdrisk.engines import duck
+from pdrisk.engines.grouped import summary_of_groups
+from pdrisk.engines.single import summary_of_one
+from pdrisk.engines.summary_sql import Counted, DuckWords, Measured, Plan, Words
+
+QUANTILES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
+EVERYTHING = Needs(total=True, steps=True, ends=True, seconds=True, squares=True, windows=frozenset(QUANTILES))
+UNIVERSES = [Universe(-1.0, 3.0), Universe(0.5, 0.75), Universe(-1e9, 1e-9), Universe(2.0, 2.0**40)]
+WORDS = pytest.mark.parametrize("words", [DuckWords(), Words()], ids=["DuckDB's", "portable"])
+
+
+@pytest.fixture(scope="module")
+def con():
+    return duckdb.connect()
+
+
+def clean(values, universe: Universe) -> list[float]:
+    """The records by the definition: not missing, clamped, sorted."""
+    present = (float(x) for x in values if x is not None and not math.isnan(x))
+    return sorted(min(max(x, universe.lo), universe.hi) for x in present)
+
+
+def assert_summary(summary: Summary, group: int, records: list[float], universe: Universe, needs: Needs) -> None:
+    """Every field that was asked for, on exact fractions."""
+    n, lo, hi = len(records), universe.lo, universe.hi
+    exact = [Fraction(x) for x in records]
+    size = Fraction(universe.magnitude)
+    assert summary.n[group] == n
+    total = sum(exact, Fraction(0))
+    mean = total / n if n else Fraction(0)
+    if needs.total or needs.squares:
+        # Each record is rounded to 2**-52 of the magnitude once.
+        assert abs(Fraction(float(summary.total[group])) - total) <= (n * size + abs(total)) / 2**51
+    if needs.steps:
+        step = Fraction(2) ** (math.floor(math.log2(universe.magnitude)) - 30)
+        assert summary.steps[group] == sum(round(x / step) for x in exact)
+    if needs.ends or needs.seconds:
+        wanted = 2 if needs.seconds else 1
+        assert summary.lowest[:wanted, group].tolist() == [*records, hi, hi][:wanted]
+        assert summary.highest[:wanted, group].tolist() == [*records[::-1], lo, lo][:wanted]
+    if needs.squares:
+        squares = sum(((x - mean) ** 2 for x in exact), Fraction(0))
+        slack = float(n * (size * size / 2**50 + Fraction(universe.width) ** 2 / 2**50))
+        assert summary.squares[group] == pytest.approx(float(squares), rel=1e-9, abs=slack)
+        nearest = min((abs(x - mean) for x in exact), default=Fraction(0))
+        assert summary.nearest[group] == pytest.approx(float(nearest), rel=1e-9, abs=float(size) * 2.0**-49)
+    assert set(summary.windows) == set(needs.windows)
+    for q, window in summary.windows.items():
+        start = window_start(np.array([n]), q)[0]
+        # The median reads two of an even number, three of an odd one; the others may be any value.
+        ranks = range(start, start + (4 if q != 0.5 else 3 if n % 2 else 2))
+        expected = [lo if k < 1 else hi if k > n else records[k - 1] for k in ranks]
+        assert window[: len(ranks), group].tolist() == expected, q
+
+
+def literal(value: object) -> str:
+    return "NULL" if value is None else f"CAST('{value}' AS {'DOUBLE' if isinstance(value, float) else 'VARCHAR'})"
+
+
+def rows_of(rows) -> str:
+    """A relation with the columns x and g."""
+    values = ", ".join(f"({literal(x)}, {literal(g)})" for x, g in rows)
+    where = "" if rows else " WHERE false"
+    return f"(SELECT * FROM (VALUES {values or '(0.0::DOUBLE, NULL::VARCHAR)'}) AS v(x, g){where}) AS people"
+
+
+KEYS = ("b", "a", None, "nobody")
+LISTED = "(SELECT * FROM (VALUES ('b', 0), ('a', 1), (NULL, 2), ('nobody', 3)) AS k(g0, code)) AS keys_listed"
+GAPS = [None, math.nan, math.inf, -math.inf]
+values = st.sampled_from([*GAPS, 0.0, -0.0, 0.5, 0.5, 0.625, 1.0, 3.0, 7.0, 1e300]) | st.floats(-2, 4, width=32)
+tables = st.lists(st.tuples(values, st.sampled_from(["a", "a", "b", "c", None])), max_size=14)
+needs_of = st.builds(
+    Needs,
+    total=st.booleans(), steps=st.booleans(), ends=st.booleans(), seconds=st.booleans(), squares=st.booleans(),
+    windows=st.sets(st.sampled_from(QUANTILES), max_size=3).map(frozenset),
+)  # fmt: skip
+
+
+@WORDS
+class TestTruth:
+    """Of any table, for any needs: n, sums, ends, squares and order statistics."""
+
+    @settings(max_examples=30, deadline=None)
+    @given(rows=tables, universe=st.sampled_from(UNIVERSES), needs=needs_of)
+    def test_one_group(self, words, con, rows, universe, needs):
+        plan = Plan(rows_of(rows), (), (), (), None, (Measured("x", universe, needs), Counted(None)))
+        (found, counted), _ = duck.read(con, plan, words=words)
+        assert counted.n.tolist() == [len(rows)]
+        assert_summary(found, 0, clean([x for x, _ in rows], universe), universe, needs)
+
+    @settings(max_examples=30, deadline=None)
+    @given(rows=tables, universe=st.sampled_from(UNIVERSES), needs=needs_of)
+    def test_listed_groups(self, words, con, rows, universe, needs):
+        parts = (Measured("x", universe, needs), Counted("x > 0.5"), Measured("x", UNIVERSES[0], EVERYTHING))
+        plan = Plan(rows_of(rows), (), (), ("g",), LISTED, parts)
+        (found, counted, other), _ = duck.read(con, plan, words=words)
+        for at, key in enumerate(KEYS):
+            own = [x for x, g in rows if g == key]
+            assert_summary(found, at, clean(own, universe), universe, needs)
+            assert_summary(other, at, clean(own, UNIVERSES[0]), UNIVERSES[0], EVERYTHING)
+            assert counted.n[at] == sum(x is not None and (math.isnan(x) or x > 0.5) for x in own)  # NaN is the largest
+
+    @settings(max_examples=20, deadline=None)
+    @given(rows=tables)
+    def test_observed_groups_and_conditions(self, words, con, rows):
+        universe = UNIVERSES[0]
+        plan = Plan(rows_of(rows), ("g <> 'c'",), ("x >= 0.5",), ("g",), None, (Measured("x", universe, EVERYTHING),))
+        (found,), (keys,) = duck.read(con, plan, words=words)
+        assert keys == sorted({g for _, g in rows if g in ("a", "b")})
+        for at, key in enumerate(keys):
+            own = [x for x, g in rows if g == key and x is not None and (math.isnan(x) or x >= 0.5)]
+            assert_summary(found, at, clean(own, universe), universe, EVERYTHING)
+
+    @settings(max_examples=20, deadline=None)
+    @given(rows=tables, universe=st.sampled_from(UNIVERSES))
+    def test_the_pandas_engine_says_the_same(self, words, con, rows, universe):
+        plan = Plan(rows_of(rows), (), (), ("g",), LISTED, (Measured("x", universe, EVERYTHING),))
+        (found,), _ = duck.read(con, plan, words=words)
+        column = np.array([math.nan if x is None else x for x, _ in rows], dtype=float)
+        codes = np.array([KEYS.index(g) if g in KEYS else 4 for _, g in rows], dtype=np.int32)
+        expected = summary_of_groups(column, codes, 4, universe, EVERYTHING)
+        assert found.n.tolist() == expected.n.tolist()
+        assert found.steps.tolist() == expected.steps.tolist()
+        assert found.lowest.tolist() == expected.lowest.tolist()
+        assert found.highest.tolist() == expected.highest.tolist()
+        for statistic in (Mean(), Median(), Quantile(0.9), Var(0), Var(1)):
+            off = statistic.value(found, universe) - statistic.value(expected, universe)
+            assert (np.abs(off) <= 2 * statistic.rounding(universe)).all(), statistic.label
+            local = [statistic.local_sensitivity(it, universe) for it in (found, expected)]
+            whole = statistic.global_sensitivity(universe)
+            np.testing.assert_allclose(local[0], local[1], rtol=1e-7, atol=1e-7 * min(whole, 1e9))
+
+    def test_nothing_is_asked_of_the_records(self, words, con):
+        plan = Plan(rows_of([(1.0, "a"), (None, "a")]), (), (), (), None, (Measured("x", UNIVERSES[0], Needs()),))
+        (found,), _ = duck.read(con, plan, words=words)
+        assert found.n.tolist() == [1]
+
+    @pytest.mark.parametrize("n", [1, 2, 3, 4, 10, 11, 100, 101])
+    @pytest.mark.parametrize("equal", [1, 3], ids=lambda k: f"{k} alike")
+    def test_every_rank(self, words, con, n, equal):
+        universe = Universe(-1.0, 2000.0)
+        records = [float(k // equal) for k in range(n)]
+        needs = Needs(windows=frozenset({0.0, 0.1, 1 / 3, 0.5, 0.95, 1.0}))
+        source = f"(SELECT (i // {equal})::DOUBLE AS x FROM range({n}) AS r(i)) AS people"
+        (found,), _ = duck.read(con, Plan(source, (), (), (), None, (Measured("x", universe, needs),)), words=words)
+        assert_summary(found, 0, records, universe, needs)
+
+
+class TestLarge:
+    """The same records give the same bits, in whatever order and however many threads add them."""
+
+    ROWS = 1_000_000
+    UNIVERSE = Universe(-1e3, 1e6)
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def frame():
+        rng = np.random.default_rng(7)
+        x = rng.normal(0, 1e3, TestLarge.ROWS) * 10.0 ** rng.integers(-9, 4, TestLarge.ROWS)
+        x[rng.integers(0, TestLarge.ROWS, 1000)] = np.nan
+        return pd.DataFrame({"x": x, "g": rng.integers(0, 30, TestLarge.ROWS)})
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def con(frame):
+        con = duckdb.connect(config={"threads": 4})
+        con.execute("CREATE TABLE people AS FROM frame")
+        con.execute("CREATE TABLE shuffled AS FROM people ORDER BY hash(x, g)")
+        return con
+
+    @pytest.mark.parametrize("groups", [(), ("g",)], ids=["one group", "30 groups"])
+    def test_same_bits(self, con, groups):
+        needs = Needs(total=True, steps=True, seconds=True, squares=True, windows=frozenset({0.5, 0.9}))
+        answers = []
+        for source, threads in (("people", 4), ("people", 4), ("people", 1), ("shuffled", 4)):
+            con.execute(f"SET threads = {threads}")
+            plan = Plan(source, (), (), groups, None, (Measured("x", self.UNIVERSE, needs),))
+            (found,), _ = duck.read(con, plan)
+            fields = (found.n, found.total, found.steps, found.lowest, found.highest, found.squares, found.nearest)
+            answers.append([field.tobytes() for field in (*fields, *found.windows.values())])
+        assert answers[1:] == answers[:1] * 3
+
+    def test_true(self, con, frame):
+        needs = Needs(total=True, steps=True, ends=True, seconds=True, squares=True, windows=frozenset({0.5}))
+        (found,), _ = duck.read(con, Plan("people", (), (), (), None, (Measured("x", self.UNIVERSE, needs),)))
+        kept = np.sort(np.clip(frame["x"].dropna().to_numpy(), -1e3, 1e6))
+        assert found.n[0] == len(kept)
+        assert found.total[0] == pytest.approx(math.fsum(kept), rel=1e-9)
+        assert found.squares[0] == pytest.approx(kept.var() * len(kept), rel=1e-9)
+        assert found.lowest[:, 0].tolist() == kept[:2].tolist()
+        assert found.highest[:, 0].tolist() == kept[:-3:-1].tolist()
+        one = summary_of_one(frame["x"].to_numpy(), self.UNIVERSE, needs)
+        assert found.steps[0] == one.steps[0]
+        assert found.windows[0.5][:3].tolist() == one.windows[0.5][:3].tolist()

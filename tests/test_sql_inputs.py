@@ -1,0 +1,161 @@
+"""Of whatever type a column is, a record is the float nearest to it, moved into the bounds, or missing."""
+
+import math
+from decimal import Decimal
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import oracle
+import pdrisk
+from sql_people import without_noise
+
+pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
+
+STATISTICS = {
+    "COUNT(x)": "count",
+    "SUM(x)": "sum",
+    "AVG(x)": "mean",
+    "MEDIAN(x)": "median",
+    "QUANTILE_CONT(x, 0.9)": "quantile(0.9)",
+    "MIN(x)": "min",
+    "MAX(x)": "max",
+    "VAR_SAMP(x)": "var",
+    "STDDEV_POP(x)": "std(ddof=0)",
+}
+QUERY = f"SELECT {', '.join(STATISTICS)} FROM t"
+NAN, INF = math.nan, math.inf
+
+
+@pytest.fixture(autouse=True)
+def drawn(monkeypatch):
+    return without_noise(monkeypatch)
+
+
+def assert_answers(found, records, lo, hi) -> None:
+    """The answers to QUERY, by definition."""
+    kept = oracle.fractions(min(max(float(x), lo), hi) for x in records if x is not None and float(x) == float(x))
+    low, high = oracle.fractions((lo, hi))
+    for value, label in zip(found, STATISTICS.values(), strict=True):
+        size = max(abs(lo), abs(hi), hi - lo) ** (2 if label == "var" else 1)
+        expected = oracle.DEFINITIONS[label].value(kept, low, high)
+        assert value == pytest.approx(expected, rel=1e-8, abs=1e-8 * size * max(1, len(kept))), label
+
+
+def table(sql_type: str, *values: object) -> duckdb.DuckDBPyConnection:
+    """A table t with the column x, and a row number."""
+    con = duckdb.connect()
+    con.execute(f"CREATE TABLE t (x {sql_type}, i INTEGER)")
+    for i, value in enumerate(values):
+        written = "NULL" if value is None else f"CAST('{value}' AS {sql_type})"
+        con.execute(f"INSERT INTO t VALUES ({written}, {i})")
+    return con
+
+
+TYPES = {
+    "TINYINT": [-128, 127, 0, None, 5],
+    "UTINYINT": [0, 255, None, 7],
+    "SMALLINT": [-32768, 32767, 3],
+    "USMALLINT": [65535, 0, 3, None],
+    "INTEGER": [-(2**31), 2**31 - 1, 0, 5],
+    "UINTEGER": [2**32 - 1, 0, 1],
+    "BIGINT": [-(2**63), 2**63 - 1, 2**53 + 1, 2**53, -(2**53) - 1, None],
+    "UBIGINT": [2**64 - 1, 2**63, 2**53 + 3, 0],
+    "HUGEINT": [-(2**127), 2**127 - 1, 5, None],
+    "UHUGEINT": [2**128 - 1, 0, 5],
+    "DECIMAL(4, 1)": [Decimal("-999.9"), Decimal("0.1"), None, Decimal("999.9")],
+    "DECIMAL(18, 9)": [Decimal("-999999999.999999999"), Decimal("0.1")],
+    "DECIMAL(38, 0)": [Decimal(10) ** 38 - 1, -(Decimal(10) ** 38) + 1, 0],
+    "DECIMAL(38, 38)": [Decimal("0.1"), Decimal("-0.9")],
+    "FLOAT": [0.1, -0.25, "nan", "inf", "-inf", None, 3e38],
+    "DOUBLE": [0.1, -0.25, "nan", "inf", "-inf", None, 1.7e308, -1.7e308, 5e-324, "-0.0"],
+}
+UNIVERSES = [(-1.5, 200.25), (-1e20, 1e20), (2.0**53, 2.0**54)]
+
+
+class TestTypes:
+    """Every type of number is a float, whatever its width."""
+
+    @pytest.mark.parametrize(("lo", "hi"), UNIVERSES)
+    @pytest.mark.parametrize("sql_type", TYPES)
+    def test_numbers(self, sql_type, lo, hi):
+        records = [float(np.float32(x)) if sql_type == "FLOAT" and x is not None else x for x in TYPES[sql_type]]
+        answer = pdrisk.sql(QUERY, table(sql_type, *TYPES[sql_type]), eps=9, bounds=(lo, hi))
+        assert_answers(answer.iloc[0], records, lo, hi)
+
+    def test_truth_values(self):
+        answer = pdrisk.sql(QUERY, table("BOOLEAN", "true", "false", None, "true"), eps=9, bounds=(0, 1))
+        assert_answers(answer.iloc[0], [1, 0, 1], 0.0, 1.0)
+
+    @pytest.mark.parametrize("sql_type", ["VARCHAR", "DATE", "INTEGER[]", "STRUCT(a INTEGER)", "ENUM('a')", "BLOB"])
+    def test_others_can_be_counted(self, sql_type):
+        con = table(sql_type)
+        con.execute("INSERT INTO t (i) VALUES (1), (2)")
+        assert pdrisk.sql("SELECT COUNT(x), COUNT(*) FROM t", con, eps=1).iloc[0].tolist() == [0, 2]
+        with pytest.raises(pdrisk.ColumnTypeError, match="needs numbers, but its argument holds"):
+            pdrisk.sql("SELECT AVG(x) FROM t", con, eps=1, bounds=(0, 1))
+
+    def test_texts_that_are_numbers_for_some(self):
+        con = table("VARCHAR", "1.5", "x", "", "2", "nan", "inf", None, "1e400")
+        query = QUERY.replace("FROM t", "FROM (SELECT TRY_CAST(x AS DOUBLE) AS x FROM t)")
+        found = pdrisk.sql(query, con, eps=9, bounds=(0, 4))
+        assert_answers(found.iloc[0], [1.5, 2.0, NAN, INF, INF], 0.0, 4.0)
+
+
+class TestMissing:
+    """NULL and NaN are missing in every engine's frames, infinities are large numbers."""
+
+    VALUES = (1.0, NAN, 3.0, INF, -INF, None, 2.5, 0.0, 9.0)
+    MADE = {  # noqa: RUF012
+        "pandas": lambda values: pd.DataFrame({"x": np.array([NAN if x is None else x for x in values])}),
+        "pandas objects": lambda values: pd.DataFrame({"x": pd.Series(values, dtype=object)}),
+        "pandas Float64": lambda values: pd.DataFrame({"x": pd.array(list(values), "Float64")}),
+        "Polars": lambda values: pl.DataFrame({"x": list(values)}, strict=False),
+        "Arrow": lambda values: pa.table({"x": pa.array(list(values), pa.float64())}),
+        "Arrow float": lambda values: pa.table({"x": pa.array(list(values), pa.float32())}),
+    }
+
+    @pytest.mark.parametrize("made", MADE.values(), ids=MADE.keys())
+    def test_frames(self, made):
+        answer = pdrisk.sql(QUERY, eps=9, bounds=(0.5, 4), t=made(self.VALUES))
+        assert_answers(answer.iloc[0], self.VALUES, 0.5, 4.0)
+
+    @pytest.mark.parametrize("name", [name for name in MADE if name != "pandas objects"])
+    def test_nothing_but_gaps(self, name):
+        answer = pdrisk.sql(QUERY, eps=9, bounds=(0.5, 4), t=self.MADE[name]((NAN, None, NAN)))
+        assert_answers(answer.iloc[0], [], 0.5, 4.0)
+
+    def test_an_empty_table(self):
+        con = table("DOUBLE")
+        answer = pdrisk.sql(f"{QUERY} GROUP BY i", con, eps=9, bounds=(0.5, 4), keys=[1, 2], risk_columns=True)
+        for row in range(2):
+            assert_answers(answer.iloc[row, :9], [], 0.5, 4.0)
+        assert answer["avg(x)_n"].tolist() == [0, 0]
+        assert_answers(pdrisk.sql(QUERY, con, eps=9, bounds=(0.5, 4)).iloc[0], [], 0.5, 4.0)
+
+    def test_groups_of_gaps_and_groups_of_nobody_are_answered_alike(self):
+        con = table("DOUBLE", None, "nan", 1.5)
+        query = f"{QUERY} GROUP BY i"
+        answer = pdrisk.sql(query, con, eps=9, bounds=(0.5, 4), keys=[0, 1, 7, 2], risk_columns=True)
+        rows = answer.to_numpy(dtype=float, na_value=-1)
+        for row in rows[:3]:
+            assert row.tolist() == rows[0].tolist()
+            assert_answers(row[:9], [], 0.5, 4.0)
+        assert_answers(rows[3][:9], [1.5], 0.5, 4.0)
+
+    def test_one_and_two_records(self):
+        for records in ([2.0], [2.0, 2.0], [1.0, 9.0], [INF], [-INF, INF]):
+            answer = pdrisk.sql(QUERY, table("DOUBLE", *records), eps=9, bounds=(0.5, 4))
+            assert_answers(answer.iloc[0], records, 0.5, 4.0)
+
+    def test_a_filter_that_is_null_keeps_nobody(self):
+        con = table("DOUBLE", 1.0, None, 3.0)
+        query = (
+            "SELECT COUNT(*), COUNT(*) FILTER (WHERE x > 2), COUNT(*) FILTER (NOT x > 2), COUNT(*) FILTER (NULL) FROM t"
+        )
+        assert pdrisk.sql(query, con, eps=4).iloc[0].tolist() == [3, 1, 1, 0]
+        assert pdrisk.sql("SELECT COUNT(*) FROM t WHERE NULL", con, eps=1).iat[0, 0] == 0

@@ -1,0 +1,239 @@
+"""What a SELECT may not say is refused before a record is read, with why and what to write instead."""
+
+import pytest
+
+from sql_people import REGIONS, connection, refusal
+
+SETUP = """
+CREATE TABLE humans AS FROM people;
+CREATE VIEW grouped AS SELECT region, COUNT(*) AS n FROM people GROUP BY region;
+CREATE VIEW total AS SELECT COUNT(*) AS n FROM people;
+CREATE VIEW having_some AS SELECT region FROM people GROUP BY region HAVING COUNT(*) > 3;
+CREATE VIEW first_ones AS SELECT * FROM people ORDER BY id LIMIT 5;
+CREATE VIEW later_ones AS SELECT * FROM people OFFSET 5;
+CREATE VIEW distinct_ones AS SELECT DISTINCT region FROM people;
+CREATE VIEW distinct_on AS SELECT DISTINCT ON (region) * FROM people;
+CREATE VIEW joined AS SELECT p.* FROM people p JOIN humans h USING (region);
+CREATE VIEW crossed AS SELECT p.* FROM people p, humans;
+CREATE VIEW both_ones AS SELECT age FROM people UNION ALL SELECT age FROM humans;
+CREATE VIEW ranked AS SELECT *, row_number() OVER (ORDER BY id) AS place FROM people;
+CREATE VIEW picked AS SELECT * FROM people QUALIFY row_number() OVER (ORDER BY id) < 3;
+CREATE VIEW correlated AS SELECT * FROM people p WHERE age > (SELECT avg(age) FROM humans h WHERE h.region = p.region);
+CREATE VIEW sampled AS SELECT * FROM people USING SAMPLE 5;
+CREATE VIEW unnested AS SELECT unnest([1, 2]) AS x, age FROM people;
+CREATE VIEW volatile AS SELECT *, random() AS chance FROM people;
+CREATE VIEW daily AS SELECT * FROM people WHERE day < current_date;
+CREATE VIEW over_grouped AS SELECT n FROM grouped;
+CREATE VIEW series AS SELECT range AS age FROM range(5);
+CREATE VIEW constants AS SELECT 1 AS age;
+CREATE MACRO everyone() AS TABLE SELECT * FROM people;
+"""
+DEPENDS = "makes its records depend on each other"
+AGGREGATED_TWICE = "aggregates belong into SELECT, HAVING and ORDER BY, and nothing can be aggregated twice"
+SUBQUERY = "compute that value with a query of its own, and pass it as a parameter"
+NAMED_FILES = "a query may read only files that were named when pdrisk.sql was called: pass it by keyword"
+ONE_FUNCTION = "the only function in FROM is read_parquet('path')"
+JOINS = "joins are refused, since a record may match any number of others"
+NO_STATISTIC = "is no statistic that pdrisk can add noise to: use COUNT, SUM, AVG"
+ONE_SELECT = "pdrisk.sql answers one SELECT, nothing else"
+STATEMENTS = {
+    "": "here are 0 statements",
+    " -- nothing": "here are 0 statements",
+    "SELECT COUNT(*) FROM people; SELECT COUNT(*) FROM people": "here are 2 statements",
+    "SELECT COUNT(*) FROM people; DROP TABLE people": ONE_SELECT,
+    "CREATE TABLE x AS SELECT COUNT(*) FROM people": ONE_SELECT,
+    "CREATE MACRO dp_mean(x) AS x": ONE_SELECT,
+    "INSERT INTO people SELECT * FROM people": ONE_SELECT,
+    "UPDATE people SET age = 1": ONE_SELECT,
+    "DELETE FROM people": ONE_SELECT,
+    "DROP TABLE people": ONE_SELECT,
+    "PRAGMA threads = 1": ONE_SELECT,
+    "SET threads = 1": ONE_SELECT,
+    "ATTACH 'x.db'": ONE_SELECT,
+    "COPY people TO 'x.csv'": ONE_SELECT,
+    "COPY (SELECT COUNT(*) FROM people) TO 'x.csv'": ONE_SELECT,
+    "EXPORT DATABASE 'x'": ONE_SELECT,
+    "INSTALL httpfs": ONE_SELECT,
+    "LOAD httpfs": ONE_SELECT,
+    "CALL pragma_version()": ONE_SELECT,
+    "BEGIN": ONE_SELECT,
+    "PREPARE p AS SELECT COUNT(*) FROM people": ONE_SELECT,
+    "EXPLAIN ANALYZE SELECT COUNT(*) FROM people": ONE_SELECT,
+    "SELEKT": "this is no SQL that DuckDB understands: syntax error",
+    "SELECT AVG(age FROM people": "this is no SQL that DuckDB understands: syntax error",
+    "SELECT COUNT(*) FROM people WHERE age > 1\0": "holds a NUL character: take it out",
+    "SELECT COUNT(*) FROM people WHERE " + "NOT " * 5000 + "member": "depth",
+}
+FROM = {
+    "SELECT COUNT(*)": "there is no FROM: ask a table, view, frame or Parquet file",
+    "SELECT COUNT(*) FROM (VALUES (1)) AS v": "VALUES has no people in it",
+    "SELECT COUNT(*) FROM range(5)": ONE_FUNCTION,
+    "SELECT COUNT(*) FROM read_csv('people.csv')": ONE_FUNCTION,
+    "SELECT COUNT(*) FROM read_text('/etc/passwd')": ONE_FUNCTION,
+    "SELECT COUNT(*) FROM read_parquet(['a.parquet', 'b.parquet'])": ONE_FUNCTION,
+    "SELECT COUNT(*) FROM read_parquet('a' || '.parquet')": ONE_FUNCTION,
+    "SELECT COUNT(*) FROM read_parquet('a.parquet', filename := true)": ONE_FUNCTION,
+    "SELECT COUNT(*) FROM glob('*')": ONE_FUNCTION,
+    "SELECT COUNT(*) FROM query('SELECT 1')": ONE_FUNCTION,
+    "SELECT COUNT(*) FROM query_table('people')": ONE_FUNCTION,
+    "SELECT COUNT(*) FROM duckdb_tables()": ONE_FUNCTION,
+    "SELECT COUNT(*) FROM everyone()": ONE_FUNCTION,
+    "SELECT COUNT(*) FROM read_parquet('people.parquet')": NAMED_FILES,
+    "SELECT COUNT(*) FROM 'people.parquet'": NAMED_FILES,
+    "SELECT COUNT(*) FROM nobody": "unknown table 'nobody'; there is ",
+    "SELECT COUNT(*) FROM other.people": "unknown table 'other.people'; there is ",
+    "SELECT COUNT(*) FROM information_schema.tables": "unknown table 'information_schema.tables'",
+    "SELECT COUNT(*) FROM duckdb_tables": "unknown table 'duckdb_tables'",
+    "SELECT COUNT(*) FROM FRAMES_OF_THE_CALLER": "unknown table",
+    "SELECT COUNT(*) FROM people, humans": JOINS,
+    "SELECT COUNT(*) FROM people JOIN humans USING (id)": JOINS,
+    "SELECT COUNT(*) FROM people LEFT JOIN humans ON true": JOINS,
+    "SELECT COUNT(*) FROM people NATURAL JOIN humans": JOINS,
+    "SELECT COUNT(*) FROM people SEMI JOIN humans USING (id)": JOINS,
+    "SELECT COUNT(*) FROM people POSITIONAL JOIN humans": JOINS,
+    "SELECT COUNT(*) FROM people, LATERAL (SELECT 1)": JOINS,
+    "SELECT COUNT(*) FROM (SELECT p.age FROM people p JOIN humans h USING (id))": JOINS,
+    "SELECT COUNT(*) FROM people UNION SELECT 1": "UNION, INTERSECT and EXCEPT are refused, since a person may",
+    "SELECT COUNT(*) FROM (FROM people UNION ALL FROM humans)": "put both into one table with one row a person first",
+    "SELECT COUNT(*) FROM people EXCEPT SELECT 1": "UNION, INTERSECT and EXCEPT are refused",
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9) SELECT COUNT(*) FROM n": (
+        "recursive queries are refused: a record may appear any number of times"
+    ),
+    "SELECT COUNT(*) FROM people TABLESAMPLE 10%": "TABLESAMPLE and USING SAMPLE are refused",
+    "SELECT COUNT(*) FROM people USING SAMPLE 5": "TABLESAMPLE and USING SAMPLE are refused",
+    "SELECT COUNT(*) FROM (FROM people USING SAMPLE 5)": "TABLESAMPLE and USING SAMPLE are refused",
+    "UNPIVOT people ON age": "PIVOT is not understood: write GROUP BY",
+    "SELECT COUNT(*) FROM people AS p(a, b, c, d, e, f, g, h, i)": "FROM names 9 columns, but there are 8",
+    "SELECT COUNT(*) FROM (SELECT h.* FROM people)": "unknown table 'h' before the star",
+    "SELECT AVG(a) FROM (SELECT age AS a, id AS A FROM people)": "several columns of FROM are named 'a'",
+    "SELECT AVG(age) FROM (SELECT * EXCLUDE (agee) FROM people)": "unknown column 'agee'",
+    "SELECT AVG(distance) FROM (SELECT * EXCLUDE (distance) FROM people)": "unknown column 'distance'",
+    "SELECT AVG(age) FROM (SELECT COLUMNS('a.*') FROM people)": "does not understand columns of this query",
+}
+VIEWS = {
+    "grouped": f"GROUP BY in a subquery, CTE or view {DEPENDS}",
+    "total": AGGREGATED_TWICE,
+    "having_some": f"GROUP BY in a subquery, CTE or view {DEPENDS}",
+    "first_ones": f"LIMIT in a subquery, CTE or view {DEPENDS}",
+    "later_ones": f"LIMIT in a subquery, CTE or view {DEPENDS}",
+    "distinct_ones": f"DISTINCT in a subquery, CTE or view {DEPENDS}",
+    "distinct_on": "DISTINCT ON picks records by their order",
+    "joined": JOINS,
+    "crossed": JOINS,
+    "both_ones": "UNION, INTERSECT and EXCEPT are refused",
+    "ranked": "window functions (OVER) give one value per record",
+    "picked": "QUALIFY is refused, as window functions are",
+    "correlated": SUBQUERY,
+    "sampled": "TABLESAMPLE and USING SAMPLE are refused",
+    "unnested": "UNNEST makes several records of one",
+    "volatile": "random() differs from record to record and from run to run",
+    "daily": "current_date changes with the clock",
+    "over_grouped": f"GROUP BY in a subquery, CTE or view {DEPENDS}",
+    "series": ONE_FUNCTION,
+    "constants": "there is no FROM",
+}
+AGGREGATES = {
+    "SELECT * FROM people": "SELECT * would show records",
+    "FROM people": "SELECT * would show records",
+    "SELECT COUNT(*), people.* FROM people": "SELECT * would show records",
+    "SELECT age FROM people": "column 'age' is neither aggregated nor in GROUP BY: exact values never leave the data",
+    "SELECT age + 1, COUNT(*) FROM people": "column 'age' is neither aggregated nor in GROUP BY",
+    "SELECT COUNT(*) FROM people ORDER BY age": "column 'age' is neither aggregated nor in GROUP BY",
+    "SELECT COUNT(*) FROM people HAVING age > 3": "column 'age' is neither aggregated nor in GROUP BY",
+    "SELECT COUNT(*) + age FROM people": "column 'age' is neither aggregated nor in GROUP BY",
+    "SELECT region, age FROM people GROUP BY region": "column 'age' is neither aggregated nor in GROUP BY",
+    "SELECT region FROM people GROUP BY region": "the query has no aggregate, so nothing to add noise to",
+    "SELECT 1 FROM people": "the query has no aggregate, so nothing to add noise to",
+    "SELECT DISTINCT COUNT(*) FROM people": "SELECT DISTINCT is refused: every group stands once already",
+    "SELECT DISTINCT ON (region) COUNT(*) FROM people GROUP BY region": "DISTINCT ON picks records by their order",
+    "SELECT COUNT(DISTINCT age) FROM people": "count(DISTINCT ...) is refused: what one person changes depends",
+    "SELECT SUM(DISTINCT age) FROM people": "Leave DISTINCT out",
+    "SELECT SUM(age ORDER BY id) FROM people": "ORDER BY inside sum (or WITHIN GROUP) is not understood",
+    "SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age) FROM people": "write QUANTILE_CONT(x, 0.5) or MEDIAN(x)",
+    "SELECT AVG(age) OVER (PARTITION BY region) FROM people": "window functions (OVER) give one value per record",
+    "SELECT SUM(COUNT(*)) OVER () FROM people": "write an aggregate with GROUP BY instead",
+    "SELECT row_number() OVER () FROM people": "window functions (OVER) give one value per record",
+    "SELECT COUNT(*) FROM people QUALIFY row_number() OVER () = 1": "QUALIFY is refused, as window functions are",
+    "SELECT AVG(COUNT(*)) FROM people": AGGREGATED_TWICE,
+    "SELECT MAX(AVG(age)) FROM people": AGGREGATED_TWICE,
+    "SELECT COUNT(*) FROM people WHERE COUNT(*) > 1": AGGREGATED_TWICE,
+    "SELECT COUNT(*) FROM people GROUP BY AVG(age)": AGGREGATED_TWICE,
+    "SELECT COUNT(*) AS n, SUM(n) FROM people": AGGREGATED_TWICE,
+    "SELECT COUNT(*) FILTER (WHERE AVG(age) > 1) FROM people": AGGREGATED_TWICE,
+    "SELECT MEDIAN(n) FROM (SELECT COUNT(*) AS n FROM people)": AGGREGATED_TWICE,
+    "SELECT FIRST(age) FROM people": NO_STATISTIC,
+    "SELECT ANY_VALUE(age) FROM people": NO_STATISTIC,
+    "SELECT LIST(age) FROM people": NO_STATISTIC,
+    "SELECT STRING_AGG(region) FROM people": NO_STATISTIC,
+    "SELECT MODE(region) FROM people": NO_STATISTIC,
+    "SELECT ARG_MAX(region, age) FROM people": NO_STATISTIC,
+    "SELECT HISTOGRAM(age) FROM people": NO_STATISTIC,
+    "SELECT APPROX_COUNT_DISTINCT(age) FROM people": NO_STATISTIC,
+    "SELECT APPROX_QUANTILE(age, 0.5) FROM people": NO_STATISTIC,
+    "SELECT BOOL_OR(member) FROM people": NO_STATISTIC,
+    "SELECT CORR(age, distance) FROM people": NO_STATISTIC,
+    "SELECT QUANTILE(age, 0.5) FROM people": "QUANTILE picks a record: write QUANTILE_CONT(x, 0.5)",
+    "SELECT QUANTILE_DISC(age, 0.5) FROM people": "QUANTILE_DISC picks a record: write QUANTILE_CONT(x, 0.5)",
+    "SELECT COUNT_IF(member) FROM people": "COUNT_IF is not understood: write COUNT(*) FILTER (WHERE ...)",
+    "SELECT COUNT(age, id) FROM people": "count takes one column and nothing else",
+    "SELECT upper(region) FILTER (WHERE member), COUNT(*) FROM people": "belong to aggregates, and upper is none",
+}
+GROUPED = {
+    "GROUP BY ROLLUP (region)": "ask one query for each grouping, so that each is paid for",
+    "GROUP BY CUBE (region)": "ROLLUP, CUBE and GROUPING SETS answer about the same person several times",
+    "GROUP BY GROUPING SETS ((region), ())": "ROLLUP, CUBE and GROUPING SETS answer about the same person",
+    "GROUP BY 1 + 1": "GROUP BY needs a column: a constant makes one group",
+    "GROUP BY NULL": "GROUP BY needs a column: a constant makes one group",
+    "GROUP BY 3": "GROUP BY 3 means no item of SELECT, which has 2",
+    "GROUP BY 0": "GROUP BY 0 means no item of SELECT, which has 2",
+    "GROUP BY regoin": "Did you mean 'region'?",
+    "GROUP BY region ORDER BY 3": "ORDER BY 3 means no item of SELECT, which has 2",
+    "GROUP BY region ORDER BY sxe": "unknown column 'sxe'",
+    "GROUP BY region HAVING COUNT(*)": "HAVING needs a condition, but has numbers: compare it with something",
+    "GROUP BY region LIMIT 10%": "LIMIT takes a number of rows here, no percentage",
+    "GROUP BY region LIMIT 1 + 1": "LIMIT takes a whole number written out or a parameter",
+    "GROUP BY region LIMIT -1": "LIMIT takes a whole number written out or a parameter",
+    "GROUP BY region LIMIT (SELECT 1)": SUBQUERY,
+    "GROUP BY region OFFSET 0.5": "OFFSET takes a whole number written out or a parameter",
+}
+
+
+@pytest.fixture(scope="module")
+def con():
+    con = connection()
+    con.execute(SETUP)
+    return con
+
+
+@pytest.mark.parametrize(("query", "why"), [*STATEMENTS.items(), *FROM.items()])
+class TestStatements:
+    """One SELECT from one source of one row a person."""
+
+    def test_refused(self, query, why, con, monkeypatch):
+        error = refusal(monkeypatch, query, con, eps=1)
+        assert why in str(error)
+
+
+@pytest.mark.parametrize(("view", "why"), VIEWS.items())
+class TestViews:
+    """A view is what it is made of, and so are subqueries and CTEs."""
+
+    def test_view(self, view, why, con, monkeypatch):
+        assert why in str(refusal(monkeypatch, f"SELECT COUNT(*) FROM {view}", con, eps=1))
+
+    def test_its_text_as_a_subquery_and_a_cte(self, view, why, con, monkeypatch):
+        ((text,),) = con.execute("SELECT sql FROM duckdb_views() WHERE view_name = ?", [view]).fetchall()
+        select = text.partition(" AS ")[2].removesuffix(";")
+        for query in (f"SELECT COUNT(*) FROM ({select})", f"WITH v AS ({select}) SELECT COUNT(*) FROM v"):
+            assert why in str(refusal(monkeypatch, query, con, eps=1))
+
+
+@pytest.mark.parametrize(("query", "why"), AGGREGATES.items())
+def test_exact_values_stay(query, why, con, monkeypatch):
+    assert why in str(refusal(monkeypatch, query, con, eps=1, bounds=(0, 1), keys=None))
+
+
+@pytest.mark.parametrize(("after", "why"), GROUPED.items())
+def test_groups(after, why, con, monkeypatch):
+    query = f"SELECT region, COUNT(*) FROM people {after}"
+    assert why in str(refusal(monkeypatch, query, con, eps=1, keys=REGIONS))
