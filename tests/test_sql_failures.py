@@ -45,6 +45,24 @@ EXPRESSIONS = {
     "pow(negative, 0.5)": [None, None],
 }
 
+# DuckDB computes once what two expressions share, outside of the TRY that either is in.
+A, B = "CAST('0.1' AS DECIMAL(38, 38))", "CAST('0.2' AS DECIMAL(38, 38))"
+MORNING = "TIMESTAMP '2020-01-01 10:00:00'"
+SHARED = [
+    f"x BETWEEN {A} AND {B}",
+    f"x IN ({A}, {B})",
+    f"x NOT IN ({', '.join([A] * 60)})",
+    f"x < {A} OR x > {A}",
+    f"x + {A} > x - {A}",
+    f"greatest(x, {A}) > least(x, {A})",
+    f"COALESCE(x, {A}) > CASE WHEN zero = 0 THEN x ELSE {A} END",
+    f"date_diff('day', far, {MORNING}) > date_diff('hour', far, {MORNING})",
+    f"far BETWEEN {MORNING} AND TIMESTAMP '2021-01-01 10:00:00'",
+    f"far IN ({MORNING}, TIMESTAMP '2021-01-01 10:00:00')",
+    "x // zero = 1 OR x // zero = 2",
+    "week(far) > year(far)",
+]
+
 
 @pytest.fixture(scope="module")
 def con():
@@ -81,6 +99,15 @@ class TestNothingFailsAtARecord:
                 query = f"SELECT COUNT(*) FILTER (WHERE {where}), COUNT(*) FROM (SELECT * FROM t WHERE NOT {where})"
                 assert pdrisk.sql(query, con, eps=1).iloc[0, 0] == 0
                 assert pdrisk.sql(f"SELECT COUNT(*) FROM t WHERE {where}", con, eps=1).iloc[0, 0] == 0
+
+    @pytest.mark.parametrize("text", SHARED)
+    def test_what_two_expressions_share_does_not_fail_either(self, text, con, monkeypatch):
+        without_noise(monkeypatch)
+        con.execute("CREATE OR REPLACE TEMP TABLE u AS SELECT *, DATE '5881580-07-10' AS far FROM t")
+        for name, people in (("Bob", 1), ("Nobody", 0)):
+            query = f"SELECT COUNT(*), COUNT(*) FILTER (WHERE {text}), COUNT(*) FILTER (WHERE NOT ({text})) FROM u"
+            assert pdrisk.sql(f"{query} WHERE name = '{name}'", con, eps=1).iloc[0, 0] == people
+            pdrisk.sql(f"SELECT COUNT(*) FROM u WHERE name = '{name}' AND ({text})", con, eps=1)
 
     def test_groups_of_what_fails_are_missing(self, con, monkeypatch):
         without_noise(monkeypatch)

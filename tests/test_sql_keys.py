@@ -173,9 +173,23 @@ class TestObserved:
         assert answer["region"].tolist() == ["north", "south", "west"]
         assert answer["n"].tolist() == [1, 1, 0]
 
-    def test_after_the_where_of_a_subquery(self):
+    def test_before_the_where_of_a_subquery(self):
+        """Else a filter for one person would tell whether somebody fits it."""
         query = "SELECT region, COUNT(*) FROM (SELECT * FROM people WHERE id < 2) GROUP BY region"
-        assert pdrisk.sql(query, connection(), eps=1, keys="observed")["region"].tolist() == ["north", "south"]
+        assert pdrisk.sql(query, connection(), eps=1, keys="observed")["region"].tolist() == ["north", "south", "west"]
+
+    def test_after_the_where_of_a_view(self):
+        """Who owns the view has chosen whom it shows."""
+        con = connection()
+        con.execute("CREATE VIEW few AS SELECT * FROM people WHERE id < 2")
+        query = "SELECT region, COUNT(*) FROM (SELECT * FROM few WHERE id < 1) GROUP BY region"
+        assert pdrisk.sql(query, con, eps=1, keys="observed")["region"].tolist() == ["north", "south"]
+
+    def test_of_an_expression(self):
+        with pytest.raises(pdrisk.ParameterError, match="is computed: list its keys"):
+            pdrisk.sql(
+                "SELECT age > 30 AS old, COUNT(*) FROM people GROUP BY old", connection(), eps=1, keys="observed"
+            )
 
     def test_several(self):
         query = "SELECT sex, member, COUNT(*) AS n FROM people GROUP BY sex, member"

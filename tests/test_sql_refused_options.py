@@ -132,7 +132,7 @@ PARAMS = {
     "bytes": (f"{COUNT} WHERE age > ?", {"params": [b"1"]}, "parameter 1 must be text, a number"),
     "zoned": (f"{COUNT} WHERE day > ?", {"params": [pd.Timestamp("2020", tz="UTC")]}, "parameter 1 has a time zone"),
     "not finite": (f"{COUNT} WHERE age > ?", {"params": [Decimal("NaN")]}, "a number in the query is not finite"),
-    "a NUL": (f"{COUNT} WHERE sex = ?", {"params": ["a\0b"]}, "parameter 1 holds a NUL character: take it out"),
+    "a NUL": (f"{COUNT} WHERE sex = ?", {"params": ["a\0b"]}, "parameter 1 holds a NUL character"),
     "text for a number": (f"{COUNT} WHERE age > ?", {"params": ["3"]}, "> compares numbers with text"),
     "as a column": ("SELECT AVG(?) FROM people", {"params": ["age"]}, "avg needs numbers, but its argument holds text"),
     "missing as bounds": ("SELECT dp_mean(age, lo := ?, hi := 9) FROM people", {"params": [None]}, "lo of bounds must"),
@@ -223,6 +223,11 @@ class TestFrames:
     @pytest.mark.parametrize("path", ["nowhere.parquet", "/proc/version"])
     def test_a_file_that_is_none(self, path, monkeypatch):
         assert "see whether it exists and is whole" in str(refusal(monkeypatch, COUNT, eps=1, people=path))
+
+    def test_a_broken_file_beside_an_open_transaction(self, con, tmp_path, monkeypatch):
+        (tmp_path / "bad.parquet").write_text("no parquet")
+        for path in (tmp_path / "bad.parquet", tmp_path / "none.parquet"):
+            assert "see whether it exists and is whole" in str(refusal(monkeypatch, COUNT, con, eps=1, people=path))
 
     def test_a_path_that_was_not_named(self, tmp_path, monkeypatch):
         PEOPLE.to_parquet(tmp_path / "a.parquet")

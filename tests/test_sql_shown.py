@@ -141,6 +141,17 @@ class TestTable:
         query = "SELECT -i AS i, COUNT(*) FROM people GROUP BY people.i ORDER BY i"
         assert shown(query, con, keys=[1, 3, 2]) == [(-3, 1), (-2, 1), (-1, 1)]
 
+    @pytest.mark.parametrize("name", ["code", "v0", "v1", "k0", "g0", "noisy", "n"])
+    def test_no_name_of_a_column_changes_the_order(self, name, con):
+        # The tables inside have names of their own.
+        query = f"SELECT -COUNT(*) AS {name}, AVG(x) AS m, g FROM people GROUP BY g"
+        rows = [(-1, 5, "c"), (-3, 7, "b"), (-2, 1.5, "a"), (0, 5, "z")]
+        assert shown(query, con) == rows
+        assert shown(f"{query} ORDER BY m, COUNT(*)", con) == [rows[at] for at in (2, 3, 0, 1)]
+        grouped = f"SELECT {name}, COUNT(*) AS c FROM (SELECT i AS {name}, x FROM people) GROUP BY {name}"
+        assert shown(grouped, con, keys=[5, 1, 9, 3]) == [(5, 1), (1, 1), (9, 0), (3, 1)]
+        assert shown(f"{grouped} ORDER BY COUNT(*), {name} DESC", con, keys=[5, 1, 9, 3])[:2] == [(9, 0), (5, 1)]
+
 
 class TestHeadings:
     """Columns are named as DuckDB names them; none stands twice."""

@@ -133,7 +133,7 @@ class TestTables:
 
     def test_what_is_temporary_comes_first(self):
         con = prepared("CREATE TEMP TABLE people AS SELECT 1 AS age, 2 AS distance, 'f' AS sex")
-        assert answered("people", con)[0]["n"] == con.execute("SELECT COUNT(*) FROM people").fetchone()
+        assert answered("people", con)[0]["n"] == con.execute("SELECT COUNT(*) FROM people").fetchall()[0]
         assert_the_people(answered("memory.people", con))
 
     def test_a_view_does_not_see_what_was_passed_by_keyword(self):

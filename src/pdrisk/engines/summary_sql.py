@@ -202,7 +202,8 @@ class _Statement:
         if not self.groups:
             return f"WITH {ctes} SELECT * FROM {' CROSS JOIN '.join(passes)}"
         joins = " ".join(f"LEFT JOIN {name} ON {self._same('listed', name)}" for name in passes)
-        order = "listed.code" if self.plan.keys is not None else ", ".join(f"listed.{name}" for name in self.groups)
+        keys = ["code"] if self.plan.keys is not None else self.groups
+        order = ", ".join(f"listed.{name} ASC NULLS LAST" for name in keys)  # whatever the settings say
         return f"WITH {ctes}, listed AS ({self._keys()}) SELECT * FROM listed {joins} ORDER BY {order}"
 
     def _grouped(self, columns: list[tuple[str, str]], rows: str, prefix: str) -> str:
@@ -273,8 +274,8 @@ class _Statement:
                 yield f"lowest_{i}", call("MIN", x)
                 yield f"lowest_of_negatives_{i}", call("MIN", self.words.negative(x))
             if needs.seconds and self.words.by_pivot:
-                yield f"second_lowest_{i}", f"({call('MIN', f'p{i}', '2')})[2]"
-                yield f"second_highest_{i}", f"({call('MAX', f'p{i}', '2')})[2]"
+                yield f"second_lowest_{i}", call("ARRAY_EXTRACT", call("MIN", f"p{i}", "2"), "2")
+                yield f"second_highest_{i}", call("ARRAY_EXTRACT", call("MAX", f"p{i}", "2"), "2")
             for k, q in enumerate(sorted(needs.windows)):
                 if self.words.by_pivot:
                     yield f"pivot_{i}_{k}", call("QUANTILE_DISC", f"p{i}", f"{q!r}")
@@ -332,8 +333,14 @@ class _Statement:
                     yield f"above_0_{i}_{k}", f"{call('MIN', p)} {above}"
                     continue
                 for at in range(sides(q)):
-                    yield f"below_{at}_{i}_{k}", f"({call('MAX', p, str(sides(q)))} {below})[{at + 1}]"
-                    yield f"above_{at}_{i}_{k}", f"({call('MIN', p, str(sides(q)))} {above})[{at + 1}]"
+                    yield (
+                        f"below_{at}_{i}_{k}",
+                        call("ARRAY_EXTRACT", f"{call('MAX', p, str(sides(q)))} {below}", f"{at + 1}"),
+                    )
+                    yield (
+                        f"above_{at}_{i}_{k}",
+                        call("ARRAY_EXTRACT", f"{call('MIN', p, str(sides(q)))} {above}", f"{at + 1}"),
+                    )
 
     def _by_row_number(self) -> Iterator[tuple[str, str]]:
         """Order statistics for engines without a pivot, one sorted pass for each."""

@@ -20,11 +20,10 @@ from pdrisk.core.summary import Summary
 from pdrisk.core.universe import Universe
 from pdrisk.engines import duck
 from pdrisk.engines.guard import guarded
-from pdrisk.errors import ColumnTypeError, ParameterError
+from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError
 from pdrisk.query import MECHANISM
 from pdrisk.release import CURATOR_ONLY
 from pdrisk.select import workspace
-from pdrisk.select.expressions import quoted
 from pdrisk.select.grouping import key_lists, key_relation
 from pdrisk.select.judge import NOISY, Judged, judged, unique
 from pdrisk.select.parse import parsed
@@ -56,7 +55,7 @@ def sql(
         ``QUANTILE_CONT``, ``MIN``, ``MAX``, ``VAR_*``, ``STDDEV_*`` or ``dp_mean(x, eps := 1, lo := 1, hi := 675)`` and
         the like; ``WHERE``, ``FILTER``, ``GROUP BY``, ``HAVING``, ``ORDER BY``, ``LIMIT``, row-wise subqueries, CTEs.
     con : DuckDBPyConnection, optional
-        Where tables and views are; by default DuckDB's own default connection.
+        Where tables and views are. Without it and without frames: DuckDB's own default connection.
     eps : float, optional
         The privacy loss of the whole query. Aggregates without an eps of their own share evenly what the others leave.
     bounds : (float, float) or dict, optional
@@ -99,7 +98,10 @@ def sql(
     try:
         question = judged(parsed(query, params), sources, eps=eps, bounds=bounds, keys=keys)
         releases, reading = released(question.query, lambda: guarded(lambda: _read(question)))
-        return _table(question, releases, reading, risk_columns)
+        return guarded(lambda: _table(question, releases, reading, risk_columns))
+    except QueryFailedError:
+        workspace.forget()
+        raise
     except RecursionError:
         pass
     finally:
@@ -144,7 +146,8 @@ def _table(question: Judged, releases: list[Released], reading: _Reading, risk_c
                 items.append((f"r{at}_{suffix}", f"{name}_{suffix}"))
                 secret.append(suffix in CURATOR_ONLY)
     labels = unique([label for _, label in items])
-    chosen = ", ".join(f"{sql} AS {quoted(label)}" for (sql, _), label in zip(items, labels, strict=True))
+    # Named after: ORDER BY would take a heading for what it means, before it looks at the noisy table.
+    chosen = ", ".join(f"{sql} AS i{at}" for at, (sql, _) in enumerate(items))
     size, carried = len(releases[0].values), len(question.groups)
     keys = key_relation(question.groups) if question.groups else "(SELECT 0 AS code) AS keys_listed"
     lists = [
@@ -160,6 +163,7 @@ def _table(question: Judged, releases: list[Released], reading: _Reading, risk_c
         answer = bench.execute(f"SELECT {chosen} FROM {noisy}{question.rest}", parameters).df()
     finally:
         bench.close()
+    answer.columns = pd.Index(labels, dtype=object)
     secrets = [label for label, hidden in zip(labels[len(question.items) :], secret, strict=True) if hidden]
     answer.attrs.update(_attributes(question, releases, secrets, [label for label in labels if label not in secrets]))
     return answer
@@ -200,6 +204,6 @@ def _attributes(question: Judged, releases: list[Released], secrets: list[str], 
         ],
         "eps": float(sum(question.query.shares, Fraction(0))),
         "mechanism": MECHANISM,
-        "where": None,
+        "where": " AND ".join((*question.plan.inner, *question.plan.where)) or None,
         "where_trusted": False,
     }

@@ -10,11 +10,24 @@ from dataclasses import dataclass
 
 from pdrisk.errors import ParameterError
 
-__all__ = ["DATE", "NOTHING", "NUMBER", "TEXT", "TIME", "TRUTH", "Signature", "check_clock", "signatures"]
+__all__ = [
+    "DATE",
+    "NOTHING",
+    "NUMBER",
+    "TEXT",
+    "TIME",
+    "TRUTH",
+    "UNITS",
+    "ZONED",
+    "Signature",
+    "check_clock",
+    "signatures",
+]
 
 NUMBER, TRUTH, TEXT, DATE, TIME, NOTHING = "numbers", "truth values", "text", "dates", "times", "nothing"
+ZONED = "timestamp with time zone"
 
-_KINDS = {"n": (NUMBER,), "t": (TEXT,), "b": (TRUTH,), "d": (DATE, TIME), "c": (TEXT,), "i": (NUMBER,)}
+_KINDS = {"n": (NUMBER,), "t": (TEXT,), "b": (TRUTH,), "d": (DATE, TIME), "c": (TEXT,), "u": (TEXT,), "i": (NUMBER,)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +37,8 @@ class Signature:
     Attributes
     ----------
     arguments : str
-        One letter each: n number, t text, b truth value, d date or time, c constant text, i constant integer; a final
-        ``*`` repeats the letter before.
+        One letter each: n number, t text, b truth value, d date or time, c constant text, u unit of time, i constant
+        integer; a final ``*`` repeats the letter before.
     result : str
         A kind.
     """
@@ -39,7 +52,7 @@ class Signature:
         if letters.endswith("*"):
             letters = letters[:-1] + letters[-2] * (len(kinds) - len(letters) + 1)
         return len(letters) == len(kinds) and all(
-            (kind in _KINDS[letter] or kind == NOTHING) and (fixed or letter not in "ci")
+            (kind in _KINDS[letter] or kind == NOTHING) and (fixed or letter not in "cui")
             for letter, kind, fixed in zip(letters, kinds, constant, strict=True)
         )
 
@@ -56,26 +69,25 @@ def _table() -> dict[str, tuple[Signature, ...]]:
             "t": "length len strlen",
             "d": "year month day quarter week dayofweek weekday isodow dayofyear yearweek decade century hour "
             "minute second",
-            "cd": "date_part datepart",
-            "cdd": "date_diff datediff",
+            "ud": "date_part datepart",
+            "udd": "date_diff datediff",
         },
         TRUTH: {
             "n": "isnan isinf isfinite",
             "tt": "contains starts_with prefix suffix ends_with",
             "tc": "~~ !~~ ~~* !~~* regexp_matches regexp_full_match",
-            "tcc": "like_escape not_like_escape ilike_escape not_ilike_escape",
         },
         TEXT: {
             "t": "lower upper lcase ucase trim ltrim rtrim reverse",
             "tn": "left right substr substring",
             "tnn": "substr substring",
-            "ttt": "replace",
+            "tcc": "replace",
             "tt": "||",
             "tt*": "concat",
             "tc": "regexp_extract",
             "tci": "regexp_extract",
         },
-        TIME: {"cd": "date_trunc datetrunc"},
+        TIME: {"ud": "date_trunc datetrunc"},
     }
     table: dict[str, tuple[Signature, ...]] = {}
     for result, by_arguments in lines.items():
@@ -92,11 +104,17 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+# Others are not there for every type, and DuckDB says so only when it meets a record.
+UNITS = _names("year quarter month week day hour minute second")
 _CLOCK = _names(
     "now today current_date current_time current_timestamp get_current_timestamp localtime localtimestamp age"
 )
 _CHANCE = _names("random uuid gen_random_uuid uuidv4 uuidv7 setseed nextval currval")
 _INSTEAD = {
+    **dict.fromkeys(
+        ("like_escape", "not_like_escape", "ilike_escape", "not_ilike_escape"),
+        "ESCAPE is not understood: write contains(x, '%'), starts_with(x, '_') or regexp_matches(x, ...)",
+    ),
     "error": "error() would stop at a record and tell who is there: leave it out",
     "quantile": "QUANTILE picks a record: write QUANTILE_CONT(x, 0.5)",
     "quantile_disc": "QUANTILE_DISC picks a record: write QUANTILE_CONT(x, 0.5)",

@@ -90,7 +90,7 @@ class Answers:
     def names(self) -> list[str]:
         """A name for each release: of the SELECT item that is nothing else, or how it is written."""
         names = [heading(noted.call) for noted in self.noted]
-        for item, alias in self.select.items:
+        for item, alias in reversed(self.select.items):  # the first of several aliases
             if isinstance(item, Call) and item.name in AGGREGATES and alias:
                 names[self._place(item)] = alias
         return names
@@ -139,7 +139,7 @@ class Answers:
         ]
 
     def _positional(self, node: Node) -> Node:
-        if not isinstance(node, Constant) or not isinstance(node.value, int):
+        if not isinstance(node, Constant) or type(node.value) is not int:
             return node
         items = self.select.items
         if not 1 <= node.value <= len(items):

@@ -10,13 +10,13 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Protocol
 
 from pdrisk.errors import ParameterError
 from pdrisk.select import workspace
-from pdrisk.select.allowed import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH, Signature, signatures
+from pdrisk.select.allowed import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH, UNITS, Signature, signatures
 from pdrisk.select.tree import Call, Case, Cast, Column, Constant, Node, Scalar
 
 __all__ = ["Expression", "Scope", "kind_of_type", "quoted", "text", "written_constant"]
@@ -24,7 +24,9 @@ __all__ = ["Expression", "Scope", "kind_of_type", "quoted", "text", "written_con
 LONGEST = 100_000  # characters; a name used twice in each of n nested subqueries grows as 2**n
 INTEGERS = ("TINYINT", "UTINYINT", "SMALLINT", "USMALLINT", "INTEGER", "UINTEGER", "BIGINT", "UBIGINT", "HUGEINT")
 # Numbers that DuckDB compares with each other without a cast that could fail.
-SIMPLE = frozenset({*INTEGERS[:-2], "FLOAT", "DOUBLE", "constant"})
+WHOLE = frozenset({*INTEGERS[:-2], "integer"})
+SIMPLE = WHOLE | {"FLOAT", "DOUBLE", "constant"}
+KEEP_WHOLE = {"+", "-", "*", "//", "%", "abs", "mod", "length", "len", "strlen"}  # of integers, integers again
 COMPARISONS = {"=", "<>", "<", "<=", ">", ">=", "is distinct from", "is not distinct from", "in", "not in", "between"}
 SYNTAX = COMPARISONS | {"and", "or", "not", "is null", "is not null", "if", "nullif", "try", "coalesce"}
 CASTS = re.compile(
@@ -50,7 +52,8 @@ class Expression:
     kind : str
         numbers, truth values, text, dates, times, nothing, or the name of another type.
     type : str
-        The SQL type where it is known for certain, ``constant`` for a literal that compares with any number, else "".
+        The SQL type where it is known for certain; ``integer`` for one of at most 64 bits, ``constant`` for a short
+        decimal literal, else "".
     column : str or None
         The column of the source, if it is nothing else.
     constant : bool
@@ -61,6 +64,7 @@ class Expression:
     type: str = ""
     column: str | None = None
     constant: bool = False
+    value: Scalar = None
 
 
 class Scope(Protocol):
@@ -72,15 +76,13 @@ class Scope(Protocol):
 
 def kind_of_type(sql_type: str) -> str:
     """What a column of this type holds."""
-    name = sql_type.partition("(")[0]
-    if name in INTEGERS or name in ("UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL"):
-        return NUMBER if not sql_type.endswith("]") else sql_type
-    plain = {"BOOLEAN": TRUTH, "VARCHAR": TEXT, "ENUM": TEXT, "DATE": DATE}
     if sql_type.endswith("]"):
         return "lists"
-    if name in plain:
-        return plain[name]
-    return TIME if name.startswith("TIMESTAMP") else name.lower()
+    name = sql_type.partition("(")[0]
+    if name in INTEGERS or name in ("UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL"):
+        return NUMBER
+    plain = {"BOOLEAN": TRUTH, "VARCHAR": TEXT, "ENUM": TEXT, "DATE": DATE, "TIMESTAMP": TIME}
+    return plain.get(name, name.lower())
 
 
 def quoted(name: str) -> str:
@@ -144,24 +146,28 @@ def text(node: Node, scope: Scope) -> Expression:
 
 
 def _constant(value: Scalar) -> Expression:
-    sql = written_constant(value)
+    kind, sql_type = _kind_of_constant(value)
+    return Expression(written_constant(value), kind, sql_type, constant=True, value=value)
+
+
+def _kind_of_constant(value: Scalar) -> tuple[str, str]:
     match value:
         case None:
-            return Expression(sql, NOTHING, constant=True)
+            return NOTHING, ""
         case bool():
-            return Expression(sql, TRUTH, "BOOLEAN", constant=True)
+            return TRUTH, "BOOLEAN"
         case str():
-            return Expression(sql, TEXT, "VARCHAR", constant=True)
+            return TEXT, "VARCHAR"
         case datetime.datetime():
-            return Expression(sql, TIME, "TIMESTAMP", constant=True)
+            return TIME, "TIMESTAMP"
         case datetime.date():
-            return Expression(sql, DATE, "DATE", constant=True)
+            return DATE, "DATE"
         case Decimal():
             # As a DECIMAL of many digits it would pull the other side into one that may not hold it.
-            return Expression(sql, NUMBER, "constant" if len(sql) <= 12 else "", constant=True)
+            return NUMBER, "constant" if len(f"{value:f}") <= 12 else ""
         case int():
-            return Expression(sql, NUMBER, "constant" if abs(value) < 2**63 else "", constant=True)
-    return Expression(sql, NUMBER, "DOUBLE", constant=True)
+            return NUMBER, "integer" if abs(value) < 2**63 else ""
+    return NUMBER, "DOUBLE"
 
 
 def _cast(node: Cast, scope: Scope) -> Expression:
@@ -214,12 +220,11 @@ def _constant_cast(operand: Constant, to: str) -> Expression:
 
 
 def _case(node: Case, scope: Scope) -> Expression:
-    branches = [(_truth(when, scope, "WHEN"), text(then, scope)) for when, then in node.branches]
-    otherwise = text(node.otherwise, scope)
-    kind, sure = _common([*(then for _, then in branches), otherwise], "the branches of CASE are")
-    arms = " ".join(f"WHEN {when.sql} THEN {then.sql}" for when, then in branches)
-    sql = f"CASE {arms} ELSE {otherwise.sql} END"
-    return Expression(sql if sure else f"TRY({sql})", kind)
+    conditions = [_truth(when, scope, "WHEN").sql for when, _ in node.branches]
+    results = [text(then, scope) for _, then in node.branches] + [text(node.otherwise, scope)]
+    kind, sql_type, results = _together(results, "the branches of CASE are")
+    arms = " ".join(f"WHEN {when} THEN {then.sql}" for when, then in zip(conditions, results[:-1], strict=True))
+    return Expression(f"(CASE {arms} ELSE {results[-1].sql} END)", kind, sql_type)
 
 
 def _call(node: Call, scope: Scope) -> Expression:
@@ -243,16 +248,15 @@ def _call(node: Call, scope: Scope) -> Expression:
     if node.name == "try":
         return arguments[0]  # nothing here fails
     if node.name == "coalesce":
-        kind, sure = _common(arguments, "the arguments of COALESCE are")
-        sql = f"COALESCE({', '.join(part.sql for part in arguments)})"
-        return Expression(sql if sure else f"TRY({sql})", kind)
+        kind, sql_type, arguments = _together(arguments, "the arguments of COALESCE are")
+        return Expression(f"COALESCE({', '.join(part.sql for part in arguments)})", kind, sql_type)
     return _function(node.name, forms, arguments) if forms else _comparison(node, arguments)
 
 
 def _comparison(node: Call, arguments: list[Expression]) -> Expression:
     if any(part.kind in (DATE, TIME) for part in arguments):
         arguments = [_dated(part, raw) for part, raw in zip(arguments, node.arguments, strict=True)]
-    _, sure = _common(arguments, f"{node.name.upper()} compares")
+    *_, arguments = _together(arguments, f"{node.name.upper()} compares")
     first, *rest = (part.sql for part in arguments)
     match node.name:
         case "in" | "not in":
@@ -261,7 +265,7 @@ def _comparison(node: Call, arguments: list[Expression]) -> Expression:
             sql = f"({first} BETWEEN {rest[0]} AND {rest[1]})"
         case _:
             sql = f"({first} {node.name.upper()} {rest[0]})"
-    return Expression(sql if sure else f"TRY({sql})", TRUTH, "BOOLEAN")
+    return Expression(sql, TRUTH, "BOOLEAN")
 
 
 def _dated(part: Expression, node: Node) -> Expression:
@@ -271,13 +275,20 @@ def _dated(part: Expression, node: Node) -> Expression:
     try:
         if len(node.value) == 10:
             return _constant(datetime.date.fromisoformat(node.value))
-        return _constant(datetime.datetime.fromisoformat(node.value).replace(tzinfo=None))
+        moment = datetime.datetime.fromisoformat(node.value)
     except ValueError:
         raise ParameterError("a text compared with dates is none: write it like '2020-12-31'.") from None
+    if moment.tzinfo is not None:
+        raise ParameterError("a time compared with dates has a time zone: write it without.")
+    return _constant(moment)
 
 
-def _common(arguments: list[Expression], who: str) -> tuple[str, bool]:
-    """The one kind of all arguments, and whether DuckDB can bring them together without a cast that could fail."""
+def _together(arguments: list[Expression], who: str) -> tuple[str, str, list[Expression]]:
+    """The one kind and type of all arguments, and the arguments with the casts that make them so.
+
+    DuckDB would cast by itself, but what it adds it may also move: out of a TRY, if another expression needs the same.
+    So no cast that could fail is left to it.
+    """
     present = [part for part in arguments if part.kind != NOTHING]
     kinds = list(dict.fromkeys(TIME if part.kind == DATE else part.kind for part in present))
     if len(kinds) > 1:
@@ -286,10 +297,28 @@ def _common(arguments: list[Expression], who: str) -> tuple[str, bool]:
             frozenset({NUMBER, TRUTH}): "compare truth values with true and false",
         }.get(frozenset(kinds), "cast one of them with TRY_CAST")
         raise ParameterError(f"{who} {' with '.join(kinds)}: {advice}.")
+    if not kinds:
+        return NOTHING, "", arguments
     types = {part.type for part in present}
-    alike = len(types) == 1 and "" not in types
-    sure = not kinds or kinds[0] in (TEXT, TRUTH) or (kinds[0] == NUMBER and types <= SIMPLE) or alike
-    return (present[0].kind if len({part.kind for part in present}) == 1 else kinds[0] if kinds else NOTHING), sure
+    if len(types) == 1 and "" not in types:
+        return present[0].kind, types.pop(), arguments
+    if kinds == [TIME]:
+        return TIME, "TIMESTAMP", [_as_time(part) for part in arguments]
+    if kinds == [NUMBER] and not types <= SIMPLE:
+        return NUMBER, "DOUBLE", [_as_double(part) for part in arguments]
+    return kinds[0], "integer" if types <= WHOLE else "", arguments
+
+
+def _as_double(part: Expression) -> Expression:
+    if part.type == "DOUBLE" or part.kind == NOTHING:
+        return part
+    return replace(part, sql=f"CAST({part.sql} AS DOUBLE)", type="DOUBLE")
+
+
+def _as_time(part: Expression) -> Expression:
+    if part.kind != DATE:
+        return part
+    return replace(part, sql=f"TRY_CAST({part.sql} AS TIMESTAMP)", kind=TIME, type="TIMESTAMP")
 
 
 def _truth(node: Node, scope: Scope, where: str) -> Expression:
@@ -301,16 +330,36 @@ def _truth(node: Node, scope: Scope, where: str) -> Expression:
 
 def _function(name: str, forms: tuple[Signature, ...], arguments: list[Expression]) -> Expression:
     kinds = tuple(part.kind for part in arguments)
-    constant = tuple(part.constant for part in arguments)
-    for form in forms:
-        if form.fits(kinds, constant):
-            sql = f"TRY(system.main.{quoted(name)}({', '.join(part.sql for part in arguments)}))"
-            return Expression(sql, form.result)
-    wanted = " or ".join(f"({', '.join(_LETTERS[letter] for letter in form.arguments)})" for form in forms)
-    raise ParameterError(f"{name} takes {wanted}, but is given ({', '.join(kinds)}).")
+    form = next((form for form in forms if form.fits(kinds, tuple(part.constant for part in arguments))), None)
+    if form is None:
+        wanted = " or ".join(f"({', '.join(_LETTERS[letter] for letter in form.arguments)})" for form in forms)
+        raise ParameterError(f"{name} takes {wanted}, but is given ({', '.join(kinds)}).")
+    _check_constants(name, form, arguments)
+    arguments = [_as_double(part) if part.kind == NUMBER and part.type not in SIMPLE else part for part in arguments]
+    if {DATE, TIME} <= set(kinds):
+        arguments = [_as_time(part) for part in arguments]
+    sql = f"TRY(system.main.{quoted(name)}({', '.join(part.sql for part in arguments)}))"
+    if form.result == TIME:  # some versions give a date for a date
+        return Expression(f"TRY_CAST({sql} AS TIMESTAMP)", TIME, "TIMESTAMP")
+    whole = name in KEEP_WHOLE and all(part.type in WHOLE or part.kind == TEXT for part in arguments)
+    return Expression(sql, form.result, "integer" if whole else "")
+
+
+def _check_constants(name: str, form: Signature, arguments: list[Expression]) -> None:
+    if form.arguments.startswith("u"):
+        unit = arguments[0].value
+        if not isinstance(unit, str) or unit.lower() not in UNITS:
+            raise ParameterError(f"{name} takes one of these units: {', '.join(sorted(UNITS))}.")
+    if name == "replace":
+        # Text that grows could be made to fill the memory for one record alone.
+        old, new = (str(part.value) for part in arguments[1:])
+        if not old or len(new) > len(old):
+            raise ParameterError(
+                "replace puts in no more characters than it takes out: write CASE WHEN x = 'a' THEN 'bc' ..."
+            )
 
 
 _LETTERS = {
     "n": "number", "t": "text", "b": "truth value", "d": "date",
-    "c": "constant text", "i": "constant number", "*": "...",
+    "c": "constant text", "u": "unit", "i": "constant number", "*": "...",
 }  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import pandas as pd
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.keys import key_parts, listed_keys
 from pdrisk.query import Source
-from pdrisk.select.allowed import DATE, NUMBER, TEXT, TIME, TRUTH
+from pdrisk.select.allowed import DATE, NUMBER, TEXT, TIME, TRUTH, ZONED
 from pdrisk.select.expressions import INTEGERS, Expression
 
 __all__ = ["Grouping", "Key", "key_lists", "key_relation", "keys_given", "typed_key"]
@@ -64,8 +65,8 @@ def typed_key(group: Expression, sql_type: str, names: tuple[str, ...]) -> Group
         to = "FLOAT" if sql_type == "FLOAT" else "DOUBLE"
         key = f"CAST({key} AS {to})"
         key = f"(CASE WHEN {key} <= CAST('infinity' AS {to}) THEN system.main.\"+\"({key}, CAST(0 AS {to})) END)"
-    elif group.kind == TIME and sql_type != "TIMESTAMP":
-        raise ColumnTypeError(f"GROUP BY {names[0]} has type {sql_type}: write TRY_CAST({names[0]} AS DATE).")
+    elif group.kind == ZONED:
+        raise ColumnTypeError(f"GROUP BY {names[0]} holds times with a zone: write TRY_CAST({names[0]} AS DATE).")
     elif group.kind not in (TEXT, NUMBER, TRUTH, DATE, TIME):
         raise ColumnTypeError(f"GROUP BY {names[0]} holds {group.kind}: group by text, numbers, truth values or dates.")
     return Grouping(group.sql, key, group.kind, to, names, group.column)
@@ -92,6 +93,11 @@ def keys_given(
     if isinstance(keys, str):
         if keys != "observed":
             raise ParameterError(f'keys must be a list or the word "observed", but are {keys!r}.')
+        if made := [group.names[0] for group in groups if group.column is None]:
+            raise ParameterError(
+                f'keys="observed" says that the values of a column are public, but {made[0]} is computed: list its '
+                f"keys."
+            )
         return None, "data"
     if keys is not None:
         return _checked(groups, keys), "given"
@@ -168,7 +174,7 @@ def _plain(key: Any, group: Grouping) -> Any:
         if group.type in ("DOUBLE", "FLOAT"):
             return float(np.float32(key) if group.type == "FLOAT" else key) + 0.0
         low, high = _limits(group.type)
-        if key != int(key) or not low <= key <= high:
+        if not math.isfinite(key) or key != int(key) or not low <= key <= high:
             raise ParameterError(f"a key of {group.names[0]} is no {group.type}: no record could have it.")
         return int(key)
     if kind in (DATE, TIME):

@@ -23,7 +23,7 @@ from pdrisk.select.relations import Relation, condition, relation_of
 from pdrisk.select.shown import heading
 from pdrisk.select.sources import Sources, lowered
 from pdrisk.select.tree import Constant, Select, Star
-from pdrisk.select.trial import described, typed_nothing
+from pdrisk.select.trial import computed, described, typed_nothing
 
 __all__ = ["NOISY", "Judged", "judged"]
 
@@ -83,8 +83,8 @@ def judged(select: Select, sources: Sources, *, eps: object, bounds: object, key
     parts, places = _parts(answers.noted)
     plan = Plan(
         source=relation.source.sql,
-        inner=relation.where,
-        where=where,
+        inner=relation.owned,
+        where=(*relation.where, *where),
         groups=tuple(group.key_sql for group in answers.groups),
         keys=None if groups is None or groups.keys is None else key_relation(answers.groups),
         parts=parts,
@@ -182,7 +182,7 @@ def _rest(select: Select, answers: Answers) -> str:
     for item in select.order:
         if item.item is None:
             order += [f"{at} {item.how}" for at in range(1, len(select.items) + 1)]
-        elif isinstance(item.item, Constant) and isinstance(item.item.value, int):
+        elif isinstance(item.item, Constant) and type(item.item.value) is int:
             if not 1 <= item.item.value <= len(select.items):
                 raise ParameterError(
                     f"ORDER BY {item.item.value} means no item of SELECT, which has {len(select.items)}."
@@ -219,10 +219,11 @@ def _try_out(found: Judged) -> None:
     if plan.keys is not None:
         nothing = ", ".join(f"CAST(NULL AS {group.type}) AS g{at}" for at, group in enumerate(found.groups))
         empty_keys = f"(SELECT {nothing}, CAST(NULL AS BIGINT) AS code) AS keys_listed"
-    said = " ".join((*plan.inner, *plan.where, *plan.groups, *(str(part) for part in plan.parts)))
+    read = [part.value if isinstance(part, Measured) else part.condition or "" for part in plan.parts]
+    said = " ".join((*plan.inner, *plan.where, *plan.groups, *read))
     without_people = replace(plan, source=typed_nothing(found.relation.source, said), keys=empty_keys)
     described(statement(without_people, DuckWords()))
     columns = [f"CAST(NULL AS {group.type}) AS k{at}" for at, group in enumerate(found.groups)]
     columns += [f"CAST(NULL AS DOUBLE) AS v{at}" for at in range(len(found.query.lines))]
-    items = ", ".join(sql for sql, _ in found.items)
-    described(f"SELECT {items} FROM (SELECT {', '.join(columns)}, CAST(NULL AS BIGINT) AS code) AS {NOISY}{found.rest}")
+    nothing = f"(SELECT {', '.join(columns)}, CAST(0 AS BIGINT) AS code) AS {NOISY}"
+    computed(f"SELECT {', '.join(sql for sql, _ in found.items)} FROM {nothing}{found.rest}")

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any, NoReturn
 
 import numpy as np
+import pandas as pd
 
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.select.tree import Scalar
@@ -29,7 +30,9 @@ def not_understood(what: str) -> NoReturn:
 def only(item: Json, *known: str) -> Json:
     """The object, if it says nothing beyond the known fields."""
     for name, value in item.items():
-        said = value not in (None, "", False, [], {}) and value != {"map": []} and name not in SILENT
+        said = (
+            value is not None and value is not False and value not in ("", [], {}, {"map": []}) and name not in SILENT
+        )
         if said and name not in known:
             shown = name.replace("_", " ")
             not_understood(f"{shown}={value}" if isinstance(value, str) else shown)
@@ -38,15 +41,33 @@ def only(item: Json, *known: str) -> Json:
 
 def literal(value: object, what: str) -> Scalar:
     """A value that a query may hold as a constant."""
-    if isinstance(value, np.generic):
+    if isinstance(value, np.datetime64):
+        value = pd.Timestamp(value)
+    if isinstance(value, np.generic) and not isinstance(value, np.timedelta64):
         value = value.item()
+    if value is None or value is pd.NaT or value is pd.NA:
+        return None
     if isinstance(value, str) and "\0" in value:
         raise ParameterError(f"{what} holds a NUL character: take it out.")
+    if isinstance(value, str) and _unreadable(value):
+        raise ParameterError(f"{what} holds half of a surrogate pair: take it out.")
+    if isinstance(value, int) and abs(value) >= 2**127:
+        raise ParameterError(f"{what} is too large for a whole number of 128 bits: write it as a float.")
+    if isinstance(value, pd.Timestamp):
+        value = value.to_pydatetime(warn=False)
     if isinstance(value, datetime.datetime) and value.tzinfo is not None:
         raise ColumnTypeError(f"{what} has a time zone: pass a datetime without one.")
-    if value is None or isinstance(value, bool | int | float | Decimal | str | datetime.date):
+    if isinstance(value, bool | int | float | Decimal | str | datetime.date):
         return value
     raise ColumnTypeError(f"{what} must be text, a number, a truth value, a date or None, not {type(value).__name__}.")
+
+
+def _unreadable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def of_duckdb_2(item: Json) -> Scalar:

@@ -7,11 +7,11 @@ one person does stays known. Everything that breaks this is refused.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pdrisk.errors import ParameterError
 from pdrisk.query import unknown_column
-from pdrisk.select.allowed import NOTHING, TRUTH, check_clock
+from pdrisk.select.allowed import NOTHING, TEXT, TIME, TRUTH, check_clock
 from pdrisk.select.expressions import Expression, kind_of_type, quoted, text
 from pdrisk.select.parse import parsed
 from pdrisk.select.sources import Entry, Source, Sources, lowered
@@ -35,13 +35,14 @@ class Relation:
         In order; names may repeat.
     names : tuple of str
         What may stand before a column's name, the outermost first.
-    where : tuple of str
-        Conditions in SQL, all of which hold.
+    owned, where : tuple of str
+        Conditions in SQL, all of which hold: those of the owner's views, and those of the query's own subqueries.
     """
 
     source: Source
     columns: tuple[tuple[str, Expression], ...]
     names: tuple[str, ...]
+    owned: tuple[str, ...] = ()
     where: tuple[str, ...] = ()
 
 
@@ -131,7 +132,7 @@ def _stored(path: tuple[str, ...], sources: Sources, home: Entry | None, depth: 
             "Pass a frame by keyword, as in pdrisk.sql(query, people=frame), or a connection as con."
         )
     names = (entry.database, entry.schema, entry.name)
-    body = None if entry.definition is None else sources.view_text(entry)
+    body = sources.view_text(entry) if entry.is_view else None
     if body is None:
         return _renamed(_whole(sources.table(entry)), names, ())
     select = parsed(body)
@@ -140,12 +141,17 @@ def _stored(path: tuple[str, ...], sources: Sources, home: Entry | None, depth: 
 
 
 def _whole(source: Source) -> Relation:
-    """All columns of a source."""
-    columns = (
-        (name, Expression(quoted(name), kind_of_type(sql_type), sql_type, column=name))
-        for name, sql_type in source.columns.items()
-    )
-    return Relation(source, tuple(columns), ())
+    """All columns of a source, as the few types that expressions know."""
+    return Relation(source, tuple((name, _column(name, sql_type)) for name, sql_type in source.columns.items()), ())
+
+
+def _column(name: str, sql_type: str) -> Expression:
+    sql = quoted(name)
+    if sql_type.startswith("ENUM"):  # its labels may be people's values, and DuckDB writes them into its errors
+        return Expression(f"CAST({sql} AS VARCHAR)", TEXT, "VARCHAR", column=name)
+    if sql_type in ("TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"):
+        return Expression(f"TRY_CAST({sql} AS TIMESTAMP)", TIME, "TIMESTAMP", column=name)
+    return Expression(sql, kind_of_type(sql_type), sql_type, column=name)
 
 
 def _renamed(relation: Relation, names: tuple[str, ...], columns: tuple[str, ...]) -> Relation:
@@ -154,7 +160,7 @@ def _renamed(relation: Relation, names: tuple[str, ...], columns: tuple[str, ...
         raise ParameterError(f"FROM names {len(columns)} columns, but there are {len(relation.columns)}.")
     labels = [*columns, *(label for label, _ in relation.columns[len(columns) :])]
     values = (value for _, value in relation.columns)
-    return Relation(relation.source, tuple(zip(labels, values, strict=True)), names or relation.names, relation.where)
+    return replace(relation, columns=tuple(zip(labels, values, strict=True)), names=names or relation.names)
 
 
 def _rowwise(select: Select, sources: Sources, ctes: Ctes, home: Entry | None, depth: int) -> Relation:
@@ -176,10 +182,13 @@ def _rowwise(select: Select, sources: Sources, ctes: Ctes, home: Entry | None, d
     aliases = {lowered(alias): item for item, alias in select.items if alias and not isinstance(item, Star)}
     scope = Rows(relation, aliases)
     columns = tuple(_columns(select, scope))
-    where = relation.where
-    if select.where is not None:
-        where = (*where, condition(select.where, scope))
-    return Relation(relation.source, columns, (), where)
+    relation = replace(relation, columns=columns, names=())
+    if select.where is None:
+        return relation
+    kept = condition(select.where, scope)
+    if home is None:
+        return replace(relation, where=(*relation.where, kept))
+    return replace(relation, owned=(*relation.owned, kept))
 
 
 def condition(node: Node, scope: Rows) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from pdrisk.select.expressions import written_constant
 from pdrisk.select.statistics import AGGREGATES
 from pdrisk.select.tree import Call, Case, Cast, Column, Constant, Node
@@ -15,7 +17,7 @@ def heading(node: Node) -> str:
         case Column(path):
             return path[-1]
         case Constant(value):
-            return str(value) if isinstance(value, int | float) else written_constant(value)
+            return str(value) if isinstance(value, int | float | Decimal) else written_constant(value)
         case Cast(operand, to, forgiving):
             return f"{'TRY_CAST' if forgiving else 'CAST'}({heading(operand)} AS {to})"
         case Case(branches, otherwise):
@@ -28,7 +30,8 @@ def heading(node: Node) -> str:
 def _call(node: Call) -> str:
     if node.name in AGGREGATES:
         kept = 2 if AGGREGATES[node.name].statistic == "quantile" else 1
-        text = f"{node.name}({', '.join(map(heading, node.arguments[:kept]))})"
+        positional = [part for at, part in enumerate(node.arguments[:kept]) if not (node.names and node.names[at])]
+        text = f"{node.name}({', '.join(map(heading, positional))})"
         return text if node.condition is None else f"{text} FILTER (WHERE {heading(node.condition)})"
     parts = list(map(heading, node.arguments))
     if node.name == "between":

@@ -5,14 +5,20 @@ Names are looked up, not bound: DuckDB would take an unknown name for a file or 
 
 from __future__ import annotations
 
+import datetime
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
+from pdrisk.columns import column_kind
+from pdrisk.engines.frame import column_values
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.select import workspace
 from pdrisk.select.expressions import quoted, written_constant
@@ -58,7 +64,8 @@ class Entry:
     database: str
     schema: str
     name: str
-    definition: str | None  # of a view
+    definition: str  # the statement that makes it, as far as DuckDB shows it
+    is_view: bool
 
     @property
     def sql(self) -> str:
@@ -81,6 +88,10 @@ class Sources:
 
     def __post_init__(self) -> None:
         self.named = {lowered(name): _checked(name, value) for name, value in self.named.items()}
+        if self.connection is None and not self.named:
+            import duckdb
+
+            self.connection = duckdb.default_connection()
 
     def close(self) -> None:
         """Let go of the frames."""
@@ -94,15 +105,21 @@ class Sources:
             return None
         if isinstance(value, str):
             return self.file(value)
-        connection = workspace.reader()
-        self.opened.append(connection)
-        connection.register(FRAME, value)
-        columns = _described(connection, f"SELECT * FROM {FRAME}", "this frame")
-        return Source(FRAME, columns, connection, value if isinstance(value, pd.DataFrame) else None)
+        connection = self._opened(workspace.reader())
+        try:
+            connection.register(FRAME, plain_frame(value) if isinstance(value, pd.DataFrame) else value)
+            columns = _described(connection, f"SELECT * FROM {FRAME}", "this frame")
+        except ParameterError:
+            raise
+        except Exception as error:  # noqa: BLE001
+            failure = type(error).__name__
+        else:
+            return Source(FRAME, columns, connection, value if isinstance(value, pd.DataFrame) else None)
+        raise ParameterError(f"DuckDB cannot read the frame {name!r} ({failure}): leave out columns of unusual types.")
 
     def named_file(self, path: str) -> Source:
         """A file that a query names."""
-        if path not in self.named.values():
+        if not any(isinstance(value, str) and value == path for value in self.named.values()):
             raise ParameterError(
                 "a query may read only files that were named when pdrisk.sql was called: pass it by keyword, as in "
                 "pdrisk.sql('SELECT ... FROM people', people='people.parquet')."
@@ -111,22 +128,20 @@ class Sources:
 
     def file(self, path: str) -> Source:
         """A Parquet file that the owner named."""
-        connection = self.connection
-        if connection is None:
-            connection = workspace.reader()
-            self.opened.append(connection)
+        connection = self._opened(workspace.reader() if self.connection is None else self.connection.cursor())
         sql = f"system.main.read_parquet({written_constant(path)})"
         return Source(sql, _described(connection, f"SELECT * FROM {sql}", "this Parquet file"), connection)
 
     def entry(self, path: tuple[str, ...], home: Entry | None = None) -> Entry | None:
         """The table or view of this name, looked for where the view ``home`` lives first."""
-        connection = self._catalog()
-        rows = _asked(connection, _CATALOG, [path[-1], path[-1]])
+        if self.connection is None:
+            return None
+        rows = _asked(self.connection, _CATALOG, [path[-1], path[-1]])
         wanted = tuple(map(lowered, path))
-        found = [Entry(*row[:4]) for row in rows if lowered(row[2]) == wanted[-1]]
+        found = [Entry(*row[:5]) for row in rows if lowered(row[2]) == wanted[-1]]
         if not found:
             return None
-        database, search_path = rows[0][4:]
+        database, search_path = rows[0][5:]
         if len(path) == 3:
             fitting = [entry for entry in found if _place(entry) == wanted[:2]]
         elif len(path) == 2:
@@ -139,9 +154,24 @@ class Sources:
         return fitting[0] if fitting else None
 
     def table(self, entry: Entry) -> Source:
-        """A table as a source."""
-        connection = self._catalog()
-        return Source(entry.sql, _described(connection, f"SELECT * FROM {entry.sql}", entry.name), connection)
+        """A table, or a view that is read as it is.
+
+        On a cursor, so that what the caller has open on the connection stays as it is; on the connection itself only
+        what no cursor sees: temporary tables, and what an open transaction has made.
+        """
+        if entry.definition is not None and "GENERATED ALWAYS" in entry.definition.upper():
+            raise ParameterError(
+                f"table {entry.name} has generated columns, which may be computed anew at each read: ask a table "
+                "made from it."
+            )
+        own = self._connection()
+        if entry.database != "temp":
+            cursor = self._opened(own.cursor())
+            try:
+                return Source(entry.sql, _described(cursor, f"SELECT * FROM {entry.sql}", entry.name), cursor)
+            except ParameterError:
+                pass
+        return Source(entry.sql, _described(own, f"SELECT * FROM {entry.sql}", entry.name), own)
 
     def names(self) -> list[str]:
         """What can be asked, for an error."""
@@ -152,13 +182,12 @@ class Sources:
 
     def columns_of(self, entry: Entry) -> list[str]:
         """The column names of a view, in order."""
-        return list(_described(self._catalog(), f"SELECT * FROM {entry.sql}", entry.name))
+        return list(_described(self._connection(), f"SELECT * FROM {entry.sql}", entry.name))
 
     def view_text(self, entry: Entry) -> str | None:
         """The SELECT of a view; None if it shows a Python frame."""
-        definition = entry.definition or ""
-        if matched := VIEW.match(definition):
-            select = definition[matched.end() :].rstrip().removesuffix(";")
+        if matched := VIEW.match(entry.definition):
+            select = entry.definition[matched.end() :].rstrip().removesuffix(";")
             if not re.fullmatch(r"SELECT \* FROM (pandas|arrow|polars)_scan\(.*\) AS \w+", select, re.DOTALL):
                 return select
         if self._shows_a_frame(entry):
@@ -169,16 +198,20 @@ class Sources:
         )
 
     def _shows_a_frame(self, entry: Entry) -> bool:
-        """Whether reading the view is one scan of a Python frame and nothing else."""
-        ((_, plan),) = _asked(self._catalog(), f"EXPLAIN (FORMAT json) SELECT * FROM {entry.sql}", [])
-        return re.findall(r'"name":\s*"([^"]*?)\s*"', plan) in (["PANDAS_SCAN"], ["ARROW_SCAN"])
+        """Whether reading the view is one scan of a pandas frame and nothing else.
 
-    def _catalog(self) -> DuckDBPyConnection:
-        if self.connection is None:
-            import duckdb
+        An Arrow stream looks like an Arrow table, but can be read only once.
+        """
+        plan = _asked(self._connection(), f"EXPLAIN (FORMAT json) SELECT * FROM {entry.sql}", [])[-1][-1]
+        return re.findall(r'"name":\s*"([^"]*?)\s*"', plan) == ["PANDAS_SCAN"]
 
-            self.connection = duckdb.default_connection()
+    def _connection(self) -> DuckDBPyConnection:
+        assert self.connection is not None  # an entry was found on it
         return self.connection
+
+    def _opened(self, connection: DuckDBPyConnection) -> DuckDBPyConnection:
+        self.opened.append(connection)
+        return connection
 
 
 def _search_path(database: str, setting: str, home: Entry | None) -> list[tuple[str, str]]:
@@ -194,17 +227,19 @@ def _search_path(database: str, setting: str, home: Entry | None) -> list[tuple[
 _PATH_ITEM = re.compile(rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})*")
 _CATALOG = """
 SELECT *, system.main.current_database(), system.main.current_setting('search_path') FROM (
-    SELECT database_name, schema_name, table_name AS entry, NULL AS definition FROM duckdb_tables()
-    WHERE NOT internal AND system.main.lower(table_name) = system.main.lower(?)
+    SELECT database_name, schema_name, table_name AS entry, COALESCE(sql, '') AS definition, false AS is_view
+    FROM system.main.duckdb_tables()
+    WHERE NOT internal AND system.main.lower(table_name) = system.main.lower($1)
     UNION ALL
-    SELECT database_name, schema_name, view_name, COALESCE(sql, '') FROM duckdb_views()
-    WHERE NOT internal AND system.main.lower(view_name) = system.main.lower(?)
+    SELECT database_name, schema_name, view_name, COALESCE(sql, ''), true FROM system.main.duckdb_views()
+    WHERE NOT internal AND system.main.lower(view_name) = system.main.lower($2)
 ) AS entries
 """
 _NAMES = """
-SELECT table_name FROM duckdb_tables() WHERE NOT internal
-UNION ALL SELECT view_name FROM duckdb_views() WHERE NOT internal
+SELECT table_name FROM system.main.duckdb_tables() WHERE NOT internal
+UNION ALL SELECT view_name FROM system.main.duckdb_views() WHERE NOT internal
 """
+_asking = Lock()
 
 
 def _place(entry: Entry) -> tuple[str, str]:
@@ -217,12 +252,19 @@ def _first(found: list[Entry], places: list[tuple[str, str]]) -> list[Entry]:
 
 
 def _asked(connection: DuckDBPyConnection, sql: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
+    """Rows about the catalog."""
     import duckdb
 
-    try:
-        return connection.execute(sql, parameters).fetchall()
-    except duckdb.Error as error:
-        message = str(error).split("\n")[0]
+    with _asking:
+        try:
+            # Unlike execute, this leaves a result that waits on the connection alone; DuckDB 2 refuses beside one.
+            return connection.sql(sql, params=parameters).fetchall()
+        except duckdb.Error:
+            pass
+        try:
+            return connection.execute(sql, parameters).fetchall()
+        except duckdb.Error as error:
+            message = str(error).split("\n")[0]
     raise ParameterError(f"the connection cannot be asked for its tables: {message}")
 
 
@@ -236,6 +278,33 @@ def _described(connection: DuckDBPyConnection, sql: str, what: str) -> dict[str,
     else:
         return {row[0]: row[1] for row in rows}
     raise ParameterError(f"DuckDB cannot open {what} ({failure}): see whether it exists and is whole.")
+
+
+def plain_frame(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with its columns of Python objects as floats, truth values or text.
+
+    DuckDB would look at the values for a type, such as DECIMAL(3,1), and one record more would change all others.
+    """
+    changed: dict[int, Any] = {}
+    for at in range(frame.shape[1]):
+        column = frame.iloc[:, at]
+        kind = column_kind(column) if column.dtype == object else "typed"
+        if kind == "numbers":
+            changed[at] = column_values(column)
+        elif kind == "truth values":
+            changed[at] = column.astype("boolean").array
+        elif kind not in ("typed", "text"):
+            texts = [str(value) if isinstance(value, _PLAIN) and value == value else None for value in column]
+            changed[at] = np.array(texts, dtype=object)
+    if not changed:
+        return frame
+    result = frame.copy(deep=False)
+    for at, values in changed.items():
+        result.isetitem(at, values)
+    return result
+
+
+_PLAIN = (str, bool, int, float, Decimal, datetime.date, np.generic)
 
 
 def _checked(name: str, value: object) -> Any:

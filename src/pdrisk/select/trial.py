@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from pdrisk.errors import ParameterError
 from pdrisk.select import workspace
-from pdrisk.select.allowed import DATE, NUMBER, TEXT, TIME, TRUTH
+from pdrisk.select.allowed import DATE, NUMBER, TIME, TRUTH
 from pdrisk.select.expressions import Expression, kind_of_type, quoted
 from pdrisk.select.sources import Source
 
-__all__ = ["described", "typed_nothing", "types"]
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
-_COMPUTED = (NUMBER, TRUTH, TEXT, DATE, TIME)
+__all__ = ["computed", "described", "typed_nothing", "types"]
+
+_COMPUTED = (NUMBER, TRUTH, DATE, TIME)  # an ENUM would bring its labels along
 
 
 def types(source: Source, expressions: Sequence[Expression]) -> list[str]:
     """The SQL types of expressions over the columns of a source."""
-    if all(value.type not in ("", "constant") for value in expressions):
+    if all(value.type not in ("", "constant", "integer") for value in expressions):
         return [value.type for value in expressions]
     listed = ", ".join(value.sql for value in expressions)
     return [row[1] for row in described(f"SELECT {listed} FROM {typed_nothing(source, listed)}")]
@@ -41,12 +45,21 @@ def described(sql: str) -> list[tuple[str, str]]:
     ParameterError
         With DuckDB's words, if it cannot compute it.
     """
-    import duckdb
+    rows: list[tuple[str, str]] = _tried(lambda bench: bench.execute(f"DESCRIBE {sql}").fetchall())
+    return rows
 
+
+def computed(sql: str) -> None:
+    """Compute a statement that reads nothing, down to the frame that is made of it; fails as `described` does."""
+    _tried(lambda bench: bench.execute(sql).df())
+
+
+def _tried(work: Callable[[DuckDBPyConnection], Any]) -> Any:
+    bench = workspace.bench()
     try:
-        rows: list[tuple[str, str]] = workspace.bench().execute(f"DESCRIBE {sql}").fetchall()
-    except duckdb.Error as error:
+        return work(bench)
+    except Exception as error:  # noqa: BLE001 - pandas and Python fail too, on numbers and dates they cannot hold
         message = str(error).split("\n")[0]
-    else:
-        return rows
+    finally:
+        bench.close()
     raise ParameterError(f"DuckDB cannot compute this: {message}")

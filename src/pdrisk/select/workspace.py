@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["bench", "reader", "serialized"]
+__all__ = ["bench", "forget", "reader", "serialized"]
 
 _opening = Lock()
 
@@ -45,6 +45,12 @@ def reader() -> DuckDBPyConnection:
     """A connection to read frames and files with, for one call."""
     with _opening:
         return _open_database().cursor()
+
+
+def forget() -> None:
+    """Open a new database for frames next time: an internal error of DuckDB makes one unusable for good."""
+    with _opening:
+        _open_database.cache_clear()
 
 
 def serialized(text: str) -> str:

@@ -1,0 +1,192 @@
+"""What a hostile reader of the code found: queries that told of one person, each with the person and without."""
+
+import datetime
+from decimal import Decimal
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+
+import pdrisk
+import pdrisk.answer
+from sql_people import without_noise
+
+BOB = "Bob Smith"
+DAY = datetime.datetime(2020, 1, 1)
+
+
+@pytest.fixture(autouse=True)
+def _without_noise(monkeypatch):
+    without_noise(monkeypatch)
+
+
+def people(*names: str) -> pd.DataFrame:
+    return pd.DataFrame({"name": pd.Series(names, dtype=object), "x": 1.5, "d": DAY})
+
+
+WITHOUT, WITH = people("Ann", "Cy"), people("Ann", "Cy", BOB)
+LATE = f"CASE WHEN name = '{BOB}' THEN TRY_CAST('300000-01-01' AS DATE) ELSE TRY_CAST('2020-01-01' AS DATE) END"
+GROWN = f"CASE WHEN name = '{BOB}' THEN 'a' ELSE '' END"
+for _ in range(5):
+    GROWN = f"replace({GROWN}, 'a', '{'a' * 500}')"
+TYPES = ["HUGEINT", "UHUGEINT", "DECIMAL(38,0)", "DECIMAL(38,37)", "BIGINT", "UBIGINT", "DOUBLE"]
+
+
+class TestOneRecordStopsNothing:
+    """Whether a request fails tells nothing of a record: it is refused, or answered, with one person and without."""
+
+    @pytest.mark.parametrize(
+        "query",
+        [
+            "SELECT COUNT(*) FROM t WHERE name LIKE 'Bob Smit!' ESCAPE '!'",
+            f"SELECT COUNT(*) FILTER (WHERE CASE WHEN name = '{BOB}' THEN date_diff('era', d, d) END > 0) FROM t",
+            f"SELECT COUNT(*) FILTER (WHERE {LATE} < d), COUNT(*) FILTER (WHERE {LATE} > d) FROM t",
+            f"SELECT COUNT(*) FILTER (WHERE CASE WHEN name = '{BOB}' THEN date_trunc('timezone', d) END > d) FROM t",
+            f"SELECT COUNT(*) FILTER (WHERE length({GROWN}) > 1) FROM t",
+        ],
+        ids=["escape", "era", "cast shared by two", "timezone", "growing text"],
+    )
+    def test_it_is_the_same_with_and_without(self, query):
+        assert self.outcome(query, WITHOUT) == self.outcome(query, WITH)
+
+    def outcome(self, query, frame):
+        try:
+            return pdrisk.sql(query, eps=1, t=frame).columns.tolist()
+        except pdrisk.ParameterError as error:
+            return str(error)
+
+    @pytest.mark.parametrize("left", TYPES)
+    @pytest.mark.parametrize("right", TYPES)
+    def test_no_cast_that_could_fail_is_left_to_duckdb(self, left, right):
+        con = duckdb.connect()
+        con.execute(f"CREATE TABLE t (a {left}, b {right})")
+        for one in ("-1", "1e19", "9.9"):
+            con.execute("INSERT INTO t VALUES (TRY_CAST(? AS " + left + "), TRY_CAST(? AS " + right + "))", [one, one])
+        con.execute(f"INSERT INTO t SELECT TRY_CAST(1e37 AS {left}), TRY_CAST(1e37 AS {right})")
+        asked = ["a < b", "a > b", "a = b", "a + b > 0", "a - b > 0", "a * b > 0", "greatest(a, b) > 0", "a IN (b, 1)"]
+        asked += ["CASE WHEN true THEN a ELSE b END > 0", "COALESCE(a, b) > 0"]
+        counts = ", ".join(f"COUNT(*) FILTER (WHERE {each})" for each in asked)
+        assert len(pdrisk.sql(f"SELECT {counts} FROM t", con, eps=100)) == 1
+
+
+class TestErrors:
+    """No error holds what a record holds, not even the labels of its type."""
+
+    @pytest.mark.parametrize(
+        "call", ["left(name, 1.5) = 'a'", "substr(name, x) = 'a'", "left(name, 10000000000000000000000) = 'a'"]
+    )
+    def test_labels_of_categories(self, call):
+        frame = WITH.assign(name=WITH["name"].astype("category"))
+        said = TestOneRecordStopsNothing().outcome(f"SELECT COUNT(*) FROM t WHERE {call}", frame)
+        assert "Bob" not in str(said)
+
+    def test_paths_beside_frames(self):
+        with pytest.raises(pdrisk.ParameterError, match="only files that were named"):
+            pdrisk.sql("SELECT COUNT(*) FROM read_parquet('x.parquet')", eps=1, t=WITH)
+
+    def test_infinite_keys_of_integers(self):
+        with pytest.raises(pdrisk.ParameterError, match="no record could have it"):
+            pdrisk.sql("SELECT k, COUNT(*) FROM t GROUP BY k", eps=1, keys=[np.inf], t=pd.DataFrame({"k": [1]}))
+
+    @pytest.mark.parametrize("value", [-(10**60), 10**60, "\ud800"])
+    def test_constants_that_no_column_holds(self, value):
+        with pytest.raises(pdrisk.ParameterError):
+            pdrisk.sql("SELECT ?, COUNT(*) FROM t", eps=1, params=[value], t=WITH)
+
+    @pytest.mark.parametrize(
+        "column",
+        [pd.Series([1j]), pd.Series(pd.period_range("2020", periods=1)), pd.Series(pd.interval_range(0, 1))],
+        ids=["complex", "period", "interval"],
+    )
+    def test_frames_of_unusual_types(self, column):
+        with pytest.raises(pdrisk.ParameterError, match="unusual types"):
+            pdrisk.sql("SELECT COUNT(*) FROM t", eps=1, t=pd.DataFrame({"c": column}))
+
+
+class TestOneRecordChangesNoOther:
+    """What a record is does not depend on what others are."""
+
+    def test_decimals_among_objects(self):
+        before = pd.DataFrame({"pay": pd.Series([Decimal("1.5")] * 10, dtype=object)})
+        after = pd.DataFrame({"pay": pd.Series([Decimal("1.5")] * 10 + [Decimal("1.25")], dtype=object)})
+        query = "SELECT COUNT(*) AS n FROM t WHERE CAST(pay AS VARCHAR) = '1.5'"
+        assert [pdrisk.sql(query, eps=1, t=frame)["n"].item() for frame in (before, after)] == [10, 10]
+
+    def test_groups_that_ignore_case(self):
+        con = duckdb.connect()
+        con.execute("CREATE TABLE t (g VARCHAR COLLATE NOCASE)")
+        con.execute("INSERT INTO t VALUES ('north'), ('North'), ('south')")
+        query = "SELECT g, COUNT(*) AS n FROM t GROUP BY g"
+        for setting in ("SET default_collation = 'nocase'", "RESET default_collation"):
+            con.execute(setting)
+            answer = pdrisk.sql(query, con, eps=1, keys=["north", "North", "NORTH"])
+            assert answer["n"].tolist() == [1, 1, 0]  # three people in all, and nobody in two groups
+
+
+class TestSettings:
+    """Settings of a connection, and macros on it, do not change an answer."""
+
+    def test_default_order(self):
+        con = duckdb.connect()
+        con.execute("CREATE TABLE t AS SELECT 'a' AS g FROM range(10)")
+        con.execute("SET default_order = 'DESC'")
+        answer = pdrisk.sql("SELECT g, COUNT(*) AS n FROM t GROUP BY g", con, eps=1, keys=["a", "b"])
+        assert answer["n"].tolist() == [10, 0]
+
+    def test_macros_of_names_that_syntax_stands_for(self):
+        con = duckdb.connect()
+        con.execute("CREATE TABLE t AS SELECT range AS x, range % 2 AS g FROM range(10)")
+        con.execute("CREATE MACRO array_extract(a, b) AS 42")
+        con.execute("CREATE MACRO duckdb_tables() AS TABLE SELECT 1 AS nothing")
+        query = "SELECT g, QUANTILE_CONT(x, 0.9) AS q, MAX(x) AS m FROM t GROUP BY g"
+        answer = pdrisk.sql(query, con, eps=1e6, bounds=(0, 9), keys=[0, 1])
+        assert answer["q"].round(5).tolist() == [7.2, 8.2]
+
+    def test_generated_columns(self):
+        con = duckdb.connect()
+        con.execute("CREATE TABLE t (x INT, r DOUBLE GENERATED ALWAYS AS (random()) VIRTUAL)")
+        with pytest.raises(pdrisk.ParameterError, match="generated columns"):
+            pdrisk.sql("SELECT COUNT(*) FROM t WHERE r < 0.5", con, eps=1)
+
+
+class TestTheCallersConnection:
+    """What the caller has open stays as it is."""
+
+    def test_a_transaction_survives_a_failing_read(self, monkeypatch):
+        con = duckdb.connect()
+        con.execute("CREATE TABLE t AS SELECT 1 AS x")
+        con.begin()
+        con.execute("INSERT INTO t VALUES (2)").fetchall()
+        monkeypatch.setattr("pdrisk.select.duck.statement", lambda *_: "SELECT error('no')")
+        with pytest.raises(pdrisk.QueryFailedError):
+            pdrisk.sql("SELECT COUNT(*) FROM t", con, eps=1)
+        assert con.execute("SELECT COUNT(*) FROM t").fetchall() == [(2,)]
+
+    def test_only_what_is_passed_is_read(self):
+        duckdb.default_connection().execute("CREATE OR REPLACE TABLE of_somebody_else AS SELECT 1 AS x")
+        with pytest.raises(pdrisk.ParameterError, match="unknown table"):
+            pdrisk.sql("SELECT COUNT(*) FROM of_somebody_else", eps=1, t=WITH)
+        duckdb.default_connection().execute("DROP TABLE of_somebody_else")
+
+
+class TestHeadings:
+    """A heading is a heading only."""
+
+    def test_order_by_is_not_caught_by_headings(self):
+        frame = pd.DataFrame({"g": ["a", "b", "b"], "x": [5, 1, 1]})
+        query = "SELECT g, -COUNT(*) AS v0, SUM(x) AS code FROM t GROUP BY g"
+        kept = pdrisk.sql(query, eps=1, bounds=(0, 9), keys=["b", "a"], t=frame)
+        assert kept["g"].tolist() == ["b", "a"]
+        sorted_ = pdrisk.sql(f"{query} ORDER BY COUNT(*)", eps=1, bounds=(0, 9), keys=["b", "a"], t=frame)
+        assert sorted_["g"].tolist() == ["a", "b"]
+
+    @pytest.mark.parametrize("name", ["it's", "a\\b", "two\nlines", "tab\there", 'a"b', "zero\u200bwidth"])
+    def test_odd_names_of_columns(self, name):
+        quoted = '"' + name.replace('"', '""') + '"'
+        answer = pdrisk.sql(f"SELECT SUM({quoted}) AS s FROM t", eps=1, bounds=(0, 9), t=pd.DataFrame({name: [1, 2]}))
+        assert answer["s"].item() == 3
+
+    def test_metadata_tells_of_the_filter(self):
+        answer = pdrisk.sql("SELECT COUNT(*) FROM t WHERE x > 1", eps=1, t=WITH)
+        assert "x" in answer.attrs["where"]
