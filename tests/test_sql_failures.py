@@ -43,6 +43,10 @@ EXPRESSIONS = {
     "ln(negative)": [None, None],
     "asin(x)": [None, None],
     "pow(negative, 0.5)": [None, None],
+    "1 // (x - 41)": [None, 0],
+    "sqrt(x - 41)": [0, None],
+    "sqrt(30 - x) + sqrt(30 - x)": [None, 0],
+    "CASE WHEN x > 30 THEN TRY_CAST(name AS BIGINT) + x ELSE 1 // (x - 31) END": [None, -1],
 }
 
 # DuckDB computes once what two expressions share, outside of the TRY that either is in.

@@ -6,6 +6,7 @@ shown to a DuckDB without people first.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -28,6 +29,8 @@ from pdrisk.select.trial import computed, described, typed_nothing
 __all__ = ["NOISY", "Judged", "judged"]
 
 NOISY = "noisy"  # the table of noisy values, where there are no people
+COLUMN = re.compile(r"[kv]\d+")  # of that table
+BY_KEY = " ORDER BY code"
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +226,8 @@ def _try_out(found: Judged) -> None:
     said = " ".join((*plan.inner, *plan.where, *plan.groups, *read))
     without_people = replace(plan, source=typed_nothing(found.relation.source, said), keys=empty_keys)
     described(statement(without_people, DuckWords()))
+    if found.rest == BY_KEY and all(COLUMN.fullmatch(sql) for sql, _ in found.items):
+        return  # nothing is computed
     columns = [f"CAST(NULL AS {group.type}) AS k{at}" for at, group in enumerate(found.groups)]
     columns += [f"CAST(NULL AS DOUBLE) AS v{at}" for at in range(len(found.query.lines))]
     nothing = f"(SELECT {', '.join(columns)}, CAST(0 AS BIGINT) AS code) AS {NOISY}"
