@@ -52,8 +52,11 @@ class Measured:
 
     @cached_property
     def square_grid(self) -> float:
-        """Steps to one squared unit, so that the largest squared distance is below 2**61 steps."""
-        return float(2.0**61 / (2 * power_of_two_below(self.universe.width)) ** 2)
+        """Steps to one squared unit, so that the largest squared distance is below 2**90 steps.
+
+        Half a step off, a standard deviation of nothing would be off by the root of it: 2**-45 of the width.
+        """
+        return float(2.0**90 / (2 * power_of_two_below(self.universe.width)) ** 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +322,7 @@ class _Statement:
                 mean = infix(infix(f"total_{i}", "*", number(1 / part.grid)), "/", f"n_{i}")
                 off = infix(f"v{i}", "-", mean)
                 square = infix(infix(off, "*", off), "*", number(part.square_grid))
-                yield f"squares_{i}", f"CAST({call('SUM', f'CAST({square} AS BIGINT)')} AS DOUBLE)"
+                yield f"squares_{i}", f"CAST({call('SUM', f'CAST({square} AS HUGEINT)')} AS DOUBLE)"
                 yield f"nearest_{i}", call("MIN", call("ABS", off))
             if not self.words.by_pivot:
                 continue

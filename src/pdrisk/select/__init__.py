@@ -146,27 +146,35 @@ def _table(question: Judged, releases: list[Released], reading: _Reading, risk_c
                 items.append((f"r{at}_{suffix}", f"{name}_{suffix}"))
                 secret.append(suffix in CURATOR_ONLY)
     labels = unique([label for _, label in items])
+    if not question.groups and question.plain:  # one row of what was drawn: nothing to compute
+        answer = pd.DataFrame({at: np.broadcast_to(columns[sql], 1) for at, (sql, _) in enumerate(items)})
+    else:
+        answer = _computed(question, [sql for sql, _ in items], columns, reading.keys)
+    answer.columns = pd.Index(labels, dtype=object)
+    secrets = [label for label, hidden in zip(labels[len(question.items) :], secret, strict=True) if hidden]
+    answer.attrs.update(_attributes(question, releases, secrets, [label for label in labels if label not in secrets]))
+    return answer
+
+
+def _computed(question: Judged, expressions: list[str], columns: dict[str, Any], keys: list[list[Any]]) -> pd.DataFrame:
+    """The expressions over the noisy table, in a DuckDB that holds nothing else."""
     # Named after: ORDER BY would take a heading for what it means, before it looks at the noisy table.
-    chosen = ", ".join(f"{sql} AS i{at}" for at, (sql, _) in enumerate(items))
-    size, carried = len(releases[0].values), len(question.groups)
-    keys = key_relation(question.groups) if question.groups else "(SELECT 0 AS code) AS keys_listed"
+    chosen = ", ".join(f"{sql} AS i{at}" for at, sql in enumerate(expressions))
+    size, carried = len(columns["v0"]), len(question.groups)
+    listed = key_relation(question.groups) if question.groups else "(SELECT 0 AS code) AS keys_listed"
     lists = [
         f"unnest(CAST(${at} AS {'BIGINT' if name.endswith('_n') else 'DOUBLE'}[])) AS {name}"
         for at, name in enumerate(columns, carried + 1)
     ]
     numbered = f"(SELECT {', '.join(lists)}, unnest(system.main.range({size})) AS code) AS values_listed"
     named = ", ".join([*(f"g{at} AS k{at}" for at in range(carried)), *columns, "code"])
-    noisy = f"(SELECT {named} FROM {keys} JOIN {numbered} USING (code)) AS {NOISY}"
-    parameters = [*reading.keys, *(np.broadcast_to(values, size).tolist() for values in columns.values())]
+    noisy = f"(SELECT {named} FROM {listed} JOIN {numbered} USING (code)) AS {NOISY}"
+    parameters = [*keys, *(np.broadcast_to(values, size).tolist() for values in columns.values())]
     bench = workspace.bench()
     try:
-        answer = bench.execute(f"SELECT {chosen} FROM {noisy}{question.rest}", parameters).df()
+        return bench.execute(f"SELECT {chosen} FROM {noisy}{question.rest}", parameters).df()
     finally:
         bench.close()
-    answer.columns = pd.Index(labels, dtype=object)
-    secrets = [label for label, hidden in zip(labels[len(question.items) :], secret, strict=True) if hidden]
-    answer.attrs.update(_attributes(question, releases, secrets, [label for label in labels if label not in secrets]))
-    return answer
 
 
 def _risks(one: Released) -> dict[str, Any]:

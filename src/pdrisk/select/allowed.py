@@ -87,7 +87,6 @@ def _table() -> dict[str, tuple[Signature, ...]]:
             "tc": "regexp_extract",
             "tci": "regexp_extract",
         },
-        TIME: {"ud": "date_trunc datetrunc"},
     }
     table: dict[str, tuple[Signature, ...]] = {}
     for result, by_arguments in lines.items():
@@ -115,6 +114,12 @@ _INSTEAD = {
         ("like_escape", "not_like_escape", "ilike_escape", "not_ilike_escape"),
         "ESCAPE is not understood: write contains(x, '%'), starts_with(x, '_') or regexp_matches(x, ...)",
     ),
+    **dict.fromkeys(("date_trunc", "datetrunc"), "date_trunc fails on far dates: write year(x), month(x) and so on"),
+    **dict.fromkeys(
+        ("to_days", "to_months", "to_years", "to_hours", "to_minutes", "to_seconds", "to_weeks"),
+        "INTERVAL is not understood: write date_diff('day', x, y)",
+    ),
+    **dict.fromkeys(("~~~", "!~~~", "glob"), "GLOB is not understood: write LIKE, with % and _"),
     "error": "error() would stop at a record and tell who is there: leave it out",
     "quantile": "QUANTILE picks a record: write QUANTILE_CONT(x, 0.5)",
     "quantile_disc": "QUANTILE_DISC picks a record: write QUANTILE_CONT(x, 0.5)",

@@ -209,13 +209,8 @@ def _cannot_fail(operand: Expression, to: str) -> bool:
 
 def _constant_cast(operand: Constant, to: str) -> Expression:
     """A cast that is done now: whether it fails has nothing to do with data."""
-    import duckdb
-
     sql = f"CAST({written_constant(operand.value)} AS {to})"
-    try:
-        workspace.bench().execute(f"SELECT {sql}")
-    except duckdb.Error:
-        raise ParameterError(f"the constant in a cast to {to} is none: write it as {to} is written.") from None
+    workspace.compute(f"SELECT {sql}", f"the constant in a cast to {to}")
     return Expression(sql, NOTHING if operand.value is None else kind_of_type(to), to, constant=True)
 
 
@@ -339,8 +334,6 @@ def _function(name: str, forms: tuple[Signature, ...], arguments: list[Expressio
     if {DATE, TIME} <= set(kinds):
         arguments = [_as_time(part) for part in arguments]
     sql = f"TRY(system.main.{quoted(name)}({', '.join(part.sql for part in arguments)}))"
-    if form.result == TIME:  # some versions give a date for a date
-        return Expression(f"TRY_CAST({sql} AS TIMESTAMP)", TIME, "TIMESTAMP")
     whole = name in KEEP_WHOLE and all(part.type in WHOLE or part.kind == TEXT for part in arguments)
     return Expression(sql, form.result, "integer" if whole else "")
 
@@ -350,6 +343,9 @@ def _check_constants(name: str, form: Signature, arguments: list[Expression]) ->
         unit = arguments[0].value
         if not isinstance(unit, str) or unit.lower() not in UNITS:
             raise ParameterError(f"{name} takes one of these units: {', '.join(sorted(UNITS))}.")
+    if name.startswith("regexp_"):  # only when it meets a record would DuckDB see that a pattern is none
+        trial_text = ", ".join(part.sql for part in arguments[1:])
+        workspace.compute(f"SELECT system.main.{name}('', {trial_text})", f"the pattern of {name}")
     if name == "replace":
         # Text that grows could be made to fill the memory for one record alone.
         old, new = (str(part.value) for part in arguments[1:])

@@ -24,6 +24,8 @@ __all__ = ["Grouping", "Key", "key_lists", "key_relation", "keys_given", "typed_
 
 Key = tuple[Any, ...]
 
+FIRST_DAY, LAST_DAY = "CAST('0001-01-01' AS DATE)", "CAST('9999-12-31' AS DATE)"
+
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
@@ -65,6 +67,9 @@ def typed_key(group: Expression, sql_type: str, names: tuple[str, ...]) -> Group
         to = "FLOAT" if sql_type == "FLOAT" else "DOUBLE"
         key = f"CAST({key} AS {to})"
         key = f"(CASE WHEN {key} <= CAST('infinity' AS {to}) THEN system.main.\"+\"({key}, CAST(0 AS {to})) END)"
+    elif group.kind in (DATE, TIME):
+        # What Python's dates can hold; DuckDB has farther ones, and infinities.
+        key = f"(CASE WHEN {key} BETWEEN {FIRST_DAY} AND {LAST_DAY} THEN {key} END)"
     elif group.kind == ZONED:
         raise ColumnTypeError(f"GROUP BY {names[0]} holds times with a zone: write TRY_CAST({names[0]} AS DATE).")
     elif group.kind not in (TEXT, NUMBER, TRUTH, DATE, TIME):
@@ -150,6 +155,11 @@ def _by_name(groups: Sequence[Grouping], given: Mapping[Any, object]) -> list[li
 def _plain_column(keys: Key, group: Grouping) -> Sequence[Any]:
     """The keys of one group; a long list of plain text or integers is not looked at one by one."""
     kinds = set(map(type, keys))
+    if str in kinds:
+        try:
+            "".join(key for key in keys if isinstance(key, str)).encode()
+        except UnicodeEncodeError:
+            raise ParameterError(f"a key of {group.names[0]} holds half of a surrogate pair: take it out.") from None
     if kinds == {str} and group.kind == TEXT:
         return keys
     if kinds == {int} and group.type in INTEGERS:
@@ -183,6 +193,8 @@ def _plain(key: Any, group: Grouping) -> Any:
             raise ColumnTypeError(f"a key of {group.names[0]} has a time zone, but the group has none.")
         if group.kind == DATE and stamp != stamp.normalize():
             raise ParameterError(f"a key of {group.names[0]} has a time of day, but the group holds dates.")
+        if not datetime.MINYEAR <= stamp.year <= datetime.MAXYEAR:
+            raise ParameterError(f"a key of {group.names[0]} is farther away than the years 1 to 9999.")
         return stamp.as_unit("us")
     return key
 

@@ -59,6 +59,11 @@ class Judged:
     items: tuple[tuple[str, str], ...]
     rest: str
 
+    @property
+    def plain(self) -> bool:
+        """Whether SELECT lists keys and releases and nothing is computed of them."""
+        return self.rest == BY_KEY and all(COLUMN.fullmatch(sql) for sql, _ in self.items)
+
 
 def judged(select: Select, sources: Sources, *, eps: object, bounds: object, keys: object) -> Judged:
     """The query that a SELECT asks, or the error that says what is wrong with it."""
@@ -217,18 +222,29 @@ def unique(names: Sequence[str]) -> tuple[str, ...]:
 
 def _try_out(found: Judged) -> None:
     """Show both statements to a DuckDB without people: what it refuses there costs nothing."""
-    plan = found.plan
-    empty_keys = None
-    if plan.keys is not None:
-        nothing = ", ".join(f"CAST(NULL AS {group.type}) AS g{at}" for at, group in enumerate(found.groups))
-        empty_keys = f"(SELECT {nothing}, CAST(NULL AS BIGINT) AS code) AS keys_listed"
-    read = [part.value if isinstance(part, Measured) else part.condition or "" for part in plan.parts]
-    said = " ".join((*plan.inner, *plan.where, *plan.groups, *read))
-    without_people = replace(plan, source=typed_nothing(found.relation.source, said), keys=empty_keys)
-    described(statement(without_people, DuckWords()))
-    if found.rest == BY_KEY and all(COLUMN.fullmatch(sql) for sql, _ in found.items):
-        return  # nothing is computed
+    if not _reads_columns_only(found):
+        described(_without_people(found))
+    if found.plain:
+        return
     columns = [f"CAST(NULL AS {group.type}) AS k{at}" for at, group in enumerate(found.groups)]
     columns += [f"CAST(NULL AS DOUBLE) AS v{at}" for at in range(len(found.query.lines))]
     nothing = f"(SELECT {', '.join(columns)}, CAST(0 AS BIGINT) AS code) AS {NOISY}"
     computed(f"SELECT {', '.join(sql for sql, _ in found.items)} FROM {nothing}{found.rest}")
+
+
+def _reads_columns_only(found: Judged) -> bool:
+    """Whether there is nothing in what is read that DuckDB could refuse."""
+    plan = found.plan
+    plain = all(part.column if isinstance(part, Measured) else part.condition is None for part in plan.parts)
+    return plain and not (plan.inner or plan.where) and all(group.column for group in found.groups)
+
+
+def _without_people(found: Judged) -> str:
+    """The statement that reads the data, over one row of NULLs."""
+    plan, keys = found.plan, None
+    if plan.keys is not None:
+        nothing = ", ".join(f"CAST(NULL AS {group.type}) AS g{at}" for at, group in enumerate(found.groups))
+        keys = f"(SELECT {nothing}, CAST(NULL AS BIGINT) AS code) AS keys_listed"
+    read = [part.value if isinstance(part, Measured) else part.condition or "" for part in plan.parts]
+    said = " ".join((*plan.inner, *plan.where, *plan.groups, *read))
+    return statement(replace(plan, source=typed_nothing(found.relation.source, said), keys=keys), DuckWords())

@@ -64,6 +64,11 @@ REFUSED = {
     "have no bound: put what you need into one table with one row a person first",
     "EXPRESSION_LIST": "VALUES has no people in it: ask a table, view, frame or Parquet file",
     "EMPTY": "there is no FROM: ask a table, view, frame or Parquet file",
+    "SHOW_REF": "pdrisk.sql answers one SELECT: ask the connection itself for its tables and columns",
+    "ARRAY_EXTRACT": "lists and structs are not understood: make a column of what you need",
+    "ARRAY_SLICE": "lists and structs are not understood: make a column of what you need",
+    "STRUCT_EXTRACT": "lists and structs are not understood: make a column of what you need",
+    "GROUPING_FUNCTION": "GROUPING belongs to ROLLUP and CUBE, which are refused",
     "PIVOT": "PIVOT is not understood: write GROUP BY",
     "SET_OPERATION_NODE": "UNION, INTERSECT and EXCEPT are refused, since a person may be in both parts: ask one "
     "table, "
@@ -89,8 +94,7 @@ def parsed(text: str, parameters: object = None) -> Select:
     """
     if not isinstance(text, str):
         raise ColumnTypeError(f"a query is text, not {type(text).__name__}.")
-    if "\0" in text:
-        raise ParameterError("the query holds a NUL character: take it out.")
+    literal(text, "the query")
     answer = json.loads(workspace.serialized(text))
     if answer["error"]:
         message = str(answer.get("error_message", "")).split("\n")[0]
@@ -300,8 +304,12 @@ class _Reader:
             pairs = [(argument.get("name", ""), argument["expression"]) for argument in item["arguments"]]
         else:
             pairs = [(child.get("alias", ""), child) for child in item["children"]]
+        name = item["function_name"].lower()
+        if name == "dp_count" and pairs and pairs[0][1]["class"] == "STAR":
+            only(pairs.pop(0)[1], "class", "type")
+            name = "dp_count_star"
         return Call(
-            item["function_name"].lower(),
+            name,
             tuple(self.node(child) for _, child in pairs),
             tuple(name.lower() for name, _ in pairs),
             distinct=bool(item["distinct"]),
@@ -327,6 +335,8 @@ class _Reader:
 
     def operator(self, item: Json) -> Node:
         only(item, "class", "type", "alias", "children")
+        if item["type"] in REFUSED:
+            _refuse(item["type"])
         if item["type"] not in OPERATORS:
             not_understood(f"the operator {item['type'].lower().replace('_', ' ')}")
         return Call(OPERATORS[item["type"]], tuple(self.node(child) for child in item["children"]))

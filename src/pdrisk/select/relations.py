@@ -6,6 +6,8 @@ one person does stays known. Everything that breaks this is refused.
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -76,7 +78,7 @@ class Rows:
             # Without itself, so that no alias can stand for itself.
             shorter = {alias: value for alias, value in self.aliases.items() if alias != name}
             return text(self.aliases[name], Rows(self.relation, shorter))
-        if not qualifiers:
+        if not qualifiers and name != "age":  # of a person, not of time
             check_clock(name)
         raise unknown_column(".".join(node.path), [label for label, _ in self.relation.columns])
 
@@ -127,9 +129,13 @@ def _stored(path: tuple[str, ...], sources: Sources, home: Entry | None, depth: 
         return _whole(sources.file(path[0]))
     if entry is None:
         known = sources.names()
+        near = difflib.get_close_matches(path[-1], known, n=1)
+        hint = f"Did you mean {near[0]!r}? " if near else ""
+        if re.search(r"\.\w+$", path[-1]):
+            hint = "Of a file, load what you need into a table first, or pass a Parquet file by keyword. "
         raise ParameterError(
             f"unknown table {'.'.join(path)!r}; there {'is ' + ', '.join(known[:20]) if known else 'are none'}. "
-            "Pass a frame by keyword, as in pdrisk.sql(query, people=frame), or a connection as con."
+            f"{hint}Pass a frame by keyword, as in pdrisk.sql(query, people=frame), or a connection as con."
         )
     names = (entry.database, entry.schema, entry.name)
     body = sources.view_text(entry) if entry.is_view else None

@@ -128,7 +128,7 @@ class Sources:
 
     def file(self, path: str) -> Source:
         """A Parquet file that the owner named."""
-        connection = self._opened(workspace.reader() if self.connection is None else self.connection.cursor())
+        connection = self._opened(workspace.reader() if self.connection is None else _cursor(self.connection))
         sql = f"system.main.read_parquet({written_constant(path)})"
         return Source(sql, _described(connection, f"SELECT * FROM {sql}", "this Parquet file"), connection)
 
@@ -166,7 +166,7 @@ class Sources:
             )
         own = self._connection()
         if entry.database != "temp":
-            cursor = self._opened(own.cursor())
+            cursor = self._opened(_cursor(own))
             try:
                 return Source(entry.sql, _described(cursor, f"SELECT * FROM {entry.sql}", entry.name), cursor)
             except ParameterError:
@@ -216,12 +216,11 @@ class Sources:
 
 def _search_path(database: str, setting: str, home: Entry | None) -> list[tuple[str, str]]:
     """Databases and schemas in the order in which a bare name is looked for."""
-    own = [] if home is None else [_place(home)]
-    places = [("temp", "main")]
+    places = [("temp", "main"), *([] if home is None else [_place(home)])]
     for item in _PATH_ITEM.findall(setting):
         *above, schema = [lowered(name.strip('"').replace('""', '"')) for name in re.findall(_IDENTIFIER, item)]
         places += [(above[0], schema)] if above else [(lowered(database), schema), (schema, "main")]
-    return [*own, *places, (lowered(database), "main")]
+    return [*places, (lowered(database), "main")]
 
 
 _PATH_ITEM = re.compile(rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})*")
@@ -251,20 +250,25 @@ def _first(found: list[Entry], places: list[tuple[str, str]]) -> list[Entry]:
     return next(filter(None, ([entry for entry in found if _place(entry) == place] for place in places)), [])
 
 
+def _cursor(connection: DuckDBPyConnection) -> DuckDBPyConnection:
+    import duckdb
+
+    try:
+        return connection.cursor()
+    except duckdb.Error:
+        pass
+    raise ParameterError("the connection is closed: open it again.")
+
+
 def _asked(connection: DuckDBPyConnection, sql: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
     """Rows about the catalog."""
     import duckdb
 
-    with _asking:
-        try:
-            # Unlike execute, this leaves a result that waits on the connection alone; DuckDB 2 refuses beside one.
-            return connection.sql(sql, params=parameters).fetchall()
-        except duckdb.Error:
-            pass
-        try:
+    try:
+        with _asking:
             return connection.execute(sql, parameters).fetchall()
-        except duckdb.Error as error:
-            message = str(error).split("\n")[0]
+    except duckdb.Error as error:
+        message = str(error).split("\n")[0]
     raise ParameterError(f"the connection cannot be asked for its tables: {message}")
 
 
@@ -294,8 +298,9 @@ def plain_frame(frame: pd.DataFrame) -> pd.DataFrame:
         elif kind == "truth values":
             changed[at] = column.astype("boolean").array
         elif kind not in ("typed", "text"):
-            texts = [str(value) if isinstance(value, _PLAIN) and value == value else None for value in column]
-            changed[at] = np.array(texts, dtype=object)
+            present = column.notna()
+            texts = [_text(value) if there else None for value, there in zip(column, present, strict=True)]
+            changed[at] = pd.array(texts, dtype="string")  # is text even where it holds nothing
     if not changed:
         return frame
     result = frame.copy(deep=False)
@@ -304,7 +309,9 @@ def plain_frame(frame: pd.DataFrame) -> pd.DataFrame:
     return result
 
 
-_PLAIN = (str, bool, int, float, Decimal, datetime.date, np.generic)
+def _text(value: object) -> str:
+    plain = isinstance(value, str | bool | int | float | Decimal | datetime.date | np.generic)
+    return str(value) if plain else type(value).__name__
 
 
 def _checked(name: str, value: object) -> Any:

@@ -10,10 +10,12 @@ from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, cast
 
+from pdrisk.errors import ParameterError
+
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["bench", "forget", "reader", "serialized"]
+__all__ = ["bench", "compute", "forget", "reader", "serialized"]
 
 _opening = Lock()
 
@@ -51,6 +53,22 @@ def forget() -> None:
     """Open a new database for frames next time: an internal error of DuckDB makes one unusable for good."""
     with _opening:
         _open_database.cache_clear()
+
+
+def compute(sql: str, what: str) -> None:
+    """Compute constants.
+
+    Raises
+    ------
+    ParameterError
+        If that fails.
+    """
+    import duckdb
+
+    try:
+        bench().execute(sql).fetchall()
+    except duckdb.Error:
+        raise ParameterError(f"{what} is not well formed: see how DuckDB writes it.") from None
 
 
 def serialized(text: str) -> str:
