@@ -130,3 +130,22 @@ def test_advice(query, advice, monkeypatch):
 def test_ways_to_count_records(call, monkeypatch):
     without_noise(monkeypatch)
     assert pdrisk.sql(f"SELECT {call} FROM people", connection(), eps=1).iat[0, 0] == 120
+
+
+def test_options_of_none_are_not_passed(monkeypatch):
+    without_noise(monkeypatch)
+    assert pdrisk.sql(COUNT, connection(), eps=1, schema=None, ledger=None).iat[0, 0] == 120
+
+
+def test_a_typo_in_another_case_is_understood(monkeypatch):
+    assert "Did you mean 'distance'?" in str(
+        refusal(monkeypatch, "SELECT AVG(DISTNACE) FROM people", connection(), eps=1)
+    )
+
+
+def test_a_file_larger_than_memory(tmp_path):
+    path = str(tmp_path / "large.parquet")
+    duckdb.connect().execute(f"COPY (SELECT random() AS x FROM range(8000000)) TO '{path}' (FORMAT parquet)")  # 64 MB
+    con = duckdb.connect(config={"memory_limit": "40MB"})
+    answer = pdrisk.sql("SELECT AVG(x) AS m, VARIANCE(x) FROM t", con, eps=100, bounds=(0, 1), t=path)
+    assert abs(answer["m"].item() - 0.5) < 0.2

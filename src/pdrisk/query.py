@@ -269,8 +269,9 @@ def _checked_ddof(ddof: object) -> int:
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    by_lower = {each.lower(): each for each in known}
+    near = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    return f" Did you mean {by_lower[near[0]]!r}?" if near else ""
 
 
 def _kind(value: object) -> str:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Entry", "Source", "Sources", "lowered"]
 
 FRAME = "frame_of_this_call"
+OPTIONS = ("schema", "ledger")  # no names of frames: None means not passed
 _IDENTIFIER = r'(?:"(?:[^"]|"")+"|[^\s.,"(]+)'
 VIEW = re.compile(
     rf"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP(?:ORARY)?\s+)?VIEW\s+(?:IF\s+NOT\s+EXISTS\s+)?{_IDENTIFIER}(?:\.{_IDENTIFIER})*"
@@ -87,7 +88,8 @@ class Sources:
     opened: list[DuckDBPyConnection] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.named = {lowered(name): _checked(name, value) for name, value in self.named.items()}
+        passed = {name: value for name, value in self.named.items() if value is not None or name not in OPTIONS}
+        self.named = {lowered(name): _checked(name, value) for name, value in passed.items()}
         if self.connection is None and not self.named:
             import duckdb
 
