@@ -14,6 +14,7 @@ from pdrisk import accessor as _accessor
 from pdrisk import datasets, risk
 from pdrisk.core.risk import Risk
 from pdrisk.errors import (
+    BoundsNotFoundError,
     ColumnTypeError,
     NoisyReleaseWarning,
     NotPublicError,
@@ -24,9 +25,13 @@ from pdrisk.errors import (
 )
 from pdrisk.functions import register
 from pdrisk.release import Release, public
+from pdrisk.schema import bounds_from, keys_from, missing_from, schema_for
 from pdrisk.select import sql
+from pdrisk.suggest import SuggestedBounds
+from pdrisk.validated import watch as _watch
 
 __all__ = [
+    "BoundsNotFoundError",
     "ColumnTypeError",
     "NoisyReleaseWarning",
     "NotPublicError",
@@ -35,13 +40,19 @@ __all__ = [
     "QueryFailedError",
     "Release",
     "Risk",
+    "SuggestedBounds",
     "UnknownColumnError",
+    "bounds_from",
     "datasets",
+    "keys_from",
+    "missing_from",
     "public",
     "register",
     "risk",
+    "schema_for",
     "sql",
 ]
 
 __version__ = "0.1.0"
-del _accessor
+_watch()
+del _accessor, _watch

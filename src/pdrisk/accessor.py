@@ -2,118 +2,25 @@
 
 from __future__ import annotations
 
-import difflib
-import inspect
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from functools import wraps
-from typing import Any, TypedDict, TypeVar, Unpack, cast, get_type_hints
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, Unpack
 
 import pandas as pd
 
 from pdrisk.answer import answered, answers
 from pdrisk.assess import assessment, individual_risk, planned_epsilon
-from pdrisk.declared import declare
+from pdrisk.declared import declare, declared_table
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.frames import judged_lines, judged_query, lines_of_request
-from pdrisk.query import MECHANISM, statistic
+from pdrisk.options import DEFAULTS, Options, with_options
+from pdrisk.query import statistic
 from pdrisk.release import Release
 from pdrisk.rowwise import EXPRESSION
+from pdrisk.suggest import SuggestedBounds, suggested
 
-__all__ = ["FrameAccessor", "Options", "SeriesAccessor"]
+__all__ = ["FrameAccessor", "SeriesAccessor"]
 
 Answer = Release | pd.DataFrame
-
-
-class Options(TypedDict, total=False):
-    """What every statistic takes, by keyword.
-
-    ``eps`` or ``risk`` (exactly one; ``prior`` and ``metric`` belong to ``risk``), ``bounds``, ``where``, ``by``,
-    ``keys``, ``mechanism``: see `OPTIONS_DOC`.
-    """
-
-    eps: Any
-    risk: float | None
-    prior: float | None
-    metric: str
-    bounds: Any
-    where: Any
-    by: Any
-    keys: Any
-    mechanism: str
-
-
-DEFAULTS: dict[str, Any] = {
-    "eps": None, "risk": None, "prior": None, "metric": "worst_case", "bounds": None,
-    "where": None, "by": None, "keys": None, "mechanism": MECHANISM,
-}  # fmt: skip
-
-OPTIONS_DOC = """
-Options
--------
-eps : float
-    Privacy loss to spend, in nats, finite and above 0. Exactly one of ``eps`` and ``risk``.
-risk : float
-    Highest belief instead that an attacker may reach who starts at ``prior`` (1/2 unless given), in (0, 1) and above
-    it; the ``worst_case`` of a release is always that of a prior of 1/2. ``metric`` can only be ``"worst_case"``: an
-    eps from any other would depend on the data.
-bounds : (lo, hi) or "column"
-    The range values can have, in the unit of the column; values outside are clamped. Not needed where declared with
-    ``df.dprisk.declare``. ``"column"`` takes the data's own, which is not differential privacy.
-where : str, pd.col expression, boolean mask or callable
-    Which rows to use, decided row by row. A missing decision is no.
-by, keys : column or list of columns, and the public list of their keys
-    For several columns tuples, or a dict of lists for all combinations; ``keys="observed"`` says that the keys which
-    occur are public. Not for a series.
-mechanism : {"laplace"}
-
-Returns
--------
-Release
-    With ``by`` or from ``agg`` a DataFrame, one row for each key or line, whose ``attrs`` name the curator's columns.
-
-Raises
-------
-ParameterError
-    Whatever can be seen to be wrong without the data, in words.
-QueryFailedError
-    One fixed sentence for whatever went wrong on the data.
-"""
-
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def _with_options(method: Method) -> Method:
-    """Show the options one by one to whoever asks for help or presses Tab, and refuse all others."""
-    own = [p for p in inspect.signature(method).parameters.values() if p.kind is not p.VAR_KEYWORD]
-    kinds = get_type_hints(Options)
-    options = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kinds[name])
-        for name, default in DEFAULTS.items()
-    ]
-    signature = inspect.signature(method).replace(parameters=[*own, *options])
-
-    @wraps(method)
-    def checked(*args: Any, **kwargs: Any) -> Any:
-        try:
-            signature.bind(*args, **kwargs)
-        except TypeError as error:
-            problem = f"{method.__name__}(): {error}.{_hint(signature, kwargs)}"
-        else:
-            return method(*args, **kwargs)
-        raise TypeError(problem)
-
-    checked.__signature__ = signature  # type: ignore[attr-defined]
-    checked.__doc__ = f"{inspect.cleandoc(method.__doc__ or '')}\n{OPTIONS_DOC}"
-    return cast(Method, checked)
-
-
-def _hint(signature: inspect.Signature, given: Mapping[str, object]) -> str:
-    """What to write instead of a call that Python cannot bind."""
-    unknown = [name for name in given if name not in signature.parameters]
-    near = [match for name in unknown for match in difflib.get_close_matches(name, DEFAULTS, 1)]
-    if near:
-        return f" Did you mean {near[0]!r}?"
-    return "" if unknown else " Options are passed by name, as in eps=1."
 
 
 @pd.api.extensions.register_dataframe_accessor("dprisk")
@@ -126,52 +33,52 @@ class FrameAccessor:
     def __init__(self, frame: pd.DataFrame) -> None:
         self._frame = frame
 
-    @_with_options
+    @with_options
     def count(self, column: Hashable | None = None, **options: Unpack[Options]) -> Answer:
         """Noisy number of rows, or of the rows where ``column`` is not missing."""
         return self._answer(column, "count", options)
 
-    @_with_options
+    @with_options
     def sum(self, column: Hashable, **options: Unpack[Options]) -> Answer:
         """Noisy sum."""
         return self._answer(column, "sum", options)
 
-    @_with_options
+    @with_options
     def mean(self, column: Hashable, **options: Unpack[Options]) -> Answer:
         """Noisy mean; the middle of the bounds if no row is left."""
         return self._answer(column, "mean", options)
 
-    @_with_options
+    @with_options
     def median(self, column: Hashable, **options: Unpack[Options]) -> Answer:
         """Noisy median; the middle of the bounds if no row is left."""
         return self._answer(column, "median", options)
 
-    @_with_options
+    @with_options
     def quantile(self, column: Hashable, q: float = 0.5, **options: Unpack[Options]) -> Answer:
         """Noisy quantile by linear interpolation, ``q`` in [0, 1]; the middle of the bounds if no row is left."""
         return self._answer(column, ("quantile", {"q": q}), options)
 
-    @_with_options
+    @with_options
     def min(self, column: Hashable, **options: Unpack[Options]) -> Answer:
         """Noisy minimum; the upper bound if no row is left."""
         return self._answer(column, "min", options)
 
-    @_with_options
+    @with_options
     def max(self, column: Hashable, **options: Unpack[Options]) -> Answer:
         """Noisy maximum; the lower bound if no row is left."""
         return self._answer(column, "max", options)
 
-    @_with_options
+    @with_options
     def var(self, column: Hashable, ddof: int = 1, **options: Unpack[Options]) -> Answer:
         """Noisy variance over n - ``ddof`` (0 or 1); 0 if too few rows are left."""
         return self._answer(column, ("var", {"ddof": ddof}), options)
 
-    @_with_options
+    @with_options
     def std(self, column: Hashable, ddof: int = 1, **options: Unpack[Options]) -> Answer:
         """Noisy standard deviation over n - ``ddof`` (0 or 1); 0 if too few rows are left."""
         return self._answer(column, ("std", {"ddof": ddof}), options)
 
-    @_with_options
+    @with_options
     def agg(self, request: Mapping[Hashable, Any], **options: Unpack[Options]) -> pd.DataFrame:
         """Several answers for one ``eps``, which is the total, split evenly and shown per line.
 
@@ -193,16 +100,68 @@ class FrameAccessor:
 
     def declare(
         self,
+        schema: Any = None,
         *,
         bounds: Mapping[Hashable, tuple[float, float]] | None = None,
         keys: Mapping[Hashable, Iterable[Hashable]] | None = None,
+        missing: Mapping[Hashable, Iterable[Hashable]] | None = None,
     ) -> pd.DataFrame:
-        """The same frame, knowing the bounds and group keys of these columns from now on.
+        """The same frame, knowing the bounds, group keys and missing codes of its columns from now on.
 
         They travel in ``frame.attrs`` with queries, copies, pickles and Parquet files, and belong to the column's
         name: after a change of its unit, declare again.
+
+        Parameters
+        ----------
+        schema : pandera DataFrameSchema or DataFrameModel, optional
+            Its ranges, ``isin``, written categories and ``metadata={"dprisk": {...}}``; nothing is validated. A
+            frame that pandera validated knows its schema already.
+        bounds : dict from column to (lo, hi), optional
+            Win over a schema's, and must lie within its range.
+        keys : dict from column to list, optional
+        missing : dict from column to list, optional
+            Codes that stand for a missing answer, such as -1: missing before anything else is done.
+
+        Raises
+        ------
+        ParameterError
+            With what does not fit the frame, or contradicts the schema.
         """
-        return declare(self._frame, bounds=bounds, keys=keys)
+        return declare(self._frame, schema, bounds=bounds, keys=keys, missing=missing)
+
+    @property
+    def declared(self) -> pd.DataFrame:
+        """What is declared for which column, and by whom: one row for each column of which anything is known.
+
+        ``lo`` and ``hi`` are the bounds, ``valid_lo`` and ``valid_hi`` the range that a schema's checks allow,
+        ``keys`` and ``missing`` lists, ``source`` who said so.
+        """
+        return declared_table(self._frame)
+
+    def suggest_bounds(self, column: Hashable, *, eps: float) -> SuggestedBounds:
+        """Bounds found privately, for a column of which nobody knows the range.
+
+        A noisy histogram over powers of two: the first and last that hold clearly more people than noise are the
+        ends. It is a release and costs ``eps``.
+
+        Parameters
+        ----------
+        column : column
+        eps : float
+            Privacy loss to spend. Some 13 / eps people must share a size of value to be seen.
+
+        Returns
+        -------
+        SuggestedBounds
+            A pair ``(lo, hi)``, powers of two or 0, fit for ``bounds=`` and ``declare``; its repr says what it
+            assumed.
+
+        Raises
+        ------
+        BoundsNotFoundError
+            If no size of value stands out from the noise. It stays paid.
+        """
+        return suggested(self._frame, column, eps)
 
     def assess(
         self,
@@ -288,47 +247,47 @@ class SeriesAccessor:
     def __init__(self, series: pd.Series) -> None:
         self._series = series
 
-    @_with_options
+    @with_options
     def count(self, **options: Unpack[Options]) -> Answer:
         """Noisy number of values that are not missing."""
         return self._answer("count", options)
 
-    @_with_options
+    @with_options
     def sum(self, **options: Unpack[Options]) -> Answer:
         """Noisy sum."""
         return self._answer("sum", options)
 
-    @_with_options
+    @with_options
     def mean(self, **options: Unpack[Options]) -> Answer:
         """Noisy mean; the middle of the bounds if no value is left."""
         return self._answer("mean", options)
 
-    @_with_options
+    @with_options
     def median(self, **options: Unpack[Options]) -> Answer:
         """Noisy median; the middle of the bounds if no value is left."""
         return self._answer("median", options)
 
-    @_with_options
+    @with_options
     def quantile(self, q: float = 0.5, **options: Unpack[Options]) -> Answer:
         """Noisy quantile by linear interpolation, ``q`` in [0, 1]; the middle of the bounds if no value is left."""
         return self._answer(("quantile", {"q": q}), options)
 
-    @_with_options
+    @with_options
     def min(self, **options: Unpack[Options]) -> Answer:
         """Noisy minimum; the upper bound if no value is left."""
         return self._answer("min", options)
 
-    @_with_options
+    @with_options
     def max(self, **options: Unpack[Options]) -> Answer:
         """Noisy maximum; the lower bound if no value is left."""
         return self._answer("max", options)
 
-    @_with_options
+    @with_options
     def var(self, ddof: int = 1, **options: Unpack[Options]) -> Answer:
         """Noisy variance over n - ``ddof`` (0 or 1); 0 if too few values are left."""
         return self._answer(("var", {"ddof": ddof}), options)
 
-    @_with_options
+    @with_options
     def std(self, ddof: int = 1, **options: Unpack[Options]) -> Answer:
         """Noisy standard deviation over n - ``ddof`` (0 or 1); 0 if too few values are left."""
         return self._answer(("std", {"ddof": ddof}), options)
@@ -367,6 +326,11 @@ class SeriesAccessor:
         return frame.dprisk.epsilon_for(
             name, statistic, risk=risk, metric=metric, prior=prior, bounds=bounds, where=self._where(where)
         )
+
+    def suggest_bounds(self, *, eps: float) -> SuggestedBounds:
+        """See `FrameAccessor.suggest_bounds`."""
+        frame, name = self._frame()
+        return frame.dprisk.suggest_bounds(name, eps=eps)
 
     def _frame(self) -> tuple[pd.DataFrame, Hashable]:
         name = "values" if self._series.name is None else self._series.name

@@ -98,7 +98,7 @@ def released(query: Query, read: Callable[[], Found]) -> tuple[list[Released], F
 
 def answered(frame: pd.DataFrame, query: Query) -> Release | pd.DataFrame:
     """The answer to a query of one line: a `Release`, or a frame of one row for each group."""
-    (one,), reading = released(query, lambda: read(frame, query.lines, query.where, query.groups))
+    (one,), reading = released(query, lambda: read(frame, query.lines, query.where, query.groups, query.missing))
     if reading.groups is not None:
         return _table(query, [_rows(one)], reading.groups)
     line, universe, known = one.line, one.universe, one.facts
@@ -122,7 +122,7 @@ def answered(frame: pd.DataFrame, query: Query) -> Release | pd.DataFrame:
 
 def answers(frame: pd.DataFrame, query: Query) -> pd.DataFrame:
     """The answers to a query of several lines, indexed by column and statistic, and by group if there are groups."""
-    several, reading = released(query, lambda: read(frame, query.lines, query.where, query.groups))
+    several, reading = released(query, lambda: read(frame, query.lines, query.where, query.groups, query.missing))
     names = ["column", "statistic"]
     labels: list[tuple[Any, ...]] = [(one.line.column, one.line.statistic.label) for one in several]
     if reading.groups is not None:

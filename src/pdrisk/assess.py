@@ -43,8 +43,7 @@ def assessment(
     if not listed:
         raise ParameterError("eps must be a number or a list with at least one.")
     losses = [epsilon(value) for value in listed]
-    judged_where, groups = judged_selection(frame, where, by, keys)
-    reading = read(frame, lines, judged_where, groups)
+    reading = read(frame, lines, *judged_selection(frame, lines, where, by, keys))
     labels = None if reading.groups is None else list(reading.groups)
     blocks = [
         _block(line.column, line.statistic.label, [facts(line, universe, summary, loss) for loss in losses], labels)
@@ -96,11 +95,11 @@ def planned_epsilon(
     highest = checked_probability("risk", risk)
     own_prior = None if prior is None else checked_probability("prior", prior)
     (line,) = judged_lines(frame, column, (statistic(spec),), bounds)
-    judged_where, _ = judged_selection(frame, where, None, None)
+    selection = judged_selection(frame, (line,), where, None, None)
     fixed = 0.5 if own_prior is None and metric in ("worst_case", "two_worlds") else own_prior
     if metric == "worst_case" or (fixed is not None and highest < fixed):
         return float(epsilon_for(highest, fixed))
-    reading = read(frame, (line,), judged_where, None)
+    reading = read(frame, (line,), *selection)
     known = facts(line, reading.universes[0], reading.summaries[0], Fraction(1))
     try:
         return float(
@@ -128,9 +127,8 @@ def individual_risk(
     """The two-worlds risk of every row, NaN where the value is missing or not selected."""
     (line,) = judged_lines(frame, column, (statistic(spec),), bounds)
     loss = float(epsilon(eps))
-    judged_where, _ = judged_selection(frame, where, None, None)
-    reading = read(frame, (line,), judged_where, None)
-    values = guarded(lambda: _values(frame, line))
+    reading = read(frame, (line,), *judged_selection(frame, (line,), where, None, None))
+    values = guarded(lambda: _values(reading.frame, line))
     risks = _risks(values, reading.selected, line.statistic, reading.universes[0], reading.summaries[0], loss)
     return pd.Series(risks, index=frame.index, name="two_worlds", copy=False)
 

@@ -11,16 +11,15 @@ from typing import Any
 import pandas as pd
 
 import pdrisk
-from pdrisk.datasets import STATES, soep_like
+from pdrisk.datasets import soep_like, soep_like_schema
 from pdrisk.words import participant
 
 __all__ = ["demo", "main"]
 
 EPSILONS = (0.1, 0.5, 1, 2, 5)
 QUERIES = ["mean", "median", "min", "max", "var"]  # the paper's
-BOUNDS = {"hours": (0, 18), "distance": (1, 675), "income": (0, 2_700_000)}  # Table II, from the questionnaire
 SQL = "SELECT sex, SUM(hours) AS hours FROM survey WHERE age > 40 GROUP BY sex"
-UNITS = {"hours": "h", "distance": "km", "income": "EUR"}
+UNITS = {"hours": "h", "distance": "km", "income": "EUR"}  # of the columns that the paper studies
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,22 +43,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def demo(*, eps: float = 1.0, seed: int = 2019) -> str:
     """The text of ``pdrisk demo``."""
-    survey = soep_like(seed=seed, missing="nan").dprisk.declare(bounds=BOUNDS, keys={"state": STATES})
+    survey = soep_like(seed=seed).pipe(soep_like_schema().validate)
+    declared = survey.dprisk.declared.loc[[*UNITS, "state"], ["lo", "hi", "missing", "keys"]]
     whole, warned = _asked(lambda: survey.dprisk.mean("distance", eps=eps))
     older, _ = _asked(lambda: survey.dprisk.mean("distance", eps=eps, where="age > 40 and sex == 'female'"))
     counts, _ = _asked(lambda: survey.dprisk.count(eps=eps, by="state"))
     parts, _ = _asked(lambda: survey.dprisk.agg({"distance": ["sum", "count"]}, eps=eps))
-    in_sql, _ = _asked(lambda: pdrisk.sql(SQL, eps=eps, keys=["female", "male"], risk_columns=True, survey=survey))
+    in_sql, _ = _asked(lambda: pdrisk.sql(SQL, eps=eps, risk_columns=True, survey=survey))
     total, people = parts["value"]
-    risks = survey.dprisk.assess(list(BOUNDS), QUERIES, eps=list(EPSILONS))
+    risks = survey.dprisk.assess(list(UNITS), QUERIES, eps=list(EPSILONS))
     low, high = whole.interval()
     half = (high - low) / 2
     several = eps * 5
     return "\n".join(
         [
             _title("A synthetic survey like the Socio-Economic Panel: 30,000 people, none of them real"),
-            "survey = soep_like(missing='nan').dprisk.declare(bounds={'hours': (0, 18),",
-            "    'distance': (1, 675), 'income': (0, 2_700_000)}, keys={'state': [...]})",
+            "survey = soep_like().pipe(soep_like_schema().validate)   # a pandera schema: facts, declared once",
+            "survey.dprisk.declared",
+            "",
+            declared.astype(object).map(_told).to_string(max_colwidth=40, index_names=False),
+            "  (bounds of the answers, codes that are missing before anything else is done, public group keys)",
             "",
             _title("One answer: how far do people travel to work?"),
             f"survey.dprisk.mean('distance', eps={eps:g})",
@@ -104,7 +107,7 @@ def demo(*, eps: float = 1.0, seed: int = 2019) -> str:
             "",
             _title("The same in SQL, with risk columns"),
             f'pdrisk.sql("{SQL}",',
-            f"    eps={eps:g}, keys=['female', 'male'], risk_columns=True, survey=survey)",
+            f"    eps={eps:g}, risk_columns=True, survey=survey)",
             "",
             in_sql.drop(columns=[f"hours_{name}" for name in ("many_worlds", "identifiability", "eps", "scale")])
             .rename(columns=lambda name: name.removeprefix("hours_"))
@@ -159,6 +162,13 @@ def _short(number: float) -> str:
         if number < 100_000
         else f"{number:.2g}".replace("+", "")
     )
+
+
+def _told(cell: Any) -> str:
+    """A cell of the table of declarations."""
+    if isinstance(cell, float):
+        return "" if pd.isna(cell) else f"{cell:,.0f}"
+    return ", ".join(map(str, cell)) if isinstance(cell, list) else ""
 
 
 def _interval(release: pdrisk.Release) -> str:

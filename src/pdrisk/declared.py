@@ -1,107 +1,165 @@
-"""Bounds and group keys declared once for a frame, kept in its ``attrs`` as plain JSON values.
+"""Bounds, group keys and missing codes declared once for a frame, kept in its ``attrs`` as one JSON text.
 
-``attrs`` travel with copies, queries, pickles and Parquet files. A column name need not be text, which a JSON
-object's keys must be, so each declaration is a list that starts with its column.
+``attrs`` travel with copies, queries, pickles and Parquet files. A text, because pandas copies ``attrs`` deeply with
+every step of a chain.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+import math
+import sys
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from pdrisk.columns import check_column
-from pdrisk.core.universe import Universe
+from pdrisk.declaration import BadTextError, Declarations, Entry, Known, from_text, plain_value
 from pdrisk.errors import ColumnTypeError, ParameterError
-from pdrisk.keys import checked_keys
+from pdrisk.keys import check_codes, checked_keys
 from pdrisk.query import universe
+from pdrisk.schema import entries_of
 
-__all__ = ["declare", "declared_bounds", "declared_keys"]
+__all__ = ["attach", "codes_of", "declarations_of", "declare", "declared", "declared_table"]
 
 ATTRIBUTE = "dprisk"
+BY_HAND = "declare"
 
 
 def declare(
     frame: pd.DataFrame,
+    schema: object = None,
     *,
     bounds: Mapping[Hashable, object] | None = None,
     keys: Mapping[Hashable, Iterable[Hashable]] | None = None,
+    missing: Mapping[Hashable, Iterable[Hashable]] | None = None,
 ) -> pd.DataFrame:
-    """A copy of the frame that knows these bounds and keys, beside those declared before."""
-    if bounds is None and keys is None:
-        raise ParameterError('declare needs bounds={"column": (lo, hi)} or keys={"column": [...]}.')
-    new_bounds, new_keys = _entries(frame, "bounds"), _entries(frame, "keys")
-    for column, pair in _items("bounds", bounds):
-        check_column(frame, column)
-        interval = universe(pair)
-        new_bounds[column] = [interval.lo, interval.hi]
-    for column, values in _items("keys", keys):
-        check_column(frame, column)
-        new_keys[column] = [_plain(key) for (key,) in checked_keys(frame, (column,), values)]
+    """A copy of the frame that knows these, beside what was declared before."""
+    if schema is None and bounds is None and keys is None and missing is None:
+        raise ParameterError(
+            'declare needs a pandera schema, or bounds={"column": (lo, hi)}, keys={"column": [...]} or '
+            'missing={"column": [...]}.'
+        )
+    before = declarations_of(frame)
+    own = {entry.column: entry for entry in before.own}
+    for part, said in (("bounds", bounds), ("keys", keys), ("missing", missing)):
+        for column, value in _items(part, said):
+            check_column(frame, column)
+            label = plain_value(column, "a column's label")
+            own[label] = replace(own.get(label, Entry(label, BY_HAND)), **{part: _judged(frame, column, part, value)})
+    said_by_schema = before.schema if schema is None else _merged(before.schema, entries_of(schema))
+    known = Declarations(tuple(own.values()), said_by_schema)
+    for column in frame.columns.unique():
+        _checked(frame, known.of(column))
     result = frame.assign()  # a lazy copy where pandas has them
-    result.attrs[ATTRIBUTE] = {
-        "bounds": [[_json_label(column), *ends] for column, ends in new_bounds.items()],
-        "keys": [[_json_label(column), values] for column, values in new_keys.items()],
-    }
+    result.attrs[ATTRIBUTE] = known.text
     return result
 
 
-def declared_bounds(data: pd.DataFrame | pd.Series, column: Hashable) -> Universe | None:
-    """What was declared for a column, or None."""
-    ends = _entries(data, "bounds").get(column)
-    return None if ends is None else universe(ends)
+def declared(data: pd.DataFrame | pd.Series, column: Hashable) -> Known:
+    """What is declared for a column.
+
+    Raises
+    ------
+    ParameterError
+        If that cannot be understood, contradicts itself, or does not fit the column.
+    """
+    said = declarations_of(data)
+    return said.of(column) if said.own or said.schema else Known(column)
 
 
-def declared_keys(frame: pd.DataFrame, column: Hashable) -> list[Hashable] | None:
-    """What was declared for a column, or None."""
-    values = _entries(frame, "keys").get(column)
-    return None if values is None else [_key(value) for value in values]
-
-
-def _entries(data: pd.DataFrame | pd.Series, what: str) -> dict[Hashable, list[Any]]:
-    if ATTRIBUTE not in data.attrs:
+def codes_of(frame: pd.DataFrame, columns: Iterable[Hashable]) -> dict[Hashable, tuple[Hashable, ...]]:
+    """The missing codes of those among these columns that have any."""
+    said = declarations_of(frame)
+    if not any(entry.missing or entry.problem for entry in said.entries()):
         return {}
+    found = {column: codes for column in dict.fromkeys(columns) if (codes := said.of(column).missing)}
+    for column in found:
+        check_column(frame, column)
+    return {column: check_codes(frame[column], codes) for column, codes in found.items()}
+
+
+def declared_table(frame: pd.DataFrame) -> pd.DataFrame:
+    """What is declared for each column of a frame of which anything is, and by whom."""
+    said = declarations_of(frame)
+    known = [one for column in frame.columns.unique() if (one := said.of(column)) != Known(column)]
+    table = pd.DataFrame(
+        {
+            "lo": [math.nan if one.universe is None else one.universe.lo for one in known],
+            "hi": [math.nan if one.universe is None else one.universe.hi for one in known],
+            "valid_lo": [one.valid[0] for one in known],
+            "valid_hi": [one.valid[1] for one in known],
+            "keys": pd.Series([None if one.keys is None else list(one.keys) for one in known], dtype=object),
+            "missing": pd.Series([list(one.missing) if one.missing else None for one in known], dtype=object),
+            "source": [one.source for one in known],
+        }
+    ).astype(dict.fromkeys(("lo", "hi", "valid_lo", "valid_hi"), float))
+    table.index = pd.Index([one.column for one in known], name="column", tupleize_cols=False, dtype=object)
+    return table
+
+
+def attach(data: pd.DataFrame | pd.Series, schema: Any) -> None:
+    """Write what a schema says into the ``attrs`` of data that pandera validated by it."""
+    entries = entries_of(schema)
+    if not entries:
+        return
+    before = declarations_of(data)
+    data.attrs[ATTRIBUTE] = Declarations(before.own, _merged(before.schema, entries)).text
+
+
+def declarations_of(data: pd.DataFrame | pd.Series) -> Declarations:
+    """All that is declared for a frame or series.
+
+    Raises
+    ------
+    ParameterError
+        If ``attrs`` hold something else.
+    """
+    text = data.attrs.get(ATTRIBUTE)
     try:
-        stored = data.attrs[ATTRIBUTE][what]
-        # A file gives lists where there were tuples.
-        return {tuple(c) if isinstance(c, list) else c: (rest if what == "bounds" else rest[0]) for c, *rest in stored}
-    except (TypeError, ValueError, KeyError, IndexError, AttributeError):
-        pass
-    raise ParameterError(
-        f"attrs[{ATTRIBUTE!r}] of this frame is not what declare wrote: take it out with del df.attrs[{ATTRIBUTE!r}], "
-        "and declare again."
-    )
+        said = Declarations() if text is None else from_text(text)
+    except (BadTextError, TypeError):
+        said = None
+    if said is None:
+        raise ParameterError(
+            f"attrs[{ATTRIBUTE!r}] of this frame is not what declare wrote: take it out with "
+            f"del df.attrs[{ATTRIBUTE!r}], and declare again."
+        )
+    if said.schema or "pandera" not in sys.modules:
+        return said
+    schema = getattr(getattr(data, "pandera", None), "schema", None)  # validated before pdrisk was imported
+    return said if schema is None else Declarations(said.own, entries_of(schema))
 
 
-def _items(name: str, given: object) -> Iterable[tuple[Hashable, Any]]:
+def _items(name: str, given: object) -> Iterator[tuple[Hashable, Any]]:
     if given is None:
-        return []
+        return
     if not isinstance(given, Mapping):
         raise ColumnTypeError(f"declare takes {name} as a dict from column to value, not {type(given).__name__}.")
-    return given.items()
+    yield from given.items()
 
 
-def _json_label(column: Hashable) -> Any:
-    return column.item() if isinstance(column, np.generic) else column
+def _judged(frame: pd.DataFrame, column: Hashable, part: str, value: Any) -> Any:
+    if part == "bounds":
+        interval = universe(value)
+        return interval.lo, interval.hi
+    if part == "keys":
+        return tuple(plain_value(key, "a key") for (key,) in checked_keys(frame, (column,), value))
+    return tuple(plain_value(code, "a missing code") for code in check_codes(frame[column], value))
 
 
-def _plain(key: Hashable) -> Any:
-    """A JSON value; dates become a one-entry object."""
-    if isinstance(key, pd.Timestamp | pd.Timedelta):
-        return {type(key).__name__: key.isoformat()}
-    if not isinstance(key, str | bool | int | float | None):
-        raise ColumnTypeError(
-            f"a declared key must be text, a number, a truth value or a pd.Timestamp, not {type(key).__name__}."
-        )
-    return key
+def _merged(before: tuple[Entry, ...], now: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    """The later schema, and of the earlier one what the later does not speak of."""
+    spoken = {(entry.column, entry.pattern) for entry in now}
+    return (*now, *(entry for entry in before if (entry.column, entry.pattern) not in spoken))
 
 
-def _key(value: Any) -> Hashable:
-    if isinstance(value, dict):
-        ((kind, text),) = value.items()
-        key: Hashable = {"Timestamp": pd.Timestamp, "Timedelta": pd.Timedelta}[kind](text)
-        return key
-    plain: Hashable = value
-    return plain
+def _checked(frame: pd.DataFrame, known: Known) -> None:
+    """Refuse keys and codes that the column could not hold."""
+    if known.keys is not None or known.missing:
+        check_column(frame, known.column)
+    if known.keys is not None:
+        checked_keys(frame, (known.column,), known.keys)
+    if known.missing:
+        check_codes(frame[known.column], known.missing)

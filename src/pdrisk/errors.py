@@ -5,6 +5,7 @@ arguments, so they survive pickling, and also derive from the built-in a pandas 
 """
 
 __all__ = [
+    "BoundsNotFoundError",
     "ColumnTypeError",
     "NoisyReleaseWarning",
     "NotPublicError",
@@ -46,6 +47,10 @@ class QueryFailedError(PdriskError, RuntimeError):
 
     def __init__(self, message: str = FAILED) -> None:
         super().__init__(message)
+
+
+class BoundsNotFoundError(PdriskError, RuntimeError):
+    """A private search for bounds that found nothing but noise. It stays paid."""
 
 
 class NotPublicError(PdriskError, ValueError):

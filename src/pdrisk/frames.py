@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any
 
 import pandas as pd
 
 from pdrisk.columns import check_column, column_kind
 from pdrisk.core.statistics import Count, Statistic
 from pdrisk.core.universe import Universe
-from pdrisk.declared import declared_bounds, declared_keys
+from pdrisk.declared import codes_of, declared
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.keys import checked_keys
 from pdrisk.noise import check_scale
@@ -26,9 +25,9 @@ from pdrisk.query import (
     universe,
     written,
 )
-from pdrisk.rowwise import caller_names, judged
+from pdrisk.rowwise import Filter, caller_names, judged
 
-__all__ = ["judged_lines", "judged_query", "judged_selection", "lines_of_columns", "lines_of_request"]
+__all__ = ["check_numeric", "judged_lines", "judged_query", "judged_selection", "lines_of_columns", "lines_of_request"]
 
 
 def judged_query(
@@ -53,13 +52,21 @@ def judged_query(
     for line in lines:
         # The ratio of grid and sensitivity hardly depends on the universe, so one from the data can wait.
         check_scale(share, line.statistic.lattice(line.universe or Universe(0.0, 1.0)))
-    return Query(lines, (share,) * len(lines), *judged_selection(frame, where, by, keys))
+    return Query(lines, (share,) * len(lines), *judged_selection(frame, lines, where, by, keys))
 
 
-def judged_selection(frame: pd.DataFrame, where: object, by: object, keys: object) -> tuple[Any, Groups | None]:
-    """The judged filter (None for all rows) and groups (None for one answer)."""
+def judged_selection(
+    frame: pd.DataFrame, lines: tuple[Line, ...], where: object, by: object, keys: object
+) -> tuple[Filter | None, Groups | None, dict[Hashable, tuple[Hashable, ...]]]:
+    """The judged filter (None for all rows), groups (None for one answer), and the missing codes of what they read."""
     groups = _groups(frame, by, keys)
-    return (None if where is None else judged(where, frame, caller_names)), groups
+    rows = None if where is None else judged(where, frame, caller_names)
+    read: list[Hashable] = [line.column for line in lines if line.column is not None]
+    if groups is not None:
+        read.extend(groups.columns)
+    if rows is not None:
+        read.extend(frame.columns if rows.trusted else rows.columns)  # a callable may look at any
+    return rows, groups, codes_of(frame, read)
 
 
 def lines_of_request(frame: pd.DataFrame, request: object, bounds: object) -> tuple[Line, ...]:
@@ -99,19 +106,21 @@ def _line(frame: pd.DataFrame, column: Hashable | None, statistic: Statistic, bo
         return Line(column, statistic, Universe(0.0, 1.0), None)  # whatever the records are, each counts 1
     if column is None:
         raise ParameterError(f"{statistic.label} needs a column.")
-    _check_numeric(frame[column], statistic)
+    check_numeric(frame[column], statistic)
     source: Source = "given"
     if isinstance(bounds, str):
         if bounds != "column":
             raise ParameterError(f'bounds must be (lo, hi) or the word "column", but are {bounds!r}.')
         return Line(column, statistic, None, "data")
-    interval = None if bounds is None else universe(bounds)
-    if interval is None:
-        interval, source = declared_bounds(frame, column), "declared"
+    known = declared(frame, column)
+    interval = known.universe if bounds is None else known.narrowed(universe(bounds))
+    if bounds is None:
+        source = "declared"
     if interval is None:
         raise ParameterError(
             f"{written(statistic.label, column)} needs bounds, the range its values can have: pass bounds=(lo, hi), or "
-            f"declare them once with df.dprisk.declare(bounds={{{column!r}: (lo, hi)}}). "
+            f"declare them once with df.dprisk.declare(bounds={{{column!r}: (lo, hi)}}) or a pandera schema. "
+            f"df.dprisk.suggest_bounds({column!r}, eps=...) finds some privately. "
             'bounds="column" takes the data\'s own range, which is not differential privacy.'
         )
     return Line(column, statistic, interval, source)
@@ -125,7 +134,8 @@ _ADVICE = {
 }
 
 
-def _check_numeric(series: pd.Series, statistic: Statistic) -> None:
+def check_numeric(series: pd.Series, statistic: Statistic) -> None:
+    """Refuse a column that holds no numbers, by its dtype."""
     kind = column_kind(series)
     if kind in ("numbers", "truth values", "nothing"):
         return
@@ -148,13 +158,22 @@ def _groups(frame: pd.DataFrame, by: object, keys: object) -> Groups | None:
             raise ParameterError(f'keys must be a list or the word "observed", but are {keys!r}.')
         return Groups(columns, None, "data")
     if keys is not None:
-        return Groups(columns, checked_keys(frame, columns, keys), "given")
-    declared = {column: declared_keys(frame, column) for column in columns}
-    if missing := [column for column, values in declared.items() if values is None]:
+        listed = checked_keys(frame, columns, keys)
+        for column, codes in codes_of(frame, columns).items():
+            at = columns.index(column)
+            if any(key[at] in codes for key in listed):
+                raise ParameterError(
+                    f"a key of column {column!r} is declared to stand for a missing answer: list None for the group of "
+                    "those, or leave it out."
+                )
+        return Groups(columns, listed, "given")
+    known = {column: declared(frame, column).keys for column in columns}
+    if missing := [column for column, values in known.items() if values is None]:
         names = ", ".join(map(str, missing))
         raise ParameterError(
             f"by={names} needs the public list of its groups, since which groups occur tells who is in the data: pass "
-            f"keys=[...], or declare them once with df.dprisk.declare(keys={{{missing[0]!r}: [...]}}), or pass "
+            f"keys=[...], or declare them once with df.dprisk.declare(keys={{{missing[0]!r}: [...]}}) or a pandera "
+            "schema (isin, or categories written there), or pass "
             'keys="observed" to say that the keys themselves are public.'
         )
-    return Groups(columns, checked_keys(frame, columns, declared), "declared")
+    return Groups(columns, checked_keys(frame, columns, known), "declared")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pdrisk.columns import column_kind
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["checked_keys", "key_codes", "key_index", "key_parts", "listed_keys", "observed_keys"]
+__all__ = ["check_codes", "checked_keys", "key_codes", "key_index", "key_parts", "listed_keys", "observed_keys"]
 
 Key = tuple[Hashable, ...]
 
@@ -64,6 +64,27 @@ def checked_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...], given: obje
     if len(set(keys)) < len(keys):
         raise ParameterError("a key is listed twice; list each key once.")
     return tuple(keys)
+
+
+def check_codes(series: pd.Series, given: object) -> tuple[Hashable, ...]:
+    """The missing codes declared for a column as plain values, without the ordinary kinds of missing.
+
+    Raises
+    ------
+    ColumnTypeError
+        If they are no list, or one is of another kind than the column.
+    """
+    wrong = (str, bytes, Mapping, pd.DataFrame)
+    if isinstance(given, wrong) or not isinstance(given, Iterable):
+        raise ColumnTypeError('missing codes must be a list, as in missing={"distance": [-1, -2]}.')
+    codes = [code for code in dict.fromkeys(map(_plain, given)) if code is not None]
+    kind = _comparable_kind(series) if codes else "nothing"
+    if kind != "nothing" and (other := next((k for k in map(_key_kind, codes) if k != kind), None)):
+        raise ColumnTypeError(
+            f"a missing code of column {series.name!r} is {other}, but the column holds {kind}: list codes of the "
+            "column's own kind, or convert the column first."
+        )
+    return tuple(codes)
 
 
 def _check_distinct(column: Hashable, series: pd.Series, levels: list[Hashable]) -> None:

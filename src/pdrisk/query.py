@@ -7,7 +7,7 @@ import itertools
 import math
 import numbers
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final, Literal, Protocol
@@ -55,6 +55,10 @@ class Filter(Protocol):
     def trusted(self) -> bool:
         """Whether it is row-wise by the caller's word only."""
 
+    @property
+    def columns(self) -> tuple[Hashable, ...]:
+        """What it reads, as far as that is known."""
+
     def mask(self, frame: Any) -> Any:
         """The decision for each row; NA is False."""
 
@@ -93,12 +97,21 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """An immutable request. ``shares`` is what each line may spend; the groups of one line cost it once."""
+    """An immutable request.
+
+    Attributes
+    ----------
+    shares : tuple of Fraction
+        What each line may spend; the groups of one line cost it once.
+    missing : dict from column to codes
+        Values that stand for a missing answer, of every column it reads.
+    """
 
     lines: tuple[Line, ...]
     shares: tuple[Fraction, ...]
     where: Filter | None = None
     groups: Groups | None = None
+    missing: Mapping[Hashable, tuple[Hashable, ...]] = field(default_factory=dict)
 
     @property
     def eps(self) -> Fraction:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pdrisk.core.summary import Needs, Summary
 from pdrisk.core.universe import Universe
+from pdrisk.engines.codes import without_codes
 from pdrisk.engines.grouped import summary_of_groups
 from pdrisk.engines.guard import guarded
 from pdrisk.engines.single import summary_of_one
@@ -23,20 +24,46 @@ __all__ = ["Reading", "column_values", "present_rows", "read"]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the data say: for each line its universe and summary, the index of the groups, and the rows selected."""
+    """What the data say.
+
+    Attributes
+    ----------
+    universes, summaries : tuple
+        For each line.
+    groups : Index or None
+        Of the answer.
+    selected : ndarray of bool or None
+        The rows that the filter keeps.
+    frame : DataFrame
+        What was read: missing codes are missing there.
+    """
 
     universes: tuple[Universe, ...]
     summaries: tuple[Summary, ...]
     groups: pd.Index | None
     selected: NDArray[np.bool_] | None
+    frame: pd.DataFrame
 
 
-def read(frame: pd.DataFrame, lines: tuple[Line, ...], where: Filter | None, groups: Groups | None) -> Reading:
+def read(
+    raw: pd.DataFrame,
+    lines: tuple[Line, ...],
+    where: Filter | None,
+    groups: Groups | None,
+    missing: Mapping[Hashable, tuple[Hashable, ...]],
+) -> Reading:
     """Summarise the data for a judged request; fails as `guarded` does."""
-    return guarded(lambda: _read(frame, lines, where, groups))
+    return guarded(lambda: _read(raw, lines, where, groups, missing))
 
 
-def _read(frame: pd.DataFrame, lines: tuple[Line, ...], where: Filter | None, groups: Groups | None) -> Reading:
+def _read(
+    raw: pd.DataFrame,
+    lines: tuple[Line, ...],
+    where: Filter | None,
+    groups: Groups | None,
+    missing: Mapping[Hashable, tuple[Hashable, ...]],
+) -> Reading:
+    frame = without_codes(raw, missing)
     selected = None if where is None else where.mask(frame)
     codes, keys, index = None, None, None
     if groups is not None:
@@ -44,7 +71,7 @@ def _read(frame: pd.DataFrame, lines: tuple[Line, ...], where: Filter | None, gr
         codes = key_codes(frame, groups.columns, keys)
         if selected is not None:
             codes[~selected] = len(keys)
-        index = key_index(frame, groups.columns, keys)
+        index = key_index(raw, groups.columns, keys)
     columns = {line.column: frame[line.column] for line in lines if line.column is not None}
     own = {line.column: own_universe(columns[line.column]) for line in lines if line.universe is None}
     universes = tuple(line.universe or own[line.column] for line in lines)
@@ -77,6 +104,7 @@ def _read(frame: pd.DataFrame, lines: tuple[Line, ...], where: Filter | None, gr
         ),
         index,
         selected,
+        frame,
     )
 
 

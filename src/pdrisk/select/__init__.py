@@ -42,6 +42,7 @@ def sql(
     eps: float | None = None,
     bounds: object = None,
     keys: object = None,
+    schema: object = None,
     params: object = None,
     risk_columns: bool = False,
     **frames: Any,
@@ -63,6 +64,8 @@ def sql(
         ``lo`` and ``hi``.
     keys : list, dict or "observed", optional
         The public list of groups, as for ``by`` of ``df.dprisk``; tuples or a dict of lists for several columns.
+    schema : pandera DataFrameSchema or DataFrameModel, optional
+        Declares bounds, keys and missing codes of the table's columns. ``bounds`` and ``keys`` win, within its ranges.
     params : list or dict, optional
         Values for ``?`` or ``$name``.
     risk_columns : bool, default False
@@ -94,7 +97,7 @@ def sql(
     (['sex', 'people', 'hours'], 2)
     """
     _check_connection(con)
-    sources = Sources(con, frames)
+    sources = Sources(con, frames, schema)
     try:
         question = judged(parsed(query, params), sources, eps=eps, bounds=bounds, keys=keys)
         releases, reading = released(question.query, lambda: guarded(lambda: _read(question)))

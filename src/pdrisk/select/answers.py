@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pdrisk.core.universe import Universe
-from pdrisk.declared import declared_bounds
 from pdrisk.errors import ParameterError
 from pdrisk.query import Source, universe, unknown_column, written
 from pdrisk.select.allowed import NUMBER
@@ -168,6 +167,8 @@ class Answers:
         value = None if node is None else text(node, self.rows)
         filtered = None if call.condition is None else condition(call.condition, self.rows)
         one = asked(call, value, filtered, lambda: self._bounds_of(call, node))
+        if one.statistic.bounded and value is not None:
+            self.relation.source.known(value.column).narrowed(one.universe)
         for place, noted in enumerate(self.noted):
             if noted.asked == one:
                 return place
@@ -182,11 +183,9 @@ class Answers:
             if self.bounds is not None and name in self.bounds:
                 return self.bounds[name], "given"
             assert isinstance(node, Column)
-            value, frame = self.rows.column(node), self.relation.source.frame
-            if frame is not None and value.column is not None and value.column in frame.columns:
-                found = declared_bounds(frame, value.column)
-                if found is not None:
-                    return found, "declared"
+            declared = self.relation.source.known(self.rows.column(node).column).universe
+            if declared is not None:
+                return declared, "declared"
         shown = "x" if node is None else heading(node)
         statistic = AGGREGATES[call.name].statistic
         if name is None:
@@ -196,8 +195,8 @@ class Answers:
             )
         raise ParameterError(
             f"{written(call.name, shown)} needs bounds, the range its values can have: pass "
-            f"bounds={{{shown!r}: (lo, hi)}}, write dp_{statistic}({shown}, lo := ..., hi := ...), or declare them "
-            "with df.dprisk.declare(bounds=...)."
+            f"bounds={{{shown!r}: (lo, hi)}} or schema=, write dp_{statistic}({shown}, lo := ..., hi := ...), or "
+            "declare them with df.dprisk.declare(bounds=...)."
         )
 
 

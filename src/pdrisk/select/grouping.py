@@ -111,8 +111,8 @@ def keys_given(
         raise ParameterError(
             f"GROUP BY {', '.join(missing)} needs the public list of its groups, since which groups occur tells who "
             f"is in the data: pass keys=[...] (a dict {{{missing[0]!r}: [...]}} for several), or declare them once "
-            "with "
-            'df.dprisk.declare(keys=...), or pass keys="observed" to say that the keys themselves are public.'
+            'with schema= (isin) or df.dprisk.declare(keys=...), or pass keys="observed" to say that the keys '
+            "themselves are public."
         )
     by_name = {group.names[0]: values for group, values in zip(groups, lists, strict=True)}
     return _checked(groups, by_name), "declared"

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from pdrisk.declared import declared_keys
 from pdrisk.engines.summary_sql import INFINITY, Counted, DuckWords, Measured, Plan, statement
 from pdrisk.errors import ParameterError
 from pdrisk.noise import check_scale
@@ -22,7 +21,7 @@ from pdrisk.select.expressions import Expression, text
 from pdrisk.select.grouping import Grouping, key_relation, keys_given
 from pdrisk.select.relations import Relation, condition, relation_of
 from pdrisk.select.shown import heading
-from pdrisk.select.sources import Sources, lowered
+from pdrisk.select.sources import Source, Sources, lowered
 from pdrisk.select.tree import Constant, Select, Star
 from pdrisk.select.trial import computed, described, typed_nothing
 
@@ -88,7 +87,7 @@ def judged(select: Select, sources: Sources, *, eps: object, bounds: object, key
         check_scale(share, one.statistic.lattice(one.universe))
         lines.append(Line(noted.column, one.statistic, one.universe, one.bounds_from))
     groups = _listed_groups(answers, keys)
-    parts, places = _parts(answers.noted)
+    parts, places = _parts(answers.noted, relation.source)
     plan = Plan(
         source=relation.source.sql,
         inner=relation.owned,
@@ -107,18 +106,13 @@ def judged(select: Select, sources: Sources, *, eps: object, bounds: object, key
 def _listed_groups(answers: Answers, keys: object) -> Groups | None:
     """The groups with their keys."""
     if answers.groups:
-        listed, keys_from = keys_given(answers.groups, keys, lambda group: _declared(answers.relation, group))
+        listed, keys_from = keys_given(
+            answers.groups, keys, lambda group: answers.relation.source.known(group.column).keys
+        )
         return Groups(tuple(group.names[0] for group in answers.groups), listed, keys_from)
     if keys is not None:
         raise ParameterError("keys= lists the groups of GROUP BY, which is missing: write it, or leave keys out.")
     return None
-
-
-def _declared(relation: Relation, group: Grouping) -> object:
-    frame = relation.source.frame
-    if frame is None or group.column is None or group.column not in frame.columns:
-        return None
-    return declared_keys(frame, group.column)
 
 
 def _shares(explicit: Sequence[Fraction | None], eps: object) -> tuple[Fraction, ...]:
@@ -144,7 +138,7 @@ def _shares(explicit: Sequence[Fraction | None], eps: object) -> tuple[Fraction,
     return tuple(left / open_places if share is None else share for share in explicit)
 
 
-def _parts(releases: Sequence[Noted]) -> tuple[tuple[Measured | Counted, ...], tuple[int, ...]]:
+def _parts(releases: Sequence[Noted], source: Source) -> tuple[tuple[Measured | Counted, ...], tuple[int, ...]]:
     """What is to be read, each thing once, and where each release finds it."""
     found: dict[tuple[object, ...], Measured | Counted] = {}
     keys: list[tuple[object, ...]] = []
@@ -156,7 +150,8 @@ def _parts(releases: Sequence[Noted]) -> tuple[tuple[Measured | Counted, ...], t
             found[counted,] = Counted(counted)
             continue
         value = argument.sql if argument.type == "DOUBLE" else f"CAST({argument.sql} AS DOUBLE)"
-        column = argument.sql if argument.column is not None and argument.kind == NUMBER else None
+        stored = argument.column is not None and argument.kind == NUMBER and not source.known(argument.column).missing
+        column = argument.sql if stored else None
         if one.condition is not None:
             value, column = f"CASE WHEN {one.condition} THEN {value} END", None
         keys.append((value, one.universe))

@@ -8,8 +8,8 @@ from __future__ import annotations
 import datetime
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -18,9 +18,14 @@ import numpy as np
 import pandas as pd
 
 from pdrisk.columns import column_kind
+from pdrisk.declaration import Declarations, Known
+from pdrisk.declaration import Entry as Declaration
+from pdrisk.declared import declarations_of
 from pdrisk.engines.frame import column_values
 from pdrisk.errors import ColumnTypeError, ParameterError
+from pdrisk.schema import entries_of
 from pdrisk.select import workspace
+from pdrisk.select.codes import relation_without_codes
 from pdrisk.select.expressions import quoted, written_constant
 
 if TYPE_CHECKING:
@@ -29,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["Entry", "Source", "Sources", "lowered"]
 
 FRAME = "frame_of_this_call"
-OPTIONS = ("schema", "ledger")  # no names of frames: None means not passed
+OPTIONS = ("ledger",)  # no names of frames: None means not passed
 _IDENTIFIER = r'(?:"(?:[^"]|"")+"|[^\s.,"(]+)'
 VIEW = re.compile(
     rf"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP(?:ORARY)?\s+)?VIEW\s+(?:IF\s+NOT\s+EXISTS\s+)?{_IDENTIFIER}(?:\.{_IDENTIFIER})*"
@@ -48,14 +53,21 @@ class Source:
         As it stands in FROM.
     columns : mapping of str to str
         SQL types by column name.
-    frame : DataFrame or None
-        The pandas frame, for what was declared for it.
+    declared : Declarations
+        By the names of the columns; ``folded``: in lower case, since a schema is written for a table.
     """
 
     sql: str
     columns: Mapping[str, str]
     connection: DuckDBPyConnection
-    frame: pd.DataFrame | None = None
+    declared: Declarations = field(default_factory=Declarations)
+    folded: bool = False
+
+    def known(self, column: str | None) -> Known:
+        """What is declared for a column; nothing for an expression."""
+        if column is None:
+            return Known(None)
+        return self.declared.of(lowered(column) if self.folded else column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +97,7 @@ class Sources:
 
     connection: DuckDBPyConnection | None
     named: Mapping[str, Any]
+    schema: object = None
     opened: list[DuckDBPyConnection] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -116,7 +129,8 @@ class Sources:
         except Exception as error:  # noqa: BLE001
             failure = type(error).__name__
         else:
-            return Source(FRAME, columns, connection, value if isinstance(value, pd.DataFrame) else None)
+            declared = declarations_of(value) if isinstance(value, pd.DataFrame) else Declarations()
+            return self._told(Source(FRAME, columns, connection, declared))
         raise ParameterError(f"DuckDB cannot read the frame {name!r} ({failure}): leave out columns of unusual types.")
 
     def named_file(self, path: str) -> Source:
@@ -132,7 +146,7 @@ class Sources:
         """A Parquet file that the owner named."""
         connection = self._opened(workspace.reader() if self.connection is None else _cursor(self.connection))
         sql = f"system.main.read_parquet({written_constant(path)})"
-        return Source(sql, _described(connection, f"SELECT * FROM {sql}", "this Parquet file"), connection)
+        return self._told(Source(sql, _described(connection, f"SELECT * FROM {sql}", "this Parquet file"), connection))
 
     def entry(self, path: tuple[str, ...], home: Entry | None = None) -> Entry | None:
         """The table or view of this name, looked for where the view ``home`` lives first."""
@@ -170,10 +184,22 @@ class Sources:
         if entry.database != "temp":
             cursor = self._opened(_cursor(own))
             try:
-                return Source(entry.sql, _described(cursor, f"SELECT * FROM {entry.sql}", entry.name), cursor)
+                columns = _described(cursor, f"SELECT * FROM {entry.sql}", entry.name)
             except ParameterError:
                 pass
-        return Source(entry.sql, _described(own, f"SELECT * FROM {entry.sql}", entry.name), own)
+            else:
+                return self._told(Source(entry.sql, columns, cursor))
+        return self._told(Source(entry.sql, _described(own, f"SELECT * FROM {entry.sql}", entry.name), own))
+
+    def _told(self, source: Source) -> Source:
+        """The source with what schema= declares, and its missing codes missing."""
+        if self.schema is not None:
+            said = Declarations(_folded(source.declared.own), _folded(entries_of(self.schema)))
+            source = replace(source, declared=said, folded=True)
+        if not any(entry.missing or entry.problem for entry in source.declared.entries()):
+            return source
+        missing = {name: codes for name in source.columns if (codes := source.known(name).missing)}
+        return replace(source, sql=relation_without_codes(source.sql, source.columns, missing))
 
     def names(self) -> list[str]:
         """What can be asked, for an error."""
@@ -214,6 +240,10 @@ class Sources:
     def _opened(self, connection: DuckDBPyConnection) -> DuckDBPyConnection:
         self.opened.append(connection)
         return connection
+
+
+def _folded(entries: Iterable[Declaration]) -> tuple[Declaration, ...]:
+    return tuple(e if e.pattern else replace(e, column=lowered(str(e.column))) for e in entries)
 
 
 def _search_path(database: str, setting: str, home: Entry | None) -> list[tuple[str, str]]:
@@ -334,8 +364,8 @@ def _checked(name: str, value: object) -> Any:
         return value
     if module == "pyarrow" and kind.endswith("Dataset"):
         return value
-    advice = {"parameters": " Parameters of the query go into params=.", "schema": " Declare bounds with bounds=."}
+    advice = " Parameters of the query go into params=." if name == "parameters" else ""
     raise ColumnTypeError(
         f"{name}= is no option, so it should be a pandas, Polars or Arrow frame, or the path of a Parquet file, not "
-        f"of type {kind}.{advice.get(name, '')}"
+        f"of type {kind}.{advice}"
     )

@@ -14,11 +14,14 @@ from numpy.typing import NDArray
 
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["EDUCATION", "EMPLOYMENT", "MISSING_CODES", "STATES", "soep_like"]
+__all__ = ["EDUCATION", "EMPLOYMENT", "MISSING_CODES", "SEXES", "STATES", "soep_like"]
 
 #: The numbers that stand for a missing answer in ``hours``, ``distance`` and ``income``: -1 no answer, -2 does
 #: not apply, -5 not in this version of the questionnaire, -8 question not asked this year.
 MISSING_CODES = (-1, -2, -5, -8)
+
+#: Levels of ``sex``.
+SEXES = ("female", "male")
 
 #: Levels of ``education``, in ascending order.
 EDUCATION = ("low", "medium", "high")
@@ -130,7 +133,8 @@ def soep_like(*, seed: int = 2019, missing: Literal["codes", "nan"] = "codes") -
 
     See Also
     --------
-    MISSING_CODES : What each code means. The codes are negative numbers, and nothing drops them for you.
+    MISSING_CODES : What each code means. The codes are negative numbers, and nothing drops them unless declared.
+    soep_like_schema : Declares them, with bounds and groups.
 
     Notes
     -----

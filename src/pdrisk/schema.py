@@ -1,0 +1,320 @@
+"""What a pandera schema says of columns before any data: ranges, group keys, missing codes.
+
+Schemas of every flavour (pandas, Polars, Ibis) describe their columns alike. pandera itself is imported by `schema_for`
+only; whoever has a schema has it loaded.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from decimal import Decimal
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from pdrisk.core.universe import Universe
+from pdrisk.declaration import EVERYTHING, Declarations, Ends, Entry, narrower, plain_value
+from pdrisk.errors import ColumnTypeError, ParameterError
+from pdrisk.keys import listed_keys
+from pdrisk.query import universe
+
+if TYPE_CHECKING:
+    from pandera.pandas import DataFrameSchema
+
+__all__ = ["bounds_from", "entries_of", "keys_from", "missing_from", "schema_for"]
+
+NAME = "dprisk"  # of our part in pandera's metadata and statistics
+SAYS = ("bounds", "keys", "missing")
+LARGEST = 1e308  # what lies beyond is no end
+RANGES = {"in_range", "greater_than_or_equal_to", "less_than_or_equal_to", "greater_than", "less_than"}
+
+
+def bounds_from(schema: object, columns: Iterable[Hashable] | None = None) -> dict[Hashable, tuple[float, float]]:
+    """The bounds that a pandera schema declares, fit for ``bounds=``.
+
+    Parameters
+    ----------
+    schema : DataFrameSchema or DataFrameModel
+        Of any flavour.
+    columns : iterable of hashable, optional
+        Which columns to look for. Without them those the schema names; regular expressions name none.
+
+    Returns
+    -------
+    dict from column to (lo, hi)
+        Of the columns whose range has two ends.
+
+    Raises
+    ------
+    ColumnTypeError
+        If it is no schema.
+    ParameterError
+        If the schema contradicts itself.
+
+    Examples
+    --------
+    >>> import pandera.pandas as pa
+    >>> import pdrisk
+    >>> schema = pa.DataFrameSchema({"distance": pa.Column(int, pa.Check.in_range(1, 675))})
+    >>> pdrisk.bounds_from(schema)
+    {'distance': (1.0, 675.0)}
+    """
+    found = {column: known.universe for column, known in _known(schema, columns)}
+    return {column: (interval.lo, interval.hi) for column, interval in found.items() if interval is not None}
+
+
+def keys_from(schema: object, columns: Iterable[Hashable] | None = None) -> dict[Hashable, list[Hashable]]:
+    """The group keys that a pandera schema declares, fit for ``keys=``; see `bounds_from`."""
+    return {column: list(known.keys) for column, known in _known(schema, columns) if known.keys is not None}
+
+
+def missing_from(schema: object, columns: Iterable[Hashable] | None = None) -> dict[Hashable, list[Hashable]]:
+    """The missing codes that a pandera schema declares; see `bounds_from`."""
+    return {column: list(known.missing) for column, known in _known(schema, columns) if known.missing}
+
+
+def _known(schema: object, columns: Iterable[Hashable] | None) -> Iterator[tuple[Hashable, Any]]:
+    said = Declarations(schema=entries_of(schema))
+    names = [entry.column for entry in said.schema if not entry.pattern] if columns is None else columns
+    for name in dict.fromkeys(names):
+        yield name, said.of(name)
+
+
+def schema_for(
+    bounds: Mapping[Hashable, object] | None = None,
+    keys: Mapping[Hashable, Iterable[Hashable]] | None = None,
+    missing: Mapping[Hashable, Iterable[Hashable]] | None = None,
+    *,
+    name: str | None = None,
+) -> DataFrameSchema:
+    """A pandera schema that declares these bounds, group keys and missing codes.
+
+    Its checks accept what is declared: values within the bounds, listed keys, missing codes and missing values.
+
+    Parameters
+    ----------
+    bounds : dict from column to (lo, hi)
+    keys : dict from column to list
+    missing : dict from column to list
+    name : str, optional
+        Of the schema.
+
+    Returns
+    -------
+    pandera.pandas.DataFrameSchema
+        ``bounds_from`` and the like give back what went in.
+
+    Raises
+    ------
+    ParameterError, ColumnTypeError
+        As ``declare`` does.
+    ImportError
+        Without pandera.
+    """
+    import pandera.pandas as pa
+
+    parts = {"bounds": bounds, "keys": keys, "missing": missing}
+    for part, said in parts.items():
+        if said is not None and not isinstance(said, Mapping):
+            raise ColumnTypeError(f"schema_for takes {part} as a dict from column to value, not {type(said).__name__}.")
+    columns: dict[Any, Any] = {}
+    for column in dict.fromkeys(name for said in parts.values() for name in said or ()):
+        own = {part: said[column] for part, said in parts.items() if said is not None and column in said}
+        entry = _stated(column, "schema", own)
+        codes = list(entry.missing or ())
+        checks = []
+        if entry.bounds is not None:
+            numbers = [float(code) for code in codes if isinstance(code, int | float)]
+            checks.append(pa.Check.in_range(min([entry.bounds[0], *numbers]), max([entry.bounds[1], *numbers])))
+        if entry.keys is not None:
+            checks.append(pa.Check.isin([*entry.keys, *(code for code in codes if code not in entry.keys)]))
+        metadata: dict[str, Any] = {"missing": codes} if codes else {}
+        if entry.bounds is not None and codes:
+            metadata["bounds"] = entry.bounds
+        columns[column] = pa.Column(
+            checks=checks, nullable=True, required=False, metadata={NAME: metadata} if metadata else None
+        )
+    return pa.DataFrameSchema(columns, name=name)
+
+
+def entries_of(schema: object) -> tuple[Entry, ...]:
+    """What a schema says of each of its columns.
+
+    What cannot be understood is kept as the ``problem`` of its column, for whoever asks for that column.
+
+    Raises
+    ------
+    ColumnTypeError
+        If it is no schema.
+    ParameterError
+        If it says what no schema can say as a whole.
+    """
+    if isinstance(schema, type) and hasattr(schema, "to_schema"):
+        schema = _from_model(schema)
+    components = getattr(schema, "columns", None)
+    if not isinstance(components, Mapping) or not all(hasattr(each, "checks") for each in components.values()):
+        raise ColumnTypeError(
+            f"schema must be a pandera DataFrameSchema or DataFrameModel, not {_kind(schema)}: bounds and keys alone "
+            "are declared with declare(bounds={...}, keys={...})."
+        )
+    name = getattr(schema, "name", None)
+    source = f"schema {str(name)!r}" if name else "schema"
+    if NAME in (getattr(schema, "metadata", None) or {}):
+        raise ParameterError(
+            f"metadata={{{NAME!r}: ...}} belongs to single columns, not to the {source} as a whole: move it there."
+        )
+    checks = [check for check in getattr(schema, "checks", None) or () if _builtin(check)]
+    entries = (_entry(label, component, source, checks) for label, component in components.items())
+    return tuple(entry for entry in entries if entry.says_something)
+
+
+def _from_model(model: Any) -> object:
+    try:
+        return model.to_schema()
+    except Exception as error:  # noqa: BLE001 - pandera's errors about a model, and Python's
+        problem = f"{type(error).__name__}: {error}".split("\n")[0]
+    raise ParameterError(f"pandera cannot make a schema of {model.__name__} ({problem}).")
+
+
+def _entry(label: Hashable, component: Any, source: str, common: list[Any]) -> Entry:
+    """What one column of a schema says; ``common`` are the checks of all columns."""
+    pattern = bool(getattr(component, "regex", False))
+    column = label.item() if isinstance(label, np.generic) else label
+    try:
+        return _understood(column, component, source, pattern, [*common, *component.checks])
+    except ParameterError as error:
+        return Entry(column, source, pattern, problem=f"column {label!r} of the {source}: {error}")
+
+
+def _understood(column: Hashable, component: Any, source: str, pattern: bool, checks: list[Any]) -> Entry:
+    whole = _is_integer(component.dtype)
+    valid, expected = EVERYTHING, EVERYTHING
+    keys = _categories(component.dtype)
+    stated: dict[str, Any] = {}
+    for check in checks:
+        if marked := (check.statistics or {}).get(NAME):
+            stated = {**marked, **stated} if isinstance(marked, Mapping) else marked
+        kind = _builtin(check)
+        if kind in RANGES and (ends := _ends(kind, check.statistics, whole)) is not None:
+            expected = narrower(column, expected, ends)
+            if not check.raise_warning:  # what is only warned of may be there
+                valid = narrower(column, valid, ends)
+        elif kind == "isin" and not check.raise_warning:
+            allowed = _listed(check.statistics["allowed_values"])
+            keys = allowed if keys is None or allowed is None else [key for key in keys if key in set(allowed)]
+    metadata = (getattr(component, "metadata", None) or {}).get(NAME, {})
+    if isinstance(metadata, Mapping) and isinstance(stated, Mapping):
+        metadata = {**stated, **metadata}
+    entry = _stated(column, source, metadata)
+    bounds = entry.bounds
+    if bounds is None and expected != valid and all(map(math.isfinite, expected)):
+        bounds = expected
+    if bounds is not None and valid == EVERYTHING and entry.bounds is not None:
+        valid = bounds
+    return Entry(
+        column,
+        source,
+        pattern,
+        bounds=bounds,
+        valid=valid,
+        keys=entry.keys if entry.keys is not None or keys is None else tuple(keys),
+        missing=entry.missing,
+    )
+
+
+def _stated(column: Hashable, source: str, said: object) -> Entry:
+    """What somebody wrote down as ``{"bounds": ..., "keys": ..., "missing": ...}``."""
+    if not isinstance(said, Mapping):
+        raise ColumnTypeError(f"{NAME!r} must be a dict with {', '.join(SAYS)}, not {_kind(said)}.")
+    if unknown := [name for name in said if name not in SAYS]:
+        near = difflib.get_close_matches(str(unknown[0]), SAYS, n=1)
+        raise ParameterError(
+            f"{NAME!r} knows {', '.join(SAYS)}, but not {unknown[0]!r}."
+            + (f" Did you mean {near[0]!r}?" if near else "")
+        )
+    bounds: Universe | None = None if said.get("bounds") is None else universe(said["bounds"])
+    lists: dict[str, tuple[Hashable, ...] | None] = {}
+    for name in ("keys", "missing"):
+        values = said.get(name)
+        what = "a key" if name == "keys" else "a missing code"
+        if isinstance(values, str | bytes | Mapping | set | frozenset) or (values is not None and np.ndim(values) == 0):
+            raise ColumnTypeError(f"{name} must be a list, as in [-1, -2], not {_kind(values)}.")
+        lists[name] = None if values is None else tuple(plain_value(value, what) for value in listed_keys(values))
+    return Entry(
+        column,
+        source,
+        bounds=None if bounds is None else (bounds.lo, bounds.hi),
+        keys=lists["keys"],
+        missing=lists["missing"],
+    )
+
+
+def _builtin(check: Any) -> str | None:
+    """The name of one of pandera's own checks, whatever its user calls it; None for others."""
+    from pandera.api.function_dispatch import Dispatcher
+
+    function = getattr(check, "_check_fn", None)
+    if not isinstance(function, Dispatcher) or check.groupby is not None:
+        return None
+    return getattr(function, "__name__", None)
+
+
+def _ends(kind: str, statistics: Mapping[str, Any], whole: bool) -> Ends | None:
+    """The closed range of a check; None if it is not one of numbers."""
+    low, high = statistics.get("min_value"), statistics.get("max_value")
+    if any(not _is_number(end) for end in (low, high) if end is not None):
+        return None  # a range of dates, say
+    open_low = kind == "greater_than" or not statistics.get("include_min", True)
+    open_high = kind == "less_than" or not statistics.get("include_max", True)
+    return (
+        -math.inf if low is None else _closed(low, open_low, whole, 1),
+        math.inf if high is None else _closed(high, open_high, whole, -1),
+    )
+
+
+def _closed(end: Any, is_open: bool, whole: bool, step: int) -> float:
+    """An end that values can reach: the next integer inside for integers, the same number for floats."""
+    if abs(end) > LARGEST:
+        return math.copysign(math.inf, end)
+    if not whole:
+        return float(end)
+    nearest = math.ceil(end) if step > 0 else math.floor(end)
+    return float(nearest + step if is_open and nearest == end else nearest)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_) and not math.isnan(value)
+
+
+def _is_integer(dtype: Any) -> bool:
+    if dtype is None:
+        return False
+    from pandera.dtypes import is_int
+
+    return is_int(dtype)
+
+
+def _categories(dtype: Any) -> list[Hashable] | None:
+    """The categories that are written in the schema."""
+    categories = getattr(dtype, "categories", None)
+    return None if categories is None else _listed(categories)
+
+
+def _listed(values: Iterable[Any]) -> list[Hashable] | None:
+    """What a schema allows, but for missing; a set, which has no order, sorted. None if it cannot list groups."""
+    present = [value for value in values if not (pd.api.types.is_scalar(value) and pd.isna(value))]
+    try:
+        found: list[Any] = [plain_value(value, "a value of isin") for value in present]
+    except ColumnTypeError:
+        return None
+    if isinstance(values, set | frozenset):
+        found.sort(key=lambda value: (type(value).__name__, value))
+    return list(dict.fromkeys(found))
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"of type {type(value).__name__}"

@@ -1,0 +1,173 @@
+"""Bounds for a column of which nobody knows the range, found privately.
+
+A noisy histogram over powers of two, as Tumult Analytics and Google's library use it: every record is in one bin, so
+all bins together cost eps once. What is done with the noisy counts costs nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+from pdrisk.answer import released
+from pdrisk.core.risk import posterior
+from pdrisk.core.statistics import Count
+from pdrisk.core.summary import FloatArray, Summary
+from pdrisk.core.universe import Universe
+from pdrisk.declared import declared
+from pdrisk.engines.codes import without_codes
+from pdrisk.engines.frame import column_values
+from pdrisk.engines.guard import guarded
+from pdrisk.engines.magnitudes import SIZES, SMALLEST, magnitude_counts
+from pdrisk.errors import BoundsNotFoundError
+from pdrisk.frames import check_numeric, judged_lines, judged_query
+from pdrisk.options import DEFAULTS
+from pdrisk.query import written
+
+__all__ = ["SuggestedBounds", "ends", "suggested"]
+
+# How often noise alone may make an end: once in a hundred suggestions. Shared by the seven ways in which it can.
+FIRST = 0.004  # that a size nobody has is taken for the most frequent one, of either sign
+ZERO = 0.001
+ONWARD = 0.00125  # for each of the four ways on from there
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes(Count):
+    """The number of records of each size: a count for each of many disjoint groups."""
+
+    name: ClassVar[str] = "suggest_bounds"
+
+
+class SuggestedBounds(tuple[float, float]):
+    """A pair ``(lo, hi)`` that was found privately; its repr says what it assumed.
+
+    Attributes
+    ----------
+    column : hashable
+    eps : float
+        The privacy loss paid, in nats.
+    worst_case : float
+        The risk that it means.
+    """
+
+    column: Hashable
+    eps: float
+    worst_case: float
+
+    def __new__(cls, lo: float, hi: float, column: Hashable, eps: float) -> SuggestedBounds:
+        """The pair itself is a tuple of two."""
+        pair = super().__new__(cls, (lo, hi))
+        pair.column, pair.eps = column, eps
+        pair.worst_case = float(posterior(eps))
+        return pair
+
+    def __getnewargs__(self) -> tuple[float, float, Hashable, float]:
+        return (*self, self.column, self.eps)
+
+    def __repr__(self) -> str:
+        lo, hi = self
+        seen = math.ceil(_threshold(FIRST / (2 * SIZES), self.eps))
+        return (
+            f"({lo!r}, {hi!r})\n"
+            f"  bounds of {self.column}, found with eps={self.eps:g} (worst-case risk {self.worst_case:.4f})\n"
+            "  assumed: all values are answers, and codes such as -1 or 999 are declared as missing, or gone;\n"
+            f"  sizes of value (powers of two) that fewer than about {seen} people share may lie outside: clamped.\n"
+            "  If you know the range from the questionnaire, declare that instead: it costs nothing."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """What was read: one line, the sizes as its groups."""
+
+    universes: tuple[Universe, ...]
+    summaries: tuple[Summary, ...]
+
+
+def suggested(frame: pd.DataFrame, column: Hashable, eps: object) -> SuggestedBounds:
+    """Bounds of a column, released like any answer."""
+    (line,) = judged_lines(frame, column, (Sizes(),), None)
+    check_numeric(frame[column], line.statistic)
+    options = {name: value for name, value in DEFAULTS.items() if name != "bounds"}
+    query = judged_query(frame, (line,), **(options | {"eps": eps}))
+    valid = declared(frame, column).valid
+
+    def read() -> _Counted:
+        values = column_values(without_codes(frame, query.missing)[column])
+        return _Counted((Universe(0.0, 1.0),), (Summary(magnitude_counts(values)),))
+
+    (counts,), _ = released(query, lambda: guarded(read))
+    loss = float(query.eps)
+    found = ends(counts.values, loss)
+    if found is not None:
+        low, high = max(found[0], valid[0]), min(found[1], valid[1])
+        if low < high:
+            return SuggestedBounds(low, high, column, loss)
+    raise BoundsNotFoundError(
+        f"{written('suggest_bounds', column)} found no size of value that stands out from the noise at eps={loss:g}; "
+        f"it stays paid. Some {_threshold(FIRST / (2 * SIZES), loss):.0f} people must share one: ask with a larger eps "
+        "or declare bounds from the questionnaire."
+    )
+
+
+def ends(counts: FloatArray, eps: float) -> tuple[float, float] | None:
+    """The range that noisy counts of sizes show, None if they show none.
+
+    Parameters
+    ----------
+    counts : ndarray of float64, shape (2 SIZES + 1,)
+        In the order of `magnitude_counts`, each with Laplace noise of scale 1 / eps.
+    eps : float
+
+    Returns
+    -------
+    (lo, hi) or None
+        Powers of two, negative ones, or 0.
+    """
+    negative = _sizes(counts[:SIZES][::-1], eps)
+    zero = bool(counts[SIZES] > _threshold(ZERO, eps))
+    positive = _sizes(counts[SIZES + 1 :], eps)
+    if positive is None and negative is None:
+        return (0.0, 1.0) if zero else None
+    # An end on the far side of zero, on zero, or short of it.
+    low = -_upper(negative[1]) if negative else 0.0 if zero or positive is None else _upper(positive[0] - 1)
+    high = _upper(positive[1]) if positive else 0.0 if zero or negative is None else -_upper(negative[0] - 1)
+    return low, high
+
+
+def _sizes(counts: FloatArray, eps: float) -> tuple[int, int] | None:
+    """The smallest and the largest place that hold more than noise, seen from the fullest."""
+    fullest = int(np.argmax(counts))
+    if counts[fullest] <= _threshold(FIRST / (2 * SIZES), eps):
+        return None
+    return fullest - _onward(counts[:fullest][::-1], eps), fullest + _onward(counts[fullest + 1 :], eps)
+
+
+def _onward(counts: FloatArray, eps: float) -> int:
+    """How many places to go on.
+
+    The next place needs little to be believed, one beyond a gap more: of the probability that noise looks like
+    records, the place d steps after the last one has a share of 6 / (pi d)^2, all together 1.
+    """
+    reached = 0
+    for place, count in enumerate(counts.tolist(), 1):
+        share = 6 / (math.pi * (place - reached)) ** 2
+        if count > _threshold(ONWARD * share, eps):
+            reached = place
+    return reached
+
+
+def _threshold(probability: float, eps: float) -> float:
+    """What Laplace noise of scale 1 / eps exceeds with this probability."""
+    return math.log(0.5 / probability) / eps
+
+
+def _upper(place: int) -> float:
+    """The upper end of a size, by its place; of the one before the first, the lower end of the first."""
+    return math.ldexp(1.0, SMALLEST + place)
