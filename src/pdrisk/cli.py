@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def demo(*, eps: float = 1.0, seed: int = 2019) -> str:
     """The text of ``pdrisk demo``."""
-    survey = soep_like(seed=seed).pipe(soep_like_schema().validate)
+    survey: Any = soep_like(seed=seed).pipe(soep_like_schema().validate)  # type checkers know no accessors
     declared = survey.dprisk.declared.loc[[*UNITS, "state"], ["lo", "hi", "missing", "keys"]]
     whole, warned = _asked(lambda: survey.dprisk.mean("distance", eps=eps))
     older, _ = _asked(lambda: survey.dprisk.mean("distance", eps=eps, where="age > 40 and sex == 'female'"))
