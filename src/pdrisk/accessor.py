@@ -148,7 +148,7 @@ class FrameAccessor:
         ----------
         column : column
         eps : float
-            Privacy loss to spend. Some 13 / eps people must share a size of value to be seen.
+            Privacy loss to spend. Some 15 / eps people must share a size of value to be seen first.
 
         Returns
         -------
@@ -343,8 +343,8 @@ class SeriesAccessor:
                 "use df.dprisk with where=..., or pass a mask, a callable or a pd.col expression."
             )
         if callable(where) and not isinstance(where, type) and not isinstance(where, EXPRESSION):
-            series = self._series
-            return lambda _: where(series)
+            name = self._series.name
+            return lambda frame: where(frame.iloc[:, 0].rename(name))  # without missing codes
         return where
 
     def _answer(self, spec: object, options: Options) -> Answer:

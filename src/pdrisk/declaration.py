@@ -6,7 +6,7 @@ import datetime
 import json
 import math
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -54,10 +54,6 @@ class Entry:
     missing: tuple[Hashable, ...] | None = None
     problem: str | None = None
 
-    def matches(self, column: Hashable) -> bool:
-        """Whether the pattern fits a column's label, as pandera matches it."""
-        return not isinstance(column, tuple) and re.match(str(self.column), str(column)) is not None
-
     @property
     def says_something(self) -> bool:
         """Whether pdrisk can use any of it."""
@@ -95,8 +91,8 @@ class Known:
             return next(iter(said))
         return "; ".join(f"{source}: {', '.join(of)}" for source, of in said.items())
 
-    def narrowed(self, interval: Universe) -> Universe:
-        """The bounds a caller passes, if no valid value lies outside the schema's range.
+    def narrowed(self, interval: Universe | None) -> Universe | None:
+        """These bounds, if they lie within the range that the schema allows.
 
         Raises
         ------
@@ -104,8 +100,8 @@ class Known:
             If they are wider.
         """
         low, high = self.valid
-        below, above = interval.lo < low, interval.hi > high
-        if not (below or above):
+        below, above = interval is not None and interval.lo < low, interval is not None and interval.hi > high
+        if interval is None or not (below or above):
             return interval
         by = " and ".join(
             [f"{low - interval.lo:g} too low"] * below + [f"{interval.hi - high:g} too high"] * above,
@@ -125,17 +121,27 @@ class Declarations:
     schema: tuple[Entry, ...] = ()
 
     @cached_property
-    def _by_label(self) -> tuple[dict[Hashable, Entry], dict[Hashable, Entry], list[Entry]]:
+    def _by_label(self) -> tuple[dict[Hashable, Entry], dict[Hashable, Entry], list[tuple[re.Pattern[str], Entry]]]:
         """Own entries, those of schemas, and patterns; of two with one label the first."""
         labelled = [entry for entry in reversed(self.schema) if not entry.pattern]
         return (
             {entry.column: entry for entry in reversed(self.own)},
             {entry.column: entry for entry in labelled},
-            [entry for entry in self.schema if entry.pattern],
+            [(re.compile(str(entry.column)), entry) for entry in self.schema if entry.pattern],
         )
 
+    @cached_property
+    def speak_of_codes(self) -> bool:
+        """Whether there may be missing codes."""
+        return any(entry.missing or entry.problem for entry in (*self.own, *self.schema))
+
+    def speak_of(self, column: Hashable) -> bool:
+        """Whether anything is said of a column, understood or not."""
+        by_hand, by_schema, patterns = self._by_label
+        return column in by_hand or column in by_schema or any(_fits(pattern, column) for pattern, _ in patterns)
+
     def of(self, column: Hashable) -> Known:
-        """What holds for a column.
+        """What holds for a column. Whether declared bounds lie within the range is for `Known.narrowed` to say.
 
         Raises
         ------
@@ -147,42 +153,36 @@ class Declarations:
         by_hand, by_schema, patterns = self._by_label
         own = by_hand.get(column, Entry(column, "declare"))
         said = [by_schema[column]] if column in by_schema else []
-        said += [entry for entry in patterns if entry.matches(column)]
+        said += [entry for pattern, entry in patterns if _fits(pattern, column)]
         if problem := next((entry.problem for entry in said if entry.problem), None):
             raise ParameterError(problem)
         missing, missing_from = _first(own, said, "missing")
         valid, valid_from = _valid(column, said)
         keys, keys_from = _keys(own, said)
         if keys is not None and missing:
-            keys = tuple(key for key in keys if key not in missing)
+            codes = set(missing)
+            keys = tuple(key for key in keys if key not in codes)
         bounds, bounds_from = _first(own, said, "bounds")
         interval = None if bounds is None else Universe(*bounds)
         if bounds is None and (interval := _universe_of(valid)) is not None:
             bounds_from = valid_from
-        known = Known(
-            column,
-            interval,
-            valid,
-            keys,
-            missing or (),
-            bounds_from,
-            valid_from,
-            keys_from,
-            missing_from,
-        )
-        if interval is not None:
-            known.narrowed(interval)
-        return known
+        return Known(column, interval, valid, keys, missing or (), bounds_from, valid_from, keys_from, missing_from)
 
-    def entries(self) -> Iterator[Entry]:
-        """Every entry, those by hand first."""
-        yield from self.own
-        yield from self.schema
+    def and_schema(self, entries: tuple[Entry, ...]) -> Declarations:
+        """With a later schema: what it names is as it says, also if it says nothing; of the rest, what was known."""
+        named = {(entry.column, entry.pattern) for entry in entries}
+        before = (entry for entry in self.schema if (entry.column, entry.pattern) not in named)
+        return Declarations(self.own, (*(entry for entry in entries if entry.says_something), *before))
 
     @property
     def text(self) -> str:
         """As one JSON text, for ``attrs``: a text is copied and compared for nothing, nested lists are not."""
         return json.dumps({name: [_json(entry) for entry in getattr(self, name)] for name in ("own", "schema")})
+
+
+def _fits(pattern: re.Pattern[str], column: Hashable) -> bool:
+    """As pandera matches a label."""
+    return not isinstance(column, tuple) and pattern.match(str(column)) is not None
 
 
 def _universe_of(valid: Ends) -> Universe | None:
@@ -311,10 +311,10 @@ def plain_value(value: Any, what: str) -> Hashable:
         value = value.item()
     if isinstance(value, tuple):
         return tuple(plain_value(part, what) for part in value)
-    if isinstance(value, str | bool | int | float | None):
+    if isinstance(value, str | bool | int | float | datetime.date | None):
         return value
     raise ColumnTypeError(
-        f"{what} must be text, a number, a truth value or a pd.Timestamp to be declared, not {type(value).__name__}."
+        f"{what} must be text, a number, a truth value or a date to be declared, not {type(value).__name__}."
     )
 
 
@@ -322,6 +322,8 @@ def _coded(value: Any) -> Any:
     """A JSON value; dates become a one-entry object."""
     if isinstance(value, pd.Timestamp | pd.Timedelta):
         return {type(value).__name__: value.isoformat()}
+    if isinstance(value, datetime.date):
+        return {"date": value.isoformat()}
     return [_coded(part) for part in value] if isinstance(value, tuple) else value
 
 
@@ -330,7 +332,10 @@ def _decoded(value: Any) -> Hashable:
         return tuple(map(_decoded, value))
     if isinstance(value, dict):
         ((kind, text),) = value.items()
-        found: Hashable = {"Timestamp": pd.Timestamp, "Timedelta": pd.Timedelta}[kind](text)
+        made: dict[str, Any] = {
+            "Timestamp": pd.Timestamp, "Timedelta": pd.Timedelta, "date": datetime.date.fromisoformat,
+        }  # fmt: skip
+        found: Hashable = made[kind](text)
         return found
     plain: Hashable = value
     return plain

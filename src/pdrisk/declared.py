@@ -21,7 +21,7 @@ from pdrisk.keys import check_codes, checked_keys
 from pdrisk.query import universe
 from pdrisk.schema import entries_of
 
-__all__ = ["attach", "codes_of", "declarations_of", "declare", "declared", "declared_table"]
+__all__ = ["ATTRIBUTE", "attach", "codes_of", "declarations_of", "declare", "declared", "declared_table"]
 
 ATTRIBUTE = "dprisk"
 BY_HAND = "declare"
@@ -43,15 +43,29 @@ def declare(
         )
     before = declarations_of(frame)
     own = {entry.column: entry for entry in before.own}
+    told: list[Hashable] = []
     for part, said in (("bounds", bounds), ("keys", keys), ("missing", missing)):
         for column, value in _items(part, said):
             check_column(frame, column)
             label = plain_value(column, "a column's label")
+            told.append(column)
             own[label] = replace(own.get(label, Entry(label, BY_HAND)), **{part: _judged(frame, column, part, value)})
-    said_by_schema = before.schema if schema is None else _merged(before.schema, entries_of(schema))
-    known = Declarations(tuple(own.values()), said_by_schema)
-    for column in frame.columns.unique():
-        _checked(frame, known.of(column))
+    known = Declarations(tuple(own.values()), before.schema)
+    if schema is not None:
+        entries = entries_of(schema)
+        named = [column for column in frame.columns.unique() if Declarations(schema=entries).speak_of(column)]
+        if not named and len(frame.columns):
+            raise ParameterError(
+                f"the schema speaks of none of the frame's columns: it has {_some(entry.column for entry in entries)}, "
+                f"the frame has {_some(frame.columns)}."
+            )
+        known, told = known.and_schema(entries), told + named
+    for column in dict.fromkeys(told):
+        one = known.of(column)
+        one.narrowed(one.universe)
+        if one.missing:
+            check_column(frame, column)
+            check_codes(frame[column], one.missing)
     result = frame.assign()  # a lazy copy where pandas has them
     result.attrs[ATTRIBUTE] = known.text
     return result
@@ -72,18 +86,22 @@ def declared(data: pd.DataFrame | pd.Series, column: Hashable) -> Known:
 def codes_of(frame: pd.DataFrame, columns: Iterable[Hashable]) -> dict[Hashable, tuple[Hashable, ...]]:
     """The missing codes of those among these columns that have any."""
     said = declarations_of(frame)
-    if not any(entry.missing or entry.problem for entry in said.entries()):
+    if not said.speak_of_codes:
         return {}
     found = {column: codes for column in dict.fromkeys(columns) if (codes := said.of(column).missing)}
     for column in found:
         check_column(frame, column)
-    return {column: check_codes(frame[column], codes) for column, codes in found.items()}
+    # The kind of a column of objects is that of its values, which are not looked at before they are paid for.
+    return {
+        column: codes if frame[column].dtype == object else check_codes(frame[column], codes)
+        for column, codes in found.items()
+    }
 
 
 def declared_table(frame: pd.DataFrame) -> pd.DataFrame:
     """What is declared for each column of a frame of which anything is, and by whom."""
     said = declarations_of(frame)
-    known = [one for column in frame.columns.unique() if (one := said.of(column)) != Known(column)]
+    known = [_shown(said, column) for column in frame.columns.unique() if said.speak_of(column)]
     table = pd.DataFrame(
         {
             "lo": [math.nan if one.universe is None else one.universe.lo for one in known],
@@ -101,11 +119,10 @@ def declared_table(frame: pd.DataFrame) -> pd.DataFrame:
 
 def attach(data: pd.DataFrame | pd.Series, schema: Any) -> None:
     """Write what a schema says into the ``attrs`` of data that pandera validated by it."""
-    entries = entries_of(schema)
-    if not entries:
-        return
-    before = declarations_of(data)
-    data.attrs[ATTRIBUTE] = Declarations(before.own, _merged(before.schema, entries)).text
+    before = _stored(data)
+    now = before.and_schema(entries_of(schema))
+    if now != before:
+        data.attrs[ATTRIBUTE] = now.text
 
 
 def declarations_of(data: pd.DataFrame | pd.Series) -> Declarations:
@@ -116,20 +133,23 @@ def declarations_of(data: pd.DataFrame | pd.Series) -> Declarations:
     ParameterError
         If ``attrs`` hold something else.
     """
-    text = data.attrs.get(ATTRIBUTE)
-    try:
-        said = Declarations() if text is None else from_text(text)
-    except (BadTextError, TypeError):
-        said = None
-    if said is None:
-        raise ParameterError(
-            f"attrs[{ATTRIBUTE!r}] of this frame is not what declare wrote: take it out with "
-            f"del df.attrs[{ATTRIBUTE!r}], and declare again."
-        )
+    said = _stored(data)
     if said.schema or "pandera" not in sys.modules:
         return said
     schema = getattr(getattr(data, "pandera", None), "schema", None)  # validated before pdrisk was imported
-    return said if schema is None else Declarations(said.own, entries_of(schema))
+    return said if schema is None else said.and_schema(entries_of(schema))
+
+
+def _stored(data: pd.DataFrame | pd.Series) -> Declarations:
+    text = data.attrs.get(ATTRIBUTE)
+    try:
+        return Declarations() if text is None else from_text(text)
+    except (BadTextError, TypeError):
+        pass
+    raise ParameterError(
+        f"attrs[{ATTRIBUTE!r}] of this frame is not what declare wrote: take it out with del df.attrs[{ATTRIBUTE!r}], "
+        "and declare again."
+    )
 
 
 def _items(name: str, given: object) -> Iterator[tuple[Hashable, Any]]:
@@ -149,17 +169,16 @@ def _judged(frame: pd.DataFrame, column: Hashable, part: str, value: Any) -> Any
     return tuple(plain_value(code, "a missing code") for code in check_codes(frame[column], value))
 
 
-def _merged(before: tuple[Entry, ...], now: tuple[Entry, ...]) -> tuple[Entry, ...]:
-    """The later schema, and of the earlier one what the later does not speak of."""
-    spoken = {(entry.column, entry.pattern) for entry in now}
-    return (*now, *(entry for entry in before if (entry.column, entry.pattern) not in spoken))
+def _shown(said: Declarations, column: Hashable) -> Known:
+    """What is known of a column, or in the place of who said it, why it cannot be understood."""
+    try:
+        known = said.of(column)
+        known.narrowed(known.universe)
+    except ParameterError as error:
+        return Known(column, bounds_from=str(error))
+    return known
 
 
-def _checked(frame: pd.DataFrame, known: Known) -> None:
-    """Refuse keys and codes that the column could not hold."""
-    if known.keys is not None or known.missing:
-        check_column(frame, known.column)
-    if known.keys is not None:
-        checked_keys(frame, (known.column,), known.keys)
-    if known.missing:
-        check_codes(frame[known.column], known.missing)
+def _some(names: Iterable[Hashable]) -> str:
+    listed = list(map(str, names))
+    return ", ".join(listed[:10]) + (f" and {len(listed) - 10} more" if len(listed) > 10 else "")

@@ -11,7 +11,7 @@ from pdrisk.core.statistics import Count, Statistic
 from pdrisk.core.universe import Universe
 from pdrisk.declared import codes_of, declared
 from pdrisk.errors import ColumnTypeError, ParameterError
-from pdrisk.keys import checked_keys
+from pdrisk.keys import check_keys_are_no_codes, checked_keys
 from pdrisk.noise import check_scale
 from pdrisk.query import (
     MECHANISM,
@@ -65,7 +65,7 @@ def judged_selection(
     if groups is not None:
         read.extend(groups.columns)
     if rows is not None:
-        read.extend(frame.columns if rows.trusted else rows.columns)  # a callable may look at any
+        read.extend(frame.columns if rows.trusted and callable(where) else rows.columns)  # a callable may look at any
     return rows, groups, codes_of(frame, read)
 
 
@@ -113,7 +113,7 @@ def _line(frame: pd.DataFrame, column: Hashable | None, statistic: Statistic, bo
             raise ParameterError(f'bounds must be (lo, hi) or the word "column", but are {bounds!r}.')
         return Line(column, statistic, None, "data")
     known = declared(frame, column)
-    interval = known.universe if bounds is None else known.narrowed(universe(bounds))
+    interval = known.narrowed(known.universe if bounds is None else universe(bounds))
     if bounds is None:
         source = "declared"
     if interval is None:
@@ -159,13 +159,7 @@ def _groups(frame: pd.DataFrame, by: object, keys: object) -> Groups | None:
         return Groups(columns, None, "data")
     if keys is not None:
         listed = checked_keys(frame, columns, keys)
-        for column, codes in codes_of(frame, columns).items():
-            at = columns.index(column)
-            if any(key[at] in codes for key in listed):
-                raise ParameterError(
-                    f"a key of column {column!r} is declared to stand for a missing answer: list None for the group of "
-                    "those, or leave it out."
-                )
+        check_keys_are_no_codes(columns, listed, codes_of(frame, columns))
         return Groups(columns, listed, "given")
     known = {column: declared(frame, column).keys for column in columns}
     if missing := [column for column, values in known.items() if values is None]:

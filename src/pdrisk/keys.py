@@ -15,7 +15,17 @@ from numpy.typing import NDArray
 from pdrisk.columns import column_kind
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["check_codes", "checked_keys", "key_codes", "key_index", "key_parts", "listed_keys", "observed_keys"]
+__all__ = [
+    "check_codes",
+    "check_keys_are_no_codes",
+    "checked_keys",
+    "key_codes",
+    "key_index",
+    "key_is_a_code",
+    "key_parts",
+    "listed_keys",
+    "observed_keys",
+]
 
 Key = tuple[Hashable, ...]
 
@@ -85,6 +95,30 @@ def check_codes(series: pd.Series, given: object) -> tuple[Hashable, ...]:
             "column's own kind, or convert the column first."
         )
     return tuple(codes)
+
+
+def check_keys_are_no_codes(
+    columns: Sequence[Hashable], keys: Sequence[Key], missing: Mapping[Any, Sequence[Hashable]]
+) -> None:
+    """Refuse keys that are declared to be missing codes, or that are one float, as integers with codes become."""
+    for column, codes in missing.items():
+        at = columns.index(column)
+        levels = {key[at] for key in keys}
+        if not levels.isdisjoint(codes):
+            raise key_is_a_code(column)
+        if any(isinstance(level, int) and abs(level) > 2**53 for level in levels):
+            raise ParameterError(
+                f"a key of column {column!r} is beyond 2**53, where a column with missing codes cannot tell integers "
+                "apart: make it text."
+            )
+
+
+def key_is_a_code(column: Hashable) -> ParameterError:
+    """The error for a key that is declared to be missing."""
+    return ParameterError(
+        f"a key of column {column!r} is declared to stand for a missing answer: list None for the group of those, or "
+        "leave it out."
+    )
 
 
 def _check_distinct(column: Hashable, series: pd.Series, levels: list[Hashable]) -> None:

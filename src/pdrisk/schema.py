@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from numbers import Real
@@ -79,9 +80,12 @@ def missing_from(schema: object, columns: Iterable[Hashable] | None = None) -> d
 
 def _known(schema: object, columns: Iterable[Hashable] | None) -> Iterator[tuple[Hashable, Any]]:
     said = Declarations(schema=entries_of(schema))
-    names = [entry.column for entry in said.schema if not entry.pattern] if columns is None else columns
+    named = [entry.column for entry in said.schema if not entry.pattern and entry.says_something]
+    names = named if columns is None else columns
     for name in dict.fromkeys(names):
-        yield name, said.of(name)
+        known = said.of(name)
+        known.narrowed(known.universe)
+        yield name, known
 
 
 def schema_for(
@@ -127,14 +131,15 @@ def schema_for(
         entry = _stated(column, "schema", own)
         codes = list(entry.missing or ())
         checks = []
+        metadata: dict[str, Any] = {"missing": codes} if codes else {}
         if entry.bounds is not None:
             numbers = [float(code) for code in codes if isinstance(code, int | float)]
             checks.append(pa.Check.in_range(min([entry.bounds[0], *numbers]), max([entry.bounds[1], *numbers])))
-        if entry.keys is not None:
+            metadata |= {"bounds": entry.bounds} if codes else {}
+        if entry.keys is not None and (entry.bounds is not None or None in entry.keys):
+            metadata["keys"] = list(entry.keys)  # a check would forbid what bounds allow, and cannot list missing
+        elif entry.keys is not None:
             checks.append(pa.Check.isin([*entry.keys, *(code for code in codes if code not in entry.keys)]))
-        metadata: dict[str, Any] = {"missing": codes} if codes else {}
-        if entry.bounds is not None and codes:
-            metadata["bounds"] = entry.bounds
         columns[column] = pa.Column(
             checks=checks, nullable=True, required=False, metadata={NAME: metadata} if metadata else None
         )
@@ -163,13 +168,14 @@ def entries_of(schema: object) -> tuple[Entry, ...]:
         )
     name = getattr(schema, "name", None)
     source = f"schema {str(name)!r}" if name else "schema"
-    if NAME in (getattr(schema, "metadata", None) or {}):
+    whole = getattr(schema, "metadata", None)
+    if isinstance(whole, Mapping) and NAME in whole:
         raise ParameterError(
             f"metadata={{{NAME!r}: ...}} belongs to single columns, not to the {source} as a whole: move it there."
         )
     checks = [check for check in getattr(schema, "checks", None) or () if _builtin(check)]
-    entries = (_entry(label, component, source, checks) for label, component in components.items())
-    return tuple(entry for entry in entries if entry.says_something)
+    dtype = getattr(schema, "dtype", None)
+    return tuple(_entry(label, component, source, checks, dtype) for label, component in components.items())
 
 
 def _from_model(model: Any) -> object:
@@ -180,20 +186,29 @@ def _from_model(model: Any) -> object:
     raise ParameterError(f"pandera cannot make a schema of {model.__name__} ({problem}).")
 
 
-def _entry(label: Hashable, component: Any, source: str, common: list[Any]) -> Entry:
-    """What one column of a schema says; ``common`` are the checks of all columns."""
+def _entry(label: Hashable, component: Any, source: str, common: list[Any], dtype: Any) -> Entry:
+    """What one column of a schema says; ``common`` are the checks of all columns, and ``dtype`` that of all."""
+    column: Hashable = str(label)
     pattern = bool(getattr(component, "regex", False))
-    column = label.item() if isinstance(label, np.generic) else label
     try:
-        return _understood(column, component, source, pattern, [*common, *component.checks])
+        column = plain_value(label, "a column's label")
+        if pattern:
+            if ".pandas." not in type(component).__module__:
+                column = getattr(component, "selector", column)  # Polars and Ibis match whole names
+            re.compile(str(column))
+        return _understood(column, component, source, pattern, [*common, *component.checks], component.dtype or dtype)
     except ParameterError as error:
-        return Entry(column, source, pattern, problem=f"column {label!r} of the {source}: {error}")
+        problem = str(error)
+    except Exception as error:  # noqa: BLE001 - whatever a schema may hold, validation must not fail by it
+        problem = f"it cannot be understood ({type(error).__name__}: {error})"
+        pattern = False
+    return Entry(column, source, pattern, problem=f"column {label!r} of the {source}: {problem}")
 
 
-def _understood(column: Hashable, component: Any, source: str, pattern: bool, checks: list[Any]) -> Entry:
-    whole = _is_integer(component.dtype)
+def _understood(column: Hashable, component: Any, source: str, pattern: bool, checks: list[Any], dtype: Any) -> Entry:
+    whole = _is_integer(dtype)
     valid, expected = EVERYTHING, EVERYTHING
-    keys = _categories(component.dtype)
+    keys = _categories(dtype)
     stated: dict[str, Any] = {}
     for check in checks:
         if marked := (check.statistics or {}).get(NAME):
@@ -206,7 +221,8 @@ def _understood(column: Hashable, component: Any, source: str, pattern: bool, ch
         elif kind == "isin" and not check.raise_warning:
             allowed = _listed(check.statistics["allowed_values"])
             keys = allowed if keys is None or allowed is None else [key for key in keys if key in set(allowed)]
-    metadata = (getattr(component, "metadata", None) or {}).get(NAME, {})
+    written = getattr(component, "metadata", None) or {}
+    metadata = written.get(NAME, {}) if isinstance(written, Mapping) else {}
     if isinstance(metadata, Mapping) and isinstance(stated, Mapping):
         metadata = {**stated, **metadata}
     entry = _stated(column, source, metadata)
@@ -243,7 +259,10 @@ def _stated(column: Hashable, source: str, said: object) -> Entry:
         what = "a key" if name == "keys" else "a missing code"
         if isinstance(values, str | bytes | Mapping | set | frozenset) or (values is not None and np.ndim(values) == 0):
             raise ColumnTypeError(f"{name} must be a list, as in [-1, -2], not {_kind(values)}.")
-        lists[name] = None if values is None else tuple(plain_value(value, what) for value in listed_keys(values))
+        plain: list[Any] = [] if values is None else [plain_value(value, what) for value in listed_keys(values)]
+        if name == "missing":  # is missing anyway
+            plain = [value for value in plain if not (pd.api.types.is_scalar(value) and pd.isna(value))]
+        lists[name] = None if values is None else tuple(plain)
     return Entry(
         column,
         source,
@@ -279,7 +298,7 @@ def _ends(kind: str, statistics: Mapping[str, Any], whole: bool) -> Ends | None:
 def _closed(end: Any, is_open: bool, whole: bool, step: int) -> float:
     """An end that values can reach: the next integer inside for integers, the same number for floats."""
     if abs(end) > LARGEST:
-        return math.copysign(math.inf, end)
+        return math.inf if end > 0 else -math.inf
     if not whole:
         return float(end)
     nearest = math.ceil(end) if step > 0 else math.floor(end)
@@ -287,7 +306,7 @@ def _closed(end: Any, is_open: bool, whole: bool, step: int) -> float:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_) and not math.isnan(value)
+    return isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_) and value == value
 
 
 def _is_integer(dtype: Any) -> bool:
@@ -312,7 +331,7 @@ def _listed(values: Iterable[Any]) -> list[Hashable] | None:
     except ColumnTypeError:
         return None
     if isinstance(values, set | frozenset):
-        found.sort(key=lambda value: (type(value).__name__, value))
+        found.sort(key=lambda value: (type(value).__name__, repr(value) if isinstance(value, tuple) else value))
     return list(dict.fromkeys(found))
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from pdrisk.answer import released
+from pdrisk.columns import check_column
 from pdrisk.core.risk import posterior
 from pdrisk.core.statistics import Count
 from pdrisk.core.summary import FloatArray, Summary
@@ -24,7 +25,7 @@ from pdrisk.engines.codes import without_codes
 from pdrisk.engines.frame import column_values
 from pdrisk.engines.guard import guarded
 from pdrisk.engines.magnitudes import SIZES, SMALLEST, magnitude_counts
-from pdrisk.errors import BoundsNotFoundError
+from pdrisk.errors import BoundsNotFoundError, ParameterError
 from pdrisk.frames import check_numeric, judged_lines, judged_query
 from pdrisk.options import DEFAULTS
 from pdrisk.query import written
@@ -32,7 +33,8 @@ from pdrisk.query import written
 __all__ = ["SuggestedBounds", "ends", "suggested"]
 
 # How often noise alone may make an end: once in a hundred suggestions. Shared by the seven ways in which it can.
-FIRST = 0.004  # that a size nobody has is taken for the most frequent one, of either sign
+FIRST = 0.002  # that a size nobody has is taken for the most frequent one
+OTHER = 0.002  # the same on the other side of zero, where sizes near the first one are believed more easily
 ZERO = 0.001
 ONWARD = 0.00125  # for each of the four ways on from there
 
@@ -72,12 +74,11 @@ class SuggestedBounds(tuple[float, float]):
 
     def __repr__(self) -> str:
         lo, hi = self
-        seen = math.ceil(_threshold(FIRST / (2 * SIZES), self.eps))
         return (
             f"({lo!r}, {hi!r})\n"
             f"  bounds of {self.column}, found with eps={self.eps:g} (worst-case risk {self.worst_case:.4f})\n"
             "  assumed: all values are answers, and codes such as -1 or 999 are declared as missing, or gone;\n"
-            f"  sizes of value (powers of two) that fewer than about {seen} people share may lie outside: clamped.\n"
+            f"  sizes (powers of two) that fewer than {_people(self.eps)} people share may lie outside, clamped.\n"
             "  If you know the range from the questionnaire, declare that instead: it costs nothing."
         )
 
@@ -92,6 +93,7 @@ class _Counted:
 
 def suggested(frame: pd.DataFrame, column: Hashable, eps: object) -> SuggestedBounds:
     """Bounds of a column, released like any answer."""
+    check_column(frame, column)
     (line,) = judged_lines(frame, column, (Sizes(),), None)
     check_numeric(frame[column], line.statistic)
     options = {name: value for name, value in DEFAULTS.items() if name != "bounds"}
@@ -105,15 +107,22 @@ def suggested(frame: pd.DataFrame, column: Hashable, eps: object) -> SuggestedBo
     (counts,), _ = released(query, lambda: guarded(read))
     loss = float(query.eps)
     found = ends(counts.values, loss)
-    if found is not None:
-        low, high = max(found[0], valid[0]), min(found[1], valid[1])
-        if low < high:
-            return SuggestedBounds(low, high, column, loss)
-    raise BoundsNotFoundError(
-        f"{written('suggest_bounds', column)} found no size of value that stands out from the noise at eps={loss:g}; "
-        f"it stays paid. Some {_threshold(FIRST / (2 * SIZES), loss):.0f} people must share one: ask with a larger eps "
-        "or declare bounds from the questionnaire."
-    )
+    name = written("suggest_bounds", column)
+    if found is None:
+        raise BoundsNotFoundError(
+            f"{name} found no size of value that stands out from the noise at eps={loss:g}; it stays paid. Some "
+            f"{_people(loss)} people must share one: ask with a larger eps, or declare bounds you know."
+        )
+    try:
+        usable = Universe(max(found[0], valid[0]), min(found[1], valid[1]))
+    except ParameterError:
+        usable = None
+    if usable is None:
+        raise BoundsNotFoundError(
+            f"{name} found nothing within the range that the schema allows; it stays paid. See whether the column has "
+            "the unit of the schema."
+        )
+    return SuggestedBounds(usable.lo, usable.hi, column, loss)
 
 
 def ends(counts: FloatArray, eps: float) -> tuple[float, float] | None:
@@ -130,9 +139,19 @@ def ends(counts: FloatArray, eps: float) -> tuple[float, float] | None:
     (lo, hi) or None
         Powers of two, negative ones, or 0.
     """
-    negative = _sizes(counts[:SIZES][::-1], eps)
+    sides = {"negative": counts[:SIZES][::-1], "positive": counts[SIZES + 1 :]}
     zero = bool(counts[SIZES] > _threshold(ZERO, eps))
-    positive = _sizes(counts[SIZES + 1 :], eps)
+    found: dict[str, tuple[int, int] | None] = dict.fromkeys(sides)
+    first, other = sorted(sides, key=lambda side: -sides[side].max())
+    fullest = int(np.argmax(sides[first]))
+    if sides[first][fullest] > _threshold(FIRST / (2 * SIZES), eps):
+        found[first] = _reached(sides[first], fullest, eps)
+        # Over all places the shares 1 / (1 + distance)^2 add up to less than pi^2 / 3 - 1.
+        distances = np.abs(np.arange(SIZES) - fullest)
+        above = sides[other] - _threshold(OTHER / ((math.pi**2 / 3 - 1) * (1 + distances) ** 2), eps)
+        if above.max() > 0:
+            found[other] = _reached(sides[other], int(np.argmax(above)), eps)
+    negative, positive = found["negative"], found["positive"]
     if positive is None and negative is None:
         return (0.0, 1.0) if zero else None
     # An end on the far side of zero, on zero, or short of it.
@@ -141,12 +160,9 @@ def ends(counts: FloatArray, eps: float) -> tuple[float, float] | None:
     return low, high
 
 
-def _sizes(counts: FloatArray, eps: float) -> tuple[int, int] | None:
-    """The smallest and the largest place that hold more than noise, seen from the fullest."""
-    fullest = int(np.argmax(counts))
-    if counts[fullest] <= _threshold(FIRST / (2 * SIZES), eps):
-        return None
-    return fullest - _onward(counts[:fullest][::-1], eps), fullest + _onward(counts[fullest + 1 :], eps)
+def _reached(counts: FloatArray, start: int, eps: float) -> tuple[int, int]:
+    """The smallest and the largest place that hold more than noise, seen from one that does."""
+    return start - _onward(counts[:start][::-1], eps), start + _onward(counts[start + 1 :], eps)
 
 
 def _onward(counts: FloatArray, eps: float) -> int:
@@ -163,9 +179,14 @@ def _onward(counts: FloatArray, eps: float) -> int:
     return reached
 
 
-def _threshold(probability: float, eps: float) -> float:
+def _threshold(probability: Any, eps: float) -> Any:
     """What Laplace noise of scale 1 / eps exceeds with this probability."""
-    return math.log(0.5 / probability) / eps
+    return np.log(0.5 / probability) / eps
+
+
+def _people(eps: float) -> int:
+    """How many must share a size to be seen first, in 19 of 20 suggestions."""
+    return math.ceil(_threshold(FIRST / (2 * SIZES), eps) + _threshold(1 / 20, eps))
 
 
 def _upper(place: int) -> float:

@@ -6,11 +6,10 @@ pandera attaches is written there as well.
 
 from __future__ import annotations
 
-import importlib.util
 import sys
-from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
-from importlib.abc import MetaPathFinder
+from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -27,35 +26,48 @@ def watch() -> None:
     """Listen to what pandera attaches to frames: at once, or as soon as it is imported."""
     if MODULE in sys.modules:
         _listen(sys.modules[MODULE])
-    elif not any(isinstance(finder, _Waiting) for finder in sys.meta_path):
+    if not any(type(finder).__name__ == _Waiting.__name__ for finder in sys.meta_path):
         sys.meta_path.insert(0, _Waiting())
 
 
 class _Waiting(MetaPathFinder):
-    """Looks out for one module, and is gone once it comes."""
+    """Looks out for one module; all others are somebody else's."""
 
-    def find_spec(self, fullname: str, *_: object) -> ModuleSpec | None:
-        """The module as others find it, told to listen once it is executed."""
+    def find_spec(self, fullname: str, *rest: Any) -> ModuleSpec | None:
+        """The module as the other finders find it, with a loader that listens afterwards."""
         if fullname != MODULE:
             return None
-        if self in sys.meta_path:
-            sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(fullname)
-        if spec is not None and spec.loader is not None:
-            spec.loader.exec_module = _then_listen(spec.loader.exec_module)  # type: ignore[method-assign, assignment]
-        return spec
+        for finder in sys.meta_path:
+            spec = None if finder is self else finder.find_spec(fullname, *rest)
+            if spec is not None:
+                if hasattr(spec.loader, "exec_module"):
+                    spec.loader = _Listening(spec.loader)
+                return spec
+        return None
 
 
-def _then_listen(execute: Callable[[ModuleType], None]) -> Callable[[ModuleType], None]:
-    def executed(module: ModuleType) -> None:
-        execute(module)
+class _Listening(Loader):
+    """A loader of somebody else, and what happens after it."""
+
+    def __init__(self, loader: Any) -> None:
+        self._loader = loader
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """As the other does."""
+        made: ModuleType | None = self._loader.create_module(spec)
+        return made
+
+    def exec_module(self, module: ModuleType) -> None:
+        """As the other does."""
+        self._loader.exec_module(module)
         _listen(module)
-
-    return executed
 
 
 def _listen(module: ModuleType) -> None:
-    accessor = getattr(module, "PanderaAccessor", None)
+    accessor: Any = getattr(module, "PanderaAccessor", None)
     add_schema = getattr(accessor, "add_schema", None)
     if add_schema is None or hasattr(add_schema, MARK):
         return
@@ -63,11 +75,9 @@ def _listen(module: ModuleType) -> None:
     @wraps(add_schema)
     def remembered(self: Any, schema: Any) -> Any:
         data = add_schema(self, schema)
-        try:
+        with suppress(Exception):  # validation is pandera's: what pdrisk cannot understand, declare(schema) says
             attach(data, schema)
-        except Exception:  # noqa: BLE001
-            pass  # validation is pandera's: what pdrisk cannot understand, declare(schema) says
         return data
 
     setattr(remembered, MARK, True)
-    accessor.add_schema = remembered  # type: ignore[union-attr]
+    accessor.add_schema = remembered

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,37 +14,86 @@ from pdrisk.engines.chunks import SIZE
 
 __all__ = ["without_codes"]
 
+FEW = 16  # codes that are compared one by one
+
 
 def without_codes(frame: pd.DataFrame, missing: Mapping[Hashable, Sequence[Hashable]]) -> pd.DataFrame:
-    """The frame with these codes missing; integers of numpy become floats, as with ``na_values`` of ``read_csv``."""
+    """The frame with these codes missing.
+
+    A column's new dtype depends on its old one alone: integers of numpy become floats, as with ``na_values`` of
+    ``read_csv``, truth values of numpy become ``boolean``, others stay.
+    """
     if not missing:
         return frame
     result = frame.copy(deep=False)  # the columns that change are replaced, none is written to
     for column, codes in missing.items():
-        result[column] = _masked(frame[column], codes)
+        result[column] = _masked(frame[column], list(codes))
     return result
 
 
-def _masked(series: pd.Series, codes: Sequence[Hashable]) -> pd.Series | NDArray[np.generic]:
-    dtype = series.dtype
-    if isinstance(dtype, np.dtype) and dtype.kind in "iuf":
-        return _numbers(series.to_numpy(), codes)
-    if isinstance(dtype, np.dtype) and dtype.kind == "O":
+def _masked(series: pd.Series, codes: list[Any]) -> pd.Series | NDArray[np.generic]:
+    dtype: Any = series.dtype
+    kind = dtype.kind if isinstance(dtype, np.dtype) else ""
+    if kind and kind in "iuf":
+        return _floats(series.to_numpy(), codes)
+    found = _found(series, codes)
+    if kind == "O":
         values = series.to_numpy().copy()
-        values[series.isin(list(codes)).to_numpy()] = None
+        values[found] = None
         return pd.Series(values, index=series.index, dtype=object)
-    return series.mask(series.isin(list(codes)))
+    return (series.astype("boolean") if kind == "b" else series).mask(found)
 
 
-def _numbers(values: NDArray[np.generic], codes: Sequence[Hashable]) -> NDArray[np.generic]:
-    """In pieces: the comparisons stay in the processor's cache."""
+def _floats(values: NDArray[np.generic], codes: list[Any]) -> NDArray[np.generic]:
     result = np.empty(len(values), dtype=values.dtype if values.dtype.kind == "f" else np.float64)
     for start in range(0, len(values), SIZE):
-        rows = slice(start, start + SIZE)
-        piece, out = values[rows], result[rows]
-        found = piece == codes[0]
-        for code in codes[1:]:
-            found |= piece == code
+        piece, out = values[start : start + SIZE], result[start : start + SIZE]
         out[:] = piece
-        out[found] = np.nan
+        out[_equal(piece, codes)] = np.nan
     return result
+
+
+def _found(series: pd.Series, codes: list[Any]) -> NDArray[np.bool_]:
+    """Which rows hold a code."""
+    dtype: Any = series.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return np.append(_found(dtype.categories.to_series(), codes), False)[series.cat.codes.to_numpy()]
+    if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype) and dtype.kind != "O":
+        plain = dtype if isinstance(dtype, np.dtype) else dtype.numpy_dtype
+        values = series.to_numpy() if plain is dtype else series.to_numpy(dtype=plain, na_value=0)
+        parts = [_equal(values[start : start + SIZE], codes) for start in range(0, len(values), SIZE)]
+        return np.concatenate(parts) & series.notna().to_numpy() if parts else np.zeros(0, dtype=bool)
+    if dtype.kind in "mM" and not str(dtype).startswith("date32"):
+        # One by one and in the column's own unit: brought to a finer one, a far date of somebody would not fit.
+        found = np.zeros(len(series), dtype=bool)
+        for code in codes:
+            if (held := _in_unit(code, dtype)) is not None:
+                found |= (series == held).to_numpy(dtype=bool, na_value=False)
+        return found
+    return series.isin(codes).to_numpy(dtype=bool, na_value=False)
+
+
+def _equal(piece: NDArray[np.generic], codes: list[Any]) -> NDArray[np.bool_]:
+    """Which numbers are one of the codes, in the precision of the column; pieces stay in the processor's cache."""
+    dtype: Any = piece.dtype
+    if dtype.kind == "f":
+        largest = float(np.finfo(dtype).max)
+        held = [code for code in codes if abs(code) <= largest or abs(code) == math.inf]
+    else:
+        limits = np.iinfo(dtype)
+        held = [code for code in codes if limits.min <= code <= limits.max and code % 1 == 0]
+    if len(held) > FEW:
+        return np.isin(piece, np.array(held, dtype=piece.dtype))
+    found = np.zeros(len(piece), dtype=bool)
+    for code in held:
+        found |= piece == code
+    return found
+
+
+def _in_unit(code: Any, dtype: Any) -> Any:
+    """The code in the unit of a column of dates or durations, None if that cannot hold it."""
+    unit = getattr(getattr(dtype, "pyarrow_dtype", None), "unit", None) or getattr(dtype, "unit", None)
+    try:
+        return code.as_unit(unit or np.datetime_data(dtype)[0], round_ok=False)
+    except (ValueError, TypeError, AttributeError):
+        return None

@@ -9,7 +9,8 @@ from pdrisk.engines.chunks import SIZE
 
 __all__ = ["LARGEST", "SIZES", "SMALLEST", "magnitude_counts"]
 
-# A record of size e has 2**(e-1) <= |x| < 2**e. What is smaller counts as 0, what is larger as of the largest size.
+# A record of size e, as a float64, has 2**(e-1) <= |x| < 2**e. What is smaller counts as 0, what is larger as of the
+# largest size.
 SMALLEST, LARGEST = -329, 332  # bounds made of them can be declared
 SIZES = LARGEST - SMALLEST + 1
 

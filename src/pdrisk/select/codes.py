@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from numbers import Real
+from typing import Any
 
 import pandas as pd
 
 from pdrisk.errors import ColumnTypeError
-from pdrisk.select.allowed import DATE, NUMBER, TEXT, TIME, TRUTH
+from pdrisk.select.allowed import DATE, NUMBER, TEXT, TIME, TRUTH, ZONED
 from pdrisk.select.expressions import INTEGERS, kind_of_type, quoted, written_constant
 
 __all__ = ["relation_without_codes"]
@@ -33,44 +35,55 @@ def relation_without_codes(sql: str, columns: Mapping[str, str], missing: Mappin
     """
     replaced = []
     for name, codes in missing.items():
-        value, constants = _compared(name, columns[name], codes)
-        if constants:
-            replaced.append(
-                f"CASE WHEN {value} IN ({', '.join(constants)}) THEN NULL ELSE {quoted(name)} END AS {quoted(name)}"
-            )
+        found = _found(name, columns[name], codes)
+        if found:
+            replaced.append(f"CASE WHEN {found} THEN NULL ELSE {quoted(name)} END AS {quoted(name)}")
     return f"(SELECT * REPLACE ({', '.join(replaced)}) FROM {sql}) AS without_codes" if replaced else sql
 
 
-def _compared(name: str, sql_type: str, codes: Sequence[Hashable]) -> tuple[str, list[str]]:
-    """What of the column is compared, and the codes that it can hold as constants of the same type."""
-    kind, value = kind_of_type(sql_type), quoted(name)
-    if sql_type.startswith(("TIMESTAMP_", "ENUM")):
-        kind = TEXT if sql_type.startswith("ENUM") else TIME
+def _found(name: str, sql_type: str, codes: Sequence[Hashable]) -> str:
+    """The condition that a record has one of the codes; empty if the type can hold none."""
+    value, kind = quoted(name), _KINDS.get(sql_type.partition("(")[0], kind_of_type(sql_type))
     constants = []
     for code in codes:
+        if kind == TEXT and isinstance(code, datetime.date):
+            code = str(code)  # as a frame's column of such objects is read
         if (of := _kind(code)) != kind and {of, kind} != {DATE, TIME}:
             raise ColumnTypeError(
                 f"a missing code of column {name!r} is {of}, but the column holds {kind}: list codes of the column's "
                 "own kind."
             )
-        if kind == NUMBER and (sql_type in INTEGERS or sql_type == "UHUGEINT"):
-            whole = int(code) if float(code) == int(code) else None  # type: ignore[call-overload, arg-type]
-            if whole is not None and (whole >= 0 or not sql_type.startswith("U")):
-                constants.append(written_constant(whole))
-        elif kind == NUMBER:
-            constants.append(f"CAST('{float(code)!r}' AS {'FLOAT' if sql_type == 'FLOAT' else 'DOUBLE'})")  # type: ignore[arg-type]
-        elif kind == DATE and isinstance(code, pd.Timestamp):
-            if code == code.normalize():
-                constants.append(written_constant(code.date()))
-        elif isinstance(code, pd.Timestamp):
-            constants.append(written_constant(code.to_pydatetime()))
-        else:
-            constants.append(written_constant(code))  # type: ignore[arg-type]
+        constants.append(_constant(code, kind, sql_type))
+    listed = ", ".join(constant for constant in constants if constant is not None)
+    if not listed:
+        return ""
     if kind == TEXT:  # a collation could take other texts for a code
         value = f'(CAST({value} AS VARCHAR) COLLATE "binary")'
     elif kind == NUMBER and sql_type.startswith("DECIMAL"):
         value = f"CAST({value} AS DOUBLE)"
-    return value, constants
+    elif kind in (TIME, ZONED) and sql_type != "TIMESTAMP":  # as queries see it; a far date has no such value
+        value = f"TRY_CAST({value} AS {'TIMESTAMPTZ' if kind == ZONED else 'TIMESTAMP'})"
+    return f"{value} IN ({listed})"
+
+
+_KINDS = {"ENUM": TEXT, **dict.fromkeys(("TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), TIME)}
+LARGEST = {"FLOAT": 3e38, "DOUBLE": 1.7e308}
+
+
+def _constant(code: Any, kind: str, sql_type: str) -> str | None:
+    """A code as a constant of the column's type, None if that cannot hold it."""
+    if kind == NUMBER and (sql_type in INTEGERS or sql_type == "UHUGEINT"):
+        whole = int(code) if isinstance(code, int) or float(code).is_integer() else None
+        fits = whole is not None and abs(whole) < 2**127 and (whole >= 0 or not sql_type.startswith("U"))
+        return written_constant(whole) if fits else None
+    if kind == NUMBER:
+        to = "FLOAT" if sql_type == "FLOAT" else "DOUBLE"
+        return None if math.inf > abs(code) > LARGEST[to] else f"CAST('{float(code)!r}' AS {to})"
+    if kind == DATE and isinstance(code, pd.Timestamp):
+        return written_constant(code.date()) if code == code.normalize() else None
+    if kind == ZONED:
+        return f"CAST('{code.isoformat()}' AS TIMESTAMPTZ)"
+    return written_constant(code.to_pydatetime(warn=False) if isinstance(code, pd.Timestamp) else code)
 
 
 def _kind(code: Hashable) -> str:
@@ -80,4 +93,6 @@ def _kind(code: Hashable) -> str:
         return NUMBER
     if isinstance(code, str):
         return TEXT
-    return TIME if isinstance(code, datetime.datetime) else f"of type {type(code).__name__}"
+    if isinstance(code, datetime.datetime):
+        return TIME if code.tzinfo is None else ZONED
+    return DATE if isinstance(code, datetime.date) else f"of type {type(code).__name__}"

@@ -13,10 +13,12 @@ from fractions import Fraction
 
 from pdrisk.engines.summary_sql import INFINITY, Counted, DuckWords, Measured, Plan, statement
 from pdrisk.errors import ParameterError
+from pdrisk.keys import key_is_a_code
 from pdrisk.noise import check_scale
 from pdrisk.query import Groups, Line, Query, epsilon
 from pdrisk.select.allowed import NOTHING, NUMBER, TRUTH
 from pdrisk.select.answers import Answers, Noted, checked_bounds
+from pdrisk.select.codes import relation_without_codes
 from pdrisk.select.expressions import Expression, text
 from pdrisk.select.grouping import Grouping, key_relation, keys_given
 from pdrisk.select.relations import Relation, condition, relation_of
@@ -88,11 +90,13 @@ def judged(select: Select, sources: Sources, *, eps: object, bounds: object, key
         lines.append(Line(noted.column, one.statistic, one.universe, one.bounds_from))
     groups = _listed_groups(answers, keys)
     parts, places = _parts(answers.noted, relation.source)
+    by = tuple(group.key_sql for group in answers.groups)
+    missing = relation.source.codes(" ".join((*relation.owned, *relation.where, *where, *by, *map(_said, parts))))
     plan = Plan(
-        source=relation.source.sql,
+        source=relation_without_codes(relation.source.sql, relation.source.columns, missing),
         inner=relation.owned,
         where=(*relation.where, *where),
-        groups=tuple(group.key_sql for group in answers.groups),
+        groups=by,
         keys=None if groups is None or groups.keys is None else key_relation(answers.groups),
         parts=parts,
     )
@@ -106,9 +110,12 @@ def judged(select: Select, sources: Sources, *, eps: object, bounds: object, key
 def _listed_groups(answers: Answers, keys: object) -> Groups | None:
     """The groups with their keys."""
     if answers.groups:
-        listed, keys_from = keys_given(
-            answers.groups, keys, lambda group: answers.relation.source.known(group.column).keys
-        )
+        source = answers.relation.source
+        listed, keys_from = keys_given(answers.groups, keys, lambda group: source.known(group.column).keys)
+        for at, group in enumerate(answers.groups):
+            codes = source.known(group.column).missing if listed and source.declared.speak_of_codes else ()
+            if codes and any(key[at] in codes for key in listed or ()):
+                raise key_is_a_code(group.names[0])
         return Groups(tuple(group.names[0] for group in answers.groups), listed, keys_from)
     if keys is not None:
         raise ParameterError("keys= lists the groups of GROUP BY, which is missing: write it, or leave keys out.")
@@ -171,6 +178,11 @@ def _counted(argument: Expression | None, filtered: str | None) -> str | None:
         present = f"(CAST({argument.sql} AS DOUBLE) <= {INFINITY})" if numeric else f"({argument.sql} IS NOT NULL)"
     said = [each for each in (filtered, present) if each is not None]
     return " AND ".join(said) if said else None
+
+
+def _said(part: Measured | Counted) -> str:
+    """The SQL of what is read."""
+    return part.value if isinstance(part, Measured) else part.condition or ""
 
 
 def _rest(select: Select, answers: Answers) -> str:
@@ -240,6 +252,5 @@ def _without_people(found: Judged) -> str:
     if plan.keys is not None:
         nothing = ", ".join(f"CAST(NULL AS {group.type}) AS g{at}" for at, group in enumerate(found.groups))
         keys = f"(SELECT {nothing}, CAST(NULL AS BIGINT) AS code) AS keys_listed"
-    read = [part.value if isinstance(part, Measured) else part.condition or "" for part in plan.parts]
-    said = " ".join((*plan.inner, *plan.where, *plan.groups, *read))
+    said = " ".join((*plan.inner, *plan.where, *plan.groups, *map(_said, plan.parts)))
     return statement(replace(plan, source=typed_nothing(found.relation.source, said), keys=keys), DuckWords())

@@ -6,9 +6,10 @@ Names are looked up, not bound: DuckDB would take an unknown name for a file or 
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from threading import Lock
@@ -20,12 +21,11 @@ import pandas as pd
 from pdrisk.columns import column_kind
 from pdrisk.declaration import Declarations, Known
 from pdrisk.declaration import Entry as Declaration
-from pdrisk.declared import declarations_of
+from pdrisk.declared import ATTRIBUTE, declarations_of
 from pdrisk.engines.frame import column_values
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.schema import entries_of
 from pdrisk.select import workspace
-from pdrisk.select.codes import relation_without_codes
 from pdrisk.select.expressions import quoted, written_constant
 
 if TYPE_CHECKING:
@@ -68,6 +68,12 @@ class Source:
         if column is None:
             return Known(None)
         return self.declared.of(lowered(column) if self.folded else column)
+
+    def codes(self, said: str) -> dict[str, tuple[Hashable, ...]]:
+        """The missing codes of the columns that a text of SQL speaks of."""
+        if not self.declared.speak_of_codes:
+            return {}
+        return {name: codes for name in self.columns if quoted(name) in said and (codes := self.known(name).missing)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +135,7 @@ class Sources:
         except Exception as error:  # noqa: BLE001
             failure = type(error).__name__
         else:
-            declared = declarations_of(value) if isinstance(value, pd.DataFrame) else Declarations()
-            return self._told(Source(FRAME, columns, connection, declared))
+            return self._told(Source(FRAME, columns, connection, _declared(value, list(columns))))
         raise ParameterError(f"DuckDB cannot read the frame {name!r} ({failure}): leave out columns of unusual types.")
 
     def named_file(self, path: str) -> Source:
@@ -146,7 +151,8 @@ class Sources:
         """A Parquet file that the owner named."""
         connection = self._opened(workspace.reader() if self.connection is None else _cursor(self.connection))
         sql = f"system.main.read_parquet({written_constant(path)})"
-        return self._told(Source(sql, _described(connection, f"SELECT * FROM {sql}", "this Parquet file"), connection))
+        columns = _described(connection, f"SELECT * FROM {sql}", "this Parquet file")
+        return self._told(Source(sql, columns, connection, _declared_in_file(connection, path)))
 
     def entry(self, path: tuple[str, ...], home: Entry | None = None) -> Entry | None:
         """The table or view of this name, looked for where the view ``home`` lives first."""
@@ -192,14 +198,16 @@ class Sources:
         return self._told(Source(entry.sql, _described(own, f"SELECT * FROM {entry.sql}", entry.name), own))
 
     def _told(self, source: Source) -> Source:
-        """The source with what schema= declares, and its missing codes missing."""
-        if self.schema is not None:
-            said = Declarations(_folded(source.declared.own), _folded(entries_of(self.schema)))
-            source = replace(source, declared=said, folded=True)
-        if not any(entry.missing or entry.problem for entry in source.declared.entries()):
+        """The source with what schema= declares."""
+        if self.schema is None:
             return source
-        missing = {name: codes for name in source.columns if (codes := source.known(name).missing)}
-        return replace(source, sql=relation_without_codes(source.sql, source.columns, missing))
+        entries = _folded(entries_of(self.schema))
+        if not any(Declarations(schema=entries).speak_of(lowered(name)) for name in source.columns):
+            raise ParameterError(
+                "schema= speaks of none of the columns that are asked: pass the schema of this table or frame."
+            )
+        said = Declarations(_folded(source.declared.own), _folded(source.declared.schema)).and_schema(entries)
+        return replace(source, declared=said, folded=True)
 
     def names(self) -> list[str]:
         """What can be asked, for an error."""
@@ -243,7 +251,47 @@ class Sources:
 
 
 def _folded(entries: Iterable[Declaration]) -> tuple[Declaration, ...]:
-    return tuple(e if e.pattern else replace(e, column=lowered(str(e.column))) for e in entries)
+    """For labels in lower case, as DuckDB compares them."""
+    return tuple(replace(e, column=_any_case(str(e.column)) if e.pattern else lowered(str(e.column))) for e in entries)
+
+
+def _any_case(pattern: str) -> str:
+    """A pattern that ignores case; one that sets flags itself keeps them."""
+    try:
+        re.compile(f"(?i){pattern}")
+    except re.error:
+        return pattern
+    return f"(?i){pattern}"
+
+
+def _declared(frame: object, names: list[str]) -> Declarations:
+    """What is declared for a frame, by the names that DuckDB gives its columns."""
+    if not isinstance(frame, pd.DataFrame):
+        return Declarations()
+    said = declarations_of(frame)
+    name_of: dict[Hashable, Hashable] = dict(zip(frame.columns, names, strict=True))
+    return Declarations(
+        *(
+            tuple(e if e.pattern else replace(e, column=name_of.get(e.column, e.column)) for e in entries)
+            for entries in (said.own, said.schema)
+        )
+    )
+
+
+def _declared_in_file(connection: DuckDBPyConnection, path: str) -> Declarations:
+    """What a frame knew that pandas wrote into this Parquet file."""
+    import duckdb
+
+    file = written_constant(path)
+    sql = f"SELECT DISTINCT value FROM system.main.parquet_kv_metadata({file}) WHERE key = 'PANDAS_ATTRS'"
+    try:
+        found = {json.loads(value).get(ATTRIBUTE) for (value,) in connection.execute(sql).fetchall()}
+    except (duckdb.Error, ValueError, AttributeError, TypeError):
+        return Declarations()
+    frame = pd.DataFrame()
+    if len(found) == 1:
+        (frame.attrs[ATTRIBUTE],) = found
+    return declarations_of(frame)
 
 
 def _search_path(database: str, setting: str, home: Entry | None) -> list[tuple[str, str]]:
