@@ -109,7 +109,7 @@ class FrameAccessor:
         """The same frame, knowing the bounds, group keys and missing codes of its columns from now on.
 
         They travel in ``frame.attrs`` with queries, copies, pickles and Parquet files, and belong to the column's
-        name: after a change of its unit, declare again.
+        name: after a change of its unit, ``rename``, ``merge`` or ``concat``, declare again.
 
         Parameters
         ----------

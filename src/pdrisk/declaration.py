@@ -17,10 +17,21 @@ import pandas as pd
 from pdrisk.core.universe import Universe
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["EVERYTHING", "BadTextError", "Declarations", "Entry", "Known", "from_text", "narrower", "plain_value"]
+__all__ = [
+    "EVERYTHING",
+    "BadTextError",
+    "Declarations",
+    "Entry",
+    "Known",
+    "from_text",
+    "narrower",
+    "plain_value",
+    "universe_of",
+]
 
 EVERYTHING = (-math.inf, math.inf)
 Ends = tuple[float, float]
+Pattern = tuple[re.Pattern[str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +115,10 @@ class Known:
         if interval is None or not (below or above):
             return interval
         by = " and ".join(
-            [f"{low - interval.lo:g} too low"] * below + [f"{interval.hi - high:g} too high"] * above,
+            [f"{low - interval.lo:.12g} too low"] * below + [f"{interval.hi - high:.12g} too high"] * above,
         )
         raise ParameterError(
-            f"bounds ({interval.lo:g}, {interval.hi:g}) of {self.column!r} are wider than the range that "
+            f"bounds ({interval.lo:.12g}, {interval.hi:.12g}) of {self.column!r} are wider than the range that "
             f"{self.valid_from} allows, {_range(self.valid)} ({by}): no value can lie there, and the noise would grow "
             "for nothing. Narrow them."
         )
@@ -121,13 +132,13 @@ class Declarations:
     schema: tuple[Entry, ...] = ()
 
     @cached_property
-    def _by_label(self) -> tuple[dict[Hashable, Entry], dict[Hashable, Entry], list[tuple[re.Pattern[str], Entry]]]:
+    def _by_label(self) -> tuple[dict[Hashable, Entry], dict[Hashable, Entry], list[tuple[Pattern, Entry]]]:
         """Own entries, those of schemas, and patterns; of two with one label the first."""
         labelled = [entry for entry in reversed(self.schema) if not entry.pattern]
         return (
             {entry.column: entry for entry in reversed(self.own)},
             {entry.column: entry for entry in labelled},
-            [(re.compile(str(entry.column)), entry) for entry in self.schema if entry.pattern],
+            [(_compiled(entry.column), entry) for entry in self.schema if entry.pattern],
         )
 
     @cached_property
@@ -164,7 +175,7 @@ class Declarations:
             keys = tuple(key for key in keys if key not in codes)
         bounds, bounds_from = _first(own, said, "bounds")
         interval = None if bounds is None else Universe(*bounds)
-        if bounds is None and (interval := _universe_of(valid)) is not None:
+        if bounds is None and (interval := universe_of(valid)) is not None:
             bounds_from = valid_from
         return Known(column, interval, valid, keys, missing or (), bounds_from, valid_from, keys_from, missing_from)
 
@@ -180,12 +191,19 @@ class Declarations:
         return json.dumps({name: [_json(entry) for entry in getattr(self, name)] for name in ("own", "schema")})
 
 
-def _fits(pattern: re.Pattern[str], column: Hashable) -> bool:
-    """As pandera matches a label."""
-    return not isinstance(column, tuple) and pattern.match(str(column)) is not None
+def _compiled(column: Hashable) -> Pattern:
+    return tuple(re.compile(str(part)) for part in (column if isinstance(column, tuple) else (column,)))
 
 
-def _universe_of(valid: Ends) -> Universe | None:
+def _fits(pattern: Pattern, column: Hashable) -> bool:
+    """As pandera matches a label; one of several levels, level by level."""
+    levels = column if isinstance(column, tuple) else (column,)
+    return len(levels) == len(pattern) and all(
+        part.match(str(level)) for part, level in zip(pattern, levels, strict=True)
+    )
+
+
+def universe_of(valid: Ends) -> Universe | None:
     """The range of a schema as bounds, if it can be: one value, or one end alone, cannot."""
     try:
         return Universe(*valid)
@@ -232,8 +250,8 @@ def _keys(own: Entry, said: list[Entry]) -> tuple[tuple[Hashable, ...] | None, s
 def _range(ends: Ends) -> str:
     low, high = ends
     if math.isinf(high):
-        return f"{low:g} and more"
-    return f"{high:g} and less" if math.isinf(low) else f"{low:g} to {high:g}"
+        return f"{low:.12g} and more"
+    return f"{high:.12g} and less" if math.isinf(low) else f"{low:.12g} to {high:.12g}"
 
 
 class BadTextError(Exception):
@@ -303,6 +321,8 @@ def plain_value(value: Any, what: str) -> Hashable:
     ColumnTypeError
         If it is of another kind.
     """
+    if pd.api.types.is_scalar(value) and pd.isna(value):
+        return None
     if isinstance(value, np.datetime64 | datetime.datetime):
         return pd.Timestamp(value)
     if isinstance(value, np.timedelta64 | datetime.timedelta):

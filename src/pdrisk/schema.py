@@ -18,9 +18,8 @@ import numpy as np
 import pandas as pd
 
 from pdrisk.core.universe import Universe
-from pdrisk.declaration import EVERYTHING, Declarations, Ends, Entry, narrower, plain_value
+from pdrisk.declaration import EVERYTHING, Declarations, Ends, Entry, narrower, plain_value, universe_of
 from pdrisk.errors import ColumnTypeError, ParameterError
-from pdrisk.keys import listed_keys
 from pdrisk.query import universe
 
 if TYPE_CHECKING:
@@ -158,7 +157,9 @@ def entries_of(schema: object) -> tuple[Entry, ...]:
     ParameterError
         If it says what no schema can say as a whole.
     """
+    of_model = None
     if isinstance(schema, type) and hasattr(schema, "to_schema"):
+        of_model = getattr(getattr(schema, "Config", None), "metadata", None)  # which the schema does not get
         schema = _from_model(schema)
     components = getattr(schema, "columns", None)
     if not isinstance(components, Mapping) or not all(hasattr(each, "checks") for each in components.values()):
@@ -168,14 +169,15 @@ def entries_of(schema: object) -> tuple[Entry, ...]:
         )
     name = getattr(schema, "name", None)
     source = f"schema {str(name)!r}" if name else "schema"
-    whole = getattr(schema, "metadata", None)
-    if isinstance(whole, Mapping) and NAME in whole:
-        raise ParameterError(
-            f"metadata={{{NAME!r}: ...}} belongs to single columns, not to the {source} as a whole: move it there."
-        )
-    checks = [check for check in getattr(schema, "checks", None) or () if _builtin(check)]
+    checks = list(getattr(schema, "checks", None) or ())
+    common = [check for check in checks if _builtin(check)]
     dtype = getattr(schema, "dtype", None)
-    return tuple(_entry(label, component, source, checks, dtype) for label, component in components.items())
+    of_all = [said for said in (getattr(schema, "metadata", None), of_model) if isinstance(said, Mapping)]
+    if any(NAME in said for said in of_all) or any(NAME in (check.statistics or {}) for check in checks):
+        # Kept for whoever asks for any column: what was meant, a missing code say, may matter for each.
+        problem = f"{NAME!r} belongs to single columns, not to the {source} as a whole: move it there."
+        return tuple(Entry(label, source, problem=problem) for label in components if isinstance(label, str | int))
+    return tuple(_entry(label, component, source, common, dtype) for label, component in components.items())
 
 
 def _from_model(model: Any) -> object:
@@ -193,9 +195,7 @@ def _entry(label: Hashable, component: Any, source: str, common: list[Any], dtyp
     try:
         column = plain_value(label, "a column's label")
         if pattern:
-            if ".pandas." not in type(component).__module__:
-                column = getattr(component, "selector", column)  # Polars and Ibis match whole names
-            re.compile(str(column))
+            column = _pattern(column, component)
         return _understood(column, component, source, pattern, [*common, *component.checks], component.dtype or dtype)
     except ParameterError as error:
         problem = str(error)
@@ -209,10 +209,11 @@ def _understood(column: Hashable, component: Any, source: str, pattern: bool, ch
     whole = _is_integer(dtype)
     valid, expected = EVERYTHING, EVERYTHING
     keys = _categories(dtype)
-    stated: dict[str, Any] = {}
+    written = getattr(component, "metadata", None)
+    said = [written[NAME]] if isinstance(written, Mapping) and NAME in written else []
     for check in checks:
-        if marked := (check.statistics or {}).get(NAME):
-            stated = {**marked, **stated} if isinstance(marked, Mapping) else marked
+        if NAME in (check.statistics or {}):
+            said.append(check.statistics[NAME])
         kind = _builtin(check)
         if kind in RANGES and (ends := _ends(kind, check.statistics, whole)) is not None:
             expected = narrower(column, expected, ends)
@@ -221,13 +222,10 @@ def _understood(column: Hashable, component: Any, source: str, pattern: bool, ch
         elif kind == "isin" and not check.raise_warning:
             allowed = _listed(check.statistics["allowed_values"])
             keys = allowed if keys is None or allowed is None else [key for key in keys if key in set(allowed)]
-    written = getattr(component, "metadata", None) or {}
-    metadata = written.get(NAME, {}) if isinstance(written, Mapping) else {}
-    if isinstance(metadata, Mapping) and isinstance(stated, Mapping):
-        metadata = {**stated, **metadata}
-    entry = _stated(column, source, metadata)
+    stated = [_stated(column, source, each) for each in said]
+    entry = Entry(column, source, **{name: _first(getattr(one, name) for one in stated) for name in SAYS})
     bounds = entry.bounds
-    if bounds is None and expected != valid and all(map(math.isfinite, expected)):
+    if bounds is None and expected != valid and universe_of(expected) is not None:
         bounds = expected
     if bounds is not None and valid == EVERYTHING and entry.bounds is not None:
         valid = bounds
@@ -255,14 +253,16 @@ def _stated(column: Hashable, source: str, said: object) -> Entry:
     bounds: Universe | None = None if said.get("bounds") is None else universe(said["bounds"])
     lists: dict[str, tuple[Hashable, ...] | None] = {}
     for name in ("keys", "missing"):
-        values = said.get(name)
-        what = "a key" if name == "keys" else "a missing code"
-        if isinstance(values, str | bytes | Mapping | set | frozenset) or (values is not None and np.ndim(values) == 0):
+        values, what = said.get(name), "a key" if name == "keys" else "a missing code"
+        if values is None:
+            lists[name] = None
+            continue
+        if isinstance(values, str | bytes | Mapping | set | frozenset) or not isinstance(values, Iterable):
             raise ColumnTypeError(f"{name} must be a list, as in [-1, -2], not {_kind(values)}.")
-        plain: list[Any] = [] if values is None else [plain_value(value, what) for value in listed_keys(values)]
-        if name == "missing":  # is missing anyway
-            plain = [value for value in plain if not (pd.api.types.is_scalar(value) and pd.isna(value))]
-        lists[name] = None if values is None else tuple(plain)
+        plain = [plain_value(value, what) for value in values]
+        if name == "keys" and (not plain or len(set(plain)) < len(plain)):
+            raise ParameterError("keys must list at least one group, and each once.")
+        lists[name] = tuple(plain) if name == "keys" else tuple(code for code in plain if code is not None)
     return Entry(
         column,
         source,
@@ -270,6 +270,22 @@ def _stated(column: Hashable, source: str, said: object) -> Entry:
         keys=lists["keys"],
         missing=lists["missing"],
     )
+
+
+def _first(values: Iterable[Any]) -> Any:
+    """The first that is said."""
+    return next((value for value in values if value is not None), None)
+
+
+def _pattern(name: Any, component: Any) -> Hashable:
+    """A regular expression, or one for each level, that matches the beginning of a label as pandera matches it."""
+    if ".pandas." in type(component).__module__:
+        for part in name if isinstance(name, tuple) else [name]:
+            re.compile(str(part))
+        return tuple(map(str, name)) if isinstance(name, tuple) else str(name)
+    found = f"(?s:.*?)(?:{component.selector})"  # Polars and Ibis search, for ^name$ if nothing else is said
+    re.compile(found)
+    return found
 
 
 def _builtin(check: Any) -> str | None:
@@ -284,7 +300,7 @@ def _builtin(check: Any) -> str | None:
 
 def _ends(kind: str, statistics: Mapping[str, Any], whole: bool) -> Ends | None:
     """The closed range of a check; None if it is not one of numbers."""
-    low, high = statistics.get("min_value"), statistics.get("max_value")
+    low, high = (_plain_number(statistics.get(name)) for name in ("min_value", "max_value"))
     if any(not _is_number(end) for end in (low, high) if end is not None):
         return None  # a range of dates, say
     open_low = kind == "greater_than" or not statistics.get("include_min", True)
@@ -303,6 +319,11 @@ def _closed(end: Any, is_open: bool, whole: bool, step: int) -> float:
         return float(end)
     nearest = math.ceil(end) if step > 0 else math.floor(end)
     return float(nearest + step if is_open and nearest == end else nearest)
+
+
+def _plain_number(end: Any) -> Any:
+    """Without numpy's overflow."""
+    return end.item() if isinstance(end, np.generic) else end
 
 
 def _is_number(value: object) -> bool:
@@ -331,7 +352,10 @@ def _listed(values: Iterable[Any]) -> list[Hashable] | None:
     except ColumnTypeError:
         return None
     if isinstance(values, set | frozenset):
-        found.sort(key=lambda value: (type(value).__name__, repr(value) if isinstance(value, tuple) else value))
+        try:
+            found.sort(key=lambda value: (type(value).__name__, value))
+        except TypeError:
+            found.sort(key=lambda value: (type(value).__name__, str(value)))
     return list(dict.fromkeys(found))
 
 

@@ -32,6 +32,8 @@ def without_codes(frame: pd.DataFrame, missing: Mapping[Hashable, Sequence[Hasha
 
 
 def _masked(series: pd.Series, codes: list[Any]) -> pd.Series | NDArray[np.generic]:
+    if isinstance(series.dtype, pd.SparseDtype):
+        series = pd.Series(np.asarray(series), index=series.index)
     dtype: Any = series.dtype
     kind = dtype.kind if isinstance(dtype, np.dtype) else ""
     if kind and kind in "iuf":

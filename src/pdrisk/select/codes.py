@@ -61,7 +61,7 @@ def _found(name: str, sql_type: str, codes: Sequence[Hashable]) -> str:
         value = f'(CAST({value} AS VARCHAR) COLLATE "binary")'
     elif kind == NUMBER and sql_type.startswith("DECIMAL"):
         value = f"CAST({value} AS DOUBLE)"
-    elif kind in (TIME, ZONED) and sql_type != "TIMESTAMP":  # as queries see it; a far date has no such value
+    elif kind in (TIME, ZONED) and sql_type not in ("TIMESTAMP", "TIMESTAMP_NS"):  # a far date has no such value
         value = f"TRY_CAST({value} AS {'TIMESTAMPTZ' if kind == ZONED else 'TIMESTAMP'})"
     return f"{value} IN ({listed})"
 
@@ -83,7 +83,17 @@ def _constant(code: Any, kind: str, sql_type: str) -> str | None:
         return written_constant(code.date()) if code == code.normalize() else None
     if kind == ZONED:
         return f"CAST('{code.isoformat()}' AS TIMESTAMPTZ)"
-    return written_constant(code.to_pydatetime(warn=False) if isinstance(code, pd.Timestamp) else code)
+    if isinstance(code, pd.Timestamp):
+        return _constant_time(code, sql_type)
+    return written_constant(code)
+
+
+def _constant_time(code: pd.Timestamp, sql_type: str) -> str | None:
+    try:
+        exact = code.as_unit("ns" if sql_type == "TIMESTAMP_NS" else "us", round_ok=False)
+    except ValueError:  # also what lies beyond
+        return None
+    return f"CAST('{exact.isoformat(sep=' ')}' AS {'TIMESTAMP_NS' if sql_type == 'TIMESTAMP_NS' else 'TIMESTAMP'})"
 
 
 def _kind(code: Hashable) -> str:
