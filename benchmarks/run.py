@@ -23,6 +23,7 @@ from typing import Any
 import pandas as pd
 
 from cases import EPS, FULL, HI, LO, Case, Skipped, all_cases, installed
+from declared_cases import declared_cases
 from sql_cases import sql_cases
 
 PAIRS = 7
@@ -203,7 +204,7 @@ def main() -> int:
     lines = [row(HEAD), row(("---", "---", "--:", "--:", "--:", "---", "---", "--:"))]
     print(*lines, sep="\n", flush=True)
     results = []
-    for case in itertools.chain(all_cases(rows), sql_cases(rows)):
+    for case in itertools.chain(all_cases(rows), sql_cases(rows), declared_cases(rows)):
         if isinstance(case, Skipped):
             lines.append(row((case.name, case.why, *["-"] * (len(HEAD) - 2))))
         else:

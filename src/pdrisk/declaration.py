@@ -232,9 +232,8 @@ def narrower(column: Hashable, one: Ends, other: Ends) -> Ends:
     """What two ranges have in common."""
     low, high = max(one[0], other[0]), min(one[1], other[1])
     if low > high:
-        raise ParameterError(
-            f"the schema allows no value of {column!r}: its checks say {_range(one)} and {_range(other)}. Mend it."
-        )
+        ranges = " and ".join(_range(ends) for ends in (one, other) if ends != EVERYTHING)
+        raise ParameterError(f"the schema allows no value of {column!r}: its checks say {ranges}. Mend it.")
     return low, high
 
 

@@ -78,6 +78,8 @@ def missing_from(schema: object, columns: Iterable[Hashable] | None = None) -> d
 
 
 def _known(schema: object, columns: Iterable[Hashable] | None) -> Iterator[tuple[Hashable, Any]]:
+    if isinstance(columns, str | bytes):
+        raise ColumnTypeError("columns must be a list of columns, as in ['distance'].")
     said = Declarations(schema=entries_of(schema))
     named = [entry.column for entry in said.schema if not entry.pattern and entry.says_something]
     names = named if columns is None else columns
@@ -176,7 +178,8 @@ def entries_of(schema: object) -> tuple[Entry, ...]:
     if any(NAME in said for said in of_all) or any(NAME in (check.statistics or {}) for check in checks):
         # Kept for whoever asks for any column: what was meant, a missing code say, may matter for each.
         problem = f"{NAME!r} belongs to single columns, not to the {source} as a whole: move it there."
-        return tuple(Entry(label, source, problem=problem) for label in components if isinstance(label, str | int))
+        named = (Entry(label, source, problem=problem) for label in components if isinstance(label, str | int))
+        return (*named, Entry("(?s:.*)", source, pattern=True, problem=problem))
     return tuple(_entry(label, component, source, common, dtype) for label, component in components.items())
 
 
@@ -210,10 +213,10 @@ def _understood(column: Hashable, component: Any, source: str, pattern: bool, ch
     valid, expected = EVERYTHING, EVERYTHING
     keys = _categories(dtype)
     written = getattr(component, "metadata", None)
-    said = [written[NAME]] if isinstance(written, Mapping) and NAME in written else []
+    said = [(written[NAME], False)] if isinstance(written, Mapping) and NAME in written else []
     for check in checks:
         if NAME in (check.statistics or {}):
-            said.append(check.statistics[NAME])
+            said.append((check.statistics[NAME], check.raise_warning))
         kind = _builtin(check)
         if kind in RANGES and (ends := _ends(kind, check.statistics, whole)) is not None:
             expected = narrower(column, expected, ends)
@@ -222,13 +225,13 @@ def _understood(column: Hashable, component: Any, source: str, pattern: bool, ch
         elif kind == "isin" and not check.raise_warning:
             allowed = _listed(check.statistics["allowed_values"])
             keys = allowed if keys is None or allowed is None else [key for key in keys if key in set(allowed)]
-    stated = [_stated(column, source, each) for each in said]
-    entry = Entry(column, source, **{name: _first(getattr(one, name) for one in stated) for name in SAYS})
+    stated = [(_stated(column, source, each), warns) for each, warns in said]
+    entry = Entry(column, source, **{name: _first(getattr(one, name) for one, _ in stated) for name in SAYS})
     bounds = entry.bounds
     if bounds is None and expected != valid and universe_of(expected) is not None:
         bounds = expected
-    if bounds is not None and valid == EVERYTHING and entry.bounds is not None:
-        valid = bounds
+    if valid == EVERYTHING:
+        valid = _first(one.bounds for one, warns in stated if not warns) or EVERYTHING
     return Entry(
         column,
         source,
@@ -257,7 +260,8 @@ def _stated(column: Hashable, source: str, said: object) -> Entry:
         if values is None:
             lists[name] = None
             continue
-        if isinstance(values, str | bytes | Mapping | set | frozenset) or not isinstance(values, Iterable):
+        unordered = name == "keys" and isinstance(values, set | frozenset)
+        if unordered or isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
             raise ColumnTypeError(f"{name} must be a list, as in [-1, -2], not {_kind(values)}.")
         plain = [plain_value(value, what) for value in values]
         if name == "keys" and (not plain or len(set(plain)) < len(plain)):
@@ -279,7 +283,7 @@ def _first(values: Iterable[Any]) -> Any:
 
 def _pattern(name: Any, component: Any) -> Hashable:
     """A regular expression, or one for each level, that matches the beginning of a label as pandera matches it."""
-    if ".pandas." in type(component).__module__:
+    if any(".pandas." in each.__module__ for each in type(component).__mro__):
         for part in name if isinstance(name, tuple) else [name]:
             re.compile(str(part))
         return tuple(map(str, name)) if isinstance(name, tuple) else str(name)

@@ -38,7 +38,8 @@ class _Waiting(MetaPathFinder):
         if fullname != MODULE:
             return None
         for finder in sys.meta_path:
-            spec = None if finder is self else finder.find_spec(fullname, *rest)
+            find: Any = None if finder is self else getattr(finder, "find_spec", None)  # Python asks no others
+            spec: ModuleSpec | None = None if find is None else find(fullname, *rest)
             if spec is not None:
                 if hasattr(spec.loader, "exec_module"):
                     spec.loader = _Listening(spec.loader)
