@@ -5,6 +5,7 @@ import subprocess
 import sys
 from typing import ClassVar
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -149,6 +150,26 @@ class TestSqlLikeTheAccessor:
         ):
             with pytest.raises(pdrisk.ParameterError, match="list None for the group of those"):
                 ask()
+
+    def test_a_schema_of_a_view_that_renames(self):
+        con = duckdb.connect()
+        con.execute("CREATE TABLE t AS SELECT 1 AS a, -1 AS b; CREATE VIEW same AS SELECT a, b FROM t WHERE a > 0")
+        con.execute("CREATE VIEW v AS SELECT a, b AS income FROM t; CREATE VIEW w AS SELECT a AS b, b AS a FROM t")
+        schema = schema_of(a={}, b={"missing": [-1]}, income={"missing": [-1]})
+        assert round(pdrisk.sql("SELECT count(b) AS n FROM same", con, eps=SURE, schema=schema)["n"][0]) == 0
+        for query in ("SELECT count(income) FROM v", "SELECT count(a) FROM w"):
+            with pytest.raises(pdrisk.ParameterError, match="of the table behind a view"):
+                pdrisk.sql(query, con, eps=1, schema=schema)
+
+    @pytest.mark.parametrize("dtype", ["float32", "Int64"])
+    def test_keys_and_codes_in_the_precision_of_the_column(self, dtype):
+        if dtype == "float32":
+            frame = pd.DataFrame({"x": np.array([0.1, 0.2], dtype)}).dprisk.declare(missing={"x": [0.1]})
+            with pytest.raises(pdrisk.ParameterError, match="list None"):
+                frame.dprisk.count(eps=1, by="x", keys=[np.float32(0.1)])
+        else:
+            frame = pd.DataFrame({"x": pd.array([2**53, 2**53 + 1, -1], dtype)}).dprisk.declare(missing={"x": [-1]})
+            assert frame.dprisk.count(eps=SURE, by="x", keys=[2**53, 2**53 + 1])["n"].tolist() == [1, 1]
 
     def test_a_parquet_file_that_pandas_wrote(self, tmp_path):
         frame = pd.DataFrame({"x": [-1, 5, 7]}).dprisk.declare(missing={"x": [-1]}, bounds={"x": (0, 10)})

@@ -159,7 +159,7 @@ def _groups(frame: pd.DataFrame, by: object, keys: object) -> Groups | None:
         return Groups(columns, None, "data")
     if keys is not None:
         listed = checked_keys(frame, columns, keys)
-        check_keys_are_no_codes(columns, listed, codes_of(frame, columns))
+        check_keys_are_no_codes(frame, columns, listed, codes_of(frame, columns))
         return Groups(columns, listed, "given")
     known = {column: declared(frame, column).keys for column in columns}
     if missing := [column for column, values in known.items() if values is None]:

@@ -98,15 +98,20 @@ def check_codes(series: pd.Series, given: object) -> tuple[Hashable, ...]:
 
 
 def check_keys_are_no_codes(
-    columns: Sequence[Hashable], keys: Sequence[Key], missing: Mapping[Any, Sequence[Hashable]]
+    frame: pd.DataFrame, columns: Sequence[Hashable], keys: Sequence[Key], missing: Mapping[Any, Sequence[Hashable]]
 ) -> None:
     """Refuse keys that are declared to be missing codes, or that are one float, as integers with codes become."""
     for column, codes in missing.items():
         at = columns.index(column)
-        levels = {key[at] for key in keys}
-        if not levels.isdisjoint(codes):
+        levels, dtype = {key[at] for key in keys}, frame[column].dtype
+        coarse = {float(dtype.type(code)) for code in codes} if dtype in (np.float16, np.float32) else set()
+        if not levels.isdisjoint(codes) or not levels.isdisjoint(coarse):
             raise key_is_a_code(column)
-        if any(isinstance(level, int) and abs(level) > 2**53 for level in levels):
+        if (
+            isinstance(dtype, np.dtype)
+            and dtype.kind in "iu"
+            and any(isinstance(level, int) and abs(level) > 2**53 for level in levels)
+        ):
             raise ParameterError(
                 f"a key of column {column!r} is beyond 2**53, where a column with missing codes cannot tell integers "
                 "apart: make it text."

@@ -143,7 +143,14 @@ def _stored(path: tuple[str, ...], sources: Sources, home: Entry | None, depth: 
         return _renamed(_whole(sources.table(entry)), names, ())
     select = parsed(body)
     inner = _rowwise(select, sources, {}, entry, depth)
-    return _renamed(inner, names, tuple(sources.columns_of(entry)))
+    found = _renamed(inner, names, tuple(sources.columns_of(entry)))
+    for label, value in found.columns if found.source.folded else ():
+        if found.source.declared.speak_of(lowered(label)) and lowered(value.column or "") != lowered(label):
+            raise ParameterError(
+                f"schema= speaks of {label!r}, which the view {entry.name} makes of something else: a schema is that "
+                "of the table behind a view. Ask the table, or give the column another name in the view."
+            )
+    return found
 
 
 def _whole(source: Source) -> Relation:
