@@ -63,6 +63,6 @@ def _wide() -> Iterator[Case]:
             return schema.validate(wide)
 
     yield Case(
-        f"pandera validates {COLUMNS} columns", lambda: schema.validate(wide), unwatched, "without pdrisk", 1.1,
+        f"pandera validates {COLUMNS} columns", lambda: schema.validate(wide), unwatched, "without pdrisk", 1.25,
         at_full_size=False,
     )  # fmt: skip

@@ -31,13 +31,13 @@ def without_codes(frame: pd.DataFrame, missing: Mapping[Hashable, Sequence[Hasha
     return result
 
 
-def _masked(series: pd.Series, codes: list[Any]) -> pd.Series | NDArray[np.generic]:
+def _masked(series: pd.Series, codes: list[Any]) -> pd.Series:
     if isinstance(series.dtype, pd.SparseDtype):
         series = pd.Series(np.asarray(series), index=series.index)
     dtype: Any = series.dtype
     kind = dtype.kind if isinstance(dtype, np.dtype) else ""
     if kind and kind in "iuf":
-        return _floats(series.to_numpy(), codes)
+        return pd.Series(_floats(series.to_numpy(), codes), index=series.index, copy=False)
     found = _found(series, codes)
     if kind == "O":
         values = series.to_numpy().copy()
