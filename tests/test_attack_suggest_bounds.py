@@ -153,10 +153,12 @@ class TestThePair:
 def exactly(released):
     """Forgets the noise after it was paid."""
 
-    def broken(query, read):
-        (one,), found = released(query, read)
-        one.values[:] = one.facts.n
-        return [one], found
+    def broken(query, read, shown, ledger):
+        def forgetful(result, found):
+            result[0].values[:] = result[0].facts.n
+            return shown(result, found)
+
+        return released(query, read, forgetful, ledger)
 
     return broken
 
@@ -174,10 +176,12 @@ class TestTheCounts:
         """Noisy counts as `released` gives them, shape (calls, all sizes)."""
         seen = []
 
-        def spy(query, read):
-            result, found = released(query, read)
-            seen.extend(one.values for one in result)
-            return result, found
+        def spy(query, read, shown, ledger):
+            def seeing(result, found):
+                seen.extend(one.values for one in result)
+                return shown(result, found)
+
+            return released(query, read, seeing, ledger)
 
         released = pdrisk.answer.released
         monkeypatch.setattr("pdrisk.suggest.released", spy)
@@ -244,7 +248,7 @@ class TestOneRelease:
         found = []
         released, read = pdrisk.answer.released, magnitude_counts
         monkeypatch.setattr(
-            "pdrisk.suggest.released", lambda query, reader: found.append(("query", query)) or released(query, reader)
+            "pdrisk.suggest.released", lambda query, *rest: found.append(("query", query)) or released(query, *rest)
         )
         monkeypatch.setattr(
             "pdrisk.suggest.magnitude_counts", lambda values: found.append(("read", values)) or read(values)

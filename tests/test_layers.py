@@ -18,7 +18,7 @@ LAYERS = [
     {"keys", "rowwise", "release"},
     {"schema"},
     {"declared"},
-    {"frames", "engines", "validated"},
+    {"frames", "engines", "validated", "ledger"},
     {"answer"},
     {"assess", "select", "functions", "suggest"},
     {"accessor"},

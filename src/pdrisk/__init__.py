@@ -15,15 +15,19 @@ from pdrisk import datasets, risk
 from pdrisk.core.risk import Risk
 from pdrisk.errors import (
     BoundsNotFoundError,
+    BudgetExceededError,
     ColumnTypeError,
+    LedgerError,
     NoisyReleaseWarning,
     NotPublicError,
     ParameterError,
     PdriskError,
+    PolicyError,
     QueryFailedError,
     UnknownColumnError,
 )
 from pdrisk.functions import register
+from pdrisk.ledger import Ledger
 from pdrisk.release import Release, public
 from pdrisk.schema import bounds_from, keys_from, missing_from, schema_for
 from pdrisk.select import sql
@@ -32,11 +36,15 @@ from pdrisk.validated import watch as _watch
 
 __all__ = [
     "BoundsNotFoundError",
+    "BudgetExceededError",
     "ColumnTypeError",
+    "Ledger",
+    "LedgerError",
     "NoisyReleaseWarning",
     "NotPublicError",
     "ParameterError",
     "PdriskError",
+    "PolicyError",
     "QueryFailedError",
     "Release",
     "Risk",

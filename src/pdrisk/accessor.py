@@ -96,7 +96,8 @@ class FrameAccessor:
         chosen = DEFAULTS | options
         bounds = chosen.pop("bounds")
         lines = lines_of_request(self._frame, request, bounds)
-        return answers(self._frame, judged_query(self._frame, lines, **chosen))
+        ledger = chosen.pop("ledger")
+        return answers(self._frame, judged_query(self._frame, lines, **chosen), ledger)
 
     def declare(
         self,
@@ -138,7 +139,7 @@ class FrameAccessor:
         """
         return declared_table(self._frame)
 
-    def suggest_bounds(self, column: Hashable, *, eps: float) -> SuggestedBounds:
+    def suggest_bounds(self, column: Hashable, *, eps: float, ledger: Any = None) -> SuggestedBounds:
         """Bounds found privately, for a column of which nobody knows the range.
 
         A noisy histogram over powers of two: the first and last that hold clearly more people than noise are the
@@ -149,6 +150,8 @@ class FrameAccessor:
         column : column
         eps : float
             Privacy loss to spend. Some 15 / eps people must share a size of value to be seen first.
+        ledger : Ledger, optional
+            What pays for it.
 
         Returns
         -------
@@ -161,7 +164,7 @@ class FrameAccessor:
         BoundsNotFoundError
             If no size of value stands out from the noise. It stays paid.
         """
-        return suggested(self._frame, column, eps)
+        return suggested(self._frame, column, eps, ledger)
 
     def assess(
         self,
@@ -233,8 +236,9 @@ class FrameAccessor:
 
     def _answer(self, column: Hashable | None, spec: object, options: Options) -> Answer:
         chosen = DEFAULTS | options
+        ledger = chosen.pop("ledger")
         lines = judged_lines(self._frame, column, (statistic(spec),), chosen.pop("bounds"))
-        return answered(self._frame, judged_query(self._frame, lines, **chosen))
+        return answered(self._frame, judged_query(self._frame, lines, **chosen), ledger)
 
 
 @pd.api.extensions.register_series_accessor("dprisk")
@@ -327,10 +331,10 @@ class SeriesAccessor:
             name, statistic, risk=risk, metric=metric, prior=prior, bounds=bounds, where=self._where(where)
         )
 
-    def suggest_bounds(self, *, eps: float) -> SuggestedBounds:
+    def suggest_bounds(self, *, eps: float, ledger: Any = None) -> SuggestedBounds:
         """See `FrameAccessor.suggest_bounds`."""
         frame, name = self._frame()
-        return frame.dprisk.suggest_bounds(name, eps=eps)
+        return frame.dprisk.suggest_bounds(name, eps=eps, ledger=ledger)
 
     def _frame(self) -> tuple[pd.DataFrame, Hashable]:
         name = "values" if self._series.name is None else self._series.name
@@ -352,5 +356,6 @@ class SeriesAccessor:
         if options.get("by") is not None or options.get("keys") is not None:
             raise ParameterError("a series has no columns to group by: use df.dprisk with by= and keys=.")
         chosen = DEFAULTS | options | {"where": self._where(options.get("where"))}
+        ledger = chosen.pop("ledger")
         lines = judged_lines(frame, name, (statistic(spec),), chosen.pop("bounds"))
-        return answered(frame, judged_query(frame, lines, **chosen))
+        return answered(frame, judged_query(frame, lines, **chosen), ledger)

@@ -18,8 +18,9 @@ from pdrisk.columns import plain_label
 from pdrisk.core.risk import METRICS, Risk, metrics
 from pdrisk.core.summary import FloatArray, Summary
 from pdrisk.core.universe import Universe
-from pdrisk.engines.frame import read
+from pdrisk.engines.frame import Reading, read
 from pdrisk.errors import NoisyReleaseWarning
+from pdrisk.ledger import paying
 from pdrisk.noise import laplace
 from pdrisk.query import MECHANISM, Line, Query
 from pdrisk.release import CURATOR_ONLY, Release, half_width
@@ -71,34 +72,53 @@ class Read(Protocol):
 
 
 Found = TypeVar("Found", bound=Read)
+Answer = TypeVar("Answer")
 
 
-def released(query: Query, read: Callable[[], Found]) -> tuple[list[Released], Found]:
-    """The releases of a query, for every front end: warned of, paid, read and drawn in this order.
+def released(
+    query: Query, read: Callable[[], Found], shown: Callable[[list[Released], Found], Answer], ledger: object = None
+) -> Answer:
+    """The releases of a query, for every front end: warned of, paid, read, drawn and shown in this order.
 
     Parameters
     ----------
     query : Query
     read : callable
         Reads the data; it hides whatever goes wrong, as `guarded` does.
+    shown : callable
+        Makes the answer of the releases and of what was read.
+    ledger : Ledger or None
+        What pays; None: that of the ``with`` block around, if there is one.
     """
     _warn_of_noise(query)
-    # A ledger is charged here, before the data is read: what fails from now on stays paid.
-    reading = read()
     result = []
-    for line, eps, universe, summary in zip(
-        query.lines, query.shares, reading.universes, reading.summaries, strict=True
-    ):
-        known = facts(line, universe, summary, eps)
-        steps = line.statistic.steps(summary, universe)
-        values = laplace(steps, line.statistic.lattice(universe), eps)
-        result.append(Released(line, universe, values, known))
-    return result, reading
+    with paying(query, ledger):
+        reading = read()
+        for line, eps, universe, summary in zip(
+            query.lines, query.shares, reading.universes, reading.summaries, strict=True
+        ):
+            known = facts(line, universe, summary, eps)
+            steps = line.statistic.steps(summary, universe)
+            values = laplace(steps, line.statistic.lattice(universe), eps)
+            result.append(Released(line, universe, values, known))
+        return shown(result, reading)
 
 
-def answered(frame: pd.DataFrame, query: Query) -> Release | pd.DataFrame:
+def answered(frame: pd.DataFrame, query: Query, ledger: object = None) -> Release | pd.DataFrame:
     """The answer to a query of one line: a `Release`, or a frame of one row for each group."""
-    (one,), reading = released(query, lambda: read(frame, query.lines, query.where, query.groups, query.missing))
+    return released(query, lambda: _read(frame, query), lambda found, reading: _one(query, found[0], reading), ledger)
+
+
+def answers(frame: pd.DataFrame, query: Query, ledger: object = None) -> pd.DataFrame:
+    """The answers to a query of several lines, indexed by column and statistic, and by group if there are groups."""
+    return released(query, lambda: _read(frame, query), lambda found, reading: _several(query, found, reading), ledger)
+
+
+def _read(frame: pd.DataFrame, query: Query) -> Reading:
+    return read(frame, query.lines, query.where, query.groups, query.missing)
+
+
+def _one(query: Query, one: Released, reading: Reading) -> Release | pd.DataFrame:
     if reading.groups is not None:
         return _table(query, [_rows(one)], reading.groups)
     line, universe, known = one.line, one.universe, one.facts
@@ -120,9 +140,7 @@ def answered(frame: pd.DataFrame, query: Query) -> Release | pd.DataFrame:
     )
 
 
-def answers(frame: pd.DataFrame, query: Query) -> pd.DataFrame:
-    """The answers to a query of several lines, indexed by column and statistic, and by group if there are groups."""
-    several, reading = released(query, lambda: read(frame, query.lines, query.where, query.groups, query.missing))
+def _several(query: Query, several: list[Released], reading: Reading) -> pd.DataFrame:
     names = ["column", "statistic"]
     labels: list[tuple[Any, ...]] = [(one.line.column, one.line.statistic.label) for one in several]
     if reading.groups is not None:

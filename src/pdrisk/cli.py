@@ -1,4 +1,4 @@
-"""``pdrisk demo``: the main job on a synthetic survey, in words and numbers."""
+"""``pdrisk demo``, the main job on a synthetic survey in words and numbers, and ``pdrisk ledger``."""
 
 from __future__ import annotations
 
@@ -32,13 +32,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
     shown = commands.add_parser("demo", help="answers and risks on a synthetic survey of 30,000 people")
     shown.add_argument("--eps", type=float, default=1.0, help="privacy loss of each answer (default: 1)")
     shown.add_argument("--seed", type=int, default=2019, help="of the synthetic survey; noise has no seed")
+    kept = commands.add_parser("ledger", help="what was asked of a dataset, and what is left")
+    kept.add_argument("action", choices=["show", "verify", "export"])
+    kept.add_argument("file", help="the ledger")
+    kept.add_argument("--dataset", help="which of several")
+    kept.add_argument("--to", help="for export: the .csv or .json file to write")
     chosen = parser.parse_args(arguments)
     try:
-        print(demo(eps=chosen.eps, seed=chosen.seed))
-    except pdrisk.PdriskError as error:
+        print(demo(eps=chosen.eps, seed=chosen.seed) if chosen.command == "demo" else ledger(chosen))
+    except (pdrisk.PdriskError, OSError) as error:
         print(f"pdrisk: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def ledger(chosen: argparse.Namespace) -> str:
+    """The text of ``pdrisk ledger``."""
+    known = pdrisk.Ledger.datasets(chosen.file)
+    if chosen.dataset is None and len(known) != 1 and chosen.action != "verify":
+        raise pdrisk.ParameterError(f"pass --dataset, one of {', '.join(known) or 'none'}.")
+    name = chosen.dataset or (known[0] if known else "")
+    if name not in known:
+        raise pdrisk.ParameterError(f"unknown dataset {name!r}; the ledger has {', '.join(known) or 'none'}.")
+    book = pdrisk.Ledger(chosen.file, dataset=name)
+    if chosen.action == "verify":
+        number, last = book.verify()
+        return f"{number} records, whole and in order; the last is {last}"
+    if chosen.action == "export":
+        if chosen.to is None:
+            raise pdrisk.ParameterError("export needs --to FILE.csv or FILE.json.")
+        return f"written: {book.export(chosen.to)}"
+    history = book.history()
+    shown = history.assign(time=history["time"].dt.strftime("%Y-%m-%d %H:%M:%S")).fillna({"query": "", "reason": ""})
+    return f"{book!r}\n\n{shown.drop(columns='reason').to_string()}"
 
 
 def demo(*, eps: float = 1.0, seed: int = 2019) -> str:

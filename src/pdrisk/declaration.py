@@ -23,6 +23,7 @@ __all__ = [
     "Declarations",
     "Entry",
     "Known",
+    "coded",
     "from_text",
     "narrower",
     "plain_value",
@@ -276,7 +277,7 @@ def from_text(text: str) -> Declarations:
 
 def _json(entry: Entry) -> dict[str, Any]:
     """Only what is said."""
-    found: dict[str, Any] = {"column": _coded(entry.column), "source": entry.source}
+    found: dict[str, Any] = {"column": coded(entry.column), "source": entry.source}
     if entry.pattern:
         found["pattern"] = True
     if entry.bounds is not None:
@@ -285,7 +286,7 @@ def _json(entry: Entry) -> dict[str, Any]:
         found["valid"] = [end if math.isfinite(end) else None for end in entry.valid]
     for name in ("keys", "missing"):
         if (values := getattr(entry, name)) is not None:
-            found[name] = [_coded(value) for value in values]
+            found[name] = [coded(value) for value in values]
     return found | ({} if entry.problem is None else {"problem": entry.problem})
 
 
@@ -337,13 +338,13 @@ def plain_value(value: Any, what: str) -> Hashable:
     )
 
 
-def _coded(value: Any) -> Any:
+def coded(value: Any) -> Any:
     """A JSON value; dates become a one-entry object."""
     if isinstance(value, pd.Timestamp | pd.Timedelta):
         return {type(value).__name__: value.isoformat()}
     if isinstance(value, datetime.date):
         return {"date": value.isoformat()}
-    return [_coded(part) for part in value] if isinstance(value, tuple) else value
+    return [coded(part) for part in value] if isinstance(value, tuple) else value
 
 
 def _decoded(value: Any) -> Hashable:

@@ -4,13 +4,18 @@ All of them speak of declared things only: no value, count or label of the data.
 arguments, so they survive pickling, and also derive from the built-in a pandas user would catch.
 """
 
+from fractions import Fraction
+
 __all__ = [
     "BoundsNotFoundError",
+    "BudgetExceededError",
     "ColumnTypeError",
+    "LedgerError",
     "NoisyReleaseWarning",
     "NotPublicError",
     "ParameterError",
     "PdriskError",
+    "PolicyError",
     "QueryFailedError",
     "UnknownColumnError",
 ]
@@ -51,6 +56,31 @@ class QueryFailedError(PdriskError, RuntimeError):
 
 class BoundsNotFoundError(PdriskError, RuntimeError):
     """A private search for bounds that found nothing but noise. It stays paid."""
+
+
+class LedgerError(PdriskError, RuntimeError):
+    """A ledger that cannot be read or written, or is not whole. Nothing was answered."""
+
+
+class PolicyError(PdriskError, RuntimeError):
+    """A request that the rules of a ledger do not allow. Nothing was paid, nothing read."""
+
+
+class BudgetExceededError(PdriskError, RuntimeError):
+    """A request that goes over a limit. Nothing was paid, nothing read.
+
+    Attributes
+    ----------
+    requested, remaining, missing : Fraction
+        Of eps, or of a number of queries.
+    """
+
+    def __init__(self, message: str, requested: Fraction, remaining: Fraction, missing: Fraction) -> None:
+        super().__init__(message, requested, remaining, missing)
+        self.requested, self.remaining, self.missing = requested, remaining, missing
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class NotPublicError(PdriskError, ValueError):

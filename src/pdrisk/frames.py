@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 
 import pandas as pd
 
@@ -52,7 +52,8 @@ def judged_query(
     for line in lines:
         # The ratio of grid and sensitivity hardly depends on the universe, so one from the data can wait.
         check_scale(share, line.statistic.lattice(line.universe or Universe(0.0, 1.0)))
-    return Query(lines, (share,) * len(lines), *judged_selection(frame, lines, where, by, keys))
+    rows, groups, missing = judged_selection(frame, lines, where, by, keys)
+    return Query(lines, (share,) * len(lines), rows, groups, missing, tuple(_read(frame, lines, rows, groups)))
 
 
 def judged_selection(
@@ -61,12 +62,17 @@ def judged_selection(
     """The judged filter (None for all rows), groups (None for one answer), and the missing codes of what they read."""
     groups = _groups(frame, by, keys)
     rows = None if where is None else judged(where, frame, caller_names)
-    read: list[Hashable] = [line.column for line in lines if line.column is not None]
-    if groups is not None:
-        read.extend(groups.columns)
+    return rows, groups, codes_of(frame, _read(frame, lines, rows, groups))
+
+
+def _read(
+    frame: pd.DataFrame, lines: tuple[Line, ...], rows: Filter | None, groups: Groups | None
+) -> Iterator[Hashable]:
+    """The columns that are looked at; a callable may look at any."""
+    yield from (line.column for line in lines if line.column is not None)
+    yield from () if groups is None else groups.columns
     if rows is not None:
-        read.extend(frame.columns if rows.trusted and callable(where) else rows.columns)  # a callable may look at any
-    return rows, groups, codes_of(frame, read)
+        yield from frame.columns if rows.asks_a_function else rows.columns
 
 
 def lines_of_request(frame: pd.DataFrame, request: object, bounds: object) -> tuple[Line, ...]:

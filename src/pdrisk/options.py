@@ -17,7 +17,7 @@ class Options(TypedDict, total=False):
     """What every statistic takes, by keyword.
 
     ``eps`` or ``risk`` (exactly one; ``prior`` and ``metric`` belong to ``risk``), ``bounds``, ``where``, ``by``,
-    ``keys``, ``mechanism``: see `OPTIONS_DOC`.
+    ``keys``, ``mechanism``, ``ledger``: see `OPTIONS_DOC`.
     """
 
     eps: Any
@@ -29,11 +29,12 @@ class Options(TypedDict, total=False):
     by: Any
     keys: Any
     mechanism: str
+    ledger: Any
 
 
 DEFAULTS: dict[str, Any] = {
     "eps": None, "risk": None, "prior": None, "metric": "worst_case", "bounds": None,
-    "where": None, "by": None, "keys": None, "mechanism": MECHANISM,
+    "where": None, "by": None, "keys": None, "mechanism": MECHANISM, "ledger": None,
 }  # fmt: skip
 
 OPTIONS_DOC = """
@@ -54,6 +55,8 @@ by, keys : column or list of columns, and the public list of their keys
     For several columns tuples, or a dict of lists for all combinations; ``keys="observed"`` says that the keys which
     occur are public. Not for a series.
 mechanism : {"laplace"}
+ledger : Ledger, optional
+    What pays, before the data is read; that of a ``with pdrisk.Ledger(...)`` block around otherwise.
 
 Returns
 -------

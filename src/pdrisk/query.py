@@ -65,12 +65,16 @@ class Filter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One statistic of one column. A ``universe`` of None is to be taken from the data."""
+    """One statistic of one column. A ``universe`` of None is to be taken from the data.
+
+    ``condition`` says which records it alone looks at, beside the filter of the query.
+    """
 
     column: Hashable | None
     statistic: Statistic
     universe: Universe | None
     bounds_from: Source | None
+    condition: str | None = None
 
     @property
     def name(self) -> str:
@@ -105,13 +109,20 @@ class Query:
         What each line may spend; the groups of one line cost it once.
     missing : dict from column to codes
         Values that stand for a missing answer, of every column it reads.
+    reads : tuple of hashable
+        The columns it looks at, as far as that is known.
+    source, condition : str or None
+        What it reads in SQL, and the filter that is part of that.
     """
 
     lines: tuple[Line, ...]
     shares: tuple[Fraction, ...]
     where: Filter | None = None
     groups: Groups | None = None
-    missing: Mapping[Hashable, tuple[Hashable, ...]] = field(default_factory=dict)
+    missing: Mapping[Any, tuple[Hashable, ...]] = field(default_factory=dict)
+    reads: tuple[Hashable, ...] = ()
+    source: str | None = None
+    condition: str | None = None
 
     @property
     def eps(self) -> Fraction:

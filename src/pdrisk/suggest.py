@@ -91,12 +91,12 @@ class _Counted:
     summaries: tuple[Summary, ...]
 
 
-def suggested(frame: pd.DataFrame, column: Hashable, eps: object) -> SuggestedBounds:
+def suggested(frame: pd.DataFrame, column: Hashable, eps: object, ledger: object = None) -> SuggestedBounds:
     """Bounds of a column, released like any answer."""
     check_column(frame, column)
     (line,) = judged_lines(frame, column, (Sizes(),), None)
     check_numeric(frame[column], line.statistic)
-    options = {name: value for name, value in DEFAULTS.items() if name != "bounds"}
+    options = {name: value for name, value in DEFAULTS.items() if name not in ("bounds", "ledger")}
     query = judged_query(frame, (line,), **(options | {"eps": eps}))
     valid = declared(frame, column).valid
 
@@ -104,7 +104,7 @@ def suggested(frame: pd.DataFrame, column: Hashable, eps: object) -> SuggestedBo
         values = column_values(without_codes(frame, query.missing)[column])
         return _Counted((Universe(0.0, 1.0),), (Summary(magnitude_counts(values)),))
 
-    (counts,), _ = released(query, lambda: guarded(read))
+    (counts,) = released(query, lambda: guarded(read), lambda releases, _: releases, ledger)
     loss = float(query.eps)
     found = ends(counts.values, loss)
     name = written("suggest_bounds", column)

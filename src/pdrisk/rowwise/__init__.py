@@ -50,6 +50,11 @@ class Filter:
     columns: tuple[Hashable, ...]
     _rule: Any = field(repr=False, compare=False)  # a tree, a mask or a callable
 
+    @property
+    def asks_a_function(self) -> bool:
+        """Whether a callable decides, which may look at any column."""
+        return self.trusted and callable(self._rule)
+
     def mask(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
         """Which records are selected; a missing decision counts as no.
 

@@ -43,6 +43,7 @@ def sql(
     bounds: object = None,
     keys: object = None,
     schema: object = None,
+    ledger: object = None,
     params: object = None,
     risk_columns: bool = False,
     **frames: Any,
@@ -66,6 +67,8 @@ def sql(
         The public list of groups, as for ``by`` of ``df.dprisk``; tuples or a dict of lists for several columns.
     schema : pandera DataFrameSchema or DataFrameModel, optional
         Declares bounds, keys and missing codes of the table's columns. ``bounds`` and ``keys`` win, within its ranges.
+    ledger : Ledger, optional
+        What pays the total before the data is read; that of a ``with pdrisk.Ledger(...)`` block around otherwise.
     params : list or dict, optional
         Values for ``?`` or ``$name``.
     risk_columns : bool, default False
@@ -100,8 +103,12 @@ def sql(
     sources = Sources(con, frames, schema)
     try:
         question = judged(parsed(query, params), sources, eps=eps, bounds=bounds, keys=keys)
-        releases, reading = released(question.query, lambda: guarded(lambda: _read(question)))
-        return guarded(lambda: _table(question, releases, reading, risk_columns))
+        return released(
+            question.query,
+            lambda: guarded(lambda: _read(question)),
+            lambda releases, reading: guarded(lambda: _table(question, releases, reading, risk_columns)),
+            ledger,
+        )
     except QueryFailedError:
         workspace.forget()
         raise
@@ -215,6 +222,6 @@ def _attributes(question: Judged, releases: list[Released], secrets: list[str], 
         ],
         "eps": float(sum(question.query.shares, Fraction(0))),
         "mechanism": MECHANISM,
-        "where": " AND ".join((*question.plan.inner, *question.plan.where)) or None,
+        "where": question.query.condition,
         "where_trusted": False,
     }

@@ -19,7 +19,7 @@ from pdrisk.query import Groups, Line, Query, epsilon
 from pdrisk.select.allowed import NOTHING, NUMBER, TRUTH
 from pdrisk.select.answers import Answers, Noted, checked_bounds
 from pdrisk.select.codes import relation_without_codes
-from pdrisk.select.expressions import Expression, text
+from pdrisk.select.expressions import Expression, quoted, text
 from pdrisk.select.grouping import Grouping, key_relation, keys_given
 from pdrisk.select.relations import Relation, condition, relation_of
 from pdrisk.select.shown import heading
@@ -87,11 +87,12 @@ def judged(select: Select, sources: Sources, *, eps: object, bounds: object, key
     for noted, share in zip(answers.noted, shares, strict=True):
         one = noted.asked
         check_scale(share, one.statistic.lattice(one.universe))
-        lines.append(Line(noted.column, one.statistic, one.universe, one.bounds_from))
+        lines.append(Line(noted.column, one.statistic, one.universe, one.bounds_from, one.condition))
     groups = _listed_groups(answers, keys)
     parts, places = _parts(answers.noted, relation.source)
     by = tuple(group.key_sql for group in answers.groups)
-    missing = relation.source.codes(" ".join((*relation.owned, *relation.where, *where, *by, *map(_said, parts))))
+    said = " ".join((*relation.owned, *relation.where, *where, *by, *map(_said, parts)))
+    missing = relation.source.codes(said)
     plan = Plan(
         source=relation_without_codes(relation.source.sql, relation.source.columns, missing),
         inner=relation.owned,
@@ -100,7 +101,16 @@ def judged(select: Select, sources: Sources, *, eps: object, bounds: object, key
         keys=None if groups is None or groups.keys is None else key_relation(answers.groups),
         parts=parts,
     )
-    query = Query(tuple(lines), shares, None, groups)
+    query = Query(
+        tuple(lines),
+        shares,
+        None,
+        groups,
+        missing,
+        tuple(name for name in relation.source.columns if quoted(name) in said),
+        source=relation.source.name,
+        condition=" AND ".join((*plan.inner, *plan.where)) or None,
+    )
     names = unique(answers.names())
     found = Judged(query, relation, plan, places, names, tuple(answers.groups), items, rest)
     _try_out(found)

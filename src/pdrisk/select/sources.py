@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 __all__ = ["Entry", "Source", "Sources", "lowered"]
 
 FRAME = "frame_of_this_call"
-OPTIONS = ("ledger",)  # no names of frames: None means not passed
 _IDENTIFIER = r'(?:"(?:[^"]|"")+"|[^\s.,"(]+)'
 VIEW = re.compile(
     rf"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP(?:ORARY)?\s+)?VIEW\s+(?:IF\s+NOT\s+EXISTS\s+)?{_IDENTIFIER}(?:\.{_IDENTIFIER})*"
@@ -55,6 +54,8 @@ class Source:
         SQL types by column name.
     declared : Declarations
         By the names of the columns; ``folded``: in lower case, since a schema is written for a table.
+    name : str
+        For people.
     """
 
     sql: str
@@ -62,6 +63,7 @@ class Source:
     connection: DuckDBPyConnection
     declared: Declarations = field(default_factory=Declarations)
     folded: bool = False
+    name: str = ""
 
     def known(self, column: str | None) -> Known:
         """What is declared for a column; nothing for an expression."""
@@ -107,8 +109,7 @@ class Sources:
     opened: list[DuckDBPyConnection] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        passed = {name: value for name, value in self.named.items() if value is not None or name not in OPTIONS}
-        self.named = {lowered(name): _checked(name, value) for name, value in passed.items()}
+        self.named = {lowered(name): _checked(name, value) for name, value in self.named.items()}
         if self.connection is None and not self.named:
             import duckdb
 
@@ -135,7 +136,7 @@ class Sources:
         except Exception as error:  # noqa: BLE001
             failure = type(error).__name__
         else:
-            return self._told(Source(FRAME, columns, connection, _declared(value, list(columns))))
+            return self._told(Source(FRAME, columns, connection, _declared(value, list(columns)), name=lowered(name)))
         raise ParameterError(f"DuckDB cannot read the frame {name!r} ({failure}): leave out columns of unusual types.")
 
     def named_file(self, path: str) -> Source:
@@ -152,7 +153,8 @@ class Sources:
         connection = self._opened(workspace.reader() if self.connection is None else _cursor(self.connection))
         sql = f"system.main.read_parquet({written_constant(path)})"
         columns = _described(connection, f"SELECT * FROM {sql}", "this Parquet file")
-        return self._told(Source(sql, columns, connection, _declared_in_file(connection, path)))
+        name = os.path.basename(path)
+        return self._told(Source(sql, columns, connection, _declared_in_file(connection, path), name=name))
 
     def entry(self, path: tuple[str, ...], home: Entry | None = None) -> Entry | None:
         """The table or view of this name, looked for where the view ``home`` lives first."""
@@ -194,8 +196,9 @@ class Sources:
             except ParameterError:
                 pass
             else:
-                return self._told(Source(entry.sql, columns, cursor))
-        return self._told(Source(entry.sql, _described(own, f"SELECT * FROM {entry.sql}", entry.name), own))
+                return self._told(Source(entry.sql, columns, cursor, name=entry.name))
+        columns = _described(own, f"SELECT * FROM {entry.sql}", entry.name)
+        return self._told(Source(entry.sql, columns, own, name=entry.name))
 
     def _told(self, source: Source) -> Source:
         """The source with what schema= declares."""

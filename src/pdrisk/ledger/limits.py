@@ -1,0 +1,164 @@
+"""How much may be asked: of a dataset by all, and by each analyst."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+from pdrisk.errors import BudgetExceededError, ColumnTypeError, ParameterError
+from pdrisk.query import epsilon
+
+__all__ = ["WINDOWS", "Limits", "Spent", "check", "shown"]
+
+WINDOWS = ("", "day", "month")  # of all time, of a calendar day and of a month, in UTC
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most that may be asked; None is no limit.
+
+    Attributes
+    ----------
+    eps, eps_per_day, eps_per_month, eps_per_query : Fraction or None
+        Privacy loss, of all time, of a calendar day or month in UTC, of one query.
+    queries, queries_per_day, queries_per_month : int or None
+    """
+
+    eps: Fraction | None = None
+    eps_per_day: Fraction | None = None
+    eps_per_month: Fraction | None = None
+    eps_per_query: Fraction | None = None
+    queries: int | None = None
+    queries_per_day: int | None = None
+    queries_per_month: int | None = None
+
+    @classmethod
+    def given(cls, said: Mapping[str, Any]) -> Limits:
+        """From what an owner writes; ``risk`` is the eps whose worst case it is.
+
+        Raises
+        ------
+        ParameterError, ColumnTypeError
+            If a limit is unknown, not above zero, or no number.
+        """
+        known = {field.name for field in fields(cls)}
+        if unknown := [name for name in said if name not in known | {"risk"}]:
+            raise ParameterError(f"unknown limit {unknown[0]!r}; there are {', '.join(sorted(known | {'risk'}))}.")
+        found: dict[str, Any] = {}
+        for name, value in said.items():
+            if value is None:
+                continue
+            if name.startswith("queries"):
+                found[name] = _number_of_queries(name, value)
+            elif name != "risk":
+                found[name] = epsilon(value)
+        if said.get("risk") is not None:
+            loss = epsilon(risk=said["risk"])
+            found["eps"] = min(loss, found.get("eps", loss))
+        return cls(**found)
+
+    @classmethod
+    def stored(cls, said: Mapping[str, str]) -> Limits:
+        """From what `texts` gave."""
+        found: dict[str, Any] = {n: Fraction(v) if n.startswith("eps") else int(v) for n, v in said.items()}
+        return cls(**found)
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Only what is limited, exactly."""
+        return {f.name: str(value) for f in fields(self) if (value := getattr(self, f.name)) is not None}
+
+    def eps_in(self, window: str) -> Fraction | None:
+        """The limit of eps in a window."""
+        return getattr(self, f"eps_per_{window}" if window else "eps")
+
+    def queries_in(self, window: str) -> int | None:
+        """The limit of queries in a window."""
+        return getattr(self, f"queries_per_{window}" if window else "queries")
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What was asked in one window."""
+
+    eps: Fraction = Fraction(0)
+    queries: int = 0
+
+
+def check(name: str, eps: Fraction, limits: Limits, spent: Mapping[str, Spent], whose: str) -> None:
+    """Refuse a query that would go over a limit.
+
+    Parameters
+    ----------
+    name : str
+        What is asked, as in ``mean(distance)``.
+    eps : Fraction
+        What it costs.
+    limits : Limits
+    spent : dict from window to Spent
+    whose : str
+        Whose limits these are, for the message: ``"dataset 'soep'"``.
+
+    Raises
+    ------
+    BudgetExceededError
+        With what was asked for, what is left and what is missing.
+    """
+    for asked, left, limit, what, next_step in _overdrawn(eps, limits, spent, whose):
+        missing = asked - left
+        of = "nothing" if left <= 0 else shown(left)
+        raise BudgetExceededError(
+            f"cannot answer {name}: it asks for {what[0]} {shown(asked, ROUND_CEILING)}, {of} of {shown(limit)} is left"
+            f"{what[1]} ({shown(missing, ROUND_CEILING)} short). {next_step}",
+            asked,
+            max(left, Fraction(0)),
+            missing,
+        )
+
+
+def _overdrawn(
+    eps: Fraction, limits: Limits, spent: Mapping[str, Spent], whose: str
+) -> Iterator[tuple[Fraction, Fraction, Fraction, tuple[str, str], str]]:
+    raised = f"have the owner raise the limit of {whose}."
+    if limits.eps_per_query is not None and eps > limits.eps_per_query:
+        most = limits.eps_per_query
+        yield eps, most, most, ("eps", " for one query"), f"Ask with eps={shown(most)} or less, or {raised}"
+    for window in WINDOWS:
+        before = spent.get(window, Spent())
+        when = f" for this {window} (UTC)" if window else ""
+        wait = f"wait for the next {window}, or " if window else ""
+        if (limit := limits.eps_in(window)) is not None and before.eps + eps > limit:
+            left = limit - before.eps
+            less = f"Ask with eps={shown(left)} or less, {wait or 'or '}{raised}" if left > 0 else f"{wait}{raised}"
+            yield eps, left, limit, ("eps", when), less[0].upper() + less[1:]
+        if (most_queries := limits.queries_in(window)) is not None and before.queries + 1 > most_queries:
+            left = Fraction(most_queries - before.queries)
+            rest = f"{wait}{raised}"
+            yield (
+                Fraction(1),
+                left,
+                Fraction(most_queries),
+                ("a number of queries of", when),
+                rest[0].upper() + rest[1:],
+            )
+
+
+def shown(number: Fraction, rounding: str = ROUND_FLOOR) -> str:
+    """An exact decimal where it is short, else six digits, cut off so that it never says too much."""
+    digits = Context(prec=40, rounding=rounding)
+    whole = digits.divide(Decimal(number.numerator), Decimal(number.denominator))
+    if Fraction(whole) == number and len(f"{whole:f}") <= 12:
+        return f"{whole:f}"
+    return f"{Context(prec=6, rounding=rounding).plus(whole):f}"
+
+
+def _number_of_queries(name: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise ColumnTypeError(f"{name} must be a whole number, not of type {type(value).__name__}.")
+    if value < 1:
+        raise ParameterError(f"{name} must be at least 1, but is {int(value)}.")
+    return int(value)

@@ -1,0 +1,109 @@
+"""What an owner allows beside the budget."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from pdrisk.errors import ColumnTypeError, ParameterError, PolicyError
+from pdrisk.ledger.question import name_of
+from pdrisk.query import STATISTICS, Query
+
+__all__ = ["Policy", "check_policy"]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Rules for every question.
+
+    Attributes
+    ----------
+    bounds_from_data, keys_from_data : bool
+        Whether ``bounds="column"`` and ``keys="observed"`` may be asked, which are not differential privacy.
+    refuse_statistics, refuse_columns : tuple of str
+        What may not be asked for.
+    """
+
+    bounds_from_data: bool = False
+    keys_from_data: bool = False
+    refuse_statistics: tuple[str, ...] = ()
+    refuse_columns: tuple[str, ...] = ()
+
+    @classmethod
+    def given(cls, said: object) -> Policy:
+        """From what an owner writes, or what was stored.
+
+        Raises
+        ------
+        ColumnTypeError, ParameterError
+            If a rule is unknown or of another kind.
+        """
+        if not isinstance(said, Mapping):
+            raise ColumnTypeError('policy must be a dict of rules, as in {"refuse_columns": ["income"]}.')
+        known = [field.name for field in fields(cls)]
+        found: dict[str, Any] = {}
+        for name, value in said.items():
+            if name not in known:
+                near = difflib.get_close_matches(str(name), known, n=1)
+                hint = f" Did you mean {near[0]!r}?" if near else ""
+                raise ParameterError(f"unknown rule {name!r}; there are {', '.join(known)}.{hint}")
+            if name.endswith("_from_data"):
+                if not isinstance(value, bool):
+                    raise ColumnTypeError(f"{name} must be True or False, not of type {type(value).__name__}.")
+                found[name] = value
+            else:
+                found[name] = _names(name, value)
+        unknown = [name for name in found.get("refuse_statistics", ()) if name not in STATISTICS]
+        if unknown:
+            raise ParameterError(f"unknown statistic {unknown[0]!r}; there are {', '.join(STATISTICS)}.")
+        return cls(**found)
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """Only what differs from the default, as JSON values."""
+        usual = asdict(Policy())
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in asdict(self).items()
+            if value != usual[name]
+        }
+
+
+def _names(rule: str, value: object) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise ColumnTypeError(f"{rule} must be a list of names, not of type {type(value).__name__}.")
+    return tuple(map(str, value))
+
+
+def check_policy(query: Query, policy: Policy) -> None:
+    """Refuse what the owner's rules do not allow.
+
+    Raises
+    ------
+    PolicyError
+        With the rule, and what to ask instead.
+    """
+    asked = f"cannot answer {name_of(query)}"
+    from_data = any(line.statistic.bounded and line.universe is None for line in query.lines)
+    if from_data and not policy.bounds_from_data:
+        raise PolicyError(
+            f'{asked} under a ledger: bounds="column" takes two people\'s values as they are, which no eps pays for. '
+            "Declare bounds=(lo, hi)."
+        )
+    if query.groups is not None and query.groups.keys is None and not policy.keys_from_data:
+        raise PolicyError(
+            f'{asked} under a ledger: keys="observed" tells which groups occur, which no eps pays for. List the keys.'
+        )
+    for line in query.lines:
+        if line.statistic.name in policy.refuse_statistics:
+            raise PolicyError(f"{asked}: the owner does not allow {line.statistic.name}. Ask for another statistic.")
+    if query.where is not None and query.where.trusted and policy.refuse_columns:
+        raise PolicyError(
+            f"{asked}: its filter is a mask or a function, which may look at columns that the owner does not allow. "
+            "Write it as a text."
+        )
+    folded = {name.lower() for name in policy.refuse_columns}
+    if refused := next((str(column) for column in query.reads if str(column).lower() in folded), None):
+        raise PolicyError(f"{asked}: the owner does not allow column {refused!r}. Ask about another column.")

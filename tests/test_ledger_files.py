@@ -1,0 +1,168 @@
+"""Ledger files that are none, damaged or very long, and ``pdrisk ledger``."""
+
+import datetime
+import re
+import sqlite3
+from contextlib import closing
+from fractions import Fraction
+
+import pandas as pd
+import pytest
+
+import pdrisk
+from pdrisk.cli import main
+from pdrisk.ledger.records import chained
+
+START = datetime.datetime(2190, 1, 30, tzinfo=datetime.UTC)
+
+
+def count(ledger, eps=0.1, **options):
+    return pd.DataFrame({"age": [30, 41, 52]}).dprisk.count(eps=eps, ledger=ledger, **options)
+
+
+def at_work(path):
+    """Two datasets in one file, with every usual event."""
+    ledger = pdrisk.Ledger(path, dataset="survey", analyst="ann", eps=1)
+    for call in (lambda: count(ledger, 5), lambda: count(ledger, where=lambda frame: 1 / 0)):
+        with pytest.raises((pdrisk.BudgetExceededError, pdrisk.QueryFailedError)):
+            call()
+    count(pdrisk.Ledger(path, dataset="other", analyst="bob", queries=5), 0.3)
+    ledger.amend(eps=2)
+    count(ledger, 0.8)
+    return ledger
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "budget.db"
+
+
+def text_file(path):
+    path.write_text("no ledger at all, but a text that is long enough to be read as something" * 9)
+
+
+def foreign(path, version=0):
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("CREATE TABLE customers (name TEXT)")
+        other.execute(f"PRAGMA user_version = {version}")
+
+
+def newer(path):
+    at_work(path)
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("PRAGMA user_version = 99")
+
+
+def overwritten(path, start, stop, by=b"\xa5"):
+    at_work(path)
+    held = bytearray(path.read_bytes())
+    held[start:stop] = by * len(held[start:stop])
+    path.write_bytes(held)
+
+
+NO_LEDGERS = {
+    "a text": (text_file, "damaged or something else"),
+    "a folder": (lambda path: path.mkdir(), "cannot be used"),
+    "in no folder": (lambda path: path.parent.rmdir(), "folder exists"),
+    "another database": (foreign, "database of something else"),
+    "another database with a version": (lambda path: foreign(path, 1), "something else"),
+    "newer": (newer, "newer pdrisk .version 99.*upgrade"),
+    "without its head": (lambda path: overwritten(path, 0, 100), "damaged"),
+    "damaged in the middle": (lambda path: overwritten(path, 4096, 30_000), "damaged|is broken"),
+    "zeros at the end": (lambda path: overwritten(path, 8192, None, b"\0"), "damaged|is broken"),
+    "cut off": (lambda path: (at_work(path), path.write_bytes(path.read_bytes()[:9000])), "damaged|is broken"),
+}
+
+
+class TestFiles:
+    """What is no ledger, or no longer one, is said to be so, and left as it is."""
+
+    @pytest.mark.parametrize(("make", "words"), NO_LEDGERS.values(), ids=NO_LEDGERS.keys())
+    def test_no_ledger(self, tmp_path, make, words, capsys):
+        path = tmp_path / "kept" / "budget.db"
+        path.parent.mkdir()
+        make(path)
+        held = path.read_bytes() if path.is_file() else None
+        with pytest.raises(pdrisk.LedgerError, match=words):
+            pdrisk.Ledger(path, dataset="survey", analyst="ann", eps=2).verify()
+        assert (path.read_bytes() if path.is_file() else None) == held
+        assert main(["ledger", "verify", str(path)]) == 2
+        printed = capsys.readouterr()
+        assert printed.out == "" and re.fullmatch(r"pdrisk: .*\n", printed.err)
+
+    @pytest.mark.parametrize(
+        "statement",
+        [
+            *("UPDATE spending SET eps = 'much'", "UPDATE spending SET eps = '1/0'", "DELETE FROM datasets"),
+            *("UPDATE datasets SET limits = 'none'", "UPDATE datasets SET limits = '{}'", "DROP TABLE spending"),
+        ],
+    )
+    @pytest.mark.parametrize("call", [count, pdrisk.Ledger.remaining, repr], ids=["ask", "remaining", "repr"])
+    def test_a_broken_one_answers_nothing(self, path, statement, call):
+        ledger = at_work(path)
+        with closing(sqlite3.connect(path)) as other:
+            other.execute(statement)
+            other.commit()
+        with pytest.raises(pdrisk.LedgerError):
+            call(ledger)
+
+    def test_many_records(self, path):
+        """Each query at a time of its own, over two months."""
+        ledger = pdrisk.Ledger(path, dataset="survey", analyst="ann", eps=1)
+        (number, before), rows, spent = ledger.verify(), [], {}
+        for seq in range(number + 1, 100_001):
+            time = (START + datetime.timedelta(seconds=4 * seq)).isoformat(timespec="microseconds")
+            row = (seq, time, "survey", "ann", "paid", "1/1000000", '{"question":{"lines":[]}}')
+            before = chained(before, *row)
+            rows.append((*row, before))
+            for window in ("", time[:7], time[:10]):
+                spent[window] = spent.get(window, 0) + 1
+        sums = [("survey", who, at, str(Fraction(n, 10**6)), n) for who in ("", "ann") for at, n in spent.items()]
+        with closing(sqlite3.connect(path)) as other:
+            other.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+            other.executemany("INSERT INTO spending VALUES (?, ?, ?, ?, ?)", sums)
+            other.commit()
+        assert (ledger.remaining().eps, ledger.history()["total"].iloc[-1]) == (0.900001, 0.099999)
+        count(ledger)
+        assert ledger.verify(head=(100_000, before))[0] == 100_001
+
+
+class TestCommandLine:
+    """``pdrisk ledger`` shows, checks and exports without Python; what cannot be done is one sentence and status 2."""
+
+    def test_show(self, path, capsys):
+        at_work(path)
+        assert main(["ledger", "show", str(path), "--dataset", "survey"]) == 0
+        printed = capsys.readouterr().out
+        for part in ("'budget.db'", "eps left          1.1", "count() where a mask", "opened", "failed", "amended"):
+            assert part in printed
+
+    def test_verify(self, path, capsys):
+        number, last = at_work(path).verify()
+        assert main(["ledger", "verify", str(path)]) == 0
+        assert capsys.readouterr().out == f"{number} records, whole and in order; the last is {last}\n"
+
+    def test_export(self, path, tmp_path, capsys):
+        at_work(path)
+        assert main(["ledger", "export", str(path), "--dataset", "other", "--to", str(tmp_path / "all.csv")]) == 0
+        assert pd.read_csv(tmp_path / "all.csv")["event"].tolist() == ["opened", "paid"]
+
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            (["show", "FILE"], "pass --dataset, one of other, survey"), (["show", "none.db"], "no ledger 'none.db'"),
+            (["show", "FILE", "--dataset", "survy"], "unknown dataset 'survy'"),
+            (["export", "FILE", "--dataset", "other"], "--to"),
+            (["export", "FILE", "--dataset", "other", "--to", "a.xls"], "'.xls'"),
+            (["export", "FILE", "--dataset", "other", "--to", "none/a.csv"], "none"),
+        ],
+        ids=str,
+    )  # fmt: skip
+    def test_errors(self, path, capsys, monkeypatch, arguments, words):
+        at_work(path)
+        monkeypatch.chdir(path.parent)
+        assert main(["ledger", *(path.name if each == "FILE" else each for each in arguments)]) == 2
+        printed = capsys.readouterr()
+        assert printed.out == "" and words in printed.err
+        assert re.fullmatch(r"pdrisk: .*\n", printed.err)
+        assert [each.name for each in path.parent.iterdir()] == [path.name]

@@ -1,0 +1,324 @@
+"""A ledger under many hands at once, and when the machine gives way: killed, full, read-only, locked."""
+
+import multiprocessing
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from contextlib import closing
+
+import pandas as pd
+import pytest
+
+import pdrisk
+
+FRAME = pd.DataFrame({"age": [30, 41, 52]})
+TRIES, EACH, HANDS = 50, 0.05, 8
+
+
+def opened(path, analyst="ann", **limits):
+    return pdrisk.Ledger(path, dataset="survey", analyst=analyst, **limits)
+
+
+def accepted(path, analyst, ledger=None) -> int:
+    """How many of the tries are answered."""
+    own, answers = ledger or opened(path, analyst), 0
+    for _ in range(TRIES):
+        try:
+            FRAME.dprisk.count(eps=EACH, ledger=own)
+        except pdrisk.BudgetExceededError:
+            continue
+        answers += 1
+    return answers
+
+
+def asking(path, number, start, results):
+    start.wait()
+    results.put(accepted(path, f"analyst {number}"))
+
+
+def delivering(path, answers):
+    """Ask until killed, and say so after each answer."""
+    ledger = opened(path)
+    while True:
+        FRAME.dprisk.count(eps=EACH, ledger=ledger)
+        os.write(answers.fileno(), b"!")
+
+
+def script(text, *arguments, **options):
+    """What a Python of its own prints."""
+    code = "import os, sys, threading\nimport pandas as pd\nimport pdrisk\n" + textwrap.dedent(text)
+    run = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, **options)
+    assert run.returncode == 0, run.stderr
+    return run.stdout.split()
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "budget.db"
+
+
+@pytest.fixture
+def warm():
+    """Processes that start with everything imported, and hold no ledger of this one."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["pdrisk", "opendp.measurements", "pytest"])
+    return context
+
+
+class TestContention:
+    """However many ask at once, exactly what the budget allows is answered."""
+
+    def all_spent(self, ledger, answers):
+        assert sum(answers) == 20
+        events = ledger.history()["event"].value_counts()
+        assert (events["paid"], events["refused"]) == (20, HANDS * TRIES - 20)
+        assert (ledger.remaining().eps, ledger.verify()[0]) == (0, HANDS * TRIES + 1)
+
+    def test_processes(self, path, warm):
+        ledger, start, results = opened(path, eps=1), warm.Barrier(HANDS), warm.Queue()
+        processes = [warm.Process(target=asking, args=(path, number, start, results)) for number in range(HANDS)]
+        for process in processes:
+            process.start()
+        answers = [results.get(timeout=120) for _ in processes]
+        for process in processes:
+            process.join()
+        self.all_spent(ledger, answers)
+
+    def test_threads(self, path):
+        ledger, start, answers = opened(path, eps=1), threading.Barrier(HANDS), []
+
+        def work():
+            start.wait()
+            answers.append(accepted(path, "", ledger))
+
+        threads = [threading.Thread(target=work) for _ in range(HANDS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.all_spent(ledger, answers)
+
+    def test_forks(self, path):
+        """The ledger was opened and used before; children and parent go on with the same object."""
+        text = """
+            ledger = pdrisk.Ledger(sys.argv[1], dataset="survey", eps=1)
+            ask = lambda: pd.DataFrame({"x": [1]}).dprisk.count(eps=0.01, ledger=ledger)
+            ask()
+            held = ledger._store._connection()
+            for _ in range(4):
+                if not os.fork():
+                    for _ in range(5):
+                        ask()
+                    os._exit(ledger._store._connection() is held)
+            for _ in range(5):
+                ask()
+            print(*(os.wait()[1] for _ in range(4)), ledger.verify()[0])
+        """
+        assert script(text, path) == ["0", "0", "0", "0", "27"]
+        assert opened(path).remaining().eps == 0.74
+
+
+class TestKilled:
+    """Whoever is killed at whatever moment leaves a whole ledger, in which every delivered answer is paid."""
+
+    def test_at_random_moments(self, path, warm):
+        ledger, delivered, kills = opened(path, eps=10**6), 0, 20
+        for kill in range(kills):
+            receiver, sender = warm.Pipe(duplex=False)
+            process = warm.Process(target=delivering, args=(path, sender))
+            process.start()
+            sender.close()
+            if kill % 4:
+                delivered += len(os.read(receiver.fileno(), 1))
+            time.sleep(random.uniform(0, 0.1))
+            os.kill(process.pid, signal.SIGKILL)
+            process.join()
+            while some := os.read(receiver.fileno(), 2**16):
+                delivered += len(some)
+            receiver.close()
+            paid = ledger.history()["event"].eq("paid").sum()
+            assert delivered <= paid <= delivered + kill + 1
+            assert ledger.verify()[0] == 1 + paid
+        assert delivered >= kills // 2
+        FRAME.dprisk.count(eps=EACH, ledger=opened(path))
+
+    def test_interrupted_while_waiting(self, path):
+        """Ctrl-C in the queue for the file leaves it free for all others, and the ledger usable."""
+        text = """
+            import signal, sqlite3, time
+            ledger = pdrisk.Ledger(sys.argv[1], dataset="survey", eps=1)
+            frame = pd.DataFrame({"x": [1]})
+            frame.dprisk.count(eps=0.1, ledger=ledger)
+            other = sqlite3.connect(sys.argv[1], timeout=0.2, isolation_level=None, check_same_thread=False)
+            other.execute("BEGIN IMMEDIATE")
+
+            def interrupt():
+                time.sleep(0.3)
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.2)
+                other.execute("COMMIT")
+
+            thread = threading.Thread(target=interrupt)
+            thread.start()
+            try:
+                frame.dprisk.count(eps=0.1, ledger=ledger)
+            except KeyboardInterrupt:
+                print("interrupted")
+            thread.join()
+            other.execute("BEGIN IMMEDIATE")
+            other.execute("COMMIT")
+            frame.dprisk.count(eps=0.1, ledger=ledger)
+            print(ledger.remaining().eps, ledger.verify()[0])
+        """
+        assert script(text, path) == ["interrupted", "0.8", "3"]
+
+    def test_what_is_paid_survives_a_power_cut(self, path):
+        """As far as SQLite can know: 3 is EXTRA, and a journal of "off" or "memory" would be lost."""
+        connection = opened(path, eps=1)._store._connection()
+        assert connection.execute("PRAGMA synchronous").fetchone() == (3,)
+        assert connection.execute("PRAGMA journal_mode").fetchone() in {("delete",), ("wal",)}
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """One entry for each draw."""
+    found, real = [], pdrisk.answer.laplace
+    monkeypatch.setattr("pdrisk.answer.laplace", lambda *args: (found.append(1), real(*args))[1])
+    return found
+
+
+class TestNoWayToWrite:
+    """What cannot be written down is not answered, and nothing is drawn; afterwards the ledger goes on."""
+
+    def refused(self, ledger, drawn, words):
+        before = len(drawn)
+        with pytest.raises(pdrisk.LedgerError, match=words):
+            FRAME.dprisk.count(eps=EACH, ledger=ledger)
+        assert len(drawn) == before
+
+    def goes_on(self, ledger, answers):
+        assert ledger.history()["event"].eq("paid").sum() == answers
+        assert ledger.verify()[0] >= answers + 1
+        FRAME.dprisk.count(eps=EACH, ledger=ledger)
+
+    def test_a_full_disk(self, path, drawn):
+        ledger = opened(path, eps=1000)
+        connection = ledger._store._connection()
+        connection.execute("PRAGMA max_page_count = 12")
+        with pytest.raises(pdrisk.LedgerError, match=r"full.*nothing was answered\. Make room on the disk"):
+            [accepted(path, "ann", ledger) for _ in range(9)]
+        self.refused(ledger, drawn, "full")
+        connection.execute("PRAGMA max_page_count = 1000000")
+        self.goes_on(ledger, len(drawn))
+
+    def test_a_full_disk_hides_no_failure(self, path):
+        ledger = opened(path, eps=1000)
+
+        def filling(frame):
+            ledger._store._connection().execute("PRAGMA max_page_count = 1")
+            raise ValueError
+
+        for _ in range(TRIES):
+            with pytest.raises((pdrisk.QueryFailedError, pdrisk.LedgerError)):
+                FRAME.dprisk.count(eps=EACH, ledger=ledger, where=filling)
+        ledger._store._connection().execute("PRAGMA max_page_count = 1000000")
+        assert ledger.verify()[0] == len(ledger.history())
+
+    @pytest.mark.parametrize("size", [0, 100, 600, 4096, 40_000, 60_000])
+    def test_files_may_not_grow(self, path, size):
+        """The limit hits the journal, or the file itself."""
+        opened(path, eps=1000)
+        text = """
+            import resource
+            import pdrisk.answer
+            drawn, real = [], pdrisk.answer.laplace
+            pdrisk.answer.laplace = lambda *args: (drawn.append(1), real(*args))[1]
+            ledger = pdrisk.Ledger(sys.argv[1], dataset="survey", analyst="ann")
+            ask = lambda: pd.DataFrame({"x": [1]}).dprisk.count(eps=0.05, ledger=ledger)
+            ask()
+            resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
+            answers, refused = 1, 0
+            while refused < 3 and answers < 200:
+                try:
+                    ask()
+                except pdrisk.LedgerError as error:
+                    assert "nothing was answered" in str(error)
+                    refused += 1
+                else:
+                    answers += 1
+            resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+            print(answers, len(drawn), refused)
+        """
+        answers, draws, refused = map(int, script(text, path, size))
+        assert (draws, refused) == (answers, 3)
+        self.goes_on(opened(path), answers)
+
+    @pytest.mark.parametrize("what", ["file", "folder"])
+    def test_read_only(self, what):
+        text = """
+            import tempfile
+            import pdrisk.answer
+            drawn, real = [], pdrisk.answer.laplace
+            pdrisk.answer.laplace = lambda *args: (drawn.append(1), real(*args))[1]
+            frame = pd.DataFrame({"x": [1]})
+            frame.dprisk.count(eps=1)
+            if os.geteuid() == 0:
+                os.setgroups([])
+                os.setgid(65534)
+                os.setuid(65534)
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "budget.db")
+                ledger = pdrisk.Ledger(path, dataset="survey", eps=1)
+                frame.dprisk.count(eps=0.1, ledger=ledger)
+                target = path if sys.argv[1] == "file" else folder
+                mode = os.stat(target).st_mode
+                os.chmod(target, mode & ~0o222)
+
+                def ask(way):
+                    try:
+                        frame.dprisk.count(eps=0.1, ledger=way())
+                    except pdrisk.LedgerError as error:
+                        print("written" in str(error) and "nothing was answered" in str(error))
+
+                for way in (lambda: ledger, lambda: pdrisk.Ledger(path, dataset="survey")):
+                    thread = threading.Thread(target=ask, args=(way,))
+                    thread.start()
+                    thread.join()
+                os.chmod(target, mode)
+                frame.dprisk.count(eps=0.1, ledger=ledger)
+                print(len(drawn), ledger.verify()[0], ledger.remaining().eps)
+        """
+        assert script(text, what) == ["True", "True", "3", "3", "0.8"]
+
+    def test_locked(self, path, drawn, monkeypatch):
+        monkeypatch.setattr("pdrisk.ledger.store.PATIENCE", 0.1)
+        ledger = opened(path, eps=1)
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            self.refused(ledger, drawn, r"locked.*nothing was answered.*ask again")
+            for look in (ledger.remaining, ledger.history, ledger.verify, lambda: opened(path)):
+                with pytest.raises(pdrisk.LedgerError, match="locked"):
+                    look()
+            other.execute("COMMIT")
+        self.goes_on(ledger, 0)
+
+    def test_locked_after_paying(self, path, drawn, monkeypatch):
+        """The failure is told, though its mark could not be made."""
+        monkeypatch.setattr("pdrisk.ledger.store.PATIENCE", 0.1)
+        ledger = opened(path, eps=1)
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+
+            def locking(frame):
+                other.execute("BEGIN EXCLUSIVE")
+                raise ValueError
+
+            with pytest.raises(pdrisk.QueryFailedError):
+                FRAME.dprisk.count(eps=EACH, ledger=ledger, where=locking)
+        assert drawn == []
+        self.goes_on(ledger, 1)
