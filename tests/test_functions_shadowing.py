@@ -9,7 +9,7 @@ from functions_on_duckdb import FUNCTIONS, rows, table
 from pdrisk.functions import register
 from pdrisk.functions.macros import MACROS
 
-CALLED = sorted({name for macro in MACROS for name in re.findall(r'system\.main\."?([^\s("]+)', macro.definition)})
+CALLED = sorted({name for macro in MACROS for name in re.findall(r'system\.main\."?([^\s("]+)', macro.definition())})
 BUILT_IN = [name for name in CALLED if not name.startswith("__pdrisk_")]
 NO_FUNCTIONS = {"CAST", "TRY_CAST", "DECIMAL", "IN"}
 
@@ -23,15 +23,15 @@ def words(definition: str) -> str:
 @pytest.mark.parametrize("macro", MACROS, ids=lambda macro: macro.name)
 class TestText:
     def test_every_function_is_called_by_its_full_name(self, macro):
-        called = re.findall(r"([\w.]+) ?\(", words(macro.definition))
+        called = re.findall(r"([\w.]+) ?\(", words(macro.definition()))
         assert all(name.startswith("system.main.") or name in NO_FUNCTIONS for name in called)
 
     def test_no_operator_is_used(self, macro):
-        assert not re.search(r"[-+*/%|^~!&\[\]{}]|>>|::|\b(NOT|LIKE|COLLATE)\b", words(macro.definition))
+        assert not re.search(r"[-+*/%|^~!&\[\]{}]|>>|::|\b(NOT|LIKE|COLLATE)\b", words(macro.definition()))
 
     def test_it_has_two_aggregates_or_more(self, macro):
         aggregates = "count_star|count|sum|min|max|any_value|list|median"
-        assert len(re.findall(rf"system\.main\.({aggregates})\(", macro.definition)) >= 2
+        assert len(re.findall(rf"system\.main\.({aggregates})\(", macro.definition())) >= 2
 
 
 class TestMacros:

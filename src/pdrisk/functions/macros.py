@@ -121,9 +121,8 @@ class Macro:
         """The parameters that data must not decide."""
         return ("eps", *(("lo", "hi") if self.bounded else ()), *((self.parameter,) if self.parameter else ()))
 
-    @property
-    def definition(self) -> str:
-        """The statement that makes it."""
+    def definition(self, payer: int = 0) -> str:
+        """The statement that makes it; ``payer`` is the number of the ledger that pays, 0 for none."""
         # A parameter that is left out is NULL, so that our own sentence says what is missing.
         parameters = {
             "x": "present" in self.reads or self.bounded,
@@ -135,7 +134,7 @@ class Macro:
         }
         signature = ", ".join(text for text, has_it in parameters.items() if has_it)
         columns = (COLUMNS[name][1] for name in self.reads)
-        body = call(self.scalar, self._judgement, *self._constants, *columns)
+        body = call(self.scalar, self._judgement(payer), *self._constants, *columns)
         return f"CREATE OR REPLACE TEMP MACRO {self.name}({signature}) AS {body}"
 
     @property
@@ -144,9 +143,8 @@ class Macro:
         # Text is what was written: a DECIMAL 0.1 is a tenth.
         return "CAST(eps AS VARCHAR)", lo, hi, f"CAST({self.parameter or 'NULL'} AS VARCHAR)"
 
-    @property
-    def _judgement(self) -> str:
-        """An empty list, and a refusal when the query is planned unless every argument but x is a constant.
+    def _judgement(self, payer: int) -> str:
+        """The list of the payer, and a refusal when the query is planned unless every argument but x is a constant.
 
         list_sort evaluates its second argument while it is bound, and takes nothing that depends on data: no column,
         no aggregate, no subquery, no random(). Literals and bound parameters it takes. What evaluates there is our own
@@ -157,7 +155,7 @@ class Macro:
         if self.bounded:
             types.append(call("typeof", call("any_value", "x")))
         judged = call(JUDGED, f"'{self.name}'", *self._constants, call("list_value", *types))
-        return call("list_sort", "CAST('[]' AS INTEGER[])", judged)
+        return call("list_sort", f"CAST('[{payer}]' AS INTEGER[])", judged)
 
 
 SQUARES = ("high_squares", "products", "low_squares")

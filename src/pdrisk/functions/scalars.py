@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -23,10 +24,11 @@ from pdrisk.engines.guard import guarded
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.functions.columns import grid, summary_of
 from pdrisk.functions.macros import MACROS, Macro
+from pdrisk.ledger import Ledger, paying
 from pdrisk.noise import check_scale, laplace
-from pdrisk.query import Line, epsilon, statistic, universe
+from pdrisk.query import Line, Query, epsilon, statistic, universe
 
-__all__ = ["RISK_FIELDS", "answering", "judged", "per_unit"]
+__all__ = ["RISK_FIELDS", "answering", "judged", "payer_of", "per_unit"]
 
 RISK_FIELDS: Final = {
     "eps": "DOUBLE",
@@ -45,6 +47,7 @@ MACRO: Final = {macro.name: macro for macro in MACROS}
 NO_BOUNDS: Final = Universe(0.0, 1.0)  # counts have none; any will do
 # Chunks may come from several threads, and OpenDP does not promise that they may share a measurement.
 DRAWING = Lock()
+PAYERS: Final[list[Ledger | None]] = [None]  # for as long as the process lives, as the functions that name them
 
 
 def judged(name: Column, eps: Column, lo: Column, hi: Column, parameter: Column, types: Column) -> Column:
@@ -87,13 +90,15 @@ def answering(macro: Macro) -> Callable[..., Column]:
     """
 
     def answers(*arguments: Column) -> Column:
-        _, *constants = arguments[: -len(macro.reads)]
+        payer, *constants = arguments[: -len(macro.reads)]
         columns = dict(zip(macro.reads, arguments[-len(macro.reads) :], strict=True))
 
         def work() -> Column:
             asked = request(macro.name, *(_constant(macro, column) for column in constants))
-            summary = summary_of(columns, asked.statistic, asked.universe)
-            return _risks(asked, summary) if macro.risk else _noisy(asked, summary)
+            if macro.risk:
+                return _risks(asked, summary_of(columns, asked.statistic, asked.universe))
+            with _paid(macro, asked, payer):
+                return _noisy(asked, summary_of(columns, asked.statistic, asked.universe))
 
         return guarded(work)
 
@@ -169,6 +174,25 @@ def _constant(macro: Macro, column: Column) -> str | float | None:
     if len(values) != 1:
         raise ParameterError(f"{macro.name}: {', '.join(macro.constants)} must be constants or bound parameters.")
     return values[0].as_py()
+
+
+def payer_of(ledger: Ledger | None) -> int:
+    """A number for a ledger, by which macros name it: context variables do not reach DuckDB's threads."""
+    if ledger is None:
+        return 0
+    with DRAWING:
+        if ledger not in PAYERS:
+            PAYERS.append(ledger)
+        return PAYERS.index(ledger)
+
+
+def _paid(macro: Macro, asked: Request, payer: Column) -> AbstractContextManager[None]:
+    """Every group pays its own eps: nothing here tells whether groups are about different people."""
+    ledger = PAYERS[payer[0].as_py()[0]]
+    if ledger is None:
+        return nullcontext()
+    line = Line(None, asked.statistic, asked.universe if asked.statistic.bounded else None, "given")
+    return paying(Query((line,), (asked.eps * len(payer),), source=macro.name), ledger)
 
 
 def _noisy(asked: Request, summary: Summary) -> Column:

@@ -10,7 +10,22 @@ from pdrisk.ledger.ambient import ambient
 from pdrisk.ledger.book import Ledger
 from pdrisk.query import Query
 
-__all__ = ["paying"]
+__all__ = ["ledger_for", "paying"]
+
+
+def ledger_for(ledger: object) -> Ledger | None:
+    """The ledger that pays: the one passed, else that of the ``with`` block around, else none.
+
+    Raises
+    ------
+    ColumnTypeError
+        If it is no ledger.
+    """
+    around = ambient.get()
+    payer = ledger if ledger is not None or not around else around[-1]
+    if payer is None or isinstance(payer, Ledger):
+        return payer
+    raise ColumnTypeError(f"ledger must be a pdrisk.Ledger, not of type {type(payer).__name__}.")
 
 
 @contextmanager
@@ -30,13 +45,10 @@ def paying(query: Query, ledger: object = None) -> Iterator[None]:
     BudgetExceededError, PolicyError, LedgerError
         As `Ledger.pay` does; the block is not entered.
     """
-    around = ambient.get()
-    if ledger is None and not around:
+    payer = ledger_for(ledger)
+    if payer is None:
         yield
         return
-    payer = around[-1] if ledger is None else ledger
-    if not isinstance(payer, Ledger):
-        raise ColumnTypeError(f"ledger must be a pdrisk.Ledger, not of type {type(payer).__name__}.")
     seq = payer.pay(query)
     try:
         yield
