@@ -92,14 +92,14 @@ def released(
     """
     _warn_of_noise(query)
     result = []
-    with paying(query, ledger):
+    with paying(query, ledger) as rules:
         reading = read()
         for line, eps, universe, summary in zip(
             query.lines, query.shares, reading.universes, reading.summaries, strict=True
         ):
             known = facts(line, universe, summary, eps)
             steps = line.statistic.steps(summary, universe)
-            values = laplace(steps, line.statistic.lattice(universe), eps)
+            values = rules.rounded(line.statistic.name, laplace(steps, line.statistic.lattice(universe), eps))
             result.append(Released(line, universe, values, known))
         return shown(result, reading)
 

@@ -24,7 +24,7 @@ from pdrisk.engines.guard import guarded
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.functions.columns import grid, summary_of
 from pdrisk.functions.macros import MACROS, Macro
-from pdrisk.ledger import Ledger, paying
+from pdrisk.ledger import Ledger, Policy, paying
 from pdrisk.noise import check_scale, laplace
 from pdrisk.query import Line, Query, epsilon, statistic, universe
 
@@ -97,8 +97,8 @@ def answering(macro: Macro) -> Callable[..., Column]:
             asked = request(macro.name, *(_constant(macro, column) for column in constants))
             if macro.risk:
                 return _risks(asked, summary_of(columns, asked.statistic, asked.universe))
-            with _paid(macro, asked, payer):
-                return _noisy(asked, summary_of(columns, asked.statistic, asked.universe))
+            with _paid(macro, asked, payer) as rules:
+                return _noisy(asked, summary_of(columns, asked.statistic, asked.universe), rules)
 
         return guarded(work)
 
@@ -186,21 +186,22 @@ def payer_of(ledger: Ledger | None) -> int:
         return PAYERS.index(ledger)
 
 
-def _paid(macro: Macro, asked: Request, payer: Column) -> AbstractContextManager[None]:
+def _paid(macro: Macro, asked: Request, payer: Column) -> AbstractContextManager[Policy]:
     """Every group pays its own eps: nothing here tells whether groups are about different people."""
     ledger = PAYERS[payer[0].as_py()[0]]
     if ledger is None:
-        return nullcontext()
+        return nullcontext(Policy())
     line = Line(None, asked.statistic, asked.universe if asked.statistic.bounded else None, "given")
     return paying(Query((line,), (asked.eps * len(payer),), source=macro.name), ledger)
 
 
-def _noisy(asked: Request, summary: Summary) -> Column:
+def _noisy(asked: Request, summary: Summary, rules: Policy) -> Column:
     import pyarrow as pa
 
     steps = asked.statistic.steps(summary, asked.universe)
     with DRAWING:
-        return pa.array(laplace(steps, asked.statistic.lattice(asked.universe), asked.eps))
+        values = laplace(steps, asked.statistic.lattice(asked.universe), asked.eps)
+    return pa.array(rules.rounded(asked.statistic.name, values))
 
 
 def _risks(asked: Request, summary: Summary) -> Column:

@@ -7,6 +7,7 @@ question ─> Ledger.pay ─> one transaction: limits checked, recorded, spent �
 from pdrisk.ledger.book import Ledger
 from pdrisk.ledger.limits import Limits
 from pdrisk.ledger.payment import ledger_for, paying
+from pdrisk.ledger.policy import Policy
 from pdrisk.ledger.remaining import Remaining
 
-__all__ = ["Ledger", "Limits", "Remaining", "ledger_for", "paying"]
+__all__ = ["Ledger", "Limits", "Policy", "Remaining", "ledger_for", "paying"]

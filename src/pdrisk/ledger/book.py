@@ -47,8 +47,9 @@ class Ledger:
     each_analyst : dict, optional
         The same limits for every analyst alone, as in ``{"eps": 1, "queries_per_day": 20}``.
     policy : dict, optional
-        Rules beside the budget: ``refuse_statistics`` and ``refuse_columns``, lists of names; ``bounds_from_data`` and
-        ``keys_from_data``, which allow ``bounds="column"`` and ``keys="observed"``.
+        Rules beside the budget: ``refuse_statistics`` and ``refuse_columns``, lists of names; ``round_to``, a dict from
+        statistic to the base its answers are rounded to; ``bounds_from_data`` and ``keys_from_data``, which allow
+        ``bounds="column"`` and ``keys="observed"``.
 
     Raises
     ------
@@ -99,12 +100,10 @@ class Ledger:
                 "risk": risk,
             }
         )  # fmt: skip
-        self._store: Store = SqliteStore(where)
-        self._enter_dataset(
-            whole,
-            None if each_analyst is None else _each(each_analyst),
-            None if policy is None else Policy.given(policy),
-        )
+        each = None if each_analyst is None else _each(each_analyst)
+        rules = None if policy is None else Policy.given(policy)
+        self._store: Store = SqliteStore(where)  # now that nothing else is wrong: it makes the file
+        self._enter_dataset(whole, each, rules)
 
     @classmethod
     def datasets(cls, where: str | os.PathLike[str]) -> list[str]:
@@ -146,13 +145,13 @@ class Ledger:
 
     # --- Paying ---------------------------------------------------------------------------------------------------
 
-    def pay(self, query: Query) -> int:
+    def pay(self, query: Query) -> tuple[int, Policy]:
         """Check, record and spend in one transaction.
 
         Returns
         -------
-        int
-            The number of the record.
+        (int, Policy)
+            The number of the record, and the rules for what is shown.
 
         Raises
         ------
@@ -165,7 +164,7 @@ class Ledger:
         """
         asked = question(query)
         refusal: BudgetExceededError | PolicyError | None = None
-        seq = 0
+        seq, policy = 0, Policy()
         with self._store.writing() as ask:
             now = self._now(ask)
             try:
@@ -184,7 +183,7 @@ class Ledger:
                         self._spend(ask, who, period(window, now), before, query.eps)
         if refusal is not None:
             raise refusal
-        return seq
+        return seq, policy
 
     def failed(self, seq: int) -> None:
         """Mark a query that was paid for and failed; it stays paid."""

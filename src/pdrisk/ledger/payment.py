@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pdrisk.errors import ColumnTypeError, LedgerError
 from pdrisk.ledger.ambient import ambient
 from pdrisk.ledger.book import Ledger
+from pdrisk.ledger.policy import Policy
 from pdrisk.query import Query
 
 __all__ = ["ledger_for", "paying"]
@@ -29,8 +30,10 @@ def ledger_for(ledger: object) -> Ledger | None:
 
 
 @contextmanager
-def paying(query: Query, ledger: object = None) -> Iterator[None]:
+def paying(query: Query, ledger: object = None) -> Iterator[Policy]:
     """Pay for a query before the block that reads and draws; whatever fails in it is marked, and stays paid.
+
+    The block gets the rules for what is shown.
 
     Parameters
     ----------
@@ -47,11 +50,11 @@ def paying(query: Query, ledger: object = None) -> Iterator[None]:
     """
     payer = ledger_for(ledger)
     if payer is None:
-        yield
+        yield Policy()
         return
-    seq = payer.pay(query)
+    seq, policy = payer.pay(query)
     try:
-        yield
+        yield policy
     except BaseException:
         with suppress(LedgerError):  # it is paid; that it failed is only a remark
             payer.failed(seq)

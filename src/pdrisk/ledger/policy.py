@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+import numpy as np
+
+from pdrisk.core.summary import FloatArray
 from pdrisk.errors import ColumnTypeError, ParameterError, PolicyError
 from pdrisk.ledger.question import name_of
 from pdrisk.query import STATISTICS, Query
@@ -24,12 +28,15 @@ class Policy:
         Whether ``bounds="column"`` and ``keys="observed"`` may be asked, which are not differential privacy.
     refuse_statistics, refuse_columns : tuple of str
         What may not be asked for.
+    round_to : tuple of (str, float)
+        For a statistic the base that its noisy answers are rounded to.
     """
 
     bounds_from_data: bool = False
     keys_from_data: bool = False
     refuse_statistics: tuple[str, ...] = ()
     refuse_columns: tuple[str, ...] = ()
+    round_to: tuple[tuple[str, float], ...] = ()
 
     @classmethod
     def given(cls, said: object) -> Policy:
@@ -53,10 +60,12 @@ class Policy:
                 if not isinstance(value, bool):
                     raise ColumnTypeError(f"{name} must be True or False, not of type {type(value).__name__}.")
                 found[name] = value
+            elif name == "round_to":
+                found[name] = _bases(value)
             else:
                 found[name] = _names(name, value)
-        unknown = [name for name in found.get("refuse_statistics", ()) if name not in STATISTICS]
-        if unknown:
+        named = [*found.get("refuse_statistics", ()), *(name for name, _ in found.get("round_to", ()))]
+        if unknown := [name for name in named if name not in STATISTICS]:
             raise ParameterError(f"unknown statistic {unknown[0]!r}; there are {', '.join(STATISTICS)}.")
         return cls(**found)
 
@@ -64,17 +73,32 @@ class Policy:
     def said(self) -> dict[str, Any]:
         """Only what differs from the default, as JSON values."""
         usual = asdict(Policy())
-        return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in asdict(self).items()
-            if value != usual[name]
-        }
+        said = {name: value for name, value in asdict(self).items() if value != usual[name]}
+        if self.round_to:
+            said["round_to"] = dict(self.round_to)
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in said.items()}
+
+    def rounded(self, statistic: str, values: FloatArray) -> FloatArray:
+        """Noisy values as they may be shown."""
+        base = dict(self.round_to).get(statistic)
+        return values if base is None else np.rint(values / base) * base
 
 
 def _names(rule: str, value: object) -> tuple[str, ...]:
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise ColumnTypeError(f"{rule} must be a list of names, not of type {type(value).__name__}.")
     return tuple(map(str, value))
+
+
+def _bases(said: object) -> tuple[tuple[str, float], ...]:
+    if not isinstance(said, Mapping):
+        raise ColumnTypeError('round_to must be a dict from statistic to base, as in {"count": 5}.')
+    for base in said.values():
+        if isinstance(base, bool) or not isinstance(base, int | float):
+            raise ColumnTypeError(f"a base of round_to must be a number, not of type {type(base).__name__}.")
+        if not 0 < base < math.inf:
+            raise ParameterError(f"a base of round_to must be above 0 and finite, but is {base:g}.")
+    return tuple(sorted((str(name), float(base)) for name, base in said.items()))
 
 
 def check_policy(query: Query, policy: Policy) -> None:

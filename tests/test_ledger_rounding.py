@@ -1,0 +1,85 @@
+"""Noisy answers as the owner lets them be shown."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pdrisk
+
+pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
+
+
+def people():
+    return pd.DataFrame({"age": [30, 41, 52, 63, 40] * 20, "sex": ["f", "m"] * 50})
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    rules = {"round_to": {"count": 5, "mean": 0.25}}
+    return pdrisk.Ledger(tmp_path / "budget.db", dataset="people", eps=1000, policy=rules)
+
+
+def multiples(values, base):
+    return np.allclose(np.asarray(values, dtype=float) % base, 0)
+
+
+class TestRounding:
+    """Whatever way an answer comes, it is a multiple of its base; what is not listed stays as it is."""
+
+    def test_one_value(self, ledger):
+        with ledger:
+            assert all(multiples(people().dprisk.count(eps=0.1).value, 5) for _ in range(20))
+            assert all(multiples(people().dprisk.mean("age", eps=9, bounds=(0, 99)).value, 0.25) for _ in range(20))
+            assert not all(multiples(people().dprisk.sum("age", eps=1, bounds=(0, 99)).value, 0.25) for _ in range(20))
+        assert not all(multiples(people().dprisk.count(eps=0.1).value, 5) for _ in range(20))
+
+    def test_tables(self, ledger):
+        with ledger:
+            assert multiples(people().dprisk.count(eps=1, by="sex", keys=list("fmx"))["value"], 5)
+            table = people().dprisk.agg({"age": ["count", "mean", "max"]}, eps=9, bounds=(0, 99))
+        assert multiples(table.loc[("age", "count"), "value"], 5)
+        assert multiples(table.loc[("age", "mean"), "value"], 0.25)
+        assert not multiples(table.loc[("age", "max"), "value"], 0.25)
+
+    def test_sql_computes_with_what_is_shown(self, ledger):
+        query = "SELECT count(*) AS n, count(*) / 5 AS fifth FROM people"
+        answer = pdrisk.sql(query, eps=1, ledger=ledger, people=people())
+        assert multiples(answer["n"], 5) and multiples(answer["fifth"], 1)
+
+    def test_functions(self, ledger):
+        duckdb = pytest.importorskip("duckdb")
+        pytest.importorskip("pyarrow")
+        con = duckdb.connect()
+        con.register("people", people())
+        pdrisk.register(con, ledger=ledger)
+        for _ in range(10):
+            rows = con.execute("SELECT sex, dp_count_star(eps := 0.1) FROM people GROUP BY sex").fetchall()
+            assert multiples([value for _, value in rows], 5)
+
+    def test_to_the_nearest(self, ledger):
+        assert people().dprisk.count(eps=1e2, ledger=ledger, where="sex == 'f' and age > 40").value == 30
+
+    def test_a_rule_of_the_ledger(self, ledger):
+        again = pdrisk.Ledger(ledger._store._path, dataset="people", policy={"round_to": {"mean": 0.25, "count": 5.0}})
+        assert again.verify()[0] == 1
+        again.amend(policy={})
+        assert not all(multiples(people().dprisk.count(eps=0.1, ledger=ledger).value, 5) for _ in range(20))
+
+
+@pytest.mark.parametrize(
+    ("rule", "problem"),
+    [
+        (5, "must be a dict"),
+        ({"cuont": 5}, "unknown statistic 'cuont'"),
+        ({"count": 0}, "above 0"),
+        ({"count": -5}, "above 0"),
+        ({"count": float("nan")}, "above 0"),
+        ({"count": float("inf")}, "finite"),
+        ({"count": "5"}, "must be a number"),
+        ({"count": True}, "must be a number"),
+    ],
+)
+def test_wrong_bases(tmp_path, rule, problem):
+    with pytest.raises(pdrisk.ParameterError, match=problem):
+        pdrisk.Ledger(tmp_path / "budget.db", dataset="people", eps=1, policy={"round_to": rule})
+    assert not (tmp_path / "budget.db").exists()
