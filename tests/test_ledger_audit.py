@@ -51,9 +51,13 @@ def change(path):
 
     def change(*statements, values=()):
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
-            for (name,) in other.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            triggers = other.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+            for name, _ in triggers:
                 other.execute(f"DROP TRIGGER {name}")
-            return [other.execute(statement, values).fetchall() for statement in statements][-1]
+            answer = [other.execute(statement, values).fetchall() for statement in statements][-1]
+            for _, sql in triggers:
+                other.execute(sql)
+            return answer
 
     return change
 

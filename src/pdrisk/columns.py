@@ -74,4 +74,6 @@ def plain_label(column: Hashable | None) -> Hashable | None:
     """A column label that JSON can hold."""
     if isinstance(column, np.generic):
         column = column.item()
-    return column if isinstance(column, str | int | float | tuple | None) else str(column)
+    if isinstance(column, tuple):
+        return tuple(map(plain_label, column))
+    return column if isinstance(column, str | int | float | None) else str(column)

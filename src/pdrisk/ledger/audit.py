@@ -11,8 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from pdrisk.errors import ColumnTypeError, LedgerError, ParameterError
-from pdrisk.ledger.limits import WINDOWS, Spent
+from pdrisk.errors import BudgetExceededError, ColumnTypeError, LedgerError, ParameterError
+from pdrisk.ledger.limits import WINDOWS, Limits, Spent, check
 from pdrisk.ledger.records import EVENTS, START, chained
 from pdrisk.ledger.store import Rows
 
@@ -36,9 +36,12 @@ def verified(place: str, rows: Rows, spending: Rows, datasets: Rows, head: objec
             whole = False
         if not whole:
             raise LedgerError(f"{place} is broken: record {seq} was changed. Restore it from a copy.")
+        over = False
         try:
             if event == "paid":
-                _add(totals, dataset, analyst, datetime.datetime.fromisoformat(time), Fraction(eps))
+                over = _over(
+                    totals, rules[dataset], dataset, analyst, datetime.datetime.fromisoformat(time), Fraction(eps)
+                )
             elif event in ("opened", "amended"):
                 again = dataset in rules
                 rules[dataset] = json.loads(body)["limits"]
@@ -47,6 +50,8 @@ def verified(place: str, rows: Rows, spending: Rows, datasets: Rows, head: objec
             whole = False
         if not whole:
             raise LedgerError(f"{place} is broken: record {seq} is not what a ledger writes there.")
+        if over:
+            raise LedgerError(f"{place} is broken: record {seq} went over the limits that held then.")
         last, before = seq, own
         seen = seen or (seq, own) == wanted
     if not seen:
@@ -60,14 +65,25 @@ def verified(place: str, rows: Rows, spending: Rows, datasets: Rows, head: objec
     return last, before
 
 
-def _add(
-    totals: dict[tuple[str, str, str], Spent], dataset: str, analyst: str, moment: datetime.datetime, eps: Fraction
-) -> None:
-    for who in (EVERYBODY, analyst):
-        for window in WINDOWS:
-            at = dataset, who, period(window, moment)
-            had = totals.get(at, Spent())
-            totals[at] = Spent(had.eps + eps, had.queries + 1)
+def _over(
+    totals: dict[tuple[str, str, str], Spent],
+    rules: Any,
+    dataset: str,
+    analyst: str,
+    moment: datetime.datetime,
+    eps: Fraction,
+) -> bool:
+    """Add a payment to the sums; whether it went over the limits that held when it was made."""
+    over = False
+    for who, limits in ((EVERYBODY, rules["whole"]), (analyst, rules["each_analyst"])):
+        before = {window: totals.get((dataset, who, period(window, moment)), Spent()) for window in WINDOWS}
+        try:
+            check("", eps, Limits.stored(limits), before, "")
+        except BudgetExceededError:
+            over = True
+        for window, had in before.items():
+            totals[dataset, who, period(window, moment)] = Spent(had.eps + eps, had.queries + 1)
+    return over
 
 
 def _head(head: object) -> tuple[int, str]:

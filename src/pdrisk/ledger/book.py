@@ -16,7 +16,7 @@ import pandas as pd
 from pdrisk.errors import BudgetExceededError, ColumnTypeError, LedgerError, ParameterError, PolicyError
 from pdrisk.ledger.ambient import ambient
 from pdrisk.ledger.audit import EVERYBODY, period, table_of, verified, written
-from pdrisk.ledger.limits import WINDOWS, Limits, Spent, check, shown
+from pdrisk.ledger.limits import WINDOWS, Limits, Spent, check, payable, shown
 from pdrisk.ledger.policy import Policy, check_policy
 from pdrisk.ledger.question import name_of, question
 from pdrisk.ledger.records import START, chained
@@ -141,7 +141,13 @@ class Ledger:
         return self
 
     def __exit__(self, *_: object) -> None:
-        ambient.set(ambient.get()[:-1])
+        # Its own, not the innermost: a generator leaves its block in whatever context closes it.
+        around = list(ambient.get())
+        for place in range(len(around) - 1, -1, -1):
+            if around[place] is self:
+                del around[place]
+                break
+        ambient.set(tuple(around))
 
     # --- Paying ---------------------------------------------------------------------------------------------------
 
@@ -162,25 +168,28 @@ class Ledger:
         LedgerError
             If the ledger cannot be written.
         """
-        asked = question(query)
+        asked, name, cost = question(query), name_of(query), payable(query.eps)
+        json.dumps(asked)  # whatever a label does when it is written out, it does before the transaction
         refusal: BudgetExceededError | PolicyError | None = None
         seq, policy = 0, Policy()
         with self._store.writing() as ask:
             now = self._now(ask)
             try:
                 whole, each, policy = self._rules(ask)
-                check_policy(query, policy)
+                check_policy(query, policy, name)
                 spent = {who: self._spent(ask, who, now) for who in (EVERYBODY, self._analyst)}
-                check(name_of(query), query.eps, whole, spent[EVERYBODY], f"dataset {self._dataset!r}")
-                check(name_of(query), query.eps, each, spent[self._analyst], f"analyst {self._analyst!r}")
+                check(name, cost, whole, spent[EVERYBODY], f"dataset {self._dataset!r}")
+                check(name, cost, each, spent[self._analyst], f"analyst {self._analyst!r}")
             except (BudgetExceededError, PolicyError) as error:
                 refusal = error
                 self._record(ask, now, "refused", Fraction(0), {"question": asked, "reason": str(error)})
             else:
-                seq = self._record(ask, now, "paid", query.eps, {"question": asked})
+                seq = self._record(ask, now, "paid", cost, {"question": asked})
                 for who, windows in spent.items():
                     for window, before in windows.items():
-                        self._spend(ask, who, period(window, now), before, query.eps)
+                        self._spend(ask, who, period(window, now), before, cost)
+                    if self._spent(ask, who, now)[""].eps != spent[who][""].eps + cost:
+                        raise LedgerError(f"{self._store.place} does not keep what is written; nothing was answered.")
         if refusal is not None:
             raise refusal
         return seq, policy
@@ -239,7 +248,11 @@ class Ledger:
             rows = ask("SELECT seq, time, dataset, analyst, event, eps, body, hash FROM records ORDER BY seq")
             spending = ask("SELECT dataset, analyst, period, eps, queries FROM spending")
             datasets = ask("SELECT name, limits FROM datasets")
-        return verified(self._store.place, rows, spending, datasets, head)
+            changed = self._store.changed(ask)
+        last = verified(self._store.place, rows, spending, datasets, head)
+        if changed:
+            raise LedgerError(f"{self._store.place} is broken: somebody changed its tables or triggers.")
+        return last
 
     def export(self, path: str | os.PathLike[str]) -> Path:
         """Write the history to a CSV or JSON file, whole or not at all.
@@ -249,6 +262,8 @@ class Ledger:
         ParameterError
             If the name ends in neither ``.csv`` nor ``.json``.
         """
+        if self._store.holds(Path(path)):
+            raise ParameterError("export would overwrite the ledger itself: name another file.")
         return written(self.history(), path)
 
     def amend(
@@ -351,6 +366,8 @@ class Ledger:
             "INSERT INTO records (seq, time, dataset, analyst, event, eps, body, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (*row, chained(before, *row)),
         )
+        if ask("SELECT max(seq) FROM records") != [(last + 1,)]:
+            raise LedgerError(f"{self._store.place} does not keep what is written; nothing was answered.")
         return last + 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -12,8 +13,9 @@ from typing import Any
 from pdrisk.errors import BudgetExceededError, ColumnTypeError, ParameterError
 from pdrisk.query import epsilon
 
-__all__ = ["WINDOWS", "Limits", "Spent", "check", "shown"]
+__all__ = ["WINDOWS", "Limits", "Spent", "check", "payable", "shown"]
 
+DIGITS = 10**40
 WINDOWS = ("", "day", "month")  # of all time, of a calendar day and of a month, in UTC
 
 
@@ -145,6 +147,13 @@ def _overdrawn(
                 ("a number of queries of", when),
                 rest[0].upper() + rest[1:],
             )
+
+
+def payable(eps: Fraction) -> Fraction:
+    """What is paid for a loss: itself, or for a fraction that would make the sums long, the next decimal above."""
+    rest = (eps * DIGITS).denominator
+    short = rest <= 2**64 and rest & (rest - 1) == 0  # decimals, and what a risk comes to
+    return eps if short or eps.denominator <= 1000 else Fraction(math.ceil(eps * DIGITS), DIGITS)
 
 
 def shown(number: Fraction, rounding: str = ROUND_FLOOR) -> str:

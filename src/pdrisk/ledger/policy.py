@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -12,10 +13,11 @@ import numpy as np
 
 from pdrisk.core.summary import FloatArray
 from pdrisk.errors import ColumnTypeError, ParameterError, PolicyError
-from pdrisk.ledger.question import name_of
 from pdrisk.query import STATISTICS, Query
 
 __all__ = ["Policy", "check_policy"]
+
+SAME = {0.0: "min", 0.5: "median", 1.0: "max"}  # quantiles that have names of their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Policy:
             else:
                 found[name] = _names(name, value)
         named = [*found.get("refuse_statistics", ()), *(name for name, _ in found.get("round_to", ()))]
-        if unknown := [name for name in named if name not in STATISTICS]:
+        if unknown := [name for name in named if name not in (*STATISTICS, "suggest_bounds")]:
             raise ParameterError(f"unknown statistic {unknown[0]!r}; there are {', '.join(STATISTICS)}.")
         return cls(**found)
 
@@ -101,7 +103,7 @@ def _bases(said: object) -> tuple[tuple[str, float], ...]:
     return tuple(sorted((str(name), float(base)) for name, base in said.items()))
 
 
-def check_policy(query: Query, policy: Policy) -> None:
+def check_policy(query: Query, policy: Policy, name: str) -> None:
     """Refuse what the owner's rules do not allow.
 
     Raises
@@ -109,7 +111,7 @@ def check_policy(query: Query, policy: Policy) -> None:
     PolicyError
         With the rule, and what to ask instead.
     """
-    asked = f"cannot answer {name_of(query)}"
+    asked = f"cannot answer {name}"
     from_data = any(line.statistic.bounded and line.universe is None for line in query.lines)
     if from_data and not policy.bounds_from_data:
         raise PolicyError(
@@ -121,13 +123,20 @@ def check_policy(query: Query, policy: Policy) -> None:
             f'{asked} under a ledger: keys="observed" tells which groups occur, which no eps pays for. List the keys.'
         )
     for line in query.lines:
-        if line.statistic.name in policy.refuse_statistics:
-            raise PolicyError(f"{asked}: the owner does not allow {line.statistic.name}. Ask for another statistic.")
+        names = {line.statistic.name, SAME.get(getattr(line.statistic, "q", math.nan), line.statistic.name)}
+        if refused := sorted(names & set(policy.refuse_statistics)):
+            raise PolicyError(f"{asked}: the owner does not allow {refused[0]}. Ask for another statistic.")
     if query.where is not None and query.where.trusted and policy.refuse_columns:
         raise PolicyError(
             f"{asked}: its filter is a mask or a function, which may look at columns that the owner does not allow. "
             "Write it as a text."
         )
-    folded = {name.lower() for name in policy.refuse_columns}
-    if refused := next((str(column) for column in query.reads if str(column).lower() in folded), None):
-        raise PolicyError(f"{asked}: the owner does not allow column {refused!r}. Ask about another column.")
+    forbidden = {_folded(each) for each in policy.refuse_columns}
+    for column in query.reads:
+        if any(_folded(part) in forbidden for part in (column if isinstance(column, tuple) else (column,))):
+            raise PolicyError(f"{asked}: the owner does not allow column {str(column)!r}. Ask about another column.")
+
+
+def _folded(name: object) -> str:
+    """A name as people read it."""
+    return unicodedata.normalize("NFC", str(name)).casefold().strip()

@@ -53,6 +53,12 @@ class Store(Protocol):
     def writing(self) -> Any:
         """A context that gives `Ask`, alone; all of it is durable when the context ends, or none of it is there."""
 
+    def holds(self, path: Path) -> bool:
+        """Whether this file is the ledger's own."""
+
+    def changed(self, ask: Any) -> bool:
+        """Whether somebody changed the tables or what guards them."""
+
 
 class SqliteStore:
     """One file. A connection for each thread and process; a process that was forked opens its own."""
@@ -63,6 +69,7 @@ class SqliteStore:
             raise ColumnTypeError("a ledger is kept in a file: pass its path, as in pdrisk.Ledger('budget.db', ...).")
         self._path = Path(path).absolute()
         self._local = threading.local()
+        self._identity: tuple[int, int] | None = None
         if known and not self._path.is_file():
             raise LedgerError(
                 f"there is no ledger {self._path.name!r}; nothing was answered. See whether the path is right."
@@ -110,6 +117,8 @@ class SqliteStore:
         problem = None
         try:
             connection = self._connection()
+            if connection.in_transaction:  # a signal handler or finalizer that asks; what is under way stays whole
+                raise LedgerError(f"{self.place} is asked while it is being written; nothing was answered. Ask again.")
             try:
                 connection.execute(begin)
                 yield lambda sql, values=(): connection.execute(sql, values).fetchall()
@@ -130,14 +139,46 @@ class SqliteStore:
     def _connection(self) -> sqlite3.Connection:
         owner = getattr(self._local, "owner", None)
         if owner != os.getpid():
-            # SQLite's connections do not survive a fork, and must not even be closed after one.
-            FORKED.append(getattr(self._local, "connection", None))
+            if owner is not None:  # SQLite's connections do not survive a fork, and must not even be closed after one
+                FORKED.append(self._local.connection)
             connection = sqlite3.connect(self._path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
             # What was paid must survive a power cut: the folder is synced too, so that no paid query comes back.
+            connection.execute("PRAGMA journal_mode = DELETE")
             connection.execute("PRAGMA synchronous = EXTRA")
             self._local.connection, self._local.owner = connection, os.getpid()
+        now = _identity(self._path)
+        if self._identity is None:
+            self._identity = now
+        elif now != self._identity:
+            raise LedgerError(
+                f"the file of {self.place} was moved or replaced; nothing was answered. Open the ledger anew, and see "
+                "with verify(head=...) that it is the newest copy."
+            )
         found: sqlite3.Connection = self._local.connection
         return found
+
+    def holds(self, path: Path) -> bool:
+        """Whether this is the file of the ledger."""
+        return _identity(path) == _identity(self._path) is not None
+
+    def changed(self, ask: Any) -> bool:
+        """Whether somebody changed the tables or the triggers that guard them."""
+        with sqlite3.connect(":memory:") as fresh:
+            fresh.executescript(TABLES)
+            wanted = fresh.execute(STRUCTURE).fetchall()
+        fresh.close()
+        return bool(ask(STRUCTURE) != wanted)
+
+
+STRUCTURE = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name"
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _statements(script: str) -> Sequence[str]:
