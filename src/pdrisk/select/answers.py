@@ -9,11 +9,10 @@ from pdrisk.core.universe import Universe
 from pdrisk.errors import ParameterError
 from pdrisk.query import Source, universe, unknown_column, written
 from pdrisk.select.allowed import NUMBER
-from pdrisk.select.expressions import Expression, text
+from pdrisk.select.expressions import Expression, lowered, text
 from pdrisk.select.grouping import Grouping, typed_key
 from pdrisk.select.relations import Relation, Rows, condition
 from pdrisk.select.shown import heading
-from pdrisk.select.sources import lowered
 from pdrisk.select.statistics import AGGREGATES, Asked, asked
 from pdrisk.select.tree import Call, Column, Constant, Node, Select, Star, parts
 from pdrisk.select.trial import types

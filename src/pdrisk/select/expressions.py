@@ -19,7 +19,7 @@ from pdrisk.select import workspace
 from pdrisk.select.allowed import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH, UNITS, Signature, signatures
 from pdrisk.select.tree import Call, Case, Cast, Column, Constant, Node, Scalar
 
-__all__ = ["Expression", "Scope", "kind_of_type", "quoted", "text", "written_constant"]
+__all__ = ["Expression", "Scope", "kind_of_type", "lowered", "quoted", "text", "written_constant"]
 
 LONGEST = 100_000  # characters; a name used twice in each of n nested subqueries grows as 2**n
 INTEGERS = ("TINYINT", "UTINYINT", "SMALLINT", "USMALLINT", "INTEGER", "UINTEGER", "BIGINT", "UBIGINT", "HUGEINT")
@@ -88,6 +88,11 @@ def kind_of_type(sql_type: str) -> str:
 def quoted(name: str) -> str:
     """An identifier."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def lowered(name: str) -> str:
+    """A name as DuckDB compares names: ASCII letters without case, others as they are."""
+    return "".join(letter.lower() if letter.isascii() else letter for letter in name)
 
 
 def written_constant(value: Scalar) -> str:

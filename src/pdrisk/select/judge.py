@@ -19,11 +19,11 @@ from pdrisk.query import Groups, Line, Query, epsilon
 from pdrisk.select.allowed import NOTHING, NUMBER, TRUTH
 from pdrisk.select.answers import Answers, Noted, checked_bounds
 from pdrisk.select.codes import relation_without_codes
-from pdrisk.select.expressions import Expression, quoted, text
+from pdrisk.select.expressions import Expression, lowered, quoted, text
 from pdrisk.select.grouping import Grouping, key_relation, keys_given
 from pdrisk.select.relations import Relation, condition, relation_of
 from pdrisk.select.shown import heading
-from pdrisk.select.sources import Source, Sources, lowered
+from pdrisk.select.sources import Source, Sources
 from pdrisk.select.tree import Constant, Select, Star
 from pdrisk.select.trial import computed, described, typed_nothing
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from pdrisk.errors import ParameterError
 from pdrisk.query import unknown_column
 from pdrisk.select.allowed import NOTHING, TEXT, TIME, TRUTH, check_clock
-from pdrisk.select.expressions import Expression, kind_of_type, quoted, text
+from pdrisk.select.expressions import Expression, kind_of_type, lowered, quoted, text
 from pdrisk.select.parse import parsed
-from pdrisk.select.sources import Entry, Source, Sources, lowered
+from pdrisk.select.sources import Entry, Source, Sources
 from pdrisk.select.statistics import AGGREGATES
 from pdrisk.select.tree import Call, Column, Cte, Derived, File, From, Node, Select, Star, Table
 

@@ -6,10 +6,9 @@ Names are looked up, not bound: DuckDB would take an unknown name for a file or 
 from __future__ import annotations
 
 import datetime
-import json
 import os
 import re
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from threading import Lock
@@ -20,18 +19,17 @@ import pandas as pd
 
 from pdrisk.columns import column_kind
 from pdrisk.declaration import Declarations, Known
-from pdrisk.declaration import Entry as Declaration
-from pdrisk.declared import ATTRIBUTE, declarations_of
 from pdrisk.engines.frame import column_values
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.schema import entries_of
 from pdrisk.select import workspace
-from pdrisk.select.expressions import quoted, written_constant
+from pdrisk.select.expressions import lowered, quoted, written_constant
+from pdrisk.select.told import declared_for, declared_in_file, folded
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["Entry", "Source", "Sources", "lowered"]
+__all__ = ["Entry", "Source", "Sources"]
 
 FRAME = "frame_of_this_call"
 _IDENTIFIER = r'(?:"(?:[^"]|"")+"|[^\s.,"(]+)'
@@ -94,11 +92,6 @@ class Entry:
         return ".".join(map(quoted, (self.database, self.schema, self.name)))
 
 
-def lowered(name: str) -> str:
-    """A name as DuckDB compares names: ASCII letters without case, others as they are."""
-    return "".join(letter.lower() if letter.isascii() else letter for letter in name)
-
-
 @dataclass
 class Sources:
     """What one call may read: the caller's connection, and what was passed by keyword."""
@@ -136,7 +129,9 @@ class Sources:
         except Exception as error:  # noqa: BLE001
             failure = type(error).__name__
         else:
-            return self._told(Source(FRAME, columns, connection, _declared(value, list(columns)), name=lowered(name)))
+            return self._told(
+                Source(FRAME, columns, connection, declared_for(value, list(columns)), name=lowered(name))
+            )
         raise ParameterError(f"DuckDB cannot read the frame {name!r} ({failure}): leave out columns of unusual types.")
 
     def named_file(self, path: str) -> Source:
@@ -154,7 +149,7 @@ class Sources:
         sql = f"system.main.read_parquet({written_constant(path)})"
         columns = _described(connection, f"SELECT * FROM {sql}", "this Parquet file")
         name = os.path.basename(path)
-        return self._told(Source(sql, columns, connection, _declared_in_file(connection, path), name=name))
+        return self._told(Source(sql, columns, connection, declared_in_file(connection, path), name=name))
 
     def entry(self, path: tuple[str, ...], home: Entry | None = None) -> Entry | None:
         """The table or view of this name, looked for where the view ``home`` lives first."""
@@ -204,12 +199,12 @@ class Sources:
         """The source with what schema= declares."""
         if self.schema is None:
             return source
-        entries = _folded(entries_of(self.schema))
+        entries = folded(entries_of(self.schema))
         if not any(Declarations(schema=entries).speak_of(lowered(name)) for name in source.columns):
             raise ParameterError(
                 "schema= speaks of none of the columns that are asked: pass the schema of this table or frame."
             )
-        said = Declarations(_folded(source.declared.own), _folded(source.declared.schema)).and_schema(entries)
+        said = Declarations(folded(source.declared.own), folded(source.declared.schema)).and_schema(entries)
         return replace(source, declared=said, folded=True)
 
     def names(self) -> list[str]:
@@ -251,50 +246,6 @@ class Sources:
     def _opened(self, connection: DuckDBPyConnection) -> DuckDBPyConnection:
         self.opened.append(connection)
         return connection
-
-
-def _folded(entries: Iterable[Declaration]) -> tuple[Declaration, ...]:
-    """For labels in lower case, as DuckDB compares them."""
-    return tuple(replace(e, column=_any_case(str(e.column)) if e.pattern else lowered(str(e.column))) for e in entries)
-
-
-def _any_case(pattern: str) -> str:
-    """A pattern that ignores case; one that sets flags itself keeps them."""
-    try:
-        re.compile(f"(?i){pattern}")
-    except re.error:
-        return pattern
-    return f"(?i){pattern}"
-
-
-def _declared(frame: object, names: list[str]) -> Declarations:
-    """What is declared for a frame, by the names that DuckDB gives its columns."""
-    if not isinstance(frame, pd.DataFrame):
-        return Declarations()
-    said = declarations_of(frame)
-    name_of: dict[Hashable, Hashable] = dict(zip(frame.columns, names, strict=True))
-    return Declarations(
-        *(
-            tuple(e if e.pattern else replace(e, column=name_of.get(e.column, e.column)) for e in entries)
-            for entries in (said.own, said.schema)
-        )
-    )
-
-
-def _declared_in_file(connection: DuckDBPyConnection, path: str) -> Declarations:
-    """What a frame knew that pandas wrote into this Parquet file."""
-    import duckdb
-
-    file = written_constant(path)
-    sql = f"SELECT DISTINCT value FROM system.main.parquet_kv_metadata({file}) WHERE key = 'PANDAS_ATTRS'"
-    try:
-        found = {json.loads(value).get(ATTRIBUTE) for (value,) in connection.execute(sql).fetchall()}
-    except (duckdb.Error, ValueError, AttributeError, TypeError):
-        return Declarations()
-    frame = pd.DataFrame()
-    if len(found) == 1:
-        (frame.attrs[ATTRIBUTE],) = found
-    return declarations_of(frame)
 
 
 def _search_path(database: str, setting: str, home: Entry | None) -> list[tuple[str, str]]:
