@@ -15,7 +15,6 @@ EVENTS = {
     "paid": "a query was paid for, before the data was read",
     "refused": "a query was refused: nothing paid, nothing read",
     "failed": "a query that was paid for failed while the data was read",
-    "reused": "a question was asked again and answered from memory",
 }
 
 
