@@ -1,7 +1,7 @@
 """Kills processes at random moments while they ask, and measures what a charge takes.
 
-Usage: python benchmarks/ledger_kills.py [--kills 200] [--charges 1000]; it ends with status 1 if the ledger is not
-whole after a kill, or if an answer was delivered that was not paid.
+Usage: python benchmarks/ledger_kills.py [--kills 200] [--charges 1000] [--url postgresql://...]; it ends with status 1
+if the ledger is not whole after a kill, or if an answer was delivered that was not paid.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import argparse
 import multiprocessing
 import os
 import random
+import secrets
 import signal
 import sys
 import tempfile
@@ -29,31 +30,32 @@ EPS = 0.01
 CONTENDERS = 8
 PRELOADED = ["pdrisk", "opendp.measurements", "numpy", "pandas"]
 FRAME = pd.DataFrame({"age": [30, 41, 52]})
+Place = tuple[str, str]  # the path or URL of a ledger, and a dataset
 
 
-def opened(path: Path) -> pdrisk.Ledger:
+def opened(place: Place) -> pdrisk.Ledger:
     """The ledger, with a budget that lasts."""
-    return pdrisk.Ledger(path, dataset="survey", analyst="ann", eps=10**9)
+    return pdrisk.Ledger(place[0], dataset=place[1], analyst="ann", eps=10**9)
 
 
 def query() -> Query:
     """What is charged when nothing else is measured."""
-    options = {name: value for name, value in DEFAULTS.items() if name not in ("bounds", "ledger")}
+    options = {name: value for name, value in DEFAULTS.items() if name not in ("bounds", "ledger", "fresh")}
     lines = judged_lines(FRAME, "age", (statistic("count"),), None)
     return judged_query(FRAME, lines, **(options | {"eps": EPS}))
 
 
-def delivering(path: Path, answers: Any) -> None:
+def delivering(place: Place, answers: Any) -> None:
     """Ask until killed, and write one byte after each answer."""
-    ledger = opened(path)
+    ledger = opened(place)
     while True:
         FRAME.dprisk.count(eps=EPS, ledger=ledger)
         os.write(answers.fileno(), b"!")
 
 
-def charging(path: Path, number: int, start: Any, results: Any) -> None:
+def charging(place: Place, number: int, start: Any, results: Any) -> None:
     """The seconds of each charge."""
-    ledger, asked, seconds = opened(path), query(), []
+    ledger, asked, seconds = opened(place), query(), []
     start.wait()
     for _ in range(number):
         begin = time.perf_counter()
@@ -62,10 +64,10 @@ def charging(path: Path, number: int, start: Any, results: Any) -> None:
     results.put(seconds)
 
 
-def killed(context: Any, path: Path, moment: float, waits: bool) -> int:
+def killed(context: Any, place: Place, moment: float, waits: bool) -> int:
     """How many answers a process delivered before it was killed."""
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=delivering, args=(path, sender))
+    process = context.Process(target=delivering, args=(place, sender))
     process.start()
     sender.close()
     delivered = len(os.read(receiver.fileno(), 1)) if waits else 0
@@ -78,14 +80,14 @@ def killed(context: Any, path: Path, moment: float, waits: bool) -> int:
     return delivered
 
 
-def all_kills(context: Any, path: Path, kills: int) -> list[str]:
+def all_kills(context: Any, place: Place, kills: int) -> list[str]:
     """What went wrong."""
-    ledger, delivered, paid, wrong = opened(path), 0, 0, []
+    ledger, delivered, paid, wrong = opened(place), 0, 0, []
     head = ledger.verify()
     for kill in range(1, kills + 1):
-        delivered += killed(context, path, random.uniform(0, 0.1), waits=kill % 4 != 0)
+        delivered += killed(context, place, random.uniform(0, 0.1), waits=kill % 4 != 0)
         try:
-            again = opened(path)
+            again = opened(place)
             paid = int(again.history()["event"].eq("paid").sum())
             head = again.verify(head)
         except pdrisk.LedgerError as error:
@@ -98,11 +100,11 @@ def all_kills(context: Any, path: Path, kills: int) -> list[str]:
     return wrong
 
 
-def charge_times(context: Any, path: Path, hands: int, charges: int) -> str:
+def charge_times(context: Any, place: Place, hands: int, charges: int) -> str:
     """Median and 99th percentile with so many processes at once."""
-    opened(path)
+    opened(place)
     start, results = context.Barrier(hands), context.Queue()
-    arguments = (path, charges // hands, start, results)
+    arguments = (place, charges // hands, start, results)
     processes = [context.Process(target=charging, args=arguments) for _ in range(hands)]
     for process in processes:
         process.start()
@@ -121,13 +123,18 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--charges", type=int, default=1000, help="to be timed, in all processes together")
     parser.add_argument("--folder", type=Path, help="where to keep the ledgers meanwhile: on the disk to be measured")
+    parser.add_argument("--url", help="of a PostgreSQL server, instead of files; datasets are left in that ledger")
     chosen = parser.parse_args()
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
     with tempfile.TemporaryDirectory(dir=chosen.folder) as folder:
-        wrong = all_kills(context, Path(folder) / "kills.db", chosen.kills)
+
+        def place(name: str) -> Place:
+            return chosen.url or f"{folder}/{name}.db", f"{name} {secrets.token_hex(4)}"
+
+        wrong = all_kills(context, place("kills"), chosen.kills)
         for hands in (1, CONTENDERS):
-            print(charge_times(context, Path(folder) / f"times_{hands}.db", hands, chosen.charges))
+            print(charge_times(context, place(f"times_{hands}"), hands, chosen.charges))
     for each in wrong:
         print(each, file=sys.stderr)
     return 1 if wrong else 0

@@ -153,12 +153,12 @@ class TestThePair:
 def exactly(released):
     """Forgets the noise after it was paid."""
 
-    def broken(query, read, shown, ledger):
+    def broken(query, read, shown, ledger, **options):
         def forgetful(result, found):
             result[0].values[:] = result[0].facts.n
             return shown(result, found)
 
-        return released(query, read, forgetful, ledger)
+        return released(query, read, forgetful, ledger, **options)
 
     return broken
 
@@ -176,12 +176,12 @@ class TestTheCounts:
         """Noisy counts as `released` gives them, shape (calls, all sizes)."""
         seen = []
 
-        def spy(query, read, shown, ledger):
+        def spy(query, read, shown, ledger, **options):
             def seeing(result, found):
                 seen.extend(one.values for one in result)
                 return shown(result, found)
 
-            return released(query, read, seeing, ledger)
+            return released(query, read, seeing, ledger, **options)
 
         released = pdrisk.answer.released
         monkeypatch.setattr("pdrisk.suggest.released", spy)
@@ -248,7 +248,8 @@ class TestOneRelease:
         found = []
         released, read = pdrisk.answer.released, magnitude_counts
         monkeypatch.setattr(
-            "pdrisk.suggest.released", lambda query, *rest: found.append(("query", query)) or released(query, *rest)
+            "pdrisk.suggest.released",
+            lambda query, *rest, **options: found.append(("query", query)) or released(query, *rest, **options),
         )
         monkeypatch.setattr(
             "pdrisk.suggest.magnitude_counts", lambda values: found.append(("read", values)) or read(values)

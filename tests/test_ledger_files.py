@@ -140,7 +140,12 @@ class TestCommandLine:
     def test_verify(self, path, capsys):
         number, last = at_work(path).verify()
         assert main(["ledger", "verify", str(path)]) == 0
-        assert capsys.readouterr().out == f"{number} records, whole and in order; the last is {last}\n"
+        assert capsys.readouterr().out == f"{number} records, whole and in order; note down {number}:{last}\n"
+        assert main(["ledger", "verify", str(path), "--head", f"{number}:{last}"]) == 0
+        assert main(["ledger", "verify", str(path), "--head", f"{number}:{last[::-1]}"]) == 2
+        assert "does not hold the record that was noted down" in capsys.readouterr().err
+        assert main(["ledger", "verify", str(path), "--head", last]) == 2
+        assert "NUMBER:HASH" in capsys.readouterr().err
 
     def test_export(self, path, tmp_path, capsys):
         at_work(path)

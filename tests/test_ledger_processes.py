@@ -297,7 +297,7 @@ class TestNoWayToWrite:
         assert script(text, what) == ["True", "True", "3", "3", "0.8"]
 
     def test_locked(self, path, drawn, monkeypatch):
-        monkeypatch.setattr("pdrisk.ledger.store.PATIENCE", 0.1)
+        monkeypatch.setattr("pdrisk.ledger.sqlite.PATIENCE", 0.1)
         ledger = opened(path, eps=1)
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN EXCLUSIVE")
@@ -310,7 +310,7 @@ class TestNoWayToWrite:
 
     def test_locked_after_paying(self, path, drawn, monkeypatch):
         """The failure is told, though its mark could not be made."""
-        monkeypatch.setattr("pdrisk.ledger.store.PATIENCE", 0.1)
+        monkeypatch.setattr("pdrisk.ledger.sqlite.PATIENCE", 0.1)
         ledger = opened(path, eps=1)
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
 

@@ -172,8 +172,8 @@ def untouched(monkeypatch):
     def forbidden(*args, **kwargs):
         raise AssertionError("the data were touched")  # never caught: this stands where the data would be read
 
-    for name in ("pdrisk.answer.read", "pdrisk.answer.laplace", "pdrisk.assess.read", "pdrisk.assess.column_values"):
-        monkeypatch.setattr(name, forbidden)
+    for name in ("answer.read", "answer.laplace", "assess.read", "engines.influence.column_values"):
+        monkeypatch.setattr(f"pdrisk.{name}", forbidden)
     return people()
 
 

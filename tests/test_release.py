@@ -67,7 +67,10 @@ class TestRelease:
 
     def test_fields(self):
         names = [field.name for field in dataclasses.fields(Release)]
-        assert set(names) == (set(PUBLIC) | set(CURATOR) | {"risk", "bounds_from_data"}) - {*CURATOR[2:], "worst_case"}
+        assert set(names) == (set(PUBLIC) | set(CURATOR) | {"risk", "bounds_from_data", "least_group"}) - {
+            *CURATOR[2:],
+            "worst_case",
+        }
         assert float(MEAN) == -212.5
         with pytest.raises(dataclasses.FrozenInstanceError):
             MEAN.value = 1.0

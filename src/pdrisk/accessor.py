@@ -12,7 +12,7 @@ from pdrisk.assess import assessment, individual_risk, planned_epsilon
 from pdrisk.declared import declare, declared_table
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.frames import judged_lines, judged_query, lines_of_request
-from pdrisk.options import DEFAULTS, Options, with_options
+from pdrisk.options import DEFAULTS, PAYING, Options, with_options
 from pdrisk.query import statistic
 from pdrisk.release import Release
 from pdrisk.rowwise import EXPRESSION
@@ -96,8 +96,8 @@ class FrameAccessor:
         chosen = DEFAULTS | options
         bounds = chosen.pop("bounds")
         lines = lines_of_request(self._frame, request, bounds)
-        ledger = chosen.pop("ledger")
-        return answers(self._frame, judged_query(self._frame, lines, **chosen), ledger)
+        paid = {name: chosen.pop(name) for name in PAYING}
+        return answers(self._frame, judged_query(self._frame, lines, **chosen), **paid)
 
     def declare(
         self,
@@ -139,7 +139,9 @@ class FrameAccessor:
         """
         return declared_table(self._frame)
 
-    def suggest_bounds(self, column: Hashable, *, eps: float, ledger: Any = None) -> SuggestedBounds:
+    def suggest_bounds(
+        self, column: Hashable, *, eps: float, ledger: Any = None, fresh: bool = False
+    ) -> SuggestedBounds:
         """Bounds found privately, for a column of which nobody knows the range.
 
         A noisy histogram over powers of two: the first and last that hold clearly more people than noise are the
@@ -152,6 +154,8 @@ class FrameAccessor:
             Privacy loss to spend. Some 15 / eps people must share a size of value to be seen first.
         ledger : Ledger, optional
             What pays for it.
+        fresh : bool, default False
+            Pay and draw anew, even if the ledger remembers the answer.
 
         Returns
         -------
@@ -164,7 +168,7 @@ class FrameAccessor:
         BoundsNotFoundError
             If no size of value stands out from the noise. It stays paid.
         """
-        return suggested(self._frame, column, eps, ledger)
+        return suggested(self._frame, column, eps, ledger, fresh)
 
     def assess(
         self,
@@ -236,9 +240,9 @@ class FrameAccessor:
 
     def _answer(self, column: Hashable | None, spec: object, options: Options) -> Answer:
         chosen = DEFAULTS | options
-        ledger = chosen.pop("ledger")
+        paid = {name: chosen.pop(name) for name in PAYING}
         lines = judged_lines(self._frame, column, (statistic(spec),), chosen.pop("bounds"))
-        return answered(self._frame, judged_query(self._frame, lines, **chosen), ledger)
+        return answered(self._frame, judged_query(self._frame, lines, **chosen), **paid)
 
 
 @pd.api.extensions.register_series_accessor("dprisk")
@@ -331,10 +335,10 @@ class SeriesAccessor:
             name, statistic, risk=risk, metric=metric, prior=prior, bounds=bounds, where=self._where(where)
         )
 
-    def suggest_bounds(self, *, eps: float, ledger: Any = None) -> SuggestedBounds:
+    def suggest_bounds(self, *, eps: float, ledger: Any = None, fresh: bool = False) -> SuggestedBounds:
         """See `FrameAccessor.suggest_bounds`."""
         frame, name = self._frame()
-        return frame.dprisk.suggest_bounds(name, eps=eps, ledger=ledger)
+        return frame.dprisk.suggest_bounds(name, eps=eps, ledger=ledger, fresh=fresh)
 
     def _frame(self) -> tuple[pd.DataFrame, Hashable]:
         name = "values" if self._series.name is None else self._series.name
@@ -356,6 +360,6 @@ class SeriesAccessor:
         if options.get("by") is not None or options.get("keys") is not None:
             raise ParameterError("a series has no columns to group by: use df.dprisk with by= and keys=.")
         chosen = DEFAULTS | options | {"where": self._where(options.get("where"))}
-        ledger = chosen.pop("ledger")
+        paid = {name: chosen.pop(name) for name in PAYING}
         lines = judged_lines(frame, name, (statistic(spec),), chosen.pop("bounds"))
-        return answered(frame, judged_query(frame, lines, **chosen), ledger)
+        return answered(frame, judged_query(frame, lines, **chosen), **paid)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol, TypeVar
@@ -16,16 +16,19 @@ from numpy.typing import NDArray
 from pdrisk.callers import caller
 from pdrisk.columns import plain_label
 from pdrisk.core.risk import METRICS, Risk, metrics
+from pdrisk.core.statistics import Count
 from pdrisk.core.summary import FloatArray, Summary
 from pdrisk.core.universe import Universe
 from pdrisk.engines.frame import Reading, read
-from pdrisk.errors import NoisyReleaseWarning
-from pdrisk.ledger import paying
+from pdrisk.engines.guard import guarded
+from pdrisk.engines.influence import losses
+from pdrisk.errors import LedgerError, NoisyReleaseWarning
+from pdrisk.ledger import LeastGroup, Meaning, Policy, paying
 from pdrisk.noise import laplace
 from pdrisk.query import MECHANISM, Line, Query
 from pdrisk.release import CURATOR_ONLY, Release, half_width
 
-__all__ = ["Facts", "Released", "answered", "answers", "facts", "released"]
+__all__ = ["Facts", "Released", "answered", "answers", "drawn", "facts", "released"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +56,16 @@ def facts(line: Line, universe: Universe, summary: Summary, eps: Fraction) -> Fa
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """The noisy values of one line, shape (G,), and everything else about them."""
+    """The noisy values of one line, shape (G,), and everything else about them.
+
+    ``least_group`` is the least number of people it must be about and the eps paid to see that, if a ledger wants it.
+    """
 
     line: Line
     universe: Universe
     values: FloatArray
     facts: Facts
+    least_group: tuple[int, float] | None = None
 
 
 class Read(Protocol):
@@ -71,12 +78,20 @@ class Read(Protocol):
     def summaries(self) -> tuple[Summary, ...]: ...
 
 
+COUNT = Count()
+People = tuple[pd.Series, FloatArray]
 Found = TypeVar("Found", bound=Read)
 Answer = TypeVar("Answer")
 
 
 def released(
-    query: Query, read: Callable[[], Found], shown: Callable[[list[Released], Found], Answer], ledger: object = None
+    query: Query,
+    read: Callable[[], Found],
+    shown: Callable[[list[Released], Found], Answer],
+    ledger: object = None,
+    *,
+    fresh: object = False,
+    people: Callable[[Found, Hashable], People | None] = lambda *_: None,
 ) -> Answer:
     """The releases of a query, for every front end: warned of, paid, read, drawn and shown in this order.
 
@@ -89,29 +104,87 @@ def released(
         Makes the answer of the releases and of what was read.
     ledger : Ledger or None
         What pays; None: that of the ``with`` block around, if there is one.
+    fresh : bool
+        Pay and draw even if the ledger remembers the answer.
+    people : callable
+        For the curator: who stands in each row, by the column of that name, and the privacy loss of each; None where
+        that is not known.
     """
     _warn_of_noise(query)
-    result = []
-    with paying(query, ledger) as rules:
+    with paying(query, ledger, fresh) as payment:
         reading = read()
-        for line, eps, universe, summary in zip(
-            query.lines, query.shares, reading.universes, reading.summaries, strict=True
-        ):
-            known = facts(line, universe, summary, eps)
-            steps = line.statistic.steps(summary, universe)
-            values = rules.rounded(line.statistic.name, laplace(steps, line.statistic.lattice(universe), eps))
-            result.append(Released(line, universe, values, known))
+        rules = payment.policy
+        parts = list(zip(query.lines, query.shares, reading.universes, reading.summaries, strict=True))
+        known = [facts(line, universe, summary, eps) for line, eps, universe, summary in parts]
+        noisy = payment.remembered
+        if noisy is None:
+            noisy = drawn(query.lines, query.shares, reading, rules)
+        elif [each.shape for each in noisy] != [each.n.shape for each in known]:
+            raise LedgerError("the ledger remembers the answer to another question: it is damaged. See verify().")
+        if query.is_private:  # else eps says nothing, and counts in full
+            payment.settle(noisy, lambda: guarded(lambda: _meant(query, known, rules, people, reading)))
+        result = [
+            Released(line, universe, rules.rounded(line.statistic.name, values), own, _pair(rules.least_group_of(line)))
+            for (line, _, universe, _), values, own in zip(parts, noisy, known, strict=True)
+        ]
         return shown(result, reading)
 
 
-def answered(frame: pd.DataFrame, query: Query, ledger: object = None) -> Release | pd.DataFrame:
+def _pair(least: LeastGroup | None) -> tuple[int, float] | None:
+    return None if least is None else (least.size, float(least.eps))
+
+
+def drawn(lines: Sequence[Line], shares: Sequence[Fraction], reading: Read, rules: Policy) -> list[FloatArray]:
+    """Noisy values of each line; NaN where the owner wants more people than there are, by a noisy number of them."""
+    result: list[FloatArray] = []
+    sizes: dict[Any, FloatArray] = {}
+    for line, eps, universe, summary in zip(lines, shares, reading.universes, reading.summaries, strict=True):
+        values = laplace(line.statistic.steps(summary, universe), line.statistic.lattice(universe), eps)
+        if (least := rules.least_group_of(line)) is not None:
+            if line.people not in sizes:
+                steps = COUNT.steps(Summary(summary.n), universe)
+                sizes[line.people] = laplace(steps, COUNT.lattice(universe), least.eps)
+            values = np.where(sizes[line.people] < least.size, np.nan, values)
+        result.append(values)
+    return result
+
+
+def _meant(
+    query: Query, known: list[Facts], rules: Policy, people: Callable[[Found, Hashable], People | None], reading: Found
+) -> Meaning:
+    """What an answer means for the people in these data."""
+    of_groups = sum(one.eps * one.local_sensitivity / one.global_sensitivity for one in known)
+    return Meaning(
+        loss=float(np.max(of_groups, initial=0.0)) + float(rules.cost(query) - query.eps),
+        local_sensitivity=[float(np.max(one.local_sensitivity, initial=0.0)) for one in known],
+        n=[int(np.min(one.n, initial=np.iinfo(np.int64).max)) for one in known],
+        people=None if rules.person is None else people(reading, rules.person),
+    )
+
+
+def answered(frame: pd.DataFrame, query: Query, ledger: object = None, fresh: object = False) -> Release | pd.DataFrame:
     """The answer to a query of one line: a `Release`, or a frame of one row for each group."""
-    return released(query, lambda: _read(frame, query), lambda found, reading: _one(query, found[0], reading), ledger)
+    return _of_frame(frame, query, lambda found, reading: _one(query, found[0], reading), ledger, fresh)
 
 
-def answers(frame: pd.DataFrame, query: Query, ledger: object = None) -> pd.DataFrame:
+def answers(frame: pd.DataFrame, query: Query, ledger: object = None, fresh: object = False) -> pd.DataFrame:
     """The answers to a query of several lines, indexed by column and statistic, and by group if there are groups."""
-    return released(query, lambda: _read(frame, query), lambda found, reading: _several(query, found, reading), ledger)
+    return _of_frame(frame, query, lambda found, reading: _several(query, found, reading), ledger, fresh)
+
+
+def _of_frame(
+    frame: pd.DataFrame,
+    query: Query,
+    shown: Callable[[list[Released], Reading], Answer],
+    ledger: object,
+    fresh: object,
+) -> Answer:
+    def people(reading: Reading, column: Hashable) -> People | None:
+        if [str(label) for label in frame.columns].count(str(column)) != 1 or column not in frame.columns:
+            return None
+        return frame[column], losses(reading, query.lines, tuple(map(float, query.shares)))
+
+    return released(query, lambda: _read(frame, query), shown, ledger, fresh=fresh, people=people)
 
 
 def _read(frame: pd.DataFrame, query: Query) -> Reading:
@@ -120,7 +193,7 @@ def _read(frame: pd.DataFrame, query: Query) -> Reading:
 
 def _one(query: Query, one: Released, reading: Reading) -> Release | pd.DataFrame:
     if reading.groups is not None:
-        return _table(query, [_rows(one)], reading.groups)
+        return _table(query, [one], reading.groups)
     line, universe, known = one.line, one.universe, one.facts
     return Release(
         statistic=line.statistic.label,
@@ -137,6 +210,7 @@ def _one(query: Query, one: Released, reading: Reading) -> Release | pd.DataFram
         where=_where_text(query),
         where_trusted=query.where is not None and query.where.trusted,
         bounds_from_data=line.bounds_from == "data",
+        least_group=one.least_group,
     )
 
 
@@ -147,7 +221,7 @@ def _several(query: Query, several: list[Released], reading: Reading) -> pd.Data
         names.append("group")
         labels = [(*label, group) for label in labels for group in reading.groups]
     index = pd.MultiIndex.from_tuples(labels, names=names)
-    return _table(query, [_rows(one) for one in several], index)
+    return _table(query, several, index)
 
 
 def _rows(one: Released) -> pd.DataFrame:
@@ -165,7 +239,8 @@ def _rows(one: Released) -> pd.DataFrame:
     )
 
 
-def _table(query: Query, parts: list[pd.DataFrame], index: pd.Index) -> pd.DataFrame:
+def _table(query: Query, several: list[Released], index: pd.Index) -> pd.DataFrame:
+    parts = [_rows(one) for one in several]
     table = parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
     table.index = index
     table.attrs = {
@@ -178,6 +253,7 @@ def _table(query: Query, parts: list[pd.DataFrame], index: pd.Index) -> pd.DataF
         "mechanism": MECHANISM,
         "where": _where_text(query),
         "where_trusted": query.where is not None and query.where.trusted,
+        **({} if several[0].least_group is None else {"least_group": list(several[0].least_group)}),
     }
     return table
 

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from pdrisk.answer import Facts, facts
 from pdrisk.core.risk import METRICS, check_metric, epsilon_for
-from pdrisk.core.statistics import Statistic
-from pdrisk.core.summary import FloatArray, Summary
-from pdrisk.core.universe import Universe
-from pdrisk.engines.chunks import SIZE
-from pdrisk.engines.frame import column_values, present_rows, read
+from pdrisk.core.summary import FloatArray
+from pdrisk.engines.frame import read
 from pdrisk.engines.guard import guarded
+from pdrisk.engines.influence import influences
 from pdrisk.errors import ParameterError
 from pdrisk.frames import judged_lines, judged_selection, lines_of_columns
-from pdrisk.query import Line, checked_probability, epsilon, statistic
+from pdrisk.query import checked_probability, epsilon, statistic
 from pdrisk.release import CURATOR_ONLY, half_width
 
 __all__ = ["assessment", "individual_risk", "planned_epsilon"]
@@ -128,48 +124,14 @@ def individual_risk(
     (line,) = judged_lines(frame, column, (statistic(spec),), bounds)
     loss = float(epsilon(eps))
     reading = read(frame, (line,), *judged_selection(frame, (line,), where, None, None))
-    values = guarded(lambda: _values(reading.frame, line))
-    risks = _risks(values, reading.selected, line.statistic, reading.universes[0], reading.summaries[0], loss)
-    return pd.Series(risks, index=frame.index, name="two_worlds", copy=False)
+    universe, summary = reading.universes[0], reading.summaries[0]
+    per_unit = loss / line.statistic.global_sensitivity(universe)
 
-
-def _values(frame: pd.DataFrame, line: Line) -> NDArray[np.generic]:
-    if line.column is None:
-        return np.zeros(len(frame))
-    if line.statistic.bounded:
-        return column_values(frame[line.column])
-    return np.where(present_rows(frame[line.column]), 0.0, np.nan)  # counted, whatever it is
-
-
-def _risks(
-    values: NDArray[np.generic],
-    selected: NDArray[np.bool_] | None,
-    wanted: Statistic,
-    universe: Universe,
-    summary: Summary,
-    loss: float,
-) -> FloatArray:
-    result = np.empty(len(values))
-    if summary.n[0] == 0:
-        result.fill(np.nan)
-        return result
-    per_unit = loss / wanted.global_sensitivity(universe)
-
-    def fill(start: int) -> None:
-        rows = slice(start, start + SIZE)
-        with np.errstate(all="ignore"):  # a warning would depend on the data
-            records = np.asarray(values[rows], dtype=np.float64)
-        out = result[rows]
-        clamped = np.clip(records, universe.lo, universe.hi)
-        np.multiply(wanted.influence(clamped, summary, universe), -per_unit, out=out)
+    def posterior(out: FloatArray) -> None:
+        out *= -per_unit
         np.exp(out, out=out)
         out += 1
         np.reciprocal(out, out=out)
-        left_out = np.isnan(records)
-        if selected is not None:
-            left_out |= ~selected[rows]
-        out[left_out] = np.nan
 
-    with ThreadPoolExecutor(2) as threads:  # numpy lets go of the interpreter lock
-        list(threads.map(fill, range(0, len(values), SIZE)))
-    return result
+    risks = guarded(lambda: influences(reading, line, universe, summary, posterior))
+    return pd.Series(risks, index=frame.index, name="two_worlds", copy=False)

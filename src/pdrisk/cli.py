@@ -12,6 +12,7 @@ import pandas as pd
 
 import pdrisk
 from pdrisk.datasets import soep_like, soep_like_schema
+from pdrisk.ledger import store_at, verify
 from pdrisk.words import participant
 
 __all__ = ["demo", "main"]
@@ -34,8 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     shown.add_argument("--seed", type=int, default=2019, help="of the synthetic survey; noise has no seed")
     kept = commands.add_parser("ledger", help="what was asked of a dataset, and what is left")
     kept.add_argument("action", choices=["show", "verify", "export"])
-    kept.add_argument("file", help="the ledger")
+    kept.add_argument("file", help="the ledger's file, or the URL of its server")
     kept.add_argument("--dataset", help="which of several")
+    kept.add_argument("--head", help="for verify: NUMBER:HASH that it printed before, to see what was cut off")
     kept.add_argument("--to", help="for export: the .csv or .json file to write")
     chosen = parser.parse_args(arguments)
     try:
@@ -48,16 +50,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def ledger(chosen: argparse.Namespace) -> str:
     """The text of ``pdrisk ledger``."""
+    if chosen.action == "verify":
+        number, last = verify(store_at(chosen.file, known=True), _head(chosen.head))
+        return f"{number} records, whole and in order; note down {number}:{last}"
     known = pdrisk.Ledger.datasets(chosen.file)
-    if chosen.dataset is None and len(known) != 1 and chosen.action != "verify":
+    if chosen.dataset is None and len(known) != 1:
         raise pdrisk.ParameterError(f"pass --dataset, one of {', '.join(known) or 'none'}.")
     name = chosen.dataset or (known[0] if known else "")
     if name not in known:
         raise pdrisk.ParameterError(f"unknown dataset {name!r}; the ledger has {', '.join(known) or 'none'}.")
     book = pdrisk.Ledger(chosen.file, dataset=name)
-    if chosen.action == "verify":
-        number, last = book.verify()
-        return f"{number} records, whole and in order; the last is {last}"
     if chosen.action == "export":
         if chosen.to is None:
             raise pdrisk.ParameterError("export needs --to FILE.csv or FILE.json.")
@@ -65,6 +67,15 @@ def ledger(chosen: argparse.Namespace) -> str:
     history = book.history()
     shown = history.assign(time=history["time"].dt.strftime("%Y-%m-%d %H:%M:%S")).fillna({"query": "", "reason": ""})
     return f"{book!r}\n\n{shown.drop(columns='reason').to_string()}"
+
+
+def _head(said: str | None) -> tuple[int, str] | None:
+    if said is None:
+        return None
+    number, _, last = said.partition(":")
+    if not number.isdigit() or not last:
+        raise pdrisk.ParameterError("--head must be what verify printed, NUMBER:HASH.")
+    return int(number), last
 
 
 def demo(*, eps: float = 1.0, seed: int = 2019) -> str:

@@ -17,6 +17,7 @@ from pdrisk.query import (
     MECHANISM,
     Groups,
     Line,
+    Origin,
     Query,
     Source,
     data_dependent,
@@ -53,7 +54,9 @@ def judged_query(
         # The ratio of grid and sensitivity hardly depends on the universe, so one from the data can wait.
         check_scale(share, line.statistic.lattice(line.universe or Universe(0.0, 1.0)))
     rows, groups, missing = judged_selection(frame, lines, where, by, keys)
-    return Query(lines, (share,) * len(lines), rows, groups, missing, tuple(_read(frame, lines, rows, groups)))
+    said = "" if rows is None else rows.canonical
+    reads = tuple(_read(frame, lines, rows, groups))
+    return Query(lines, (share,) * len(lines), rows, groups, missing, reads, origin=Origin(said, frame))
 
 
 def judged_selection(

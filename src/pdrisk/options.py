@@ -10,14 +10,14 @@ from typing import Any, TypedDict, TypeVar, cast, get_type_hints
 
 from pdrisk.query import MECHANISM
 
-__all__ = ["DEFAULTS", "OPTIONS_DOC", "Options", "with_options"]
+__all__ = ["DEFAULTS", "OPTIONS_DOC", "PAYING", "Options", "with_options"]
 
 
 class Options(TypedDict, total=False):
     """What every statistic takes, by keyword.
 
     ``eps`` or ``risk`` (exactly one; ``prior`` and ``metric`` belong to ``risk``), ``bounds``, ``where``, ``by``,
-    ``keys``, ``mechanism``, ``ledger``: see `OPTIONS_DOC`.
+    ``keys``, ``mechanism``, ``ledger``, ``fresh``: see `OPTIONS_DOC`.
     """
 
     eps: Any
@@ -30,11 +30,14 @@ class Options(TypedDict, total=False):
     keys: Any
     mechanism: str
     ledger: Any
+    fresh: bool
 
 
+PAYING = ("ledger", "fresh")  # of the options, what is said to the ledger
 DEFAULTS: dict[str, Any] = {
     "eps": None, "risk": None, "prior": None, "metric": "worst_case", "bounds": None,
     "where": None, "by": None, "keys": None, "mechanism": MECHANISM, "ledger": None,
+    "fresh": False,
 }  # fmt: skip
 
 OPTIONS_DOC = """
@@ -57,6 +60,8 @@ by, keys : column or list of columns, and the public list of their keys
 mechanism : {"laplace"}
 ledger : Ledger, optional
     What pays, before the data is read; that of a ``with pdrisk.Ledger(...)`` block around otherwise.
+fresh : bool
+    Pay and draw anew, even if the ledger remembers the answer to this question.
 
 Returns
 -------

@@ -6,7 +6,7 @@ import difflib
 import itertools
 import math
 import numbers
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -27,6 +27,7 @@ __all__ = [
     "Filter",
     "Groups",
     "Line",
+    "Origin",
     "Query",
     "Source",
     "checked_probability",
@@ -52,6 +53,10 @@ class Filter(Protocol):
         """What was asked, None where only the caller knows."""
 
     @property
+    def canonical(self) -> str | None:
+        """One spelling for one meaning, exact to the types of constants; None where only the caller knows."""
+
+    @property
     def trusted(self) -> bool:
         """Whether it is row-wise by the caller's word only."""
 
@@ -67,7 +72,8 @@ class Filter(Protocol):
 class Line:
     """One statistic of one column. A ``universe`` of None is to be taken from the data.
 
-    ``condition`` says which records it alone looks at, beside the filter of the query.
+    ``condition`` says which records it alone looks at, beside the filter of the query; ``values`` what is read, where
+    ``column`` is only its heading.
     """
 
     column: Hashable | None
@@ -75,11 +81,17 @@ class Line:
     universe: Universe | None
     bounds_from: Source | None
     condition: str | None = None
+    values: str | None = None
 
     @property
     def name(self) -> str:
         """As people write it: ``mean(distance)``."""
         return written(self.statistic.label, self.column)
+
+    @property
+    def people(self) -> tuple[Hashable | None, str | None]:
+        """Whose values it uses: equal for lines about the same records."""
+        return (self.column if self.values is None else self.values), self.condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +112,28 @@ class Groups:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """What a query is about, for whoever remembers answers.
+
+    Attributes
+    ----------
+    said : str or None
+        All that decides the answer and that `Query` does not say, in one spelling; None where only the caller knows.
+    frame : DataFrame or None
+        The frame it reads, if it is one.
+    reads : tuple of int or None
+        Where the columns stand in it that it reads, if they have other names there than in `Query.reads`.
+    place : callable or None
+        Tells the table or file that it reads and the settings it is read with, None if it does not outlive the process.
+    """
+
+    said: str | None
+    frame: Any = None
+    reads: tuple[int, ...] | None = None
+    place: Callable[[], str | None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """An immutable request.
 
@@ -113,6 +147,10 @@ class Query:
         The columns it looks at, as far as that is known.
     source, condition : str or None
         What it reads in SQL, and the filter that is part of that.
+    times : int
+        How often it is paid: for groups that nobody knows to be disjoint.
+    origin : Origin or None
+        What it is about; None where that is not known.
     """
 
     lines: tuple[Line, ...]
@@ -123,11 +161,19 @@ class Query:
     reads: tuple[Hashable, ...] = ()
     source: str | None = None
     condition: str | None = None
+    times: int = 1
+    origin: Origin | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def is_private(self) -> bool:
+        """Whether all that is declared was declared, so that eps says what it should."""
+        listed = self.groups is None or self.groups.keys is not None
+        return listed and all(line.universe is not None or not line.statistic.bounded for line in self.lines)
 
     @property
     def eps(self) -> Fraction:
         """The total of all lines."""
-        return sum(self.shares, Fraction(0))
+        return sum(self.shares, Fraction(0)) * self.times
 
 
 def written(label: str, column: Hashable | None) -> str:

@@ -60,6 +60,9 @@ class Release:
         Whether the filter is row-wise by the caller's word only.
     bounds_from_data : bool
         Whether the bounds are the data's own: then this is not differential privacy.
+    least_group : (int, float) or None
+        How many people the owner of a ledger wants an answer to be about, and the eps that was paid besides to see,
+        with noise, whether they are there; the value is NaN if not.
     """
 
     statistic: str
@@ -76,6 +79,7 @@ class Release:
     where: str | None = None
     where_trusted: bool = False
     bounds_from_data: bool = False
+    least_group: tuple[int, float] | None = None
 
     def __float__(self) -> float:
         return self.value
@@ -124,13 +128,15 @@ class Release:
             "scale": self.scale,
             "global_sensitivity": self.global_sensitivity,
             "worst_case": self.risk.worst_case,
-        }
+        } | ({} if self.least_group is None else {"least_group": self.least_group})
 
     def to_dict(self, curator: bool = False) -> dict[str, Any]:
         """Flat fields: the publishable ones as `public` gives them, or with ``curator=True`` all of them."""
         if not curator:
             return self.public()
-        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "risk"}
+        own = [field.name for field in dataclasses.fields(self)]
+        left_out = {"risk"} | ({"least_group"} if self.least_group is None else set())
+        fields = {name: getattr(self, name) for name in own if name not in left_out}
         return fields | dataclasses.asdict(self.risk)
 
     def to_series(self, curator: bool = False) -> pd.Series:
@@ -156,9 +162,10 @@ class Release:
             if self.bounds is None
             else f"{reprs.number(self.bounds[0])} to {reprs.number(self.bounds[1])}"
         )
+        withheld = math.isnan(self.value)
         public = [
-            ("noisy value", reprs.number(self.value)),
-            ("95 % noise interval", f"{reprs.number(low)} to {reprs.number(high)}"),
+            ("noisy value", "withheld: too few people" if withheld else reprs.number(self.value)),
+            ("95 % noise interval", "none" if withheld else f"{reprs.number(low)} to {reprs.number(high)}"),
             ("eps", f"{self.eps:.6g}"),
             ("bounds", bounds + (" (from the data)" if self.bounds_from_data else "")),
             ("noise", f"{self.mechanism}, scale {reprs.number(self.scale)}"),
@@ -167,6 +174,9 @@ class Release:
         ]
         if self.where is not None:
             public.insert(3, ("where", self.where + (" (row-wise by your word)" if self.where_trusted else "")))
+        if self.least_group is not None:
+            size, eps = self.least_group
+            public.append(("least group", f"{size} people, by a noisy number of them for eps {eps:.6g} more"))
         curator = [
             ("local sensitivity", reprs.number(self.local_sensitivity)),
             ("n", f"{self.n}"),

@@ -27,7 +27,7 @@ from pdrisk.engines.guard import guarded
 from pdrisk.engines.magnitudes import SIZES, SMALLEST, magnitude_counts
 from pdrisk.errors import BoundsNotFoundError, ParameterError
 from pdrisk.frames import check_numeric, judged_lines, judged_query
-from pdrisk.options import DEFAULTS
+from pdrisk.options import DEFAULTS, PAYING
 from pdrisk.query import written
 
 __all__ = ["SuggestedBounds", "ends", "suggested"]
@@ -91,12 +91,14 @@ class _Counted:
     summaries: tuple[Summary, ...]
 
 
-def suggested(frame: pd.DataFrame, column: Hashable, eps: object, ledger: object = None) -> SuggestedBounds:
+def suggested(
+    frame: pd.DataFrame, column: Hashable, eps: object, ledger: object = None, fresh: object = False
+) -> SuggestedBounds:
     """Bounds of a column, released like any answer."""
     check_column(frame, column)
     (line,) = judged_lines(frame, column, (Sizes(),), None)
     check_numeric(frame[column], line.statistic)
-    options = {name: value for name, value in DEFAULTS.items() if name not in ("bounds", "ledger")}
+    options = {name: value for name, value in DEFAULTS.items() if name not in ("bounds", *PAYING)}
     query = judged_query(frame, (line,), **(options | {"eps": eps}))
     valid = declared(frame, column).valid
 
@@ -104,7 +106,7 @@ def suggested(frame: pd.DataFrame, column: Hashable, eps: object, ledger: object
         values = column_values(without_codes(frame, query.missing)[column])
         return _Counted((Universe(0.0, 1.0),), (Summary(magnitude_counts(values)),))
 
-    (counts,) = released(query, lambda: guarded(read), lambda releases, _: releases, ledger)
+    (counts,) = released(query, lambda: guarded(read), lambda releases, _: releases, ledger, fresh=fresh)
     loss = float(query.eps)
     found = ends(counts.values, loss)
     name = written("suggest_bounds", column)

@@ -65,15 +65,15 @@ class Quantile(Statistic):
         return np.where(summary.n > 1, spread, 0.0)
 
     def leave_one_out(self, records: FloatArray, summary: Summary, universe: Universe) -> FloatArray:
-        if summary.n[0] == 1:
-            return np.full(records.shape, self.value_of_nothing(universe))
-        window = summary.windows[self.q][:, 0]
+        window = summary.windows[self.q]
         whole, part = whole_and_part(summary.n - 2, self.q)
-        first = int(whole[0] + 1 - window_start(summary.n, self.q)[0])
+        first = np.clip(whole + 1 - window_start(summary.n, self.q), 0, 2)
+        group = np.arange(len(summary.n))
         # Removing any of several equal records leaves the same set, so the value tells what its rank would.
-        below, middle, above = window[first], window[first + 1], window[min(first + 2, 3)]
-        after = [low + part[0] * (high - low) for low, high in ((middle, above), (below, above), (below, middle))]
-        return np.where(records <= below, after[0], np.where(records <= middle, after[1], after[2]))
+        below, middle, above = (window[np.minimum(first + step, 3), group] for step in range(3))
+        after = [low + part * (high - low) for low, high in ((middle, above), (below, above), (below, middle))]
+        left = np.where(records <= below, after[0], np.where(records <= middle, after[1], after[2]))
+        return np.where(summary.n > 1, left, self.value_of_nothing(universe))
 
     def rounding(self, universe: Universe) -> float:
         return INTERPOLATION_ERROR * universe.magnitude

@@ -60,11 +60,12 @@ class Var(Statistic):
 
     def leave_one_out(self, records: FloatArray, summary: Summary, universe: Universe) -> FloatArray:
         assert summary.squares is not None
-        n, left = float(summary.n[0]), int(summary.n[0]) - 1 - self.ddof
-        if left <= 0:
-            return np.zeros(records.shape)
-        mu = mean_of(summary)
-        return np.maximum(summary.squares - n / (n - 1) * (records - mu) ** 2, 0.0) / left
+        n = summary.n.astype(np.float64)
+        left = summary.n - 1 - self.ddof
+        farther = n / np.maximum(n - 1, 1) * (records - mean_of(summary)) ** 2
+        rest = summary.squares - farther
+        rest = np.where(rest > SUMMATION_ERROR * summary.squares, rest, 0.0)  # what rounding alone leaves of nothing
+        return np.where(left > 0, rest / np.maximum(left, 1), 0.0)
 
     def rounding(self, universe: Universe) -> float:
         return SUMMATION_ERROR / 2 * universe.width**2 + (SUMMATION_ERROR * universe.magnitude) ** 2

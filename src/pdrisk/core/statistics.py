@@ -74,12 +74,14 @@ class Statistic(ABC):
 
     @abstractmethod
     def leave_one_out(self, records: FloatArray, summary: Summary, universe: Universe) -> FloatArray:
-        """The answers without each of the records of one group.
+        """The answers without each of these records.
 
         Parameters
         ----------
         records : ndarray of float64, shape (n,)
-            The clamped, non-missing records that ``summary`` (of one group) was made of.
+            Clamped and not missing.
+        summary : Summary
+            Of the one group that they belong to, or for each record of its own group, as `Summary.of_rows` gives it.
 
         Returns
         -------
@@ -138,7 +140,7 @@ class Count(Statistic):
         return np.zeros(summary.n.shape)
 
     def leave_one_out(self, records: FloatArray, summary: Summary, universe: Universe) -> FloatArray:
-        return np.full(records.shape, summary.n[0] - 1.0)
+        return np.broadcast_to(summary.n - 1.0, records.shape)
 
     def rounding(self, universe: Universe) -> float:
         return 0.0
@@ -233,17 +235,16 @@ class Mean(Statistic):
         return _spread(summary) / np.maximum(summary.n - 1, 1)
 
     def leave_one_out(self, records: FloatArray, summary: Summary, universe: Universe) -> FloatArray:
-        if summary.n[0] == 1:
-            return np.full(records.shape, self.value_of_nothing(universe))
         mu = self.value(summary, universe)
-        return mu + (mu - records) / (summary.n - 1)
+        left = mu + (mu - records) / np.maximum(summary.n - 1, 1)
+        return np.where(summary.n > 1, left, self.value_of_nothing(universe))
 
     def influence(self, records: FloatArray, summary: Summary, universe: Universe) -> FloatArray:
-        if summary.n[0] == 1:
-            return np.abs(self.value(summary, universe) - self.value_of_nothing(universe))
+        if np.any(summary.n < 2):
+            return np.abs(self.leave_one_out(records, summary, universe) - self.value(summary, universe))
         change = self.value(summary, universe) - records
         np.abs(change, out=change)
-        change *= 1 / (summary.n[0] - 1.0)
+        change *= 1 / (summary.n - 1.0)
         return change
 
     def rounding(self, universe: Universe) -> float:

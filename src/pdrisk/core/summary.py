@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +77,23 @@ class Summary:
     squares: FloatArray | None = None
     nearest: FloatArray | None = None
     windows: Mapping[float, FloatArray] = field(default_factory=dict)
+
+    def of_rows(self, groups: NDArray[np.integer]) -> Summary:
+        """For each of R records the summary of its group, shape (R,) instead of (G,)."""
+
+        def of(part: Any) -> Any:
+            return None if part is None else part[..., groups]
+
+        return Summary(
+            self.n[groups],
+            of(self.total),
+            of(self.steps),
+            of(self.lowest),
+            of(self.highest),
+            of(self.squares),
+            of(self.nearest),
+            {q: of(window) for q, window in self.windows.items()},
+        )
 
 
 def whole_and_part(n: NDArray[np.int64], q: float) -> tuple[NDArray[np.int64], FloatArray]:

@@ -34,6 +34,8 @@ class Reading:
         Of the answer.
     selected : ndarray of bool or None
         The rows that the filter keeps.
+    codes : ndarray of int32 or None
+        The group of each row, the number of groups where it is in none.
     frame : DataFrame
         What was read: missing codes are missing there.
     """
@@ -42,6 +44,7 @@ class Reading:
     summaries: tuple[Summary, ...]
     groups: pd.Index | None
     selected: NDArray[np.bool_] | None
+    codes: NDArray[np.int32] | None
     frame: pd.DataFrame
 
 
@@ -104,6 +107,7 @@ def _read(
         ),
         index,
         selected,
+        codes,
         frame,
     )
 

@@ -11,11 +11,11 @@ from fractions import Fraction
 from functools import cache, lru_cache
 from inspect import Parameter, Signature
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from pdrisk.answer import facts
+from pdrisk.answer import drawn, facts
 from pdrisk.core.risk import METRICS
 from pdrisk.core.statistics import Statistic
 from pdrisk.core.summary import Summary
@@ -24,8 +24,8 @@ from pdrisk.engines.guard import guarded
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.functions.columns import grid, summary_of
 from pdrisk.functions.macros import MACROS, Macro
-from pdrisk.ledger import Ledger, Policy, paying
-from pdrisk.noise import check_scale, laplace
+from pdrisk.ledger import Ledger, Payment, Policy, paying
+from pdrisk.noise import check_scale
 from pdrisk.query import Line, Query, epsilon, statistic, universe
 
 __all__ = ["RISK_FIELDS", "answering", "judged", "payer_of", "per_unit"]
@@ -97,8 +97,8 @@ def answering(macro: Macro) -> Callable[..., Column]:
             asked = request(macro.name, *(_constant(macro, column) for column in constants))
             if macro.risk:
                 return _risks(asked, summary_of(columns, asked.statistic, asked.universe))
-            with _paid(macro, asked, payer) as rules:
-                return _noisy(asked, summary_of(columns, asked.statistic, asked.universe), rules)
+            with _paid(macro, asked, payer) as payment:
+                return _noisy(asked, summary_of(columns, asked.statistic, asked.universe), payment.policy)
 
         return guarded(work)
 
@@ -186,22 +186,30 @@ def payer_of(ledger: Ledger | None) -> int:
         return PAYERS.index(ledger)
 
 
-def _paid(macro: Macro, asked: Request, payer: Column) -> AbstractContextManager[Policy]:
+def _paid(macro: Macro, asked: Request, payer: Column) -> AbstractContextManager[Payment]:
     """Every group pays its own eps: nothing here tells whether groups are about different people."""
     ledger = PAYERS[payer[0].as_py()[0]]
-    if ledger is None:
-        return nullcontext(Policy())
     line = Line(None, asked.statistic, asked.universe if asked.statistic.bounded else None, "given")
-    return paying(Query((line,), (asked.eps * len(payer),), source=macro.name), ledger)
+    if ledger is None:
+        return nullcontext(Payment(Query((line,), (asked.eps,))))
+    return paying(Query((line,), (asked.eps,), source=macro.name, times=len(payer)), ledger)
 
 
 def _noisy(asked: Request, summary: Summary, rules: Policy) -> Column:
     import pyarrow as pa
 
-    steps = asked.statistic.steps(summary, asked.universe)
+    line = Line(None, asked.statistic, asked.universe, None)
     with DRAWING:
-        values = laplace(steps, asked.statistic.lattice(asked.universe), asked.eps)
-    return pa.array(rules.rounded(asked.statistic.name, values))
+        (values,) = drawn([line], [asked.eps], _Read((asked.universe,), (summary,)), rules)
+    values = rules.rounded(asked.statistic.name, values)
+    return pa.array(values, mask=np.isnan(values))
+
+
+class _Read(NamedTuple):
+    """What the columns of a call say."""
+
+    universes: tuple[Universe, ...]
+    summaries: tuple[Summary, ...]
 
 
 def _risks(asked: Request, summary: Summary) -> Column:

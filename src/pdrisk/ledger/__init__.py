@@ -4,10 +4,25 @@ question ─> Ledger.pay ─> one transaction: limits checked, recorded, spent �
                      └──> BudgetExceededError: recorded as refused, nothing spent
 """
 
+from pdrisk.ledger.audit import verify
 from pdrisk.ledger.book import Ledger
+from pdrisk.ledger.curator import Meaning
 from pdrisk.ledger.limits import Limits
-from pdrisk.ledger.payment import ledger_for, paying
-from pdrisk.ledger.policy import Policy
+from pdrisk.ledger.payment import Payment, ledger_for, paying
+from pdrisk.ledger.policy import LeastGroup, Policy
 from pdrisk.ledger.remaining import Remaining
+from pdrisk.ledger.where import store_at
 
-__all__ = ["Ledger", "Limits", "Policy", "Remaining", "ledger_for", "paying"]
+__all__ = [
+    "LeastGroup",
+    "Ledger",
+    "Limits",
+    "Meaning",
+    "Payment",
+    "Policy",
+    "Remaining",
+    "ledger_for",
+    "paying",
+    "store_at",
+    "verify",
+]

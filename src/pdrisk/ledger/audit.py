@@ -7,22 +7,39 @@ import json
 import os
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
 
 from pdrisk.errors import BudgetExceededError, ColumnTypeError, LedgerError, ParameterError
 from pdrisk.ledger.limits import WINDOWS, Limits, Spent, check
-from pdrisk.ledger.records import EVENTS, START, chained
-from pdrisk.ledger.store import Rows
+from pdrisk.ledger.records import EVENTS, START, chained, digest
+from pdrisk.ledger.store import Rows, Store
 
-__all__ = ["EVERYBODY", "period", "table_of", "verified", "written"]
+__all__ = ["EVERYBODY", "period", "table_of", "verify", "words", "written"]
 
+UNREADABLE: Final = "backslashreplace"  # what is no character, as half of a pair in a column's label
 EVERYBODY = ""  # the analyst of what all have spent together
 
 
-def verified(place: str, rows: Rows, spending: Rows, datasets: Rows, head: object) -> tuple[int, str]:
+def verify(store: Store, head: object = None) -> tuple[int, str]:
     """The last record's number and hash, if everything fits together; raises as `Ledger.verify` does."""
+    with store.reading() as ask:
+        if store.changed(ask):
+            raise LedgerError(f"{store.place} is broken: somebody changed its tables or triggers.")
+        rows = ask("SELECT seq, time, dataset, analyst, event, eps, body, hash FROM records ORDER BY seq")
+        spending = ask("SELECT dataset, analyst, period, eps, queries FROM spending")
+        datasets = ask("SELECT name, limits FROM datasets")
+        answers = ask("SELECT dataset, question, record, body FROM answers")
+    last = _verified(store.place, rows, spending, datasets, head)
+    kept = {(row[2], row[0]): row[6] for row in rows if row[4] == "kept"}
+    for dataset, question, record, body in answers:
+        if digest(question, body) not in kept.get((dataset, record), ""):
+            raise LedgerError(f"{store.place} is broken: an answer that it keeps is not that of record {record}.")
+    return last
+
+
+def _verified(place: str, rows: Rows, spending: Rows, datasets: Rows, head: object) -> tuple[int, str]:
     wanted = None if head is None else _head(head)
     last, before, seen = 0, START, wanted in (None, (0, START))
     totals: dict[tuple[str, str, str], Spent] = {}
@@ -111,7 +128,7 @@ def period(window: str, now: datetime.datetime) -> str:
     return now.strftime({"": "", "day": "%Y-%m-%d", "month": "%Y-%m"}[window])
 
 
-def _words(body: dict[str, Any]) -> str | None:
+def words(body: dict[str, Any]) -> str | None:
     """What was asked, for people."""
     if "limits" in body:
         rules = {**body["limits"]["whole"], **body["limits"]["policy"]}
@@ -148,7 +165,7 @@ def table_of(rows: Rows) -> pd.DataFrame:
             "event": [row[3] for row in rows],
             "eps": [float(each) for each in eps],
             "total": totals,
-            "query": pd.Series([_words(body) for body in bodies], dtype=object),
+            "query": pd.Series([words(body) for body in bodies], dtype=object),
             "reason": pd.Series([body.get("reason") for body in bodies], dtype=object),
         }
     )
@@ -165,10 +182,11 @@ def written(history: pd.DataFrame, path: str | os.PathLike[str]) -> Path:
     part = target.with_name(f".{target.name}.part")
     try:
         if target.suffix == ".csv":
-            table.to_csv(part, index=False)
+            table.to_csv(part, index=False, errors=UNREADABLE)
         else:  # every digit, which to_json does not write
             records = table.astype(object).where(table.notna(), None).to_dict("records")
-            part.write_text(json.dumps(records, indent=1, ensure_ascii=False), encoding="utf-8")
+            text = json.dumps(records, indent=1, ensure_ascii=False)
+            part.write_text(text, encoding="utf-8", errors=UNREADABLE)
         os.replace(part, target)
     finally:
         part.unlink(missing_ok=True)

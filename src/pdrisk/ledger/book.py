@@ -2,38 +2,47 @@
 
 from __future__ import annotations
 
-import datetime
 import getpass
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from pdrisk.errors import BudgetExceededError, ColumnTypeError, LedgerError, ParameterError, PolicyError
+from pdrisk.core.summary import FloatArray
+from pdrisk.engines.guard import guarded
+from pdrisk.errors import BudgetExceededError, ColumnTypeError, ParameterError, PolicyError
+from pdrisk.ledger.account import Account
 from pdrisk.ledger.ambient import ambient
-from pdrisk.ledger.audit import EVERYBODY, period, table_of, verified, written
-from pdrisk.ledger.limits import WINDOWS, Limits, Spent, check, payable, shown
+from pdrisk.ledger.audit import EVERYBODY, table_of, verify, words, written
+from pdrisk.ledger.curator import Meaning, facts_table, people_table, who_by, who_lost
+from pdrisk.ledger.limits import Limits
+from pdrisk.ledger.memory import Memory, answer_of, key_of, text_of
 from pdrisk.ledger.policy import Policy, check_policy
 from pdrisk.ledger.question import name_of, question
-from pdrisk.ledger.records import START, chained
+from pdrisk.ledger.receipt import Receipt
 from pdrisk.ledger.remaining import Remaining, remaining_of
-from pdrisk.ledger.store import SqliteStore, Store
+from pdrisk.ledger.rules import Rules, each_given
+from pdrisk.ledger.secret import secret
+from pdrisk.ledger.store import Store
+from pdrisk.ledger.where import store_at
 from pdrisk.query import Query
 
 __all__ = ["Ledger"]
 
 
 class Ledger:
-    """The budget of one dataset: limits, payments and an audit of every request, in one file.
+    """The budget of one dataset: limits, payments and an audit of every request.
 
     Parameters
     ----------
-    where : path
-        The file; made if it is not there. Many datasets may share it.
+    where : path or URL
+        A file, made if it is not there, or a PostgreSQL server, ``postgresql://user@host/database``. Many datasets may
+        share it.
     dataset : str
         Whose budget this is: everything that is about the same people.
     eps, eps_per_day, eps_per_month, eps_per_query : float, optional
@@ -49,7 +58,15 @@ class Ledger:
     policy : dict, optional
         Rules beside the budget: ``refuse_statistics`` and ``refuse_columns``, lists of names; ``round_to``, a dict from
         statistic to the base its answers are rounded to; ``bounds_from_data`` and ``keys_from_data``, which allow
-        ``bounds="column"`` and ``keys="observed"``.
+        ``bounds="column"`` and ``keys="observed"``; ``least_group={"size": 20, "eps": 0.1}``, which withholds answers
+        about fewer people by a noisy number of them that costs eps; ``curator_facts`` and ``person``, the column that
+        says who a person is, which let the ledger keep what the answers meant: see `facts` and `odometer`.
+    data : DataFrame, optional
+        The whole dataset. The same question of this very frame, as long as it does not change, gets the same answer
+        again and costs nothing, unless it is asked with ``fresh=True``.
+    version : str, optional
+        The owner's word for the state of the data: then no content is compared, and tables of database files and
+        Parquet files are remembered in SQL too.
 
     Raises
     ------
@@ -90,6 +107,8 @@ class Ledger:
         analyst: str | None = None,
         each_analyst: Mapping[str, Any] | None = None,
         policy: Mapping[str, Any] | None = None,
+        data: pd.DataFrame | None = None,
+        version: str | None = None,
     ) -> None:
         self._dataset = _named("dataset", dataset)
         self._analyst = _named("analyst", _user() if analyst is None else analyst)
@@ -100,10 +119,15 @@ class Ledger:
                 "risk": risk,
             }
         )  # fmt: skip
-        each = None if each_analyst is None else _each(each_analyst)
-        rules = None if policy is None else Policy.given(policy)
-        self._store: Store = SqliteStore(where)  # now that nothing else is wrong: it makes the file
-        self._enter_dataset(whole, each, rules)
+        rules = Rules(
+            whole,
+            Limits() if each_analyst is None else each_given(each_analyst),
+            Policy() if policy is None else Policy.given(policy),
+        )
+        self._memory = Memory(data, version)
+        self._store: Store = store_at(where)  # now that nothing else is wrong: it makes the file
+        self._enter_dataset(rules, each_analyst is not None, policy is not None)
+        self._name_data()
 
     @classmethod
     def datasets(cls, where: str | os.PathLike[str]) -> list[str]:
@@ -114,8 +138,8 @@ class Ledger:
         LedgerError
             If there is no such file.
         """
-        with SqliteStore(where, known=True).reading() as ask:
-            return [name for (name,) in ask("SELECT name FROM datasets ORDER BY name")]
+        with store_at(where, known=True).reading() as ask:
+            return sorted(name for (name,) in ask("SELECT name FROM datasets"))
 
     @property
     def dataset(self) -> str:
@@ -130,8 +154,8 @@ class Ledger:
     @property
     def limits(self) -> Limits:
         """What may be asked of the dataset by all together."""
-        with self._store.reading() as ask:
-            return self._rules(ask)[0]
+        with self._reading() as account:
+            return account.rules().whole
 
     def __repr__(self) -> str:
         return f"{self._store.place}, dataset {self._dataset!r}, analyst {self._analyst!r}\n{self.remaining()!r}"
@@ -151,64 +175,72 @@ class Ledger:
 
     # --- Paying ---------------------------------------------------------------------------------------------------
 
-    def pay(self, query: Query) -> tuple[int, Policy]:
-        """Check, record and spend in one transaction.
-
-        Returns
-        -------
-        (int, Policy)
-            The number of the record, and the rules for what is shown.
+    def pay(self, query: Query, fresh: bool = False) -> Receipt:
+        """Check, record and spend in one transaction, unless the answer was paid for before and is remembered.
 
         Raises
         ------
         BudgetExceededError
             If a limit is in the way: recorded, nothing spent.
         PolicyError
-            If the answer would not be differentially private: recorded, nothing spent.
+            If the owner's rules do not allow it: recorded, nothing spent.
         LedgerError
             If the ledger cannot be written.
         """
-        asked, name, cost = question(query), name_of(query), payable(query.eps)
+        asked = question(query)
         json.dumps(asked)  # whatever a label does when it is written out, it does before the transaction
-        refusal: BudgetExceededError | PolicyError | None = None
-        seq, policy = 0, Policy()
-        with self._store.writing() as ask:
-            now = self._now(ask)
+        had_changed, about = self._memory.has_changed, self._memory.about(query)
+        with self._writing() as account:
+            if self._memory.has_changed and not had_changed:
+                account.record("changed", {})
             try:
-                whole, each, policy = self._rules(ask)
-                check_policy(query, policy, name)
-                spent = {who: self._spent(ask, who, now) for who in (EVERYBODY, self._analyst)}
-                check(name, cost, whole, spent[EVERYBODY], f"dataset {self._dataset!r}")
-                check(name, cost, each, spent[self._analyst], f"analyst {self._analyst!r}")
+                rules = account.rules()
+                check_policy(query, rules.policy, name_of(query))
+                key = None
+                if rules.policy.least_group is not None:
+                    asked["least_group"] = rules.policy.said["least_group"]
+                if about is not None:
+                    key = key_of(asked, about)
+                    kept = None if fresh else account.remembered(key)
+                    if kept is not None:
+                        account.record("remembered", {"question": asked, "of": kept[0]})
+                        return Receipt(rules.policy, remembered=answer_of(kept[1]))
+                return Receipt(rules.policy, account.pay(query, rules, {"question": asked}), key)
             except (BudgetExceededError, PolicyError) as error:
                 refusal = error
-                self._record(ask, now, "refused", Fraction(0), {"question": asked, "reason": str(error)})
-            else:
-                seq = self._record(ask, now, "paid", cost, {"question": asked})
-                for who, windows in spent.items():
-                    for window, before in windows.items():
-                        self._spend(ask, who, period(window, now), before, cost)
-                    if self._spent(ask, who, now)[""].eps != spent[who][""].eps + cost:
-                        raise LedgerError(f"{self._store.place} does not keep what is written; nothing was answered.")
-        if refusal is not None:
-            raise refusal
-        return seq, policy
+                account.record("refused", {"question": asked, "reason": str(error)})
+        raise refusal
 
-    def failed(self, seq: int) -> None:
+    def failed(self, receipt: Receipt) -> None:
         """Mark a query that was paid for and failed; it stays paid."""
-        with self._store.writing() as ask:
-            self._record(ask, self._now(ask), "failed", Fraction(0), {"of": seq})
+        if receipt.seq is not None:
+            with self._writing() as account:
+                account.record("failed", {"of": receipt.seq})
+
+    def keep(self, query: Query, receipt: Receipt, noisy: Sequence[FloatArray], meaning: Meaning | None) -> None:
+        """Keep what the owner wants to be kept of an answer."""
+        if receipt.seq is None or (receipt.key is None and meaning is None):
+            return
+        people = None
+        if meaning is not None and meaning.people is not None:
+            ids, losses = meaning.people
+            people = guarded(lambda: who_lost(ids, losses, secret()))
+        with self._writing() as account:
+            if receipt.key is not None:
+                account.keep(receipt.seq, receipt.key, text_of(noisy))
+            if meaning is not None:
+                account.keep_facts(receipt.seq, meaning.text)
+            if people is not None:
+                before = account.odometer(who_by(receipt.policy.person, secret()))
+                account.keep_odometer(before.after(query.eps, *people))
 
     # --- Looking --------------------------------------------------------------------------------------------------
 
     def remaining(self) -> Remaining:
         """What may still be asked, by this analyst."""
-        with self._store.reading() as ask:
-            now = self._now(ask)
-            whole, each, _ = self._rules(ask)
-            limits = {EVERYBODY: whole, self._analyst: each}
-            spent = {who: self._spent(ask, who, now) for who in limits}
-        return remaining_of(limits, spent, EVERYBODY)
+        with self._reading() as account:
+            rules, spent = account.rules(), account.spent()
+        return remaining_of({EVERYBODY: rules.whole, self._analyst: rules.each}, spent, EVERYBODY)
 
     def history(self) -> pd.DataFrame:
         """Every request of this dataset: when, who, what, what became of it, and what it cost.
@@ -244,15 +276,7 @@ class Ledger:
         LedgerError
             That says at which record the ledger is broken.
         """
-        with self._store.reading() as ask:
-            rows = ask("SELECT seq, time, dataset, analyst, event, eps, body, hash FROM records ORDER BY seq")
-            spending = ask("SELECT dataset, analyst, period, eps, queries FROM spending")
-            datasets = ask("SELECT name, limits FROM datasets")
-            changed = self._store.changed(ask)
-        last = verified(self._store.place, rows, spending, datasets, head)
-        if changed:
-            raise LedgerError(f"{self._store.place} is broken: somebody changed its tables or triggers.")
-        return last
+        return verify(self._store, head)
 
     def export(self, path: str | os.PathLike[str]) -> Path:
         """Write the history to a CSV or JSON file, whole or not at all.
@@ -281,110 +305,96 @@ class Ledger:
         new = Limits.given(limits)
         if "risk" in limits and limits["risk"] is None:
             limits.setdefault("eps", None)
-        with self._store.writing() as ask:
-            whole, each, rules = self._rules(ask)
-            merged = whole.texts | new.texts
+        with self._writing() as account:
+            before = account.rules()
+            merged = before.whole.texts | new.texts
             for name, value in limits.items():
                 if value is None and name not in new.texts and name != "risk":
                     merged.pop(name, None)
-            each = each if each_analyst is None else _each(each_analyst)
-            rules = rules if policy is None else Policy.given(policy)
-            if not merged and not each.texts:
+            after = Rules(
+                Limits.stored(merged),
+                before.each if each_analyst is None else each_given(each_analyst),
+                before.policy if policy is None else Policy.given(policy),
+            )
+            if not merged and not after.each.texts:
                 raise ParameterError("a dataset needs a limit: without one a ledger holds nothing.")
-            text = _rules_text(Limits.stored(merged), each, rules)
-            ask("UPDATE datasets SET limits = ? WHERE name = ?", (text, self._dataset))
-            self._record(ask, self._now(ask), "amended", Fraction(0), {"limits": json.loads(text)})
+            account.amend(after)
 
-    # --- Inside a transaction -----------------------------------------------------------------------------------------
+    # --- The curator's --------------------------------------------------------------------------------------------
 
-    def _enter_dataset(self, whole: Limits, each: Limits | None, policy: Policy | None) -> None:
+    def facts(self) -> pd.DataFrame:
+        """Curator only: what each paid answer meant for the most exposed person in these very data.
+
+        Kept if the policy says ``curator_facts`` or ``person``; an answer of which nothing is known counts in full.
+
+        Returns
+        -------
+        DataFrame
+            Indexed by ``seq``, with ``query eps loss known total two_worlds local_sensitivity n``. ``loss`` is
+            eps LS / GS, added over the lines of an answer; ``total`` adds the answers up and ``two_worlds`` is the
+            risk that this total means.
+        """
+        with self._reading() as account:
+            return facts_table(
+                [(seq, words(json.loads(body)), Fraction(eps), fact) for seq, body, eps, fact in account.facts()]
+            )
+
+    def odometer(self, people: pd.DataFrame | Iterable[Hashable]) -> pd.DataFrame:
+        """Curator only: what all answers together mean for each of these people.
+
+        Kept if the policy names the column of people's ids: ``policy={"person": "pid"}``. An answer of which that is
+        not known (SQL, a frame without the column, a filter that failed) counts in full for everybody.
+
+        Parameters
+        ----------
+        people : DataFrame with that column, or list or Series of ids
+
+        Returns
+        -------
+        DataFrame
+            One row for each, in order, indexed by id: ``loss``, the sum of eps |f(D) - f(D - x)| / GS over all
+            answers, and ``two_worlds``, the risk that it means; NaN where the id is missing, or nobody was ever asked
+            about who has it.
+        """
+        with self._reading() as account:
+            column = account.rules().policy.person
+            paid, kept = account.spent()[EVERYBODY][""].eps, account.odometer(who_by(column, secret()))
+        return people_table(people, column, kept, paid, secret())
+
+    # --- Inside a transaction -------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _reading(self) -> Iterator[Account]:
+        with self._store.reading() as ask:
+            yield Account(ask, self._dataset, self._analyst, self._store.place)
+
+    @contextmanager
+    def _writing(self) -> Iterator[Account]:
         with self._store.writing() as ask:
-            if not ask("SELECT 1 FROM datasets WHERE name = ?", (self._dataset,)):
-                if whole == Limits() and each in (None, Limits()):
-                    raise ParameterError(
-                        f"dataset {self._dataset!r} is new to {self._store.place}: give it a limit, such as eps=1."
-                    )
-                if ask("SELECT 1 FROM records WHERE dataset = ? LIMIT 1", (self._dataset,)):
-                    raise LedgerError(
-                        f"{self._store.place} has records of dataset {self._dataset!r}, but not its limits: it is "
-                        "damaged. Restore it from a copy."
-                    )
-                text = _rules_text(whole, each or Limits(), policy or Policy())
-                ask("INSERT INTO datasets (name, limits) VALUES (?, ?)", (self._dataset, text))
-                self._record(ask, self._now(ask), "opened", Fraction(0), {"limits": json.loads(text)})
-                return
-            known, known_each, known_policy = self._rules(ask)
-        if (
-            not whole.texts.items() <= known.texts.items()
-            or (each is not None and each != known_each)
-            or (policy is not None and policy != known_policy)
-        ):
-            raise ParameterError(
-                f"dataset {self._dataset!r} has other limits ({_listed(known, known_each, known_policy)}): leave them "
-                "out to use those; its owner changes them with ledger.amend(...)."
-            )
+            yield Account(ask, self._dataset, self._analyst, self._store.place)
 
-    def _rules(self, ask: Any) -> tuple[Limits, Limits, Policy]:
-        """The limits of all together and of each analyst, and the owner's rules."""
-        ((text,),) = ask("SELECT limits FROM datasets WHERE name = ?", (self._dataset,))
-        stored = json.loads(text)
-        try:
-            policy = Policy.given(stored["policy"])
-        except ParameterError:
-            raise KeyError from None  # as everything that no ledger wrote
-        return Limits.stored(stored["whole"]), Limits.stored(stored["each_analyst"]), policy
+    def _name_data(self) -> None:
+        """Write down which data these are, if they are others than before."""
+        state = self._memory.state
+        if state is None:
+            return
+        with self._reading() as account:
+            known = account.state_of_data()
+        if known is None or known[1] != state:
+            with self._writing() as account:
+                known = account.record("data", {"state": state}), state
+        self._memory.number = known[0]
 
-    def _now(self, ask: Any) -> datetime.datetime:
-        """The clock, or the last record's time if the clock went back: no window is opened twice."""
-        now = datetime.datetime.now(datetime.UTC)
-        rows = ask("SELECT time FROM records WHERE seq = (SELECT max(seq) FROM records)")
-        return max([now, *(datetime.datetime.fromisoformat(row[0]) for row in rows)])
-
-    def _spent(self, ask: Any, analyst: str, now: datetime.datetime) -> dict[str, Spent]:
-        found = {}
-        for window in WINDOWS:
-            rows = ask(
-                "SELECT eps, queries FROM spending WHERE dataset = ? AND analyst = ? AND period = ?",
-                (self._dataset, analyst, period(window, now)),
-            )
-            found[window] = Spent(Fraction(rows[0][0]), rows[0][1]) if rows else Spent()
-        return found
-
-    def _spend(self, ask: Any, analyst: str, period: str, before: Spent, eps: Fraction) -> None:
-        ask(
-            "INSERT INTO spending (dataset, analyst, period, eps, queries) VALUES (?, ?, ?, ?, ?) "
-            "ON CONFLICT (dataset, analyst, period) DO UPDATE SET eps = excluded.eps, queries = excluded.queries",
-            (self._dataset, analyst, period, str(before.eps + eps), before.queries + 1),
-        )
-
-    def _record(self, ask: Any, now: datetime.datetime, event: str, eps: Fraction, body: dict[str, Any]) -> int:
-        rows = ask("SELECT seq, hash FROM records WHERE seq = (SELECT max(seq) FROM records)")
-        last, before = rows[0] if rows else (0, START)
-        text = json.dumps(body, sort_keys=True, separators=(",", ":"))
-        row = (last + 1, now.isoformat(timespec="microseconds"), self._dataset, self._analyst, event, str(eps), text)
-        ask(
-            "INSERT INTO records (seq, time, dataset, analyst, event, eps, body, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (*row, chained(before, *row)),
-        )
-        if ask("SELECT max(seq) FROM records") != [(last + 1,)]:
-            raise LedgerError(f"{self._store.place} does not keep what is written; nothing was answered.")
-        return last + 1
-
-
-def _rules_text(whole: Limits, each: Limits, policy: Policy) -> str:
-    return json.dumps({"whole": whole.texts, "each_analyst": each.texts, "policy": policy.said}, sort_keys=True)
-
-
-def _listed(whole: Limits, each: Limits, policy: Policy) -> str:
-    said = [f"{name}={shown(Fraction(text))}" for name, text in whole.texts.items()]
-    said += [f"{name}={shown(Fraction(text))} for each analyst" for name, text in each.texts.items()]
-    return ", ".join([*said, *(f"{name}={value}" for name, value in policy.said.items())])
-
-
-def _each(said: object) -> Limits:
-    if not isinstance(said, Mapping):
-        raise ColumnTypeError('each_analyst must be a dict of limits, as in {"eps": 1}.')
-    return Limits.given(said)
+    def _enter_dataset(self, rules: Rules, each_given: bool, policy_given: bool) -> None:
+        with self._reading() as account:
+            known = account.is_known
+        if not known:
+            with self._writing() as account:
+                known = account.is_known  # by somebody else, meanwhile
+                if not known:
+                    account.enter(rules)
+        with self._reading() as account:
+            account.check_same(rules, each_given, policy_given)
 
 
 def _named(what: str, value: object) -> str:

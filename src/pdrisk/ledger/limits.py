@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -13,7 +13,7 @@ from typing import Any
 from pdrisk.errors import BudgetExceededError, ColumnTypeError, ParameterError
 from pdrisk.query import epsilon
 
-__all__ = ["WINDOWS", "Limits", "Spent", "check", "payable", "shown"]
+__all__ = ["WINDOWS", "Limits", "Spent", "check", "payable", "shown", "whole_number"]
 
 DIGITS = 10**40
 WINDOWS = ("", "day", "month")  # of all time, of a calendar day and of a month, in UTC
@@ -55,7 +55,7 @@ class Limits:
             if value is None:
                 continue
             if name.startswith("queries"):
-                found[name] = _number_of_queries(name, value)
+                found[name] = whole_number(name, value)
             elif name != "risk":
                 found[name] = epsilon(value)
         if said.get("risk") is not None:
@@ -91,7 +91,14 @@ class Spent:
     queries: int = 0
 
 
-def check(name: str, eps: Fraction, limits: Limits, spent: Mapping[str, Spent], whose: str) -> None:
+def check(
+    name: str,
+    eps: Fraction,
+    limits: Limits,
+    spent: Mapping[str, Spent],
+    whose: str,
+    askable: Callable[[Fraction], Fraction] = lambda left: left,
+) -> None:
     """Refuse a query that would go over a limit.
 
     Parameters
@@ -104,13 +111,15 @@ def check(name: str, eps: Fraction, limits: Limits, spent: Mapping[str, Spent], 
     spent : dict from window to Spent
     whose : str
         Whose limits these are, for the message: ``"dataset 'soep'"``.
+    askable : callable
+        The eps to ask with that costs no more than what is left.
 
     Raises
     ------
     BudgetExceededError
         With what was asked for, what is left and what is missing.
     """
-    for asked, left, limit, what, next_step in _overdrawn(eps, limits, spent, whose):
+    for asked, left, limit, what, next_step in _overdrawn(eps, limits, spent, whose, askable):
         missing = asked - left
         of = "nothing" if left <= 0 else shown(left)
         raise BudgetExceededError(
@@ -123,20 +132,23 @@ def check(name: str, eps: Fraction, limits: Limits, spent: Mapping[str, Spent], 
 
 
 def _overdrawn(
-    eps: Fraction, limits: Limits, spent: Mapping[str, Spent], whose: str
+    eps: Fraction,
+    limits: Limits,
+    spent: Mapping[str, Spent],
+    whose: str,
+    askable: Callable[[Fraction], Fraction],
 ) -> Iterator[tuple[Fraction, Fraction, Fraction, tuple[str, str], str]]:
     raised = f"have the owner raise the limit of {whose}."
     if limits.eps_per_query is not None and eps > limits.eps_per_query:
         most = limits.eps_per_query
-        yield eps, most, most, ("eps", " for one query"), f"Ask with eps={shown(most)} or less, or {raised}"
+        yield eps, most, most, ("eps", " for one query"), _less(askable(most), "or ", raised)
     for window in WINDOWS:
         before = spent.get(window, Spent())
         when = f" for this {window} (UTC)" if window else ""
         wait = f"wait for the next {window}, or " if window else ""
         if (limit := limits.eps_in(window)) is not None and before.eps + eps > limit:
             left = limit - before.eps
-            less = f"Ask with eps={shown(left)} or less, {wait or 'or '}{raised}" if left > 0 else f"{wait}{raised}"
-            yield eps, left, limit, ("eps", when), less[0].upper() + less[1:]
+            yield eps, left, limit, ("eps", when), _less(askable(left), wait or "or ", raised)
         if (most_queries := limits.queries_in(window)) is not None and before.queries + 1 > most_queries:
             left = Fraction(most_queries - before.queries)
             rest = f"{wait}{raised}"
@@ -147,6 +159,12 @@ def _overdrawn(
                 ("a number of queries of", when),
                 rest[0].upper() + rest[1:],
             )
+
+
+def _less(eps: Fraction, wait: str, raised: str) -> str:
+    """The next step of somebody who may still ask with this eps."""
+    said = f"Ask with eps={shown(eps)} or less, {wait}{raised}" if eps > 0 else f"{wait.removeprefix('or ')}{raised}"
+    return said[0].upper() + said[1:]
 
 
 def payable(eps: Fraction) -> Fraction:
@@ -165,7 +183,8 @@ def shown(number: Fraction, rounding: str = ROUND_FLOOR) -> str:
     return f"{Context(prec=6, rounding=rounding).plus(whole):f}"
 
 
-def _number_of_queries(name: str, value: object) -> int:
+def whole_number(name: str, value: object) -> int:
+    """A number of things, at least 1."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise ColumnTypeError(f"{name} must be a whole number, not of type {type(value).__name__}.")
     if value < 1:

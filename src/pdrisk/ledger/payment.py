@@ -2,16 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 
-from pdrisk.errors import ColumnTypeError, LedgerError
+from pdrisk.core.summary import FloatArray
+from pdrisk.errors import ColumnTypeError, LedgerError, PdriskError
 from pdrisk.ledger.ambient import ambient
 from pdrisk.ledger.book import Ledger
+from pdrisk.ledger.curator import Meaning
 from pdrisk.ledger.policy import Policy
+from pdrisk.ledger.receipt import Receipt
 from pdrisk.query import Query
 
-__all__ = ["ledger_for", "paying"]
+__all__ = ["Payment", "ledger_for", "paying"]
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """What a query may do now.
+
+    Attributes
+    ----------
+    query : Query
+    receipt : Receipt
+        What was paid, and the rules for what is shown.
+    """
+
+    query: Query
+    receipt: Receipt = field(default_factory=lambda: Receipt(Policy()))
+    payer: Ledger | None = None
+
+    @property
+    def policy(self) -> Policy:
+        """The owner's rules."""
+        return self.receipt.policy
+
+    @property
+    def remembered(self) -> list[FloatArray] | None:
+        """The noisy values of each line, if the question was asked before; nothing was paid then."""
+        return self.receipt.remembered
+
+    def settle(self, noisy: Sequence[FloatArray], meant: Callable[[], Meaning]) -> None:
+        """Write down what is to be kept of an answer: its noisy values for the next time, its facts for the curator."""
+        if self.payer is None or self.remembered is not None:
+            return
+        # The answer is paid, and the asker's; that something of it could not be kept is no reason to withhold it.
+        with suppress(PdriskError):
+            self.payer.keep(self.query, self.receipt, noisy, meant() if self.policy.keeps_facts else None)
 
 
 def ledger_for(ledger: object) -> Ledger | None:
@@ -30,16 +68,16 @@ def ledger_for(ledger: object) -> Ledger | None:
 
 
 @contextmanager
-def paying(query: Query, ledger: object = None) -> Iterator[Policy]:
+def paying(query: Query, ledger: object = None, fresh: object = False) -> Iterator[Payment]:
     """Pay for a query before the block that reads and draws; whatever fails in it is marked, and stays paid.
-
-    The block gets the rules for what is shown.
 
     Parameters
     ----------
     query : Query
     ledger : Ledger or None
         None: that of the ``with`` block around, if there is one.
+    fresh : bool
+        Pay and draw even if the answer is remembered.
 
     Raises
     ------
@@ -48,14 +86,16 @@ def paying(query: Query, ledger: object = None) -> Iterator[Policy]:
     BudgetExceededError, PolicyError, LedgerError
         As `Ledger.pay` does; the block is not entered.
     """
+    if not isinstance(fresh, bool):
+        raise ColumnTypeError(f"fresh must be True or False, not of type {type(fresh).__name__}.")
     payer = ledger_for(ledger)
     if payer is None:
-        yield Policy()
+        yield Payment(query)
         return
-    seq, policy = payer.pay(query)
+    receipt = payer.pay(query, fresh)
     try:
-        yield policy
+        yield Payment(query, receipt, payer)
     except BaseException:
         with suppress(LedgerError):  # it is paid; that it failed is only a remark
-            payer.failed(seq)
+            payer.failed(receipt)
         raise

@@ -7,17 +7,30 @@ import math
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from pdrisk.core.statistics import Count
 from pdrisk.core.summary import FloatArray
+from pdrisk.core.universe import Universe
 from pdrisk.errors import ColumnTypeError, ParameterError, PolicyError
-from pdrisk.query import STATISTICS, Query
+from pdrisk.ledger.limits import whole_number
+from pdrisk.noise import check_scale
+from pdrisk.query import STATISTICS, Line, Query, epsilon
 
 __all__ = ["Policy", "check_policy"]
 
 SAME = {0.0: "min", 0.5: "median", 1.0: "max"}  # quantiles that have names of their own
+
+
+@dataclass(frozen=True, slots=True)
+class LeastGroup:
+    """How many people an answer must be about; ``eps`` is the cost of the noisy number that decides it."""
+
+    size: int
+    eps: Fraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +45,12 @@ class Policy:
         What may not be asked for.
     round_to : tuple of (str, float)
         For a statistic the base that its noisy answers are rounded to.
+    least_group : LeastGroup or None
+        Answers about fewer people are withheld.
+    curator_facts : bool
+        Whether the ledger keeps what answers meant for the people in these data.
+    person : str, int or None
+        The column that says who a person is; the ledger then keeps what all answers meant for each of them.
     """
 
     bounds_from_data: bool = False
@@ -39,6 +58,9 @@ class Policy:
     refuse_statistics: tuple[str, ...] = ()
     refuse_columns: tuple[str, ...] = ()
     round_to: tuple[tuple[str, float], ...] = ()
+    least_group: LeastGroup | None = None
+    curator_facts: bool = False
+    person: str | int | None = None
 
     @classmethod
     def given(cls, said: object) -> Policy:
@@ -58,12 +80,18 @@ class Policy:
                 near = difflib.get_close_matches(str(name), known, n=1)
                 hint = f" Did you mean {near[0]!r}?" if near else ""
                 raise ParameterError(f"unknown rule {name!r}; there are {', '.join(known)}.{hint}")
-            if name.endswith("_from_data"):
+            if name.endswith("_from_data") or name == "curator_facts":
                 if not isinstance(value, bool):
                     raise ColumnTypeError(f"{name} must be True or False, not of type {type(value).__name__}.")
                 found[name] = value
             elif name == "round_to":
                 found[name] = _bases(value)
+            elif name == "least_group":
+                found[name] = _least(value)
+            elif name == "person":
+                if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+                    raise ColumnTypeError(f"person must be the name of a column, not of type {type(value).__name__}.")
+                found[name] = value
             else:
                 found[name] = _names(name, value)
         named = [*found.get("refuse_statistics", ()), *(name for name, _ in found.get("round_to", ()))]
@@ -78,12 +106,49 @@ class Policy:
         said = {name: value for name, value in asdict(self).items() if value != usual[name]}
         if self.round_to:
             said["round_to"] = dict(self.round_to)
+        if self.least_group is not None:
+            said["least_group"] = {"size": self.least_group.size, "eps": str(self.least_group.eps)}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in said.items()}
+
+    @property
+    def keeps_facts(self) -> bool:
+        """Whether the curator wants to know what answers mean."""
+        return self.curator_facts or self.person is not None
+
+    def cost(self, query: Query) -> Fraction:
+        """What a query costs under these rules: itself, and the numbers of people that decide what is withheld."""
+        if self.least_group is None:
+            return query.eps
+        counted = {line.people for line in query.lines if self.least_group_of(line) is not None}
+        return query.eps + self.least_group.eps * len(counted) * query.times
+
+    def least_group_of(self, line: Line) -> LeastGroup | None:
+        """How many people this line must be about; a search for bounds is about nobody's group."""
+        return self.least_group if line.statistic.name in STATISTICS else None
 
     def rounded(self, statistic: str, values: FloatArray) -> FloatArray:
         """Noisy values as they may be shown."""
         base = dict(self.round_to).get(statistic)
         return values if base is None else np.rint(values / base) * base
+
+
+def _least(said: object) -> LeastGroup:
+    if not isinstance(said, Mapping) or set(said) != {"size", "eps"}:
+        raise ColumnTypeError(
+            "least_group must say how many people an answer needs, and what it may cost to look, as in "
+            '{"size": 20, "eps": 0.1}.'
+        )
+    eps = epsilon(_exactly(said["eps"]))
+    check_scale(eps, Count().lattice(Universe(0.0, 1.0)))
+    return LeastGroup(whole_number("size of least_group", said["size"]), eps)
+
+
+def _exactly(eps: object) -> object:
+    """What was stored is a text."""
+    try:
+        return Fraction(eps) if isinstance(eps, str) else eps
+    except (ValueError, ZeroDivisionError):
+        return eps  # which is then refused as text
 
 
 def _names(rule: str, value: object) -> tuple[str, ...]:

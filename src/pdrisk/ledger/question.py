@@ -24,6 +24,8 @@ def question(query: Query) -> dict[str, Any]:
         "eps": str(query.eps),
         "mechanism": MECHANISM,
     }
+    if query.times > 1:
+        asked["times"] = query.times
     if query.source is not None:
         asked["source"] = query.source
     if query.condition is not None:

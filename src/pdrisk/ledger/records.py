@@ -5,15 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 
-__all__ = ["EVENTS", "START", "chained"]
+__all__ = ["EVENTS", "START", "chained", "digest"]
 
 START = "0" * 64  # what the first record follows
 
 EVENTS = {
     "opened": "the dataset was entered, with its limits",
     "amended": "the owner changed the limits",
+    "data": "the data are others than before, by their content or the owner's word",
+    "changed": "the data changed while the ledger was open: nothing of them is remembered until it is opened anew",
     "paid": "a query was paid for, before the data was read",
     "refused": "a query was refused: nothing paid, nothing read",
+    "remembered": "a question that was paid for before got the same answer: nothing paid",
+    "kept": "the noisy answer was kept, to be given again",
     "failed": "a query that was paid for failed while the data was read",
 }
 
@@ -22,3 +26,8 @@ def chained(before: str, seq: int, time: str, dataset: str, analyst: str, event:
     """The hash of a record that follows one with the hash ``before``; its parts as they are stored."""
     line = json.dumps([before, seq, time, dataset, analyst, event, eps, body], ensure_ascii=True)
     return hashlib.sha256(line.encode("ascii")).hexdigest()
+
+
+def digest(question: object, answer: object) -> str:
+    """The hash of an answer that is kept beside the records, and of what it answers."""
+    return hashlib.sha256(json.dumps([str(question), str(answer)], ensure_ascii=True).encode("ascii")).hexdigest()

@@ -51,6 +51,11 @@ class Filter:
     _rule: Any = field(repr=False, compare=False)  # a tree, a mask or a callable
 
     @property
+    def canonical(self) -> str | None:
+        """The tree with the types of its constants; None for masks and callables."""
+        return None if self.trusted else repr(self._rule)
+
+    @property
     def asks_a_function(self) -> bool:
         """Whether a callable decides, which may look at any column."""
         return self.trusted and callable(self._rule)

@@ -7,8 +7,8 @@ text ─> parse ─> relations ─> judge ──> Plan ──> engines/duck ─�
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import pandas as pd
 
 from pdrisk.answer import Released, released
 from pdrisk.core.risk import METRICS
-from pdrisk.core.summary import Summary
+from pdrisk.core.summary import FloatArray, Summary
 from pdrisk.core.universe import Universe
 from pdrisk.engines import duck
 from pdrisk.engines.guard import guarded
@@ -44,6 +44,7 @@ def sql(
     keys: object = None,
     schema: object = None,
     ledger: object = None,
+    fresh: bool = False,
     params: object = None,
     risk_columns: bool = False,
     **frames: Any,
@@ -69,6 +70,8 @@ def sql(
         Declares bounds, keys and missing codes of the table's columns. ``bounds`` and ``keys`` win, within its ranges.
     ledger : Ledger, optional
         What pays the total before the data is read; that of a ``with pdrisk.Ledger(...)`` block around otherwise.
+    fresh : bool, default False
+        Pay and draw anew, even if the ledger remembers the answers.
     params : list or dict, optional
         Values for ``?`` or ``$name``.
     risk_columns : bool, default False
@@ -108,6 +111,7 @@ def sql(
             lambda: guarded(lambda: _read(question)),
             lambda releases, reading: guarded(lambda: _table(question, releases, reading, risk_columns)),
             ledger,
+            fresh=fresh,
         )
     except QueryFailedError:
         workspace.forget()
@@ -179,12 +183,18 @@ def _computed(question: Judged, expressions: list[str], columns: dict[str, Any],
     numbered = f"(SELECT {', '.join(lists)}, unnest(system.main.range({size})) AS code) AS values_listed"
     named = ", ".join([*(f"g{at} AS k{at}" for at in range(carried)), *columns, "code"])
     noisy = f"(SELECT {named} FROM {listed} JOIN {numbered} USING (code)) AS {NOISY}"
-    parameters = [*keys, *(np.broadcast_to(values, size).tolist() for values in columns.values())]
+    parameters = [*keys, *(_or_null(name, np.broadcast_to(values, size)) for name, values in columns.items())]
     bench = workspace.bench()
     try:
         return bench.execute(f"SELECT {chosen} FROM {noisy}{question.rest}", parameters).df()
     finally:
         bench.close()
+
+
+def _or_null(name: str, values: FloatArray) -> list[Any]:
+    """A column of the noisy table; NULL where a value is withheld: NaN would be more than any number in HAVING."""
+    listed = values.tolist()
+    return [None if math.isnan(value) else value for value in listed] if name.startswith("v") else listed
 
 
 def _risks(one: Released) -> dict[str, Any]:
@@ -220,8 +230,9 @@ def _attributes(question: Judged, releases: list[Released], secrets: list[str], 
             }
             for name, one in zip(question.names, releases, strict=True)
         ],
-        "eps": float(sum(question.query.shares, Fraction(0))),
+        "eps": float(question.query.eps),
         "mechanism": MECHANISM,
         "where": question.query.condition,
         "where_trusted": False,
+        **({} if releases[0].least_group is None else {"least_group": list(releases[0].least_group)}),
     }

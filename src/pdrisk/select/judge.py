@@ -15,7 +15,7 @@ from pdrisk.engines.summary_sql import INFINITY, Counted, DuckWords, Measured, P
 from pdrisk.errors import ParameterError
 from pdrisk.keys import key_is_a_code
 from pdrisk.noise import check_scale
-from pdrisk.query import Groups, Line, Query, epsilon
+from pdrisk.query import Groups, Line, Origin, Query, epsilon
 from pdrisk.select.allowed import NOTHING, NUMBER, TRUTH
 from pdrisk.select.answers import Answers, Noted, checked_bounds
 from pdrisk.select.codes import relation_without_codes
@@ -87,7 +87,8 @@ def judged(select: Select, sources: Sources, *, eps: object, bounds: object, key
     for noted, share in zip(answers.noted, shares, strict=True):
         one = noted.asked
         check_scale(share, one.statistic.lattice(one.universe))
-        lines.append(Line(noted.column, one.statistic, one.universe, one.bounds_from, one.condition))
+        values = None if noted.argument is None else noted.argument.sql
+        lines.append(Line(noted.column, one.statistic, one.universe, one.bounds_from, one.condition, values))
     groups = _listed_groups(answers, keys)
     parts, places = _parts(answers.noted, relation.source)
     by = tuple(group.key_sql for group in answers.groups)
@@ -101,18 +102,20 @@ def judged(select: Select, sources: Sources, *, eps: object, bounds: object, key
         keys=None if groups is None or groups.keys is None else key_relation(answers.groups),
         parts=parts,
     )
+    names = list(relation.source.columns)
+    read = [at for at, name in enumerate(names) if quoted(name) in said]
     query = Query(
         tuple(lines),
         shares,
         None,
         groups,
         missing,
-        tuple(name for name in relation.source.columns if quoted(name) in said),
+        tuple(names[at] for at in read),
         source=relation.source.name,
         condition=" AND ".join((*plan.inner, *plan.where)) or None,
+        origin=Origin(repr((plan, places)), relation.source.frame, tuple(read), relation.source.place),
     )
-    names = unique(answers.names())
-    found = Judged(query, relation, plan, places, names, tuple(answers.groups), items, rest)
+    found = Judged(query, relation, plan, places, unique(answers.names()), tuple(answers.groups), items, rest)
     _try_out(found)
     return found
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 import os
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from threading import Lock
@@ -54,6 +54,10 @@ class Source:
         By the names of the columns; ``folded``: in lower case, since a schema is written for a table.
     name : str
         For people.
+    frame : DataFrame or None
+        The pandas frame, if it is one.
+    place : callable or None
+        Tells where it lies and with which settings it is read; None if it does not outlive the process.
     """
 
     sql: str
@@ -62,6 +66,8 @@ class Source:
     declared: Declarations = field(default_factory=Declarations)
     folded: bool = False
     name: str = ""
+    frame: pd.DataFrame | None = None
+    place: Callable[[], str | None] | None = None
 
     def known(self, column: str | None) -> Known:
         """What is declared for a column; nothing for an expression."""
@@ -130,7 +136,7 @@ class Sources:
             failure = type(error).__name__
         else:
             return self._told(
-                Source(FRAME, columns, connection, declared_for(value, list(columns)), name=lowered(name))
+                Source(FRAME, columns, connection, declared_for(value, list(columns)), name=lowered(name), frame=value)
             )
         raise ParameterError(f"DuckDB cannot read the frame {name!r} ({failure}): leave out columns of unusual types.")
 
@@ -149,7 +155,8 @@ class Sources:
         sql = f"system.main.read_parquet({written_constant(path)})"
         columns = _described(connection, f"SELECT * FROM {sql}", "this Parquet file")
         name = os.path.basename(path)
-        return self._told(Source(sql, columns, connection, declared_in_file(connection, path), name=name))
+        declared = declared_in_file(connection, path)
+        return self._told(Source(sql, columns, connection, declared, name=name, place=lambda: _file(connection, path)))
 
     def entry(self, path: tuple[str, ...], home: Entry | None = None) -> Entry | None:
         """The table or view of this name, looked for where the view ``home`` lives first."""
@@ -191,7 +198,9 @@ class Sources:
             except ParameterError:
                 pass
             else:
-                return self._told(Source(entry.sql, columns, cursor, name=entry.name))
+                return self._told(
+                    Source(entry.sql, columns, cursor, name=entry.name, place=lambda: _database(own, entry))
+                )
         columns = _described(own, f"SELECT * FROM {entry.sql}", entry.name)
         return self._told(Source(entry.sql, columns, own, name=entry.name))
 
@@ -292,6 +301,36 @@ def _cursor(connection: DuckDBPyConnection) -> DuckDBPyConnection:
     except duckdb.Error:
         pass
     raise ParameterError("the connection is closed: open it again.")
+
+
+def _file(connection: DuckDBPyConnection, path: str) -> str | None:
+    """A file, when it was written, and how it is read; None for patterns and addresses."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    if any(sign in path for sign in "*?["):
+        return None
+    return f"{os.path.realpath(path)} {found.st_size} {found.st_mtime_ns} {_settings(connection)}"
+
+
+def _database(connection: DuckDBPyConnection, entry: Entry) -> str | None:
+    """The file of the database that a table is in; None for views, which may change alone, and for memory."""
+    rows = _asked(connection, _PATH, [entry.database])
+    path = rows[0][0] if rows and not entry.is_view else None
+    return f"{os.path.realpath(path)} {_settings(connection)}" if path and os.path.isfile(path) else None
+
+
+def _settings(connection: DuckDBPyConnection) -> str:
+    """What decides the value of an expression beside the records."""
+    return repr(sorted(_asked(connection, _SETTINGS, [])))
+
+
+_PATH = "SELECT path FROM system.main.duckdb_databases() WHERE database_name = $1"
+_SETTINGS = """
+SELECT name, value FROM system.main.duckdb_settings()
+WHERE name IN ('TimeZone', 'Calendar', 'default_collation', 'ieee_floating_point_ops', 'integer_division')
+"""
 
 
 def _asked(connection: DuckDBPyConnection, sql: str, parameters: list[Any]) -> list[tuple[Any, ...]]:

@@ -1,0 +1,135 @@
+"""Ledgers in a folder of their own, and what a question cost there."""
+
+import datetime
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+from contextlib import closing
+from fractions import Fraction
+from functools import partial
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pdrisk
+
+REGIONS = ["north", "south", "east"]
+SURE = 1e6  # an eps at which noise is far below what is looked at
+IS_3 = pd.__version__.startswith("3")
+
+# What a version-1 file holds, word for word.
+VERSION_1 = """
+CREATE TABLE datasets (name TEXT PRIMARY KEY, limits TEXT NOT NULL);
+CREATE TABLE records (
+    seq BIGINT PRIMARY KEY, time TEXT NOT NULL, dataset TEXT NOT NULL, analyst TEXT NOT NULL, event TEXT NOT NULL,
+    eps TEXT NOT NULL, body TEXT NOT NULL, hash TEXT NOT NULL
+);
+CREATE INDEX records_of ON records (dataset, seq);
+CREATE TABLE spending (
+    dataset TEXT NOT NULL, analyst TEXT NOT NULL, period TEXT NOT NULL, eps TEXT NOT NULL, queries BIGINT NOT NULL,
+    PRIMARY KEY (dataset, analyst, period)
+);
+CREATE TRIGGER records_follow BEFORE INSERT ON records WHEN NEW.seq <> (SELECT coalesce(max(seq), 0) + 1 FROM records)
+BEGIN SELECT RAISE(ABORT, 'records follow each other'); END;
+CREATE TRIGGER records_stay BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, 'records stay as they are'); END;
+CREATE TRIGGER records_remain BEFORE DELETE ON records BEGIN SELECT RAISE(ABORT, 'records stay'); END;
+PRAGMA application_id = 1885631091;
+PRAGMA user_version = 1;
+"""
+
+
+class Hasty(sqlite3.Connection):
+    """Does not wait for the disk: what these tests ask is not whether a power cut leaves it."""
+
+    def execute(self, sql, *values):
+        return super().execute(sql.replace("synchronous = EXTRA", "synchronous = OFF"), *values)
+
+
+@pytest.fixture(autouse=True)
+def secret(monkeypatch):
+    """A secret of this test alone, and ledgers that are quick."""
+    monkeypatch.setenv("PDRISK_SECRET", "a long random text")
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Hasty))
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "budget.db"
+
+
+@pytest.fixture
+def book(path):
+    """Opens the ledger of this test, as ann and with budget enough unless said otherwise."""
+    return lambda **said: pdrisk.Ledger(path, **({"dataset": "survey", "analyst": "ann", "eps": 10**9} | said))
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Time stands still in the middle of a month; the function sets it to another day."""
+    moment = {"now": datetime.datetime(2190, 5, 15, 12, tzinfo=datetime.UTC)}
+    now = SimpleNamespace(now=lambda tz: moment["now"], fromisoformat=datetime.datetime.fromisoformat)
+    monkeypatch.setattr("pdrisk.ledger.account.datetime", SimpleNamespace(datetime=now, UTC=datetime.UTC))
+    return lambda **by: moment.update(now=moment["now"] + datetime.timedelta(**by))
+
+
+def people(n=60):
+    """Everybody's own row; every third region has as many people."""
+    at = np.arange(n)
+    frame = pd.DataFrame({"pid": at + 100, "age": 20 + at % 50, "hours": 1.0 + at % 9, "sex": at % 2})
+    return frame.assign(region=np.array(REGIONS)[at % 3])
+
+
+def values(answer):
+    """The noisy numbers of any kind of answer."""
+    if isinstance(answer, pd.DataFrame):
+        table = answer["value"] if "value" in answer else answer.select_dtypes("number")
+        return np.ravel(table.to_numpy(dtype=float)).tolist()
+    return list(answer) if isinstance(answer, tuple) else [answer.value]
+
+
+def events(ledger, *names):
+    """All events but that data were named, or those of these names."""
+    found = ledger.history()["event"].tolist()
+    return [event for event in found if (event in names if names else event != "data")]
+
+
+def asked(ledger, ask):
+    """The numbers of an answer, and the eps that was paid for it."""
+    before = Fraction(str(ledger.remaining().spent))
+    answer = values(ask(ledger))
+    return answer, float(Fraction(str(ledger.remaining().spent)) - before)
+
+
+def tables(path, sql, *parameters):
+    """What a statement gives that some other hand does to the file."""
+    with closing(sqlite3.connect(path)) as other, other:
+        return other.execute(sql, parameters).fetchall()
+
+
+def version_one(path):
+    """Put what a ledger holds into a file as the first version wrote it."""
+    with closing(sqlite3.connect(path)) as own:
+        kept = {name: own.execute(f"SELECT * FROM {name}").fetchall() for name in ("datasets", "records", "spending")}
+    path.unlink()
+    with closing(sqlite3.connect(path)) as old, old:
+        old.executescript(VERSION_1)
+        for name, rows in kept.items():
+            for row in rows:
+                old.execute(f"INSERT INTO {name} VALUES ({', '.join('?' * len(row))})", row)
+
+
+def script(texts, *arguments, killed=False):
+    """What a Python of its own prints, that runs one or several texts; it ends well, or is killed."""
+    texts = [texts] if isinstance(texts, str) else texts
+    code = "import os, signal, sys, threading\nimport pandas as pd\nimport pdrisk\n" + "".join(
+        map(textwrap.dedent, texts)
+    )
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    run = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ), timeout=120)
+    assert run.returncode == (-signal.SIGKILL if killed else 0), run.stderr
+    return run.stdout.split()

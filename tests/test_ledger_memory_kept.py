@@ -1,0 +1,236 @@
+"""What a ledger keeps of answers: under many hands, killed half-way, and when somebody else writes into it."""
+
+import json
+import os
+import stat
+import threading
+from functools import partial
+
+import pandas as pd
+import pytest
+
+import ledgers
+import pdrisk
+from ledgers import asked, events, people, script, tables, values
+from pdrisk.ledger.memory import answer_of, text_of
+
+secret, path, book = ledgers.secret, ledgers.path, ledgers.book
+
+ASKING = """
+    frame = pd.DataFrame({"x": range(60)})
+    ledger = pdrisk.Ledger(sys.argv[1], dataset="survey", data=frame)
+    ask = lambda: frame.dprisk.count(eps=1, ledger=ledger).value
+"""
+
+
+def count(frame, ledger, eps=1, **options):
+    return frame.dprisk.count(eps=eps, ledger=ledger, **options)
+
+
+@pytest.fixture
+def two(book):
+    """A ledger that keeps two answers: a frame, the questions and what they got."""
+    frame = people()
+    ledger = book(data=frame, eps=5)
+    asks = [partial(count, frame), partial(count, frame, eps=2, where="age > 30")]
+    return ledger, asks, [asked(ledger, ask)[0] for ask in asks]
+
+
+TAMPERED = {  # of `answers`, written into a copy without keys
+    "another number": "UPDATE held SET body = '[[1.0]]'",
+    "one digit more": "UPDATE held SET body = replace(body, ']]', '1]]')",
+    "another record": "UPDATE held SET record = 2",
+    "the other's record": "UPDATE held SET record = (SELECT max(record) FROM answers)",
+    "the other's answer": "UPDATE held SET body = (SELECT body FROM answers ORDER BY record LIMIT 1)",
+    "no JSON": "UPDATE held SET body = 'nothing'",
+    "NULL for JSON": "UPDATE held SET body = 'null'",
+    "a blob": "UPDATE held SET body = x'00'",
+    "a record that is none": "UPDATE held SET record = 99",
+    "questions exchanged": "UPDATE held SET question = "
+    "(SELECT o.question FROM answers o WHERE o.record <> held.record)",
+    "one answer to another question": "INSERT INTO held SELECT dataset, 'other', record, body FROM answers LIMIT 1",
+    "of another dataset": "UPDATE held SET dataset = 'other'",
+}
+
+
+class TestTampered:
+    """An answer that somebody changed, or put in the place of another, is never given, and found by verify()."""
+
+    @pytest.mark.parametrize("statement", TAMPERED.values(), ids=TAMPERED.keys())
+    def test_found(self, two, path, statement):
+        ledger, asks, answers = two
+        ledger.verify()
+        for each in (
+            "CREATE TABLE held AS SELECT * FROM answers",
+            statement,
+            "DELETE FROM answers",
+            "INSERT INTO answers SELECT * FROM held",
+            "DROP TABLE held",
+        ):
+            tables(path, each)
+        with pytest.raises(pdrisk.LedgerError, match="broken"):
+            ledger.verify()
+        for ask, answer in zip(asks, answers, strict=True):
+            try:
+                given, cost = asked(ledger, ask)
+            except (pdrisk.LedgerError, pdrisk.BudgetExceededError):
+                continue
+            assert given == answer or cost
+
+    def test_taken_out(self, two, path):
+        """Then it is paid again."""
+        ledger, asks, answers = two
+        tables(path, "DELETE FROM answers")
+        ledger.verify()
+        answer, cost = asked(ledger, asks[0])
+        assert answer != answers[0] and cost == 1
+
+    @pytest.mark.parametrize("body", ["[[1.0, 2.0]]", "[[1.0], [2.0]]", "[]", "[[]]"])
+    def test_of_another_form(self, two, path, monkeypatch, body):
+        """Even with all hashes made anew."""
+        ledger, asks, _ = two
+        monkeypatch.setattr("pdrisk.ledger.account.digest", lambda *_: json.loads(record)["answer"])
+        ((record,),) = tables(path, "SELECT body FROM records WHERE event = 'kept' LIMIT 1")
+        tables(path, "UPDATE answers SET body = ? WHERE record = (SELECT min(record) FROM answers)", body)
+        with pytest.raises(pdrisk.LedgerError, match=r"another question.*verify"):
+            asks[0](ledger)
+
+    @pytest.mark.parametrize("numbers", [[0.1, -0.0, 1e308, 5e-324], [float("nan")], [], [2.0**53 + 2]])
+    def test_every_digit(self, numbers):
+        """NaN is what was withheld."""
+        (again,) = answer_of(text_of([pd.array(numbers, dtype="float64").to_numpy()]))
+        assert [*map(repr, again.tolist())] == [*map(repr, numbers)]
+
+
+class TestManyHands:
+    """Payments, records and answers agree, whoever asks at once and wherever a process dies."""
+
+    def test_two_processes(self, book, path):
+        """Started together, each gets an answer of its own or the other's; what is kept later is one of them."""
+        frame = pd.DataFrame({"x": range(60)})
+        ledger = book(data=frame)
+        found = []
+        threads = [
+            threading.Thread(target=lambda: found.extend(script([ASKING, "print(ask(), ask())"], path)))
+            for _ in range(2)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(found) == 4
+        (answer,), cost = asked(ledger, partial(count, frame))
+        assert cost == 0 and repr(answer) in found
+        paid = events(ledger, "paid")
+        assert len(set(found)) <= len(paid) == len(events(ledger, "kept")) == ledger.remaining().spent <= 2
+        assert len(events(ledger, "remembered")) == 5 - len(paid)
+        ledger.verify()
+
+    def test_threads(self, book):
+        frame = people()
+        ledger = book(data=frame)
+        start, found = threading.Barrier(6), []
+
+        def work():
+            start.wait()
+            found.extend(tuple(values(count(frame, ledger, eps=0.1))) for _ in range(3))
+
+        threads = [threading.Thread(target=work) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        paid = len(events(ledger, "paid"))
+        assert len(found) == 18 and len(set(found)) == paid == round(10 * ledger.remaining().spent)
+        assert len(events(ledger, "remembered")) == 18 - paid
+        ledger.verify()
+
+    @pytest.mark.parametrize(
+        ("place", "left"),
+        [
+            ("pdrisk.ledger.book.Ledger.keep", ["opened", "paid"]),
+            ("pdrisk.ledger.account.Account.keep", ["opened", "paid"]),
+            ("pdrisk.ledger.account.Account.keep_facts", ["opened", "paid"]),
+            ("pdrisk.ledger.account.Account.keep_odometer", ["opened", "paid"]),
+            ("pdrisk.answer._one", ["opened", "paid", "kept"]),
+        ],
+    )
+    def test_killed(self, book, path, place, left):
+        """Before it is kept: paid, and paid again. After: kept, though nobody saw it."""
+        frame = pd.DataFrame({"x": range(60)})
+        ledger = book(data=frame, policy={"person": "x"})
+        text = """
+            import importlib
+            owner, name = sys.argv[2].rsplit(".", 1)
+            module, _, kind = owner.rpartition(".") if owner[owner.rfind(".") + 1].isupper() else (owner, "", "")
+            owner = importlib.import_module(module)
+            owner = getattr(owner, kind) if kind else owner
+            setattr(owner, name, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+            ask()
+        """
+        script([ASKING, text], path, place, killed=True)
+        assert events(ledger) == left
+        assert (
+            len(tables(path, "SELECT * FROM curator_releases"))
+            == left.count("kept")
+            == len(tables(path, "SELECT * FROM curator_people"))
+        )
+        (loss,) = ledger.odometer([0])["loss"]
+        assert loss == 1
+        assert asked(ledger, partial(count, frame))[1] == 1 - left.count("kept")
+        ledger.verify()
+
+    def test_what_cannot_be_kept(self, book, path, monkeypatch):
+        """The answer is paid and given; nothing of it is remembered, and everybody counts it in full."""
+        frame = people()
+        ledger = book(data=frame, policy={"person": "pid", "curator_facts": True})
+
+        def failing(*_):
+            raise pdrisk.LedgerError("the disk is full")
+
+        with monkeypatch.context() as broken:
+            broken.setattr("pdrisk.ledger.account.Account.keep_odometer", failing)
+            assert asked(ledger, partial(count, frame, where="age > 30"))[1] == 1
+        assert [len(tables(path, f"SELECT * FROM {name}")) for name in ("answers", "curator_releases")] == [0, 0]
+        assert set(ledger.odometer(frame)["loss"]) == {1.0} == set(ledger.facts()["loss"])
+        assert asked(ledger, partial(count, frame, where="age > 30"))[1] == 1
+
+
+class TestSecret:
+    """The secret is made once for each user, whole, and for no other eyes; without one, nothing is remembered."""
+
+    @pytest.fixture
+    def home(self, tmp_path, monkeypatch):
+        monkeypatch.delenv("PDRISK_SECRET")
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
+        return tmp_path / "settings" / "pdrisk" / "secret"
+
+    def test_made_once(self, home, book):
+        frame = people()
+        assert asked(book(data=frame), partial(count, frame))[1] == 1
+        held = home.read_bytes()
+        assert len(held) == 32 and stat.S_IMODE(os.stat(home).st_mode) == 0o600
+        assert asked(book(data=frame), partial(count, frame))[1] == 0
+        assert home.read_bytes() == held and [*home.parent.iterdir()] == [home]
+        home.unlink()
+        assert asked(book(data=frame), partial(count, frame))[1] == 1
+        assert home.read_bytes() != held
+
+    def test_not_made_without_need(self, home, book):
+        frame = people()
+        for ledger in (book(), book(data=frame, version="1")):
+            count(frame, ledger)
+        assert not home.exists()
+
+    @pytest.mark.parametrize("wrong", [b"", b"short", b"x" * 33])
+    def test_no_secret(self, home, book, path, wrong):
+        home.parent.mkdir(parents=True)
+        home.write_bytes(wrong)
+        with pytest.raises(pdrisk.LedgerError, match=r"PDRISK_SECRET.*version="):
+            book(data=people())
+        assert not path.exists() and home.read_bytes() == wrong
+
+    def test_nowhere_to_keep_it(self, home, book, tmp_path):
+        (tmp_path / "settings").write_text("a file")
+        with pytest.raises(pdrisk.LedgerError, match="cannot be kept"):
+            book(data=people())
