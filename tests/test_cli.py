@@ -69,7 +69,7 @@ class TestWords:
         ("eps", "expected"),
         [
             (0.01, (5_025, 10_000)),
-            (0.1, (525, 1_000)),  # 53 of 100 would double what the release adds
+            (0.1, (525, 1_000)),  # 53 of 100 would add a fifth to what the release adds
             (1, (74, 100)),
             (2, (89, 100)),
             (5, (994, 1_000)),  # 100 of 100 would say "always"

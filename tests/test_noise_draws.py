@@ -210,4 +210,4 @@ def test_only_noise_may_draw():
                 name = os.path.relpath(os.path.join(folder, file), source).replace(os.sep, "/")
                 users["opendp"] |= {name} if "opendp." in code else set()
                 users["random"] |= {name} if "np.random" in code or "import random" in code else set()
-    assert users == {"opendp": {"noise.py"}, "random": {"engines/ranks.py", "datasets/soep.py"}}
+    assert users == {"opendp": {"noise.py"}, "random": {"engines/ranks.py", "datasets/soep.py", "study/experiment.py"}}

@@ -82,6 +82,48 @@ class TestExactIdentifiability:
         assert exact_identifiability(worlds, 1.0) == 1
         assert exact_identifiability(worlds, 1e15) == pytest.approx(1 / 20_000, rel=1e-4)
 
+    @pytest.mark.parametrize("m", [*range(1, 40), 63, 64, 65, 99, 100, 101, 1000, 100_000])
+    @pytest.mark.parametrize("scale", [1e-3, 0.3, 50.0])
+    def test_any_number_of_worlds(self, m, scale):
+        generator = np.random.default_rng(m)
+        for worlds, prior in (
+            (generator.normal(size=m), None),
+            (generator.normal(size=m), generator.pareto(1, m) + 1e-9),
+            (generator.integers(0, 5, m), None),
+            (generator.integers(0, 5, m), generator.random(m) + 0.1),
+            (np.arange(m) * 1e-9, None),  # equal gaps round alike: their errors would add up
+            (np.exp(generator.uniform(-200, 200, m)), None),
+        ):
+            weights = np.full(m, 1 / m) if prior is None else prior / prior.sum()
+            found = exact_identifiability(worlds, scale, None if prior is None else weights)
+            if m <= 1000:
+                near = np.exp(-np.abs(np.subtract.outer(worlds, worlds)) / scale)
+                most = max(own / math.fsum((row * weights).tolist()) for own, row in zip(weights, near, strict=True))
+                assert found == pytest.approx(most, rel=1e-13)
+            else:  # the farthest world is the loneliest, or close to it
+                for i in (worlds.argmin(), worlds.argmax(), weights.argmax()):
+                    near = np.exp(-np.abs(worlds[i] - worlds) / scale)
+                    assert found >= weights[i] / math.fsum((near * weights).tolist()) * (1 - 1e-12)
+
+    def test_to_the_last_digits_of_a_million_additions(self):
+        worlds = np.arange(100_000) * 1e-9
+        first = math.fsum(np.exp(-worlds).tolist())
+        assert exact_identifiability(worlds, 1.0) == pytest.approx(1 / first, rel=1e-13)
+        assert exact_identifiability(worlds[::-1] * -1e80, 1e80) == pytest.approx(1 / first, rel=1e-13)
+
+    def test_gaps_beyond_what_floats_can_say(self):
+        apart = [-1e100, -1.0, 0.0, 1e-300, 2e-300, 1e100]
+        assert exact_identifiability(apart, 5e-324) == 1
+        assert exact_identifiability(apart, 1e308) == pytest.approx(1 / 6, rel=1e-15)
+        assert exact_identifiability(apart, 1.0) == 1
+        assert exact_identifiability(apart[1:5], 1e-3) == 1
+        assert exact_identifiability([*apart[2:5]] * 2, 1e-3) == 1 / 6
+        # Sums that underflow leave out, so a belief is never said to be smaller than it is.
+        tiny = [1e-310, 0.25, 0.75 - 1e-310]
+        assert exact_identifiability([0.0, 700.0, 1500.0], 1.0, tiny) == 1
+        assert exact_identifiability(np.arange(1000) * 720.0, 1.0) == 1
+        assert exact_identifiability([0.0, 1e-320], 1.0, [0.5, 0.5]) == 0.5
+
     @pytest.mark.parametrize("function", [lambda w, p=None: exact_identifiability(w, 1.0, p), tight_epsilon])
     def test_worlds_it_refuses(self, function):
         prior = () if function is not tight_epsilon else (0.9,)
@@ -138,6 +180,30 @@ class TestTightEpsilon:
         found = tight_epsilon(worlds, rho)
         assert exact_identifiability(worlds, 8.0 / found) <= rho
         assert exact_identifiability(worlds, 8.0 / (found * (1 + 1e-9))) > rho
+
+    def test_a_risk_next_to_the_prior(self):
+        # From 1/399 the loss that leads to the next float is 0 in floats.
+        for worlds, prior in (([1.0, 2.0, 5.0], None), ([1.0, 2.0, 5.0], [0.2, 0.3, 0.5]), (np.arange(399.0), None)):
+            above = np.nextafter(1 / len(worlds) if prior is None else 0.5, 1)
+            for _ in range(3):
+                found = tight_epsilon(worlds, above, prior=prior)
+                assert 0 < found < 1e-12
+                assert exact_identifiability(worlds, float(np.ptp(worlds)) / found, prior) <= above
+                above = np.nextafter(above, 1)
+
+    def test_the_largest_float_that_keeps_the_promise(self):
+        generator = np.random.default_rng(6)
+        for _ in range(50):
+            worlds = generator.normal(size=generator.integers(2, 30)) * 10.0 ** generator.integers(-9, 9)
+            rho = 1 / len(worlds) + (1 - 1 / len(worlds)) * generator.uniform(0.01, 0.9)
+            found, spread = tight_epsilon(worlds, rho), float(np.ptp(worlds))
+            assert exact_identifiability(worlds, spread / found) <= rho
+            assert exact_identifiability(worlds, spread / np.nextafter(found, np.inf)) > rho
+
+    def test_an_eps_beyond_floats(self):
+        for worlds, sensitivity in (([0.0, 5e-324], 1.0), ([0.0, 1e-320, 2.0], 2.0), ([0.0, 1e-300], 1e100)):
+            found = tight_epsilon(worlds, 0.9, sensitivity)
+            assert found > 1e300 or exact_identifiability(worlds, sensitivity / found) <= 0.9
 
     def test_two_worlds_have_no_slack(self):
         for rho in (0.6, 0.9, 0.999):

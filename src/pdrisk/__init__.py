@@ -11,7 +11,7 @@
 """
 
 from pdrisk import accessor as _accessor
-from pdrisk import datasets, risk
+from pdrisk import datasets, identifiability, risk, study
 from pdrisk.core.risk import Risk
 from pdrisk.errors import (
     BoundsNotFoundError,
@@ -32,6 +32,7 @@ from pdrisk.release import Release, public
 from pdrisk.schema import bounds_from, keys_from, missing_from, schema_for
 from pdrisk.select import sql
 from pdrisk.suggest import SuggestedBounds
+from pdrisk.telling import explain
 from pdrisk.validated import watch as _watch
 
 __all__ = [
@@ -52,6 +53,8 @@ __all__ = [
     "UnknownColumnError",
     "bounds_from",
     "datasets",
+    "explain",
+    "identifiability",
     "keys_from",
     "missing_from",
     "public",
@@ -59,6 +62,7 @@ __all__ = [
     "risk",
     "schema_for",
     "sql",
+    "study",
 ]
 
 __version__ = "0.1.0"

@@ -12,6 +12,7 @@ from pdrisk.assess import assessment, individual_risk, planned_epsilon
 from pdrisk.declared import declare, declared_table
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.frames import judged_lines, judged_query, lines_of_request
+from pdrisk.identifiability.result import Identifiability, of_column
 from pdrisk.options import DEFAULTS, PAYING, Options, with_options
 from pdrisk.query import statistic
 from pdrisk.release import Release
@@ -238,6 +239,17 @@ class FrameAccessor:
             self._frame, column, statistic, risk=risk, metric=metric, prior=prior, bounds=bounds, where=where
         )
 
+    def identifiability(
+        self, column: Hashable | None, statistic: Any = "mean", *, eps: Any = None, risk: float | None = None,
+        bounds: Any = None, where: Any = None, prior: Any = None,
+    ) -> Identifiability:  # fmt: skip
+        """Curator only: what one release tells an attacker who knows all of these people but not who is missing.
+
+        ``eps`` to judge it, or the highest ``risk`` wanted, for the eps of both bounds (Lee & Clifton 2011, 2012).
+        ``prior`` is his belief about one person, or one number for each row; all alike by default.
+        """
+        return of_column(self._frame, column, statistic, eps=eps, risk=risk, bounds=bounds, where=where, prior=prior)
+
     def _answer(self, column: Hashable | None, spec: object, options: Options) -> Answer:
         chosen = DEFAULTS | options
         paid = {name: chosen.pop(name) for name in PAYING}
@@ -333,6 +345,16 @@ class SeriesAccessor:
         frame, name = self._frame()
         return frame.dprisk.epsilon_for(
             name, statistic, risk=risk, metric=metric, prior=prior, bounds=bounds, where=self._where(where)
+        )
+
+    def identifiability(
+        self, statistic: Any = "mean", *, eps: Any = None, risk: float | None = None, bounds: Any = None,
+        where: Any = None, prior: Any = None,
+    ) -> Identifiability:  # fmt: skip
+        """Curator only: see `FrameAccessor.identifiability`."""
+        frame, name = self._frame()
+        return of_column(
+            frame, name, statistic, eps=eps, risk=risk, bounds=bounds, where=self._where(where), prior=prior
         )
 
     def suggest_bounds(self, *, eps: float, ledger: Any = None, fresh: bool = False) -> SuggestedBounds:

@@ -6,15 +6,19 @@ import dataclasses
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import pandas as pd
 
-from pdrisk import reprs
+from pdrisk import pictures, reprs
 from pdrisk.columns import plain_label
 from pdrisk.core.risk import Risk
 from pdrisk.errors import ColumnTypeError, NotPublicError, ParameterError
 from pdrisk.query import checked_probability, written
+from pdrisk.words import Exposed, Line, Told, explained, not_for_others
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["CURATOR_ONLY", "Release", "half_width", "public"]
 
@@ -142,6 +146,111 @@ class Release:
     def to_series(self, curator: bool = False) -> pd.Series:
         """`to_dict` as a Series, named like the answer."""
         return pd.Series(self.to_dict(curator), name=self.name, dtype=object)
+
+    def explain(self, audience: str = "participant", so_far: object = None, *, language: str = "en") -> str:
+        """What this release means, in words for who has to know.
+
+        Parameters
+        ----------
+        audience : {"participant", "analyst", "curator", "publication"}
+            A person who thinks about taking part; who works with the value; who may see the data; a label for what
+            is published. Only the curator's text holds the curator's numbers.
+        so_far : float or Ledger, optional
+            The eps of all releases so far about these people, this one included; or the ledger that paid for them.
+        language : str
+
+        Raises
+        ------
+        NotPublicError
+            For a participant or a publication, if the bounds came from the data.
+        ParameterError
+            If the audience or language is unknown, or ``so_far`` is less than this release alone.
+
+        Notes
+        -----
+        Whole numbers out of 100, 1,000 or 10,000, one denominator in each text, rounded up; never without what an
+        attacker can do anyway: docs/explaining.md.
+
+        Examples
+        --------
+        >>> import pandas as pd, pdrisk
+        >>> release = pd.DataFrame({"x": [3, 1, 10]}).dprisk.count(eps=1)
+        >>> print(release.explain(so_far=1.5))
+        Imagine someone who already knows everybody else's answers and has to say whether you took part.
+        Without this number they can only toss a coin: right 50 times out of 100.
+        With this number they are right at most 74 times out of 100, however they go about it. That is at most 24 more.
+        This counts one release. All releases so far together: at most 82 of 100.
+        It does not cover theft of the data itself, or conclusions about people like you that hold whether or not you
+        take part.
+        """
+        return explained(self._told(), audience, so_far, language)
+
+    def picture(self, kind: str = "icons", *, unit: str = "", language: str = "en") -> Figure:
+        """This release as a picture, which needs matplotlib; `picture_text` is the same in words.
+
+        Parameters
+        ----------
+        kind : {"icons", "two_worlds", "risk"}
+            How often an attacker is right, of a hundred signs; the noisy answer with and without the most exposed
+            person; the worst case against eps. ``"two_worlds"`` is the curator's and says so; the others may be
+            published.
+        unit : str, optional
+            Of the answer, for the axis of ``"two_worlds"``.
+        language : str
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            ``savefig("icons.svg")`` saves it; a notebook shows it.
+
+        Raises
+        ------
+        NotPublicError
+            For a picture that may be published, if the bounds came from the data.
+        ParameterError
+            If the kind or language is unknown, or matplotlib is not installed.
+        """
+        return self._drawn(kind, "", unit, language)
+
+    def picture_text(self, kind: str = "icons", *, unit: str = "", language: str = "en") -> str:
+        """`picture` in signs, words and numbers, for who cannot see it; takes and raises the same."""
+        return self._drawn(kind, "_text", unit, language)
+
+    def _drawn(self, kind: str, form: str, unit: str, language: str) -> Any:
+        if not isinstance(kind, str) or kind not in pictures.KINDS:
+            raise ParameterError(f"unknown picture {kind!r}; there are {', '.join(pictures.KINDS)}.")
+        draw = getattr(pictures, kind + form)
+        if kind == "two_worlds":
+            return draw(self.local_sensitivity, self.scale, unit=unit, language=language)
+        if self.bounds_from_data:
+            raise not_for_others(self.name)
+        return draw(self._told().eps, language=language)
+
+    def _told(self) -> Told:
+        """Everything about this release that words are made of."""
+        exposed = Exposed(self.local_sensitivity, self.n, self.risk)
+        line = Line(
+            name=self.name,
+            eps=self.eps,
+            bounds=self.bounds,
+            scale=self.scale,
+            half=float(half_width(self.scale)),
+            global_sensitivity=self.global_sensitivity,
+            value=self.value,
+            exposed=exposed,
+        )
+        size, extra = (None, 0.0) if self.least_group is None else self.least_group
+        return Told(
+            name=self.name,
+            lines=(line,),
+            eps=self.eps + extra,
+            mechanism=self.mechanism,
+            where=self.where,
+            where_trusted=self.where_trusted,
+            bounds_from_data=self.bounds_from_data,
+            extra=extra,
+            least_group=size,
+        )
 
     @property
     def name(self) -> str:

@@ -1,81 +1,22 @@
-"""``pdrisk demo``, the main job on a synthetic survey in words and numbers, and ``pdrisk ledger``."""
+"""``pdrisk demo``: the main job on a synthetic survey, in words and numbers."""
 
 from __future__ import annotations
 
-import argparse
-import sys
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
 import pdrisk
 from pdrisk.datasets import soep_like, soep_like_schema
-from pdrisk.ledger import store_at, verify
 from pdrisk.words import participant
 
-__all__ = ["demo", "main"]
+__all__ = ["demo"]
 
 EPSILONS = (0.1, 0.5, 1, 2, 5)
 QUERIES = ["mean", "median", "min", "max", "var"]  # the paper's
 SQL = "SELECT sex, SUM(hours) AS hours FROM survey WHERE age > 40 GROUP BY sex"
 UNITS = {"hours": "h", "distance": "km", "income": "EUR"}  # of the columns that the paper studies
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit status is 0, or 2 for a request that cannot be answered."""
-    parser = argparse.ArgumentParser(
-        prog="pdrisk", description="Noisy answers about people, with their sensitivity and the risk they mean."
-    )
-    parser.add_argument("--version", action="version", version=f"pdrisk {pdrisk.__version__}")
-    commands = parser.add_subparsers(dest="command", required=True)
-    shown = commands.add_parser("demo", help="answers and risks on a synthetic survey of 30,000 people")
-    shown.add_argument("--eps", type=float, default=1.0, help="privacy loss of each answer (default: 1)")
-    shown.add_argument("--seed", type=int, default=2019, help="of the synthetic survey; noise has no seed")
-    kept = commands.add_parser("ledger", help="what was asked of a dataset, and what is left")
-    kept.add_argument("action", choices=["show", "verify", "export"])
-    kept.add_argument("file", help="the ledger's file, or the URL of its server")
-    kept.add_argument("--dataset", help="which of several")
-    kept.add_argument("--head", help="for verify: NUMBER:HASH that it printed before, to see what was cut off")
-    kept.add_argument("--to", help="for export: the .csv or .json file to write")
-    chosen = parser.parse_args(arguments)
-    try:
-        print(demo(eps=chosen.eps, seed=chosen.seed) if chosen.command == "demo" else ledger(chosen))
-    except (pdrisk.PdriskError, OSError) as error:
-        print(f"pdrisk: {error}", file=sys.stderr)
-        return 2
-    return 0
-
-
-def ledger(chosen: argparse.Namespace) -> str:
-    """The text of ``pdrisk ledger``."""
-    if chosen.action == "verify":
-        number, last = verify(store_at(chosen.file, known=True), _head(chosen.head))
-        return f"{number} records, whole and in order; note down {number}:{last}"
-    known = pdrisk.Ledger.datasets(chosen.file)
-    if chosen.dataset is None and len(known) != 1:
-        raise pdrisk.ParameterError(f"pass --dataset, one of {', '.join(known) or 'none'}.")
-    name = chosen.dataset or (known[0] if known else "")
-    if name not in known:
-        raise pdrisk.ParameterError(f"unknown dataset {name!r}; the ledger has {', '.join(known) or 'none'}.")
-    book = pdrisk.Ledger(chosen.file, dataset=name)
-    if chosen.action == "export":
-        if chosen.to is None:
-            raise pdrisk.ParameterError("export needs --to FILE.csv or FILE.json.")
-        return f"written: {book.export(chosen.to)}"
-    history = book.history()
-    shown = history.assign(time=history["time"].dt.strftime("%Y-%m-%d %H:%M:%S")).fillna({"query": "", "reason": ""})
-    return f"{book!r}\n\n{shown.drop(columns='reason').to_string()}"
-
-
-def _head(said: str | None) -> tuple[int, str] | None:
-    if said is None:
-        return None
-    number, _, last = said.partition(":")
-    if not number.isdigit() or not last:
-        raise pdrisk.ParameterError("--head must be what verify printed, NUMBER:HASH.")
-    return int(number), last
 
 
 def demo(*, eps: float = 1.0, seed: int = 2019) -> str:
@@ -215,7 +156,3 @@ def _interval(release: pdrisk.Release) -> str:
 
 def _title(text: str) -> str:
     return f"{text}\n{'-' * len(text)}"
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,7 @@
+"""``python -m pdrisk.cli``."""
+
+import sys
+
+from pdrisk.cli import main
+
+sys.exit(main())

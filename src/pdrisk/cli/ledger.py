@@ -1,0 +1,49 @@
+"""``pdrisk ledger``: what was asked of a dataset, and what is left."""
+
+from __future__ import annotations
+
+import argparse
+
+import pdrisk
+from pdrisk.ledger import store_at, verify
+
+__all__ = ["arguments", "ledger"]
+
+
+def arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    command.add_argument("action", choices=["show", "verify", "export"])
+    command.add_argument("file", help="the ledger's file, or the URL of its server")
+    command.add_argument("--dataset", help="which of several")
+    command.add_argument("--head", help="for verify: NUMBER:HASH that it printed before, to see what was cut off")
+    command.add_argument("--to", help="for export: the .csv or .json file to write")
+
+
+def ledger(chosen: argparse.Namespace) -> str:
+    """The text of ``pdrisk ledger``."""
+    if chosen.action == "verify":
+        number, last = verify(store_at(chosen.file, known=True), _head(chosen.head))
+        return f"{number} records, whole and in order; note down {number}:{last}"
+    known = pdrisk.Ledger.datasets(chosen.file)
+    if chosen.dataset is None and len(known) != 1:
+        raise pdrisk.ParameterError(f"pass --dataset, one of {', '.join(known) or 'none'}.")
+    name = chosen.dataset or (known[0] if known else "")
+    if name not in known:
+        raise pdrisk.ParameterError(f"unknown dataset {name!r}; the ledger has {', '.join(known) or 'none'}.")
+    book = pdrisk.Ledger(chosen.file, dataset=name)
+    if chosen.action == "export":
+        if chosen.to is None:
+            raise pdrisk.ParameterError("export needs --to FILE.csv or FILE.json.")
+        return f"written: {book.export(chosen.to)}"
+    history = book.history()
+    shown = history.assign(time=history["time"].dt.strftime("%Y-%m-%d %H:%M:%S")).fillna({"query": "", "reason": ""})
+    return f"{book!r}\n\n{shown.drop(columns='reason').to_string()}"
+
+
+def _head(said: str | None) -> tuple[int, str] | None:
+    if said is None:
+        return None
+    number, _, last = said.partition(":")
+    if not number.isdigit() or not last:
+        raise pdrisk.ParameterError("--head must be what verify printed, NUMBER:HASH.")
+    return int(number), last

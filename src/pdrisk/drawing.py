@@ -1,0 +1,140 @@
+"""How pdrisk draws: one column of print, 8 pt, readable in grey and without a display. No state of pyplot."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from pdrisk.errors import ParameterError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "COLOURS",
+    "DASHES",
+    "INK",
+    "LINE",
+    "MARKERS",
+    "PALE",
+    "SIZE",
+    "WIDTH",
+    "apart",
+    "canvas",
+    "few_ticks",
+    "lines_of",
+    "panel",
+    "tick_label",
+    "words",
+]
+
+WIDTH: Final = 3.4  # inches: a column
+SIZE: Final = 8  # points
+LINE: Final = 0.135  # inches, from one line of text to the next
+LETTER: Final = 0.062  # inches, of a wide one: an average over a line is smaller
+INK: Final = "#222222"
+PALE: Final = "#999999"
+# Okabe & Ito's colours in an order that also differs in grey; with each a line style and a marker.
+COLOURS: Final = ("#0072B2", "#E69F00", "#000000", "#CC79A7", "#009E73", "#D55E00")
+DASHES: Final[Any] = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1)), (0, (8, 2)))
+MARKERS: Final = ("o", "s", "^", "D", "v", "P")
+
+
+def canvas(height: float, width: float = WIDTH) -> Figure:
+    """An empty figure that can be shown in a notebook and saved without a display.
+
+    Parameters
+    ----------
+    height, width : float
+        In inches.
+
+    Raises
+    ------
+    ParameterError
+        If matplotlib is not installed.
+    """
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError:
+        raise ParameterError(
+            'figures need matplotlib: pip install "pdrisk[plots]". The same in words and numbers needs nothing: see '
+            "the functions of the same name that give text."
+        ) from None
+    figure = Figure(figsize=(width, height), dpi=200, facecolor="white")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def panel(figure: Figure, left: float, bottom: float, width: float, height: float) -> Axes:
+    """Axes at a place in inches from the lower left corner."""
+    across, up = figure.get_size_inches()
+    axes = figure.add_axes((left / across, bottom / up, width / across, height / up))
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_linewidth(0.6)
+    axes.tick_params(labelsize=SIZE, width=0.6, length=3, pad=2, colors=INK)
+    return axes
+
+
+def words(figure: Figure, left: float, top: float, text: str, **style: Any) -> None:
+    """Text below and right of a place in inches from the lower left corner; a dollar sign in it is a dollar sign."""
+    across, up = figure.get_size_inches()
+    usual = {"fontsize": SIZE, "color": INK, "va": "top", "ha": "left", "linespacing": 1.15, "parse_math": False}
+    figure.text(left / across, top / up, text, **{**usual, **style})
+
+
+def few_ticks(axes: Axes) -> None:
+    """Round numbers along x, few enough to be read, each written out."""
+    from matplotlib.ticker import MaxNLocator
+
+    low, high = axes.get_xlim()
+    round_numbers = MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low, high)
+    places = [float(place) for place in round_numbers if low <= place <= high]
+    axes.set_xticks(places, [tick_label(place) for place in places])
+
+
+def tick_label(place: float) -> str:
+    """A round number beside an axis: with all its digits up to a million, then short.
+
+    Examples
+    --------
+    >>> [tick_label(place) for place in (0.0001, 0.25, 100_000, 2_500_000, 1e12)]
+    ['0.0001', '0.25', '100,000', '2.5 M', '1e12']
+    """
+    size = abs(place)
+    if size >= 1e9 or 0 < size < 1e-4:
+        return f"{place:.3g}".replace("e+", "e").replace("e0", "e").replace("e-0", "e-")
+    return f"{place / 1e6:.4g} M" if size >= 1e6 else f"{place:,.10g}"
+
+
+def lines_of(text: str, inches: float) -> list[str]:
+    """Text broken into lines of a width."""
+    return textwrap.wrap(text, int(inches / LETTER), break_on_hyphens=False)
+
+
+def apart(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Places at least ``gap`` apart and within [low, high] if they fit, each as near as may be to where it was.
+
+    Examples
+    --------
+    >>> apart([1.0, 1.0, 5.0], 1.0, 0.0, 6.0)
+    [0.5, 1.5, 5.0]
+    """
+    order = np.argsort(places, kind="stable")
+    # Shifted by their gaps, places may not fall: the nearest such sequence is that of pooled means.
+    pools: list[tuple[float, int]] = []
+    for rank, at in enumerate(order.tolist()):
+        pools.append((places[at] - rank * gap, 1))
+        while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
+            (one, few), (other, more) = pools[-2:]
+            pools[-2:] = [((one * few + other * more) / (few + more), few + more)]
+    shifted = [value for value, times in pools for _ in range(times)]
+    top = max(high - (len(shifted) - 1) * gap, low)
+    found = [0.0] * len(shifted)
+    for rank, at in enumerate(order.tolist()):
+        found[at] = float(min(max(shifted[rank], low), top) + rank * gap)
+    return found

@@ -1,0 +1,190 @@
+"""Which worlds an attacker who does not know everybody thinks possible, and the answer in each."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pdrisk.core.summary import FloatArray, Summary, window_start
+from pdrisk.core.universe import Universe
+from pdrisk.core.worlds import LARGEST_WORLD
+from pdrisk.engines.single import summary_of_one
+from pdrisk.errors import ColumnTypeError, ParameterError
+from pdrisk.query import statistic as statistic_named
+from pdrisk.query import universe as declared_universe
+
+__all__ = ["numbers_of", "worlds_with", "worlds_without_one"]
+
+MOST_WORLDS = 20_000_000
+
+
+def worlds_without_one(
+    records: ArrayLike, statistic: object = "mean", *, bounds: tuple[float, float] | None = None
+) -> FloatArray:
+    """The answer of each world in which one of these people is missing.
+
+    Parameters
+    ----------
+    records : array_like of float, shape (n,)
+        One number for each person, none missing.
+    statistic : str or (str, dict)
+        As in ``"mean"``, ``("quantile", {"q": 0.9})``.
+    bounds : (float, float), optional
+        The universe; records outside are clamped. Needed for one record only, without which nobody is left.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        In the order of the records.
+
+    Notes
+    -----
+    Lee & Clifton 2011, section 3. One pass for what all worlds have in common, one for what each lacks.
+
+    Examples
+    --------
+    >>> worlds_without_one([1, 2, 3, 10]).tolist()
+    [5.0, 4.666666666666667, 4.333333333333333, 2.0]
+    """
+    chosen = statistic_named(statistic)
+    people = numbers_of("records", records)
+    if len(people) == 0:
+        return people
+    if bounds is None and len(people) == 1 and chosen.bounded:
+        raise ParameterError("without the one record nobody is left, and bounds=(lo, hi) decide the answer for nobody.")
+    universe = _around(people) if bounds is None else declared_universe(bounds)
+    people = np.clip(people, universe.lo, universe.hi)
+    return chosen.leave_one_out(people, summary_of_one(people, universe, chosen.needs), universe)
+
+
+def worlds_with(
+    known: ArrayLike,
+    universe: ArrayLike,
+    statistic: object = "mean",
+    *,
+    unknown: int = 1,
+    bounds: tuple[float, float] | None = None,
+) -> FloatArray:
+    """The answer of each world made of the known people and some of the others in a finite universe.
+
+    Parameters
+    ----------
+    known : array_like of float, shape (n,)
+        One number for each person the attacker knows to be in the data. Everybody of them is in the universe.
+    universe : array_like of float, shape (N,)
+        One number for each person who could be in the data; equal numbers are different people.
+    statistic : str or (str, dict)
+    unknown : int
+        How many people of the data the attacker does not know: one in the papers. With more of them a world is a
+        set of people, and the belief in one person is the sum of the beliefs in the worlds that hold this person:
+        more than the belief in any one world.
+    bounds : (float, float), optional
+        Numbers outside are clamped.
+
+    Returns
+    -------
+    ndarray of float64, shape (m,)
+        With one unknown person, m = N - n, in the order of the universe less the known people (of equal ones the first
+        are known); with more, the combinations of these in the order of `itertools.combinations`.
+
+    Raises
+    ------
+    ParameterError
+        If a known person is not in the universe, it has too few others, or there are more than 20 million worlds.
+
+    Notes
+    -----
+    Lee & Clifton 2012, sections 3.5 and 4. The known records are looked at once: each world's statistic is made of
+    their sum, sum of squares, ends and middle ranks.
+
+    Examples
+    --------
+    >>> worlds_with([1, 3], range(1, 11), "median").tolist()
+    [2.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0]
+    """
+    chosen = statistic_named(statistic)
+    people, everybody = numbers_of("known", known), numbers_of("universe", universe)
+    if isinstance(unknown, bool | np.bool_) or not isinstance(unknown, int | np.integer):
+        raise ColumnTypeError("unknown must be a whole number of people.")
+    others = _others(people, everybody)
+    if not 1 <= unknown <= len(others):
+        raise ParameterError(
+            "unknown must be at least 1, and at most the number of people whom the universe has beside the known ones."
+        )
+    size = math.comb(len(others), unknown)
+    if size > MOST_WORLDS:
+        raise ParameterError(f"more than {MOST_WORLDS:,} worlds are possible: take a smaller universe or unknown=1.")
+    interval = _around(everybody) if bounds is None else declared_universe(bounds)
+    chosen_at = np.fromiter(
+        itertools.chain.from_iterable(itertools.combinations(range(len(others)), unknown)), np.intp, size * unknown
+    )
+    added = np.clip(others, interval.lo, interval.hi)[chosen_at].reshape(size, unknown)
+    people = np.sort(np.clip(people, interval.lo, interval.hi))
+    return chosen.value(_summaries_with(people, added, interval, chosen.needs.windows), interval)
+
+
+def numbers_of(name: str, values: ArrayLike) -> FloatArray:
+    """A one-dimensional array of finite floats, or the error that names what is none."""
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.dtype.kind not in "iuf" and array.size):
+        raise ColumnTypeError(f"{name} must be a one-dimensional array of numbers.")
+    numbers = array.astype(np.float64)
+    if not (np.abs(numbers) <= LARGEST_WORLD / 8).all():
+        raise ParameterError(f"{name} must hold finite numbers within {LARGEST_WORLD / 8:g} of zero, none missing.")
+    return numbers
+
+
+def _around(people: FloatArray) -> Universe:
+    """An interval with room around all of them; no answer about somebody depends on how much."""
+    room = 1 + float(np.abs(people).max(initial=0))
+    return Universe(-2 * room, 2 * room)
+
+
+def _others(known: FloatArray, everybody: FloatArray) -> FloatArray:
+    """Whom the universe holds beside the known ones; of equal ones the first are known."""
+    order = np.argsort(everybody, kind="stable")
+    ordered = everybody[order]
+    values, times = np.unique(known, return_counts=True)
+    first = np.searchsorted(ordered, values)
+    if (np.searchsorted(ordered, values, side="right") - first < times).any():
+        raise ParameterError(
+            "known holds people whom the universe does not: the universe lists everybody who could be in the data, the "
+            "known ones too."
+        )
+    gone = np.zeros(len(everybody) + 1, dtype=np.int64)  # where runs of known ones begin and end
+    np.add.at(gone, first, 1)
+    np.add.at(gone, first + times, -1)
+    return everybody[np.sort(order[gone[:-1].cumsum() == 0])]
+
+
+def _summaries_with(known: FloatArray, added: FloatArray, universe: Universe, windows: frozenset[float]) -> Summary:
+    """The summary of each set made of the known records, which are sorted, and one row of added ones, shape (m, k)."""
+    m, k = added.shape
+    n = len(known) + k
+    total = math.fsum(known) + added.sum(axis=1)
+    own = math.fsum(known) / max(len(known), 1)
+    centre = added.mean(axis=1)
+    squares = math.fsum((known - own) ** 2) + ((added - centre[:, None]) ** 2).sum(axis=1)
+    squares += (centre - own) ** 2 * (len(known) * k / n)  # Chan, Golub & LeVeque 1983
+    padded = np.concatenate([np.full(k + 4, universe.lo), known, np.full(k + 4, universe.hi)])
+
+    def ranks(start: int, wanted: int) -> FloatArray:
+        """The order statistics from rank ``start`` (counted from 1) on, shape (wanted, m)."""
+        at = start - k + (k + 4) - 1
+        found = np.broadcast_to(padded[at : at + k + wanted, None], (k + wanted, m))
+        for record in added.T:  # one more record pushes what is above it one rank up
+            found = np.minimum(np.maximum(record, found[:-1]), found[1:])
+        return found
+
+    each = np.full(m, n, dtype=np.int64)
+    return Summary(
+        n=each,
+        total=total,
+        lowest=ranks(1, 2),
+        highest=ranks(n - 1, 2)[::-1],
+        squares=squares,
+        windows={q: ranks(int(window_start(each[:1], q)[0]), 4) for q in windows},
+    )

@@ -1,0 +1,263 @@
+"""What an answer tells an attacker about given worlds, or about who of a column is missing."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import numbers
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from pdrisk import reprs
+from pdrisk.core.risk import belief, privacy_loss
+from pdrisk.core.summary import FloatArray
+from pdrisk.core.worlds import exact_identifiability, tight_epsilon
+from pdrisk.engines.frame import column_values, read
+from pdrisk.engines.guard import guarded
+from pdrisk.engines.worlds import answers_without_one
+from pdrisk.errors import ColumnTypeError, ParameterError
+from pdrisk.frames import judged_lines, judged_selection
+from pdrisk.identifiability.possible import numbers_of
+from pdrisk.query import checked_probability, epsilon, statistic
+
+__all__ = ["Identifiability", "of_column", "of_worlds"]
+
+
+@dataclass(frozen=True, slots=True)
+class Identifiability:
+    """What an answer tells an attacker who knows all but one. Curator only: nothing of it is publishable.
+
+    Attributes
+    ----------
+    name : str
+        What was asked, as in ``mean(distance)``.
+    worlds : int
+        How many worlds the attacker thinks possible; m in the papers.
+    prior : float
+        What he starts from: his belief in the likeliest of them, 1/m if all are alike.
+    sensitive_range : float
+        Largest minus smallest answer of these worlds, in the unit of the answer; S(f) in the 2012 paper.
+    sensitivity : float
+        What the noise is scaled by, ``scale = sensitivity / eps``.
+    eps : float
+        The one asked about; with ``risk=`` the loose one.
+    bound : float
+        His belief in one world is at most this at ``eps``, if all worlds were as far apart as the farthest.
+    exact : float
+        The largest belief that he can really reach at ``eps``.
+    risk, loose_eps, tight_eps : float or None
+        With ``risk=``: the risk asked for, the eps at which ``bound`` reaches it, and the eps at which ``exact`` does.
+        They depend on the data, so they must not calibrate a release: read, round to a grid declared beforehand.
+    """
+
+    name: str
+    worlds: int
+    prior: float
+    sensitive_range: float
+    sensitivity: float
+    eps: float
+    bound: float
+    exact: float
+    risk: float | None = None
+    loose_eps: float | None = None
+    tight_eps: float | None = None
+
+    @property
+    def scale(self) -> float:
+        """Of the noise at ``eps``, in the unit of the answer; lambda in the 2012 paper."""
+        return self.sensitivity / self.eps
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every field and the scale. Curator only."""
+        return dataclasses.asdict(self) | {"scale": self.scale}
+
+    def to_series(self) -> pd.Series:
+        """`to_dict` as a Series. Curator only."""
+        fields = self.to_dict()
+        name = fields.pop("name")
+        series = pd.Series(fields, name=name, dtype=object)
+        series.attrs = {"curator_only": list(fields), "no_noise": True}
+        return series
+
+    def __repr__(self) -> str:
+        return reprs.text(f"identifiability of {self.name}", [], self._rows())
+
+    def _repr_html_(self) -> str:
+        return reprs.html(f"identifiability of {self.name}", [], self._rows())
+
+    def _rows(self) -> reprs.Rows:
+        rows = [
+            ("possible worlds", f"{self.worlds}"),
+            ("attacker's start", reprs.risk(self.prior)),
+            ("sensitive range", reprs.number(self.sensitive_range)),
+            ("sensitivity", reprs.number(self.sensitivity)),
+        ]
+        if self.risk is not None and self.loose_eps is not None and self.tight_eps is not None:
+            any_will_do = "any will do"
+            rows += [
+                ("highest risk", reprs.risk(self.risk)),
+                ("loose eps", any_will_do if math.isinf(self.loose_eps) else f"{self.loose_eps:.6g}"),
+                ("tight eps", any_will_do if math.isinf(self.tight_eps) else f"{self.tight_eps:.6g}"),
+            ]
+        if math.isfinite(self.eps):
+            rows += [("at eps", f"{self.eps:.6g}"), ("noise scale", reprs.number(self.scale))]
+        return [*rows, ("risk, loose bound", reprs.risk(self.bound)), ("risk, exact", reprs.risk(self.exact))]
+
+
+def of_worlds(
+    worlds: ArrayLike,
+    *,
+    eps: float | None = None,
+    risk: float | None = None,
+    sensitivity: float | None = None,
+    prior: ArrayLike | None = None,
+) -> Identifiability:
+    """What an answer tells about given worlds.
+
+    Parameters
+    ----------
+    worlds : array_like of float, shape (m,)
+        As `worlds_with` and `worlds_without_one` give them.
+    eps, risk : float
+        Exactly one: the eps to judge, or the highest risk wanted.
+    sensitivity : float, optional
+        What the noise is scaled by; the sensitive range by default, as in the 2012 paper.
+    prior : float or array_like of float, shape (m,), optional
+        The attacker's belief in one world, while all others share the rest evenly (as in 1/68: m = 68 in the loose
+        bound); or in each world, scaled to add up to 1. All alike by default.
+
+    Returns
+    -------
+    Identifiability
+    """
+    answers = numbers_of("worlds", worlds)
+    if len(answers) == 0:
+        raise ParameterError("worlds must hold at least one world.")
+    judged = _judged(eps, risk)
+    if prior is not None and np.ndim(prior):
+        prior = numbers_of("prior", prior)
+        if len(prior) != len(answers):
+            raise ParameterError("prior must hold one number for each world, or be one number for the likeliest.")
+    spread = float(np.ptp(answers))
+    if sensitivity is None:
+        sensitivity = spread
+    elif isinstance(sensitivity, bool) or not isinstance(sensitivity, numbers.Real):
+        raise ColumnTypeError("sensitivity must be a number.")
+    elif not (math.isfinite(sensitivity) and sensitivity > 0):
+        raise ParameterError("sensitivity must be finite and above 0.")
+    return _found("these worlds", answers, *judged, sensitivity, prior, spread)
+
+
+def of_column(
+    frame: pd.DataFrame,
+    column: Hashable | None,
+    spec: object,
+    *,
+    eps: object,
+    risk: object,
+    bounds: object,
+    where: object,
+    prior: Any,
+) -> Identifiability:
+    """The same of a frame's column: one of its people is missing, and the noise is scaled by the global sensitivity."""
+    (line,) = judged_lines(frame, column, (statistic(spec),), bounds)
+    judged = _judged(eps, risk)
+    selection = judged_selection(frame, (line,), where, None, None)
+    beliefs = _of_rows(prior, frame) if prior is not None and np.ndim(prior) else None
+    reading = read(frame, (line,), *selection)
+    universe, summary = reading.universes[0], reading.summaries[0]
+    worlds, used = guarded(lambda: answers_without_one(reading, line, universe, summary))
+    whole = line.statistic.global_sensitivity(universe)
+    if beliefs is not None:
+        prior = numbers_of("prior", beliefs[used])
+    spread = float(line.statistic.world_range(summary, universe)[0])
+    if len(worlds) == 0 and judged[1] is None:
+        return Identifiability(line.name, 0, math.nan, math.nan, whole, judged[0], math.nan, math.nan)
+    start = _start(prior, len(worlds))
+    if judged[1] is not None and not (judged[1] > start or (judged[1] == start and spread == 0)):
+        raise ParameterError(  # without the prior, which would tell n
+            f"a risk of {judged[1]:g} cannot be had in these data: an attacker is there without any release. "
+            "Ask for a higher risk."
+        )
+    return _found(line.name, worlds, *judged, whole, prior, spread)
+
+
+def _of_rows(prior: Any, frame: pd.DataFrame) -> NDArray[np.generic]:
+    """One belief for each row; what stands in rows that are not used does not matter."""
+    if isinstance(prior, pd.Series):
+        if not prior.index.equals(frame.index):
+            raise ParameterError("prior must have the index of the frame, or be an array with one number a row.")
+        if not pd.api.types.is_numeric_dtype(prior.dtype):
+            raise ColumnTypeError("prior must hold numbers.")
+        prior = column_values(prior)
+    beliefs = np.asarray(prior)
+    if beliefs.shape != (len(frame),):
+        raise ParameterError("prior must hold one number for each row of the frame; those of unused rows are left out.")
+    return beliefs
+
+
+def _judged(eps: object, risk: object) -> tuple[float, float | None]:
+    """Exactly one of eps (NaN if not) and risk (None if not)."""
+    if risk is None or eps is not None:
+        return float(epsilon(eps, risk)), None
+    return math.nan, checked_probability("risk", risk)
+
+
+def _start(prior: Any, worlds: int) -> float:
+    """The attacker's belief in the likeliest world before any release."""
+    if prior is None or worlds <= 1:
+        return 1 / worlds if worlds else 1.0
+    if np.ndim(prior):
+        if not (np.isfinite(prior).all() and (prior > 0).all()):
+            raise ParameterError("each number of prior must be finite and above 0.")
+        return float((prior / prior.sum()).max())
+    one = checked_probability("prior", prior)
+    if one < 1 / worlds:
+        raise ParameterError(
+            "prior is that of the likeliest world, so it cannot be below an equal share of all worlds."
+        )
+    return one
+
+
+def _found(
+    name: str,
+    worlds: FloatArray,
+    eps: float,
+    risk: float | None,
+    sensitivity: float,
+    prior: Any,
+    spread: float,
+) -> Identifiability:
+    """Everything about worlds, of which there is one at least; ``spread`` is their sensitive range."""
+    start, m = _start(prior, len(worlds)), len(worlds)
+    weights = prior / prior.sum() if prior is not None and np.ndim(prior) else None
+    singled = prior is not None and weights is None and m > 1  # one belief: all others share the rest evenly
+    loose = tight = None
+    if risk is not None:
+        loss = float(privacy_loss(risk, start)) if spread else math.inf
+        eps = loose = loss * sensitivity / spread if spread else math.inf
+        highest = _as_one_of_m(risk, start, m) if singled else risk
+        tight = loose
+        if loose < math.inf and (weights is not None or highest > 1 / m):
+            tight = max(loose, tight_epsilon(worlds, highest, sensitivity, weights))
+    if not spread or eps == math.inf:
+        return Identifiability(name, m, start, spread, sensitivity, eps, start, start, risk, loose, tight)
+    bound = float(belief(np.array(eps * (spread / sensitivity)), start))
+    exact = exact_identifiability(worlds, sensitivity / eps, weights)
+    if singled:
+        exact = 1 / (1 + (1 - start) / start * (1 / exact - 1) / (m - 1))
+    # Rounding could say that what all worlds together tell is more than what the farthest would.
+    return Identifiability(
+        name, m, start, spread, sensitivity, eps, bound, min(max(exact, start), bound), risk, loose, tight
+    )
+
+
+def _as_one_of_m(risk: float, prior: float, m: int) -> float:
+    """The posterior from 1/m at which that from ``prior`` is ``risk``: both have the same likelihood ratio."""
+    odds = (1 - risk) / risk * prior / (1 - prior)
+    return (1 - 2.0**-50) / (1 + (m - 1) * odds)

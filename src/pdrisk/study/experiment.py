@@ -1,0 +1,340 @@
+"""The experiment of the SOEP paper (Allmann et al. 2024, section 4) on any frame."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Callable, Hashable, Iterable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import or_
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pdrisk.columns import plain_label
+from pdrisk.core.risk import METRICS
+from pdrisk.core.risk import metrics as risk_metrics
+from pdrisk.core.statistics import Statistic
+from pdrisk.core.summary import FloatArray, Needs
+from pdrisk.engines.samples import summary_of_samples
+from pdrisk.release import CURATOR_ONLY, half_width
+from pdrisk.study.kept import Folder
+from pdrisk.study.plan import Variable, eps_list, metric_names, statistics_of, variables, whole_number
+from pdrisk.study.progress import Progress
+
+__all__ = ["EPS", "run"]
+
+#: Where the paper varies eps its text gives no numbers. These ten show both ends of what it describes: from where the
+#: release tells nothing to where it tells everything.
+EPS = (0.01, 0.05, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
+
+KEPT_AS = 1  # of what files hold: raised whenever the same question would be computed differently
+PIECE = 2**17  # records of the samples that one worker holds at a time
+THREADS = 4
+
+
+def run(
+    df: pd.DataFrame,
+    columns: Hashable | list[Hashable],
+    statistics: Any = ("mean", "median", "min", "max", "var"),
+    *,
+    eps: Any = EPS,
+    sample_sizes: Any = None,
+    repetitions: int = 100,
+    metrics: Any = METRICS,
+    bounds: Any = None,
+    ddof: int = 1,
+    seed: int = 0,
+    workers: int | None = None,
+    progress: bool = True,
+    resume: Any = None,
+) -> pd.DataFrame:
+    """Curator only: the risks of answers about random samples of your data, by statistic, sample size and eps.
+
+    Each column is taken as a whole population. From its values samples are drawn without replacement, several of each
+    size; for every sample the sensitivities of each statistic and the risks at each eps are computed. No noise is
+    drawn, nothing is spent, and nothing of it may be published.
+
+    Parameters
+    ----------
+    df : DataFrame
+    columns : column or list of columns
+        That hold numbers. Declared missing codes are missing.
+    statistics : name, pair or list of these
+        As in ``["mean", ("quantile", {"q": 0.9})]``.
+    eps : float or list of float
+        Ten from 0.01 to 50 by default; the paper's text does not name its own.
+    sample_sizes : int, float or list of these, optional
+        Numbers of people (``int``), or shares of a column's values above 0 and up to ``1.0``, all of them. Sizes that
+        come out equal are taken once. Eight shares from 0.001 to 1 by default, of at least two people; the paper's
+        text does not name its own.
+    repetitions : int
+        Samples of each size. Of the size of all values there is one, since all would be equal.
+    metrics : list of str
+        Which of the four risks.
+    bounds : (lo, hi), "column", or dict from column to these, optional
+        The universe of a column. Where neither given nor declared, the column's own finite range, as in the paper; so
+        with ``"column"``, whatever is declared.
+    ddof : {1, 0}
+        Of ``var`` and ``std`` without one of their own. The paper's global sensitivity of the variance, half of the
+        squared range, is that of 1.
+    seed : int
+        Of the samples, which depend on it, on the column's name and values and on their size alone: not on the other
+        columns, the order of rows or the number of workers. With more repetitions the first stay the same.
+    workers : int, optional
+        Threads; as many as there are processors by default, at most 4.
+    progress : bool
+        A line on the terminal once it takes longer than a second; none where stderr is no terminal.
+    resume : path, optional
+        A folder where finished parts are kept, so that the same call goes on where it was stopped and gives the very
+        same frame. What other studies keep there is left alone. Its files are the curator's like the result.
+
+    Returns
+    -------
+    DataFrame
+        One row for each column, statistic, sample and eps, in this order: ``column statistic sample_size proportion
+        repetition eps n global_sensitivity local_sensitivity noise95`` and the risks. ``proportion`` is the share of
+        the column's values that the sample holds, as it was asked for; ``noise95`` the half-width of 95 % of the noise.
+        ``attrs["study"]`` says how it was made: seed, repetitions, ddof, and of each column its bounds, where they are
+        from, the number of values, and where between the bounds their median lies (0 to 1).
+
+    Raises
+    ------
+    ParameterError
+        Naming all columns that cannot be studied, each with what to do.
+
+    Notes
+    -----
+    ``global_sensitivity`` is that of the universe, ``local_sensitivity`` that of the sample: see docs/numbers.md. The
+    local sensitivity of the variance is the true one, not the paper's, which misses two of six candidates.
+
+    Examples
+    --------
+    >>> import pdrisk
+    >>> survey = pdrisk.datasets.soep_like(missing="nan")
+    >>> table = pdrisk.study.run(survey, "distance", "max", eps=1, sample_sizes=[100, 1.0], repetitions=20)
+    >>> table.groupby("sample_size")["two_worlds"].mean().round(1)
+    sample_size
+    100      0.7
+    14734    0.5
+    Name: two_worlds, dtype: float64
+    """
+    plan = Plan(
+        statistics_of(statistics, whole_number("ddof", ddof, 0)),
+        whole_number("repetitions", repetitions, 1),
+        whole_number("seed", seed, 0),
+    )
+    losses, risks = eps_list(eps), metric_names(metrics)
+    threads = min(os.cpu_count() or 1, THREADS) if workers is None else whole_number("workers", workers, 1)
+    chosen = variables(df, columns, bounds, sample_sizes)
+    folder = None if resume is None else Folder(resume)
+    blocks = [Block(plan, variable, size) for variable in chosen for size in variable.sizes]
+    parts = _finished(blocks, threads, folder, shown=bool(progress))
+    tables = []
+    for variable in chosen:
+        own = [(block, part) for block, part in zip(blocks, parts, strict=True) if block.variable is variable]
+        tables.append(_table(plan, variable, own, losses, risks))
+    result = pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0]
+    result.attrs = _attrs(plan, chosen, int(ddof), result)
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is the same for all columns."""
+
+    statistics: tuple[Statistic, ...]
+    repetitions: int
+    seed: int
+
+    @property
+    def needs(self) -> Needs:
+        """What of a sample is looked at."""
+        return reduce(or_, (statistic.needs for statistic in self.statistics), Needs())
+
+
+@dataclass(frozen=True)
+class Block:
+    """All samples of one size of one column: what is computed, and kept, as a whole."""
+
+    plan: Plan
+    variable: Variable
+    size: int
+
+    @property
+    def everybody(self) -> bool:
+        """Whether the samples are the whole column."""
+        return self.size == len(self.variable.values)
+
+    @property
+    def repetitions(self) -> int:
+        """How many samples there are: of everybody one, since all are equal."""
+        return 1 if self.everybody else self.plan.repetitions
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """LS and W, of each statistic, of each sample."""
+        return 2, len(self.plan.statistics), self.repetitions
+
+    @property
+    def work(self) -> int:
+        """Records to look at."""
+        return self.size * self.repetitions
+
+    @property
+    def generator(self) -> np.random.Generator:
+        """Its own stream of random numbers, from the seed, the column's name and the size."""
+        name = hashlib.blake2b(repr(plain_label(self.variable.column)).encode(), digest_size=16).digest()
+        words = [int(word) for word in np.frombuffer(name, dtype="<u4")]
+        key = (*words, self.size % 2**32, self.size >> 32)
+        return np.random.Generator(np.random.PCG64(np.random.SeedSequence(self.plan.seed, spawn_key=key)))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A name for everything that decides LS and W; eps and the choice of risks do not."""
+        import pdrisk  # its version; the package is above this module
+
+        variable, plan = self.variable, self.plan
+        said: dict[str, Any] = {
+            "kept_as": KEPT_AS,
+            "pdrisk": pdrisk.__version__,
+            "numpy": np.__version__,  # whose streams may change
+            "seed": plan.seed,
+            "column": repr(plain_label(variable.column)),
+            "values": hashlib.sha256(variable.values.tobytes()).hexdigest(),
+            "universe": [variable.universe.lo.hex(), variable.universe.hi.hex()],
+            "size": self.size,
+            "repetitions": self.repetitions,
+            "statistics": [statistic.label for statistic in plan.statistics],  # with q and ddof
+        }
+        return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+
+    def computed(self, done: Callable[[int], None], stop: threading.Event) -> FloatArray:
+        """LS and W, in pieces of bounded size."""
+        generator, values, universe = self.generator, self.variable.values, self.variable.universe
+        result = np.empty(self.shape)
+        rows = max(PIECE // self.size, 1)
+        for first in range(0, self.repetitions, rows):
+            if stop.is_set():
+                break
+            last = min(first + rows, self.repetitions)
+            if self.everybody:
+                samples = values[np.newaxis, :]
+            else:
+                samples = np.empty((last - first, self.size))
+                for row in samples:
+                    row[:] = values[generator.choice(len(values), self.size, replace=False, shuffle=False)]
+                samples.sort(axis=1)
+            summary = summary_of_samples(samples, universe, self.plan.needs)
+            for place, statistic in enumerate(self.plan.statistics):
+                result[0, place, first:last] = statistic.local_sensitivity(summary, universe)
+                result[1, place, first:last] = statistic.world_range(summary, universe)
+            done(samples.size)
+        return result
+
+
+def _finished(blocks: list[Block], threads: int, folder: Folder | None, *, shown: bool) -> list[FloatArray]:
+    """The parts of all blocks, kept or computed now."""
+    found: dict[int, FloatArray] = {}
+    if folder is not None:
+        kept = ((place, folder.load(block.fingerprint, block.shape)) for place, block in enumerate(blocks))
+        found = {place: part for place, part in kept if part is not None}
+    # The largest first: no thread is left with one of them at the end.
+    left = sorted(set(range(len(blocks))) - set(found), key=lambda place: -blocks[place].work)
+    stop = threading.Event()
+    with Progress(sum(blocks[place].work for place in left), shown=shown) as bar:
+
+        def part(place: int) -> FloatArray:
+            result = blocks[place].computed(bar.add, stop)
+            if folder is not None and not stop.is_set():
+                folder.save(blocks[place].fingerprint, result)
+            return result
+
+        if threads == 1 or len(left) < 2:
+            found |= {place: part(place) for place in left}
+        else:
+            found |= _in_threads(part, left, threads, stop)
+    return [found[place] for place in range(len(blocks))]
+
+
+def _in_threads(
+    part: Callable[[int], FloatArray], places: Iterable[int], threads: int, stop: threading.Event
+) -> dict[int, FloatArray]:
+    with ThreadPoolExecutor(threads) as pool:
+        futures = {pool.submit(part, place): place for place in places}
+        try:
+            return {futures[future]: future.result() for future in as_completed(futures)}
+        except BaseException:  # also Ctrl-C: what is left is not worth waiting for, and ends at its next piece
+            stop.set()
+            raise
+
+
+def _table(
+    plan: Plan,
+    variable: Variable,
+    parts: list[tuple[Block, FloatArray]],
+    losses: tuple[float, ...],
+    wanted: tuple[str, ...],
+) -> pd.DataFrame:
+    """The rows of one column: statistics outside, then samples, eps inside."""
+    local, between = np.concatenate([part for _, part in parts], axis=2)[..., np.newaxis]
+    eps = np.array(losses)
+    sizes = np.concatenate([np.full(block.repetitions, block.size, dtype=np.int64) for block, _ in parts])
+    shares = np.array([variable.sizes[int(size)] for size in sizes])
+    repeats = np.concatenate([np.arange(block.repetitions, dtype=np.int64) for block, _ in parts])
+    shape = (len(plan.statistics), len(sizes), len(eps))
+    n = np.broadcast_to(sizes[:, np.newaxis], (*shape[:2], 1))
+    whole = np.array([each.global_sensitivity(variable.universe) for each in plan.statistics])
+    whole = whole[:, np.newaxis, np.newaxis]
+    risks = risk_metrics(eps, n, global_sensitivity=whole, local_sensitivity=local, world_range=between)
+
+    def spread(values: Any) -> Any:
+        return np.broadcast_to(values, shape).ravel()
+
+    labels = np.empty(len(plan.statistics), dtype=object)
+    labels[:] = [statistic.label for statistic in plan.statistics]
+    column = np.empty(1, dtype=object)
+    column[0] = variable.column
+    return pd.DataFrame(
+        {
+            "column": pd.Series(spread(column)).infer_objects(),
+            "statistic": pd.Series(spread(labels[:, np.newaxis, np.newaxis])).infer_objects(),
+            "sample_size": spread(n),
+            "proportion": spread(shares[:, np.newaxis]),
+            "repetition": spread(repeats[:, np.newaxis]),
+            "eps": spread(eps),
+            "n": spread(n),
+            "global_sensitivity": spread(whole),
+            "local_sensitivity": spread(local),
+            "noise95": spread(half_width(whole / eps)),
+            **{name: spread(risks[name]) for name in wanted},
+        }
+    )
+
+
+def _attrs(plan: Plan, chosen: list[Variable], ddof: int, result: pd.DataFrame) -> dict[Hashable | None, Any]:
+    """Plain values: pandas writes attrs to Parquet as JSON."""
+    from_data = any(variable.bounds_from == "data" for variable in chosen)
+    secret = {*CURATOR_ONLY, "sample_size", "proportion"}
+    if from_data:
+        secret |= {"global_sensitivity", "noise95"}
+    about: list[dict[str, Any]] = [
+        {
+            "column": plain_label(variable.column),
+            "bounds": [variable.universe.lo, variable.universe.hi],
+            "bounds_from": variable.bounds_from,
+            "values": len(variable.values),
+            "median_at": (float(np.median(variable.values)) - variable.universe.lo) / variable.universe.width,
+        }
+        for variable in chosen
+    ]
+    return {
+        "curator_only": [name for name in result.columns if name in secret],
+        "no_noise": True,
+        "study": {"seed": plan.seed, "repetitions": plan.repetitions, "ddof": ddof, "columns": about},
+    }

@@ -1,0 +1,380 @@
+"""The figures of a study, as in the SOEP paper: one column of print, readable in grey, curator only.
+
+Each takes the frame of `pdrisk.study.run`, returns a matplotlib ``Figure``, and has a twin of the same name in
+`pdrisk.study.texts` with the same numbers. matplotlib is needed: ``pip install "pdrisk[plots]"``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pandas as pd
+
+from pdrisk.drawing import (
+    COLOURS,
+    DASHES,
+    INK,
+    LINE,
+    MARKERS,
+    PALE,
+    SIZE,
+    WIDTH,
+    apart,
+    canvas,
+    panel,
+    tick_label,
+    words,
+)
+from pdrisk.study.points import COIN, NAMES, NOTE, Panel, by_epsilon, by_proportion, by_query, noise_and_risk
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_End = tuple[float, float, str, str, int]  # where a curve ends, its name, colour and rank; -1 is the worst case
+
+__all__ = ["noise_against_risk", "risk_by_epsilon", "risk_by_proportion", "risk_by_query"]
+
+EDGE: Final = 0.07  # inches
+TALL: Final = 1.25  # a panel of curves
+SHORT: Final = 16  # characters of a name
+ABOVE: Final = 0.39  # inches above a panel, for its titles
+BELOW: Final = 0.2  # below, for its ticks
+LABEL: Final = 0.16  # and for the name of its axis
+
+
+def risk_by_query(
+    result: pd.DataFrame, *, metrics: Any = ("many_worlds", "two_worlds"), eps: float | list[float] | None = None
+) -> Figure:
+    """Curator only: the spread of the risks of each query and column, over all samples and eps (the paper's Figure 1).
+
+    A thin line from the smallest to the largest risk, a bar for the middle half, a mark at the median. Every sample
+    size and eps weighs the same.
+
+    Parameters
+    ----------
+    result : DataFrame
+        Of `pdrisk.study.run`.
+    metrics : list of str
+        One panel each, side by side.
+    eps : float or list of float, optional
+        All by default.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    panels = by_query(result, metrics=metrics, eps=eps)
+    across = len({each.metric for each in panels})
+    blocks = [panels[at : at + across] for at in range(0, len(panels), across)]
+    heights = [0.145 * len(row[0].points) for row in blocks]
+    step = 0.32  # between two blocks
+    figure = canvas(sum(heights) + step * len(blocks) + 0.6)
+    left = 0.15 + 0.062 * max(len(_short(name)) for each in panels for name in each.points["statistic"])
+    width = (WIDTH - left - 0.12 - 0.2 * (across - 1)) / across
+    top = figure.get_size_inches()[1] - 0.05
+    for place, (row, height) in enumerate(zip(blocks, heights, strict=True)):
+        words(figure, EDGE, top, _short(row[0].title), fontweight="bold")
+        top -= 0.22 + height
+        for at, each in enumerate(row):
+            axes = panel(figure, left + at * (width + 0.2), top, width, height)
+            _spread(axes, each)
+            _risk_axis(axes, each, vertical=False, start=min(other[at].start for other in blocks))
+            names = [_short(name) for name in each.points["statistic"]]
+            axes.set_yticks(range(len(names)), names if at == 0 else [""] * len(names))
+            axes.tick_params(axis="y", length=0)
+            if place == len(blocks) - 1:
+                axes.set_xlabel(NAMES[each.metric], fontsize=SIZE, labelpad=2)
+            else:
+                axes.tick_params(axis="x", labelbottom=False)
+        top -= step - 0.22
+    _note(figure)
+    return figure
+
+
+def risk_by_proportion(
+    result: pd.DataFrame,
+    *,
+    statistic: str = "max",
+    metrics: Any = ("many_worlds", "two_worlds"),
+    eps: float | list[float] | None = None,
+) -> Figure:
+    """Curator only: the risk against the share of the values in the sample, a curve for each eps (Figure 2).
+
+    The curves are medians over the samples; a band holds nine tenths of them.
+
+    Parameters
+    ----------
+    result : DataFrame
+        Of `pdrisk.study.run`.
+    statistic : str
+    metrics : list of str
+    eps : float or list of float, optional
+        At most six; by default six of those there are, from the smallest to the largest.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    panels = by_proportion(result, statistic=statistic, metrics=metrics, eps=eps)
+    across = min(len({each.metric for each in panels}), 2)
+    losses = sorted({float(loss) for each in panels for loss in each.points["eps"]})
+    figure, places = _grid(len(panels), across, names=1 + max(3, *(len(f"{loss:g}") for loss in losses)))
+    shades = _shades(losses)
+    for each, (axes, last) in zip(panels, places, strict=True):
+        ends = []
+        for rank, loss in enumerate(sorted(each.points["eps"].unique().tolist())):
+            curve, colour = each.points[each.points["eps"] == loss], shades[loss]
+            axes.fill_between(
+                curve["proportion"], curve["lower"], curve["upper"], color=colour, alpha=0.15, linewidth=0
+            )
+            _curve(axes, curve["proportion"], curve["median"], colour, rank)
+            ends.append(_end(curve, "proportion", f"{loss:g}", colour, rank))
+        _share_axis(axes, each.points["proportion"])
+        _finish(axes, each, ends, head="eps", xlabel="sample, % of values" if last else "")
+    return figure
+
+
+def risk_by_epsilon(result: pd.DataFrame, *, metric: str = "two_worlds", proportion: float | None = None) -> Figure:
+    """Curator only: the risk against eps, a curve for each query, and the worst case as a line.
+
+    Parameters
+    ----------
+    result : DataFrame
+        Of `pdrisk.study.run`, with at most six statistics.
+    metric : str
+    proportion : float, optional
+        Of the sample sizes, the one nearest to this share of the values; the largest by default.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The curves are medians over the samples; a band holds nine tenths of them.
+    """
+    panels = by_epsilon(result, metric=metric, proportion=proportion)
+    figure, places = _grid(len(panels), 1, names=_widest(panels))
+    for each, (axes, last) in zip(panels, places, strict=True):
+        worst = each.points.drop_duplicates("eps").sort_values("eps")
+        _worst_curve(axes, worst, "eps")
+        ends = [_worst_end(worst, "eps")]
+        for rank, (name, curve) in enumerate(each.points.groupby("statistic", sort=False)):
+            dense = _between(curve.sort_values("eps"))
+            _band(axes, dense, "eps", COLOURS[rank])
+            _curve(axes, curve["eps"], curve["median"], COLOURS[rank], rank, line=(dense["eps"], dense["median"]))
+            ends.append(_end(dense, "eps", str(name), COLOURS[rank], rank))
+        _log_axis(axes, worst["eps"])
+        share = each.points["proportion"].iloc[0]
+        _finish(axes, each, ends, head="", xlabel="eps" if last else "", more=f", {_percent(share)} of the values")
+    return figure
+
+
+def noise_against_risk(
+    result: pd.DataFrame,
+    *,
+    metric: str = "two_worlds",
+    proportion: float | None = None,
+    units: Mapping[Hashable, str] | None = None,
+) -> Figure:
+    """Curator only: what accuracy costs, the half-width of the noise against the risk, a curve for each query.
+
+    Each mark is an eps. Thin grey lines are the worst case, for whoever must promise something without the data.
+
+    Parameters
+    ----------
+    result : DataFrame
+        Of `pdrisk.study.run`, with at most six statistics.
+    metric : str
+    proportion : float, optional
+        Of the sample sizes, the one nearest to this share of the values; the largest by default.
+    units : dict from column to str, optional
+        As in ``{"distance": "km"}``, for the axes; the variance has a panel of its own, in km².
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    panels = noise_and_risk(result, metric=metric, proportion=proportion, units=units)
+    figure, places = _grid(len(panels), 1, names=_widest(panels), every=True)
+    order = list(dict.fromkeys(name for each in panels for name in each.points["statistic"]))
+    for each, (axes, _) in zip(panels, places, strict=True):
+        ends: list[_End] = []
+        for _, same in each.points.groupby(each.points.groupby("statistic")["noise95"].transform("min")):
+            worst = same.drop_duplicates("eps").sort_values("noise95", ascending=False)
+            _worst_curve(axes, worst, "noise95")
+            ends = ends or [_worst_end(worst, "noise95")]
+        for name, curve in each.points.groupby("statistic", sort=False):
+            rank = order.index(name)
+            dense = _between(curve.sort_values("eps"))
+            line = (dense["noise95"], dense["median"])
+            _curve(axes, curve["noise95"], curve["median"], COLOURS[rank], rank, line=line)
+            ends.append(_end(dense, "noise95", str(name), COLOURS[rank], rank))
+        _log_axis(axes, each.points["noise95"])
+        axes.invert_xaxis()
+        share = f", {_percent(each.points['proportion'].iloc[0])} of the values"
+        _finish(axes, each, ends, head="", more=share, xlabel=f"noise ± (95 %), {_short(each.unit, 24)}; less →")
+    return figure
+
+
+def _grid(number: int, across: int, *, names: int, every: bool = False) -> tuple[Figure, list[tuple[Axes, bool]]]:
+    """Panels in rows, with room for ``names`` letters at their right; whether each is in the last row."""
+    rows = math.ceil(number / across)
+    step = ABOVE + TALL + BELOW + (LABEL if every else 0.0)
+    foot = 0.05 + LINE + 0.08 + (0.0 if every else LABEL)
+    height = rows * step + foot
+    figure = canvas(height)
+    beside = 0.2 + 0.06 * names
+    width = WIDTH - 0.5 - beside if across == 1 else (WIDTH - 0.5 - 2 * beside - 0.3) / 2
+    lefts = [0.5 + at * (width + beside + 0.3) for at in range(across)]
+    places = []
+    for at in range(number):
+        row, column = divmod(at, across)
+        bottom = height - row * step - ABOVE - TALL
+        places.append((panel(figure, lefts[column], bottom, width, TALL), at + across >= number))
+    _note(figure)
+    return figure, places
+
+
+def _widest(panels: Sequence[Panel]) -> int:
+    return max(len("worst case"), *(len(_short(name)) for each in panels for name in each.points["statistic"]))
+
+
+def _note(figure: Figure) -> None:
+    words(figure, EDGE, 0.05 + LINE, NOTE, style="italic")
+
+
+def _curve(axes: Axes, x: pd.Series, y: pd.Series, colour: str, rank: int, line: Any = None) -> None:
+    """Marks at the points, and a line through them."""
+    axes.plot(*((x, y) if line is None else line), color=colour, linestyle=DASHES[rank], linewidth=1.1)
+    axes.plot(x, y, MARKERS[rank], color=colour, markersize=3.4, markeredgewidth=0.5, markeredgecolor="white")
+
+
+def _between(curve: pd.DataFrame) -> pd.DataFrame:
+    """A curve between its eps, where it is known exactly: the log odds of every risk are linear in eps."""
+    known = curve["eps"].to_numpy()
+    dense = np.unique(np.concatenate([np.geomspace(known[0], known[-1], 200), known]))
+    found = {"eps": dense}
+    for name in ("lower", "median", "upper"):
+        odds = curve[name].clip(upper=1 - 1e-15).to_numpy()
+        found[name] = 1 / (1 + np.exp(-np.interp(dense, known, np.log(odds) - np.log1p(-odds))))
+    if "noise95" in curve:
+        found["noise95"] = curve["noise95"].iloc[0] * known[0] / dense
+    return pd.DataFrame(found)
+
+
+def _worst_curve(axes: Axes, worst: pd.DataFrame, x: str) -> None:
+    points = worst.sort_values("eps")
+    dense = _between(points.assign(lower=0.5, upper=0.5, median=points["worst_case"]))
+    axes.plot(dense[x], dense["median"], color=PALE, linewidth=2.2, solid_capstyle="round")
+
+
+def _band(axes: Axes, curve: pd.DataFrame, x: str, colour: str) -> None:
+    axes.fill_between(curve[x], curve["lower"], curve["upper"], color=colour, alpha=0.15, linewidth=0)
+
+
+def _end(curve: pd.DataFrame, x: str, name: str, colour: str, rank: int) -> _End:
+    return float(curve[x].iloc[-1]), float(curve["median"].iloc[-1]), name, colour, rank
+
+
+def _worst_end(worst: pd.DataFrame, x: str) -> _End:
+    return float(worst[x].iloc[-1]), float(worst["worst_case"].iloc[-1]), "worst case", PALE, -1
+
+
+def _finish(axes: Axes, each: Panel, ends: list[_End], *, head: str, xlabel: str, more: str = "") -> None:
+    """Titles, the axis of risk, and the name of each curve beside its end."""
+    _risk_axis(axes, each, vertical=True, start=each.start)
+    text: dict[str, Any] = {"fontsize": SIZE, "color": INK, "transform": axes.transAxes, "parse_math": False}
+    box = axes.get_window_extent()
+    left, across, tall = (length / axes.figure.dpi for length in (box.x0, box.width, box.height))
+    up = LINE / tall
+    first = left < 1  # of its row
+    shift = (left - EDGE if first else 0.1) / across
+    if first:
+        axes.text(-shift, 1 + 1.6 * up, _short(each.title, 40), fontweight="bold", va="bottom", **text)
+    axes.text(-shift, 1 + 0.6 * up, NAMES[each.metric] + more, va="bottom", **text)
+    if xlabel:
+        axes.set_xlabel(xlabel, fontsize=SIZE, labelpad=2, parse_math=False)
+    to_axes = axes.transData + axes.transAxes.inverted()
+    reached = [to_axes.transform((x, y)) for x, y, *_ in ends]
+    places = apart([float(y) for _, y in reached], 0.93 * up, 0.0, 1.0)
+    for (x, y), place, (_, _, name, colour, rank) in zip(reached, places, ends, strict=True):
+        knots = [x, 1 + 0.02 / across, 1 + 0.09 / across]
+        axes.plot(knots, [y, y, place], transform=axes.transAxes, color=PALE, linewidth=0.5, clip_on=False, zorder=0)
+        if rank >= 0:
+            axes.plot(
+                1 + 0.13 / across, place, MARKERS[rank], color=colour, markersize=3.6, transform=axes.transAxes,
+                markeredgewidth=0.3, markeredgecolor=INK, clip_on=False,
+            )  # fmt: skip
+        axes.text(1 + (0.18 if rank >= 0 else 0.1) / across, place, _short(name), va="center", **text)
+    if head:
+        axes.text(1 + 0.18 / across, max(places) + 0.45 * up, head, va="bottom", **text)
+
+
+def _risk_axis(axes: Axes, each: Panel, *, vertical: bool, start: float) -> None:
+    """From the prior up: evenly from a coin's 1/2, by powers of ten from 1/n."""
+    axis, limits = (axes.yaxis, axes.set_ylim) if vertical else (axes.xaxis, axes.set_xlim)
+    if each.metric in COIN:
+        limits(0.5, 1.0)
+        ticks = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0] if vertical else [0.5, 0.75, 1.0]
+    else:
+        (axes.set_yscale if vertical else axes.set_xscale)("log")
+        limits(min(start, 0.5), 1.0)
+        lowest = math.ceil(math.log10(start) - 1e-9)
+        every = max(1, math.ceil(-lowest / (5 if vertical else 2)))
+        ticks = [10.0**power for power in range(0, lowest - 1, -every)]
+    axis.set_ticks(ticks, [tick_label(tick) for tick in ticks])
+    axis.set_tick_params(which="minor", length=0, labelleft=False, labelbottom=False)
+
+
+def _log_axis(axes: Axes, values: pd.Series) -> None:
+    """Powers of ten as people write them, few enough to be read."""
+    low, high = float(values.min()), float(values.max())
+    axes.set_xscale("log")
+    axes.set_xlim(low / 1.15, high * 1.15)
+    powers = range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)
+    every = max(1, math.ceil(len(powers) / 5))
+    ticks = [10.0**power for power in powers[::every]] or [float(f"{low:.2g}")]
+    axes.set_xticks(ticks, [tick_label(tick) for tick in ticks])
+    axes.tick_params(axis="x", which="minor", length=1.5, width=0.4, labelbottom=False)
+
+
+def _share_axis(axes: Axes, shares: pd.Series) -> None:
+    low = float(shares.min())
+    if low > 0.05:
+        axes.set_xlim(0, 1.02)
+        axes.set_xticks([0, 0.5, 1], ["0", "50", "100"])
+        return
+    axes.set_xscale("log")
+    axes.set_xlim(low / 1.2, 1.15)
+    ticks = [10.0**power for power in range(math.ceil(math.log10(low) - 0.1), 1)]
+    axes.set_xticks(ticks, [f"{100 * tick:g}" for tick in ticks])
+    axes.tick_params(axis="x", which="minor", length=1.5, width=0.4, labelbottom=False)
+
+
+def _spread(axes: Axes, each: Panel) -> None:
+    """One row for each query, the first on top."""
+    rows = each.points
+    at = np.arange(len(rows))
+    axes.hlines(at, rows["lowest"], rows["highest"], color=PALE, linewidth=0.8)
+    axes.hlines(at, rows["lower"], rows["upper"], color=COLOURS[0], linewidth=4.5, alpha=0.65)
+    axes.plot(rows["median"], at, "D", color="white", markeredgecolor=INK, markersize=3.6, clip_on=False)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+
+
+def _shades(losses: list[float]) -> dict[float, str]:
+    """From light to dark, as in grey."""
+    light, dark = np.array([0x8F, 0xC1, 0xE8]), np.array([0x05, 0x23, 0x55])
+    steps = np.linspace(0, 1, len(losses)) if len(losses) > 1 else np.array([1.0])
+    mixed = (np.rint(light + step * (dark - light)).astype(int).tolist() for step in steps)
+    return {loss: "#{:02x}{:02x}{:02x}".format(*colour) for loss, colour in zip(losses, mixed, strict=True)}
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def _short(name: object, letters: int = SHORT) -> str:
+    text = str(name)
+    return text if len(text) <= letters else text[: letters - 1] + "…"

@@ -1,0 +1,97 @@
+"""What is finished of a study, kept in files, so that one that was stopped goes on where it was."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import threading
+from pathlib import Path
+
+import numpy as np
+
+from pdrisk.core.summary import FloatArray
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = ["Folder"]
+
+SUFFIX = ".study"
+_NUMBER = itertools.count()  # of temporary files of this process
+
+
+class Folder:
+    """A folder with one file for each finished part, named by its fingerprint.
+
+    A file is written beside its place, brought to the disk, and then renamed, so that it is there whole or not at
+    all; it begins with the hash of what follows. Files of other studies have other names and are left alone.
+
+    Parameters
+    ----------
+    path : str or path
+        Made if it is not there, for its owner only: what it holds is computed from the data.
+
+    Raises
+    ------
+    ParameterError
+        If it cannot be a folder.
+    """
+
+    def __init__(self, path: object) -> None:
+        if not isinstance(path, str | os.PathLike):
+            raise ColumnTypeError(f"resume must be the path of a folder, not {type(path).__name__}.")
+        self._path = Path(os.fsdecode(path))
+        problem = ""
+        try:
+            self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            problem = "it is a file" if self._path.is_file() else error.strerror or "it cannot be made"
+        if not problem and not os.access(self._path, os.W_OK | os.X_OK):
+            problem = "it cannot be written to"
+        if problem:
+            raise ParameterError(
+                f"resume must name a folder for the finished parts of studies, but {str(self._path)!r} is none: "
+                f"{problem}. Pass the name of a new folder."
+            )
+
+    def load(self, fingerprint: str, shape: tuple[int, ...]) -> FloatArray | None:
+        """The part that was kept; None if there is none, or if its file is damaged."""
+        try:
+            content = self._file(fingerprint).read_bytes()
+        except OSError:
+            return None
+        digest, payload = content[:32], content[32:]
+        if hashlib.sha256(payload).digest() != digest or len(payload) != 8 * int(np.prod(shape)):
+            return None
+        return np.frombuffer(payload, dtype="<f8").reshape(shape).astype(np.float64)
+
+    def save(self, fingerprint: str, part: FloatArray) -> None:
+        """Keep a part, whole or not at all."""
+        payload = np.ascontiguousarray(part, dtype="<f8").tobytes()
+        place = self._file(fingerprint)
+        beside = place.with_suffix(f".{os.getpid()}-{threading.get_ident()}-{next(_NUMBER)}.part")
+        try:
+            with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(hashlib.sha256(payload).digest() + payload)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(beside, place)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
+        self._sync()
+
+    def _file(self, fingerprint: str) -> Path:
+        return self._path / f"{fingerprint}{SUFFIX}"
+
+    def _sync(self) -> None:
+        """Bring the renaming itself to the disk, where folders can be opened."""
+        try:
+            folder = os.open(self._path, os.O_RDONLY)
+        except OSError:
+            return
+        try:
+            os.fsync(folder)
+        except OSError:
+            pass  # some file systems cannot; then a part may be missing after a power cut, and is computed again
+        finally:
+            os.close(folder)

@@ -1,0 +1,114 @@
+"""The assessment of a person's own data, as a page and as text."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pandas as pd
+
+from pdrisk.study.exposure import Exposure
+from pdrisk.study.page import Page, shown
+
+__all__ = ["NOTICE", "report", "text"]
+
+NOTICE = "Curator only: these figures come from the data without noise. Do not publish them or pass them on."
+HEADS = {
+    "column": "column", "statistic": "statistic", "group": "group", "eps": "eps", "n": "values", "exposure": "LS / GS",
+    "noise95": "noise ± (95 %)", "worst_case": "worst case", "two_worlds": "two worlds", "many_worlds": "many worlds",
+    "identifiability": "identifiability", "lo": "from", "hi": "to", "bounds": "bounds", "most_exposed": "most exposed",
+    "share": "noise / range",
+}  # fmt: skip
+RISK = ["two_worlds", "many_worlds", "identifiability", "worst_case"]
+TOP = 15
+ANSWERS = "Most exposed answers"
+GROUPS = "Most exposed groups"
+COLUMNS = "Columns"
+NOISE = "What an eps buys"
+
+
+def _sections(rows: int, found: Exposure) -> list[tuple[str, list[str], pd.DataFrame]]:
+    """Title, paragraphs and table of each section, the same for every form."""
+    largest = found.answers["eps"].max()
+    at = f"at eps = {shown(float(largest))}"
+    sections = [
+        (
+            f"{ANSWERS}, {at}",
+            [
+                f"{rows:,} rows. LS / GS is the share of eps that the most exposed person bears: how far one person "
+                "could move this very answer, against how far one could in any data. Two worlds is how sure somebody "
+                "who knows everybody else can become, from a coin's 0.5, that this person is in the data; worst case "
+                "is the most it can be for anybody in any data, and the only one of these that may be published.",
+                "Counts and sums are not ranked: one person moves them by all of GS in any data, so they are always at "
+                "the worst case.",
+            ],
+            _top(found.answers, largest, ["column", "statistic", "n", "exposure", *RISK, "noise95"]),
+        )
+    ]
+    if found.groups is not None:
+        sections.append(
+            (
+                f"{GROUPS}, {at}",
+                ["The same within groups. Everybody is in one group, so the answers of one table cost eps once."],
+                _top(found.groups, largest, ["column", "statistic", "group", "n", "exposure", *RISK, "noise95"]),
+            )
+        )
+    taken = [str(name) for name in found.columns.index[found.columns["bounds"] == "the data's own"]]
+    said = ["A column with few people near an end of its bounds, or with wide gaps, exposes whoever is there."]
+    if taken:
+        said.append(
+            f"No bounds are declared for {', '.join(taken)}: the data's own were taken, as in the SOEP paper. That is "
+            "fit for looking, not for a release, whose bounds must be known without the data."
+        )
+    if found.left_out:
+        said.append("Left out: " + "; ".join(f"{name} ({reason})" for name, reason in found.left_out.items()) + ".")
+    sections.append((COLUMNS, said, found.columns.reset_index()))
+    sections.append(
+        (
+            NOISE,
+            [
+                "What the noise would be if the eps of an answer is chosen by its worst-case risk: 95 of 100 times the "
+                "released number lies that close to the exact one. In brackets how often that is the range of possible "
+                "answers: from 1 on, the number tells nothing. Then ask for a sum and a count instead of a mean, "
+                "declare narrower bounds, or spend more.",
+                "Losses add: of two answers with this eps, the worst case is that of twice the eps.",
+            ],
+            _bought(found.recommendation),
+        )
+    )
+    return sections
+
+
+def report(name: str, rows: int, found: Exposure) -> str:
+    """The page, as HTML that needs nothing else."""
+    page = Page(f"Curator only: what answers about {name} would mean for the people in it", NOTICE)
+    for title, paragraphs, table in _sections(rows, found):
+        page.heading(title)
+        page.text(*paragraphs)
+        page.table(table, title, HEADS)
+    return page.html
+
+
+def text(name: str, rows: int, found: Exposure) -> str:
+    """The same for a terminal."""
+    title = f"Curator only: what answers about {name} would mean for the people in it"
+    lines = [title, "=" * len(title), NOTICE, ""]
+    for heading, paragraphs, table in _sections(rows, found):
+        lines += [heading, "-" * len(heading), *map(textwrap.fill, paragraphs), ""]
+        plain = table.rename(columns=HEADS).map(lambda cell: shown(cell.item() if hasattr(cell, "item") else cell))
+        lines += [plain.to_string(index=False), ""]
+    return "\n".join(lines).rstrip()
+
+
+def _bought(table: pd.DataFrame) -> pd.DataFrame:
+    """A row for each answer, a column for each risk."""
+    noise = table["noise95"].map(lambda value: f"±{shown(float(value))}")
+    times = table["share"].map(lambda share: "" if pd.isna(share) else f" ({shown(float(share))} ×)")
+    at = [f"risk {risk:g}, eps {eps:.4g}" for risk, eps in zip(table["worst_case"], table["eps"], strict=True)]
+    said = table.assign(noise=noise + times, at=at)
+    order = said[["column", "statistic"]].drop_duplicates()
+    wide = said.pivot(index=["column", "statistic"], columns="at", values="noise")[list(dict.fromkeys(at))]
+    return order.merge(wide.reset_index(), on=["column", "statistic"])
+
+
+def _top(table: pd.DataFrame, eps: float, columns: list[str]) -> pd.DataFrame:
+    return table.loc[table["eps"] == eps, columns].head(TOP)

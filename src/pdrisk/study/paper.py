@@ -1,0 +1,244 @@
+"""The whole study in a folder: tables, figures, and a page that reads like a short paper."""
+
+from __future__ import annotations
+
+import io
+import platform
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from pdrisk.study import figures, texts
+from pdrisk.study.findings import findings
+from pdrisk.study.lee_clifton import adult, toy
+from pdrisk.study.page import Page, write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Study", "written"]
+
+NOTICE = "Curator only: these figures come from the data without noise. Do not publish them or pass them on."
+NOBODY = (
+    "Synthetic data: nobody in them is real, so this page may be shown. Of real data it would be the curator's only."
+)
+PACKAGES = ("numpy", "pandas", "opendp", "matplotlib")
+HEADS = {
+    "column": "column", "statistic": "statistic", "values": "values", "lo": "from", "hi": "to", "bounds": "bounds",
+    "sample_size": "sample", "eps": "eps", "exposure": "LS / GS", "two_worlds": "two worlds",
+    "many_worlds": "many worlds", "identifiability": "identifiability", "worst_case": "worst case",
+    "noise95": "noise ± (95 %)", "finding": "finding", "expected": "expected", "observed": "observed", "passed": "",
+    "risk": "highest risk", "scale": "noise scale", "loose_eps": "loose eps", "exact": "exact risk at it",
+    "tight_eps": "tight eps", "worlds": "worlds", "sensitive_range": "range of the mean",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a page is about.
+
+    Attributes
+    ----------
+    result : DataFrame
+        Of `pdrisk.study.run`.
+    name : str
+        What the data are, for people.
+    synthetic : bool
+        Whether nobody in them is real.
+    units : dict from column to str
+    """
+
+    result: pd.DataFrame
+    name: str
+    synthetic: bool
+    units: Mapping[Hashable, str]
+
+    @property
+    def at_one(self) -> float:
+        """The eps of the tables: 1, or the one nearest to it."""
+        known = self.result["eps"].unique()
+        return float(min(known, key=lambda eps: abs(eps - 1)))
+
+
+def written(study: Study, folder: Path, *, noted: Callable[[str], None] = lambda _: None) -> Path:
+    """Write everything; the page is the last.
+
+    Parameters
+    ----------
+    study : Study
+    folder : Path
+        Made if it is not there. Files of an earlier study in it are replaced, each whole.
+    noted : callable
+        Is told of every file.
+
+    Returns
+    -------
+    Path
+        Of the page.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def put(name: str, write: Callable[[Path], object]) -> Path:
+        noted(name)
+        return write_whole(folder / name, write)
+
+    found = findings(study.result)
+    tables = {"study": study.result, "findings": found, "lee-clifton": toy(), "adult": adult()}
+    for name, table in tables.items():
+        put(f"{name}.csv", lambda path, table=table: table.to_csv(path, index=False))  # type: ignore[misc]
+    page = _begun(study)
+    page.heading("Figures")
+    for name, caption, figure, twin in _figures(study):
+        svg = _svg(figure, name)
+        put(f"{name}.svg", lambda path, svg=svg: path.write_text(svg, encoding="utf-8"))  # type: ignore[misc]
+        put(f"{name}.png", lambda path, figure=figure: figure.savefig(path, format="png", dpi=200))  # type: ignore[misc]
+        page.figure(svg, caption, twin)
+    _end(page, study, found)
+    return put("report.html", lambda path: path.write_text(page.html, encoding="utf-8"))
+
+
+def _begun(study: Study) -> Page:
+    about = study.result.attrs["study"]
+    page = Page(f"What an answer about {study.name} means for the people in it", NOBODY if study.synthetic else NOTICE)
+    page.text(
+        "A statistic of a survey with noise scaled to eps hides each person in it. How well depends on how far one "
+        "person could move the answer in these very data (the local sensitivity, LS), against how far one could in any "
+        "data with the same range (the global sensitivity, GS). This page repeats the study of Allmann, Nuñez von "
+        "Voigt and Tschorsch (2024), who asked this of the German Socio-Economic Panel, and the examples of Lee and "
+        "Clifton (2012), on whose attackers it builds."
+    )
+    page.heading("What was done")
+    sizes = sorted(study.result["proportion"].unique())
+    losses = ", ".join(f"{eps:g}" for eps in sorted(study.result["eps"].unique()))
+    page.text(
+        f"Each column was taken as a whole population. From its values samples were drawn without replacement, "
+        f"{about['repetitions']:,} of each of {len(sizes)} sizes ({100 * sizes[0]:.3g} % to {100 * sizes[-1]:.3g} %; "
+        "of the whole there is one), and for every sample the sensitivities of each statistic and the risks at eps = "
+        f"{losses} were computed. No noise was drawn: a risk is what an attacker can conclude at most, whatever the "
+        "noise turns out to be.",
+        "Two worlds: an attacker who knows everybody else tosses a coin whether a person took part; the risk is how "
+        "sure the answer can make him. Many worlds: he knows everybody and that one of them is missing, and starts at "
+        "1/n. Worst case: the most any answer with this eps can tell about anybody in any data; the only one of these "
+        "risks that may be published, and the only one that may choose an eps.",
+    )
+    columns = pd.DataFrame(about["columns"])
+    columns = pd.DataFrame(
+        {
+            "column": columns["column"].astype(str),
+            "values": columns["values"],
+            "lo": [bounds[0] for bounds in columns["bounds"]],
+            "hi": [bounds[1] for bounds in columns["bounds"]],
+            "bounds": columns["bounds_from"].map(lambda source: "the data's own" if source == "data" else source),
+        }
+    )
+    page.table(columns, "The columns and their universes", HEADS)
+    page.heading(f"The whole data, at eps = {study.at_one:g}")
+    page.table(_whole(study), "How exposed the most exposed person is, and the noise that comes with it", HEADS)
+    return page
+
+
+def _whole(study: Study) -> pd.DataFrame:
+    table = study.result
+    largest = table.groupby("column", sort=False, observed=True)["sample_size"].transform("max")
+    table = table[(table["sample_size"] == largest) & (table["eps"] == study.at_one)]
+    table = table.drop_duplicates(["column", "statistic"])
+    exposure = table["local_sensitivity"] / table["global_sensitivity"]
+    risks = [name for name in ("two_worlds", "many_worlds", "identifiability", "worst_case") if name in table]
+    return table.assign(column=table["column"].astype(str), exposure=exposure)[
+        ["column", "statistic", "exposure", *risks, "noise95"]
+    ]
+
+
+def _figures(study: Study) -> list[tuple[str, str, Figure, str]]:
+    """Name, caption, picture and text of each."""
+    result, units = study.result, study.units
+    drawn = [
+        (
+            "risk-by-query",
+            "Risk by query and column, over all samples and eps (the paper's Figure 1): from the smallest to the "
+            "largest, the middle half, and the median.",
+            figures.risk_by_query(result),
+            texts.risk_by_query(result),
+        )
+    ]
+    if "max" in set(result["statistic"]):
+        drawn.append(
+            (
+                "risk-by-sample",
+                "Risk of the maximum against the share of the values in the sample (the paper's Figure 2), a curve for "
+                "each eps.",
+                figures.risk_by_proportion(result),
+                texts.risk_by_proportion(result),
+            )
+        )
+    return [
+        *drawn,
+        (
+            "risk-by-eps",
+            "Two-worlds risk against eps, with the worst case as a line.",
+            figures.risk_by_epsilon(result),
+            texts.risk_by_epsilon(result),
+        ),
+        (
+            "noise-against-risk",
+            "What accuracy costs: the half-width of the noise against the two-worlds risk, each mark an eps.",
+            figures.noise_against_risk(result, units=units),
+            texts.noise_against_risk(result, units=units),
+        ),
+    ]
+
+
+def _end(page: Page, study: Study, found: pd.DataFrame) -> None:
+    page.heading("Findings of the paper, checked on these data")
+    passed = found["passed"].map({True: "pass", False: "fail"}).astype(object)
+    shown_findings = found.assign(
+        finding=found["finding"].str.replace("_", " "),
+        column=found["column"].astype(str),
+        statistic=found["statistic"].fillna("all").astype(str),
+        passed=passed.where(found["passed"].notna(), "not applicable"),
+    )
+    page.table(shown_findings, "What the paper found, and what is found here", HEADS)
+    page.heading("Where the paper is corrected")
+    page.text(
+        "Its rule for the local sensitivity of the variance tries the extremes only. Of {0, 0, 1, 1} in [0, 1] it "
+        "gives 1/36; adding a person in the middle moves the variance by 1/20. Of {0, 1, 3} in {0, ..., 4}, with n - 1 "
+        "in the denominator, it gives 11/6; taking the 1 out moves it by 13/6. The figures here try every neighbour.",
+        "Its attacker of many worlds compares worlds in which one person is missing, two of which differ by two "
+        "people. So the distance between his worlds can exceed LS, and even GS; identifiability is the exact distance.",
+        "An eps chosen by two worlds, many worlds or identifiability is a fact about the data, and would reveal it. "
+        "Choose by the worst case.",
+    )
+    page.heading("Differential identifiability")
+    page.text(
+        "Lee and Clifton's example: the numbers 1 to 10, of which the attacker knows that 1, 3 and one more are in the "
+        "data. For each highest risk the eps that their bound gives, what the attacker really reaches with it, and the "
+        "eps at which he reaches the risk: with their bound the noise is 1.7 to 2.9 times what it need be."
+    )
+    page.table(toy(), "The mean of three of ten people (2012, section 4)", HEADS)
+    page.table(adult(), "The mean of columns of the Adult data (2012, section 5); – where no noise is enough", HEADS)
+    page.heading("How this was made")
+    about = study.result.attrs["study"]
+    packages = ", ".join(f"{name} {version(name)}" for name in ("pdrisk", *PACKAGES))
+    page.text(
+        f"Seed {about['seed']}, {about['repetitions']:,} repetitions, {len(study.result):,} rows in study.csv; "
+        f"variance with ddof {about['ddof']}. Python {platform.python_version()}, {packages}. The same seed, "
+        "data and versions give the same figures.",
+        "Allmann, Nuñez von Voigt, Tschorsch: An applied perspective: estimating the differential identifiability risk "
+        "of an exemplary SOEP data set, 2024. Lee, Clifton: How much is enough? Choosing ε for differential privacy, "
+        "2011; Differential identifiability, 2012. Mehner, Nuñez von Voigt, Tschorsch: Towards explaining epsilon, "
+        "2021.",
+    )
+
+
+def _svg(figure: Any, name: str) -> str:
+    """The picture as text, the same each time."""
+    import matplotlib as mpl
+
+    target = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": name}):
+        figure.savefig(target, format="svg", metadata={"Date": None, "Creator": None})
+    return target.getvalue()

@@ -1,0 +1,272 @@
+"""What a study is to do, judged as a whole before anything is computed: all that is wrong stands in one error."""
+
+from __future__ import annotations
+
+import numbers
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pdrisk.columns import check_column, column_kind
+from pdrisk.core.risk import METRICS, check_metric
+from pdrisk.core.statistics import Statistic
+from pdrisk.core.summary import FloatArray
+from pdrisk.core.universe import Universe
+from pdrisk.declared import codes_of, declared
+from pdrisk.engines.codes import without_codes
+from pdrisk.engines.frame import column_values
+from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
+from pdrisk.query import Source, epsilon, statistics, universe, unknown_column
+
+__all__ = ["PROPORTIONS", "Variable", "eps_list", "metric_names", "statistics_of", "variables", "whole_number"]
+
+#: Sample sizes as shares of a column's values where none are given: the paper says that it takes "a set of sample
+#: sizes" for each variable, its text names none.
+PROPORTIONS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
+
+Size = int | float  # a count, or a share in (0, 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A column as its own universe.
+
+    Attributes
+    ----------
+    column : hashable
+    universe : Universe
+    bounds_from : {"given", "declared", "data"}
+    values : ndarray of float64, shape (N,)
+        Clamped, not missing, ascending: a study depends on the values and not on the order of rows.
+    sizes : dict of int to float
+        Of the samples, ascending, each at most N, with the share of the values that each is.
+    """
+
+    column: Hashable
+    universe: Universe
+    bounds_from: Source
+    values: FloatArray
+    sizes: dict[int, float]
+
+
+class _UnfitError(Exception):
+    """Why a column cannot be studied, in the words after its name; ``kind`` is that of the error."""
+
+    def __init__(self, reason: str, kind: type[ParameterError] = ParameterError) -> None:
+        super().__init__(reason)
+        self.reason, self.kind = reason, kind
+
+
+def variables(frame: object, columns: object, bounds: object, sample_sizes: object) -> list[Variable]:
+    """Every column with its universe, values and sample sizes.
+
+    Raises
+    ------
+    ParameterError
+        Naming all columns that cannot be studied, each with what to do.
+    """
+    if not isinstance(frame, pd.DataFrame):
+        raise ColumnTypeError(f"a study needs a pandas DataFrame, not {type(frame).__name__}.")
+    listed = list(columns) if isinstance(columns, list | pd.Index) else [columns]
+    if not listed:
+        raise ParameterError("columns must name at least one column.")
+    given: Mapping[Any, Any] = bounds if isinstance(bounds, Mapping) else dict.fromkeys(_hashable(listed), bounds)
+    wanted = None if sample_sizes is None else _sizes(sample_sizes)
+    found: list[Variable] = []
+    unfit: dict[tuple[str, type[ParameterError]], list[object]] = {}
+    for column in [*listed, *(name for name in given if name not in listed)]:
+        try:
+            _check_named(frame, column, listed)
+            if column in listed:
+                found.append(_variable(frame, column, given.get(column), wanted))
+        except _UnfitError as why:
+            columns_of = unfit.setdefault((why.reason, why.kind), [])
+            columns_of += [column] * (column not in columns_of)
+    if unfit:
+        raise _error(frame, unfit)
+    return found
+
+
+def _hashable(listed: list[Any]) -> list[Any]:
+    return [column for column in listed if isinstance(column, Hashable)]
+
+
+def _check_named(frame: pd.DataFrame, column: Any, listed: list[Any]) -> None:
+    if listed.count(column) > 1:
+        raise _UnfitError("named twice; name it once")
+    try:
+        check_column(frame, column)
+    except UnknownColumnError:
+        problem = _UnfitError("", UnknownColumnError)
+    except ParameterError as error:
+        problem = _UnfitError(str(error), type(error))
+    else:
+        return
+    raise problem
+
+
+def _variable(frame: pd.DataFrame, column: Hashable, bounds: object, wanted: list[Size] | None) -> Variable:
+    kind = column_kind(frame[column])
+    if kind not in ("numbers", "truth values", "nothing"):
+        raise _UnfitError(
+            f"holds {kind}, and a study needs numbers; leave it out, or convert it (pd.to_numeric)", ColumnTypeError
+        )
+    try:
+        interval, source = _declared_universe(frame, column, bounds)
+        clean = without_codes(frame[[column]], codes_of(frame, [column]))[column]
+    except ParameterError as error:
+        raise _UnfitError(str(error), type(error)) from None
+    values = _numbers(clean)
+    if not len(values):
+        raise _UnfitError("has no value at all; leave it out")
+    interval = _own_universe(values) if interval is None else interval
+    values = np.sort(np.clip(values, interval.lo, interval.hi))
+    return Variable(column, interval, source, values, _counts(len(values), wanted))
+
+
+def _numbers(series: pd.Series) -> FloatArray:
+    """The values that are not missing."""
+    try:
+        values = column_values(series).astype(np.float64)
+    except (ValueError, TypeError, OverflowError, ArithmeticError):
+        values = None
+    if values is None:
+        raise _UnfitError("cannot be read as numbers; convert it (pd.to_numeric) or leave it out", ColumnTypeError)
+    return values[~np.isnan(values)]
+
+
+def _declared_universe(frame: pd.DataFrame, column: Hashable, bounds: object) -> tuple[Universe | None, Source]:
+    """What the caller says, else what is declared, else None: the column's own range."""
+    if isinstance(bounds, str):
+        if bounds != "column":
+            raise ParameterError(f'bounds must be (lo, hi) or the word "column", but are {bounds!r}')
+        return None, "data"
+    known = declared(frame, column)
+    if bounds is not None:
+        return known.narrowed(universe(bounds)), "given"
+    interval = known.narrowed(known.universe)
+    return interval, "data" if interval is None else "declared"
+
+
+def _own_universe(values: FloatArray) -> Universe:
+    """The finite range, as the SOEP paper takes it."""
+    finite = values[np.isfinite(values)]
+    try:
+        return Universe(float(finite.min()), float(finite.max()))
+    except ValueError:  # its words would quote the ends
+        pass
+    constant = len(finite) and finite.min() == finite.max()
+    raise _UnfitError(
+        ("has one value only, so its own range is none" if constant else "has no range of ordinary size")
+        + "; pass its bounds, as the questionnaire has them: bounds={column: (lo, hi)}, or leave it out"
+    )
+
+
+def _sizes(given: object) -> list[Size]:
+    """Sample sizes as counts (int) and shares (float)."""
+    listed = list(given) if isinstance(given, list | tuple | range | np.ndarray | pd.Series) else [given]
+    judged = [_size(size) for size in listed]
+    sizes = [size for size in judged if size is not None]
+    bad = [
+        repr(each) if isinstance(each, int | float) else f"a value of type {type(each).__name__}"
+        for each, size in zip(listed, judged, strict=True)
+        if size is None
+    ]
+    if bad or not sizes:
+        raise ParameterError(
+            "sample_sizes must be whole numbers of people from 1 on, or shares of a column's values above 0 and up to "
+            f"1.0, all of them; {', '.join(bad) + ' is neither' if bad else 'there is none'}."
+        )
+    return sizes
+
+
+def _size(given: object) -> Size | None:
+    """A count or a share; None if it is neither."""
+    if isinstance(given, bool | np.bool_) or not isinstance(given, numbers.Real):
+        return None
+    size = float(given)
+    if isinstance(given, numbers.Integral) or (size > 1 and size.is_integer()):
+        return int(size) if size >= 1 else None
+    return size if 0 < size <= 1 else None
+
+
+def _counts(people: int, wanted: Sequence[Size] | None) -> dict[int, float]:
+    """Sizes as counts, ascending, with their shares; a share is at least one person, of the usual ones two."""
+    shares = PROPORTIONS if wanted is None else [size for size in wanted if isinstance(size, float)]
+    counts = [] if wanted is None else [size for size in wanted if isinstance(size, int)]
+    if too_many := sorted({size for size in counts if size > people}):
+        raise _UnfitError(
+            f"has fewer values than samples of {', '.join(map(str, too_many))} need; pass smaller sizes, or shares "
+            "such as 0.5 (1.0: all)"
+        )
+    least = min(2 if wanted is None else 1, people)
+    sizes = {
+        size: size / people for size in sorted({*counts, *(max(round(share * people), least) for share in shares)})
+    }
+    # A share as it was asked for is the same for every column, and less than a person off.
+    return sizes | {round(share * people): share for share in shares if round(share * people) >= least}
+
+
+def _error(frame: pd.DataFrame, unfit: Mapping[tuple[str, type[ParameterError]], list[Any]]) -> ParameterError:
+    """One error for all columns; of the one kind if they share it."""
+    lines = []
+    for (reason, kind), columns in unfit.items():
+        if kind is UnknownColumnError:
+            first, *others = (str(unknown_column(column, frame.columns)) for column in columns)
+            # Which columns there are, is said once.
+            lines += [first, *(re.sub("; the frame has: .*?[.](?= Did you mean|$)", ".", line) for line in others)]
+        else:
+            lines.append(f"{', '.join(map(repr, columns))}: {reason.removesuffix('.')}.")
+    kinds = {kind for _, kind in unfit}
+    total = sum(map(len, unfit.values()))
+    raised = kinds.pop() if len(kinds) == 1 else ParameterError
+    said = "a study of this column cannot be run" if total == 1 else f"a study of these {total} columns cannot be run"
+    return raised(f"{said}:\n  " + "\n  ".join(lines))
+
+
+def statistics_of(specs: object, ddof: object) -> tuple[Statistic, ...]:
+    """The statistics, with ``ddof`` for variances and standard deviations that say none of their own."""
+
+    def one(spec: Any) -> Any:
+        if isinstance(spec, str) and spec in ("var", "std"):
+            return spec, {"ddof": ddof}
+        if isinstance(spec, tuple) and len(spec) == 2 and spec[0] in ("var", "std") and isinstance(spec[1], Mapping):
+            return spec[0], {"ddof": ddof, **spec[1]}
+        return spec
+
+    statistics(("var", {"ddof": ddof}))  # refuses what cannot be one, also where nothing uses it
+    pair = isinstance(specs, tuple) and len(specs) == 2 and isinstance(specs[1], Mapping)
+    if isinstance(specs, list | tuple) and not pair:
+        return statistics([one(spec) for spec in specs])
+    return statistics(one(specs))
+
+
+def eps_list(eps: object) -> tuple[float, ...]:
+    """The privacy losses, ascending and different."""
+    listed = list(eps) if isinstance(eps, list | tuple | np.ndarray | pd.Series) else [eps]
+    if not listed:
+        raise ParameterError("eps must be a number or a list with at least one.")
+    return tuple(sorted({float(epsilon(value)) for value in listed}))
+
+
+def metric_names(metrics: object) -> tuple[str, ...]:
+    """The risks that are wanted, in the usual order."""
+    listed = [metrics] if isinstance(metrics, str) else metrics
+    if not isinstance(listed, list | tuple) or not listed:
+        raise ColumnTypeError(f"metrics must be a list of {', '.join(METRICS)}.")
+    for metric in listed:
+        check_metric(metric)
+    return tuple(name for name in METRICS if name in listed)
+
+
+def whole_number(name: str, value: object, least: int) -> int:
+    """A whole number that is not too small."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise ColumnTypeError(f"{name} must be a whole number, not of type {type(value).__name__}.")
+    if value < least:
+        raise ParameterError(f"{name} must be at least {least}, but is {value}.")
+    return int(value)

@@ -1,0 +1,251 @@
+"""What the figures of a study show: the numbers, once for the figures and their twins in text."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from pdrisk.columns import plain_label
+from pdrisk.core.risk import METRICS, check_metric
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = ["CURVES", "NAMES", "NOTE", "Panel", "by_epsilon", "by_proportion", "by_query", "noise_and_risk", "unit_of"]
+
+NOTE: Final = "curator only: computed from the data, do not publish"
+NAMES: Final = {
+    "worst_case": "worst-case risk",
+    "two_worlds": "two-worlds risk",
+    "many_worlds": "many-worlds risk",
+    "identifiability": "identifiability",
+}
+COIN: Final = ("worst_case", "two_worlds")  # metrics that start from a coin's 1/2; the others start from 1/n
+CURVES: Final = 6  # that a panel holds at most
+SPREAD: Final = {"lowest": 0.0, "lower": 0.25, "median": 0.5, "upper": 0.75, "highest": 1.0}
+BAND: Final = {"lower": 0.05, "median": 0.5, "upper": 0.95}
+NEEDED: Final = ("column", "statistic", "sample_size", "proportion", "eps", "n", "noise95")
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """The numbers of one panel.
+
+    Attributes
+    ----------
+    title : str
+    start : float
+        Where its risk axis begins: the prior; of several, the smallest.
+    points : DataFrame
+    unit : str
+        Of the noise.
+    """
+
+    title: str
+    start: float
+    points: pd.DataFrame
+    metric: str
+    unit: str = ""
+
+
+def by_query(result: pd.DataFrame, *, metrics: Any = ("many_worlds", "two_worlds"), eps: Any = None) -> list[Panel]:
+    """For each metric and column the spread of the risks of each query, over all samples and eps.
+
+    Every sample size and eps weighs the same, however many samples of it there are.
+
+    Returns
+    -------
+    list of Panel
+        ``points`` has a row for each statistic: ``statistic lowest lower median upper highest``, the last five of the
+        risk: its ends, quartiles and median.
+    """
+    chosen = _asked(metrics)
+    table = _of_eps(_checked(result, chosen), eps)
+    panels = []
+    for column, own in _columns(table):
+        panels += [
+            Panel(str(column), _start(own, metric), _spread(own, ["statistic"], metric, SPREAD), metric)
+            for metric in chosen
+        ]
+    return panels
+
+
+def by_proportion(
+    result: pd.DataFrame, *, statistic: str = "max", metrics: Any = ("many_worlds", "two_worlds"), eps: Any = None
+) -> list[Panel]:
+    """For each column and metric the risk against the share of the values that is in the sample, by eps.
+
+    Returns
+    -------
+    list of Panel
+        ``points`` has a row for each eps and size: ``eps proportion sample_size lower median upper``; lower
+    XX
+    """
+    chosen = _asked(metrics)
+    table = _checked(result, chosen)
+    table = table[table["statistic"] == statistic]
+    if table.empty:
+        raise ParameterError(
+            f"the study has no statistic {statistic!r}; it has {', '.join(result['statistic'].unique())}."
+        )
+    table = _of_eps(table, _telling(table) if eps is None else eps)
+    if table["eps"].nunique() > CURVES:
+        raise ParameterError(f"a panel holds {CURVES} curves: pass at most so many eps.")
+    panels = []
+    for column, own in _columns(table):
+        for metric in chosen:
+            points = _spread(own, ["eps", "proportion", "sample_size"], metric, BAND)
+            panels.append(Panel(str(column), _start(own, metric), points, metric))
+    return panels
+
+
+def by_epsilon(result: pd.DataFrame, *, metric: str = "two_worlds", proportion: float | None = None) -> list[Panel]:
+    """For each column the risk against eps, by query, of samples of one size.
+
+    Parameters
+    ----------
+    result : DataFrame
+    metric : str
+    proportion : float, optional
+        Of the sizes there are, the nearest to this share of the values; the largest by default.
+
+    Returns
+    -------
+    list of Panel
+        ``points`` has a row for each statistic and eps: ``statistic eps proportion sample_size lower median upper
+        worst_case``.
+    """
+    table = _of_size(_checked(result, [*_asked(metric), "worst_case"]), proportion)
+    _few_curves(table["statistic"])
+    panels = []
+    for column, own in _columns(table):
+        points = _spread(own, ["statistic", "eps", "proportion", "sample_size"], metric, BAND, also=["worst_case"])
+        panels.append(Panel(str(column), _start(own, metric), points, metric))
+    return panels
+
+
+def noise_and_risk(
+    result: pd.DataFrame,
+    *,
+    metric: str = "two_worlds",
+    proportion: float | None = None,
+    units: Mapping[Hashable, str] | None = None,
+) -> list[Panel]:
+    """For each column and unit the noise against the risk, by query, of samples of one size: what accuracy costs.
+
+    Returns
+    -------
+    list of Panel
+        ``points`` has a row for each statistic and eps: ``statistic eps proportion sample_size noise95 lower median
+        upper worst_case``, noise95 in ``unit``.
+    """
+    table = _of_size(_checked(result, [*_asked(metric), "worst_case"]), proportion)
+    _few_curves(table["statistic"])
+    panels = []
+    for column, own in _columns(table):
+        unit = own["statistic"].map({name: unit_of(name, column, units) for name in own["statistic"].unique()})
+        for each in unit.unique():
+            rows = own[unit == each]
+            keys = ["statistic", "eps", "proportion", "sample_size"]
+            points = _spread(rows, keys, metric, BAND, also=["noise95", "worst_case"])
+            panels.append(Panel(str(column), _start(rows, metric), points, metric, each))
+    return panels
+
+
+def unit_of(statistic: object, column: Hashable, units: Mapping[Hashable, str] | None) -> str:
+    """The unit of an answer about a column."""
+    name = str(statistic)
+    if name.startswith("count"):
+        return "records"
+    own = (units or {}).get(column)
+    if name.startswith("var"):
+        return f"{own}²" if own else f"squared unit of {column}"
+    return own or f"unit of {column}"
+
+
+def _asked(metrics: Any) -> list[str]:
+    chosen = [metrics] if isinstance(metrics, str) else list(metrics)
+    for metric in chosen:
+        check_metric(metric)
+    if not chosen:
+        raise ParameterError(f"pass at least one metric of {', '.join(METRICS)}.")
+    return chosen
+
+
+def _checked(result: object, metrics: Iterable[str]) -> pd.DataFrame:
+    """The result of a study, if it is one."""
+    if not isinstance(result, pd.DataFrame):
+        raise ColumnTypeError(f"a figure is made of the frame that a study returned, not of {type(result).__name__}.")
+    if missing := [name for name in (*NEEDED, *dict.fromkeys(metrics)) if name not in result.columns]:
+        raise ParameterError(
+            f"the result has no {', '.join(missing)}: pass the frame of pdrisk.study.run, with these metrics."
+        )
+    if result.empty:
+        raise ParameterError("the result has no rows: there is nothing to show.")
+    return result.reset_index(drop=True)
+
+
+def _columns(table: pd.DataFrame) -> Iterator[tuple[Hashable, pd.DataFrame]]:
+    for (column,), own in table.groupby(["column"], sort=False):
+        yield plain_label(column), own
+
+
+def _of_eps(table: pd.DataFrame, eps: Any) -> pd.DataFrame:
+    if eps is None:
+        return table
+    wanted = np.atleast_1d(np.asarray(eps, dtype=float))
+    known = table["eps"].unique()
+    if len(missing := [each for each in wanted if each not in known]):
+        raise ParameterError(
+            f"the study has no eps {', '.join(f'{each:g}' for each in missing)}; it has "
+            f"{', '.join(f'{each:g}' for each in known)}."
+        )
+    return table[table["eps"].isin(wanted)]
+
+
+def _telling(table: pd.DataFrame) -> list[float]:
+    """Of all eps at most as many as a panel holds, as evenly spread as may be on a logarithmic axis, with both ends."""
+    left = sorted(table["eps"].unique().tolist())
+    while len(left) > CURVES:
+        ratios = [left[at + 1] / left[at - 1] for at in range(1, len(left) - 1)]
+        del left[1 + int(np.argmin(ratios))]
+    return left
+
+
+def _of_size(table: pd.DataFrame, proportion: float | None) -> pd.DataFrame:
+    """The rows of one sample size for each column."""
+    wanted = 1.0 if proportion is None else float(proportion)
+    if not 0 < wanted <= 1:
+        raise ParameterError(f"proportion must be above 0 and at most 1, but is {wanted:g}.")
+    away = (table["proportion"] - wanted).abs()
+    near = table[away == away.groupby(table["column"], sort=False).transform("min")]
+    # Two sizes may be equally far away: the larger one.
+    return near[near["proportion"] == near.groupby("column", sort=False)["proportion"].transform("max")]
+
+
+def _few_curves(statistics: pd.Series) -> None:
+    if statistics.nunique() > CURVES:
+        raise ParameterError(f"a panel holds {CURVES} curves, the study has more statistics: pass a part of its rows.")
+
+
+def _start(rows: pd.DataFrame, metric: str) -> float:
+    """The smallest prior: where a risk begins."""
+    return 0.5 if metric in COIN else float(1 / rows["n"].max())
+
+
+def _spread(
+    table: pd.DataFrame, keys: list[str], metric: str, levels: Mapping[str, float], also: Iterable[str] = ()
+) -> pd.DataFrame:
+    """Quantiles of a metric in each group of rows, in the order of the table; NaN is left out."""
+    rows = []
+    for key, own in table[table[metric].notna()].groupby(keys, sort=False):
+        risks = own[metric].to_numpy()
+        order = np.argsort(risks)
+        weights = 1 / own.groupby(["sample_size", "eps"])[metric].transform("size").to_numpy()
+        reached = np.cumsum(weights[order]) / weights.sum()
+        # The first risk that a share of the weight does not exceed; a sum of floats may be short in its last digits.
+        at = np.searchsorted(reached, np.array(list(levels.values())) - 1e-9)
+        rows.append((*key, *(own[name].iloc[0] for name in also), *risks[order][at].tolist()))
+    return pd.DataFrame(rows, columns=[*keys, *also, *levels])

@@ -1,0 +1,82 @@
+"""The figures of a study as tables of text, with the same numbers; each function takes what its figure takes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from pdrisk.reprs import number
+from pdrisk.study.points import NAMES, NOTE, Panel, by_epsilon, by_proportion, by_query, noise_and_risk
+from pdrisk.words import probability
+
+__all__ = ["noise_against_risk", "risk_by_epsilon", "risk_by_proportion", "risk_by_query"]
+
+RISKS = ("lowest", "lower", "median", "upper", "highest", "worst_case")
+PLAIN = {"statistic": "query", "sample_size": "people", "worst_case": "worst case", "proportion": "share"}
+
+
+def risk_by_query(
+    result: pd.DataFrame, *, metrics: Any = ("many_worlds", "two_worlds"), eps: float | list[float] | None = None
+) -> str:
+    """`figures.risk_by_query` as text; half of the risks lie between lower and upper."""
+    return _text("Risk by query and variable, over all samples and eps", by_query(result, metrics=metrics, eps=eps))
+
+
+def risk_by_proportion(
+    result: pd.DataFrame,
+    *,
+    statistic: str = "max",
+    metrics: Any = ("many_worlds", "two_worlds"),
+    eps: float | list[float] | None = None,
+) -> str:
+    """`figures.risk_by_proportion` as text; nine of ten samples lie between lower and upper."""
+    panels = by_proportion(result, statistic=statistic, metrics=metrics, eps=eps)
+    return _text(f"Risk of {statistic} by the share of people in the sample", panels)
+
+
+def risk_by_epsilon(result: pd.DataFrame, *, metric: str = "two_worlds", proportion: float | None = None) -> str:
+    """`figures.risk_by_epsilon` as text; nine of ten samples lie between lower and upper."""
+    return _text("Risk by eps", by_epsilon(result, metric=metric, proportion=proportion))
+
+
+def noise_against_risk(
+    result: pd.DataFrame,
+    *,
+    metric: str = "two_worlds",
+    proportion: float | None = None,
+    units: Mapping[Hashable, str] | None = None,
+) -> str:
+    """`figures.noise_against_risk` as text; nine of ten samples lie between lower and upper."""
+    panels = noise_and_risk(result, metric=metric, proportion=proportion, units=units)
+    return _text("What accuracy costs: the half-width of the noise (95 %), and the risk", panels)
+
+
+def _text(title: str, panels: list[Panel]) -> str:
+    lines = [title, f"({NOTE})"]
+    for panel in panels:
+        lines += ["", f"{panel.title}: {NAMES[panel.metric]}, from a prior of {probability(panel.start)}"]
+        lines += _table(panel)
+    return "\n".join(lines)
+
+
+def _table(panel: Panel) -> list[str]:
+    """Aligned columns: words to the left, numbers to the right."""
+    columns = []
+    for name in panel.points.columns:
+        head = f"noise ±, {panel.unit}" if name == "noise95" else PLAIN.get(name, name)
+        cells = [_cell(name, value) for value in panel.points[name]]
+        width = max(map(len, [head, *cells]))
+        columns.append([f"{cell:<{width}}" if name == "statistic" else f"{cell:>{width}}" for cell in [head, *cells]])
+    return ["  " + "  ".join(row).rstrip() for row in zip(*columns, strict=True)]
+
+
+def _cell(name: str, value: Any) -> str:
+    if name in RISKS:
+        return probability(value)
+    if name == "proportion":
+        return f"{100 * value:.3g} %"
+    if name == "sample_size":
+        return f"{value:,}"
+    return number(value) if name in ("noise95", "eps") else str(value)

@@ -1,0 +1,22 @@
+"""What a release means, in words: `explained` for everybody who has to know, `participant` for one person."""
+
+from pdrisk.words.counts import common_denominator, counted, probability, times_right
+from pdrisk.words.explain import AUDIENCES, explained, not_for_others, participant
+from pdrisk.words.languages import LANGUAGES, texts
+from pdrisk.words.told import Exposed, Line, Told
+
+__all__ = [
+    "AUDIENCES",
+    "LANGUAGES",
+    "Exposed",
+    "Line",
+    "Told",
+    "common_denominator",
+    "counted",
+    "explained",
+    "not_for_others",
+    "participant",
+    "probability",
+    "texts",
+    "times_right",
+]

@@ -1,0 +1,147 @@
+"""What pdrisk tells people, in English. A translation has the same fields, and in each the same names in braces.
+
+A field that ends in ``_over`` is said where even 10,000 is too small a number for the risk to be less than "always".
+"""
+
+TEXTS = {
+    # A person who thinks about taking part.
+    "imagine": "Imagine someone who already knows everybody else's answers and has to say whether you took part.",
+    "without_one": "Without this number they can only toss a coin: right {coin} times out of {out_of}.",
+    "without_several": "Without these numbers they can only toss a coin: right {coin} times out of {out_of}.",
+    "with_one": (
+        "With this number they are right at most {times} times out of {out_of}, however they go about it. "
+        "That is at most {more} more."
+    ),
+    "with_one_over": (
+        "With this number they may be right more than {times} times out of {out_of}: it hides next to nothing of you."
+    ),
+    "with_several": (
+        "With all these numbers they are right at most {times} times out of {out_of}, however they go about it. "
+        "That is at most {more} more."
+    ),
+    "with_several_over": (
+        "With all these numbers they may be right more than {times} times out of {out_of}: they hide next to nothing "
+        "of you."
+    ),
+    "withheld": "The number itself is withheld, being about too few people; that tells something too, and is counted.",
+    "one_release": "This counts one release; every further one adds to it.",
+    "so_far": "This counts one release. All releases so far together: at most {times} of {out_of}.",
+    "so_far_over": "This counts one release. All releases so far together: more than {times} of {out_of}.",
+    "not_covered": (
+        "It does not cover theft of the data itself, or conclusions about people like you that hold whether or not "
+        "you take part."
+    ),
+    # Whoever works with the answer.
+    "analyst_title": "{name}, for the analyst",
+    "curator_title": "{name}, for the curator",
+    "publication_title": "{name}, as published",
+    "caution": "caution",
+    "caution_from_data": (
+        "the bounds are the data's own: this is not differential privacy, and nothing of it may be published"
+    ),
+    "answer": "answer",
+    "answer_is": "{value}, with noise; 95 % interval {low} to {high}",
+    "answer_withheld": "withheld: too few people",
+    "interval": "interval",
+    "interval_is": "where the answer without noise lies, 95 % sure; sampling error comes on top",
+    "noise_is": "with noise: ±{half}, 95 % sure, for eps {eps}",
+    "eps": "eps",
+    "eps_is": "{eps}",
+    "eps_groups": "{eps}; everybody is in at most one group, so all groups cost it once",
+    "eps_counted": "; {extra} of it to see, with noise, whether there are {size} people",
+    "left": "left",
+    "left_is": "eps {eps} of the budget",
+    "left_unlimited": "no limit is set",
+    "left_unknown": "not known here; so_far=ledger would tell",
+    "label_risk": "risk",
+    "risk": (
+        "Someone who knows everybody else's records and has to say whether one person is in the data can only toss a "
+        "coin without this release: right {coin} times out of {out_of}. With it, at most {times} times out of {out_of}."
+    ),
+    "risk_over": (
+        "Someone who knows everybody else's records and has to say whether one person is in the data can only toss a "
+        "coin without this release: right {coin} times out of {out_of}. With it, more than {times} times out of "
+        "{out_of}."
+    ),
+    "label_together": "so far",
+    "together_unknown": "this counts one release; losses add up, so every further one adds to it",
+    "together": "all releases together: eps {eps}, right at most {times} times out of {out_of}",
+    "together_over": "all releases together: eps {eps}, right more than {times} times out of {out_of}",
+    # The curator.
+    "curator_only": "curator only: these come from the data, do not publish",
+    "group_is": "{name}, most exposed group: {group}",
+    "global_sensitivity": "global sensitivity",
+    "global_sensitivity_is": "{value}: the most that one record can move this answer, in any data within the bounds",
+    "local_sensitivity": "local sensitivity",
+    "local_sensitivity_is": "{value}: the most in these data, at most {share} of that",
+    "records": "records used",
+    "worst_case": "worst case",
+    "worst_case_means": "any person, any data within the bounds",
+    "two_worlds": "two worlds",
+    "two_worlds_means": "is one person in these data? The most exposed one",
+    "many_worlds": "many worlds",
+    "many_worlds_means": "the same, for who starts from one of n",
+    "identifiability": "identifiability",
+    "identifiability_means": "which of these n people is missing?",
+    "risk_row": "{prior} without this answer, at most {risk} with it: {meaning}",
+    "risk_none": "none: no record was used",
+    "risk_certain": "certain without this answer: one record was used",
+    "label_most_exposed": "most exposed",
+    "most_exposed": (
+        "someone whose record, in the data or not, moves this answer by the local sensitivity: an attacker is right at "
+        "most {times} times out of {out_of} instead of {coin}. df.dprisk.individual_risk shows the risk of everybody."
+    ),
+    "most_exposed_over": (
+        "someone whose record, in the data or not, moves this answer by the local sensitivity: an attacker is right "
+        "more than {times} times out of {out_of} instead of {coin}. df.dprisk.individual_risk shows the risk of "
+        "everybody."
+    ),
+    # The label of a publication.
+    "asked_of": "asked of",
+    "asked_of_all": "all records",
+    "asked_of_some": "records selected by {where}",
+    "asked_of_trusted": "records selected by {where}; that it decides row by row is the publisher's word",
+    "groups": "groups",
+    "groups_declared": "listed without looking at the data",
+    "groups_from_data": "those that occur in the data; that they are public is the publisher's word",
+    "unit": "unit",
+    "unit_is": "one record; for a person with k records all risks are those of k times the eps",
+    "neighbours": "neighbours",
+    "neighbours_is": "two sets of data that differ in one record, added or removed",
+    "line_is": "bounds {bounds}; noise {mechanism}, scale {scale}; global sensitivity {sensitivity}; eps {eps}",
+    "bounds_are": "{low} to {high}, declared without looking at the data",
+    "bounds_none": "none needed",
+    "label_composition": "composition",
+    "uncovered": "not covered",
+    "uncovered_is": "theft of the data itself; conclusions about people that hold whether or not they take part",
+    # Pictures.
+    "icons_title": "Is one person in the data? {out_of} attempts to tell",
+    "icons_each": "Each sign stands for {each} attempts.",
+    "icons_enlarged": "one sign, taken apart:",
+    "anyway": "right anyway, with a coin: {times}",
+    "extra": "right because of this release: at most {times} more",
+    "extra_over": "right because of this release: more than {times} more",
+    "wrong": "wrong: at least {times}",
+    "wrong_over": "wrong: hardly ever",
+    "worlds_title": "The noisy answer with and without one person",
+    "worlds_without": "without",
+    "worlds_with": "with",
+    "worlds_axis": "noisy answer, from the answer without the person{unit}",
+    "worlds_density": "density",
+    "worlds_distance": "distance {distance} (local sensitivity), noise of scale {scale}",
+    "worlds_overlap": "overlap: {overlap} of each curve",
+    "worlds_same": "the curves are one: this release tells nothing about any one record",
+    "worlds_right": "an attacker is right {coin} times out of {out_of} without, at most {times} with this release",
+    "worlds_right_over": "an attacker is right {coin} times out of {out_of} without, over {times} with this release",
+    "curve_title": "How often an attacker is right, in the worst case",
+    "curve_axis": "eps",
+    "curve_risk": "times right of {out_of}",
+    "curve_coin": "a coin: {coin} of {out_of}",
+    "curve_worst": "worst case",
+    "curve_half": "half the eps: at most {times}",
+    "curve_half_over": "half the eps: over {times}",
+    "curve_here": "this release, eps {eps}: at most {times}",
+    "curve_here_over": "this release, eps {eps}: over {times}",
+    "curve_twice": "twice the eps: at most {times}",
+    "curve_twice_over": "twice the eps: over {times}",
+}

@@ -1,0 +1,20 @@
+"""The languages pdrisk tells people in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from pdrisk.errors import ParameterError
+from pdrisk.words.english import TEXTS as ENGLISH
+
+__all__ = ["LANGUAGES", "texts"]
+
+LANGUAGES: Final[dict[str, Mapping[str, str]]] = {"en": ENGLISH}
+
+
+def texts(language: object) -> Mapping[str, str]:
+    """The texts of a language, by the names of their fields."""
+    if not isinstance(language, str) or language not in LANGUAGES:
+        raise ParameterError(f"unknown language {language!r}; there are {', '.join(LANGUAGES)}.")
+    return LANGUAGES[language]

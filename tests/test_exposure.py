@@ -1,0 +1,188 @@
+"""What `pdrisk assess` says of a person's own data: ranked rightly, from declared bounds, and marked the curator's."""
+
+import math
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pdrisk
+from pdrisk.cli import main
+from pdrisk.study.exposure import RISKS, exposure
+
+STATISTICS = ["mean", "median", "min", "max", "var"]
+
+
+def people() -> pd.DataFrame:
+    """One very rich person, codes, a column that says nothing, and text."""
+    rng = np.random.default_rng(4)
+    income = rng.integers(0, 5000, 200).astype(float)
+    income[37] = 90_000
+    income[:20] = -1
+    return pd.DataFrame(
+        {
+            "income": income,
+            "age": rng.integers(18, 90, 200),
+            "always": 3,
+            "nobody": np.nan,
+            "region": rng.choice(["north", "south"], 200),
+        }
+    )
+
+
+def declared() -> pd.DataFrame:
+    return people().dprisk.declare(bounds={"income": (0, 100_000), "age": (0, 120)}, missing={"income": [-1]})
+
+
+class TestRanking:
+    """The same figures as `assess`, the most exposed first."""
+
+    @pytest.mark.parametrize("eps", [[0.1], [0.5, 2.0]])
+    def test_answers_are_those_of_assess(self, eps):
+        frame = declared()
+        found = exposure(frame, ["income", "age"], STATISTICS, eps).answers
+        expected = frame.dprisk.assess(["income", "age"], STATISTICS, eps=eps)
+        keys = ["column", "statistic", "eps"]
+        merged = found.merge(expected, on=keys, suffixes=("", "_expected"), validate="1:1")
+        assert len(merged) == len(expected) == len(found)
+        for name in expected.columns.difference(keys):
+            assert (merged[name] == merged[f"{name}_expected"]).all(), name
+        assert (found["exposure"] == found["local_sensitivity"] / found["global_sensitivity"]).all()
+        assert found["exposure"].is_monotonic_decreasing
+
+    def test_the_rich_person_is_on_top(self):
+        found = exposure(declared())
+        assert found.answers.iloc[0][["column", "statistic"]].tolist() == ["income", "max"]
+        assert found.columns.index[0] == "income"
+        # 90,000 is the largest, all others are below 5,000: taking it out moves the maximum by more than 85,000.
+        assert 0.85 < found.columns.loc["income", "exposure"] < 0.9
+
+    def test_groups_are_those_that_occur_unless_declared(self):
+        frame = declared()
+        found = exposure(frame, ["income"], by="region").groups
+        assert found.groupby("statistic")["group"].agg(set).eq({"north", "south"}).all()
+        known = frame.dprisk.declare(keys={"region": ["south", "west"]})
+        assert set(exposure(known, ["income"], by="region").groups["group"]) == {"south", "west"}
+
+    def test_everything_is_the_curators(self):
+        found = exposure(declared())
+        assert {"exposure", "local_sensitivity", "n"} <= set(found.answers.attrs["curator_only"])
+
+
+class TestBounds:
+    """Declared ones, then given ones, then the data's own, and it says which."""
+
+    def test_sources(self):
+        frame = declared().assign(height=lambda x: x["age"] / 50)
+        found = exposure(frame, bounds={"age": (10, 110)}).columns
+        assert found["bounds"].to_dict() == {"income": "declare", "age": "given", "height": "the data's own"}
+        assert found.loc["income", ["lo", "hi"]].tolist() == [0, 100_000]
+        assert found.loc["age", ["lo", "hi"]].tolist() == [10, 110]
+        assert found.loc["height", ["lo", "hi"]].tolist() == [frame["height"].min(), frame["height"].max()]
+
+    def test_codes_are_no_values(self):
+        frame = people().dprisk.declare(missing={"income": [-1]})
+        found = exposure(frame, ["income"])
+        assert found.columns.loc["income", "lo"] == frame["income"][frame["income"] >= 0].min()
+        assert found.columns.loc["income", "values"] == 180
+
+    def test_what_cannot_be_assessed_is_left_out_with_a_reason(self):
+        found = exposure(people())
+        assert set(found.left_out) == {"always", "nobody", "region"}
+        assert found.left_out["region"] == "holds text, not numbers"
+        assert "fewer than two different values" in found.left_out["always"]
+
+    def test_unless_it_was_asked_for_then_one_error_names_all(self):
+        with pytest.raises(pdrisk.ParameterError, match=r"always \(.*nobody \(.*region \(") as caught:
+            exposure(people(), ["age", "always", "nobody", "region"])
+        assert "age" not in str(caught.value)
+
+    def test_a_constant_column_with_declared_bounds_is_fine(self):
+        frame = people().dprisk.declare(bounds={"always": (0, 10)})
+        assert exposure(frame, ["always"]).columns.loc["always", "values"] == 200
+
+    def test_nothing_to_assess(self):
+        with pytest.raises(pdrisk.ParameterError, match="none holds numbers"):
+            exposure(people()[["region"]])
+
+
+class TestRecommendation:
+    """By the formulas: eps = ln(risk / (1 - risk)), noise GS/eps ln 20."""
+
+    @pytest.mark.parametrize(
+        ("statistic", "sensitivity", "width"),
+        [("count", 1, math.nan), ("sum", 120, math.nan), ("mean", 60, 120), ("median", 60, 120), ("max", 120, 120)],
+    )
+    def test_by_hand(self, statistic, sensitivity, width):
+        found = exposure(declared(), ["age"], [name for name in STATISTICS if name == statistic] or ["mean"])
+        rows = found.recommendation.query("statistic == @statistic")
+        assert rows["worst_case"].tolist() == list(RISKS)
+        for row in rows.itertuples():
+            assert row.eps == pytest.approx(math.log(row.worst_case / (1 - row.worst_case)), rel=1e-12)
+            assert row.noise95 == pytest.approx(sensitivity / row.eps * math.log(20), rel=1e-9)
+            assert row.share == pytest.approx(row.noise95 / width, rel=1e-9, nan_ok=True)
+
+
+@pytest.fixture
+def file(tmp_path):
+    people().to_csv(tmp_path / "people.csv", index=False)
+    return tmp_path / "people.csv"
+
+
+class TestCommand:
+    """`pdrisk assess FILE`."""
+
+    def test_text(self, file, capsys):
+        assert main(["assess", str(file), "--missing=-1", "--bounds", "income=0:100000", "--by", "region"]) == 0
+        said = capsys.readouterr().out
+        assert said.startswith("Curator only: what answers about people.csv")
+        headings = ["Most exposed answers", "Most exposed groups", "Columns", "What an eps buys"]
+        assert [said.index(heading) for heading in headings] == sorted(said.index(heading) for heading in headings)
+        assert re.search(r"income\s+0\s+100,000\s+given\s+180\s+max", said)
+
+    def test_folder(self, file, tmp_path, capsys):
+        folder = tmp_path / "new" / "report"
+        assert main(["assess", str(file), "--by", "region", "--columns", "age,income", "--to", str(folder)]) == 0
+        assert sorted(path.name for path in folder.iterdir()) == [
+            "answers.csv", "columns.csv", "eps.csv", "groups.csv", "report.html",
+        ]  # fmt: skip
+        page = (folder / "report.html").read_text(encoding="utf-8")
+        assert "<title>Curator only" in page
+        assert not re.search(r"""(src|href)\s*=\s*["'](?!data:)""", page)  # nothing is asked from elsewhere
+        assert len(pd.read_csv(folder / "answers.csv")) == 2 * 5 * 2
+
+    def test_parquet_and_schema(self, tmp_path, capsys):
+        people().to_parquet(tmp_path / "people.parquet")
+        (tmp_path / "survey_of_tests.py").write_text(
+            "import pandera.pandas as pa\n"
+            "schema = pa.DataFrameSchema({'age': pa.Column(int, pa.Check.in_range(0, 120))})\n"
+        )
+        schema = f"{tmp_path / 'survey_of_tests.py'}:schema"
+        assert main(["assess", str(tmp_path / "people.parquet"), "--schema", schema, "--columns", "age"]) == 0
+        assert re.search(r"age\s+0\s+120\s+schema", capsys.readouterr().out)
+
+    def test_labels_are_text_in_the_page(self, tmp_path, capsys):
+        people().rename(columns={"age": "<script>alert(1)</script>"}).to_csv(tmp_path / "a.csv", index=False)
+        assert main(["assess", str(tmp_path / "a.csv"), "--to", str(tmp_path)]) == 0
+        assert "<script>" not in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            (["none.csv"], "there is no file"), (["FILE", "--columns", "wage"], "no column wage"),
+            (["FILE", "--columns", "region,always"], r"region .*always"), (["FILE", "--schema", "x"], "file.py:name"),
+            (["FILE", "--schema", "no_such_module_of_tests:x"], "cannot be imported"), (["people.txt"], "neither"),
+            (["FILE", "--schema", "math:nothing"], "no 'nothing'"), (["FILE", "--eps", "-1"], "above 0"),
+            (["FILE", "--statistics", "mode"], "unknown statistic"), (["FILE", "--bounds", "age=9:1"], "bounds"),
+        ],
+    )  # fmt: skip
+    def test_clear_errors(self, file, arguments, words, capsys):
+        assert main(["assess", *(str(file) if word == "FILE" else word for word in arguments)]) == 2
+        assert re.search(words, capsys.readouterr().err)
+
+    @pytest.mark.parametrize("wrong", [["--missing=a"], ["--bounds", "age"]])
+    def test_wrong_spelling(self, file, wrong, capsys):
+        with pytest.raises(SystemExit):
+            main(["assess", str(file), *wrong])
+        assert "written" in capsys.readouterr().err or wrong[0].startswith("--missing")
