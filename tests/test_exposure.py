@@ -137,7 +137,7 @@ class TestCommand:
         assert main(["assess", str(file), "--missing=-1", "--bounds", "income=0:100000", "--by", "region"]) == 0
         said = capsys.readouterr().out
         assert said.startswith("Curator only: what answers about people.csv")
-        headings = ["Most exposed answers", "Most exposed groups", "Columns", "What an eps buys"]
+        headings = ["Most exposed answers", "Most exposed groups", "Columns", "What an eps buys", "What to tell"]
         assert [said.index(heading) for heading in headings] == sorted(said.index(heading) for heading in headings)
         assert re.search(r"income\s+0\s+100,000\s+given\s+180\s+max", said)
 
@@ -149,7 +149,7 @@ class TestCommand:
         ]  # fmt: skip
         page = (folder / "report.html").read_text(encoding="utf-8")
         assert "<title>Curator only" in page
-        assert not re.search(r"""(src|href)\s*=\s*["'](?!data:)""", page)  # nothing is asked from elsewhere
+        assert not re.search(r"""(src|href)\s*=\s*["'](?!data:|#)""", page)  # nothing is asked from elsewhere
         assert len(pd.read_csv(folder / "answers.csv")) == 2 * 5 * 2
 
     def test_parquet_and_schema(self, tmp_path, capsys):

@@ -2,6 +2,7 @@
 
 from pdrisk.study import figures, texts
 from pdrisk.study.experiment import run
+from pdrisk.study.exposure import exposure
 from pdrisk.study.findings import findings
 
-__all__ = ["figures", "findings", "run", "texts"]
+__all__ = ["exposure", "figures", "findings", "run", "texts"]

@@ -6,8 +6,12 @@ import textwrap
 
 import pandas as pd
 
+from pdrisk.core.risk import posterior
 from pdrisk.study.exposure import Exposure
 from pdrisk.study.page import Page, shown
+from pdrisk.study.told import heading as heading_of
+from pdrisk.study.told import tell
+from pdrisk.words import participant
 
 __all__ = ["NOTICE", "report", "text"]
 
@@ -28,8 +32,8 @@ NOISE = "What an eps buys"
 
 def _sections(rows: int, found: Exposure) -> list[tuple[str, list[str], pd.DataFrame]]:
     """Title, paragraphs and table of each section, the same for every form."""
-    largest = found.answers["eps"].max()
-    at = f"at eps = {shown(float(largest))}"
+    largest = _largest(found)
+    at = f"at eps = {shown(largest)}"
     sections = [
         (
             f"{ANSWERS}, {at}",
@@ -85,6 +89,7 @@ def report(name: str, rows: int, found: Exposure) -> str:
         page.heading(title)
         page.text(*paragraphs)
         page.table(table, title, HEADS)
+    tell(page, _largest(found))
     return page.html
 
 
@@ -96,7 +101,14 @@ def text(name: str, rows: int, found: Exposure) -> str:
         lines += [heading, "-" * len(heading), *map(textwrap.fill, paragraphs), ""]
         plain = table.rename(columns=HEADS).map(lambda cell: shown(cell.item() if hasattr(cell, "item") else cell))
         lines += [plain.to_string(index=False), ""]
-    return "\n".join(lines).rstrip()
+    largest = _largest(found)
+    told = heading_of(largest)
+    lines += [told, "-" * len(told), *map(textwrap.fill, participant(float(posterior(largest))).split("\n"))]
+    return "\n".join(lines)
+
+
+def _largest(found: Exposure) -> float:
+    return float(found.answers["eps"].max())
 
 
 def _bought(table: pd.DataFrame) -> pd.DataFrame:

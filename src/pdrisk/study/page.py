@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from collections.abc import Callable, Mapping
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-__all__ = ["Page", "shown", "write_whole"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Page", "shown", "svg_of", "write_whole"]
 
 STYLE = """
 :root { color-scheme: light; }
@@ -115,6 +119,16 @@ def _cell(value: Any, kind: str) -> str:
     plain = value.item() if hasattr(value, "item") else value
     name = plain if plain in ("pass", "fail") else kind
     return f'<td class="{name}">{escape(shown(plain))}</td>'
+
+
+def svg_of(figure: Figure, name: str) -> str:
+    """A figure as text, the same each time."""
+    import matplotlib as mpl
+
+    target = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": name}):
+        figure.savefig(target, format="svg", metadata={"Date": None, "Creator": None})
+    return target.getvalue()
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> Path:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import platform
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from pdrisk.study import figures, texts
 from pdrisk.study.findings import findings
 from pdrisk.study.lee_clifton import adult, toy
-from pdrisk.study.page import Page, write_whole
+from pdrisk.study.page import Page, svg_of, write_whole
+from pdrisk.study.told import tell
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -93,7 +93,7 @@ def written(study: Study, folder: Path, *, noted: Callable[[str], None] = lambda
     page = _begun(study)
     page.heading("Figures")
     for name, caption, figure, twin in _figures(study):
-        svg = _svg(figure, name)
+        svg = svg_of(figure, name)
         put(f"{name}.svg", lambda path, svg=svg: path.write_text(svg, encoding="utf-8"))  # type: ignore[misc]
         put(f"{name}.png", lambda path, figure=figure: figure.savefig(path, format="png", dpi=200))  # type: ignore[misc]
         page.figure(svg, caption, twin)
@@ -220,6 +220,7 @@ def _end(page: Page, study: Study, found: pd.DataFrame) -> None:
     )
     page.table(toy(), "The mean of three of ten people (2012, section 4)", HEADS)
     page.table(adult(), "The mean of columns of the Adult data (2012, section 5); – where no noise is enough", HEADS)
+    tell(page, study.at_one)
     page.heading("How this was made")
     about = study.result.attrs["study"]
     packages = ", ".join(f"{name} {version(name)}" for name in ("pdrisk", *PACKAGES))
@@ -232,13 +233,3 @@ def _end(page: Page, study: Study, found: pd.DataFrame) -> None:
         "2011; Differential identifiability, 2012. Mehner, Nuñez von Voigt, Tschorsch: Towards explaining epsilon, "
         "2021.",
     )
-
-
-def _svg(figure: Any, name: str) -> str:
-    """The picture as text, the same each time."""
-    import matplotlib as mpl
-
-    target = io.StringIO()
-    with mpl.rc_context({"svg.hashsalt": name}):
-        figure.savefig(target, format="svg", metadata={"Date": None, "Creator": None})
-    return target.getvalue()
