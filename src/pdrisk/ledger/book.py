@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 import os
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -15,13 +14,14 @@ import pandas as pd
 
 from pdrisk.core.summary import FloatArray
 from pdrisk.engines.guard import guarded
-from pdrisk.errors import BudgetExceededError, ColumnTypeError, ParameterError, PolicyError
+from pdrisk.errors import BudgetExceededError, ParameterError, PolicyError
 from pdrisk.ledger.account import Account
 from pdrisk.ledger.ambient import ambient
 from pdrisk.ledger.audit import EVERYBODY, table_of, verify, words, written
 from pdrisk.ledger.curator import Meaning, facts_table, people_table, who_by, who_lost
 from pdrisk.ledger.limits import Limits
 from pdrisk.ledger.memory import Memory, answer_of, key_of, text_of
+from pdrisk.ledger.names import named, user
 from pdrisk.ledger.policy import Policy, check_policy
 from pdrisk.ledger.question import name_of, question
 from pdrisk.ledger.receipt import Receipt
@@ -110,8 +110,8 @@ class Ledger:
         data: pd.DataFrame | None = None,
         version: str | None = None,
     ) -> None:
-        self._dataset = _named("dataset", dataset)
-        self._analyst = _named("analyst", _user() if analyst is None else analyst)
+        self._dataset = named("dataset", dataset)
+        self._analyst = named("analyst", user() if analyst is None else analyst)
         whole = Limits.given(
             {
                 "eps": eps, "eps_per_day": eps_per_day, "eps_per_month": eps_per_month, "eps_per_query": eps_per_query,
@@ -395,16 +395,3 @@ class Ledger:
                     account.enter(rules)
         with self._reading() as account:
             account.check_same(rules, each_given, policy_given)
-
-
-def _named(what: str, value: object) -> str:
-    if not isinstance(value, str) or not value.strip() or not value.isprintable():
-        raise ColumnTypeError(f"{what} must be a name, as text in one line that is not empty.")
-    return value
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):
-        return "unknown"

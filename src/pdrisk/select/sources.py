@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.schema import entries_of
 from pdrisk.select import workspace
 from pdrisk.select.expressions import lowered, quoted, written_constant
+from pdrisk.select.places import asked, file_place, table_place
 from pdrisk.select.told import declared_for, declared_in_file, folded
 
 if TYPE_CHECKING:
@@ -156,13 +156,15 @@ class Sources:
         columns = _described(connection, f"SELECT * FROM {sql}", "this Parquet file")
         name = os.path.basename(path)
         declared = declared_in_file(connection, path)
-        return self._told(Source(sql, columns, connection, declared, name=name, place=lambda: _file(connection, path)))
+        return self._told(
+            Source(sql, columns, connection, declared, name=name, place=lambda: file_place(connection, path))
+        )
 
     def entry(self, path: tuple[str, ...], home: Entry | None = None) -> Entry | None:
         """The table or view of this name, looked for where the view ``home`` lives first."""
         if self.connection is None:
             return None
-        rows = _asked(self.connection, _CATALOG, [path[-1], path[-1]])
+        rows = asked(self.connection, _CATALOG, [path[-1], path[-1]])
         wanted = tuple(map(lowered, path))
         found = [Entry(*row[:5]) for row in rows if lowered(row[2]) == wanted[-1]]
         if not found:
@@ -198,9 +200,8 @@ class Sources:
             except ParameterError:
                 pass
             else:
-                return self._told(
-                    Source(entry.sql, columns, cursor, name=entry.name, place=lambda: _database(own, entry))
-                )
+                place = None if entry.is_view else lambda: table_place(own, entry.database)  # a view may change alone
+                return self._told(Source(entry.sql, columns, cursor, name=entry.name, place=place))
         columns = _described(own, f"SELECT * FROM {entry.sql}", entry.name)
         return self._told(Source(entry.sql, columns, own, name=entry.name))
 
@@ -220,7 +221,7 @@ class Sources:
         """What can be asked, for an error."""
         listed = list(self.named)
         if self.connection is not None:
-            listed += [row[0] for row in _asked(self.connection, _NAMES, [])]
+            listed += [row[0] for row in asked(self.connection, _NAMES, [])]
         return sorted(listed)
 
     def columns_of(self, entry: Entry) -> list[str]:
@@ -245,7 +246,7 @@ class Sources:
 
         An Arrow stream looks like an Arrow table, but can be read only once.
         """
-        plan = _asked(self._connection(), f"EXPLAIN (FORMAT json) SELECT * FROM {entry.sql}", [])[-1][-1]
+        plan = asked(self._connection(), f"EXPLAIN (FORMAT json) SELECT * FROM {entry.sql}", [])[-1][-1]
         return re.findall(r'"name":\s*"([^"]*?)\s*"', plan) == ["PANDAS_SCAN"]
 
     def _connection(self) -> DuckDBPyConnection:
@@ -281,7 +282,6 @@ _NAMES = """
 SELECT table_name FROM system.main.duckdb_tables() WHERE NOT internal
 UNION ALL SELECT view_name FROM system.main.duckdb_views() WHERE NOT internal
 """
-_asking = Lock()
 
 
 def _place(entry: Entry) -> tuple[str, str]:
@@ -301,48 +301,6 @@ def _cursor(connection: DuckDBPyConnection) -> DuckDBPyConnection:
     except duckdb.Error:
         pass
     raise ParameterError("the connection is closed: open it again.")
-
-
-def _file(connection: DuckDBPyConnection, path: str) -> str | None:
-    """A file, when it was written, and how it is read; None for patterns and addresses."""
-    try:
-        found = os.stat(path)
-    except (OSError, ValueError):
-        return None
-    if any(sign in path for sign in "*?["):
-        return None
-    return f"{os.path.realpath(path)} {found.st_size} {found.st_mtime_ns} {_settings(connection)}"
-
-
-def _database(connection: DuckDBPyConnection, entry: Entry) -> str | None:
-    """The file of the database that a table is in; None for views, which may change alone, and for memory."""
-    rows = _asked(connection, _PATH, [entry.database])
-    path = rows[0][0] if rows and not entry.is_view else None
-    return f"{os.path.realpath(path)} {_settings(connection)}" if path and os.path.isfile(path) else None
-
-
-def _settings(connection: DuckDBPyConnection) -> str:
-    """What decides the value of an expression beside the records."""
-    return repr(sorted(_asked(connection, _SETTINGS, [])))
-
-
-_PATH = "SELECT path FROM system.main.duckdb_databases() WHERE database_name = $1"
-_SETTINGS = """
-SELECT name, value FROM system.main.duckdb_settings()
-WHERE name IN ('TimeZone', 'Calendar', 'default_collation', 'ieee_floating_point_ops', 'integer_division')
-"""
-
-
-def _asked(connection: DuckDBPyConnection, sql: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
-    """Rows about the catalog."""
-    import duckdb
-
-    try:
-        with _asking:
-            return connection.execute(sql, parameters).fetchall()
-    except duckdb.Error as error:
-        message = str(error).split("\n")[0]
-    raise ParameterError(f"the connection cannot be asked for its tables: {message}")
 
 
 def _described(connection: DuckDBPyConnection, sql: str, what: str) -> dict[str, str]:

@@ -1,0 +1,58 @@
+"""Questions to a connection about where its tables lie; nothing is read of them."""
+
+from __future__ import annotations
+
+import os
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from pdrisk.errors import ParameterError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["asked", "file_place", "table_place"]
+
+ASKING = Lock()
+
+
+def file_place(connection: DuckDBPyConnection, path: str) -> str | None:
+    """A file, when it was written, and how it is read; None for patterns and addresses."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    if any(sign in path for sign in "*?["):
+        return None
+    return f"{os.path.realpath(path)} {found.st_size} {found.st_mtime_ns} {_settings(connection)}"
+
+
+def table_place(connection: DuckDBPyConnection, database: str) -> str | None:
+    """The file of the database that a table is in, and how it is read; None for one in memory."""
+    rows = asked(connection, _PATH, [database])
+    path = rows[0][0] if rows else None
+    return f"{os.path.realpath(path)} {_settings(connection)}" if path and os.path.isfile(path) else None
+
+
+def _settings(connection: DuckDBPyConnection) -> str:
+    """What decides the value of an expression beside the records."""
+    return repr(sorted(asked(connection, _SETTINGS, [])))
+
+
+_PATH = "SELECT path FROM system.main.duckdb_databases() WHERE database_name = $1"
+_SETTINGS = """
+SELECT name, value FROM system.main.duckdb_settings()
+WHERE name IN ('TimeZone', 'Calendar', 'default_collation', 'ieee_floating_point_ops', 'integer_division')
+"""
+
+
+def asked(connection: DuckDBPyConnection, sql: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
+    """Rows about the catalog."""
+    import duckdb
+
+    try:
+        with ASKING:
+            return connection.execute(sql, parameters).fetchall()
+    except duckdb.Error as error:
+        message = str(error).split("\n")[0]
+    raise ParameterError(f"the connection cannot be asked for its tables: {message}")
