@@ -88,40 +88,76 @@ class TestBounds:
         assert found.columns.loc["income", "values"] == 180
 
     def test_what_cannot_be_assessed_is_left_out_with_a_reason(self):
-        found = exposure(people())
-        assert set(found.left_out) == {"always", "nobody", "region"}
-        assert found.left_out["region"] == "holds text, not numbers"
-        assert "fewer than two different values" in found.left_out["always"]
+        found = exposure(people().assign(far=[1e200, 2] * 100))
+        assert set(found.left_out) == {"always", "nobody", "region", "far"}
+        assert found.left_out["region"].startswith("holds text")
+        assert found.left_out["always"].startswith("has one value only")
+        assert found.left_out["nobody"].startswith("has no value at all")
+        assert found.left_out["far"].startswith("has no range of ordinary size")
 
     def test_unless_it_was_asked_for_then_one_error_names_all(self):
-        with pytest.raises(pdrisk.ParameterError, match=r"always \(.*nobody \(.*region \(") as caught:
+        with pytest.raises(pdrisk.ParameterError, match=r"(?s)always.*nobody.*region") as caught:
             exposure(people(), ["age", "always", "nobody", "region"])
-        assert "age" not in str(caught.value)
+        assert "'age'" not in str(caught.value)
 
     def test_a_constant_column_with_declared_bounds_is_fine(self):
         frame = people().dprisk.declare(bounds={"always": (0, 10)})
         assert exposure(frame, ["always"]).columns.loc["always", "values"] == 200
 
     def test_nothing_to_assess(self):
-        with pytest.raises(pdrisk.ParameterError, match="none holds numbers"):
+        with pytest.raises(pdrisk.ParameterError, match="no column can be studied: 'region' holds text"):
             exposure(people()[["region"]])
+
+    @pytest.mark.parametrize("bounds", [{"agee": (0, 90)}, {"age": (0, 90), "agee": (0, 90)}])
+    @pytest.mark.parametrize("columns", [None, ["age"]])
+    def test_bounds_of_a_column_that_is_not_there(self, bounds, columns):
+        with pytest.raises(pdrisk.UnknownColumnError, match="agee"):
+            exposure(people(), columns, bounds=bounds)
+
+    def test_what_may_be_one_or_several(self):
+        one = exposure(people(), "age", "mean", 1, bounds=(0, 120))
+        several = exposure(people(), ["age"], ["mean"], [1], bounds={"age": (0, 120)})
+        pd.testing.assert_frame_equal(one.answers, several.answers)
+        own = exposure(people(), "age", bounds={"age": "column"}).columns
+        assert own.loc["age", "bounds"] == "the data's own"
+
+    @pytest.mark.parametrize("wrong", [{"columns": ["age", "age"]}, {"columns": []}, {"frame": [1, 2]}])
+    def test_refused(self, wrong):
+        with pytest.raises(pdrisk.ParameterError):
+            exposure(**({"frame": people(), "columns": None} | wrong))
 
 
 class TestRecommendation:
     """By the formulas: eps = ln(risk / (1 - risk)), noise GS/eps ln 20."""
 
     @pytest.mark.parametrize(
-        ("statistic", "sensitivity", "width"),
-        [("count", 1, math.nan), ("sum", 120, math.nan), ("mean", 60, 120), ("median", 60, 120), ("max", 120, 120)],
+        ("statistic", "sensitivity"), [("count", 1), ("sum", 120), ("mean", 60), ("median", 60), ("max", 120)]
     )
-    def test_by_hand(self, statistic, sensitivity, width):
-        found = exposure(declared(), ["age"], [name for name in STATISTICS if name == statistic] or ["mean"])
+    def test_by_hand(self, statistic, sensitivity):
+        frame = declared()
+        found = exposure(frame, ["age"], [name for name in STATISTICS if name == statistic] or ["mean"])
+        exact = getattr(frame["age"], statistic)()
         rows = found.recommendation.query("statistic == @statistic")
         assert rows["worst_case"].tolist() == list(RISKS)
         for row in rows.itertuples():
             assert row.eps == pytest.approx(math.log(row.worst_case / (1 - row.worst_case)), rel=1e-12)
             assert row.noise95 == pytest.approx(sensitivity / row.eps * math.log(20), rel=1e-9)
-            assert row.share == pytest.approx(row.noise95 / width, rel=1e-9, nan_ok=True)
+            assert row.share == pytest.approx(row.noise95 / exact, rel=1e-9)
+
+    def test_narrower_bounds_help(self):
+        frame = people()
+        wide, narrow = (exposure(frame, "age", bounds={"age": (0, hi)}).recommendation for hi in (1000, 100))
+        means = [table.loc[table["statistic"] == "mean", "share"].to_numpy() for table in (wide, narrow)]
+        np.testing.assert_allclose(means[0], 10 * means[1])
+
+    def test_an_answer_of_nothing(self):
+        found = exposure(pd.DataFrame({"x": [-1.0, 0, 1]}), "x", "mean").recommendation
+        assert found.loc[found["statistic"] == "mean", "share"].isna().all()
+
+    def test_it_is_the_curators(self):
+        found = exposure(declared())
+        assert {"share", "noise95"} <= set(found.recommendation.attrs["curator_only"])
+        assert {"lo", "hi", "values", "exposure"} <= set(found.columns.attrs["curator_only"])
 
 
 @pytest.fixture
@@ -152,6 +188,29 @@ class TestCommand:
         assert not re.search(r"""(src|href)\s*=\s*["'](?!data:|#)""", page)  # nothing is asked from elsewhere
         assert len(pd.read_csv(folder / "answers.csv")) == 2 * 5 * 2
 
+    def test_other_csv_files(self, tmp_path, capsys):
+        people().to_csv(tmp_path / "ÜMLAUT.CSV", index=False, sep=";", encoding="latin-1")
+        people().rename(columns={"age": "größe"}).to_csv(tmp_path / "b.csv", index=False, encoding="latin-1")
+        people().to_csv(tmp_path / "c.csv.gz", index=False)
+        assert main(["assess", str(tmp_path / "ÜMLAUT.CSV")]) == 2
+        assert "--sep" in capsys.readouterr().err
+        assert main(["assess", str(tmp_path / "ÜMLAUT.CSV"), "--sep", ";"]) == 0
+        assert main(["assess", str(tmp_path / "b.csv")]) == 2
+        assert "--encoding" in capsys.readouterr().err
+        assert main(["assess", str(tmp_path / "b.csv"), "--encoding", "latin-1"]) == 0
+        assert main(["assess", str(tmp_path / "c.csv.gz")]) == 0
+        (tmp_path / "d.csv.xlsx").write_bytes((tmp_path / "b.csv").read_bytes())
+        assert main(["assess", str(tmp_path / "d.csv.xlsx")]) == 2
+
+    def test_a_schema_in_the_current_folder(self, file, tmp_path, monkeypatch, capsys):
+        (tmp_path / "here_for_tests.py").write_text(
+            "import pandera.pandas as pa\n"
+            "schema = pa.DataFrameSchema({'age': pa.Column(int, pa.Check.in_range(0, 130))})\n"
+        )
+        monkeypatch.chdir(tmp_path)
+        assert main(["assess", str(file), "--schema", "here_for_tests:schema", "--columns", "age"]) == 0
+        assert re.search(r"age\s+0\s+130\s+schema", capsys.readouterr().out)
+
     def test_parquet_and_schema(self, tmp_path, capsys):
         people().to_parquet(tmp_path / "people.parquet")
         (tmp_path / "survey_of_tests.py").write_text(
@@ -171,10 +230,14 @@ class TestCommand:
         ("arguments", "words"),
         [
             (["none.csv"], "there is no file"), (["FILE", "--columns", "wage"], "no column wage"),
-            (["FILE", "--columns", "region,always"], r"region .*always"), (["FILE", "--schema", "x"], "file.py:name"),
+            (["FILE", "--columns", "region,always"], r"(?s)region.*always"),
+            (["FILE", "--schema", "x"], "file.py:name"),
             (["FILE", "--schema", "no_such_module_of_tests:x"], "cannot be imported"), (["people.txt"], "neither"),
             (["FILE", "--schema", "math:nothing"], "no 'nothing'"), (["FILE", "--eps", "-1"], "above 0"),
-            (["FILE", "--statistics", "mode"], "unknown statistic"), (["FILE", "--bounds", "age=9:1"], "bounds"),
+            (["FILE", "--statistics", "mode"], "unknown statistic"),
+            (["FILE", "--bounds", "age=9:1"], "bounds"),
+            (["FILE", "--columns", "age", "--bounds", "agee=0:9"], "agee"),
+            (["FILE", "--to", "FILE"], "name a folder"),
         ],
     )  # fmt: skip
     def test_clear_errors(self, file, arguments, words, capsys):

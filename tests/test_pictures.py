@@ -10,17 +10,18 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib import rc_context
 from matplotlib.collections import PathCollection, PolyCollection
 from matplotlib.figure import Figure
 
 from pdrisk import NotPublicError, ParameterError, pictures
 from pdrisk.core.risk import posterior
-from pdrisk.drawing import COLOURS, DASHES, MARKERS, SIZE, WIDTH, apart
+from pdrisk.drawing import COLOURS, DASHES, MARKERS, SIZE, WIDTH, apart, legible, shortened
 from pdrisk.words import times_right
 from seen import marks, numbers, unreadable, words_of
 from test_explain import FORBIDDEN, release
 
-EPS = (0.001, 0.01, 0.1, 0.5, 1, 2, 5, 9.3, 20, 1234.5678)
+EPS = (1e-12, 0.001, 0.01, 0.1, 0.5, 1, 2, 5, 9.22, 9.3, 10, 20, 1234.5678)
 WORLDS = ((133.45, 337.0), (0.5, 337.0), (3370.0, 33.7), (0.0, 1.0), (1e-9, 4e-9), (2.7e6, 1.35e6))
 
 
@@ -42,6 +43,12 @@ class TestEveryPicture:
         assert figure.get_size_inches()[0] == WIDTH
         assert unreadable(figure) == []
         assert {text.get_fontsize() for text in words_of(figure)} == {SIZE}
+
+    def test_no_sign_is_cut_off(self, case: tuple) -> None:
+        for axes in drawn(*case)[0].axes:
+            place = axes.get_position()
+            assert min(place.x0, place.y0) >= 0
+            assert max(place.x1, place.y1) <= 1
 
     def test_every_number_stands_in_the_words(self, case: tuple) -> None:
         figure, text = drawn(*case)
@@ -99,7 +106,18 @@ class TestIcons:
         text = pictures.icons_text(0.1)  # 525 of 1,000
         assert "1,000 attempts" in text
         assert "# # % . ." in text
-        assert text.endswith("  # # # # # . . . . .")
+        assert text.endswith("  %  one sign, taken apart:\n  # # # # # . . . . .")
+
+    @pytest.mark.parametrize("eps", [0.1, 9.22, 10])
+    def test_what_is_taken_apart_does_not_lie_on_its_words(self, eps: float) -> None:
+        figure = pictures.icons(eps)
+        (said,) = (text for text in words_of(figure) if "one sign" in text.get_text())
+        lowest = min(figure.axes, key=lambda axes: axes.get_position().y0 if axes.get_position().x0 > 0.65 else 1)
+        assert lowest.get_window_extent().y1 <= said.get_window_extent().y0
+
+    @pytest.mark.parametrize(("eps", "more"), [(1e-12, 1), (1e-20, 1), (0.1, 25), (1, 24)])
+    def test_a_release_is_never_nothing(self, eps: float, more: int) -> None:
+        assert f"because of this release: at most {more} more" in pictures.icons_text(eps)
 
 
 class TestTwoWorlds:
@@ -192,6 +210,15 @@ class TestOfARelease:
         figure = release().picture("two_worlds", unit="$x^$")
         assert any("$x^$" in text.get_text() for text in words_of(figure))
 
+    def test_letters_that_the_font_lacks(self, tmp_path) -> None:
+        figure = release().picture("two_worlds", unit="万円")
+        figure.savefig(tmp_path / "worlds.png")  # without a warning
+        assert unreadable(figure) == []
+        said = " ".join(text.get_text() for text in words_of(figure))
+        assert "□□" in said
+        assert "□: a letter that this font lacks" in said
+        assert "万円" in release().picture_text("two_worlds", unit="万円")
+
     def test_saved(self, tmp_path) -> None:
         for suffix in ("png", "svg", "pdf"):
             release().picture().savefig(tmp_path / f"icons.{suffix}")
@@ -218,6 +245,28 @@ class TestMatplotlib:
 
 class TestDrawing:
     """What all pictures share."""
+
+    @pytest.mark.parametrize(
+        ("fonts", "text", "expected"),
+        [
+            (["DejaVu Sans"], "km² in Zürich", "km² in Zürich"),
+            (["DejaVu Sans"], "万km", "□km"),
+            (["DejaVu Sans"], "two\nlines\tor one\ud800", "two lines or one□"),
+            (["STIXSizeOneSym"], "Ω", "□"),
+            (["STIXSizeOneSym", "DejaVu Sans"], "Ω", "Ω"),
+            (["no such font", "DejaVu Sans"], "Ω", "Ω"),
+            (["no such font"], "Ω", "Ω"),  # matplotlib falls back on its own
+        ],
+    )
+    def test_letters_of_the_fonts_asked_for(self, fonts: list[str], text: str, expected: str) -> None:
+        with rc_context({"font.family": fonts}):
+            assert legible(text) == expected
+
+    @pytest.mark.parametrize(
+        ("text", "expected"), [("abcdef", "abcdef"), ("abcdefg", "abcde…"), ("万円万", "□□□"), ("万円万円", "□□…")]
+    )
+    def test_cut_by_the_room_it_takes(self, text: str, expected: str) -> None:
+        assert shortened(text, 6) == expected
 
     def test_styles_differ_without_colour(self) -> None:
         assert len(set(MARKERS)) == len(MARKERS) == len(COLOURS) == len(set(map(str, DASHES)))

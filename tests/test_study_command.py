@@ -1,5 +1,6 @@
 """`pdrisk study FOLDER`: everything is there, says what it is, and asks for nothing from elsewhere."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -12,7 +13,8 @@ import pytest
 import pdrisk
 from pdrisk.cli import main
 from pdrisk.study.lee_clifton import adult, toy
-from pdrisk.study.page import Page, shown, write_whole
+from pdrisk.study.page import Page, cell, shown
+from pdrisk.study.whole import write_whole
 
 pytest.importorskip("matplotlib")
 FIGURES = ["noise-against-risk", "risk-by-eps", "risk-by-query", "risk-by-sample"]
@@ -68,6 +70,8 @@ class TestFolder:
         assert names >= {f"{name}.{kind}" for name in FIGURES for kind in ("svg", "png")}
         assert names >= {"study.csv", "findings.csv", "lee-clifton.csv", "adult.csv", "report.html"}
         assert not [name for name in names if name.endswith(".part")]
+        if os.name == "posix":  # the curator's alone
+            assert {path.stat().st_mode & 0o077 for path in folder.iterdir()} == {0}
 
     def test_the_tables_are_those_of_the_library(self, folder):
         survey = pdrisk.datasets.soep_like().pipe(pdrisk.datasets.soep_like_schema().validate)
@@ -156,12 +160,46 @@ class TestPage:
         [
             (["--columns", "state"], "state"), (["--columns", "wage"], "wage"), (["--repetitions", "0"], "repetitions"),
             (["--file", "none.csv"], "there is no file"), (["--seed", "-1"], "seed"),
+            (["--missing=-3"], "--file"), (["--schema", "no.py:schema"], "--file"),
         ],
     )  # fmt: skip
     def test_clear_errors(self, tmp_path, arguments, words, capsys):
         assert main(["study", str(tmp_path), "--quiet", *arguments]) == 2
         assert words in capsys.readouterr().err
         assert not (tmp_path / "report.html").exists()
+
+
+class TestStops:
+    """What goes wrong is said before the work, and in one line."""
+
+    def test_without_matplotlib(self, tmp_path, monkeypatch, capsys):
+        monkeypatch.setattr("pdrisk.cli.study.find_spec", lambda name: None)
+        assert main(["study", str(tmp_path / "new"), "--quiet"]) == 2
+        assert "pip install" in capsys.readouterr().err
+        assert not (tmp_path / "new").exists()
+
+    def test_stopped_by_hand(self, tmp_path, monkeypatch, capsys):
+        def stops(*_, **__):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("pdrisk.cli.study.run", stops)
+        assert main(["study", str(tmp_path), "--quiet"]) == 130
+        assert capsys.readouterr().err.count("\n") == 1
+
+    def test_a_file_for_a_folder(self, tmp_path, capsys):
+        (tmp_path / "here").write_text("x")
+        assert main(["study", str(tmp_path / "here"), "--quiet"]) == 2
+        assert "name a folder" in capsys.readouterr().err
+
+    def test_columns_that_cannot_be_studied_are_left_out_and_named(self, tmp_path, capsys):
+        people = pd.DataFrame({"pay": range(50), "always": 3, "sex": ["f", "m"] * 25})
+        people.to_csv(tmp_path / "own.csv", index=False)
+        out = tmp_path / "out"
+        assert main(["study", str(out), "--file", str(tmp_path / "own.csv"), "--repetitions", "2", "--quiet"]) == 0
+        said = capsys.readouterr().err
+        assert "left out: always (has one value only" in said
+        assert "left out: sex (holds text" in said
+        assert set(pd.read_csv(out / "study.csv")["column"]) == {"pay"}
 
 
 class TestParts:
@@ -185,6 +223,16 @@ class TestParts:
     )  # fmt: skip
     def test_shown(self, value, text):
         assert shown(value) == text
+
+    @pytest.mark.parametrize(
+        ("name", "value", "text"),
+        [
+            ("worst_case", 1.0, "> 0.9999"), ("two_worlds", 0.50004, "0.5001"), ("exact", 0.1672, "0.1672"),
+            ("identifiability", 0.000036, "3.6e-05"), ("many_worlds", float("nan"), "–"), ("exposure", 1.0, "1"),
+        ],
+    )  # fmt: skip
+    def test_risks_are_rounded_up_and_never_certain(self, name, value, text):
+        assert cell(name, value) == cell(name, np.float64(value)) == text
 
     def test_whole_or_not_at_all(self, tmp_path):
         (tmp_path / "a").write_text("before")

@@ -2,12 +2,14 @@
 
 import math
 import re
+import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib import rc_context
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
@@ -17,6 +19,7 @@ from pdrisk import ColumnTypeError, ParameterError
 from pdrisk.core.risk import posterior
 from pdrisk.drawing import SIZE, WIDTH
 from pdrisk.study import figures, texts
+from pdrisk.study.page import svg_of
 from pdrisk.study.points import by_epsilon, by_proportion, by_query, noise_and_risk, unit_of
 from seen import unreadable, words_of
 
@@ -144,6 +147,57 @@ class TestPoints:
         assert [panel.title for panel in by_epsilon(renamed)] == ["1", "('a', 'b')"]
 
 
+class Copied:
+    """Counts how often it is copied."""
+
+    times = 0
+
+    def __deepcopy__(self, memo: dict) -> "Copied":
+        type(self).times += 1
+        return self
+
+
+def wide(columns: int) -> pd.DataFrame:
+    """A study of many columns."""
+    own = RESULT[(RESULT["column"] == "km") & (RESULT["repetition"] == 0)]
+    return pd.concat([own.assign(column=f"c{at}") for at in range(columns)], ignore_index=True)
+
+
+class TestManyColumns:
+    """A figure holds the first dozen columns and says so; what a study says of itself is not copied at each step."""
+
+    @pytest.mark.parametrize("name", FIGURES)
+    @pytest.mark.parametrize("module", [figures, texts])
+    def test_attrs_are_not_copied(self, module: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        result = RESULT.copy()
+        result.attrs["study"] = Copied()
+        monkeypatch.setattr(Copied, "times", 0)
+        getattr(module, name)(result)
+        assert Copied.times <= 3
+        assert isinstance(result.attrs["study"], Copied)
+
+    @pytest.mark.parametrize("show", [by_query, by_proportion, by_epsilon, noise_and_risk])
+    def test_the_first_dozen(self, show: Callable[..., Any]) -> None:
+        for columns, part in ((12, ""), (1_000, "the first 12 of 1,000 columns; for others pass their rows")):
+            panels = show(wide(columns))
+            assert list(dict.fromkeys(panel.title for panel in panels)) == [f"c{at}" for at in range(12)]
+            assert {panel.part for panel in panels} == {part}
+
+    @pytest.mark.parametrize("name", FIGURES)
+    def test_says_so(self, name: str) -> None:
+        figure, text = getattr(figures, name)(wide(13)), getattr(texts, name)(wide(13))
+        assert "\n(the first 12 of 13 columns; for others pass their rows)\n" in text
+        assert "the first 12 of 13 columns; for others pass their rows" in {
+            each.get_text() for each in words_of(figure)
+        }
+        assert "first 12" not in getattr(texts, name)(wide(12))
+
+    def test_no_value_of_a_metric_is_no_panel_row(self) -> None:
+        for panel in by_query(RESULT.assign(many_worlds=np.nan), metrics="many_worlds"):
+            assert panel.points.columns.tolist() == ["statistic", "lowest", "lower", "median", "upper", "highest"]
+            assert panel.points.empty
+
+
 class TestRefusals:
     """What is no result, and what a panel cannot show."""
 
@@ -258,14 +312,26 @@ class TestSeen:
                 {"statistic": {"mean": "max"}}
             ),
             RESULT.assign(noise95=RESULT["noise95"] * 1e9),
+            RESULT.assign(column=RESULT["column"].map({"km": "通勤距離" * 20, "hours": "労働\n時間"})),
+            wide(14),
         ],
-        ids=["usual", "far eps", "one eps", "long names", "long query", "large numbers"],
+        ids=["usual", "far eps", "one eps", "long names", "long query", "large numbers", "no such letters", "wide"],
     )
     def test_can_be_read(self, name: str, result: pd.DataFrame) -> None:
         figure = getattr(figures, name)(result)
         assert unreadable(figure) == []
         assert {text.get_fontsize() for text in words_of(figure, ticks=True)} == {SIZE}
         assert figure.get_size_inches()[0] == WIDTH
+
+    @pytest.mark.parametrize("name", FIGURES)
+    def test_letters_that_the_font_lacks(self, name: str, tmp_path) -> None:
+        result = RESULT.assign(column=RESULT["column"].replace("km", "通勤"))
+        figure, text = getattr(figures, name)(result), getattr(texts, name)(result)
+        figure.savefig(tmp_path / "figure.png")  # without a warning
+        assert {"□□", "hours", "□: a letter that this font lacks"} <= {each.get_text() for each in words_of(figure)}
+        assert "通勤" in text
+        assert "□" not in text
+        assert not any("□" in each.get_text() for each in words_of(getattr(figures, name)(RESULT)))
 
     @pytest.mark.parametrize("metric", RISKS)
     def test_every_metric_begins_at_its_prior(self, metric: str) -> None:
@@ -303,6 +369,27 @@ class TestSeen:
         assert isinstance(figure, Figure)
         figure.savefig(tmp_path / "figure.svg")
         assert (tmp_path / "figure.svg").stat().st_size > 5_000
+
+    def test_several_on_one_page(self) -> None:
+        parts = {name: svg_of(getattr(figures, name)(RESULT), name) for name in FIGURES}
+        ids, asked = [], set()
+        for name, svg in parts.items():
+            for tag in ET.fromstring(svg).iter():
+                ids += [tag.attrib["id"]] if "id" in tag.attrib else []
+                for key, value in tag.attrib.items():
+                    linked = [value[1:]] if key.endswith("href") and value.startswith("#") else []
+                    linked += re.findall(r"url\(#([^)]*)\)", value)
+                    assert all(each.startswith(f"{name}-") for each in linked)
+                    asked |= set(linked)
+        assert len(set(ids)) == len(ids) > 500
+        assert len(asked) > 50
+        assert asked <= set(ids)
+
+    def test_labels_stay_as_they_are_on_a_page(self) -> None:
+        odd = "<g id='figure_1'> url(#a)"
+        with rc_context({"svg.fonttype": "none"}):
+            svg = svg_of(figures.risk_by_epsilon(RESULT.assign(column=odd)), "odd")
+        assert odd in "".join(ET.fromstring(svg).itertext())
 
     def test_the_real_study(self) -> None:
         survey = pdrisk.datasets.soep_like(missing="nan")

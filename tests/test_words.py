@@ -8,17 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pdrisk.core.risk import posterior
-from pdrisk.words import common_denominator, counted, probability, times_right
+from pdrisk.words import common_denominator, counted, probability, reached, times_right
 from pdrisk.words.counts import rounded_up
 
 EPS = st.floats(1e-6, 30)
-SLACK = 1e-11  # the last digits of a float: 0.55 of 100 is 55
 
 
 def fine_enough(risk: float, out_of: int) -> bool:
     """By its definition, in fractions: rounding up adds at most a fifth of the excess, and does not say "always"."""
-    exact = Fraction(risk)
-    times = math.ceil(exact * out_of - Fraction(1, 10**9))
+    exact = Fraction(repr(risk))  # as it is written: 0.55 is 55 of 100
+    times = math.ceil(exact * out_of)
     return times < out_of and Fraction(times, out_of) - exact <= (exact - Fraction(1, 2)) / 5
 
 
@@ -62,7 +61,7 @@ class TestCounted:
         times, at_most = counted(risk, out_of)
         assert out_of / 2 <= times < out_of
         if at_most:
-            assert risk - SLACK <= times / out_of < risk + 1 / out_of
+            assert Fraction(times - 1, out_of) < Fraction(repr(risk)) <= Fraction(times, out_of)
         else:
             assert times == out_of - 1
             assert risk > times / out_of
@@ -71,6 +70,14 @@ class TestCounted:
         assert 0.55 * 100 > 55
         assert counted(0.55, 100) == (55, True)
         assert counted(0.5500001, 100) == (56, True)
+
+    @pytest.mark.parametrize("eps", [1e-6, 1e-9, 1e-12, 1e-15, 1e-16, 1e-300])
+    def test_the_smallest_eps_is_at_least_one_more(self, eps: float) -> None:
+        # 1/2 + eps/4 is above 5,000 of 10,000, also where a float cannot tell
+        risk = reached(eps)
+        assert risk >= posterior(eps)
+        assert times_right(risk) == (5_001, 10_000)
+        assert reached(0.0) == 0.5
 
     @pytest.mark.parametrize("out_of", [100, 1_000, 10_000])
     def test_certainty(self, out_of: int) -> None:

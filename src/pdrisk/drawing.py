@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,10 +25,13 @@ __all__ = [
     "SIZE",
     "WIDTH",
     "apart",
+    "breadth",
     "canvas",
     "few_ticks",
+    "legible",
     "lines_of",
     "panel",
+    "shortened",
     "tick_label",
     "words",
 ]
@@ -42,6 +46,7 @@ PALE: Final = "#999999"
 COLOURS: Final = ("#0072B2", "#E69F00", "#000000", "#CC79A7", "#009E73", "#D55E00")
 DASHES: Final[Any] = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1)), (0, (8, 2)))
 MARKERS: Final = ("o", "s", "^", "D", "v", "P")
+BOX: Final = "□"  # for a letter that the font lacks
 
 
 def canvas(height: float, width: float = WIDTH) -> Figure:
@@ -61,13 +66,17 @@ def canvas(height: float, width: float = WIDTH) -> Figure:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ModuleNotFoundError:
-        raise ParameterError(
-            'figures need matplotlib: pip install "pdrisk[plots]". The same in words and numbers needs nothing: see '
-            "the functions of the same name that give text."
-        ) from None
+        raise _no_matplotlib() from None
     figure = Figure(figsize=(width, height), dpi=200, facecolor="white")
     FigureCanvasAgg(figure)
     return figure
+
+
+def _no_matplotlib() -> ParameterError:
+    return ParameterError(
+        'figures need matplotlib: pip install "pdrisk[plots]". The same in words and numbers needs nothing: see the '
+        "functions of the same name that give text."
+    )
 
 
 def panel(figure: Figure, left: float, bottom: float, width: float, height: float) -> Axes:
@@ -109,6 +118,47 @@ def tick_label(place: float) -> str:
     if size >= 1e9 or 0 < size < 1e-4:
         return f"{place:.3g}".replace("e+", "e").replace("e0", "e").replace("e-0", "e-")
     return f"{place / 1e6:.4g} M" if size >= 1e6 else f"{place:,.10g}"
+
+
+def legible(text: str) -> str:
+    """Text with a box for every letter that the fonts of ``rcParams["font.family"]`` lack, on one line.
+
+    matplotlib would draw a box too, and warn of it whenever the figure is drawn.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    try:
+        from matplotlib.font_manager import FontProperties, findfont, get_font
+    except ModuleNotFoundError:
+        raise _no_matplotlib() from None
+    known: list[set[int]] = []  # of each weight that is drawn
+    for weight in ("normal", "bold"):
+        letters: set[int] = set()
+        for family in FontProperties().get_family():
+            try:
+                path = findfont(FontProperties(family=[family], weight=weight), fallback_to_default=False)
+            except ValueError:  # a family that is not installed: matplotlib passes over it too
+                continue
+            letters |= get_font(path).get_charmap().keys()
+        known.append(letters or set(get_font(findfont(FontProperties(weight=weight))).get_charmap()))
+    return "".join(
+        " " if letter.isspace() else letter if all(ord(letter) in own for own in known) else BOX for letter in text
+    )
+
+
+def breadth(text: str) -> int:
+    """How many letters wide a text is: one of East Asia, or a box, takes the room of two."""
+    return sum(2 if letter == BOX or unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def shortened(text: str, letters: int) -> str:
+    """Text that can be drawn, at most ``letters`` wide; "…" where it was cut."""
+    found = legible(text)
+    if breadth(found) <= letters:
+        return found
+    while breadth(found) > letters - 1:
+        found = found[:-1]
+    return found + "…"
 
 
 def lines_of(text: str, inches: float) -> list[str]:

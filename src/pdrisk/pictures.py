@@ -14,8 +14,8 @@ import numpy as np
 
 from pdrisk import reprs
 from pdrisk.core.risk import posterior
-from pdrisk.drawing import COLOURS, INK, LINE, PALE, SIZE, WIDTH, canvas, few_ticks, lines_of, panel, words
-from pdrisk.words import common_denominator, counted, texts
+from pdrisk.drawing import COLOURS, INK, LINE, PALE, SIZE, WIDTH, canvas, few_ticks, legible, lines_of, panel, words
+from pdrisk.words import common_denominator, counted, reached, texts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +69,7 @@ class _Icons:
 
 
 def _icons(eps: float) -> _Icons:
-    worst = float(posterior(eps))
+    worst = reached(eps)
     out_of = common_denominator([worst])
     return _Icons(*counted(worst, out_of), out_of)
 
@@ -89,28 +89,36 @@ def icons(eps: float, *, language: str = "en") -> Figure:
         Publishable. In words: `icons_text`.
     """
     said, array = texts(language), _icons(eps)
-    height = 2.15 if array.each == 1 else 2.45 if array.each == 10 else 2.75
+    keys = array.legend(said) + ([(MIXED, said["icons_enlarged"])] if array.enlarged else [])
+    apart = 0.065 * math.ceil(len(array.enlarged) / 10)
+    beside = sum(_key_height(text) for _, text in keys) + apart
+    height = max(2.15 if array.each == 1 else 2.45, 0.3 + beside + EDGE)
     figure = canvas(height)
     words(figure, EDGE, height - EDGE, said["icons_title"].format(out_of=f"{array.out_of:,}"))
     _signs(panel(figure, EDGE, height - 2.07, 1.8, 1.8), array.signs, 10)
     top = height - 0.3
-    for sign, text in array.legend(said):
-        top = _keyed(figure, top, sign, text)
+    for sign, text in keys:
+        _keyed(figure, top, sign, text)
+        top -= _key_height(text)
     if array.enlarged:
-        top = _keyed(figure, top, MIXED, said["icons_enlarged"])
-        rows = math.ceil(len(array.enlarged) / 10)
-        _signs(panel(figure, 2.25, top - 0.065 * rows, 0.65, 0.065 * rows), array.enlarged, 10)
+        _signs(panel(figure, 2.25, top - apart, 0.65, apart), array.enlarged, 10)
     if array.each > 1:
         words(figure, EDGE, height - 2.2, said["icons_each"].format(each=array.each))
     return figure
 
 
-def _keyed(figure: Figure, top: float, sign: str, text: str) -> float:
-    """A sign and what it means, beside the array; the place for the next."""
-    lines = lines_of(text, WIDTH - 2.3)
+def _keyed(figure: Figure, top: float, sign: str, text: str) -> None:
+    """A sign and what it means, beside the array."""
     _signs(panel(figure, 2.0, top - 0.18, 0.18, 0.18), sign, 1)
-    words(figure, 2.25, top, "\n".join(lines))
-    return top - LINE * len(lines) - 0.1
+    words(figure, 2.25, top, "\n".join(_key_lines(text)))
+
+
+def _key_lines(text: str) -> list[str]:
+    return lines_of(text, WIDTH - 2.3)
+
+
+def _key_height(text: str) -> float:
+    return LINE * len(_key_lines(text)) + 0.1
 
 
 def _signs(axes: Axes, signs: str, across: int) -> None:
@@ -158,7 +166,7 @@ def icons_text(eps: float, *, language: str = "en") -> str:
     if array.each > 1:
         lines.append(f"  {said['icons_each'].format(each=array.each)}")
     if array.enlarged:
-        lines += [f"  {MIXED}  {said['icons_enlarged']}:", *_rows(array.enlarged, 10)]
+        lines += [f"  {MIXED}  {said['icons_enlarged']}", *_rows(array.enlarged, 10)]
     return "\n".join(lines)
 
 
@@ -184,6 +192,8 @@ def two_worlds(local_sensitivity: float, scale: float, *, unit: str = "", langua
     """
     said, distance, b = texts(language), local_sensitivity, scale
     facts = _worlds_facts(said, distance, b)
+    if legible(unit) != unit:
+        facts.append(said["font_lacks"])
     lines = [line for fact in facts for line in lines_of(fact, WIDTH - 2 * EDGE)]
     low = 0.6 + LINE * len(lines)
     figure = canvas(low + 1.75)
@@ -203,7 +213,7 @@ def two_worlds(local_sensitivity: float, scale: float, *, unit: str = "", langua
     axes.annotate(said["worlds_without"], (0, peak), (-8, 0), ha="right", color=BLUE, **style)
     axes.annotate(said["worlds_with"], (distance, peak), (8, 0), ha="left", color=RED, **style)
     axis = said["worlds_axis"].format(unit=f", {unit}" if unit else "")
-    axes.set_xlabel(axis, fontsize=SIZE, labelpad=2, parse_math=False)
+    axes.set_xlabel(legible(axis), fontsize=SIZE, labelpad=2, parse_math=False)
     axes.set_ylabel(said["worlds_density"], fontsize=SIZE, labelpad=3)
     words(figure, EDGE, low + 1.75 - EDGE, said["worlds_title"])
     words(figure, EDGE, low - 0.37, "\n".join(lines))
@@ -246,7 +256,7 @@ def _worlds_facts(said: Mapping[str, str], distance: float, scale: float) -> lis
     told = said["worlds_distance"].format(distance=reprs.number(distance), scale=reprs.number(scale))
     if distance == 0:
         return [told, said["worlds_same"]]
-    believed = float(posterior(distance / scale))
+    believed = reached(distance / scale)
     out_of = common_denominator([believed])
     times, at_most = counted(believed, out_of)
     right = said["worlds_right" if at_most else "worlds_right_over"].format(
@@ -267,7 +277,7 @@ class _Mark:
 def _marks(said: Mapping[str, str], eps: float) -> tuple[list[_Mark], int]:
     """Half the eps, this one, twice it: for comparing, with one denominator."""
     chosen = {"half": eps / 2, "here": eps, "twice": 2 * eps}
-    risks = {name: float(posterior(loss)) for name, loss in chosen.items()}
+    risks = {name: reached(loss) for name, loss in chosen.items()}
     out_of = common_denominator(risks.values())
     marks = []
     for name, worst in risks.items():

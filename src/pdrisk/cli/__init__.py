@@ -14,7 +14,7 @@ __all__ = ["demo", "main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit status is 0, or 2 for a request that cannot be answered."""
+    """Run the command line; the exit status is 0, 2 for a request that cannot be answered, 130 if it was stopped."""
     parser = argparse.ArgumentParser(
         prog="pdrisk", description="Noisy answers about people, with their sensitivity and the risk they mean."
     )
@@ -38,4 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (pdrisk.PdriskError, OSError) as error:
         print(f"pdrisk: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("pdrisk: stopped. A study goes on where it was when the same command is given again.", file=sys.stderr)
+        return 130
     return 0

@@ -6,9 +6,10 @@ import argparse
 from pathlib import Path
 
 from pdrisk.cli import files
+from pdrisk.errors import ParameterError
 from pdrisk.study.exposure import STATISTICS, exposure
 from pdrisk.study.own import report, text
-from pdrisk.study.page import write_whole
+from pdrisk.study.whole import own_folder, write_whole
 
 __all__ = ["arguments", "assess"]
 
@@ -27,12 +28,14 @@ def arguments(command: argparse.ArgumentParser) -> None:
 
 def assess(chosen: argparse.Namespace) -> str:
     """The text of ``pdrisk assess``; writes the report instead if a folder is named."""
-    frame = files.known(files.read(chosen.file), chosen, chosen.by or ())
+    frame = files.known(files.read(chosen.file, chosen.sep, chosen.encoding), chosen, chosen.by or ())
     by = None if not chosen.by else chosen.by[0] if len(chosen.by) == 1 else chosen.by
     found = exposure(frame, chosen.columns, chosen.statistics, chosen.eps, bounds=dict(chosen.bounds), by=by)
     if chosen.to is None:
         return text(chosen.file.name, len(frame), found)
-    chosen.to.mkdir(parents=True, exist_ok=True)
+    if chosen.to.exists() and not chosen.to.is_dir():
+        raise ParameterError(f"{chosen.to} is a file: name a folder.")
+    own_folder(chosen.to)
     tables = {"answers": found.answers, "groups": found.groups, "columns": found.columns.reset_index()}
     for name, table in (tables | {"eps": found.recommendation}).items():
         if table is not None:

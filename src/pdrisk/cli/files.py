@@ -16,10 +16,11 @@ from pdrisk.errors import ParameterError
 
 __all__ = ["arguments", "known", "names", "numbers", "read", "schema_of"]
 
+PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst")
 READERS: dict[str, Any] = {".csv": pd.read_csv, ".parquet": pd.read_parquet}
 
 
-def read(path: Path) -> pd.DataFrame:
+def read(path: Path, sep: str = ",", encoding: str = "utf-8") -> pd.DataFrame:
     """The frame of a CSV or Parquet file.
 
     Raises
@@ -27,25 +28,32 @@ def read(path: Path) -> pd.DataFrame:
     ParameterError
         If it is neither, or cannot be read; without a word of what stands in it.
     """
-    kind = next((suffix for suffix in reversed(path.suffixes) if suffix in READERS), None)
-    if kind is None:
+    kind = "".join(path.suffixes[-2:]).lower() if path.suffix.lower() in PACKED else path.suffix.lower()
+    kind = kind.removesuffix(path.suffix.lower()) if path.suffix.lower() in PACKED else kind
+    if kind not in READERS:
         raise ParameterError(f"{path.name} is neither a .csv nor a .parquet file.")
     if not path.is_file():
         raise ParameterError(f"there is no file {path}: see whether the path is right.")
     frame: pd.DataFrame
     try:
-        frame = READERS[kind](path)
+        frame = READERS[kind](path, **({"sep": sep, "encoding": encoding} if kind == ".csv" else {}))
     except ImportError:
         problem = 'Parquet files need pyarrow: pip install "pdrisk[functions]"'
     except Exception as error:  # noqa: BLE001 - whatever a file may hold; the message could quote it
-        problem = f"{path.name} cannot be read as a {kind} file ({type(error).__name__})."
+        said = " Name what stands between the values with --sep, and the encoding with --encoding." * (kind == ".csv")
+        problem = f"{path.name} cannot be read as a {kind} file ({type(error).__name__}).{said}"
     else:
-        return frame
+        if frame.shape[1] == 1 and kind == ".csv" and any(sign in str(frame.columns[0]) for sign in ";\t|"):
+            problem = f"{path.name} seems to have another separator than {sep!r}: name it with --sep."
+        else:
+            return frame
     raise ParameterError(problem)
 
 
 def arguments(command: argparse.ArgumentParser) -> None:
     """What is known of a file."""
+    command.add_argument("--sep", default=",", help="what stands between the values of a CSV file (default: a comma)")
+    command.add_argument("--encoding", default="utf-8", help="of a CSV file, such as latin-1 (default: utf-8)")
     command.add_argument("--schema", help="a pandera schema with bounds: file.py:name or package.module:name")
     command.add_argument("--columns", type=names, help="comma-separated; all that hold numbers, unless given")
     command.add_argument("--bounds", type=_bounds, action="append", default=[], metavar="COLUMN=LO:HI")
@@ -110,13 +118,21 @@ def schema_of(said: str) -> Any:
         raise ParameterError("--schema is written file.py:name or package.module:name.")
     problem = None
     try:
-        found = _loaded(Path(module)) if module.endswith(".py") else importlib.import_module(module)
+        found = _loaded(Path(module)) if module.endswith(".py") else _imported(module)
         if hasattr(found, name):
             return getattr(found, name)
         problem = f"{module} has no {name!r}."
     except Exception as error:  # noqa: BLE001 - it is the user's own program
         problem = f"{module} cannot be imported ({type(error).__name__}: {error})."
     raise ParameterError(f"--schema: {problem}")
+
+
+def _imported(module: str) -> Any:
+    sys.path.insert(0, "")  # as python -m does: what lies in the current folder
+    try:
+        return importlib.import_module(module)
+    finally:
+        sys.path.remove("")
 
 
 def _loaded(path: Path) -> Any:

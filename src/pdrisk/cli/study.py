@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from pdrisk.cli import files
 from pdrisk.datasets import soep_like, soep_like_schema
+from pdrisk.errors import ParameterError
 from pdrisk.study.experiment import run
 from pdrisk.study.paper import Study, written
+from pdrisk.study.plan import usable
+from pdrisk.study.whole import own_folder
 
 __all__ = ["arguments", "study"]
 
@@ -29,16 +33,25 @@ def arguments(command: argparse.ArgumentParser) -> None:
 
 def study(chosen: argparse.Namespace) -> str:
     """Run the study and write everything; the path of the page."""
+    if find_spec("matplotlib") is None:
+        raise ParameterError('a study draws its figures with matplotlib: pip install "pdrisk[plots]"')
     frame: Any
     units: dict[Any, str]
     if chosen.file is None:
+        if chosen.schema is not None or chosen.missing is not None:
+            raise ParameterError("--schema and --missing are about a file of your own: name it with --file.")
         frame = soep_like().pipe(soep_like_schema().validate)
         columns, units, name = chosen.columns or list(COLUMNS), dict(COLUMNS), "a survey like the Socio-Economic Panel"
         bounds: Any = dict.fromkeys(columns, "column") | dict(chosen.bounds)  # as in the paper
     else:
-        frame = files.known(files.read(chosen.file), chosen)
-        columns = chosen.columns or files.numbers(frame)
-        units, name, bounds = {}, chosen.file.name, dict(chosen.bounds) or None
+        frame = files.known(files.read(chosen.file, chosen.sep, chosen.encoding), chosen)
+        units, name, bounds = {}, chosen.file.name, dict(chosen.bounds)
+        columns, left_out = (chosen.columns, {}) if chosen.columns else usable(frame, bounds)
+        for column, reason in left_out.items():
+            _note(f"left out: {column} ({reason})")
+    if chosen.folder.exists() and not chosen.folder.is_dir():
+        raise ParameterError(f"{chosen.folder} is a file: name a folder.")
+    own_folder(chosen.folder)
     result = run(
         frame,
         columns,

@@ -64,7 +64,8 @@ class Var(Statistic):
         left = summary.n - 1 - self.ddof
         farther = n / np.maximum(n - 1, 1) * (records - mean_of(summary)) ** 2
         rest = summary.squares - farther
-        rest = np.where(rest > SUMMATION_ERROR * summary.squares, rest, 0.0)  # what rounding alone leaves of nothing
+        # What rounding alone may leave of nothing: its root would not be small at all. Zero makes the change larger.
+        rest = np.where(rest > SUMMATION_ERROR * summary.squares, rest, 0.0)
         return np.where(left > 0, rest / np.maximum(left, 1), 0.0)
 
     def rounding(self, universe: Universe) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -17,8 +16,6 @@ from pdrisk.query import statistic as statistic_named
 from pdrisk.query import universe as declared_universe
 
 __all__ = ["numbers_of", "worlds_with", "worlds_without_one"]
-
-MOST_WORLDS = 20_000_000
 
 
 def worlds_without_one(
@@ -68,7 +65,7 @@ def worlds_with(
     unknown: int = 1,
     bounds: tuple[float, float] | None = None,
 ) -> FloatArray:
-    """The answer of each world made of the known people and some of the others in a finite universe.
+    """The answer of each world made of the known people and one of the others in a finite universe.
 
     Parameters
     ----------
@@ -78,22 +75,21 @@ def worlds_with(
         One number for each person who could be in the data; equal numbers are different people.
     statistic : str or (str, dict)
     unknown : int
-        How many people of the data the attacker does not know: one in the papers. With more of them a world is a
-        set of people, and the belief in one person is the sum of the beliefs in the worlds that hold this person:
-        more than the belief in any one world.
+        How many people of the data the attacker does not know: one, as in the papers. With two or more a world would
+        be a set of people, and what he believes of one person the sum over all sets with this person. That can be near
+        1 where no world is likely, so the belief in a world, which is what `of_worlds` judges, would understate it.
     bounds : (float, float), optional
         Numbers outside are clamped.
 
     Returns
     -------
     ndarray of float64, shape (m,)
-        With one unknown person, m = N - n, in the order of the universe less the known people (of equal ones the first
-        are known); with more, the combinations of these in the order of `itertools.combinations`.
+        m = N - n, in the order of the universe less the known people (of equal ones the first are known).
 
     Raises
     ------
     ParameterError
-        If a known person is not in the universe, it has too few others, or there are more than 20 million worlds.
+        If a known person is not in the universe, if it holds nobody else, or if unknown is not 1.
 
     Notes
     -----
@@ -109,19 +105,16 @@ def worlds_with(
     people, everybody = numbers_of("known", known), numbers_of("universe", universe)
     if isinstance(unknown, bool | np.bool_) or not isinstance(unknown, int | np.integer):
         raise ColumnTypeError("unknown must be a whole number of people.")
-    others = _others(people, everybody)
-    if not 1 <= unknown <= len(others):
+    if unknown != 1:
         raise ParameterError(
-            "unknown must be at least 1, and at most the number of people whom the universe has beside the known ones."
+            "unknown must be 1: with several unknown people a world is a set of them, and the belief in a world "
+            "understates the belief in a person, which adds up over the worlds that hold this person."
         )
-    size = math.comb(len(others), unknown)
-    if size > MOST_WORLDS:
-        raise ParameterError(f"more than {MOST_WORLDS:,} worlds are possible: take a smaller universe or unknown=1.")
+    others = _others(people, everybody)
+    if not len(others):
+        raise ParameterError("the universe must hold at least one person beside the known ones.")
     interval = _around(everybody) if bounds is None else declared_universe(bounds)
-    chosen_at = np.fromiter(
-        itertools.chain.from_iterable(itertools.combinations(range(len(others)), unknown)), np.intp, size * unknown
-    )
-    added = np.clip(others, interval.lo, interval.hi)[chosen_at].reshape(size, unknown)
+    added = np.clip(others, interval.lo, interval.hi)
     people = np.sort(np.clip(people, interval.lo, interval.hi))
     return chosen.value(_summaries_with(people, added, interval, chosen.needs.windows), interval)
 
@@ -161,28 +154,22 @@ def _others(known: FloatArray, everybody: FloatArray) -> FloatArray:
 
 
 def _summaries_with(known: FloatArray, added: FloatArray, universe: Universe, windows: frozenset[float]) -> Summary:
-    """The summary of each set made of the known records, which are sorted, and one row of added ones, shape (m, k)."""
-    m, k = added.shape
-    n = len(known) + k
-    total = math.fsum(known) + added.sum(axis=1)
-    own = math.fsum(known) / max(len(known), 1)
-    centre = added.mean(axis=1)
-    squares = math.fsum((known - own) ** 2) + ((added - centre[:, None]) ** 2).sum(axis=1)
-    squares += (centre - own) ** 2 * (len(known) * k / n)  # Chan, Golub & LeVeque 1983
-    padded = np.concatenate([np.full(k + 4, universe.lo), known, np.full(k + 4, universe.hi)])
+    """The summary of the known records, which are sorted, with each of the added ones in turn, shape (m,)."""
+    m, n = len(added), len(known) + 1
+    total = math.fsum(known)
+    centre = total / max(len(known), 1)
+    squares = math.fsum((known - centre) ** 2) + (added - centre) ** 2 * (len(known) / n)  # Chan, Golub & LeVeque 1983
+    padded = np.concatenate([np.full(5, universe.lo), known, np.full(5, universe.hi)])
 
     def ranks(start: int, wanted: int) -> FloatArray:
         """The order statistics from rank ``start`` (counted from 1) on, shape (wanted, m)."""
-        at = start - k + (k + 4) - 1
-        found = np.broadcast_to(padded[at : at + k + wanted, None], (k + wanted, m))
-        for record in added.T:  # one more record pushes what is above it one rank up
-            found = np.minimum(np.maximum(record, found[:-1]), found[1:])
-        return found
+        found = padded[start + 3 : start + 4 + wanted, None]
+        return np.minimum(np.maximum(added, found[:-1]), found[1:])  # pushes what is above it one rank up
 
     each = np.full(m, n, dtype=np.int64)
     return Summary(
         n=each,
-        total=total,
+        total=total + added,
         lowest=ranks(1, 2),
         highest=ranks(n - 1, 2)[::-1],
         squares=squares,

@@ -27,6 +27,8 @@ from pdrisk.query import checked_probability, epsilon, statistic
 
 __all__ = ["Identifiability", "of_column", "of_worlds"]
 
+BELOW_ONE = 1 - 2.0**-53
+
 
 @dataclass(frozen=True, slots=True)
 class Identifiability:
@@ -93,7 +95,7 @@ class Identifiability:
     def _rows(self) -> reprs.Rows:
         rows = [
             ("possible worlds", f"{self.worlds}"),
-            ("attacker's start", reprs.risk(self.prior)),
+            ("attacker's start", self._told(self.prior)),
             ("sensitive range", reprs.number(self.sensitive_range)),
             ("sensitivity", reprs.number(self.sensitivity)),
         ]
@@ -106,7 +108,13 @@ class Identifiability:
             ]
         if math.isfinite(self.eps):
             rows += [("at eps", f"{self.eps:.6g}"), ("noise scale", reprs.number(self.scale))]
-        return [*rows, ("risk, loose bound", reprs.risk(self.bound)), ("risk, exact", reprs.risk(self.exact))]
+        return [*rows, ("risk, loose bound", self._told(self.bound)), ("risk, exact", self._told(self.exact))]
+
+    def _told(self, risk: float) -> str:
+        """Certainty only where one world leaves no question; a belief that is rounded to 1 is none."""
+        if self.worlds == 1:
+            return "certain without this answer"
+        return reprs.risk(min(risk, BELOW_ONE))
 
 
 def of_worlds(

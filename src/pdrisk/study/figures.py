@@ -23,8 +23,11 @@ from pdrisk.drawing import (
     SIZE,
     WIDTH,
     apart,
+    breadth,
     canvas,
+    legible,
     panel,
+    shortened,
     tick_label,
     words,
 )
@@ -41,6 +44,7 @@ __all__ = ["noise_against_risk", "risk_by_epsilon", "risk_by_proportion", "risk_
 EDGE: Final = 0.07  # inches
 TALL: Final = 1.25  # a panel of curves
 SHORT: Final = 16  # characters of a name
+BOXES: Final = "□: a letter that this font lacks"
 ABOVE: Final = 0.39  # inches above a panel, for its titles
 BELOW: Final = 0.2  # below, for its ticks
 LABEL: Final = 0.16  # and for the name of its axis
@@ -72,8 +76,9 @@ def risk_by_query(
     blocks = [panels[at : at + across] for at in range(0, len(panels), across)]
     heights = [0.145 * len(row[0].points) for row in blocks]
     step = 0.32  # between two blocks
-    figure = canvas(sum(heights) + step * len(blocks) + 0.6)
-    left = 0.15 + 0.062 * max(len(_short(name)) for each in panels for name in each.points["statistic"])
+    notes = _notes(panels)
+    figure = canvas(sum(heights) + step * len(blocks) + 0.465 + LINE * len(notes))
+    left = 0.15 + 0.062 * max(breadth(_short(name)) for each in panels for name in each.points["statistic"])
     width = (WIDTH - left - 0.12 - 0.2 * (across - 1)) / across
     top = figure.get_size_inches()[1] - 0.05
     for place, (row, height) in enumerate(zip(blocks, heights, strict=True)):
@@ -91,7 +96,7 @@ def risk_by_query(
             else:
                 axes.tick_params(axis="x", labelbottom=False)
         top -= step - 0.22
-    _note(figure)
+    _write(figure, notes)
     return figure
 
 
@@ -122,7 +127,7 @@ def risk_by_proportion(
     panels = by_proportion(result, statistic=statistic, metrics=metrics, eps=eps)
     across = min(len({each.metric for each in panels}), 2)
     losses = sorted({float(loss) for each in panels for loss in each.points["eps"]})
-    figure, places = _grid(len(panels), across, names=1 + max(3, *(len(f"{loss:g}") for loss in losses)))
+    figure, places = _grid(panels, across, names=1 + max(3, *(len(f"{loss:g}") for loss in losses)))
     shades = _shades(losses)
     for each, (axes, last) in zip(panels, places, strict=True):
         ends = []
@@ -155,7 +160,7 @@ def risk_by_epsilon(result: pd.DataFrame, *, metric: str = "two_worlds", proport
         The curves are medians over the samples; a band holds nine tenths of them.
     """
     panels = by_epsilon(result, metric=metric, proportion=proportion)
-    figure, places = _grid(len(panels), 1, names=_widest(panels))
+    figure, places = _grid(panels, 1, names=_widest(panels))
     for each, (axes, last) in zip(panels, places, strict=True):
         worst = each.points.drop_duplicates("eps").sort_values("eps")
         _worst_curve(axes, worst, "eps")
@@ -197,7 +202,7 @@ def noise_against_risk(
     matplotlib.figure.Figure
     """
     panels = noise_and_risk(result, metric=metric, proportion=proportion, units=units)
-    figure, places = _grid(len(panels), 1, names=_widest(panels), every=True)
+    figure, places = _grid(panels, 1, names=_widest(panels), every=True)
     order = list(dict.fromkeys(name for each in panels for name in each.points["statistic"]))
     for each, (axes, _) in zip(panels, places, strict=True):
         ends: list[_End] = []
@@ -218,11 +223,14 @@ def noise_against_risk(
     return figure
 
 
-def _grid(number: int, across: int, *, names: int, every: bool = False) -> tuple[Figure, list[tuple[Axes, bool]]]:
+def _grid(
+    panels: Sequence[Panel], across: int, *, names: int, every: bool = False
+) -> tuple[Figure, list[tuple[Axes, bool]]]:
     """Panels in rows, with room for ``names`` letters at their right; whether each is in the last row."""
+    number, notes = len(panels), _notes(panels)
     rows = math.ceil(number / across)
     step = ABOVE + TALL + BELOW + (LABEL if every else 0.0)
-    foot = 0.05 + LINE + 0.08 + (0.0 if every else LABEL)
+    foot = 0.05 + LINE * len(notes) + 0.08 + (0.0 if every else LABEL)
     height = rows * step + foot
     figure = canvas(height)
     beside = 0.2 + 0.06 * names
@@ -233,16 +241,25 @@ def _grid(number: int, across: int, *, names: int, every: bool = False) -> tuple
         row, column = divmod(at, across)
         bottom = height - row * step - ABOVE - TALL
         places.append((panel(figure, lefts[column], bottom, width, TALL), at + across >= number))
-    _note(figure)
+    _write(figure, notes)
     return figure, places
 
 
 def _widest(panels: Sequence[Panel]) -> int:
-    return max(len("worst case"), *(len(_short(name)) for each in panels for name in each.points["statistic"]))
+    return max(len("worst case"), *(breadth(_short(name)) for each in panels for name in each.points["statistic"]))
 
 
-def _note(figure: Figure) -> None:
-    words(figure, EDGE, 0.05 + LINE, NOTE, style="italic")
+def _notes(panels: Sequence[Panel]) -> list[str]:
+    """What stands below all panels, line by line."""
+    parts = dict.fromkeys(each.part for each in panels if each.part)
+    drawn = {str(name) for each in panels for name in (each.title, each.unit, *each.points.get("statistic", ()))}
+    boxes = [] if all(legible(name) == name for name in drawn) else [BOXES]
+    return [*boxes, *parts, NOTE]
+
+
+def _write(figure: Figure, notes: list[str]) -> None:
+    for line, note in enumerate(reversed(notes), 1):
+        words(figure, EDGE, 0.05 + LINE * line, note, style="italic")
 
 
 def _curve(axes: Axes, x: pd.Series, y: pd.Series, colour: str, rank: int, line: Any = None) -> None:
@@ -376,5 +393,4 @@ def _percent(share: float) -> str:
 
 
 def _short(name: object, letters: int = SHORT) -> str:
-    text = str(name)
-    return text if len(text) <= letters else text[: letters - 1] + "…"
+    return shortened(str(name), letters)

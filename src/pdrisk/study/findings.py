@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any, Final
 
 import numpy as np
@@ -12,6 +13,7 @@ import pandas as pd
 
 from pdrisk.columns import plain_label
 from pdrisk.errors import ColumnTypeError, ParameterError
+from pdrisk.words import probability
 
 __all__ = ["findings"]
 
@@ -20,16 +22,19 @@ COLUMNS: Final = (
     "worst_case", "two_worlds", "many_worlds",
 )  # fmt: skip
 EVERY: Final = "all"  # in the column of statistics: whatever was asked
+BY_FORMULA: Final = "by formula"
+DATA: Final = "about these data"
 
 ROUNDING: Final = 1e-9
-USUAL: Final = 1.0  # the largest eps of the findings about sizes: beyond, risks are near their ends
+USUAL: Final = 1.0  # the largest eps at which min is looked at: beyond, risks are near their ends
+LARGE: Final = 10.0  # the largest eps at which many_worlds has to fall: beyond, most risks are near 1 in any sample
 SMALL: Final = 0.1  # an eps at which every risk is near its prior
 TENFOLD: Final = 10  # how far apart sample sizes must be to compare them
 BOTTOM_HEAVY: Final = 0.25  # where the median of a bottom-heavy column lies at most, between the bounds
 NEAR_HALF: Final = 0.2  # of the way from a coin to the worst case
 LOW: Final = 0.55  # two-worlds risks that span the range
 HIGH: Final = 0.95
-SLIGHT: Final = 0.25  # of the logarithm of the other fall
+KEPT: Final = 0.5  # of the excess over a coin, after a slight fall
 STEEP: Final = 0.5  # the fall is at least that of 1 / n to this power
 VANISHED: Final = 0.25  # of the largest effect of the sample size
 NOTICEABLE: Final = 0.01  # an effect of the sample size on a risk
@@ -59,8 +64,10 @@ def findings(result: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row for each finding and column: ``finding column statistic expected observed passed``. ``passed`` is NA
-        where ``observed`` says "not applicable" and why.
+        One row for each finding and column: ``finding column statistic expected observed passed kind``. ``passed`` is
+        NA where ``observed`` says "not applicable" and why. ``kind`` is "by formula" where no data can contradict the
+        finding, so that its failure would be a mistake in the table or the program; "about these data" where data can.
+        Risks are rounded up, as in ``0.5001``, and near 1 called ``> 0.9999``.
 
     Raises
     ------
@@ -69,14 +76,18 @@ def findings(result: pd.DataFrame) -> pd.DataFrame:
 
     Notes
     -----
-    The findings, all but the last two from section 4.3 as it stands:
+    Section 4.3 of the paper. It gives no thresholds; those here are ours, and lenient. By formula:
 
     two_worlds_floor
         The two-worlds risk is never below 0.5.
     many_worlds_prior
         At a small eps the many-worlds risk is near 1/n: at most exp(eps)/n, at least 1/n.
     worst_case_bound
-        The worst case is above the other two, for two people or more.
+        The worst case is at least the other two, for two people or more.
+    equal_sensitivities
+        Where LS = GS, the two-worlds risk is the worst case.
+
+    About these data, by means over the samples:
     max_spans
         The two-worlds risk of max spans the whole range, at most 0.55 to at least 0.95, in a bottom-heavy column (its
         median in the lowest quarter of the bounds).
@@ -84,16 +95,17 @@ def findings(result: pd.DataFrame) -> pd.DataFrame:
         In such a column that of min stays near 0.5: its mean over samples rises at most a fifth of the way to the worst
         case, at the largest eps up to 1.
     many_worlds_falls
-        The many-worlds risk falls steeply with the sample size, at least like 1/sqrt(n), at every eps up to 1.
+        The many-worlds risk of max falls steeply from the smallest to the largest sample size, at least like 1/sqrt(n),
+        at every eps up to 10 ("even for a large value") at which it could do otherwise. At a small eps it cannot: it
+        is between 1/n and exp(eps)/n.
     two_worlds_falls_slightly
-        That of two worlds, for max, falls only slightly: on a logarithmic scale at most a quarter as far.
+        That of two worlds, for max, falls only slightly: at least half of its excess over 0.5 is left, at every eps at
+        which one of both sizes reaches 0.55. It does not rise either, by more than 0.01.
     middle_window
         The sample size matters to the two-worlds risk of max at middle eps only: at the smallest and at the largest eps
         a quarter as much at most as where it matters most. Where LS = 0 in the largest sample, as when several people
         share the maximum, this is false: no eps makes that risk rise. (The paper says it of both metrics. At a small
         eps the many-worlds risk is 1/n, where nothing but the size matters.)
-    equal_sensitivities
-        Where LS = GS, the two-worlds risk is the worst case.
 
     Examples
     --------
@@ -102,7 +114,7 @@ def findings(result: pd.DataFrame) -> pd.DataFrame:
     >>> result = pdrisk.study.run(survey, "distance", repetitions=20)
     >>> table = pdrisk.study.findings(result)
     >>> table.loc[3, ["finding", "statistic", "observed"]].tolist()
-    ['max_spans', 'max', '0.5001 to 1']
+    ['max_spans', 'max', '0.5001 to > 0.9999']
     """
     if not isinstance(result, pd.DataFrame):
         raise ColumnTypeError(f"findings takes the result of pdrisk.study.run, not {type(result).__name__}.")
@@ -114,12 +126,12 @@ def findings(result: pd.DataFrame) -> pd.DataFrame:
     if not len(result):
         raise ParameterError("there is nothing in this result to find: pass it as pdrisk.study.run returned it.")
     rows = [
-        (finding.name, column, finding.statistic, finding.expected, seen.observed, seen.passed)
+        (finding.name, column, finding.statistic, finding.expected, seen.observed, seen.passed, finding.kind)
         for column, part, median_at in _columns(result)
         for finding in FINDINGS
         for seen in [finding.seen(part, median_at)]
     ]
-    table = pd.DataFrame(rows, columns=["finding", "column", "statistic", "expected", "observed", "passed"])
+    table = pd.DataFrame(rows, columns=["finding", "column", "statistic", "expected", "observed", "passed", "kind"])
     table["passed"] = table["passed"].astype("boolean")
     table.attrs = {"curator_only": ["observed", "passed"], "no_noise": True}
     return table
@@ -134,6 +146,8 @@ class Finding:
     name, expected : str
     statistic : str
         The one it is about, or `EVERY`.
+    kind : str
+        `BY_FORMULA` or `DATA`.
     look : callable
         Of the rows of one column and that statistic.
     bottom_heavy : bool
@@ -143,6 +157,7 @@ class Finding:
     name: str
     statistic: str
     expected: str
+    kind: str
     look: Callable[[pd.DataFrame], Seen]
     bottom_heavy: bool = False
 
@@ -169,7 +184,7 @@ def _columns(result: pd.DataFrame) -> Iterator[tuple[Hashable, pd.DataFrame, flo
 
 def _two_worlds_floor(rows: pd.DataFrame) -> Seen:
     lowest = float(rows["two_worlds"].to_numpy().min())
-    return Seen(f"lowest {lowest:.6g}", lowest >= 0.5)
+    return Seen(f"lowest {probability(lowest) if lowest >= 0.5 else repr(lowest)}", lowest >= 0.5)
 
 
 def _many_worlds_prior(rows: pd.DataFrame) -> Seen:
@@ -181,7 +196,8 @@ def _many_worlds_prior(rows: pd.DataFrame) -> Seen:
     low, high = float(times.min()), float(times.max())
     # posterior(L, p) <= p exp(L), and L <= eps
     passed = low >= 1 - ROUNDING and high <= math.exp(eps) * (1 + ROUNDING)
-    return Seen(f"{low:.6g}/n to {high:.6g}/n at eps {eps:g}", passed)
+    lowest = low if low < 1 - ROUNDING else max(low, 1.0)
+    return Seen(f"{_down(lowest, 6)}/n to {_up(high, 6)}/n at eps {eps:g}", passed)
 
 
 def _worst_case_bound(rows: pd.DataFrame) -> Seen:
@@ -190,7 +206,7 @@ def _worst_case_bound(rows: pd.DataFrame) -> Seen:
         return _cannot("every sample is one person")
     margin = several["worst_case"] - np.maximum(several["two_worlds"], several["many_worlds"])
     lowest = float(margin.to_numpy().min())
-    return Seen(f"smallest margin {lowest:.2g}", lowest >= -ROUNDING)
+    return Seen(f"smallest margin {_down(lowest, 2)}", lowest >= -ROUNDING)
 
 
 def _max_spans(rows: pd.DataFrame) -> Seen:
@@ -209,40 +225,68 @@ def _min_near_half(rows: pd.DataFrame) -> Seen:
     worst, mean = float(at["worst_case"].max()), float(at["two_worlds"].mean())
     if worst < LOW:
         return _cannot("at the largest eps up to 1 every risk is near 0.5")
-    return Seen(f"mean {mean:.4g}, worst case {worst:.4g}", mean - 0.5 <= NEAR_HALF * (worst - 0.5))
+    return Seen(f"mean {probability(mean)}, worst case {probability(worst)}", mean - 0.5 <= NEAR_HALF * (worst - 0.5))
 
 
-def _falls(rows: pd.DataFrame) -> pd.DataFrame | Seen:
-    """For each statistic and eps up to 1: the logarithm of the fall of both risks, and of the growth of the sample."""
-    rows = rows[rows["eps"] <= USUAL]
-    if not len(rows):
-        return _cannot(f"no eps is {USUAL:g} or less")
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """The mean risks at the smallest and at the largest sample size, by eps."""
+
+    sizes: tuple[int, int]
+    small: pd.DataFrame
+    large: pd.DataFrame
+
+
+def _ends(rows: pd.DataFrame) -> Ends | Seen:
     least, most = int(rows["sample_size"].min()), int(rows["sample_size"].max())
     if most < TENFOLD * least:
         return _cannot(f"sample sizes {least} to {most} are not ten times apart")
-    means = rows.groupby(["statistic", "eps", "sample_size"])[["two_worlds", "many_worlds"]].mean()
-    small, large = means.xs(least, level="sample_size"), means.xs(most, level="sample_size")
-    fall = small / large
-    return pd.DataFrame({name: np.log(fall[name]) for name in fall.columns} | {"size": math.log(most / least)})
+    means = rows.groupby(["sample_size", "eps"])[["two_worlds", "many_worlds"]].mean()
+    small, large = (means.loc[[size]].droplevel("sample_size") for size in (least, most))
+    small, large = small.align(large, join="inner")
+    return Ends((least, most), small, large)
 
 
 def _many_worlds_falls(rows: pd.DataFrame) -> Seen:
-    falls = _falls(rows)
-    if isinstance(falls, Seen):
-        return falls
-    power = float((falls["many_worlds"] / falls["size"]).min())
-    return Seen(f"like n^{-power:.3g} at the slowest", power >= STEEP)
+    rows = rows[rows["eps"] <= LARGE]
+    if not len(rows):
+        return _cannot(f"no eps is {LARGE:g} or less")
+    ends = _ends(rows)
+    if isinstance(ends, Seen):
+        return ends
+    least, most = ends.sizes
+    # In the small sample it is 1/n at least, in the large one this at most, so only at some eps could it stay.
+    highest = 1 / (1 + (most - 1) * np.exp(-ends.large.index.to_numpy(dtype=float)))
+    open_to_data = highest * least > (least / most) ** STEEP
+    if not open_to_data.any():
+        return _cannot("with these sizes and eps it falls steeply whatever the data are")
+    small, large = ends.small.loc[open_to_data, "many_worlds"], ends.large.loc[open_to_data, "many_worlds"]
+    power = np.log(small / large) / math.log(most / least)
+    at = power.index[int(power.to_numpy().argmin())]
+    slowest = math.floor(1000 * float(power[at]) + ROUNDING) / 1000 if power.notna().all() else math.nan
+    told = f"{probability(small[at])} to {probability(large[at])} at eps {at:g}, like n^{0 - slowest:.3g}"
+    return Seen(told, bool((power >= STEEP - ROUNDING).all()))
 
 
 def _two_falls(rows: pd.DataFrame) -> Seen:
-    falls = _falls(rows)
-    if isinstance(falls, Seen):
-        return falls
-    two, many = falls["two_worlds"], falls["many_worlds"]
-    most = int(two.to_numpy().argmax())
-    told = f"divided by {math.exp(two.iloc[most]):.4g} at most, many_worlds by {math.exp(many.iloc[most]):.4g}"
+    ends = _ends(rows)
+    if isinstance(ends, Seen):
+        return ends
+    visible = np.maximum(ends.small["two_worlds"], ends.large["two_worlds"]) >= LOW
+    small, large = ends.small.loc[visible, "two_worlds"], ends.large.loc[visible, "two_worlds"]
+    if not len(small):
+        return _cannot(f"neither the smallest nor the largest samples reach a risk of {LOW:g}")
+    rise = (large - small).to_numpy()
     # Means over samples are random: a hundredth up is no rise.
-    return Seen(told, bool((two >= -NOTICEABLE).all() and (two <= SLIGHT * many).all()))
+    if rises := bool(rise.max() > NOTICEABLE):
+        at = small.index[int(rise.argmax())]
+        what = "it rises"
+    else:
+        kept = ((large - 0.5) / (small - 0.5)).to_numpy()
+        at = small.index[int(kept.argmin())]
+        what = f"{math.floor(100 * float(kept.min()) + ROUNDING)} % of the excess over 0.5 is left"
+    told = f"{probability(small[at])} to {probability(large[at])} at eps {at:g}: {what}"
+    return Seen(told, not rises and bool(kept.min() >= KEPT))
 
 
 def _middle_window(rows: pd.DataFrame) -> Seen:
@@ -254,9 +298,10 @@ def _middle_window(rows: pd.DataFrame) -> Seen:
     effect = (means.max() - means.min()).sort_index()
     peak, first, last = float(effect.max()), float(effect.iloc[0]), float(effect.iloc[-1])
     if peak < NOTICEABLE:
-        return _cannot(f"the sample size moves the risk by {peak:.2g} at most")
+        return _cannot(f"the sample size moves the risk by {probability(peak)} at most")
     told = (
-        f"{first:.2g} at eps {effect.index[0]:g}, {peak:.2g} at {effect.idxmax():g}, {last:.2g} at {effect.index[-1]:g}"
+        f"{probability(first)} at eps {effect.index[0]:g}, {probability(peak)} at {effect.idxmax():g}, "
+        f"{probability(last)} at {effect.index[-1]:g}"
     )
     if last > VANISHED * peak:
         share = rows["local_sensitivity"] / rows["global_sensitivity"]
@@ -272,23 +317,42 @@ def _equal_sensitivities(rows: pd.DataFrame) -> Seen:
     if not len(equal):
         return _cannot("no sample has LS = GS")
     farthest = float((equal["two_worlds"] - equal["worst_case"]).abs().to_numpy().max())
-    return Seen(f"farthest {farthest:.2g} in {len(equal)} rows", farthest <= ROUNDING)
+    return Seen(f"farthest {_up(farthest, 2)} in {len(equal)} rows", farthest <= ROUNDING)
 
 
 def _to(low: float, high: float) -> str:
-    return f"{low:.4g} to {high:.4g}"
+    return f"{probability(low)} to {probability(high)}"
+
+
+def _down(value: float, digits: int) -> str:
+    return f"{float(Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(repr(value))):.{digits}g}"
+
+
+def _up(value: float, digits: int) -> str:
+    return f"{float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(value))):.{digits}g}"
 
 
 FINDINGS: Final = (
-    Finding("two_worlds_floor", EVERY, "two_worlds is never below 0.5", _two_worlds_floor),
-    Finding("many_worlds_prior", EVERY, "many_worlds tends to 1/n, its prior, for small eps", _many_worlds_prior),
-    Finding("worst_case_bound", EVERY, "worst_case is above two_worlds and many_worlds", _worst_case_bound),
-    Finding("max_spans", "max", "two_worlds spans the range on bottom-heavy data", _max_spans, bottom_heavy=True),
+    Finding("two_worlds_floor", EVERY, "two_worlds is never below 0.5", BY_FORMULA, _two_worlds_floor),
     Finding(
-        "min_near_half", "min", "two_worlds stays near 0.5 on bottom-heavy data", _min_near_half, bottom_heavy=True
+        "many_worlds_prior", EVERY, "many_worlds tends to 1/n, its prior, for small eps", BY_FORMULA, _many_worlds_prior
     ),
-    Finding("many_worlds_falls", EVERY, "many_worlds falls steeply with the sample size", _many_worlds_falls),
-    Finding("two_worlds_falls_slightly", "max", "two_worlds falls only slightly with the sample size", _two_falls),
-    Finding("middle_window", "max", "the sample size matters in a middle window of eps only", _middle_window),
-    Finding("equal_sensitivities", EVERY, "where LS = GS, two_worlds is worst_case", _equal_sensitivities),
+    Finding(
+        "worst_case_bound", EVERY, "worst_case is at least two_worlds and many_worlds", BY_FORMULA, _worst_case_bound
+    ),
+    Finding("max_spans", "max", "two_worlds spans the range on bottom-heavy data", DATA, _max_spans, bottom_heavy=True),
+    Finding(
+        "min_near_half",
+        "min",
+        "two_worlds stays near 0.5 on bottom-heavy data",
+        DATA,
+        _min_near_half,
+        bottom_heavy=True,
+    ),
+    Finding("many_worlds_falls", "max", "many_worlds falls steeply with the sample size", DATA, _many_worlds_falls),
+    Finding(
+        "two_worlds_falls_slightly", "max", "two_worlds falls only slightly with the sample size", DATA, _two_falls
+    ),
+    Finding("middle_window", "max", "the sample size matters in a middle window of eps only", DATA, _middle_window),
+    Finding("equal_sensitivities", EVERY, "where LS = GS, two_worlds is worst_case", BY_FORMULA, _equal_sensitivities),
 )

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import os
-import threading
 from pathlib import Path
 
 import numpy as np
 
 from pdrisk.core.summary import FloatArray
 from pdrisk.errors import ColumnTypeError, ParameterError
+from pdrisk.study.whole import write_whole
 
 __all__ = ["Folder"]
 
 SUFFIX = ".study"
-_NUMBER = itertools.count()  # of temporary files of this process
 
 
 class Folder:
@@ -67,31 +65,8 @@ class Folder:
     def save(self, fingerprint: str, part: FloatArray) -> None:
         """Keep a part, whole or not at all."""
         payload = np.ascontiguousarray(part, dtype="<f8").tobytes()
-        place = self._file(fingerprint)
-        beside = place.with_suffix(f".{os.getpid()}-{threading.get_ident()}-{next(_NUMBER)}.part")
-        try:
-            with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(hashlib.sha256(payload).digest() + payload)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(beside, place)
-        except BaseException:
-            beside.unlink(missing_ok=True)
-            raise
-        self._sync()
+        content = hashlib.sha256(payload).digest() + payload
+        write_whole(self._file(fingerprint), lambda path: path.write_bytes(content))
 
     def _file(self, fingerprint: str) -> Path:
         return self._path / f"{fingerprint}{SUFFIX}"
-
-    def _sync(self) -> None:
-        """Bring the renaming itself to the disk, where folders can be opened."""
-        try:
-            folder = os.open(self._path, os.O_RDONLY)
-        except OSError:
-            return
-        try:
-            os.fsync(folder)
-        except OSError:
-            pass  # some file systems cannot; then a part may be missing after a power cut, and is computed again
-        finally:
-            os.close(folder)

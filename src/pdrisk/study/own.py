@@ -6,12 +6,11 @@ import textwrap
 
 import pandas as pd
 
-from pdrisk.core.risk import posterior
 from pdrisk.study.exposure import Exposure
-from pdrisk.study.page import Page, shown
+from pdrisk.study.page import Page, cell, shown
 from pdrisk.study.told import heading as heading_of
 from pdrisk.study.told import tell
-from pdrisk.words import participant
+from pdrisk.words import participant, reached
 
 __all__ = ["NOTICE", "report", "text"]
 
@@ -39,11 +38,13 @@ def _sections(rows: int, found: Exposure) -> list[tuple[str, list[str], pd.DataF
             f"{ANSWERS}, {at}",
             [
                 f"{rows:,} rows. LS / GS is the share of eps that the most exposed person bears: how far one person "
-                "could move this very answer, against how far one could in any data. Two worlds is how sure somebody "
-                "who knows everybody else can become, from a coin's 0.5, that this person is in the data; worst case "
-                "is the most it can be for anybody in any data, and the only one of these that may be published.",
-                "Counts and sums are not ranked: one person moves them by all of GS in any data, so they are always at "
-                "the worst case.",
+                "could move this very answer, against how far one could in any data.",
+                "Two worlds is how sure somebody who knows everybody else can become, from a coin's 0.5, that this "
+                "person is in the data. Many worlds asks the same of somebody who starts at 1/n. Identifiability is "
+                "about who of the n is missing, also from 1/n: two worlds without one person each can lie farther "
+                "apart than LS, so it may be above the others. Worst case is the two-worlds risk of anybody in any "
+                "data, and the only one of these that may be published.",
+                "One person moves a count or a sum by all of GS in any data: they are always at the worst case.",
             ],
             _top(found.answers, largest, ["column", "statistic", "n", "exposure", *RISK, "noise95"]),
         )
@@ -52,7 +53,10 @@ def _sections(rows: int, found: Exposure) -> list[tuple[str, list[str], pd.DataF
         sections.append(
             (
                 f"{GROUPS}, {at}",
-                ["The same within groups. Everybody is in one group, so the answers of one table cost eps once."],
+                [
+                    "The same within groups. Everybody is in one group at most, so the answers of one table cost eps "
+                    "once."
+                ],
                 _top(found.groups, largest, ["column", "statistic", "group", "n", "exposure", *RISK, "noise95"]),
             )
         )
@@ -71,9 +75,9 @@ def _sections(rows: int, found: Exposure) -> list[tuple[str, list[str], pd.DataF
             NOISE,
             [
                 "What the noise would be if the eps of an answer is chosen by its worst-case risk: 95 of 100 times the "
-                "released number lies that close to the exact one. In brackets how often that is the range of possible "
-                "answers: from 1 on, the number tells nothing. Then ask for a sum and a count instead of a mean, "
-                "declare narrower bounds, or spend more.",
+                "released number lies that close to the exact one. In brackets how many times the answer itself that "
+                "is: from 1 on, the number tells little. Then ask for a sum and a count instead of a mean, declare "
+                "narrower bounds, or spend more.",
                 "Losses add: of two answers with this eps, the worst case is that of twice the eps.",
             ],
             _bought(found.recommendation),
@@ -99,11 +103,11 @@ def text(name: str, rows: int, found: Exposure) -> str:
     lines = [title, "=" * len(title), NOTICE, ""]
     for heading, paragraphs, table in _sections(rows, found):
         lines += [heading, "-" * len(heading), *map(textwrap.fill, paragraphs), ""]
-        plain = table.rename(columns=HEADS).map(lambda cell: shown(cell.item() if hasattr(cell, "item") else cell))
-        lines += [plain.to_string(index=False), ""]
+        cells = {HEADS.get(name, name): [cell(name, value) for value in table[name]] for name in table.columns}
+        lines += [pd.DataFrame(cells).to_string(index=False), ""]
     largest = _largest(found)
     told = heading_of(largest)
-    lines += [told, "-" * len(told), *map(textwrap.fill, participant(float(posterior(largest))).split("\n"))]
+    lines += [told, "-" * len(told), *map(textwrap.fill, participant(reached(largest)).split("\n"))]
     return "\n".join(lines)
 
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import io
-import os
+import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from pdrisk.words import probability
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Page", "shown", "svg_of", "write_whole"]
+__all__ = ["Page", "cell", "shown", "svg_of"]
 
+RISKS = {"worst_case", "two_worlds", "many_worlds", "identifiability", "exact"}  # columns that hold one
 STYLE = """
 :root { color-scheme: light; }
 body { font: 16px/1.5 Georgia, "Times New Roman", serif; color: #1a1a1a; background: #fff; margin: 0 auto;
@@ -68,7 +70,7 @@ class Page:
             kinds.append("text" if is_text else "number")
             heads.append(f'<th scope="col" class="{kinds[-1]}">{escape(str((names or {}).get(name, name)))}</th>')
         rows = [
-            "<tr>" + "".join(_cell(value, kind) for value, kind in zip(row, kinds, strict=True)) + "</tr>"
+            "<tr>" + "".join(map(_tagged, table.columns, row, kinds)) + "</tr>"
             for row in table.itertuples(index=False, name=None)
         ]
         self._parts.append(
@@ -115,28 +117,29 @@ def shown(value: Any) -> str:
     return f"{value:,.0f}" if 1e5 <= abs(value) < 1e9 else f"{value:.2e}"
 
 
-def _cell(value: Any, kind: str) -> str:
+def cell(name: object, value: Any) -> str:
+    """What stands in a cell of a column of that name: risks are rounded up, and never called certain."""
     plain = value.item() if hasattr(value, "item") else value
-    name = plain if plain in ("pass", "fail") else kind
-    return f'<td class="{name}">{escape(shown(plain))}</td>'
+    if name in RISKS and isinstance(plain, float) and not math.isnan(plain):
+        return probability(plain)
+    return shown(plain)
+
+
+def _tagged(name: object, value: Any, kind: str) -> str:
+    text = cell(name, value)
+    return f'<td class="{text if text in ("pass", "fail") else kind}">{escape(text)}</td>'
 
 
 def svg_of(figure: Figure, name: str) -> str:
-    """A figure as text, the same each time."""
+    """A figure as text, the same each time; its ids begin with the name, so that several fit on one page."""
     import matplotlib as mpl
 
     target = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": name}):
         figure.savefig(target, format="svg", metadata={"Date": None, "Creator": None})
-    return target.getvalue()
-
-
-def write_whole(path: Path, write: Callable[[Path], object]) -> Path:
-    """Write a file whole or not at all."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        write(part)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
-    return path
+    # matplotlib escapes "<" and ">" in labels and attributes: what is between them is a tag of its own.
+    return re.sub(
+        r"<[a-zA-Z][^<>]*>",
+        lambda tag: re.sub(r"""(\s(?:id=["']|(?:xlink:)?href=["']#)|url\(#)""", rf"\g<1>{name}-", tag[0]),
+        target.getvalue(),
+    )

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from pdrisk.study import figures, texts
-from pdrisk.study.findings import findings
+from pdrisk.study.findings import BY_FORMULA, findings
 from pdrisk.study.lee_clifton import adult, toy
-from pdrisk.study.page import Page, svg_of, write_whole
+from pdrisk.study.page import Page, svg_of
 from pdrisk.study.told import tell
+from pdrisk.study.whole import own_folder, write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -80,7 +81,7 @@ def written(study: Study, folder: Path, *, noted: Callable[[str], None] = lambda
     Path
         Of the page.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    own_folder(folder)
 
     def put(name: str, write: Callable[[Path], object]) -> Path:
         noted(name)
@@ -121,9 +122,10 @@ def _begun(study: Study) -> Page:
         f"{losses} were computed. No noise was drawn: a risk is what an attacker can conclude at most, whatever the "
         "noise turns out to be.",
         "Two worlds: an attacker who knows everybody else tosses a coin whether a person took part; the risk is how "
-        "sure the answer can make him. Many worlds: he knows everybody and that one of them is missing, and starts at "
-        "1/n. Worst case: the most any answer with this eps can tell about anybody in any data; the only one of these "
-        "risks that may be published, and the only one that may choose an eps.",
+        "sure the answer can make him. Many worlds: the same question from a start at 1/n. Identifiability: he knows "
+        "that one of these n people is missing and asks who; two such worlds differ by two people, so this risk can be "
+        "above the others. Worst case: the two-worlds risk of anybody in any data with this eps; the only one of these "
+        "that may be published, and the only one that may choose an eps.",
     )
     columns = pd.DataFrame(about["columns"])
     columns = pd.DataFrame(
@@ -195,20 +197,26 @@ def _figures(study: Study) -> list[tuple[str, str, Figure, str]]:
 def _end(page: Page, study: Study, found: pd.DataFrame) -> None:
     page.heading("Findings of the paper, checked on these data")
     passed = found["passed"].map({True: "pass", False: "fail"}).astype(object)
+    passed = passed.mask((found["kind"] == BY_FORMULA) & (passed == "pass"), BY_FORMULA)  # says nothing of these data
     shown_findings = found.assign(
         finding=found["finding"].str.replace("_", " "),
         column=found["column"].astype(str),
         statistic=found["statistic"].fillna("all").astype(str),
         passed=passed.where(found["passed"].notna(), "not applicable"),
     )
-    page.table(shown_findings, "What the paper found, and what is found here", HEADS)
+    page.text(
+        'Those marked "by formula" hold in any data, so they check this program and not the data. The others are about '
+        "these data and can fail: then they differ from those of the paper, and what it concludes does not carry "
+        "over."
+    )
+    page.table(shown_findings.drop(columns="kind"), "What the paper found, and what is found here", HEADS)
     page.heading("Where the paper is corrected")
     page.text(
         "Its rule for the local sensitivity of the variance tries the extremes only. Of {0, 0, 1, 1} in [0, 1] it "
         "gives 1/36; adding a person in the middle moves the variance by 1/20. Of {0, 1, 3} in {0, ..., 4}, with n - 1 "
         "in the denominator, it gives 11/6; taking the 1 out moves it by 13/6. The figures here try every neighbour.",
         "Its attacker of many worlds compares worlds in which one person is missing, two of which differ by two "
-        "people. So the distance between his worlds can exceed LS, and even GS; identifiability is the exact distance.",
+        "people. So the distance between his worlds can exceed LS, and even GS; identifiability takes the largest.",
         "An eps chosen by two worlds, many worlds or identifiability is a fact about the data, and would reveal it. "
         "Choose by the worst case.",
     )

@@ -22,7 +22,16 @@ from pdrisk.engines.frame import column_values
 from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
 from pdrisk.query import Source, epsilon, statistics, universe, unknown_column
 
-__all__ = ["PROPORTIONS", "Variable", "eps_list", "metric_names", "statistics_of", "variables", "whole_number"]
+__all__ = [
+    "PROPORTIONS",
+    "Variable",
+    "eps_list",
+    "metric_names",
+    "statistics_of",
+    "usable",
+    "variables",
+    "whole_number",
+]
 
 #: Sample sizes as shares of a column's values where none are given: the paper says that it takes "a set of sample
 #: sizes" for each variable, its text names none.
@@ -89,6 +98,46 @@ def variables(frame: object, columns: object, bounds: object, sample_sizes: obje
     if unfit:
         raise _error(frame, unfit)
     return found
+
+
+def usable(
+    frame: object, bounds: object = None, without: Sequence[Hashable] = ()
+) -> tuple[list[Hashable], dict[Hashable, str]]:
+    """The columns of a frame that can be studied; and the others, each with the reason.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    bounds : as for `variables`
+    without : list of columns
+        That are not looked at.
+
+    Raises
+    ------
+    ParameterError
+        If bounds are given for a column that is not there, or no column can be studied.
+    """
+    if not isinstance(frame, pd.DataFrame):
+        raise ColumnTypeError(f"a study needs a pandas DataFrame, not {type(frame).__name__}.")
+    given: Mapping[Any, Any] = bounds if isinstance(bounds, Mapping) else {}
+    if given:
+        variables(frame, list(given), bounds, None)
+    found: list[Hashable] = []
+    left_out: dict[Hashable, str] = {}
+    for column in frame.columns.unique():
+        if column in without:
+            continue
+        try:
+            _check_named(frame, column, [column])
+            _variable(frame, column, given.get(column) if isinstance(bounds, Mapping) else bounds, None)
+        except _UnfitError as why:
+            left_out[column] = why.reason
+        else:
+            found.append(column)
+    if not found:
+        reasons = "; ".join(f"{column!r} {reason}" for column, reason in left_out.items())
+        raise ParameterError(f"no column can be studied: {reasons or 'there is none'}.")
+    return found, left_out
 
 
 def _hashable(listed: list[Any]) -> list[Any]:
@@ -162,7 +211,8 @@ def _own_universe(values: FloatArray) -> Universe:
     constant = len(finite) and finite.min() == finite.max()
     raise _UnfitError(
         ("has one value only, so its own range is none" if constant else "has no range of ordinary size")
-        + "; pass its bounds, as the questionnaire has them: bounds={column: (lo, hi)}, or leave it out"
+        + "; pass its bounds, as the questionnaire has them: bounds={column: (lo, hi)}, on the command line --bounds "
+        "column=lo:hi; or leave it out"
     )
 
 

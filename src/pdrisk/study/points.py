@@ -13,7 +13,18 @@ from pdrisk.columns import plain_label
 from pdrisk.core.risk import METRICS, check_metric
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["CURVES", "NAMES", "NOTE", "Panel", "by_epsilon", "by_proportion", "by_query", "noise_and_risk", "unit_of"]
+__all__ = [
+    "COLUMNS",
+    "CURVES",
+    "NAMES",
+    "NOTE",
+    "Panel",
+    "by_epsilon",
+    "by_proportion",
+    "by_query",
+    "noise_and_risk",
+    "unit_of",
+]
 
 NOTE: Final = "curator only: computed from the data, do not publish"
 NAMES: Final = {
@@ -24,6 +35,7 @@ NAMES: Final = {
 }
 COIN: Final = ("worst_case", "two_worlds")  # metrics that start from a coin's 1/2; the others start from 1/n
 CURVES: Final = 6  # that a panel holds at most
+COLUMNS: Final = 12  # that a figure holds at most
 SPREAD: Final = {"lowest": 0.0, "lower": 0.25, "median": 0.5, "upper": 0.75, "highest": 1.0}
 BAND: Final = {"lower": 0.05, "median": 0.5, "upper": 0.95}
 NEEDED: Final = ("column", "statistic", "sample_size", "proportion", "eps", "n", "noise95")
@@ -41,6 +53,8 @@ class Panel:
     points : DataFrame
     unit : str
         Of the noise.
+    part : str
+        Which columns of the study are shown; "" if all are.
     """
 
     title: str
@@ -48,10 +62,13 @@ class Panel:
     points: pd.DataFrame
     metric: str
     unit: str = ""
+    part: str = ""
 
 
 def by_query(result: pd.DataFrame, *, metrics: Any = ("many_worlds", "two_worlds"), eps: Any = None) -> list[Panel]:
     """For each metric and column the spread of the risks of each query, over all samples and eps.
+
+    Like all of these, of the first dozen columns; each panel says so.
 
     Every sample size and eps weighs the same, however many samples of it there are.
 
@@ -63,13 +80,11 @@ def by_query(result: pd.DataFrame, *, metrics: Any = ("many_worlds", "two_worlds
     """
     chosen = _asked(metrics)
     table = _of_eps(_checked(result, chosen), eps)
-    panels = []
-    for column, own in _columns(table):
-        panels += [
-            Panel(str(column), _start(own, metric), _spread(own, ["statistic"], metric, SPREAD), metric)
-            for metric in chosen
-        ]
-    return panels
+    return [
+        Panel(str(column), _start(own, metric), _spread(own, ["statistic"], metric, SPREAD), metric, part=part)
+        for column, own, part in _columns(table)
+        for metric in chosen
+    ]
 
 
 def by_proportion(
@@ -94,10 +109,10 @@ def by_proportion(
     if table["eps"].nunique() > CURVES:
         raise ParameterError(f"a panel holds {CURVES} curves: pass at most so many eps.")
     panels = []
-    for column, own in _columns(table):
+    for column, own, part in _columns(table):
         for metric in chosen:
             points = _spread(own, ["eps", "proportion", "sample_size"], metric, BAND)
-            panels.append(Panel(str(column), _start(own, metric), points, metric))
+            panels.append(Panel(str(column), _start(own, metric), points, metric, part=part))
     return panels
 
 
@@ -120,9 +135,9 @@ def by_epsilon(result: pd.DataFrame, *, metric: str = "two_worlds", proportion: 
     table = _of_size(_checked(result, [*_asked(metric), "worst_case"]), proportion)
     _few_curves(table["statistic"])
     panels = []
-    for column, own in _columns(table):
+    for column, own, part in _columns(table):
         points = _spread(own, ["statistic", "eps", "proportion", "sample_size"], metric, BAND, also=["worst_case"])
-        panels.append(Panel(str(column), _start(own, metric), points, metric))
+        panels.append(Panel(str(column), _start(own, metric), points, metric, part=part))
     return panels
 
 
@@ -144,13 +159,13 @@ def noise_and_risk(
     table = _of_size(_checked(result, [*_asked(metric), "worst_case"]), proportion)
     _few_curves(table["statistic"])
     panels = []
-    for column, own in _columns(table):
+    for column, own, part in _columns(table):
         unit = own["statistic"].map({name: unit_of(name, column, units) for name in own["statistic"].unique()})
         for each in unit.unique():
             rows = own[unit == each]
             keys = ["statistic", "eps", "proportion", "sample_size"]
             points = _spread(rows, keys, metric, BAND, also=["noise95", "worst_case"])
-            panels.append(Panel(str(column), _start(rows, metric), points, metric, each))
+            panels.append(Panel(str(column), _start(rows, metric), points, metric, each, part))
     return panels
 
 
@@ -184,12 +199,19 @@ def _checked(result: object, metrics: Iterable[str]) -> pd.DataFrame:
         )
     if result.empty:
         raise ParameterError("the result has no rows: there is nothing to show.")
-    return result.reset_index(drop=True)
+    table = result.reset_index(drop=True)
+    # What a study says of each column: pandas would copy all of it at every step.
+    table.attrs = {}
+    return table
 
 
-def _columns(table: pd.DataFrame) -> Iterator[tuple[Hashable, pd.DataFrame]]:
-    for (column,), own in table.groupby(["column"], sort=False):
-        yield plain_label(column), own
+def _columns(table: pd.DataFrame) -> Iterator[tuple[Hashable, pd.DataFrame, str]]:
+    """Each of the first columns, its rows, and that these are the first of how many, "" if all are shown."""
+    every = table["column"].unique()
+    first = table[table["column"].isin(every[:COLUMNS])] if len(every) > COLUMNS else table
+    part = f"the first {COLUMNS} of {len(every):,} columns; for others pass their rows" if len(every) > COLUMNS else ""
+    for (column,), own in first.groupby(["column"], sort=False, observed=True):
+        yield plain_label(column), own, part
 
 
 def _of_eps(table: pd.DataFrame, eps: Any) -> pd.DataFrame:
@@ -239,13 +261,17 @@ def _spread(
     table: pd.DataFrame, keys: list[str], metric: str, levels: Mapping[str, float], also: Iterable[str] = ()
 ) -> pd.DataFrame:
     """Quantiles of a metric in each group of rows, in the order of the table; NaN is left out."""
-    rows = []
-    for key, own in table[table[metric].notna()].groupby(keys, sort=False):
-        risks = own[metric].to_numpy()
-        order = np.argsort(risks)
-        weights = 1 / own.groupby(["sample_size", "eps"])[metric].transform("size").to_numpy()
-        reached = np.cumsum(weights[order]) / weights.sum()
-        # The first risk that a share of the weight does not exceed; a sum of floats may be short in its last digits.
-        at = np.searchsorted(reached, np.array(list(levels.values())) - 1e-9)
-        rows.append((*key, *(own[name].iloc[0] for name in also), *risks[order][at].tolist()))
-    return pd.DataFrame(rows, columns=[*keys, *also, *levels])
+    known = table[table[metric].notna()]
+    by = known.groupby(keys, sort=False, observed=True)
+    cells = known.groupby([by.ngroup().rename("group"), "sample_size", "eps"], observed=True)[metric]
+    weights, risks, group = 1 / cells.transform("size").to_numpy(), known[metric].to_numpy(), by.ngroup().to_numpy()
+    order = np.lexsort((risks, group))
+    ends = np.cumsum(np.bincount(group))
+    wanted = np.array(list(levels.values())) - 1e-9  # a sum of floats may be short in its last digits
+    found = np.empty((len(ends), len(wanted)))
+    for row, of_group in zip(found, np.split(order, ends[:-1]), strict=False):  # no group: one split of nothing
+        reached = np.cumsum(weights[of_group])
+        # The first risk that a share of the weight does not exceed.
+        row[:] = risks[of_group][np.searchsorted(reached / reached[-1], wanted)]
+    heads = known.loc[~by.ngroup().duplicated(), [*keys, *also]].reset_index(drop=True)
+    return heads.assign(**dict(zip(levels, found.T, strict=True)))

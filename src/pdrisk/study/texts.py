@@ -54,7 +54,7 @@ def noise_against_risk(
 
 
 def _text(title: str, panels: list[Panel]) -> str:
-    lines = [title, f"({NOTE})"]
+    lines = [title, f"({NOTE})", *dict.fromkeys(f"({panel.part})" for panel in panels if panel.part)]
     for panel in panels:
         lines += ["", f"{panel.title}: {NAMES[panel.metric]}, from a prior of {probability(panel.start)}"]
         lines += _table(panel)

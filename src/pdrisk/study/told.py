@@ -5,9 +5,8 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from pdrisk import pictures
-from pdrisk.core.risk import posterior
 from pdrisk.study.page import Page, svg_of
-from pdrisk.words import participant
+from pdrisk.words import participant, reached
 
 __all__ = ["heading", "tell"]
 
@@ -20,7 +19,7 @@ def heading(eps: float) -> str:
 def tell(page: Page, eps: float) -> None:
     """Add the section: the words for a participant, and a picture of them where matplotlib is installed."""
     page.heading(heading(eps))
-    page.text(" ".join(participant(float(posterior(eps))).split("\n")))
+    page.text(" ".join(participant(reached(eps)).split("\n")))
     if find_spec("matplotlib") is not None:
         caption = "The same as signs. This much may be published: it depends on eps alone."
         page.figure(svg_of(pictures.icons(eps), "icons"), caption, pictures.icons_text(eps))

@@ -1,6 +1,6 @@
 """What a release means, in words: `explained` for everybody who has to know, `participant` for one person."""
 
-from pdrisk.words.counts import common_denominator, counted, probability, times_right
+from pdrisk.words.counts import common_denominator, counted, probability, reached, times_right
 from pdrisk.words.explain import AUDIENCES, explained, not_for_others, participant
 from pdrisk.words.languages import LANGUAGES, texts
 from pdrisk.words.told import Exposed, Line, Told
@@ -17,6 +17,7 @@ __all__ = [
     "not_for_others",
     "participant",
     "probability",
+    "reached",
     "texts",
     "times_right",
 ]

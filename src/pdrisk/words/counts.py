@@ -5,8 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from decimal import ROUND_CEILING, Context
+from fractions import Fraction
 
-__all__ = ["DENOMINATORS", "common_denominator", "counted", "probability", "rounded_up", "times_right"]
+from pdrisk.core.risk import posterior
+
+__all__ = [
+    "DENOMINATORS",
+    "common_denominator",
+    "counted",
+    "probability",
+    "reached",
+    "rounded_up",
+    "times_right",
+]
 
 DENOMINATORS = (100, 1_000, 10_000)
 
@@ -61,10 +72,21 @@ def common_denominator(risks: Iterable[float], prior: float = 0.5) -> int:
 def counted(risk: float, out_of: int) -> tuple[int, bool]:
     """A risk as a whole number, and whether it is at most that: "always" is never said, so near 1 it is more.
 
-    Rounded up, but for the last digits of a float: 0.55 of 100 is 55.
+    Rounded up, as the number is written: 0.55 of 100 is 55, and anything above a half is more than 50.
     """
     times = _up(risk, out_of)
     return (times, True) if times < out_of else (out_of - 1, False)
+
+
+def reached(loss: float) -> float:
+    """The largest belief after a loss, from a coin's 1/2: above it, even if by less than a float can hold.
+
+    Examples
+    --------
+    >>> counted(reached(1.0), 100), counted(reached(1e-20), 10_000), counted(reached(0.0), 100)
+    ((74, True), (5001, True), (50, True))
+    """
+    return max(float(posterior(loss)), math.nextafter(0.5, 1.0)) if loss > 0 else 0.5
 
 
 def probability(value: float) -> str:
@@ -84,7 +106,7 @@ def rounded_up(value: float) -> str:
 
 
 def _up(risk: float, out_of: int) -> int:
-    return math.ceil(round(risk * out_of, 9))
+    return math.ceil(Fraction(repr(float(risk))) * out_of)
 
 
 def _fits(risk: float, prior: float, out_of: int) -> bool:

@@ -115,6 +115,7 @@ TEXTS = {
     "uncovered": "not covered",
     "uncovered_is": "theft of the data itself; conclusions about people that hold whether or not they take part",
     # Pictures.
+    "font_lacks": "□: a letter that this font lacks",
     "icons_title": "Is one person in the data? {out_of} attempts to tell",
     "icons_each": "Each sign stands for {each} attempts.",
     "icons_enlarged": "one sign, taken apart:",

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pdrisk import reprs
-from pdrisk.core.risk import posterior
 from pdrisk.errors import ColumnTypeError, NotPublicError, ParameterError
-from pdrisk.words.counts import common_denominator, counted, probability, rounded_up
+from pdrisk.words.counts import common_denominator, counted, probability, reached, rounded_up
 from pdrisk.words.languages import texts
 from pdrisk.words.told import Line, Told
 
@@ -121,11 +120,11 @@ class _Telling:
 
     @property
     def _own(self) -> float:
-        return float(posterior(self.told.eps))
+        return reached(self.told.eps)
 
     @property
     def _all(self) -> float | None:
-        return None if self.total is None else float(posterior(self.total))
+        return None if self.total is None else reached(self.total)
 
     def _out_of(self, others: list[float] | None = None) -> int:
         """The one denominator of everything that a text says in whole numbers."""
