@@ -128,10 +128,9 @@ def individual_risk(
     per_unit = loss / line.statistic.global_sensitivity(universe)
 
     def posterior(out: FloatArray) -> None:
-        out *= -per_unit
         np.exp(out, out=out)
         out += 1
         np.reciprocal(out, out=out)
 
-    risks = guarded(lambda: influences(reading, line, universe, summary, posterior))
+    risks = guarded(lambda: influences(reading, line, universe, summary, -per_unit, posterior))
     return pd.Series(risks, index=frame.index, name="two_worlds", copy=False)

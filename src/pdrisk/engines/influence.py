@@ -20,15 +20,21 @@ __all__ = ["influences", "losses"]
 
 
 def influences(
-    reading: Reading, line: Line, universe: Universe, summary: Summary, then: Callable[[FloatArray], Any]
+    reading: Reading,
+    line: Line,
+    universe: Universe,
+    summary: Summary,
+    factor: float,
+    then: Callable[[FloatArray], Any],
 ) -> FloatArray:
-    """``|f(D) - f(D - x)|`` of each row within its group, NaN where the row is not used.
+    """``factor |f(D) - f(D - x)|`` of each row within its group, NaN where the row is not used.
 
     Parameters
     ----------
     reading : Reading
     line, universe, summary
         As they were read.
+    factor : float
     then : callable
         Changes each piece in place while it is in the processor's cache.
     """
@@ -51,7 +57,8 @@ def influences(
             left_out |= groups == len(summary.n)
             own = summary.of_rows(np.where(left_out, 0, groups))
         out = result[rows]
-        out[:] = line.statistic.influence(np.clip(records, universe.lo, universe.hi), own, universe)
+        moved = line.statistic.influence(np.clip(records, universe.lo, universe.hi), own, universe)
+        np.multiply(moved, factor, out=out)
         then(out)
         out[left_out] = np.nan
 
@@ -69,11 +76,10 @@ def losses(reading: Reading, lines: tuple[Line, ...], eps: tuple[float, ...]) ->
     for line, loss, universe, summary in zip(lines, eps, reading.universes, reading.summaries, strict=True):
         per_unit = loss / line.statistic.global_sensitivity(universe)
 
-        def then(out: FloatArray, per_unit: float = per_unit, loss: float = loss) -> None:
-            out *= per_unit
+        def at_most(out: FloatArray, loss: float = loss) -> None:
             np.minimum(out, loss, out=out)
 
-        own = influences(reading, line, universe, summary, then)
+        own = influences(reading, line, universe, summary, per_unit, at_most)
         total = np.where(np.isnan(own), total, np.nan_to_num(total) + own)
     return total
 
