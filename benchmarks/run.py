@@ -25,6 +25,7 @@ import pandas as pd
 from cases import EPS, FULL, HI, LO, Case, Skipped, all_cases, installed
 from declared_cases import declared_cases
 from ledger_cases import ledger_cases
+from paper_cases import paper_cases
 from sql_cases import sql_cases
 
 PAIRS = 7
@@ -205,7 +206,9 @@ def main() -> int:
     lines = [row(HEAD), row(("---", "---", "--:", "--:", "--:", "---", "---", "--:"))]
     print(*lines, sep="\n", flush=True)
     results = []
-    for case in itertools.chain(all_cases(rows), sql_cases(rows), declared_cases(rows), ledger_cases(rows)):
+    for case in itertools.chain(
+        all_cases(rows), sql_cases(rows), declared_cases(rows), ledger_cases(rows), paper_cases()
+    ):
         if isinstance(case, Skipped):
             lines.append(row((case.name, case.why, *["-"] * (len(HEAD) - 2))))
         else:
