@@ -52,11 +52,11 @@ class TestEachGroupAlone:
     @pytest.mark.parametrize("where", [None, "keep == True"])
     def test_influences(self, name, where):
         frame, keys, line, reading = self.of(name, where)
-        found = influences(reading, line, reading.universes[0], reading.summaries[0], lambda out: None)
+        found = influences(reading, line, reading.universes[0], reading.summaries[0], 1.0, lambda out: None)
         for key in keys:
             rows = frame["g"] == key
             alone, own = reading_of(frame[rows], statistic(name), None, where)
-            expected = influences(own, alone, own.universes[0], own.summaries[0], lambda out: None)
+            expected = influences(own, alone, own.universes[0], own.summaries[0], 1.0, lambda out: None)
             close(str(name), found[rows], expected)
 
     def test_leave_one_out(self, name):
@@ -75,7 +75,7 @@ class TestEachGroupAlone:
 
     def test_definition(self, name):
         frame, keys, line, reading = self.of(name, None)
-        found = influences(reading, line, reading.universes[0], reading.summaries[0], lambda out: None)
+        found = influences(reading, line, reading.universes[0], reading.summaries[0], 1.0, lambda out: None)
         definition = DEFINITIONS.get(line.statistic.label)
         for key in keys:
             rows = (frame["g"] == key) & frame["x"].notna()
