@@ -1,5 +1,6 @@
 """The dp_ functions of a connection, paid by a ledger."""
 
+import contextvars
 import pickle
 import threading
 
@@ -73,7 +74,7 @@ class TestPaying:
 
 
 class TestWhoPays:
-    """The ledger that a connection was registered with, whatever thread or block it is asked in."""
+    """The ledger that a connection was registered with, whatever block it is asked in; else that around the query."""
 
     def test_of_the_block_around(self, con, ledger, tmp_path):
         other = pdrisk.Ledger(tmp_path / "other.db", dataset="other", eps=1)
@@ -82,6 +83,50 @@ class TestWhoPays:
         with other:
             con.execute(MEAN.format(1)).fetchall()
         assert (ledger.remaining().spent, other.remaining().spent) == (1, 0)
+
+    def test_of_the_block_around_the_query(self, con, ledger, tmp_path):
+        other = pdrisk.Ledger(tmp_path / "other.db", dataset="other", eps=100)
+        pdrisk.register(con)
+        con.execute(MEAN.format(1)).fetchall()
+        with other:
+            with ledger:
+                con.execute(MEAN.format(1)).fetchall()
+                con.execute(MEAN.format("?"), [1]).fetchall()
+                con.execute("CREATE VIEW seen AS SELECT g, dp_count(x, eps := 1) AS n FROM people GROUP BY g")
+            con.execute("SELECT * FROM seen").fetchall()
+            con.sql(MEAN.format(2)).fetchall()
+        con.execute(MEAN.format(1)).fetchall()
+        assert (ledger.remaining().spent, other.remaining().spent) == (2, 5)
+
+    @pytest.mark.parametrize("setting", ["PRAGMA disable_optimizer", "SET threads = 8"])
+    def test_of_the_block_around_a_query_in_many_threads(self, con, ledger, setting):
+        ledger.amend(eps=500)
+        pdrisk.register(con)
+        con.execute(setting)
+        with ledger:
+            con.execute("SELECT x, dp_mean(x, eps := 0.1, lo := 0, hi := 9) FROM people GROUP BY x").fetchall()
+        assert ledger.remaining().spent == 500
+
+    def test_over_the_limit_of_the_block_around_the_query(self, con, ledger):
+        pdrisk.register(con)
+        with ledger, pytest.raises(duckdb.Error, match="of 10 is left"):
+            con.execute(MEAN.format(11)).fetchall()
+
+    def test_of_the_block_around_what_is_prepared(self, con, ledger):
+        pdrisk.register(con)
+        with ledger:
+            con.execute(f"PREPARE asked AS {MEAN.format(1)}")
+            con.execute("EXECUTE asked").fetchall()
+        assert ledger.remaining().spent == 1
+
+    def test_a_block_that_is_open_elsewhere(self, con, ledger):
+        pdrisk.register(con, curator=True)
+        with ledger:
+            ask = contextvars.Context().run
+            with pytest.warns(pdrisk.UnpaidReleaseWarning, match="no ledger pays"):
+                ask(lambda: con.execute(MEAN.format(1)).fetchall())
+            ask(lambda: con.execute("SELECT dp_mean_risk(x, 1, 0, 3000) FROM people").fetchall())
+        assert ledger.remaining().spent == 0
 
     def test_in_another_thread(self, con, ledger):
         pdrisk.register(con, ledger=ledger)

@@ -140,5 +140,5 @@ class TestSilence:
 
     def test_the_function_underneath_takes_no_column_for_a_constant(self, con):
         con.execute("CREATE OR REPLACE TEMP TABLE eps_of AS SELECT unnest(['1', '2']) AS eps")
-        said = refusal(con, "SELECT __pdrisk_dp_mean([], eps, 1, 7, NULL, 3, 9) FROM eps_of")
+        said = refusal(con, "SELECT __pdrisk_dp_mean('0', eps, 1, 7, NULL, 3, 9) FROM eps_of")
         assert "dp_mean: eps, lo, hi must be constants or bound parameters." in said

@@ -1,6 +1,7 @@
 """A ledger: what is charged, what is refused and with which words, and in which order things happen."""
 
 import asyncio
+import contextvars
 import dataclasses
 import datetime
 import itertools
@@ -8,6 +9,7 @@ import re
 import sqlite3
 import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from fractions import Fraction
 from types import SimpleNamespace
@@ -321,6 +323,11 @@ def in_threads(*ledgers) -> list[Exception]:
     return failed
 
 
+def in_a_thread(ask) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(ask).result()
+
+
 class TestAmbient:
     """A with block pays for what is asked in it, and for nothing that others ask meanwhile."""
 
@@ -359,12 +366,26 @@ class TestAmbient:
         asyncio.run(in_tasks((one, 2), (one if same else other, 3)))
         assert self.spent(one, other) == ([0.5, 0] if same else [0.2, 0.3])
 
-    def test_a_thread_without_a_block_pays_nothing(self, book):
+    def test_a_thread_without_a_block_pays_nothing_and_hears_of_it(self, book):
+        with book(eps=1) as ledger, pytest.warns(pdrisk.UnpaidReleaseWarning, match="no ledger pays") as heard:
+            in_a_thread(lambda: people().dprisk.count(eps=0.1))
+        assert (events(ledger), [warning.filename for warning in heard]) == (["opened"], [__file__])
+
+    def test_who_pays_hears_nothing(self, book):
         with book(eps=1) as ledger:
-            thread = threading.Thread(target=lambda: people().dprisk.count(eps=0.1))
-            thread.start()
-            thread.join()
-        assert events(ledger) == ["opened"]
+            in_a_thread(lambda: count(ledger))
+        people().dprisk.count(eps=0.1)  # no block is open
+        assert events(ledger) == ["opened", "paid"]
+
+    def test_a_generator_that_is_left_in_its_block(self, book):
+        def asking(ledger):
+            with ledger:
+                yield
+
+        generator = asking(book(eps=1))
+        next(generator)
+        contextvars.Context().run(generator.close)
+        contextvars.Context().run(people().dprisk.count, eps=0.1)  # nobody hears of a block that is closed
 
     @pytest.mark.parametrize("wrong", ["budget.db", 5, False, object(), pdrisk.Ledger, {}], ids=str)
     def test_what_is_no_ledger(self, book, wrong):

@@ -25,6 +25,7 @@ from pdrisk.errors import (
     PolicyError,
     QueryFailedError,
     UnknownColumnError,
+    UnpaidReleaseWarning,
 )
 from pdrisk.functions import register
 from pdrisk.ledger import Ledger
@@ -51,6 +52,7 @@ __all__ = [
     "Risk",
     "SuggestedBounds",
     "UnknownColumnError",
+    "UnpaidReleaseWarning",
     "bounds_from",
     "datasets",
     "explain",

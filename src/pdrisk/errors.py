@@ -18,6 +18,7 @@ __all__ = [
     "PolicyError",
     "QueryFailedError",
     "UnknownColumnError",
+    "UnpaidReleaseWarning",
 ]
 
 
@@ -89,3 +90,7 @@ class NotPublicError(PdriskError, ValueError):
 
 class NoisyReleaseWarning(UserWarning):
     """The noise is wider than the range the answer is known to lie in."""
+
+
+class UnpaidReleaseWarning(UserWarning):
+    """No ledger pays for an answer, though a ``with`` block of one is open elsewhere in the process."""

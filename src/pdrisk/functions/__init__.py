@@ -37,8 +37,9 @@ def register(con: DuckDBPyConnection, curator: bool = False, ledger: Ledger | No
         four risks. They are exact and draw nothing: for the curator's eyes. Without, this connection loses them.
 
     ledger : Ledger, optional
-        What pays from now on for what is drawn on this connection; that of a ``with`` block around otherwise. Every
-        group of a query pays its own eps: a function cannot know whether groups are about different people.
+        What pays from now on for what is drawn on this connection, by default that of a ``with`` block around; if
+        there is none, that around each query when it is planned. Every group of a query pays its own eps: a function
+        cannot know whether groups are about different people.
 
     Raises
     ------
@@ -124,7 +125,7 @@ class _Scalar(NamedTuple):
 
 def _scalars(curator: bool) -> Iterator[_Scalar]:
     constants = ["VARCHAR", "VARCHAR", "DOUBLE", "DOUBLE", "VARCHAR"]
-    yield _Scalar(JUDGED, judged, [*constants, "VARCHAR[]"], "VARCHAR", draws=False)
+    yield _Scalar(JUDGED, judged, ["INTEGER", *constants, "VARCHAR[]"], "VARCHAR", draws=False)
     yield _Scalar(PER_UNIT, per_unit, ["VARCHAR", "DOUBLE", "DOUBLE"], "DOUBLE", draws=False)
     struct = f"STRUCT({', '.join(f'{name} {kind}' for name, kind in RISK_FIELDS.items())})"
     for macro in MACROS:

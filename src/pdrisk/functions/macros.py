@@ -17,7 +17,7 @@ HALF = 26  # bits
 def call(name: str, *arguments: str) -> str:
     """A call of a built-in function, or of one of ours.
 
-    By its full name, because a user's macro called ``count`` or ``list_sort`` would come first. Operators are functions
+    By its full name, because a user's macro called ``count`` or ``strftime`` would come first. Operators are functions
     too and are not used at all; CASE, CAST, IN, BETWEEN and comparisons are none.
     """
     return f"system.main.{name}({', '.join(arguments)})"
@@ -104,7 +104,7 @@ class Macro:
     @property
     def scalar_types(self) -> list[str]:
         """SQL types of the arguments of `scalar`: the judgement, the constants, the columns."""
-        return ["INTEGER[]", "VARCHAR", "DOUBLE", "DOUBLE", "VARCHAR", *(COLUMNS[name][0] for name in self.reads)]
+        return ["VARCHAR", "VARCHAR", "DOUBLE", "DOUBLE", "VARCHAR", *(COLUMNS[name][0] for name in self.reads)]
 
     @property
     def parameter(self) -> str | None:
@@ -122,7 +122,7 @@ class Macro:
         return ("eps", *(("lo", "hi") if self.bounded else ()), *((self.parameter,) if self.parameter else ()))
 
     def definition(self, payer: int = 0) -> str:
-        """The statement that makes it; ``payer`` is the number of the ledger that pays, 0 for none."""
+        """The statement that makes it; ``payer`` is the number of the ledger that pays, 0 for that around a query."""
         # A parameter that is left out is NULL, so that our own sentence says what is missing.
         parameters = {
             "x": "present" in self.reads or self.bounded,
@@ -144,18 +144,19 @@ class Macro:
         return "CAST(eps AS VARCHAR)", lo, hi, f"CAST({self.parameter or 'NULL'} AS VARCHAR)"
 
     def _judgement(self, payer: int) -> str:
-        """The list of the payer, and a refusal when the query is planned unless every argument but x is a constant.
+        """The payer's number, and a refusal when the query is planned unless every argument but x is a constant.
 
-        list_sort evaluates its second argument while it is bound, and takes nothing that depends on data: no column,
-        no aggregate, no subquery, no random(). Literals and bound parameters it takes. What evaluates there is our own
-        judgement, so that a wrong argument is refused before any data is read.
+        strftime evaluates its format while it is bound, and takes nothing that depends on data: no column, no
+        aggregate, no subquery, no random(). Literals and bound parameters it takes. What evaluates there is our own
+        judgement, so that a wrong argument is refused before any data is read. It runs in the thread that asks, which
+        sees the ledger around, as DuckDB's own threads do not; its result, a number, has nothing to be formatted.
         """
         # IS NULL also makes DuckDB wait for the type of a parameter, here and in PREPARE.
         types = [f"CASE WHEN {name} IS NULL THEN 'NULL' ELSE {call('typeof', name)} END" for name in self.constants]
         if self.bounded:
             types.append(call("typeof", call("any_value", "x")))
-        judged = call(JUDGED, f"'{self.name}'", *self._constants, call("list_value", *types))
-        return call("list_sort", f"CAST('[{payer}]' AS INTEGER[])", judged)
+        judged = call(JUDGED, f"{payer}", f"'{self.name}'", *self._constants, call("list_value", *types))
+        return call("strftime", "CAST('2000-01-01' AS TIMESTAMP)", judged)
 
 
 SQUARES = ("high_squares", "products", "low_squares")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -24,7 +24,7 @@ from pdrisk.engines.guard import guarded
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.functions.columns import grid, summary_of
 from pdrisk.functions.macros import MACROS, Macro
-from pdrisk.ledger import Ledger, Payment, Policy, paying
+from pdrisk.ledger import Ledger, Payment, Policy, innermost, paying
 from pdrisk.noise import check_scale
 from pdrisk.query import Line, Query, epsilon, statistic, universe
 
@@ -50,8 +50,10 @@ DRAWING = Lock()
 PAYERS: Final[list[Ledger | None]] = [None]  # for as long as the process lives, as the functions that name them
 
 
-def judged(name: Column, eps: Column, lo: Column, hi: Column, parameter: Column, types: Column) -> Column:
-    """``'ASC'`` if the arguments of a call are good. Nothing in here comes from a record; see `Macro`.
+def judged(
+    payer: Column, name: Column, eps: Column, lo: Column, hi: Column, parameter: Column, types: Column
+) -> Column:
+    """The payer's number if the arguments of a call are good. Nothing in here comes from a record; see `Macro`.
 
     Raises
     ------
@@ -71,7 +73,8 @@ def judged(name: Column, eps: Column, lo: Column, hi: Column, parameter: Column,
             "CAST it to DOUBLE if it holds numbers."
         )
     request(macro.name, *(column[0].as_py() for column in (eps, lo, hi, parameter)))
-    return pa.array(["ASC"] * len(name))
+    number = payer[0].as_py() or payer_of(innermost())
+    return pa.array([str(number)] * len(name))
 
 
 def per_unit(name: Column, lo: Column, hi: Column) -> Column:
@@ -188,10 +191,8 @@ def payer_of(ledger: Ledger | None) -> int:
 
 def _paid(macro: Macro, asked: Request, payer: Column) -> AbstractContextManager[Payment]:
     """Every group pays its own eps: nothing here tells whether groups are about different people."""
-    ledger = PAYERS[payer[0].as_py()[0]]
+    ledger = PAYERS[int(payer[0].as_py())]
     line = Line(None, asked.statistic, asked.universe if asked.statistic.bounded else None, "given")
-    if ledger is None:
-        return nullcontext(Payment(Query((line,), (asked.eps,))))
     return paying(Query((line,), (asked.eps,), source=macro.name, times=len(payer)), ledger)
 
 

@@ -4,6 +4,7 @@ question ─> Ledger.pay ─> one transaction: limits checked, recorded, spent �
                      └──> BudgetExceededError: recorded as refused, nothing spent
 """
 
+from pdrisk.ledger.ambient import innermost
 from pdrisk.ledger.audit import verify
 from pdrisk.ledger.book import Ledger
 from pdrisk.ledger.curator import Meaning
@@ -21,6 +22,7 @@ __all__ = [
     "Payment",
     "Policy",
     "Remaining",
+    "innermost",
     "ledger_for",
     "paying",
     "store_at",

@@ -15,8 +15,8 @@ import pandas as pd
 from pdrisk.core.summary import FloatArray
 from pdrisk.engines.guard import guarded
 from pdrisk.errors import BudgetExceededError, ParameterError, PolicyError
+from pdrisk.ledger import ambient
 from pdrisk.ledger.account import Account
-from pdrisk.ledger.ambient import ambient
 from pdrisk.ledger.audit import EVERYBODY, table_of, verify, words, written
 from pdrisk.ledger.curator import Meaning, facts_table, people_table, who_by, who_lost
 from pdrisk.ledger.limits import Limits
@@ -161,17 +161,11 @@ class Ledger:
         return f"{self._store.place}, dataset {self._dataset!r}, analyst {self._analyst!r}\n{self.remaining()!r}"
 
     def __enter__(self) -> Ledger:
-        ambient.set((*ambient.get(), self))
+        ambient.enter(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        # Its own, not the innermost: a generator leaves its block in whatever context closes it.
-        around = list(ambient.get())
-        for place in range(len(around) - 1, -1, -1):
-            if around[place] is self:
-                del around[place]
-                break
-        ambient.set(tuple(around))
+        ambient.leave(self)
 
     # --- Paying ---------------------------------------------------------------------------------------------------
 

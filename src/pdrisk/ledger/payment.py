@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 
 from pdrisk.core.summary import FloatArray
 from pdrisk.errors import ColumnTypeError, LedgerError, PdriskError
-from pdrisk.ledger.ambient import ambient
+from pdrisk.ledger import ambient
 from pdrisk.ledger.book import Ledger
 from pdrisk.ledger.curator import Meaning
 from pdrisk.ledger.policy import Policy
@@ -60,15 +60,13 @@ def ledger_for(ledger: object) -> Ledger | None:
     ColumnTypeError
         If it is no ledger.
     """
-    around = ambient.get()
-    payer = ledger if ledger is not None or not around else around[-1]
+    payer = ambient.innermost() if ledger is None else ledger
     if payer is None or isinstance(payer, Ledger):
         return payer
     raise ColumnTypeError(f"ledger must be a pdrisk.Ledger, not of type {type(payer).__name__}.")
 
 
-@contextmanager
-def paying(query: Query, ledger: object = None, fresh: object = False) -> Iterator[Payment]:
+def paying(query: Query, ledger: object = None, fresh: object = False) -> AbstractContextManager[Payment]:
     """Pay for a query before the block that reads and draws; whatever fails in it is marked, and stays paid.
 
     Parameters
@@ -90,8 +88,13 @@ def paying(query: Query, ledger: object = None, fresh: object = False) -> Iterat
         raise ColumnTypeError(f"fresh must be True or False, not of type {type(fresh).__name__}.")
     payer = ledger_for(ledger)
     if payer is None:
-        yield Payment(query)
-        return
+        ambient.warn_of_others()
+        return nullcontext(Payment(query))
+    return _paid_by(payer, query, fresh)
+
+
+@contextmanager
+def _paid_by(payer: Ledger, query: Query, fresh: bool) -> Iterator[Payment]:
     receipt = payer.pay(query, fresh)
     try:
         yield Payment(query, receipt, payer)
