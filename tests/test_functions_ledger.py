@@ -72,6 +72,15 @@ class TestPaying:
         with pytest.raises(duckdb.Error, match="the owner does not allow mean"):
             con.execute(MEAN.format(1)).fetchall()
 
+    def test_rules_about_columns(self, con, ledger):
+        """Which column it is about, no function can see."""
+        ledger.amend(policy={"refuse_columns": ["income"]})
+        pdrisk.register(con, ledger=ledger)
+        for query in (MEAN.format(1), "SELECT dp_count_star(eps := 1) FROM people"):
+            with pytest.raises(duckdb.Error, match=r"cannot see which columns .* Ask with pdrisk\.sql"):
+                con.execute(query).fetchall()
+        assert ledger.remaining().spent == 0
+
 
 class TestWhoPays:
     """The ledger that a connection was registered with, whatever block it is asked in; else that around the query."""
@@ -118,6 +127,18 @@ class TestWhoPays:
             con.execute(f"PREPARE asked AS {MEAN.format(1)}")
             con.execute("EXECUTE asked").fetchall()
         assert ledger.remaining().spent == 1
+
+    def test_of_the_block_around_what_was_prepared_before(self, con, ledger, tmp_path):
+        other = pdrisk.Ledger(tmp_path / "other.db", dataset="other", eps=1)
+        pdrisk.register(con)
+        con.execute("SET threads = 1")  # the thread that asks is the one that draws
+        con.execute(f"PREPARE outside AS {MEAN.format(1)}")
+        with other:
+            con.execute(f"PREPARE elsewhere AS {MEAN.format(1)}")
+        with ledger:
+            con.execute("EXECUTE outside").fetchall()
+            con.execute("EXECUTE elsewhere").fetchall()
+        assert (ledger.remaining().spent, other.remaining().spent) == (2, 0)
 
     def test_a_block_that_is_open_elsewhere(self, con, ledger):
         pdrisk.register(con, curator=True)

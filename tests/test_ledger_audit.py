@@ -97,19 +97,26 @@ IN_SQL = {
 }
 
 
+COLUMNS = [
+    *("time", "analyst", "event", "asked", "eps", "total", "query", "bounds", "mechanism", "of", "reason"),
+]
+
+
 class TestHistory:
     """Every request of a dataset in order: who asked what and when, what became of it, and what it cost."""
 
     def test_the_table(self, path):
         table = at_work(path).history()
-        assert table.columns.tolist() == ["time", "analyst", "event", "eps", "total", "query", "reason"]
+        assert table.columns.tolist() == COLUMNS
         assert (table.index.name, table.index.tolist()) == ("seq", [1, 2, 3, 4, 5, 8, 9])
         assert table["event"].tolist() == ["opened", "paid", "refused", "paid", "failed", "amended", "paid"]
         assert table["eps"].tolist() == [0, 0.1, 0, 0.1, 0, 0, 0.7]
         assert table["total"].tolist() == [0, 0.1, 0.1, 0.2, 0.2, 0.2, 0.9]
         assert table["time"].is_monotonic_increasing and str(table["time"].dt.tz) == "UTC"
         assert set(table["analyst"]) == {"ann"}
-        assert table["query"].notna().tolist() == [True, True, True, True, False, True, True]
+        assert table["asked"].tolist() == [0, 0.1, 5, 0.1, 0, 0, 0.7]
+        assert table["query"].notna().all() and table["query"][5] == table["query"][4]  # which failed
+        assert table["of"].fillna(0).tolist() == [0, 0, 0, 0, 4, 0, 0]
         assert table["reason"].notna().tolist() == [False, False, True, False, False, False, False]
 
     def test_totals_are_exact(self, path):

@@ -168,7 +168,7 @@ UNKNOWN = {
 
 
 class TestInFull:
-    """Whatever the ledger does not know counts in full, for everybody; of whom it never saw, it says nothing."""
+    """Whatever the ledger does not know counts in full, for everybody, for those it never saw as well."""
 
     @pytest.mark.parametrize("unknown", UNKNOWN.values(), ids=UNKNOWN.keys())
     def test_unknown(self, book, unknown):
@@ -180,8 +180,8 @@ class TestInFull:
         except (pdrisk.QueryFailedError, pdrisk.BoundsNotFoundError):
             pass
         after = ledger.odometer([*frame["pid"], 999])["loss"]
-        np.testing.assert_allclose(after, before + 0.5)
-        assert np.isnan([before[999], after[999]]).all()
+        np.testing.assert_allclose(after, before.fillna(0) + 0.5)
+        assert np.isnan(before[999])  # nobody asked about this person yet
 
     def test_before_the_rule(self, book):
         frame, ledger = sample(8, 3), book()
@@ -363,6 +363,12 @@ class TestFacts:
         assert "loss" in table.attrs["curator_only"] and table.index.tolist() == [2, 5, 6]
         assert "loss" not in ledger.export(tmp_path / "all.csv").read_text()
         assert tables(path, "SELECT count(*) FROM curator_people") == [(0,)]
+
+    def test_people_with_several_rows(self, book):
+        """A record moves the sum by a quarter of GS, the person with three of them by up to three times GS."""
+        frame, ledger = pd.DataFrame({"pid": [1, 1, 1, 2], "x": [2.0, 2, 2, 1]}), book(eps=9, **PERSON)
+        frame.dprisk.sum("x", eps=0.5, bounds=(0, 8), ledger=ledger)
+        assert ledger.facts()["loss"].tolist() == [1.5] == [ledger.odometer(frame)["loss"].max()]
 
     def test_nothing_is_kept_unasked(self, book, path):
         frame = sample(12, 8)

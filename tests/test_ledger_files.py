@@ -1,6 +1,7 @@
 """Ledger files that are none, damaged or very long, and ``pdrisk ledger``."""
 
 import datetime
+import io
 import re
 import sqlite3
 from contextlib import closing
@@ -53,6 +54,12 @@ def newer(path):
         other.execute("PRAGMA user_version = 99")
 
 
+def of_version(path, version):
+    at_work(path)
+    with closing(sqlite3.connect(path)) as other:
+        other.execute(f"PRAGMA user_version = {version}")
+
+
 def overwritten(path, start, stop, by=b"\xa5"):
     at_work(path)
     held = bytearray(path.read_bytes())
@@ -67,6 +74,8 @@ NO_LEDGERS = {
     "another database": (foreign, "database of something else"),
     "another database with a version": (lambda path: foreign(path, 1), "something else"),
     "newer": (newer, "newer pdrisk .version 99.*upgrade"),
+    "older than it says": (lambda path: of_version(path, 0), "damaged"),
+    "old, it says": (lambda path: of_version(path, 1), "damaged"),
     "without its head": (lambda path: overwritten(path, 0, 100), "damaged"),
     "damaged in the middle": (lambda path: overwritten(path, 4096, 30_000), "damaged|is broken"),
     "zeros at the end": (lambda path: overwritten(path, 8192, None, b"\0"), "damaged|is broken"),
@@ -127,6 +136,44 @@ class TestFiles:
         assert ledger.verify(head=(100_000, before))[0] == 100_001
 
 
+class TestNames:
+    """Where a ledger is, and whose it is: what would begin a second budget for the same people is refused."""
+
+    def test_nothing_is_made_without_a_limit(self, path):
+        with pytest.raises(pdrisk.ParameterError, match="'survey' would begin a new ledger: give it a limit, such as"):
+            pdrisk.Ledger(path, dataset="survey")
+        assert not path.exists()
+
+    def test_another_dataset_without_a_limit(self, path):
+        at_work(path)
+        with pytest.raises(pdrisk.ParameterError, match="or write the name of one it knows: 'other', 'survey'"):
+            pdrisk.Ledger(path, dataset="surveys")
+
+    @pytest.mark.parametrize("name", ["Survey 2019", "survey  2019", " SURVEY 2019"])
+    @pytest.mark.parametrize("limits", [{}, {"eps": 1}])
+    def test_the_same_name_written_otherwise(self, path, name, limits):
+        pdrisk.Ledger(path, dataset="survey 2019", eps=1)
+        with pytest.raises(pdrisk.ParameterError, match="knows the dataset 'survey 2019', not"):
+            pdrisk.Ledger(path, dataset=name, **limits)
+        assert pdrisk.Ledger.datasets(path) == ["survey 2019"]
+
+    def test_paths(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("HOME", str(tmp_path))
+        monkeypatch.chdir(tmp_path)
+        for number, where in enumerate(["~/a.db", "sqlite:///b.db", f"sqlite:///{tmp_path}/c.db", tmp_path / "d.db"]):
+            count(pdrisk.Ledger(where, dataset="survey", eps=1))
+            assert pdrisk.Ledger(tmp_path / f"{'abcd'[number]}.db", dataset="survey").remaining().eps == 0.9
+
+    @pytest.mark.parametrize(
+        "where", ["", ":memory:", "sqlite://", "sqlite:///", "sqlite:///:memory:", "mysql://h/d", 5]
+    )
+    def test_no_paths(self, where, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(pdrisk.ParameterError, match=r"pass (the|a) path"):
+            pdrisk.Ledger(where, dataset="survey", eps=1)
+        assert list(tmp_path.iterdir()) == []
+
+
 class TestCommandLine:
     """``pdrisk ledger`` shows, checks and exports without Python; what cannot be done is one sentence and status 2."""
 
@@ -152,12 +199,18 @@ class TestCommandLine:
         assert main(["ledger", "export", str(path), "--dataset", "other", "--to", str(tmp_path / "all.csv")]) == 0
         assert pd.read_csv(tmp_path / "all.csv")["event"].tolist() == ["opened", "paid"]
 
+    def test_export_without_a_file(self, path, capsys):
+        ledger = at_work(path)
+        assert main(["ledger", "export", str(path), "--dataset", "survey"]) == 0
+        printed = pd.read_csv(io.StringIO(capsys.readouterr().out))
+        assert printed["query"].tolist() == ledger.history()["query"].tolist()
+        assert set(printed["dataset"]) == {"survey"} and '"mechanism": "laplace"' in printed["question"].iloc[1]
+
     @pytest.mark.parametrize(
         ("arguments", "words"),
         [
             (["show", "FILE"], "pass --dataset, one of other, survey"), (["show", "none.db"], "no ledger 'none.db'"),
             (["show", "FILE", "--dataset", "survy"], "unknown dataset 'survy'"),
-            (["export", "FILE", "--dataset", "other"], "--to"),
             (["export", "FILE", "--dataset", "other", "--to", "a.xls"], "'.xls'"),
             (["export", "FILE", "--dataset", "other", "--to", "none/a.csv"], "none"),
         ],

@@ -56,6 +56,28 @@ class TestRounding:
             rows = con.execute("SELECT sex, dp_count_star(eps := 0.1) FROM people GROUP BY sex").fetchall()
             assert multiples([value for _, value in rows], 5)
 
+    def test_is_told(self, ledger):
+        """The value may lie half a base farther from the answer than the noise brings it."""
+        release = people().dprisk.count(eps=100, ledger=ledger)
+        low, high = release.interval()
+        assert (low, high) == (100 - 2.5 - 0.01 * np.log(20), 100 + 2.5 + 0.01 * np.log(20))
+        assert release.public()["rounded_to"] == 5 and release.to_dict(curator=True)["rounded_to"] == 5
+        assert "multiples of 5" in repr(release) and "multiples of 5" in release._repr_html_()
+        for audience in ("analyst", "publication"):
+            assert "2.53" in release.explain(audience)
+        exact = people().dprisk.count(eps=100)
+        assert "rounded_to" not in exact.public() | exact.to_dict(curator=True) and "multiples" not in repr(exact)
+
+    def test_is_told_of_tables(self, ledger):
+        by = people().dprisk.count(eps=100, by="sex", keys=["f"], ledger=ledger)
+        agg = people().dprisk.agg({"age": ["mean", "count", "max"]}, eps=300, bounds=(0, 99), ledger=ledger)
+        sql = pdrisk.sql("SELECT COUNT(*), MAX(age) FROM p", eps=200, bounds=(0, 99), ledger=ledger, p=people())
+        assert [line.get("rounded_to") for line in by.attrs["lines"]] == [5]
+        assert [line.get("rounded_to") for line in agg.attrs["lines"]] == [0.25, 5, None]
+        assert [line.get("rounded_to") for line in sql.attrs["lines"]] == [5, None]
+        for table in (by, agg, sql):
+            assert "±2.52996" in pdrisk.explain(table, "analyst")
+
     def test_to_the_nearest(self, ledger):
         assert people().dprisk.count(eps=1e2, ledger=ledger, where="sex == 'f' and age > 40").value == 30
 

@@ -23,7 +23,7 @@ from pdrisk.engines.frame import Reading, read
 from pdrisk.engines.guard import guarded
 from pdrisk.engines.influence import losses
 from pdrisk.errors import LedgerError, NoisyReleaseWarning
-from pdrisk.ledger import LeastGroup, Meaning, Policy, paying
+from pdrisk.ledger import Meaning, Policy, paying
 from pdrisk.noise import laplace
 from pdrisk.query import MECHANISM, Line, Query
 from pdrisk.release import CURATOR_ONLY, Release, half_width
@@ -58,7 +58,8 @@ def facts(line: Line, universe: Universe, summary: Summary, eps: Fraction) -> Fa
 class Released:
     """The noisy values of one line, shape (G,), and everything else about them.
 
-    ``least_group`` is the least number of people it must be about and the eps paid to see that, if a ledger wants it.
+    ``least_group`` is the least number of people it must be about and the eps paid to see that, if a ledger wants it,
+    ``rounded_to`` the base it wants answers rounded to.
     """
 
     line: Line
@@ -66,6 +67,7 @@ class Released:
     values: FloatArray
     facts: Facts
     least_group: tuple[int, float] | None = None
+    rounded_to: float | None = None
 
 
 class Read(Protocol):
@@ -124,14 +126,23 @@ def released(
         if query.is_private:  # else eps says nothing, and counts in full
             payment.settle(noisy, lambda: guarded(lambda: _meant(query, known, rules, people, reading)))
         result = [
-            Released(line, universe, rules.rounded(line.statistic.name, values), own, _pair(rules.least_group_of(line)))
+            _ruled(line, universe, values, own, rules)
             for (line, _, universe, _), values, own in zip(parts, noisy, known, strict=True)
         ]
         return shown(result, reading)
 
 
-def _pair(least: LeastGroup | None) -> tuple[int, float] | None:
-    return None if least is None else (least.size, float(least.eps))
+def _ruled(line: Line, universe: Universe, noisy: FloatArray, known: Facts, rules: Policy) -> Released:
+    """What is shown under the owner's rules."""
+    least, base = rules.least_group_of(line), rules.base_of(line.statistic.name)
+    return Released(
+        line=line,
+        universe=universe,
+        values=rules.rounded(line.statistic.name, noisy),
+        facts=known,
+        least_group=None if least is None else (least.size, float(least.eps)),
+        rounded_to=base,
+    )
 
 
 def drawn(lines: Sequence[Line], shares: Sequence[Fraction], reading: Read, rules: Policy) -> list[FloatArray]:
@@ -155,7 +166,8 @@ def _meant(
     """What an answer means for the people in these data."""
     of_groups = sum(one.eps * one.local_sensitivity / one.global_sensitivity for one in known)
     return Meaning(
-        loss=float(np.max(of_groups, initial=0.0)) + float(rules.cost(query) - query.eps),
+        loss=float(np.max(of_groups, initial=0.0)),
+        counting=float(rules.cost(query) - query.eps),
         local_sensitivity=[float(np.max(one.local_sensitivity, initial=0.0)) for one in known],
         n=[int(np.min(one.n, initial=np.iinfo(np.int64).max)) for one in known],
         people=None if rules.person is None else people(reading, rules.person),
@@ -211,6 +223,7 @@ def _one(query: Query, one: Released, reading: Reading) -> Release | pd.DataFram
         where_trusted=query.where is not None and query.where.trusted,
         bounds_from_data=line.bounds_from == "data",
         least_group=one.least_group,
+        rounded_to=one.rounded_to,
     )
 
 
@@ -248,7 +261,7 @@ def _table(query: Query, several: list[Released], index: pd.Index) -> pd.DataFra
         "bounds_from_data": any(line.bounds_from == "data" for line in query.lines),
         "keys_from_data": query.groups is not None and query.groups.keys_from == "data",
         "index": [plain_label(name) for name in index.names],
-        "lines": [_described(line) for line in query.lines],
+        "lines": [_described(one) for one in several],
         "eps": float(query.eps),
         "mechanism": MECHANISM,
         "where": _where_text(query),
@@ -258,9 +271,11 @@ def _table(query: Query, several: list[Released], index: pd.Index) -> pd.DataFra
     return table
 
 
-def _described(line: Line) -> dict[str, Any]:
+def _described(one: Released) -> dict[str, Any]:
+    line = one.line
     bounds = None if line.universe is None or not line.statistic.bounded else [line.universe.lo, line.universe.hi]
-    return {"column": plain_label(line.column), "statistic": line.statistic.label, "bounds": bounds}
+    said = {"column": plain_label(line.column), "statistic": line.statistic.label, "bounds": bounds}
+    return said if one.rounded_to is None else said | {"rounded_to": one.rounded_to}
 
 
 def _where_text(query: Query) -> str | None:

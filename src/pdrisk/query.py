@@ -149,6 +149,8 @@ class Query:
         What it reads in SQL, and the filter that is part of that.
     times : int
         How often it is paid: for groups that nobody knows to be disjoint.
+    is_opaque : bool
+        Whether nothing else is known of it: not the columns it reads, nor whether it has a filter or groups.
     origin : Origin or None
         What it is about; None where that is not known.
     """
@@ -162,6 +164,7 @@ class Query:
     source: str | None = None
     condition: str | None = None
     times: int = 1
+    is_opaque: bool = False
     origin: Origin | None = field(default=None, compare=False, repr=False)
 
     @property

@@ -22,12 +22,16 @@ if TYPE_CHECKING:
 
 __all__ = ["CURATOR_ONLY", "Release", "half_width", "public"]
 
+RULED = ("least_group", "rounded_to")
 CURATOR_ONLY = ("local_sensitivity", "n", "two_worlds", "many_worlds", "identifiability")
 
 
-def half_width(scale: Any, level: float = 0.95) -> Any:
-    """Distance from the answer that Laplace noise keeps within at a confidence level: ``scale ln(1/(1-level))``."""
-    return scale * -math.log1p(-level)
+def half_width(scale: Any, level: float = 0.95, rounded_to: float | None = None) -> Any:
+    """Distance from the answer that Laplace noise keeps within at a confidence level: ``scale ln(1/(1-level))``.
+
+    A value that was rounded to a base lies half of it farther away.
+    """
+    return scale * -math.log1p(-level) + (rounded_to or 0.0) / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,8 @@ class Release:
     least_group : (int, float) or None
         How many people the owner of a ledger wants an answer to be about, and the eps that was paid besides to see,
         with noise, whether they are there; the value is NaN if not.
+    rounded_to : float or None
+        The base that the owner of a ledger has answers rounded to, after the noise.
     """
 
     statistic: str
@@ -84,6 +90,7 @@ class Release:
     where_trusted: bool = False
     bounds_from_data: bool = False
     least_group: tuple[int, float] | None = None
+    rounded_to: float | None = None
 
     def __float__(self) -> float:
         return self.value
@@ -92,7 +99,7 @@ class Release:
         return format(self.value, spec) if spec else repr(self)
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Where the noise-free answer lies, with a probability of ``level`` over the noise.
+        """Where the noise-free answer lies, with a probability of at least ``level`` over the noise.
 
         Parameters
         ----------
@@ -104,7 +111,7 @@ class Release:
         (float, float)
             In the unit of the value. It says nothing about sampling error.
         """
-        reach = half_width(self.scale, checked_probability("level", level))
+        reach = half_width(self.scale, checked_probability("level", level), self.rounded_to)
         return self.value - reach, self.value + reach
 
     def public(self) -> dict[str, Any]:
@@ -132,16 +139,21 @@ class Release:
             "scale": self.scale,
             "global_sensitivity": self.global_sensitivity,
             "worst_case": self.risk.worst_case,
-        } | ({} if self.least_group is None else {"least_group": self.least_group})
+        } | self._ruled
 
     def to_dict(self, curator: bool = False) -> dict[str, Any]:
         """Flat fields: the publishable ones as `public` gives them, or with ``curator=True`` all of them."""
         if not curator:
             return self.public()
         own = [field.name for field in dataclasses.fields(self)]
-        left_out = {"risk"} | ({"least_group"} if self.least_group is None else set())
+        left_out = {"risk"} | set(RULED) - set(self._ruled)
         fields = {name: getattr(self, name) for name in own if name not in left_out}
         return fields | dataclasses.asdict(self.risk)
+
+    @property
+    def _ruled(self) -> dict[str, Any]:
+        """What the rules of a ledger made of the answer."""
+        return {name: getattr(self, name) for name in RULED if getattr(self, name) is not None}
 
     def to_series(self, curator: bool = False) -> pd.Series:
         """`to_dict` as a Series, named like the answer."""
@@ -234,7 +246,7 @@ class Release:
             eps=self.eps,
             bounds=self.bounds,
             scale=self.scale,
-            half=float(half_width(self.scale)),
+            half=float(half_width(self.scale, rounded_to=self.rounded_to)),
             global_sensitivity=self.global_sensitivity,
             value=self.value,
             exposed=exposed,
@@ -286,6 +298,8 @@ class Release:
         if self.least_group is not None:
             size, eps = self.least_group
             public.append(("least group", f"{size} people, by a noisy number of them for eps {eps:.6g} more"))
+        if self.rounded_to is not None:
+            public.append(("rounded to", f"multiples of {reprs.number(self.rounded_to)}"))
         curator = [
             ("local sensitivity", reprs.number(self.local_sensitivity)),
             ("n", f"{self.n}"),

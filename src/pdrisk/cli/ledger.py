@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import io
 
 import pdrisk
 from pdrisk.ledger import store_at, verify
 
 __all__ = ["arguments", "ledger"]
+
+SHOWN = ["time", "analyst", "event", "asked", "eps", "total", "query"]
 
 
 def arguments(command: argparse.ArgumentParser) -> None:
@@ -16,7 +19,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("file", help="the ledger's file, or the URL of its server")
     command.add_argument("--dataset", help="which of several")
     command.add_argument("--head", help="for verify: NUMBER:HASH that it printed before, to see what was cut off")
-    command.add_argument("--to", help="for export: the .csv or .json file to write")
+    command.add_argument("--to", help="for export: the .csv or .json file to write, instead of printing CSV")
 
 
 def ledger(chosen: argparse.Namespace) -> str:
@@ -32,12 +35,14 @@ def ledger(chosen: argparse.Namespace) -> str:
         raise pdrisk.ParameterError(f"unknown dataset {name!r}; the ledger has {', '.join(known) or 'none'}.")
     book = pdrisk.Ledger(chosen.file, dataset=name)
     if chosen.action == "export":
-        if chosen.to is None:
-            raise pdrisk.ParameterError("export needs --to FILE.csv or FILE.json.")
-        return f"written: {book.export(chosen.to)}"
+        if chosen.to is not None:
+            return f"written: {book.export(chosen.to)}"
+        text = io.StringIO()
+        book.export(text)
+        return text.getvalue().rstrip("\n")
     history = book.history()
-    shown = history.assign(time=history["time"].dt.strftime("%Y-%m-%d %H:%M:%S")).fillna({"query": "", "reason": ""})
-    return f"{book!r}\n\n{shown.drop(columns='reason').to_string()}"
+    shown = history.assign(time=history["time"].dt.strftime("%Y-%m-%d %H:%M:%S"), query=history["query"].fillna(""))
+    return f"{book!r}\n\n{shown[SHOWN].to_string()}"
 
 
 def _head(said: str | None) -> tuple[int, str] | None:

@@ -38,8 +38,8 @@ def register(con: DuckDBPyConnection, curator: bool = False, ledger: Ledger | No
 
     ledger : Ledger, optional
         What pays from now on for what is drawn on this connection, by default that of a ``with`` block around; if
-        there is none, that around each query when it is planned. Every group of a query pays its own eps: a function
-        cannot know whether groups are about different people.
+        there is none, that around each query. Every group of a query pays its own eps: a function cannot know whether
+        groups are about different people. So what is spent, and what is refused, tells how many groups there are.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def register(con: DuckDBPyConnection, curator: bool = False, ledger: Ledger | No
     DuckDB's message quotes the value.
 
     eps, lo, hi, q and ddof must be constants or bound parameters. DuckDB refuses all else while it plans the query, in
-    its own words ("sort_order must be a constant expression"). It takes your word that they were not read off the data:
+    its own words (about the "format" of "strftime"). It takes your word that they were not read off the data:
     getvariable() is a constant too.
 
     Examples

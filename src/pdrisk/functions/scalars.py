@@ -73,7 +73,7 @@ def judged(
             "CAST it to DOUBLE if it holds numbers."
         )
     request(macro.name, *(column[0].as_py() for column in (eps, lo, hi, parameter)))
-    number = payer[0].as_py() or payer_of(innermost())
+    number = payer[0].as_py() or -payer_of(innermost())
     return pa.array([str(number)] * len(name))
 
 
@@ -180,7 +180,11 @@ def _constant(macro: Macro, column: Column) -> str | float | None:
 
 
 def payer_of(ledger: Ledger | None) -> int:
-    """A number for a ledger, by which macros name it: context variables do not reach DuckDB's threads."""
+    """A number for a ledger, by which macros name it: context variables do not reach DuckDB's threads.
+
+    Below zero it is the ledger that was around when the query was planned. A statement may have been prepared
+    elsewhere, so that around it when it runs goes before, as far as its thread can see one.
+    """
     if ledger is None:
         return 0
     with DRAWING:
@@ -191,9 +195,11 @@ def payer_of(ledger: Ledger | None) -> int:
 
 def _paid(macro: Macro, asked: Request, payer: Column) -> AbstractContextManager[Payment]:
     """Every group pays its own eps: nothing here tells whether groups are about different people."""
-    ledger = PAYERS[int(payer[0].as_py())]
+    number = int(payer[0].as_py())
+    ledger = PAYERS[number] if number > 0 else innermost() or PAYERS[-number]
     line = Line(None, asked.statistic, asked.universe if asked.statistic.bounded else None, "given")
-    return paying(Query((line,), (asked.eps,), source=macro.name, times=len(payer)), ledger)
+    query = Query((line,), (asked.eps,), source=macro.name, times=len(payer), is_opaque=True)
+    return paying(query, ledger)
 
 
 def _noisy(asked: Request, summary: Summary, rules: Policy) -> Column:

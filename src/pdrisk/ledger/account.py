@@ -12,7 +12,7 @@ from typing import Any
 from pdrisk.errors import LedgerError, ParameterError
 from pdrisk.ledger.audit import EVERYBODY, period
 from pdrisk.ledger.curator import Odometer
-from pdrisk.ledger.limits import WINDOWS, Spent, check, payable
+from pdrisk.ledger.limits import WINDOWS, Spent, check, payable, shown
 from pdrisk.ledger.question import name_of
 from pdrisk.ledger.records import START, chained, digest
 from pdrisk.ledger.rules import Rules
@@ -75,12 +75,19 @@ class Account:
         Raises
         ------
         ParameterError
-            Without a limit.
+            Without a limit, or with a name that differs from a known one in capitals and blanks only.
         LedgerError
             If it was entered before and somebody took that out.
         """
-        if not rules.whole.texts and not rules.each.texts:
-            raise ParameterError(f"dataset {self.dataset!r} is new to {self.place}: give it a limit, such as eps=1.")
+        others = [name for (name,) in self.ask("SELECT name FROM datasets ORDER BY name")]
+        if alike := [name for name in others if _folded(name) == _folded(self.dataset)]:
+            raise ParameterError(
+                f"{self.place} knows the dataset {alike[0]!r}, not {self.dataset!r}: the same people share one budget. "
+                "Write the name as it is known, or give other people a name that differs in more than capitals and "
+                "blanks."
+            )
+        if not rules.has_limits:
+            raise ParameterError(f"dataset {self.dataset!r} is new to {self.place}: {_first(others)}")
         if self.ask("SELECT 1 FROM records WHERE dataset = ? LIMIT 1", (self.dataset,)):
             raise LedgerError(
                 f"{self.place} has records of dataset {self.dataset!r}, but not its limits: it is damaged. Restore it "
@@ -123,6 +130,8 @@ class Account:
         """
         spent = self.spent()
         name, cost = name_of(query), payable(rules.policy.cost(query))
+        if cost > payable(query.eps):
+            name = f"{name} with its people counted for eps {shown(cost - payable(query.eps))}"
 
         def askable(left: Fraction) -> Fraction:
             return (left - (cost - query.eps)) / query.times
@@ -219,3 +228,13 @@ class Account:
             "people = excluded.people, losses = excluded.losses",
             (self.dataset, *odometer.row),
         )
+
+
+def _folded(name: str) -> str:
+    return " ".join(name.casefold().split())
+
+
+def _first(others: list[str]) -> str:
+    """What an owner does first, and what somebody does who meant another dataset."""
+    known = f", or write the name of one it knows: {', '.join(map(repr, others[:5]))}" if others else ""
+    return f"give it a limit, such as eps=1{known}{' and others' if len(others) > 5 else ''}."

@@ -1,24 +1,19 @@
-"""Reading the records: whether they are whole, and what they say."""
+"""Whether the records are whole."""
 
 from __future__ import annotations
 
 import datetime
 import json
-import os
 from fractions import Fraction
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-import pandas as pd
-
-from pdrisk.errors import BudgetExceededError, ColumnTypeError, LedgerError, ParameterError
+from pdrisk.errors import BudgetExceededError, ColumnTypeError, LedgerError
 from pdrisk.ledger.limits import WINDOWS, Limits, Spent, check
 from pdrisk.ledger.records import EVENTS, START, chained, digest
 from pdrisk.ledger.store import Rows, Store
 
-__all__ = ["EVERYBODY", "period", "table_of", "verify", "words", "written"]
+__all__ = ["EVERYBODY", "period", "verify"]
 
-UNREADABLE: Final = "backslashreplace"  # what is no character, as half of a pair in a column's label
 EVERYBODY = ""  # the analyst of what all have spent together
 
 
@@ -126,68 +121,3 @@ def _rules(datasets: Rows) -> object:
 def period(window: str, now: datetime.datetime) -> str:
     """The calendar period that a moment is in."""
     return now.strftime({"": "", "day": "%Y-%m-%d", "month": "%Y-%m"}[window])
-
-
-def words(body: dict[str, Any]) -> str | None:
-    """What was asked, for people."""
-    if "limits" in body:
-        rules = {**body["limits"]["whole"], **body["limits"]["policy"]}
-        rules |= {f"{name} for each analyst": value for name, value in body["limits"]["each_analyst"].items()}
-        return ", ".join(f"{name}={value}" for name, value in rules.items())
-    asked = body.get("question")
-    if asked is None:
-        return None
-    lines = [
-        f"{line['statistic']}({'' if line['column'] is None else line['column']})"
-        + (f" filter {line['filter']}" if "filter" in line else "")
-        for line in asked["lines"]
-    ]
-    said = ", ".join(lines)
-    if "where" in asked:
-        said += f" where {asked['where'] or 'a mask or function'}"
-    if "source" in asked:
-        said += f" from {asked['source']}"
-    return said + (f" by {', '.join(map(str, asked['by']))}" if "by" in asked else "")
-
-
-def table_of(rows: Rows) -> pd.DataFrame:
-    """The history as `Ledger.history` gives it, from ``seq time analyst event eps body``."""
-    bodies = [json.loads(row[5]) for row in rows]
-    eps = [Fraction(row[4]) for row in rows]
-    totals, total = [], Fraction(0)
-    for each in eps:
-        total += each
-        totals.append(float(total))
-    table = pd.DataFrame(
-        {
-            "time": pd.to_datetime([row[1] for row in rows], format="ISO8601", utc=True),
-            "analyst": [row[2] for row in rows],
-            "event": [row[3] for row in rows],
-            "eps": [float(each) for each in eps],
-            "total": totals,
-            "query": pd.Series([words(body) for body in bodies], dtype=object),
-            "reason": pd.Series([body.get("reason") for body in bodies], dtype=object),
-        }
-    )
-    return table.set_index(pd.Index([row[0] for row in rows], name="seq", dtype="int64"))
-
-
-def written(history: pd.DataFrame, path: str | os.PathLike[str]) -> Path:
-    """Write a history to a CSV or JSON file, whole or not at all."""
-    target = Path(path)
-    if target.suffix not in (".csv", ".json"):
-        raise ParameterError(f"export writes .csv or .json, not {target.suffix or 'a file without an ending'!r}.")
-    table = history.reset_index()
-    table["time"] = table["time"].dt.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    part = target.with_name(f".{target.name}.part")
-    try:
-        if target.suffix == ".csv":
-            table.to_csv(part, index=False, errors=UNREADABLE)
-        else:  # every digit, which to_json does not write
-            records = table.astype(object).where(table.notna(), None).to_dict("records")
-            text = json.dumps(records, indent=1, ensure_ascii=False)
-            part.write_text(text, encoding="utf-8", errors=UNREADABLE)
-        os.replace(part, target)
-    finally:
-        part.unlink(missing_ok=True)
-    return target

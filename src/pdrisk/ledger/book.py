@@ -8,8 +8,9 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
+import numpy as np
 import pandas as pd
 
 from pdrisk.core.summary import FloatArray
@@ -17,8 +18,9 @@ from pdrisk.engines.guard import guarded
 from pdrisk.errors import BudgetExceededError, ParameterError, PolicyError
 from pdrisk.ledger import ambient
 from pdrisk.ledger.account import Account
-from pdrisk.ledger.audit import EVERYBODY, table_of, verify, words, written
+from pdrisk.ledger.audit import EVERYBODY, verify
 from pdrisk.ledger.curator import Meaning, facts_table, people_table, who_by, who_lost
+from pdrisk.ledger.history import exported, table_of, words, write
 from pdrisk.ledger.limits import Limits
 from pdrisk.ledger.memory import Memory, answer_of, key_of, text_of
 from pdrisk.ledger.names import named, user
@@ -28,8 +30,8 @@ from pdrisk.ledger.receipt import Receipt
 from pdrisk.ledger.remaining import Remaining, remaining_of
 from pdrisk.ledger.rules import Rules, each_given
 from pdrisk.ledger.secret import secret
-from pdrisk.ledger.store import Store
-from pdrisk.ledger.where import store_at
+from pdrisk.ledger.store import Rows, Store
+from pdrisk.ledger.where import is_there, store_at
 from pdrisk.query import Query
 
 __all__ = ["Ledger"]
@@ -125,6 +127,8 @@ class Ledger:
             Policy() if policy is None else Policy.given(policy),
         )
         self._memory = Memory(data, version)
+        if not rules.has_limits and not is_there(where):
+            raise ParameterError(f"{self._dataset!r} would begin a new ledger: give it a limit, such as eps=1.")
         self._store: Store = store_at(where)  # now that nothing else is wrong: it makes the file
         self._enter_dataset(rules, each_analyst is not None, policy is not None)
         self._name_data()
@@ -218,12 +222,12 @@ class Ledger:
         people = None
         if meaning is not None and meaning.people is not None:
             ids, losses = meaning.people
-            people = guarded(lambda: who_lost(ids, losses, secret()))
+            people = guarded(lambda: who_lost(ids, losses, query.eps, secret()))
         with self._writing() as account:
             if receipt.key is not None:
                 account.keep(receipt.seq, receipt.key, text_of(noisy))
             if meaning is not None:
-                account.keep_facts(receipt.seq, meaning.text)
+                account.keep_facts(receipt.seq, meaning.text(people[1] if people else np.empty(0)))
             if people is not None:
                 before = account.odometer(who_by(receipt.policy.person, secret()))
                 account.keep_odometer(before.after(query.eps, *people))
@@ -242,14 +246,11 @@ class Ledger:
         Returns
         -------
         DataFrame
-            Indexed by ``seq``, with ``time analyst event eps total query reason``; ``total`` is the eps paid so far.
+            Indexed by ``seq``, with ``time analyst event asked eps total query bounds mechanism of reason``: what was
+            asked for and what was paid, ``total`` the eps paid so far, ``of`` the record that one is about, as the
+            payment of a query that failed.
         """
-        with self._store.reading() as ask:
-            rows = ask(
-                "SELECT seq, time, analyst, event, eps, body FROM records WHERE dataset = ? ORDER BY seq",
-                (self._dataset,),
-            )
-        return table_of(rows)
+        return table_of(self._records())
 
     def verify(self, head: tuple[int, str] | None = None) -> tuple[int, str]:
         """See that no record was changed, added between, or taken out, and that the sums are those of the records.
@@ -272,17 +273,32 @@ class Ledger:
         """
         return verify(self._store, head)
 
-    def export(self, path: str | os.PathLike[str]) -> Path:
-        """Write the history to a CSV or JSON file, whole or not at all.
+    def _records(self) -> Rows:
+        with self._store.reading() as ask:
+            return ask(
+                "SELECT seq, time, analyst, event, eps, body FROM records WHERE dataset = ? ORDER BY seq",
+                (self._dataset,),
+            )
+
+    def export(self, path: str | os.PathLike[str] | TextIO) -> Path | None:
+        """Write the history, with every question as it was recorded.
+
+        Parameters
+        ----------
+        path : path or open text file
+            A CSV or JSON file, which is written whole or not at all; an open file gets CSV.
 
         Raises
         ------
         ParameterError
             If the name ends in neither ``.csv`` nor ``.json``.
         """
+        if not isinstance(path, str | os.PathLike):
+            write(self._records(), self._dataset, path)
+            return None
         if self._store.holds(Path(path)):
             raise ParameterError("export would overwrite the ledger itself: name another file.")
-        return written(self.history(), path)
+        return exported(self._records(), self._dataset, path)
 
     def amend(
         self, each_analyst: Mapping[str, Any] | None = None, policy: Mapping[str, Any] | None = None, **limits: Any
@@ -296,23 +312,8 @@ class Ledger:
         **limits
             As for `Ledger`; None takes a limit away, ``risk=None`` that of eps.
         """
-        new = Limits.given(limits)
-        if "risk" in limits and limits["risk"] is None:
-            limits.setdefault("eps", None)
         with self._writing() as account:
-            before = account.rules()
-            merged = before.whole.texts | new.texts
-            for name, value in limits.items():
-                if value is None and name not in new.texts and name != "risk":
-                    merged.pop(name, None)
-            after = Rules(
-                Limits.stored(merged),
-                before.each if each_analyst is None else each_given(each_analyst),
-                before.policy if policy is None else Policy.given(policy),
-            )
-            if not merged and not after.each.texts:
-                raise ParameterError("a dataset needs a limit: without one a ledger holds nothing.")
-            account.amend(after)
+            account.amend(account.rules().amended(each_analyst, policy, limits))
 
     # --- The curator's --------------------------------------------------------------------------------------------
 

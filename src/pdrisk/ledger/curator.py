@@ -38,6 +38,8 @@ class Meaning:
     ----------
     loss : float
         Of the most exposed group: the sum over its lines of eps LS / GS.
+    counting : float
+        The eps paid besides to see how many people there are: everybody's loss.
     local_sensitivity, n : list
         Of each line, the largest and the smallest of its groups.
     people : (ids, losses) or None
@@ -45,14 +47,15 @@ class Meaning:
     """
 
     loss: float
+    counting: float
     local_sensitivity: list[float]
     n: list[int]
     people: tuple[pd.Series, FloatArray] | None = None
 
-    @property
-    def text(self) -> str:
-        """As JSON; nothing of single people."""
-        return json.dumps({"loss": self.loss, "local_sensitivity": self.local_sensitivity, "n": self.n})
+    def text(self, of_people: FloatArray) -> str:
+        """As JSON; of single people's losses only the largest, as who has several rows may lose more than a record."""
+        loss = max(self.loss, float(np.max(of_people, initial=0.0))) + self.counting
+        return json.dumps({"loss": loss, "local_sensitivity": self.local_sensitivity, "n": self.n})
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,24 +95,8 @@ class Odometer:
         """As it is stored."""
         return self.who, str(self.counted), self.people.astype(IDS).tobytes(), self.losses.astype(SUMS).tobytes()
 
-    def after(self, eps: Fraction, people: NDArray[np.uint64], losses: FloatArray) -> Odometer:
-        """With one more answer.
-
-        Parameters
-        ----------
-        eps : Fraction
-            What it cost.
-        people : ndarray of uint64, shape (R,)
-            Who stands in each row.
-        losses : ndarray of float64, shape (R,)
-            NaN where the row was not used.
-        """
-        used = ~np.isnan(losses)
-        found, place = np.unique(people, return_inverse=True)
-        own = np.bincount(place, weights=np.where(used, losses, 0.0), minlength=len(found))
-        rows = np.bincount(place, weights=used, minlength=len(found))
-        # The loss of a row is not that of a person with several: each row moves an answer by GS at most.
-        own = np.where(rows > 1, rows * float(eps), own)
+    def after(self, eps: Fraction, found: NDArray[np.uint64], own: FloatArray) -> Odometer:
+        """With one more answer, which cost ``eps``, and what it cost each of the people it is about."""
         known, sums = self.people, self.losses.copy()
         new = found[~self._has(found)]
         if len(new):
@@ -120,11 +107,12 @@ class Odometer:
         return Odometer(self.who, self.counted + eps, known, sums)
 
     def of(self, people: NDArray[np.uint64], paid: Fraction) -> FloatArray:
-        """The losses of these people, of all ``paid`` together; NaN for people it never saw, unless it saw nobody."""
-        own = np.full(len(people), np.nan if len(self.people) else 0.0)
+        """The losses of these people, of all ``paid`` together; NaN for people whom no answer can be about."""
+        rest = float(max(paid - self.counted, Fraction(0)))  # of answers that may be about anybody
+        own = np.full(len(people), np.nan if len(self.people) and not rest else 0.0)
         there = self._has(people)
         own[there] = self.losses[np.searchsorted(self.people, people[there])]
-        return own + float(max(paid - self.counted, Fraction(0)))
+        return own + rest
 
     def _has(self, people: NDArray[np.uint64]) -> NDArray[np.bool_]:
         if not len(self.people):
@@ -138,10 +126,22 @@ def who_by(column: Hashable, key: bytes) -> str:
     return json.dumps([str(column), hashlib.blake2b(b"odometer", key=key, digest_size=16).hexdigest()])
 
 
-def who_lost(ids: pd.Series, losses: FloatArray, key: bytes) -> tuple[NDArray[np.uint64], FloatArray]:
-    """The hashes and losses of the rows that say who they are about."""
+def who_lost(ids: pd.Series, losses: FloatArray, eps: Fraction, key: bytes) -> tuple[NDArray[np.uint64], FloatArray]:
+    """Hashes of the people that the rows say they are about, in order, and what an answer that costs ``eps`` cost each.
+
+    Parameters
+    ----------
+    ids : Series, shape (R,)
+    losses : ndarray of float64, shape (R,)
+        NaN where the row was not used.
+    """
     hashed, missing = people_of(ids, key)
-    return hashed[~missing], losses[~missing]
+    used = ~np.isnan(losses[~missing])
+    found, place = np.unique(hashed[~missing], return_inverse=True)
+    own = np.bincount(place, weights=np.where(used, losses[~missing], 0.0), minlength=len(found))
+    rows = np.bincount(place, weights=used, minlength=len(found))
+    # The loss of a row is not that of a person with several: each row moves an answer by GS at most.
+    return found, np.where(rows > 1, rows * float(eps), own)
 
 
 def people_of(ids: pd.Series, key: bytes) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:

@@ -119,15 +119,9 @@ def check(
     BudgetExceededError
         With what was asked for, what is left and what is missing.
     """
-    for asked, left, limit, what, next_step in _overdrawn(eps, limits, spent, whose, askable):
-        missing = asked - left
-        of = "nothing" if left <= 0 else shown(left)
+    for asked, left, said, next_step in _overdrawn(eps, limits, spent, whose, askable):
         raise BudgetExceededError(
-            f"cannot answer {name}: it asks for {what[0]} {shown(asked, ROUND_CEILING)}, {of} of {shown(limit)} is left"
-            f"{what[1]} ({shown(missing, ROUND_CEILING)} short). {next_step}",
-            asked,
-            max(left, Fraction(0)),
-            missing,
+            f"cannot answer {name}: {said}. {next_step}", asked, max(left, Fraction(0)), asked - left
         )
 
 
@@ -137,33 +131,37 @@ def _overdrawn(
     spent: Mapping[str, Spent],
     whose: str,
     askable: Callable[[Fraction], Fraction],
-) -> Iterator[tuple[Fraction, Fraction, Fraction, tuple[str, str], str]]:
+) -> Iterator[tuple[Fraction, Fraction, str, str]]:
     raised = f"have the owner raise the limit of {whose}."
     if limits.eps_per_query is not None and eps > limits.eps_per_query:
         most = limits.eps_per_query
-        yield eps, most, most, ("eps", " for one query"), _less(askable(most), "or ", raised)
+        yield eps, most, _short(eps, most, most, " for one query"), _less(askable(most), "or ", raised)
     for window in WINDOWS:
         before = spent.get(window, Spent())
         when = f" for this {window} (UTC)" if window else ""
         wait = f"wait for the next {window}, or " if window else ""
         if (limit := limits.eps_in(window)) is not None and before.eps + eps > limit:
             left = limit - before.eps
-            yield eps, left, limit, ("eps", when), _less(askable(left), wait or "or ", raised)
+            yield eps, left, _short(eps, left, limit, when), _less(askable(left), wait or "or ", raised)
         if (most_queries := limits.queries_in(window)) is not None and before.queries + 1 > most_queries:
             left = Fraction(most_queries - before.queries)
-            rest = f"{wait}{raised}"
-            yield (
-                Fraction(1),
-                left,
-                Fraction(most_queries),
-                ("a number of queries of", when),
-                rest[0].upper() + rest[1:],
-            )
+            yield Fraction(1), left, f"all {most_queries} queries{when} are asked", _sentence(f"{wait}{raised}")
+
+
+def _short(eps: Fraction, left: Fraction, limit: Fraction, when: str) -> str:
+    of = "nothing" if left <= 0 else shown(left)
+    missing = shown(eps - left, ROUND_CEILING)
+    return f"it asks for eps {shown(eps, ROUND_CEILING)}, {of} of {shown(limit)} is left{when} ({missing} short)"
 
 
 def _less(eps: Fraction, wait: str, raised: str) -> str:
     """The next step of somebody who may still ask with this eps."""
-    said = f"Ask with eps={shown(eps)} or less, {wait}{raised}" if eps > 0 else f"{wait.removeprefix('or ')}{raised}"
+    if eps > 0:
+        return f"Ask with eps={shown(eps)} or less, {wait}{raised}"
+    return _sentence(f"{wait.removeprefix('or ')}{raised}")
+
+
+def _sentence(said: str) -> str:
     return said[0].upper() + said[1:]
 
 
@@ -175,7 +173,10 @@ def payable(eps: Fraction) -> Fraction:
 
 
 def shown(number: Fraction, rounding: str = ROUND_FLOOR) -> str:
-    """An exact decimal where it is short, else six digits, cut off so that it never says too much."""
+    """As it was written or as a short decimal, else six digits, cut off so that it never says too much."""
+    near = float(number)
+    if Fraction(str(near)) == number:  # as somebody wrote it
+        return f"{Decimal(str(near)):f}".removesuffix(".0")
     digits = Context(prec=40, rounding=rounding)
     whole = digits.divide(Decimal(number.numerator), Decimal(number.denominator))
     if Fraction(whole) == number and len(f"{whole:f}") <= 12:

@@ -126,9 +126,13 @@ class Policy:
         """How many people this line must be about; a search for bounds is about nobody's group."""
         return self.least_group if line.statistic.name in STATISTICS else None
 
+    def base_of(self, statistic: str) -> float | None:
+        """What the noisy answers of a statistic are rounded to."""
+        return dict(self.round_to).get(statistic)
+
     def rounded(self, statistic: str, values: FloatArray) -> FloatArray:
         """Noisy values as they may be shown."""
-        base = dict(self.round_to).get(statistic)
+        base = self.base_of(statistic)
         return values if base is None else np.rint(values / base) * base
 
 
@@ -186,6 +190,11 @@ def check_policy(query: Query, policy: Policy, name: str) -> None:
     if query.groups is not None and query.groups.keys is None and not policy.keys_from_data:
         raise PolicyError(
             f'{asked} under a ledger: keys="observed" tells which groups occur, which no eps pays for. List the keys.'
+        )
+    if query.is_opaque and policy.refuse_columns:
+        raise PolicyError(
+            f"{asked} by a function of pdrisk.register: it cannot see which columns it is about, and the owner does "
+            "not allow some. Ask with pdrisk.sql."
         )
     for line in query.lines:
         names = {line.statistic.name, SAME.get(getattr(line.statistic, "q", math.nan), line.statistic.name)}

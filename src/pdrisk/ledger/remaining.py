@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from pdrisk.core.risk import posterior
-from pdrisk.ledger.limits import WINDOWS, Limits, Spent
+from pdrisk.ledger.limits import WINDOWS, Limits, Spent, shown
 
 __all__ = ["Remaining", "remaining_of"]
 
@@ -43,7 +43,9 @@ class Remaining:
     risk_limit: float | None
 
     def __repr__(self) -> str:
-        eps = "no limit" if self.eps is None else f"{self.eps:g} ({self.queries_at_tenth} queries at eps 0.1)"
+        eps = "no limit"
+        if self.eps is not None:
+            eps = f"{shown(Fraction(str(self.eps)))} ({self.queries_at_tenth} queries at eps 0.1)"
         limit = "" if self.risk_limit is None else f" of at most {self.risk_limit:.4f}"
         lines = [
             f"eps left          {eps}",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import random
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +18,7 @@ from pdrisk.ledger.tables import TABLES, VERSION
 
 __all__ = ["SqliteStore"]
 
+READING, WRITING = "BEGIN", "BEGIN IMMEDIATE"
 PATIENCE = 60.0  # seconds to wait for other processes
 APPLICATION = 0x70647273  # "pdrs", by which SQLite files are told apart
 
@@ -76,13 +79,13 @@ class SqliteStore:
     @contextmanager
     def reading(self) -> Iterator[Ask]:
         """One state of the tables."""
-        with self._transaction("BEGIN") as ask:
+        with self._transaction(READING) as ask:
             yield ask
 
     @contextmanager
     def writing(self) -> Iterator[Ask]:
         """Alone, and durable at the end."""
-        with self._transaction("BEGIN IMMEDIATE") as ask:
+        with self._transaction(WRITING) as ask:
             yield ask
 
     @contextmanager
@@ -93,7 +96,7 @@ class SqliteStore:
             if connection.in_transaction:  # a signal handler or finalizer that asks; what is under way stays whole
                 raise LedgerError(f"{self.place} is asked while it is being written; nothing was answered. Ask again.")
             try:
-                connection.execute(begin)
+                _begin(connection, begin)
                 yield lambda sql, values=(): connection.execute(sql, values).fetchall()
                 connection.execute("COMMIT")
             except BaseException:
@@ -144,6 +147,27 @@ class SqliteStore:
         return bool(ask(STRUCTURE) != wanted)
 
 
+def _begin(connection: sqlite3.Connection, begin: str) -> None:
+    """Begin when it is free. SQLite waits longer and longer, so that of many who want to write one may starve."""
+    if begin == READING:
+        connection.execute(begin)
+        return
+    until = time.monotonic() + PATIENCE
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        while True:
+            try:
+                connection.execute(begin)
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    raise
+            else:
+                return
+            time.sleep(random.uniform(0.002, 0.01))
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {int(PATIENCE * 1000)}")
+
+
 STRUCTURE = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name"
 
 
@@ -165,9 +189,11 @@ def statements(version: int) -> Iterator[str]:
 
 ADVICE = {
     "full": "Make room on the disk.",
+    "disk I/O": "See that there is room on the disk, and no limit to the size of files.",
     "readonly": "See that the file and its folder may be written to.",
     "unable to open": "See that the folder exists and may be written to.",
     "locked": "Another process holds it: ask again.",
     "not a database": "The file is damaged or something else: restore it from a copy.",
+    "already exists": "The file is damaged: restore it from a copy.",
     "malformed": "The file is damaged: restore it from a copy.",
 }
