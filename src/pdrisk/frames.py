@@ -28,7 +28,15 @@ from pdrisk.query import (
 )
 from pdrisk.rowwise import Filter, caller_names, judged
 
-__all__ = ["check_numeric", "judged_lines", "judged_query", "judged_selection", "lines_of_columns", "lines_of_request"]
+__all__ = [
+    "check_numeric",
+    "judged_lines",
+    "judged_query",
+    "judged_selection",
+    "lines_of_columns",
+    "lines_of_request",
+    "number_advice",
+]
 
 
 def judged_query(
@@ -65,7 +73,10 @@ def judged_selection(
     """The judged filter (None for all rows), groups (None for one answer), and the missing codes of what they read."""
     groups = _groups(frame, by, keys)
     rows = None if where is None else judged(where, frame, caller_names)
-    return rows, groups, codes_of(frame, _read(frame, lines, rows, groups))
+    missing = codes_of(frame, _read(frame, lines, rows, groups))
+    if rows is not None:
+        rows.check_codes(missing)
+    return rows, groups, missing
 
 
 def _read(
@@ -139,8 +150,16 @@ _ADVICE = {
     "categories": 'if they are numbers, convert them with astype("float64") first',
     "dates": "ask for a number made of them, such as .dt.year",
     "dates with a time zone": "ask for a number made of them, such as .dt.year",
+    "date": "ask for a number made of them, such as pd.to_datetime(column).dt.year",
+    "Period": "ask for a number made of them, such as .dt.year",
     "Timedelta": "ask for a number made of them, such as .dt.total_seconds()",
+    "text": 'convert it with pd.to_numeric first (decimal commas: read the file with decimal=","), or count it',
 }
+
+
+def number_advice(kind: str) -> str:
+    """What to do with a column of a kind that is no numbers."""
+    return _ADVICE.get(kind, "convert it with pd.to_numeric first, or count it")
 
 
 def check_numeric(series: pd.Series, statistic: Statistic) -> None:
@@ -148,8 +167,9 @@ def check_numeric(series: pd.Series, statistic: Statistic) -> None:
     kind = column_kind(series)
     if kind in ("numbers", "truth values", "nothing"):
         return
-    advice = _ADVICE.get(kind, "convert it with pd.to_numeric first, or count it")
-    raise ColumnTypeError(f"{statistic.label} needs numbers, but column {series.name!r} holds {kind}: {advice}.")
+    raise ColumnTypeError(
+        f"{statistic.label} needs numbers, but column {series.name!r} holds {kind}: {number_advice(kind)}."
+    )
 
 
 def _groups(frame: pd.DataFrame, by: object, keys: object) -> Groups | None:

@@ -21,7 +21,7 @@ from pdrisk.callers import caller
 from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError
 from pdrisk.rowwise.expression import Recorded, Recorder, state_of
 from pdrisk.rowwise.query_string import Query
-from pdrisk.rowwise.tree import EXAMPLE, Builder, Column, Operation, text_of, value_of
+from pdrisk.rowwise.tree import EXAMPLE, Builder, Column, Constant, Operation, equalities, text_of, value_of
 from pdrisk.rowwise.types import BOOLEAN, check_boolean, typed
 
 __all__ = ["EXPRESSION", "Filter", "caller_names", "judged"]
@@ -59,6 +59,25 @@ class Filter:
     def asks_a_function(self) -> bool:
         """Whether a callable decides, which may look at any column."""
         return self.trusted and callable(self._rule)
+
+    def check_codes(self, missing: Mapping[Hashable, tuple[Hashable, ...]]) -> None:
+        """Refuse to ask for a declared missing code, which no record has left when the filter sees it.
+
+        Parameters
+        ----------
+        missing : dict from column to codes
+
+        Raises
+        ------
+        ParameterError
+            If it compares a column with one of its codes, for being equal or not.
+        """
+        for column, values in () if self.trusted else equalities(self._rule):
+            if code := next((Constant(value) for value in values if value in missing.get(column.name, ())), None):
+                raise ParameterError(
+                    f"cannot use where={self.text!r}: {text_of(code)} is declared to stand for a missing answer in "
+                    f"{text_of(column)}, so no record has it. Ask for {text_of(column)}.isna() or .notna()."
+                )
 
     def mask(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
         """Which records are selected; a missing decision counts as no.

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable
 from typing import Any, NoReturn
 
-from pdrisk.rowwise.tree import ARITHMETIC, COMPARISONS, INSTEAD, MISSING, WHY, Builder, Node
+from pdrisk.rowwise.tree import ARITHMETIC, COMPARISONS, MISSING, WHY, Builder, Node, is_row_wise, not_offered
 
 __all__ = ["Recorded", "Recorder", "state_of"]
 
@@ -16,7 +16,7 @@ class Recorded:
 
     def __getattribute__(self, name: str) -> Any:
         if name not in RECORDED:  # the state included: the frame in it is not to be had from inside an expression
-            state_of(self)[0].refuse(f"it uses `{name}`, which may look at other records. {WHY}. {INSTEAD}.")
+            state_of(self)[0].refuse(not_offered(name, is_row_wise(name)))
         return object.__getattribute__(self, name)
 
     def isin(self, values: object) -> "Recorded":

@@ -9,7 +9,24 @@ from typing import Any
 
 import pandas as pd
 
-from pdrisk.rowwise.tree import EXAMPLE, INSTEAD, MEMBERSHIP, WHY, Builder, Column, Constant, Node, guess
+from pdrisk.errors import ParameterError, UnknownColumnError
+from pdrisk.query import unknown_column
+from pdrisk.rowwise.tree import (
+    EXAMPLE,
+    INSTEAD,
+    MEMBERSHIP,
+    METHODS,
+    WHY,
+    Builder,
+    Column,
+    Constant,
+    Node,
+    guess,
+    is_row_wise,
+    needs_backticks,
+    not_offered,
+    text_of,
+)
 
 __all__ = ["Query"]
 
@@ -26,10 +43,9 @@ SYMBOLS: dict[type[ast.AST], str] = {
     ast.In: "in", ast.NotIn: "not in",
 }
 # fmt: on
+WORDS = {"and", "or", "not", "in", "is", "if", "else", "True", "False", "None"}  # of a filter, and so no lost column
 COMPREHENSION = f"it holds a comprehension. {EXAMPLE}."
 REFUSED: dict[type[ast.AST], str] = {
-    ast.Call: f"it calls a function or method, which may look at other records. {WHY}. {INSTEAD}.",
-    ast.Attribute: f"it uses an attribute (`.`), which may look at other records. {WHY}. {INSTEAD}.",
     ast.Subscript: f"it uses brackets to pick by position or label. {WHY}. {INSTEAD}.",
     ast.NamedExpr: f"it assigns with `:=`. {EXAMPLE}.",
     ast.Lambda: f"it holds a lambda. {EXAMPLE}.",
@@ -50,6 +66,7 @@ class Query(Builder):
 
     def __init__(self, query: str, frame: pd.DataFrame, names: Callable[[], Mapping[str, object]]) -> None:
         super().__init__(repr(query), frame)
+        self.query = query
         self.names = names
         self.quoted: dict[str, re.Match[str]] = {}  # placeholder -> `column` or @local
         self.prefix = "_quoted"
@@ -67,6 +84,27 @@ class Query(Builder):
         return f" {name} "
 
     def tree(self) -> Node:
+        refusal: ParameterError | None = None
+        try:
+            return self.parsed()
+        except ParameterError as error:
+            refusal = error
+        if bare := self.bare_names():
+            name = max(bare, key=len)
+            self.refuse(f"the name of column {name!r} stands in backticks: write {text_of(Column(name))}.")
+        raise refusal
+
+    def bare_names(self) -> list[str]:
+        """The columns whose names stand in the query but would need backticks."""
+        bare = TOKENS.sub(lambda match: " " if match["text"] or match["column"] else match[0], self.query)
+        names = [name for name in self.frame.columns if isinstance(name, str) and any(map(str.isalpha, name))]
+        return [
+            name
+            for name in names
+            if needs_backticks(name) and name not in WORDS and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", bare)
+        ]
+
+    def parsed(self) -> Node:
         if not self.source:
             self.refuse(f"it is empty. {EXAMPLE}, or leave `where` out.")
         unreadable = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -81,7 +119,10 @@ class Query(Builder):
             self.refuse("it holds several statements. Join conditions with `and` or `or`.")
         if parsed is not None and isinstance(parsed.body[0], ast.Assign | ast.AugAssign | ast.AnnAssign):
             self.refuse("it assigns with `=`. Write `==` to compare.")
-        return self.refuse(f"it cannot be read as an expression. {EXAMPLE}.")
+        return self.refuse(
+            f"it cannot be read as an expression. {EXAMPLE}: text in quotes, the name of a column in backticks if it "
+            "is more than one word."
+        )
 
     def node(self, node: ast.AST) -> Node:
         if isinstance(node, ast.Name):
@@ -100,9 +141,48 @@ class Query(Builder):
             sides = [node.left, *node.comparators]
             chain = [self.comparison(*three) for three in zip(sides, node.ops, sides[1:], strict=False)]
             return chain[0] if len(chain) == 1 else self.operation("and", *chain)
+        if isinstance(node, ast.Call | ast.Attribute):
+            return self.method(node)
         return self.refuse(
             REFUSED.get(type(node), f"it holds something other than operators and constants. {EXAMPLE}.")
         )
+
+    def method(self, node: ast.Call | ast.Attribute) -> Node:
+        named = node.func if isinstance(node, ast.Call) else node
+        if not isinstance(named, ast.Attribute) or named.attr not in METHODS:
+            return self.refuse(self.foreign(node))
+        name, column = named.attr, self.node(named.value)
+        if not isinstance(column, Column) or not isinstance(node, ast.Call):
+            self.refuse(f"`{name}` stands behind the name of a column, with its brackets, as in `age.isna()`.")
+        takes = METHODS[name]
+        given = [*zip(takes, node.args, strict=False), *((word.arg, word.value) for word in node.keywords)]
+        said = dict(given)
+        if len(node.args) > len(takes) or len(given) > len(takes) or set(said) != set(takes):
+            self.refuse(
+                f"`{name}` takes something else: write `age.isna()`, `age.between(18, 65)`, which holds both ends, or "
+                "`age.isin([18, 19])`, and `18 <= age < 65` for other ends."
+            )
+        if name == "between":
+            left, right = self.node(said["left"]), self.node(said["right"])
+            return self.operation("and", self.operation(">=", column, left), self.operation("<=", column, right))
+        if name == "isin":
+            return self.operation("in", column, self.listed(said["values"], "what stands in isin()"))
+        return self.operation(name, column)
+
+    def foreign(self, node: ast.AST) -> str:
+        """Why it takes none of the functions, methods and attributes in this part of the query."""
+        used = []
+        for part in ast.walk(node):
+            if isinstance(part, ast.Call) and isinstance(part.func, ast.Name):
+                match = self.quoted.get(part.func.id)
+                used.append(match[0] if match else part.func.id)
+            elif isinstance(part, ast.Attribute):
+                outer = f"{part.value.attr}." if isinstance(part.value, ast.Attribute) else ""
+                used.append((outer if outer in ("str.", "dt.") else "") + part.attr)
+        if not used:
+            return f"it calls something that is no function. {EXAMPLE}."
+        others = [name for name in used if not is_row_wise(name)]
+        return not_offered(others[0] if others else used[0], not others)
 
     def symbol(self, op: ast.AST) -> str:
         if type(op) not in SYMBOLS:
@@ -123,17 +203,38 @@ class Query(Builder):
             self.refuse(f"there is no variable {name!r} where you call." + guess(name, list(names), "@"))
         return names[name]
 
+    def listed(self, values: ast.AST, said: str) -> Constant:
+        """The constants of a list."""
+        if isinstance(values, ast.Name) and (match := self.quoted.get(values.id)) and match["local"]:
+            return self.members(self.local(match["local"]), f"@{match['local']}")
+        # pandas 3.1 reads [@a, @b] as `==` joined with `or`, pandas 2 as isin: they differ on missing values.
+        if isinstance(values, ast.List | ast.Tuple) and not any(isinstance(x, ast.Name) for x in ast.walk(values)):
+            plain = [part.value for part in map(self.node, values.elts) if isinstance(part, Constant)]
+            return self.members(plain, said)
+        return self.members(None, said)
+
+    def check_quotes(self, side: ast.AST, other: ast.AST) -> None:
+        """Tell that text stands in quotes, if a word that is no column stands beside a column."""
+        if not isinstance(other, ast.Name) or not self.is_known(other.id):
+            return
+        for word in side.elts if isinstance(side, ast.List | ast.Tuple) else [side]:
+            if isinstance(word, ast.Name) and word.id not in self.quoted and not self.is_known(word.id):
+                unknown = unknown_column(word.id, self.frame.columns)
+                raise UnknownColumnError(f"{unknown} If it is text, put it in quotes: {word.id!r}.")
+
+    def is_known(self, name: str) -> bool:
+        if name in self.quoted:
+            name = (self.quoted[name]["column"] or "").replace("``", "`")
+        return name in self.frame.columns or self.is_index(name)
+
     def comparison(self, left: ast.AST, op: ast.AST, right: ast.AST) -> Node:
         symbol = self.symbol(op)
+        if symbol in ("==", "!=", *MEMBERSHIP):
+            self.check_quotes(left, right)
+            self.check_quotes(right, left)
         sides = [self.node(left)]
         if symbol in MEMBERSHIP:
-            said, values = "what follows `in`", None
-            if isinstance(right, ast.Name) and (match := self.quoted.get(right.id)) and match["local"]:
-                said, values = f"@{match['local']}", self.local(match["local"])
-            # pandas 3.1 reads [@a, @b] as `==` joined with `or`, pandas 2 as isin: they differ on missing values.
-            elif isinstance(right, ast.List | ast.Tuple) and not any(isinstance(x, ast.Name) for x in ast.walk(right)):
-                values = [part.value for part in map(self.node, right.elts) if isinstance(part, Constant)]
-            return self.operation(symbol, sides[0], self.members(values, said))
+            return self.operation(symbol, sides[0], self.listed(right, "what follows `in`"))
         sides.append(self.node(right))
         if symbol in ("==", "!="):
             for one, other in (sides, sides[::-1]):

@@ -5,7 +5,8 @@ import difflib
 import math
 import operator
 import re
-from collections.abc import Callable, Hashable, Mapping
+import unicodedata
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import suppress
 from functools import reduce
 from keyword import iskeyword
@@ -20,6 +21,10 @@ from pdrisk.errors import ParameterError
 WHY = "A filter must decide each record by that record and constants alone, or one record could change many decisions"
 INSTEAD = "Compute it without the data and write the constant, or pass a mask, which is then marked as your word"
 EXAMPLE = "Write a comparison of columns and constants, as in `age > 40`"
+IN_FRAME = (
+    "Compute it as a column in the frame before, as in df.assign(month=df['day'].dt.month), or ask pdrisk.sql, where "
+    "month(day) and LIKE work"
+)
 COLLECTIONS = (list, tuple, set, frozenset)
 TIMES = (pd.Timestamp, pd.Timedelta, dt.datetime, dt.date, dt.timedelta)
 
@@ -52,13 +57,29 @@ ARITHMETIC: Operators = {"+": operator.add, "-": operator.sub, "*": operator.mul
 SIGNS: Operators = {"unary -": operator.neg, "unary +": operator.pos}
 COMPARISONS: Operators = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
                "==": operator.eq, "!=": operator.ne}
+ORDERINGS = {"<", "<=", ">", ">="}
 LOGIC: Operators = {"and": operator.and_, "or": operator.or_, "not": operator.invert}
 MEMBERSHIP: Operators = {"in": lambda x, values: x.isin(values), "not in": lambda x, values: ~x.isin(values)}
 MISSING: Operators = {"isna": operator.methodcaller("isna"), "notna": operator.methodcaller("notna")}
 RANK = {"or": 1, "and": 2, "not": 3, "+": 5, "-": 5, "*": 6, "/": 6, "//": 6, "%": 6, "**": 8} | dict.fromkeys(SIGNS, 7)
+RANK |= dict.fromkeys(MISSING, 9)
 # fmt: on
 OPERATIONS = ARITHMETIC | SIGNS | COMPARISONS | LOGIC | MEMBERSHIP | MISSING
 UNARY = {*SIGNS, *MISSING, "not"}
+
+METHODS = {
+    "isna": (),
+    "notna": (),
+    "between": ("left", "right"),
+    "isin": ("values",),
+}  # of a column, and what they take
+# What looks at one record only, given constants. `.cat` is missing: categories may be other records' values.
+ROW_WISE = {
+    *METHODS, "str", "dt", "isnull", "notnull", "abs", "astype", "ceil", "clip", "fillna", "floor", "length", "round",
+    *("sqrt", "exp", "expm1", "log", "log10", "log1p", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "arctan2"),
+    *("sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh"),
+    *("eq", "ne", "lt", "le", "gt", "ge", "add", "sub", "mul", "div", "truediv", "floordiv", "mod", "pow"),
+}  # fmt: skip
 
 
 def applied(symbol: str, values: list[Any]) -> Any:
@@ -74,6 +95,18 @@ def value_of(node: Node, columns: Mapping[Hashable, Any]) -> Any:
     return columns[node.name] if isinstance(node, Column) else node.value
 
 
+def equalities(node: Node) -> Iterator[tuple[Column, list[Any]]]:
+    """Each column that is asked whether it equals constants, and these."""
+    if not isinstance(node, Operation):
+        return
+    for part in node.parts:
+        yield from equalities(part)
+    if node.symbol in ("==", "!=", *MEMBERSHIP):
+        for part, other in (node.parts, node.parts[::-1]):
+            if isinstance(part, Column) and isinstance(other, Constant):
+                yield part, other.value if isinstance(other.value, list) else [other.value]
+
+
 def _literal(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_literal, value))}]"
@@ -86,14 +119,41 @@ def _rank(node: Node) -> int:
     return 7 if isinstance(node, Constant) and _literal(node.value).startswith("-") else 9
 
 
+def guess(name: str, known: list[str], sign: str = "") -> str:
+    """A question after the nearest name, if one is near."""
+    return "".join(f" Did you mean {sign + near!r}?" for near in difflib.get_close_matches(name, known, n=1))
+
+
+def is_row_wise(name: str) -> bool:
+    """Whether a method, as in ``round`` or ``str.len``, looks at one record only."""
+    outer, _, inner = name.rpartition(".")
+    # `.str.cat` joins all records, and `.str.get_dummies` asks which texts there are.
+    return inner not in ("cat", "get_dummies") if outer else name in ROW_WISE
+
+
+def not_offered(name: str, row_wise: bool) -> str:
+    """Why a filter does not take a function, method or attribute."""
+    if row_wise:
+        return f"it uses `{name}`, which filters do not have.{guess(name, list(METHODS))} {IN_FRAME}."
+    return f"it uses `{name}`, which may look at other records. {WHY}. {INSTEAD}."
+
+
+def needs_backticks(name: str) -> bool:
+    """Whether Python would not read the name as it is; it reads a micro sign as another letter."""
+    return not name.isidentifier() or iskeyword(name) or not unicodedata.is_normalized("NFKC", name)
+
+
 def text_of(node: Node) -> str:
     """One spelling for one meaning, with the values of ``@names`` written out."""
     if isinstance(node, Column):
         name = str(node.name)
-        return name if name.isidentifier() and not iskeyword(name) else "`" + name.replace("`", "``") + "`"
+        return "`" + name.replace("`", "``") + "`" if needs_backticks(name) else name
     if isinstance(node, Constant):
         return _literal(node.value)
     symbol = node.symbol
+    if symbol in MISSING:
+        (part,) = node.parts
+        return f"{text_of(part)}.{symbol}()" if isinstance(part, Column) else f"({text_of(part)}).{symbol}()"
     parts = [f"({text_of(part)})" if _rank(part) <= _rank(node) else text_of(part) for part in node.parts]
     if symbol in UNARY:
         return symbol.removeprefix("unary ") + " " * symbol.isalpha() + parts[0]
@@ -102,11 +162,6 @@ def text_of(node: Node) -> str:
         if len(values) == 1 and type(values[0]) is str:
             return f"{parts[0]} {'==' if symbol == 'in' else '!='} {values[0]!r}"
     return f" {symbol} ".join(parts)
-
-
-def guess(name: str, known: list[str], sign: str = "") -> str:
-    """A question after the nearest name, if one is near."""
-    return "".join(f" Did you mean {sign + near!r}?" for near in difflib.get_close_matches(name, known, n=1))
 
 
 class Builder:
@@ -120,9 +175,13 @@ class Builder:
     def refuse(self, sentence: str) -> NoReturn:
         raise ParameterError(f"cannot use where={self.shown}: {sentence}")
 
+    def is_index(self, name: Hashable) -> bool:
+        """Whether DataFrame.query would take it for the index."""
+        named = name in {"index", "columns", *self.frame.index.names} or re.fullmatch(r"[ic]level_\d+", str(name))
+        return bool(named) and name not in self.frame.columns
+
     def column(self, name: Hashable) -> Column:
-        is_index = name in {"index", "columns", *self.frame.index.names} or re.fullmatch(r"[ic]level_\d+", str(name))
-        if is_index and name not in self.frame.columns:
+        if self.is_index(name):
             self.refuse(
                 f"{str(name)!r} is the index. An index is a position or a label beside the records; if it holds a "
                 "property of the record, make it a column: reset_index() first."

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pdrisk.columns import column_kind
+from pdrisk.rowwise.kinds import check_kinds, check_order, converted, dated, described, mended, unfit
 from pdrisk.rowwise.tree import (
     ARITHMETIC,
     COMPARISONS,
     LOGIC,
     MEMBERSHIP,
+    ORDERINGS,
     SIGNS,
     Builder,
     Column,
@@ -21,23 +22,17 @@ from pdrisk.rowwise.tree import (
     Node,
     Operation,
     applied,
-    text_of,
     value_of,
 )
 
 __all__ = ["BOOLEAN", "check_boolean", "typed"]
 
 DEPTH = 200  # levels of a tree; evaluation spends two stack frames on each
-ORDERINGS = {"<", "<=", ">", ">="}
 TEXT = {"str", "string", "string[pyarrow]", "large_string[pyarrow]"}
 BOOLEAN = {"bool", "boolean", "bool[pyarrow]"}
 FLOAT = {"float16", "float32", "float64", "Float32", "Float64", "float[pyarrow]", "double[pyarrow]"}
 # The integers of pyarrow are missing: they raise on overflow, so that a failure would tell about one record.
 NUMBER = FLOAT | {f"{kind}{bits}" for kind in ("int", "uint", "Int", "UInt") for bits in (8, 16, 32, 64)}
-
-
-def described(node: Node, value: Any) -> str:
-    return f"{text_of(node)} ({value.dtype if isinstance(value, pd.Series) else type(value).__name__})"
 
 
 def typed(node: Node, empty: Mapping[Hashable, Any], builder: Builder, level: int = 0) -> tuple[Node, Any]:
@@ -49,9 +44,9 @@ def typed(node: Node, empty: Mapping[Hashable, Any], builder: Builder, level: in
     symbol = node.symbol
     parts, values = map(list, zip(*[typed(part, empty, builder, level + 1) for part in node.parts], strict=True))
     if symbol in ORDERINGS:
-        _check_objects(symbol, parts, builder)
+        check_order(symbol, parts, values, builder)
     if symbol in COMPARISONS:
-        values = [_dated(value, values[1 - place], builder) for place, value in enumerate(values)]
+        values = [dated(value, values[1 - place], builder) for place, value in enumerate(values)]
         parts = [Constant(v) if isinstance(part, Constant) else part for part, v in zip(parts, values, strict=True)]
     elif symbol in LOGIC:
         for part, value in zip(node.parts, values, strict=True):
@@ -64,6 +59,8 @@ def typed(node: Node, empty: Mapping[Hashable, Any], builder: Builder, level: in
         )
     elif symbol in ARITHMETIC or symbol in SIGNS:
         _total(node, values, builder)
+    if symbol in COMPARISONS or symbol in MEMBERSHIP:
+        check_kinds(symbol, parts, values, builder)
     result = None
     with suppress(Exception), np.errstate(all="ignore"):
         _kindred(values)
@@ -71,51 +68,17 @@ def typed(node: Node, empty: Mapping[Hashable, Any], builder: Builder, level: in
         plain = symbol in MEMBERSHIP and values[0].dtype.name in ("str", "object")
         result = values[0].isna() if plain else applied(symbol, values)
     if result is None:  # refused out here, for the error of pandas may hold categories and must not be the context
-        sides = " and ".join(map(described, node.parts, values))
-        builder.refuse(f"`{symbol}` does not work on {sides}. Compare things of one kind, with .astype() if need be.")
+        builder.refuse(f"{unfit(symbol, [*node.parts], values)}. {mended(symbol, parts, values)}.")
     return Operation(symbol, tuple(parts)), result
 
 
 def check_boolean(node: Node, value: Any, builder: Builder) -> None:
     """Refuse a condition that is not one."""
     if str(value.dtype) not in BOOLEAN:
-        advice = "Convert it with .astype('boolean')" if value.dtype == object else "Compare it, as in `age > 40`"
+        advice = "Compare it, as in `age > 40`"
+        if isinstance(node, Column) and value.dtype == object:
+            advice = converted(node.name, "{}.astype('boolean')")
         builder.refuse(f"{described(node, value)} is not a decision between True and False. {advice}.")
-
-
-def _dated(value: Any, other: Any, builder: Builder) -> Any:
-    """A constant beside a column of dates as the ``Timestamp`` that DataFrame.query makes of it."""
-    if isinstance(value, pd.Series) or not isinstance(other, pd.Series) or other.dtype.kind != "M":
-        return value
-    stamp: Any = None
-    with suppress(ValueError, OverflowError):
-        stamp = pd.Timestamp(value) if isinstance(value, str | dt.date) else None
-    if stamp is None or stamp is pd.NaT:
-        builder.refuse("a column of dates is compared with something that is no date. Write one as '2020-01-31'.")
-    # With a time zone, pandas reads a text in the zone of the column; query() would fail.
-    return value if isinstance(value, str) and isinstance(other.dtype, pd.DatetimeTZDtype) else stamp
-
-
-def _check_objects(symbol: str, parts: list[Node], builder: Builder) -> None:
-    """Refuse to order Python objects by another kind of thing: pandas fails on the first record that has a value."""
-    kinds = [_kind(part, builder) for part in parts]
-    for part, kind, other in zip(parts, kinds, reversed(kinds), strict=True):
-        objects = isinstance(part, Column) and builder.frame[part.name].dtype == object
-        if objects and kind != "nothing" and (kind != other or kind in ("date", "objects of several kinds")):
-            builder.refuse(
-                f"`{symbol}` compares {text_of(part)}, which holds {kind}, with {other}. "
-                "Compare things of one kind, with .astype() or pd.to_datetime() if need be."
-            )
-
-
-def _kind(part: Node, builder: Builder) -> str:
-    if isinstance(part, Column):
-        return column_kind(builder.frame[part.name])
-    if not isinstance(part, Constant):
-        return "numbers"
-    if isinstance(part.value, bool | str):
-        return "text" if isinstance(part.value, str) else "truth values"
-    return "numbers" if isinstance(part.value, int | float | np.number) else "dates"
 
 
 def _kindred(values: list[Any]) -> None:
