@@ -114,6 +114,8 @@ ADVICE = {
     "SELECT COUNT(*) FROM people WHERE region GLOB 'a*'": "LIKE",
     "SELECT COUNT(*) FROM 'people.csv'": "load",
     "SELECT COUNT(*) FROM odd WHERE words[1] = 'x'": "list",
+    'SELECT COUNT(*) FROM people WHERE region = "north"': "member, day. Text stands in single quotes: 'north'.",
+    'SELECT COUNT(*) FROM people AS p WHERE p.region = "it\'s"': "Text stands in single quotes: 'it''s'.",
 }
 
 

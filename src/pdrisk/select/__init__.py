@@ -8,6 +8,7 @@ text ─> parse ─> relations ─> judge ──> Plan ──> engines/duck ─�
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +26,9 @@ from pdrisk.query import MECHANISM
 from pdrisk.release import CURATOR_ONLY
 from pdrisk.select import workspace
 from pdrisk.select.grouping import key_lists, key_relation
-from pdrisk.select.judge import NOISY, Judged, judged, unique
+from pdrisk.select.judge import NOISY, Judged, judged
 from pdrisk.select.parse import parsed
+from pdrisk.select.shown import unique
 from pdrisk.select.sources import Sources
 
 if TYPE_CHECKING:
@@ -167,6 +169,9 @@ def _table(question: Judged, releases: list[Released], reading: _Reading, risk_c
     answer.columns = pd.Index(labels, dtype=object)
     secrets = [label for label, hidden in zip(labels[len(question.items) :], secret, strict=True) if hidden]
     answer.attrs.update(_attributes(question, releases, secrets, [label for label in labels if label not in secrets]))
+    # For `explain`, which names groups by their keys.
+    keys = [label for label, (sql, _) in zip(labels, question.items, strict=False) if re.fullmatch(r"k\d+", sql)]
+    answer.attrs["groups"] = keys
     return answer
 
 
@@ -227,6 +232,7 @@ def _attributes(question: Judged, releases: list[Released], secrets: list[str], 
                 "eps": one.facts.eps,
                 "scale": one.facts.scale,
                 "global_sensitivity": one.facts.global_sensitivity,
+                **({} if one.rounded_to is None else {"rounded_to": one.rounded_to}),
             }
             for name, one in zip(question.names, releases, strict=True)
         ],

@@ -12,11 +12,15 @@ from pdrisk.errors import ParameterError
 
 __all__ = [
     "DATE",
+    "INTERVAL",
     "NOTHING",
+    "NO_NUMBERS",
     "NUMBER",
+    "PERIOD",
     "TEXT",
     "TIME",
     "TRUTH",
+    "UNCLEAR",
     "UNITS",
     "ZONED",
     "Signature",
@@ -25,7 +29,17 @@ __all__ = [
 ]
 
 NUMBER, TRUTH, TEXT, DATE, TIME, NOTHING = "numbers", "truth values", "text", "dates", "times", "nothing"
-ZONED = "timestamp with time zone"
+ZONED, INTERVAL = "timestamp with time zone", "interval"
+PERIOD, UNCLEAR = "period", "values of several meanings"  # known of files and Arrow tables alone
+
+NO_NUMBERS = {  # casts make none of these; what to write instead
+    DATE: "ask for a number made of them, such as year(x)",
+    TIME: "ask for a number made of them, such as year(x)",
+    ZONED: "write TRY_CAST(x AS TIMESTAMP) first, and ask for a number made of it",
+    INTERVAL: "count them, or make a column of numbers, such as days",
+    PERIOD: "count them, or make a column of dates or numbers",
+    UNCLEAR: "the files keep different things under one name, so write them alike",
+}
 
 _KINDS = {"n": (NUMBER,), "t": (TEXT,), "b": (TRUTH,), "d": (DATE, TIME), "c": (TEXT,), "u": (TEXT,), "i": (NUMBER,)}
 

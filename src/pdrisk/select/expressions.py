@@ -16,7 +16,20 @@ from typing import Protocol
 
 from pdrisk.errors import ParameterError
 from pdrisk.select import workspace
-from pdrisk.select.allowed import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH, UNITS, Signature, signatures
+from pdrisk.select.allowed import (
+    DATE,
+    NO_NUMBERS,
+    NOTHING,
+    NUMBER,
+    PERIOD,
+    TEXT,
+    TIME,
+    TRUTH,
+    UNCLEAR,
+    UNITS,
+    Signature,
+    signatures,
+)
 from pdrisk.select.tree import Call, Case, Cast, Column, Constant, Node, Scalar
 
 __all__ = ["Expression", "Scope", "kind_of_type", "lowered", "quoted", "text", "written_constant"]
@@ -185,6 +198,8 @@ def _cast(node: Cast, scope: Scope) -> Expression:
         return _constant_cast(node.operand, to)
     operand = text(node.operand, scope)
     kind = kind_of_type(to)
+    if operand.kind in (PERIOD, UNCLEAR) or (operand.kind in NO_NUMBERS and kind in (NUMBER, TRUTH)):
+        raise ParameterError(f"no {kind} can be made of {operand.kind} by a cast: {NO_NUMBERS[operand.kind]}.")
     if node.forgiving:
         return Expression(f"TRY_CAST({operand.sql} AS {to})", kind, to)
     if operand.type == to:
@@ -295,7 +310,10 @@ def _together(arguments: list[Expression], who: str) -> tuple[str, str, list[Exp
         advice = {
             frozenset({NUMBER, TEXT}): "write numbers without quotes, or TRY_CAST(x AS DOUBLE)",
             frozenset({NUMBER, TRUTH}): "compare truth values with true and false",
-        }.get(frozenset(kinds), "cast one of them with TRY_CAST")
+        }.get(frozenset(kinds))
+        if advice is None and NUMBER in kinds:
+            advice = next((NO_NUMBERS[kind] for kind in kinds if kind in NO_NUMBERS), None)
+        advice = advice or "cast one of them with TRY_CAST"
         raise ParameterError(f"{who} {' with '.join(kinds)}: {advice}.")
     if not kinds:
         return NOTHING, "", arguments

@@ -19,10 +19,10 @@ from pdrisk.query import Groups, Line, Origin, Query, epsilon
 from pdrisk.select.allowed import NOTHING, NUMBER, TRUTH
 from pdrisk.select.answers import Answers, Noted, checked_bounds
 from pdrisk.select.codes import relation_without_codes
-from pdrisk.select.expressions import Expression, lowered, quoted, text
+from pdrisk.select.expressions import Expression, quoted, text
 from pdrisk.select.grouping import Grouping, key_relation, keys_given
 from pdrisk.select.relations import Relation, condition, relation_of
-from pdrisk.select.shown import heading
+from pdrisk.select.shown import heading, unique
 from pdrisk.select.sources import Source, Sources
 from pdrisk.select.tree import Constant, Select, Star
 from pdrisk.select.trial import computed, described, typed_nothing
@@ -227,17 +227,6 @@ def _rest(select: Select, answers: Answers) -> str:
             raise ParameterError(f"{word} takes a whole number written out or a parameter.")
         said += f" {word} {node.value}"
     return said
-
-
-def unique(names: Sequence[str]) -> tuple[str, ...]:
-    """The names, numbered where one would stand twice."""
-    found: dict[str, str] = {}
-    for name in names:
-        free, at = name, 1
-        while lowered(free) in found:
-            free, at = f"{name}_{at}", at + 1
-        found[lowered(free)] = free
-    return tuple(found.values())
 
 
 def _try_out(found: Judged) -> None:

@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.select import workspace
+from pdrisk.select.expressions import quoted
 from pdrisk.select.literals import (
     Json,
     literal,
@@ -104,7 +105,7 @@ def parsed(text: str, parameters: object = None) -> Select:
     statements = answer["statements"]
     if len(statements) != 1:
         raise ParameterError(f"pdrisk.sql answers one SELECT at a time, but here are {len(statements)} statements.")
-    reader = _Reader(_named(parameters))
+    reader = _Reader(text, _named(parameters))
     try:
         select = reader.select(only(statements[0], "node", "named_param_map")["node"])
     except (KeyError, TypeError, IndexError, AttributeError):  # of a DuckDB whose trees are made otherwise
@@ -132,7 +133,8 @@ def _refuse(what: str) -> NoReturn:
 class _Reader:
     """Turns the parser's objects into ours, filling in parameters."""
 
-    def __init__(self, parameters: dict[str, Scalar]) -> None:
+    def __init__(self, text: str, parameters: dict[str, Scalar]) -> None:
+        self.text = text
         self.parameters = parameters
         self.used: set[str] = set()
 
@@ -274,7 +276,8 @@ class _Reader:
         return read(item)
 
     def column(self, item: Json) -> Node:
-        return Column(tuple(only(item, "class", "type", "alias", "column_names")["column_names"]))
+        path = tuple(only(item, "class", "type", "alias", "column_names")["column_names"])
+        return Column(path, in_quotes=quoted(path[-1]) in self.text)
 
     def constant(self, item: Json) -> Node:
         only(item, "class", "type", "alias", "value", "literal")

@@ -55,4 +55,9 @@ def asked(connection: DuckDBPyConnection, sql: str, parameters: list[Any]) -> li
             return connection.execute(sql, parameters).fetchall()
     except duckdb.Error as error:
         message = str(error).split("\n")[0]
+        if isinstance(error, getattr(duckdb, "ResourceInUseException", ())):  # since DuckDB 2
+            message = (
+                "a result of it is still being read. Read that to its end (read_all() of a reader), or pass "
+                "con.cursor(), which sees everything but temporary tables."
+            )
     raise ParameterError(f"the connection cannot be asked for its tables: {message}")

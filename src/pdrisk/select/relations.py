@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from pdrisk.errors import ParameterError
+from pdrisk.errors import ParameterError, UnknownColumnError
 from pdrisk.query import unknown_column
 from pdrisk.select.allowed import NOTHING, TEXT, TIME, TRUTH, check_clock
-from pdrisk.select.expressions import Expression, kind_of_type, lowered, quoted, text
+from pdrisk.select.expressions import Expression, kind_of_type, lowered, quoted, text, written_constant
 from pdrisk.select.parse import parsed
 from pdrisk.select.sources import Entry, Source, Sources
 from pdrisk.select.statistics import AGGREGATES
@@ -80,7 +80,10 @@ class Rows:
             return text(self.aliases[name], Rows(self.relation, shorter))
         if not qualifiers and name != "age":  # of a person, not of time
             check_clock(name)
-        raise unknown_column(".".join(node.path), [label for label, _ in self.relation.columns])
+        error = unknown_column(".".join(node.path), [label for label, _ in self.relation.columns])
+        if not node.in_quotes:
+            raise error
+        raise UnknownColumnError(f"{error} Text stands in single quotes: {written_constant(node.path[-1])}.")
 
 
 def relation_of(select: Select, sources: Sources) -> Relation:

@@ -1,14 +1,15 @@
-"""How an expression is written in the heading of a column, much as DuckDB would."""
+"""How columns are named, much as DuckDB would: how an expression is written, and numbers for names that repeat."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 
-from pdrisk.select.expressions import written_constant
+from pdrisk.select.expressions import lowered, written_constant
 from pdrisk.select.statistics import AGGREGATES
 from pdrisk.select.tree import Call, Case, Cast, Column, Constant, Node
 
-__all__ = ["heading"]
+__all__ = ["heading", "unique"]
 
 
 def heading(node: Node) -> str:
@@ -45,3 +46,14 @@ def _call(node: Call) -> str:
     if len(parts) == 1 and (not node.name[0].isalpha() or node.name == "not"):
         return f"({node.name.upper()}{' ' * (node.name == 'not')}{parts[0]})"
     return f"{node.name}({', '.join(parts)})"
+
+
+def unique(names: Sequence[str]) -> tuple[str, ...]:
+    """The names, numbered where one would stand twice."""
+    found: dict[str, str] = {}
+    for name in names:
+        free, at = name, 1
+        while lowered(free) in found:
+            free, at = f"{name}_{at}", at + 1
+        found[lowered(free)] = free
+    return tuple(found.values())

@@ -24,6 +24,7 @@ from pdrisk.schema import entries_of
 from pdrisk.select import workspace
 from pdrisk.select.expressions import lowered, quoted, written_constant
 from pdrisk.select.places import asked, file_place, table_place
+from pdrisk.select.stored import as_meant, meanings_in_arrow, meanings_in_files, metadata
 from pdrisk.select.told import declared_for, declared_in_file, folded
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Entry", "Source", "Sources"]
 
 FRAME = "frame_of_this_call"
+WHOLE = "see whether it exists and is whole"
 _IDENTIFIER = r'(?:"(?:[^"]|"")+"|[^\s.,"(]+)'
 VIEW = re.compile(
     rf"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP(?:ORARY)?\s+)?VIEW\s+(?:IF\s+NOT\s+EXISTS\s+)?{_IDENTIFIER}(?:\.{_IDENTIFIER})*"
@@ -129,14 +131,15 @@ class Sources:
         connection = self._opened(workspace.reader())
         try:
             connection.register(FRAME, plain_frame(value) if isinstance(value, pd.DataFrame) else value)
-            columns = _described(connection, f"SELECT * FROM {FRAME}", "this frame")
+            columns = _described(connection, f"SELECT * FROM {FRAME}", "this frame", WHOLE)
+            sql, columns = as_meant(FRAME, columns, meanings_in_arrow(value, columns))
         except ParameterError:
             raise
         except Exception as error:  # noqa: BLE001
             failure = type(error).__name__
         else:
             return self._told(
-                Source(FRAME, columns, connection, declared_for(value, list(columns)), name=lowered(name), frame=value)
+                Source(sql, columns, connection, declared_for(value, list(columns)), name=lowered(name), frame=value)
             )
         raise ParameterError(f"DuckDB cannot read the frame {name!r} ({failure}): leave out columns of unusual types.")
 
@@ -153,9 +156,11 @@ class Sources:
         """A Parquet file that the owner named."""
         connection = self._opened(workspace.reader() if self.connection is None else _cursor(self.connection))
         sql = f"system.main.read_parquet({written_constant(path)})"
-        columns = _described(connection, f"SELECT * FROM {sql}", "this Parquet file")
+        columns = _described(connection, f"SELECT * FROM {sql}", *_file_failure(path))
         name = os.path.basename(path)
-        declared = declared_in_file(connection, path)
+        said = metadata(connection, path)
+        declared = declared_in_file(said)
+        sql, columns = as_meant(sql, columns, meanings_in_files(connection, path, said, columns))
         return self._told(
             Source(sql, columns, connection, declared, name=name, place=lambda: file_place(connection, path))
         )
@@ -196,13 +201,13 @@ class Sources:
         if entry.database != "temp":
             cursor = self._opened(_cursor(own))
             try:
-                columns = _described(cursor, f"SELECT * FROM {entry.sql}", entry.name)
+                columns = _described(cursor, f"SELECT * FROM {entry.sql}", entry.name, WHOLE)
             except ParameterError:
                 pass
             else:
                 place = None if entry.is_view else lambda: table_place(own, entry.database)  # a view may change alone
                 return self._told(Source(entry.sql, columns, cursor, name=entry.name, place=place))
-        columns = _described(own, f"SELECT * FROM {entry.sql}", entry.name)
+        columns = _described(own, f"SELECT * FROM {entry.sql}", entry.name, WHOLE)
         return self._told(Source(entry.sql, columns, own, name=entry.name))
 
     def _told(self, source: Source) -> Source:
@@ -226,7 +231,7 @@ class Sources:
 
     def columns_of(self, entry: Entry) -> list[str]:
         """The column names of a view, in order."""
-        return list(_described(self._connection(), f"SELECT * FROM {entry.sql}", entry.name))
+        return list(_described(self._connection(), f"SELECT * FROM {entry.sql}", entry.name, WHOLE))
 
     def view_text(self, entry: Entry) -> str | None:
         """The SELECT of a view; None if it shows a Python frame."""
@@ -303,7 +308,7 @@ def _cursor(connection: DuckDBPyConnection) -> DuckDBPyConnection:
     raise ParameterError("the connection is closed: open it again.")
 
 
-def _described(connection: DuckDBPyConnection, sql: str, what: str) -> dict[str, str]:
+def _described(connection: DuckDBPyConnection, sql: str, what: str, advice: str) -> dict[str, str]:
     import duckdb
 
     try:
@@ -312,7 +317,18 @@ def _described(connection: DuckDBPyConnection, sql: str, what: str) -> dict[str,
         failure = type(error).__name__
     else:
         return {row[0]: row[1] for row in rows}
-    raise ParameterError(f"DuckDB cannot open {what} ({failure}): see whether it exists and is whole.")
+    raise ParameterError(f"DuckDB cannot open {what} ({failure}): {advice}.")
+
+
+def _file_failure(path: str) -> tuple[str, str]:
+    """What DuckDB cannot open, and what to do."""
+    ending = os.path.splitext(path)[1].lower()
+    if ending in ("", ".parquet"):
+        return "this Parquet file", WHOLE
+    return f"this {ending} file as Parquet", (
+        "no other kind of file is read, so read it with pandas (such as pd.read_csv) and pass the frame, or load it "
+        "into a table with DuckDB (such as read_csv) and pass the connection"
+    )
 
 
 def plain_frame(frame: pd.DataFrame) -> pd.DataFrame:
@@ -364,6 +380,8 @@ def _checked(name: str, value: object) -> Any:
     if module == "pyarrow" and kind.endswith("Dataset"):
         return value
     advice = " Parameters of the query go into params=." if name == "parameters" else ""
+    if kind in ("RecordBatchReader", "DuckDBPyRelation"):
+        advice = " Pass all its rows: read_all() of a reader, to_arrow_table() or df() of a relation."
     raise ColumnTypeError(
         f"{name}= is no option, so it should be a pandas, Polars or Arrow frame, or the path of a Parquet file, not "
         f"of type {kind}.{advice}"

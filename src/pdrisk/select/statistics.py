@@ -12,7 +12,7 @@ from pdrisk.core.statistics import Statistic
 from pdrisk.core.universe import Universe
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.query import Source, epsilon, statistic, universe
-from pdrisk.select.allowed import DATE, NUMBER, TEXT, TIME, TRUTH, ZONED
+from pdrisk.select.allowed import NO_NUMBERS, NUMBER, TEXT, TRUTH
 from pdrisk.select.expressions import Expression
 from pdrisk.select.tree import Call, Constant, Node, Scalar
 
@@ -127,12 +127,9 @@ def check_number(name: str, argument: Expression) -> None:
     """Refuse what cannot be counted with."""
     if argument.kind in (NUMBER, TRUTH):
         return
-    advice = {
-        DATE: "ask for a number made of them, such as year(x)",
-        TIME: "ask for a number made of them, such as year(x)",
-        TEXT: "write TRY_CAST(x AS DOUBLE), or count them",
-        ZONED: "write TRY_CAST(x AS TIMESTAMP) first, and ask for a number made of it",
-    }.get(argument.kind, "count them, or make a column of numbers")
+    advice = {**NO_NUMBERS, TEXT: "write TRY_CAST(x AS DOUBLE), or count them"}.get(
+        argument.kind, "count them, or make a column of numbers"
+    )
     raise ColumnTypeError(f"{name} needs numbers, but its argument holds {argument.kind}: {advice}.")
 
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from pdrisk.declaration import Declarations, Entry
 from pdrisk.declared import ATTRIBUTE, declarations_of
-from pdrisk.select.expressions import lowered, written_constant
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+from pdrisk.select.expressions import lowered
 
 __all__ = ["declared_for", "declared_in_file", "folded"]
 
@@ -48,15 +44,11 @@ def declared_for(frame: object, names: list[str]) -> Declarations:
     )
 
 
-def declared_in_file(connection: DuckDBPyConnection, path: str) -> Declarations:
-    """What a frame knew that pandas wrote into this Parquet file."""
-    import duckdb
-
-    file = written_constant(path)
-    sql = f"SELECT DISTINCT value FROM system.main.parquet_kv_metadata({file}) WHERE key = 'PANDAS_ATTRS'"
+def declared_in_file(said: Mapping[str, Mapping[str, bytes]]) -> Declarations:
+    """What a frame knew that pandas wrote into Parquet files, from their metadata."""
     try:
-        found = {json.loads(value).get(ATTRIBUTE) for (value,) in connection.execute(sql).fetchall()}
-    except (duckdb.Error, ValueError, AttributeError, TypeError):
+        found = {json.loads(words["PANDAS_ATTRS"]).get(ATTRIBUTE) for words in said.values() if "PANDAS_ATTRS" in words}
+    except (ValueError, AttributeError, TypeError):
         return Declarations()
     frame = pd.DataFrame()
     if len(found) == 1:

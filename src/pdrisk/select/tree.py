@@ -34,6 +34,7 @@ class Column:
     """A name as written, with its qualifiers: ``p.distance`` is ``("p", "distance")``."""
 
     path: tuple[str, ...]
+    in_quotes: bool = field(default=False, compare=False)  # whether the text has it in double quotes somewhere
 
 
 @dataclass(frozen=True, slots=True)
