@@ -13,8 +13,9 @@ SOURCE = Path(__file__).parent.parent / "src" / "pdrisk"
 LAYERS = [
     {"errors"},
     {"core"},
+    {"digits"},
     {"query", "noise", "risk", "reprs", "words", "datasets", "callers", "declaration", "drawing"},
-    {"columns", "options", "pictures"},
+    {"columns", "hints", "options", "pictures"},
     {"keys", "rowwise", "release", "telling"},
     {"schema"},
     {"declared"},

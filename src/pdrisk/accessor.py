@@ -12,6 +12,7 @@ from pdrisk.assess import assessment, individual_risk, planned_epsilon
 from pdrisk.declared import declare, declared_table
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.frames import judged_lines, judged_query, lines_of_request
+from pdrisk.hints import Hinting
 from pdrisk.identifiability.result import Identifiability, of_column
 from pdrisk.options import DEFAULTS, PAYING, Options, with_options
 from pdrisk.query import statistic
@@ -25,7 +26,7 @@ Answer = Release | pd.DataFrame
 
 
 @pd.api.extensions.register_dataframe_accessor("dprisk")
-class FrameAccessor:
+class FrameAccessor(Hinting):
     """Private answers from a frame, each with its sensitivity and risk.
 
     Every statistic takes the same options by keyword, shown by ``help(df.dprisk.mean)``.
@@ -258,7 +259,7 @@ class FrameAccessor:
 
 
 @pd.api.extensions.register_series_accessor("dprisk")
-class SeriesAccessor:
+class SeriesAccessor(Hinting):
     """Private answers from one column: as `FrameAccessor`, without the column's name.
 
     ``where`` takes masks, callables and ``pd.col``; strings, ``by`` and ``keys`` name other columns and need the frame.

@@ -303,10 +303,12 @@ def _warn_of_noise(query: Query) -> None:
             wide.append(f"{at}: {reach:.4g}, where all possible answers lie in {low:.6g} to {high:.6g}")
     if wide:
         loss = f" at eps={float(query.shares[0]):.3g}" if len(set(query.shares)) == 1 else ""
+        means = any(line.statistic.name == "mean" for line in query.lines)
+        advice = " So does asking for a sum and a count instead of a mean, if the records are many." * means
         shown = "; ".join(wide[:3]) + (f"; and {len(wide) - 3} more" if len(wide) > 3 else "")
         warnings.warn(
             f"the noise is wider than the answer: its 95 % half-width{loss} is {shown}. "
-            "A larger eps or narrower bounds make it smaller.",
+            f"A larger eps or narrower bounds make it smaller.{advice}",
             NoisyReleaseWarning,
             stacklevel=caller()[1],
         )

@@ -35,7 +35,10 @@ def check_column(frame: pd.DataFrame, column: object) -> None:
     except TypeError:
         known = None
     if known is None:
-        raise ColumnTypeError(f"a column is named by its label, not by a value of type {type(column).__name__}.")
+        raise ColumnTypeError(
+            f"a column is named by its label, not by a value of type {type(column).__name__}: ask about several with "
+            "df.dprisk.agg, and about what is no column yet with df.assign(name=...)."
+        )
     if not known:
         raise unknown_column(column, frame.columns)
     # A label that is unique and whole names one column; looking at it would cost more than the rest of a small call.

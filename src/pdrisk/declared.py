@@ -152,11 +152,20 @@ def _stored(data: pd.DataFrame | pd.Series) -> Declarations:
     )
 
 
+FORMS = {
+    "bounds": 'the range of its values, as in {"distance": (1, 675)}',
+    "keys": 'the list of its public keys, as in {"region": ["north", "south"]}',
+    "missing": 'the list of its codes, as in {"distance": [-1, -2]}',
+}
+
+
 def _items(name: str, given: object) -> Iterator[tuple[Hashable, Any]]:
     if given is None:
         return
     if not isinstance(given, Mapping):
-        raise ColumnTypeError(f"declare takes {name} as a dict from column to value, not {type(given).__name__}.")
+        raise ColumnTypeError(
+            f"declare takes {name} as a dict from column to {FORMS[name]}, not {type(given).__name__}."
+        )
     yield from given.items()
 
 

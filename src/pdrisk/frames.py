@@ -137,11 +137,12 @@ def _line(frame: pd.DataFrame, column: Hashable | None, statistic: Statistic, bo
     if bounds is None:
         source = "declared"
     if interval is None:
+        truth = " Truth values are 0 and 1: pass bounds=(0, 1)." * (column_kind(frame[column]) == "truth values")
         raise ParameterError(
             f"{written(statistic.label, column)} needs bounds, the range its values can have: pass bounds=(lo, hi), or "
             f"declare them once with df.dprisk.declare(bounds={{{column!r}: (lo, hi)}}) or a pandera schema. "
             f"df.dprisk.suggest_bounds({column!r}, eps=...) finds some privately. "
-            'bounds="column" takes the data\'s own range, which is not differential privacy.'
+            f'bounds="column" takes the data\'s own range, which is not differential privacy.{truth}'
         )
     return Line(column, statistic, interval, source)
 

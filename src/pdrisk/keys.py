@@ -276,7 +276,8 @@ def listed_keys(keys: object) -> list[Any]:
     wrong = (str, bytes, set, frozenset, Mapping, pd.DataFrame)
     if isinstance(keys, wrong) or not isinstance(keys, Iterable) or (isinstance(keys, np.ndarray) and keys.ndim != 1):
         raise ColumnTypeError(
-            'keys must be a list of the public group keys, as in keys=["north", "south"], or the word "observed".'
+            'keys must be a list of the public group keys, as in keys=["north", "south"]; "observed" in their place is '
+            "an option of an answer, and cannot be declared."
         )
     return list(keys)
 

@@ -1,0 +1,71 @@
+"""What pandas has and an accessor has not, and what an accessor says of itself."""
+
+import copy
+import pickle
+
+import pandas as pd
+import pytest
+
+import pdrisk
+from pdrisk.hints import MEANT
+
+FRAME = pd.DataFrame({"x": [1.0, 2.0], "member": [True, False]})
+
+
+@pytest.mark.parametrize("accessor", [FRAME.dprisk, FRAME["x"].dprisk], ids=["frame", "series"])
+class TestNames:
+    """An unknown name says what was meant; a repr names what there is, and nothing of the data."""
+
+    @pytest.mark.parametrize("name", MEANT)
+    def test_of_pandas(self, accessor, name):
+        with pytest.raises(AttributeError, match=f"^dprisk has no '{name}': .*[.]$"):
+            getattr(accessor, name)
+
+    def test_misspelled(self, accessor):
+        with pytest.raises(AttributeError, match="Did you mean 'median'"):
+            accessor.medain(eps=1)
+        with pytest.raises(AttributeError, match="^dprisk has no 'zzz'$"):
+            _ = accessor.zzz
+
+    def test_what_only_python_looks_for(self, accessor):
+        assert not hasattr(accessor, "_repr_mimebundle_")
+        assert copy.copy(accessor).mean is not None
+        assert pickle.loads(pickle.dumps(accessor)).count is not None
+
+    def test_repr(self, accessor):
+        assert repr(accessor).startswith("private answers: count, sum, mean,")
+        assert all(hasattr(accessor, name) for name in repr(accessor).split(": ")[1].split(";")[0].split(", "))
+
+
+class TestWords:
+    """Errors and warnings name the way out."""
+
+    @pytest.mark.parametrize("column", [["x", "member"], FRAME["x"]], ids=["a list", "a series"])
+    def test_what_is_no_label(self, column):
+        with pytest.raises(pdrisk.ColumnTypeError, match=r"several with df\.dprisk\.agg.*df\.assign"):
+            FRAME.dprisk.mean(column, eps=1, bounds=(0, 5))
+
+    def test_truth_values(self):
+        with pytest.raises(pdrisk.ParameterError, match=r"Truth values are 0 and 1: pass bounds=\(0, 1\)\.$"):
+            FRAME.dprisk.mean("member", eps=1)
+        with pytest.raises(pdrisk.ParameterError, match=r"not differential privacy\.$"):
+            FRAME.dprisk.mean("x", eps=1)
+
+    @pytest.mark.parametrize(
+        ("said", "words"),
+        [
+            ({"bounds": (0, 5)}, r'the range of its values, as in {"distance": \(1, 675\)}, not tuple'),
+            ({"missing": [-1]}, r'the list of its codes, as in {"distance": \[-1, -2\]}, not list'),
+            ({"keys": ["a"]}, r'the list of its public keys, as in {"region": .*}, not list'),
+            ({"keys": {"x": "observed"}}, 'keys must be a list.* cannot be declared'),
+        ],
+    )  # fmt: skip
+    def test_declare(self, said, words):
+        with pytest.raises(pdrisk.ColumnTypeError, match=words):
+            FRAME.dprisk.declare(**said)
+
+    def test_a_mean_with_much_noise(self):
+        with pytest.warns(pdrisk.NoisyReleaseWarning, match=r"So does asking for a sum and a count instead of a mean"):
+            FRAME.dprisk.mean("x", eps=1, bounds=(0, 5))
+        with pytest.warns(pdrisk.NoisyReleaseWarning, match=r"make it smaller\.$"):
+            FRAME.dprisk.median("x", eps=1, bounds=(0, 5))
