@@ -230,8 +230,8 @@ def _cannot_fail(operand: Expression, to: str) -> bool:
 def _constant_cast(operand: Constant, to: str) -> Expression:
     """A cast that is done now: whether it fails has nothing to do with data."""
     sql = f"CAST({written_constant(operand.value)} AS {to})"
-    workspace.compute(f"SELECT {sql}", f"the constant in a cast to {to}")
-    return Expression(sql, NOTHING if operand.value is None else kind_of_type(to), to, constant=True)
+    value = workspace.compute(f"SELECT {sql}", f"the constant in a cast to {to}")
+    return Expression(sql, NOTHING if operand.value is None else kind_of_type(to), to, constant=True, value=value)
 
 
 def _case(node: Case, scope: Scope) -> Expression:

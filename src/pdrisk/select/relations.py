@@ -6,14 +6,17 @@ one person does stays known. Everything that breaks this is refused.
 
 from __future__ import annotations
 
+import datetime
 import difflib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+import pandas as pd
+
 from pdrisk.errors import ParameterError, UnknownColumnError
 from pdrisk.query import unknown_column
-from pdrisk.select.allowed import NOTHING, TEXT, TIME, TRUTH, check_clock
+from pdrisk.select.allowed import DATE, NOTHING, TEXT, TIME, TRUTH, check_clock
 from pdrisk.select.expressions import Expression, kind_of_type, lowered, quoted, text, written_constant
 from pdrisk.select.parse import parsed
 from pdrisk.select.sources import Entry, Source, Sources
@@ -209,10 +212,42 @@ def _rowwise(select: Select, sources: Sources, ctes: Ctes, home: Entry | None, d
 
 def condition(node: Node, scope: Rows) -> str:
     """The SQL of a WHERE."""
+    _check_codes(node, scope)
     found = text(node, scope)
     if found.kind not in (TRUTH, NOTHING):
         raise ParameterError(f"WHERE needs a condition, but has {found.kind}: compare it with something.")
     return found.sql
+
+
+def _check_codes(node: Node, scope: Rows) -> None:
+    """Refuse to ask who has a missing code: it is NULL when the filter sees it, equal and unequal to nothing."""
+    if not isinstance(node, Call):
+        return
+    if node.name in ("and", "or"):
+        for part in node.arguments:
+            _check_codes(part, scope)
+    elif node.name in ("=", "in"):
+        parts = [text(part, scope) for part in node.arguments]
+        source = scope.relation.source
+        for asked in parts if source.declared.speak_of_codes else ():
+            codes = source.known(asked.column).missing or ()
+            if found := next(
+                (part for part in parts if part.constant and _plain(part.value, asked.kind) in codes), None
+            ):
+                raise ParameterError(
+                    f"{found.sql} is declared to stand for a missing answer in {asked.column!r}, so no record has it: "
+                    f"ask for {asked.column} IS NULL, or IS NOT NULL."
+                )
+
+
+def _plain(value: object, kind: str) -> object:
+    """A constant as a code is written: a date beside dates as a Timestamp."""
+    if kind not in (DATE, TIME) or not isinstance(value, str | datetime.date):
+        return value
+    try:
+        return pd.Timestamp(value)
+    except ValueError:
+        return value
 
 
 def _columns(select: Select, scope: Rows) -> Iterator[tuple[str, Expression]]:

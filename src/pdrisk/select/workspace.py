@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 from threading import Lock
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pdrisk.errors import ParameterError
 
@@ -55,8 +55,8 @@ def forget() -> None:
         _open_database.cache_clear()
 
 
-def compute(sql: str, what: str) -> None:
-    """Compute constants.
+def compute(sql: str, what: str) -> Any:
+    """A constant.
 
     Raises
     ------
@@ -66,9 +66,10 @@ def compute(sql: str, what: str) -> None:
     import duckdb
 
     try:
-        bench().execute(sql).fetchall()
+        ((value,),) = bench().execute(sql).fetchall()
     except duckdb.Error:
         raise ParameterError(f"{what} is not well formed: see how DuckDB writes it.") from None
+    return value
 
 
 def serialized(text: str) -> str:
