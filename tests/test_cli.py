@@ -32,11 +32,11 @@ class TestDemo:
     def test_the_risks_are_those_of_the_formulas(self, text: str) -> None:
         worst = re.search(r"^any\s+worst\s+1\s+(.*)$", text, re.MULTILINE)
         assert worst is not None
-        # worst_case at eps 0.1 .5 1 2 5: Mehner et al. 2021, the SOEP paper, eq. 5
-        assert worst[1].split() == ["0.525", "0.622", "0.731", "0.881", "0.993"]
+        # worst_case at eps 0.1 .5 1 2 5: Mehner et al. 2021, the SOEP paper, eq. 5; .62246 .73106 .88080 .99331 up
+        assert worst[1].split() == ["0.525", "0.6225", "0.7311", "0.8808", "0.9934"]
         income_max = re.search(r"^income, EUR\s+max\s+\S+\s+(.*)$", text, re.MULTILINE)
         assert income_max is not None
-        risks = [float(risk) for risk in re.findall(r"(0\.\d{3}) ±", income_max[1])]
+        risks = [float(risk) for risk in re.findall(r"(0\.\d{3,4}) ±", income_max[1])]
         assert risks == sorted(risks)
         assert risks[-1] > 0.9  # the one income of 2.7 million is the maximum
 

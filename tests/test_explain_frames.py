@@ -2,6 +2,7 @@
 
 import math
 
+import pandas as pd
 import pytest
 
 import pdrisk
@@ -50,6 +51,25 @@ class TestFrames:
         exposed = float(posterior(4 * 16 / 20))
         assert f"at most {math.ceil(exposed * 1e4) / 1e4:g} with it" in said
 
+    @pytest.mark.parametrize("keys", [["nobody", "a", "b", "c"], ["c", "b", "a", "nobody"]])
+    def test_of_counts_it_is_the_smallest_that_holds_somebody(self, keys: list[str]) -> None:
+        frame = pd.DataFrame({"x": [1.0] * 9, "g": [*"aaaaabbbc"]})
+        for answer in (
+            frame.dprisk.count(eps=1, by="g", keys=keys),
+            pdrisk.sql("SELECT COUNT(*) AS n, g FROM t GROUP BY g", eps=1, keys=keys, t=frame, risk_columns=True),
+        ):
+            said = flat(pdrisk.explain(answer, "curator"))
+            assert "most exposed group: c " in said
+            assert "records used 1" in said
+        unnamed = pdrisk.sql("SELECT COUNT(*) AS n FROM t GROUP BY g", eps=1, keys=keys, t=frame, risk_columns=True)
+        assert f"most exposed group: row {keys.index('c') + 1} " in flat(pdrisk.explain(unnamed, "curator"))
+
+    def test_sql_groups_of_several_keys(self) -> None:
+        frame = pd.DataFrame({"g": [*"aab"], "h": [1, 2, 2]})
+        query = "SELECT h, COUNT(*) AS n, g FROM t WHERE h > 1 GROUP BY g, h"
+        answer = pdrisk.sql(query, eps=1, keys=[("a", 1), ("b", 2)], t=frame, risk_columns=True)
+        assert "most exposed group: 2, b " in flat(pdrisk.explain(answer, "curator"))
+
     def test_columns_instead_of_an_index(self) -> None:
         answer = FRAME.dprisk.agg({"x": ["sum", "count"]}, eps=9, bounds=(0, 20))
         for audience in AUDIENCES:
@@ -74,7 +94,8 @@ class TestFrames:
         with pytest.raises(ParameterError, match="in SQL, ask with risk_columns=True"):
             pdrisk.explain(answer, "curator")
         curator = flat(pdrisk.explain(pdrisk.sql(SQL, risk_columns=True, **options), "curator"))
-        assert "total, most exposed group: row 1 global sensitivity 20: " in curator
+        # The sum of either can move by 20, and both hold two people; 1 and 17 are farther apart than 3 and 10.
+        assert "total, most exposed group: b global sensitivity 20: " in curator
         assert "records used 2" in curator
 
     def test_sql_of_one_number(self) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import pdrisk
 from pdrisk.cli import main
+from pdrisk.core.risk import posterior
 from pdrisk.study.exposure import RISKS, exposure
 
 STATISTICS = ["mean", "median", "min", "max", "var"]
@@ -64,6 +65,30 @@ class TestRanking:
         assert found.groupby("statistic")["group"].agg(set).eq({"north", "south"}).all()
         known = frame.dprisk.declare(keys={"region": ["south", "west"]})
         assert set(exposure(known, ["income"], by="region").groups["group"]) == {"south", "west"}
+
+    def test_groups_of_nobody_are_last(self):
+        known = declared().dprisk.declare(keys={"region": ["empty", "north", "south", "void"]})
+        found = exposure(known, ["income", "age"], ["max", "count"], [0.1, 1], by="region")
+        groups = found.groups
+        assert (groups["n"].ne(0) == [True] * 16 + [False] * 16).all()
+        assert groups.loc[:15, "exposure"].is_monotonic_decreasing
+        said = repr(found)
+        assert "left out: 2 for income, 2 for age." in " ".join(said.split())
+        assert "empty" not in said
+        assert "void" not in found._repr_html_()
+
+    def test_of_equally_exposed_groups_the_smaller_ones_come_first(self):
+        frame = pd.DataFrame({"x": np.arange(60.0) % 7, "g": ["big"] * 40 + ["mid"] * 15 + ["few"] * 4 + ["one"]})
+        found = exposure(frame, "x", "count", [0.1, 1], bounds=(0, 10), by="g").groups
+        assert found["group"].tolist() == ["one"] * 2 + ["few"] * 2 + ["mid"] * 2 + ["big"] * 2
+        assert found["eps"].tolist() == [1, 0.1] * 4  # those of one answer together
+
+    def test_it_reads_as_the_command_does(self):
+        found = exposure(declared(), ["age"], by="region")
+        assert repr(found).startswith("Curator only: what answers about this frame would mean")
+        assert "200 rows" in repr(found)
+        assert "<table" in found._repr_html_()
+        assert "<html" not in found._repr_html_()
 
     def test_everything_is_the_curators(self):
         found = exposure(declared())
@@ -140,7 +165,10 @@ class TestRecommendation:
         rows = found.recommendation.query("statistic == @statistic")
         assert rows["worst_case"].tolist() == list(RISKS)
         for row in rows.itertuples():
-            assert row.eps == pytest.approx(math.log(row.worst_case / (1 - row.worst_case)), rel=1e-12)
+            loss = math.log(row.worst_case / (1 - row.worst_case))
+            assert loss * (1 - 1e-3) < row.eps <= loss  # four digits, rounded down
+            assert row.eps == float(f"{row.eps:.4g}")
+            assert posterior(row.eps) <= row.worst_case
             assert row.noise95 == pytest.approx(sensitivity / row.eps * math.log(20), rel=1e-9)
             assert row.share == pytest.approx(row.noise95 / exact, rel=1e-9)
 
@@ -181,7 +209,7 @@ class TestCommand:
         folder = tmp_path / "new" / "report"
         assert main(["assess", str(file), "--by", "region", "--columns", "age,income", "--to", str(folder)]) == 0
         assert sorted(path.name for path in folder.iterdir()) == [
-            "answers.csv", "columns.csv", "eps.csv", "groups.csv", "report.html",
+            ".pdrisk", "answers.csv", "columns.csv", "eps.csv", "groups.csv", "report.html",
         ]  # fmt: skip
         page = (folder / "report.html").read_text(encoding="utf-8")
         assert "<title>Curator only" in page

@@ -18,13 +18,13 @@ class TestNames:
 
     @pytest.mark.parametrize("name", MEANT)
     def test_of_pandas(self, accessor, name):
-        with pytest.raises(AttributeError, match=f"^dprisk has no '{name}': .*[.]$"):
+        with pytest.raises(AttributeError, match=rf"^dprisk has no '{name}': .*[.]$"):
             getattr(accessor, name)
 
     def test_misspelled(self, accessor):
         with pytest.raises(AttributeError, match="Did you mean 'median'"):
             accessor.medain(eps=1)
-        with pytest.raises(AttributeError, match="^dprisk has no 'zzz'$"):
+        with pytest.raises(AttributeError, match=r"^dprisk has no 'zzz'$"):
             _ = accessor.zzz
 
     def test_what_only_python_looks_for(self, accessor):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import oracle
 import pdrisk
 from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError, UnknownColumnError
-from pdrisk.identifiability import Identifiability, of_worlds, worlds_with, worlds_without_one
+from pdrisk.identifiability import of_worlds, worlds_with, worlds_without_one
 from pdrisk.risk import epsilon_for, exact_identifiability, posterior, tight_epsilon
 
 SPECS = {
@@ -178,7 +178,7 @@ class TestOfWorlds:
         assert found.eps == found.loose_eps <= found.tight_eps
         assert found.loose_eps == pytest.approx(float(epsilon_for(risk, start)), rel=1e-12)
         assert (found.bound, found.sensitive_range) == (pytest.approx(risk, rel=1e-12), np.ptp(worlds))
-        if math.isfinite(found.tight_eps):
+        if found.tight_eps < 1e300:  # beyond, worlds that lie a subnormal apart decide, and eps ends
             at = {"prior": None if prior is None else start}
             assert of_worlds(worlds, eps=found.tight_eps, **at).exact <= risk * (1 + 1e-12)
             above = of_worlds(worlds, eps=found.tight_eps * 1.01, **at).exact
@@ -366,53 +366,3 @@ class TestOfAColumn:
         far = np.argmax(np.abs(worlds - worlds.mean()))
         alone = 1 / math.fsum(np.exp(-np.abs(worlds - worlds[far]) / found.scale).tolist())
         assert found.exact == pytest.approx(alone, rel=1e-9) and found.prior < alone < found.bound
-
-
-class TestShown:
-    """It says that it is the curator's, in text and HTML."""
-
-    PEOPLE = pd.DataFrame({"distance": [3, 1, 10, 675, 17]})
-
-    @pytest.mark.parametrize(
-        ("name", "options"),
-        [("identifiability_eps", {"eps": 1}), ("identifiability_risk", {"risk": 0.5})],
-    )
-    def test_golden(self, name, options, request):
-        found = self.PEOPLE.dprisk.identifiability("distance", bounds=BOUNDS, **options)
-        golden = request.path.parent / "golden"
-        assert repr(found) + "\n" == (golden / f"{name}.txt").read_text(encoding="utf-8")
-        assert found._repr_html_() + "\n" == (golden / f"{name}.html").read_text(encoding="utf-8")
-
-    @pytest.mark.parametrize("risk", [0.5, 0.9])
-    def test_any_eps_will_do(self, risk):
-        told = of_worlds([1.0, 1.0, 4.0, 4.0], risk=risk)
-        words = repr(told)
-        assert "any will do" in words and "curator only" in words
-        assert ("inf" in words) is False and "nan" not in words
-        nothing = repr(of_worlds([1.0, 1.0], risk=0.9))
-        assert "noise scale" not in nothing and nothing.count("any will do") == 2
-
-    def test_one_world_is_certain_without_an_answer(self):
-        people = self.PEOPLE.dprisk.identifiability("distance", eps=1, bounds=BOUNDS, where="distance == 17")
-        for found in (of_worlds([3.0], eps=1), of_worlds([3.0], risk=0.9), people):
-            words = repr(found)
-            assert words.count("certain without this answer") == 3 == found._repr_html_().count("certain without")
-            assert "1.0000" not in words
-
-    def test_a_belief_near_one_is_not_called_one(self):
-        far = of_worlds([0.0, 5e5], eps=1, sensitivity=1.0)
-        assert far.exact == far.bound == 1
-        assert repr(far).count("> 0.9999") == 2 and "1.0000" not in repr(far)
-
-    def test_as_a_series(self):
-        series = self.PEOPLE.dprisk.identifiability("distance", eps=1, bounds=BOUNDS).to_series()
-        assert series.name == "mean(distance)" and series["scale"] == 337
-        assert series.attrs["curator_only"] == series.index.tolist()
-        with pytest.raises(ColumnTypeError):
-            pdrisk.public(self.PEOPLE.dprisk.identifiability("distance", eps=1, bounds=BOUNDS))
-
-    def test_frozen(self):
-        found = of_worlds([1.0, 2.0], eps=1)
-        assert isinstance(found, Identifiability)
-        with pytest.raises(AttributeError):
-            found.exact = 0.0

@@ -22,7 +22,7 @@ from seen import marks, numbers, unreadable, words_of
 from test_explain import FORBIDDEN, release
 
 EPS = (1e-12, 0.001, 0.01, 0.1, 0.5, 1, 2, 5, 9.22, 9.3, 10, 20, 1234.5678)
-WORLDS = ((133.45, 337.0), (0.5, 337.0), (3370.0, 33.7), (0.0, 1.0), (1e-9, 4e-9), (2.7e6, 1.35e6))
+WORLDS = ((133.45, 337.0), (0.5, 337.0), (3370.0, 33.7), (0.0, 1.0), (1e-9, 4e-9), (2.7e6, 1.35e6), (2e4, 2e4))
 
 
 @lru_cache
@@ -144,6 +144,19 @@ class TestTwoWorlds:
     def test_the_risk_is_two_worlds(self) -> None:
         # docs/numbers.md: LS 133.45, GS 337, eps 1: .597725
         assert "50 times out of 100 without, at most 60 with" in pictures.two_worlds_text(133.45, 337.0)
+
+    @pytest.mark.parametrize("unit", ["", "EUR", "thousand Euro a month", "W" * 12, "Kilometer je Tag " * 9])
+    @pytest.mark.parametrize(("distance", "scale"), WORLDS)
+    def test_the_axis_is_whole(self, distance: float, scale: float, unit: str) -> None:
+        figure = pictures.two_worlds(distance, scale, unit=unit)
+        assert unreadable(figure) == []
+        assert "".join(figure.axes[0].get_xlabel().split()).endswith("".join(unit.split()))
+
+    def test_thousands_are_set_apart_everywhere(self) -> None:
+        figure, text = drawn("two_worlds", 2e4, 2e4)
+        said = " ".join([text, *(each.get_text() for each in words_of(figure, ticks=True))])
+        assert "distance 20,000 " in said
+        assert "0000" not in said
 
     def test_nothing_to_tell(self) -> None:
         text = pictures.two_worlds_text(0.0, 1.0)

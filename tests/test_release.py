@@ -14,6 +14,7 @@ import pytest
 
 import pdrisk
 from pdrisk import ColumnTypeError, NotPublicError, ParameterError, Release, Risk
+from pdrisk.digits import probability
 
 GOLDEN = Path(__file__).parent / "golden"
 CURATOR = ("local_sensitivity", "n", "two_worlds", "many_worlds", "identifiability")
@@ -67,7 +68,9 @@ class TestRelease:
 
     def test_fields(self):
         names = [field.name for field in dataclasses.fields(Release)]
-        assert set(names) == (set(PUBLIC) | set(CURATOR) | {"risk", "bounds_from_data", "least_group"}) - {
+        assert set(names) == (
+            set(PUBLIC) | set(CURATOR) | {"risk", "bounds_from_data", "least_group", "rounded_to"}
+        ) - {
             *CURATOR[2:],
             "worst_case",
         }
@@ -198,6 +201,14 @@ class TestShown:
                 assert word not in public
             assert ("noisy value" in public) is (name != "from_data")
 
+    @pytest.mark.parametrize("risk", [0.54934, 0.5000000001, 0.9999, 0.99991, 1.0, 1.0000003e-06])
+    def test_risks_are_those_of_explain(self, risk):
+        shown = dataclasses.replace(COUNT, risk=Risk(0.7, risk, 0.4, 0.3))
+        said = probability(risk)
+        assert f"  two-worlds risk     {said}\n" in repr(shown)
+        assert f"at most {said} with it" in " ".join(shown.explain("curator").split())
+        assert said == "> 0.9999" or float(said) >= risk
+
     def test_a_large_count_shows_its_digits(self):
         # Six digits of a count of millions hide the whole interval.
         shown = repr(dataclasses.replace(COUNT, value=1_234_567.25)).replace(",", "")
@@ -248,7 +259,7 @@ class TestNoisyReleaseWarning:
         assert len(seen) == 1
         assert "mean(x): 6057" in str(seen[0].message)
         assert "and 1 more" in str(seen[0].message)
-        assert "count" not in str(seen[0].message)
+        assert "count(x)" not in str(seen[0].message)
 
     def test_points_at_the_line_of_the_caller(self):
         for call in (

@@ -192,6 +192,30 @@ class TestAnyColumn:
         assert (statistic.local_sensitivity(summary, universe) <= statistic.global_sensitivity(universe)).all()
 
 
+class TestOneRecordIsAllTheSpread:
+    """Without it nothing varies: rounding must leave exactly that, and no more than that."""
+
+    @pytest.mark.parametrize("statistic", [Std(0), Std(1), Var(0), Var(1)], ids=str)
+    @pytest.mark.parametrize(
+        "records", [[4, 0, 0, 0, 0], [0.3, 0.1, 0.1, 0.1], [1000.7, *[1000.1] * 11], [1e5, *[1e5 + 0.1] * 300]]
+    )
+    def test_its_world_has_none(self, statistic, records):
+        universe = Universe(-1e6, 1e6)
+        exact = oracle.fractions([float(record) for record in records])
+        summary = one(exact, universe, statistic)
+        without = statistic.leave_one_out(np.array(records, dtype=float), summary, universe)
+        assert without[0] == 0
+        definition = oracle.DEFINITIONS[statistic.label]
+        expected = definition.world_range(exact, *ends(universe))
+        assert statistic.world_range(summary, universe)[0] == pytest.approx(expected, rel=1e-8)
+        assert np.ptp(without) == pytest.approx(expected, rel=1e-8)
+
+    def test_little_is_not_nothing(self):
+        universe, records = Universe(0.0, 56428.0), oracle.fractions([0.0, 24577.0, 0.125])
+        expected = oracle.DEFINITIONS["std(ddof=0)"].world_range(records, *ends(universe))
+        assert Std(0).world_range(one(records, universe, Std(0)), universe)[0] == pytest.approx(expected, rel=1e-7)
+
+
 class TestOfFewRecords:
     """Nothing, one and two records are ordinary inputs (docs/numbers.md)."""
 

@@ -184,11 +184,14 @@ class TestSamples:
         assert table["sample_size"].drop_duplicates().tolist() == sizes
 
     def test_a_share_stands_there_as_it_was_asked_for(self):
-        frame = pd.DataFrame({"x": np.arange(300.0), "few": [*range(7), *[None] * 293]})
+        """Unless two of them come to the same number of people, or one is a person off or more."""
+        frame = pd.DataFrame({"x": np.arange(300.0), "few": [*range(10), *[None] * 290]})
         table = run(frame, ["x", "few"], "max", eps=1, repetitions=1, sample_sizes=[0.011, 0.25, 0.999, 5])
         shares = table.groupby(["column", "sample_size"])["proportion"].first()
         assert shares["x"].to_dict() == {3: 0.011, 5: 5 / 300, 75: 0.25, 300: 0.999}
-        assert shares["few"].to_dict() == {1: 1 / 7, 2: 0.25, 5: 5 / 7, 7: 0.999}
+        assert shares["few"].to_dict() == {1: 0.011, 2: 0.25, 5: 0.5, 10: 0.999}
+        table = run(frame, "few", "max", eps=1, repetitions=1, sample_sizes=[0.04, 0.06, 0.5])
+        assert table.groupby("sample_size")["proportion"].first().to_dict() == {1: 0.1, 5: 0.5}
 
     def test_memory_is_bounded(self, monkeypatch):
         whole = run(FRAME, ["x", "y"], STATISTICS, repetitions=7, sample_sizes=[2, 3, 1.0])

@@ -5,6 +5,7 @@ import itertools
 import json
 import math
 import sys
+from datetime import date
 from decimal import Decimal
 
 import numpy as np
@@ -108,6 +109,20 @@ class TestRefusals:
         assert any(line.startswith("unknown column 'nam'") and "Did you mean 'name'" in line for line in told)
         assert sum("the frame has" in line for line in told) == 1
         assert "secret" not in str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("values", "advice"),
+        [
+            (["1,5", "2"], r"pd\.to_numeric.*decimal=\",\""), (pd.to_timedelta([1, 2]), r"total_seconds\(\)"),
+            (pd.to_datetime(["2020", "2021"]), r"\.dt\.year"), (pd.Categorical([1, 2]), r"astype\(\"float64\"\)"),
+            (pd.period_range("2020", periods=2), r"\.dt\.year"), ([date(2020, 1, 1)] * 2, r"pd\.to_datetime"),
+        ],
+    )  # fmt: skip
+    def test_the_advice_is_that_of_an_answer(self, values, advice):
+        frame = pd.DataFrame({"z": values})
+        for ask in (lambda: run(frame, "z"), lambda: frame.dprisk.mean("z", eps=1, bounds=(0, 1))):
+            with pytest.raises(pdrisk.ColumnTypeError, match=f"holds .*{advice}"):
+                ask()
 
     @pytest.mark.parametrize(
         ("columns", "kind"),

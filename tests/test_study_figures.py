@@ -122,8 +122,8 @@ class TestPoints:
         [
             ("mean", {"km": "km"}, "km"),
             ("var(ddof=0)", {"km": "km"}, "km²"),
-            ("std", None, "unit of km"),
-            ("var", {}, "squared unit of km"),
+            ("std", None, "its unit"),
+            ("var", {}, "its unit, squared"),
             ("count", {"km": "km"}, "records"),
         ],
     )
@@ -282,7 +282,7 @@ class TestTwins:
         text = texts.noise_against_risk(RESULT, units=UNITS)
         assert "noise ±, km²" in text
         # the mean in [0, 100] at eps .1: 50 ln 20 / .1 = 1497.87; worst case .52498
-        assert ["mean", "0.1", "100 %", "20", "1497.87", "0.525"] in [row[:6] for row in cells(text, "mean")]
+        assert ["mean", "0.1", "100 %", "20", "1,497.87", "0.525"] in [row[:6] for row in cells(text, "mean")]
 
     @pytest.mark.parametrize("name", FIGURES)
     def test_says_that_it_is_the_curators(self, name: str) -> None:

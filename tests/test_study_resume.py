@@ -167,6 +167,9 @@ class TestDamage:
         (tmp_path / "taken").write_text("")
         with pytest.raises(pdrisk.ParameterError, match=r"resume must name a folder .* it is a file"):
             study(tmp_path / "taken")
+        for empty in ("", " ", "\t"):  # which pathlib takes for the current folder, or for one of that name
+            with pytest.raises(pdrisk.ParameterError, match="this name is empty"):
+                study(empty)
         with pytest.raises(pdrisk.ColumnTypeError, match="resume must be the path"):
             study(5)
 

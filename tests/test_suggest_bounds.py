@@ -325,7 +325,7 @@ class TestContract:
 
     def test_says_what_it_assumed(self):
         text = repr(suggest(column({42: 5000}), 0.1))
-        for part in ("(32.0, 64.0)", "bounds of x", "eps=0.1", "0.5250", "missing", "fewer than 151 people"):
+        for part in ("(32.0, 64.0)", "bounds of x", "eps=0.1", "0.525", "missing", "fewer than 151 people"):
             assert part in text
         assert not {"42", "5000"} & set(text.split())
 

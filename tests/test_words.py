@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pdrisk.core.risk import posterior
+from pdrisk.digits import rounded_down, rounded_up
 from pdrisk.words import common_denominator, counted, probability, reached, times_right
-from pdrisk.words.counts import rounded_up
 
 EPS = st.floats(1e-6, 30)
 
@@ -104,3 +104,14 @@ class TestProbability:
     @given(st.floats(1e-9, 0.9999))
     def test_never_less(self, value: float) -> None:
         assert value <= float(rounded_up(value)) <= value * 1.001001
+
+    @given(st.floats(1e-9, 1e9), st.integers(1, 9))
+    def test_advice_holds_as_it_is_written(self, value: float, digits: int) -> None:
+        assert float(rounded_down(value, digits)) <= value <= float(rounded_up(value, digits))
+
+    @pytest.mark.parametrize(
+        ("value", "down"),
+        [(2.2495966, "2.249"), (0.20067069546215122, "0.2006"), (1.25, "1.25"), (0.1, "0.1"), (float("inf"), "inf")],
+    )
+    def test_down(self, value: float, down: str) -> None:
+        assert rounded_down(value) == down

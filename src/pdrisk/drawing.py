@@ -101,8 +101,16 @@ def few_ticks(axes: Axes) -> None:
     from matplotlib.ticker import MaxNLocator
 
     low, high = axes.get_xlim()
+    box, whole, inch = axes.get_window_extent(), axes.figure.bbox.width, axes.figure.dpi
+
+    def fits(place: float) -> bool:
+        """Whether its label ends before the edge of the figure."""
+        half = LETTER * len(tick_label(place)) / 2 * inch
+        at = box.x0 + (place - low) / (high - low) * box.width
+        return low <= place <= high and half <= at <= whole - half
+
     round_numbers = MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low, high)
-    places = [float(place) for place in round_numbers if low <= place <= high]
+    places = [float(place) for place in round_numbers if fits(place)]
     axes.set_xticks(places, [tick_label(place) for place in places])
 
 

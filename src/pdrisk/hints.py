@@ -8,7 +8,7 @@ from typing import NoReturn
 __all__ = ["Hinting"]
 
 MEANT = {
-    "groupby": 'groups are options of each answer, as in .mean("distance", eps=1, by="region", keys=["north", "south"])',
+    "groupby": 'groups are options of each answer, as in .mean("age", eps=1, by="region", keys=["north", "south"])',
     "query": 'a filter is an option of each answer, as in .count(eps=1, where="age > 40")',
     "describe": 'several answers for one eps are .agg({"distance": ["mean", "median"]}, eps=1)',
     "value_counts": 'counts of groups are .count(eps=1, by="region", keys=["north", "south"])',

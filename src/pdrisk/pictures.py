@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -27,6 +28,7 @@ KINDS: Final = ("icons", "two_worlds", "risk")
 ANYWAY, EXTRA, MIXED, WRONG = "o", "#", "%", "."
 BLUE, ORANGE, RED = COLOURS[0], COLOURS[1], COLOURS[5]
 EDGE: Final = 0.07  # inches
+ACROSS: Final = 54  # letters below an axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +197,9 @@ def two_worlds(local_sensitivity: float, scale: float, *, unit: str = "", langua
     if legible(unit) != unit:
         facts.append(said["font_lacks"])
     lines = [line for fact in facts for line in lines_of(fact, WIDTH - 2 * EDGE)]
-    low = 0.6 + LINE * len(lines)
+    axis = textwrap.wrap(legible(said["worlds_axis"].format(unit=f", {unit}" if unit else "")), ACROSS)
+    under = 0.37 + LINE * (len(axis) - 1)
+    low = under + 0.23 + LINE * len(lines)
     figure = canvas(low + 1.75)
     axes = panel(figure, 0.25, low, WIDTH - 0.4, 1.45)
     reach = max(4 * b, 1.3 * distance)
@@ -212,11 +216,10 @@ def two_worlds(local_sensitivity: float, scale: float, *, unit: str = "", langua
     peak = 0.95 / (2 * b)
     axes.annotate(said["worlds_without"], (0, peak), (-8, 0), ha="right", color=BLUE, **style)
     axes.annotate(said["worlds_with"], (distance, peak), (8, 0), ha="left", color=RED, **style)
-    axis = said["worlds_axis"].format(unit=f", {unit}" if unit else "")
-    axes.set_xlabel(legible(axis), fontsize=SIZE, labelpad=2, parse_math=False)
+    axes.set_xlabel("\n".join(axis), fontsize=SIZE, labelpad=2, parse_math=False)
     axes.set_ylabel(said["worlds_density"], fontsize=SIZE, labelpad=3)
     words(figure, EDGE, low + 1.75 - EDGE, said["worlds_title"])
-    words(figure, EDGE, low - 0.37, "\n".join(lines))
+    words(figure, EDGE, low - under, "\n".join(lines))
     words(figure, EDGE, LINE + 0.05, said["curator_only"], style="italic")
     return figure
 
@@ -244,7 +247,7 @@ def two_worlds_text(local_sensitivity: float, scale: float, *, unit: str = "", l
     rows = [(said["worlds_axis"].format(unit=f", {unit}" if unit else ""), said["worlds_without"], said["worlds_with"])]
     for at in sorted({-2 * b, -b, 0.0, distance, distance + b, distance + 2 * b}):
         one, other = (math.exp(-abs(at - centre) / b) / (2 * b) for centre in (0.0, distance))
-        rows.append((reprs.number(at), f"{one:.4g}", f"{other:.4g}"))
+        rows.append((reprs.thousands(at), f"{one:.4g}", f"{other:.4g}"))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     table = ["  " + "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
     facts = [f"  {text}" for text in [*_worlds_facts(said, distance, b), said["curator_only"]]]
@@ -253,7 +256,7 @@ def two_worlds_text(local_sensitivity: float, scale: float, *, unit: str = "", l
 
 def _worlds_facts(said: Mapping[str, str], distance: float, scale: float) -> list[str]:
     """What is read off two Laplace curves: they overlap in exp(-distance / 2 scale) of each."""
-    told = said["worlds_distance"].format(distance=reprs.number(distance), scale=reprs.number(scale))
+    told = said["worlds_distance"].format(distance=reprs.thousands(distance), scale=reprs.thousands(scale))
     if distance == 0:
         return [told, said["worlds_same"]]
     believed = reached(distance / scale)

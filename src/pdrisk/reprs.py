@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from html import escape
 
-__all__ = ["Rows", "html", "number", "risk", "text"]
+from pdrisk.digits import probability
+
+__all__ = ["Rows", "html", "number", "risk", "text", "thousands"]
 
 Rows = list[tuple[str, str]]
 
@@ -17,13 +19,14 @@ def number(value: float) -> str:
     return f"{value:.0f}" if 1e5 <= abs(value) < 1e15 else f"{value:.6g}"
 
 
+def thousands(value: float) -> str:
+    """The same with thousands set apart, for tables and pictures."""
+    return f"{value:,.0f}" if 1e5 <= abs(value) < 1e15 else f"{value:,.6g}"
+
+
 def risk(value: float) -> str:
-    """Four digits; certainty is only called 1 where it is one."""
-    if math.isnan(value):
-        return "none: no record was used"
-    if 0.99995 <= value < 1:
-        return "> 0.9999"
-    return f"{value:.4g}" if value < 0.1 else f"{value:.4f}"
+    """Four digits, rounded up as everywhere, or that there is none."""
+    return "none: no record was used" if math.isnan(value) else probability(value)
 
 
 def text(title: str, public: Rows, curator: Rows) -> str:

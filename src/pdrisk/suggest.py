@@ -21,6 +21,7 @@ from pdrisk.core.statistics import Count
 from pdrisk.core.summary import FloatArray, Summary
 from pdrisk.core.universe import Universe
 from pdrisk.declared import declared
+from pdrisk.digits import probability
 from pdrisk.engines.codes import without_codes
 from pdrisk.engines.frame import column_values
 from pdrisk.engines.guard import guarded
@@ -76,7 +77,7 @@ class SuggestedBounds(tuple[float, float]):
         lo, hi = self
         return (
             f"({lo!r}, {hi!r})\n"
-            f"  bounds of {self.column}, found with eps={self.eps:g} (worst-case risk {self.worst_case:.4f})\n"
+            f"  bounds of {self.column}, found with eps={self.eps:g} (worst-case risk {probability(self.worst_case)})\n"
             "  assumed: all values are answers, and codes such as -1 or 999 are declared as missing, or gone;\n"
             f"  sizes (powers of two) that fewer than {_people(self.eps)} people share may lie outside, clamped.\n"
             "  If you know the range from the questionnaire, declare that instead: it costs nothing."

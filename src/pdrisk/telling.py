@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from pdrisk.columns import plain_label
-from pdrisk.core.risk import METRICS, Risk, posterior
+from pdrisk.core.risk import METRICS, Risk, most_exposed_first, posterior
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.query import written
 from pdrisk.release import CURATOR_ONLY, Release, half_width
@@ -131,7 +131,7 @@ def _level(answer: pd.DataFrame, name: Hashable) -> Any:
 def _line(line: dict[str, Any], rows: pd.DataFrame, groups: list[Hashable]) -> Line:
     exposed = None
     if all(name in rows.columns for name in CURATOR_ONLY):
-        most = int(np.argmax(rows["two_worlds"].to_numpy()))
+        most = _most_exposed(rows, float(rows["global_sensitivity"].iloc[0]))
         group = ", ".join(str(_level(rows, name)[most]) for name in groups) if groups else None
         row = rows.iloc[most]
         risk = Risk(**{name: float(row[name]) for name in METRICS})
@@ -142,10 +142,23 @@ def _line(line: dict[str, Any], rows: pd.DataFrame, groups: list[Hashable]) -> L
         eps=float(first["eps"]),
         bounds=None if line["bounds"] is None else tuple(line["bounds"]),
         scale=float(first["scale"]),
-        half=float(half_width(first["scale"])),
+        half=float(half_width(first["scale"], rounded_to=line.get("rounded_to"))),
         global_sensitivity=float(first["global_sensitivity"]),
         exposed=exposed,
     )
+
+
+def _most_exposed(rows: pd.DataFrame, whole: float) -> int:
+    """Where the row stands that exposes somebody most."""
+    names = ("n", "local_sensitivity", "many_worlds", "identifiability")
+    n, local, many, identified = (rows[name].to_numpy(dtype=np.float64) for name in names)
+    return int(most_exposed_first(n, local / whole, many, identified)[0])
+
+
+def _row_of_sql(answer: pd.DataFrame, place: int) -> str:
+    """A row by its keys, as far as they were selected."""
+    keys = [name for name in answer.attrs.get("groups", []) if name in answer.columns]
+    return ", ".join(str(answer[name].iloc[place]) for name in keys) or f"row {place + 1}"
 
 
 def _lines_of_sql(answer: pd.DataFrame) -> tuple[list[Line], bool]:
@@ -159,10 +172,10 @@ def _lines_of_sql(answer: pd.DataFrame) -> tuple[list[Line], bool]:
         if known:
             own = secret[len(SECRETS) * place : len(SECRETS) * (place + 1)]
             facts = answer[own].set_axis(list(SECRETS), axis=1)
-            most = int(np.argmax(facts["two_worlds"].to_numpy()))
+            most = _most_exposed(facts, line["global_sensitivity"])
             row = facts.iloc[most]
             risk = Risk(float(posterior(line["eps"])), *(float(row[name]) for name in SECRETS[:3]))
-            group = f"row {most + 1}" if grouped else None
+            group = _row_of_sql(answer, most) if grouped else None
             exposed = Exposed(float(row["local_sensitivity"]), int(row["n"]), risk, group)
         lines.append(
             Line(
@@ -170,7 +183,7 @@ def _lines_of_sql(answer: pd.DataFrame) -> tuple[list[Line], bool]:
                 eps=line["eps"],
                 bounds=None if line["bounds"] is None else tuple(line["bounds"]),
                 scale=line["scale"],
-                half=float(half_width(line["scale"])),
+                half=float(half_width(line["scale"], rounded_to=line.get("rounded_to"))),
                 global_sensitivity=line["global_sensitivity"],
                 exposed=exposed,
             )

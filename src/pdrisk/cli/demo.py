@@ -9,6 +9,7 @@ import pandas as pd
 
 import pdrisk
 from pdrisk.datasets import soep_like, soep_like_schema
+from pdrisk.digits import probability
 from pdrisk.words import participant
 
 __all__ = ["demo"]
@@ -74,9 +75,9 @@ def demo(*, eps: float = 1.0, seed: int = 2019) -> str:
             _title("A subgroup, judged against the whole column's universe"),
             f"survey.dprisk.mean('distance', eps={eps:g}, where=\"age > 40 and sex == 'female'\")",
             f"  noisy value {older.value:,.1f} km, 95 % interval {_interval(older)}, "
-            f"worst-case risk {older.risk.worst_case:.3f};",
+            f"worst-case risk {probability(older.risk.worst_case)};",
             f"  for the curator: local sensitivity {older.local_sensitivity:.4g} km instead of 337 km, "
-            f"two-worlds risk {older.risk.two_worlds:.6f}.",
+            f"two-worlds risk {probability(older.risk.two_worlds)}.",
             "",
             _title("Groups: everybody is in one state, so all 16 answers cost eps once"),
             f"pdrisk.public(survey.dprisk.count(eps={eps:g}, by='state')).head(4)",
@@ -93,7 +94,7 @@ def demo(*, eps: float = 1.0, seed: int = 2019) -> str:
             "  (two_worlds, local_sensitivity and n are the curator's: pdrisk.public takes them out)",
             "",
             f"Losses add: the answers above cost {several:g} together, a worst-case risk of "
-            f"{float(pdrisk.risk.posterior(several)):.3f} instead of {whole.risk.worst_case:.3f}.",
+            f"{probability(float(pdrisk.risk.posterior(several)))} instead of {probability(whole.risk.worst_case)}.",
             "",
             _title("The paper's table, for the curator: two-worlds risk, and the noise that comes with it (±, 95 %)"),
             _table(risks),
@@ -117,14 +118,14 @@ def _asked(question: Any) -> tuple[Any, str]:
 def _table(risks: pd.DataFrame) -> str:
     head = f"{'variable':<15}{'query':<8}{'LS/GS':>8}" + "".join(f"{f'eps {eps:g}':>16}" for eps in EPSILONS)
     worst = risks.drop_duplicates("eps").set_index("eps")["worst_case"]
-    cells = (f"{f'{worst[eps]:.3f}         ':>16}" for eps in EPSILONS)
+    cells = (f"{f'{probability(worst[eps])}         ':>16}" for eps in EPSILONS)
     lines = [head, f"{'any':<15}{'worst':<8}{'1':>8}{''.join(cells)}"]
     for name, rows in risks.groupby(["column", "statistic"], sort=False):
         column, query = map(str, name)
         share = rows["local_sensitivity"].iloc[0] / rows["global_sensitivity"].iloc[0]
         unit = UNITS[column] + ("²" if query == "var" else "")
         cells = (
-            f"{f'{risk:.3f} ±{_short(noise):<7}':>16}"
+            f"{f'{probability(risk)} ±{_short(noise):<7}':>16}"
             for risk, noise in zip(rows["two_worlds"], rows["noise95"], strict=True)
         )
         lines.append(f"{f'{column}, {unit}':<15}{query:<8}{share:>8.1g}{''.join(cells)}")

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from pdrisk.cli import files
+from pdrisk.cli.words import folder
 from pdrisk.datasets import soep_like, soep_like_schema
 from pdrisk.errors import ParameterError
 from pdrisk.study.experiment import run
-from pdrisk.study.paper import Study, written
-from pdrisk.study.plan import usable
+from pdrisk.study.paper import FILES, Study, written
 from pdrisk.study.whole import own_folder
 
 __all__ = ["arguments", "study"]
@@ -23,7 +23,7 @@ COLUMNS = {"hours": "h", "distance": "km", "income": "EUR"}  # that the paper st
 
 def arguments(command: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    command.add_argument("folder", type=Path, help="where the tables, figures and report.html go")
+    command.add_argument("folder", type=folder, help="where the tables, figures and report.html go")
     command.add_argument("--file", type=Path, help="your own .csv or .parquet file, instead of the synthetic survey")
     files.arguments(command)
     command.add_argument("--repetitions", type=int, default=100, help="samples of each size (default: 100)")
@@ -44,14 +44,12 @@ def study(chosen: argparse.Namespace) -> str:
         columns, units, name = chosen.columns or list(COLUMNS), dict(COLUMNS), "a survey like the Socio-Economic Panel"
         bounds: Any = dict.fromkeys(columns, "column") | dict(chosen.bounds)  # as in the paper
     else:
-        frame = files.known(files.read(chosen.file, chosen.sep, chosen.encoding), chosen)
+        frame = files.known(files.read(chosen), chosen)
         units, name, bounds = {}, chosen.file.name, dict(chosen.bounds)
-        columns, left_out = (chosen.columns, {}) if chosen.columns else usable(frame, bounds)
+        columns, left_out = files.columns_of(frame, chosen)
         for column, reason in left_out.items():
             _note(f"left out: {column} ({reason})")
-    if chosen.folder.exists() and not chosen.folder.is_dir():
-        raise ParameterError(f"{chosen.folder} is a file: name a folder.")
-    own_folder(chosen.folder)
+    own_folder(chosen.folder, FILES)
     result = run(
         frame,
         columns,

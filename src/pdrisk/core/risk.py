@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from pdrisk.core.summary import FloatArray
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["METRICS", "Risk", "epsilon_for", "metrics", "posterior", "privacy_loss"]
+__all__ = ["METRICS", "Risk", "epsilon_for", "metrics", "most_exposed_first", "posterior", "privacy_loss"]
 
 SMALLEST: Final = 1e-300  # of a probability, so that its odds are finite
 METRICS: Final = ("worst_case", "two_worlds", "many_worlds", "identifiability")
@@ -250,6 +250,23 @@ def metrics(
         "many_worlds": belief(own, one_of_n),
         "identifiability": belief(between, one_of_n),
     }
+
+
+def most_exposed_first(
+    n: NDArray[np.int64], share: FloatArray, many_worlds: FloatArray, identifiability: FloatArray
+) -> NDArray[np.intp]:
+    """The order of answers at one eps by how far they expose somebody; those about nobody are last.
+
+    Parameters
+    ----------
+    n : ndarray of int64, shape (m,)
+    share : ndarray of float64, shape (m,)
+        LS/GS, which orders them as the two-worlds risk does. It is 1 for every count and every sum; where it is equal,
+        the other two risks decide, which are larger among fewer people.
+    many_worlds, identifiability : ndarray of float64, shape (m,)
+        NaN where n = 0: by convention LS is GS there, though there is nobody to expose.
+    """
+    return np.lexsort((-np.nan_to_num(identifiability), -np.nan_to_num(many_worlds), -share, n == 0))
 
 
 def _floats(name: str, value: ArrayLike) -> FloatArray:

@@ -59,13 +59,8 @@ class Var(Statistic):
         return without_nearest - np.minimum(without_low, without_high)
 
     def leave_one_out(self, records: FloatArray, summary: Summary, universe: Universe) -> FloatArray:
-        assert summary.squares is not None
-        n = summary.n.astype(np.float64)
         left = summary.n - 1 - self.ddof
-        farther = n / np.maximum(n - 1, 1) * (records - mean_of(summary)) ** 2
-        rest = summary.squares - farther
-        # What rounding alone may leave of nothing: its root would not be small at all. Zero makes the change larger.
-        rest = np.where(rest > SUMMATION_ERROR * summary.squares, rest, 0.0)
+        rest = _rest(summary, records - mean_of(summary))
         return np.where(left > 0, rest / np.maximum(left, 1), 0.0)
 
     def rounding(self, universe: Universe) -> float:
@@ -91,8 +86,26 @@ class Var(Statistic):
             left = np.maximum(n - 2, 1)
             remove = variance / left - n * removed / (np.maximum(n - 1, 1) * left)
             remove = np.where(n > 2, remove, -variance)  # one record left has no variance
+        # Only the end of the records can be what all spread is due to: the nearest never is, of three or more.
+        ends = np.stack([mu - summary.lowest[0], summary.highest[0] - mu])
+        remove[:2] = np.where(_rest(summary, ends) > 0, remove[:2], -variance)
         # A variance cannot fall below zero; rounding could say so where it falls to zero.
         return np.maximum(np.concatenate([add, remove]), -variance)
+
+
+def _rest(summary: Summary, distance: FloatArray) -> FloatArray:
+    """The sum of squares without a record at such a distance from the mean.
+
+    Zero where rounding alone may have left it: the root of that would not be small at all. Zero makes the change, and
+    the range of worlds, larger.
+    """
+    assert summary.squares is not None
+    n = summary.n.astype(np.float64)
+    rest = summary.squares - n / np.maximum(n - 1, 1) * distance**2
+    # Each of n additions is off by 2**-53 of what it gives, a mean by as much of itself; see SUMMATION_ERROR.
+    error = np.minimum(n * 2.0**-52, SUMMATION_ERROR)
+    error = error * (summary.squares + 2 * np.abs(distance * mean_of(summary)))
+    return np.where(rest > error, rest, 0.0)
 
 
 @dataclass(frozen=True, slots=True)

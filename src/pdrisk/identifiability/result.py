@@ -17,6 +17,7 @@ from pdrisk import reprs
 from pdrisk.core.risk import belief, privacy_loss
 from pdrisk.core.summary import FloatArray
 from pdrisk.core.worlds import exact_identifiability, tight_epsilon
+from pdrisk.digits import rounded_down, rounded_up
 from pdrisk.engines.frame import column_values, read
 from pdrisk.engines.guard import guarded
 from pdrisk.engines.worlds import answers_without_one
@@ -26,8 +27,6 @@ from pdrisk.identifiability.possible import numbers_of
 from pdrisk.query import checked_probability, epsilon, statistic
 
 __all__ = ["Identifiability", "of_column", "of_worlds"]
-
-BELOW_ONE = 1 - 2.0**-53
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,18 +102,20 @@ class Identifiability:
             any_will_do = "any will do"
             rows += [
                 ("highest risk", reprs.risk(self.risk)),
-                ("loose eps", any_will_do if math.isinf(self.loose_eps) else f"{self.loose_eps:.6g}"),
-                ("tight eps", any_will_do if math.isinf(self.tight_eps) else f"{self.tight_eps:.6g}"),
+                ("loose eps", any_will_do if math.isinf(self.loose_eps) else rounded_down(self.loose_eps, 6)),
+                ("tight eps", any_will_do if math.isinf(self.tight_eps) else rounded_down(self.tight_eps, 6)),
             ]
         if math.isfinite(self.eps):
-            rows += [("at eps", f"{self.eps:.6g}"), ("noise scale", reprs.number(self.scale))]
+            asked = self.risk is None  # else what is told is advice, so it must hold as it is written
+            rows += [
+                ("at eps", f"{self.eps:.6g}" if asked else rounded_down(self.eps, 6)),
+                ("noise scale", reprs.number(self.scale if asked else float(rounded_up(self.scale, 6)))),
+            ]
         return [*rows, ("risk, loose bound", self._told(self.bound)), ("risk, exact", self._told(self.exact))]
 
     def _told(self, risk: float) -> str:
-        """Certainty only where one world leaves no question; a belief that is rounded to 1 is none."""
-        if self.worlds == 1:
-            return "certain without this answer"
-        return reprs.risk(min(risk, BELOW_ONE))
+        """Certainty only where one world leaves no question."""
+        return "certain without this answer" if self.worlds == 1 else reprs.risk(risk)
 
 
 def of_worlds(
@@ -256,6 +257,7 @@ def _found(
     if not spread or eps == math.inf:
         return Identifiability(name, m, start, spread, sensitivity, eps, start, start, risk, loose, tight)
     bound = float(belief(np.array(eps * (spread / sensitivity)), start))
+    bound = bound if risk is None else min(bound, risk)  # they are equal but for rounding
     exact = exact_identifiability(worlds, sensitivity / eps, weights)
     if singled:
         exact = 1 / (1 + (1 - start) / start * (1 / exact - 1) / (m - 1))

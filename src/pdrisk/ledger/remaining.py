@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from pdrisk.core.risk import posterior
+from pdrisk.digits import probability
 from pdrisk.ledger.limits import WINDOWS, Limits, Spent, shown
 
 __all__ = ["Remaining", "remaining_of"]
@@ -46,11 +47,13 @@ class Remaining:
         eps = "no limit"
         if self.eps is not None:
             eps = f"{shown(Fraction(str(self.eps)))} ({self.queries_at_tenth} queries at eps 0.1)"
-        limit = "" if self.risk_limit is None else f" of at most {self.risk_limit:.4f}"
+        limit = ""
+        if self.risk_limit is not None:
+            limit = f" of at most {probability(self.risk_limit) if self.risk_limit <= 0.9999 else 1}"
         lines = [
             f"eps left          {eps}",
             f"eps spent         {self.spent:g}",
-            f"worst-case risk   {self.risk:.4f}{limit}",
+            f"worst-case risk   {probability(self.risk)}{limit}",
         ]
         if self.queries is not None:
             lines.insert(1, f"queries left      {self.queries}")

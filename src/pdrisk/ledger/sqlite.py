@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import sqlite3
 import threading
 import time
@@ -163,7 +162,7 @@ def _begin(connection: sqlite3.Connection, begin: str) -> None:
                     raise
             else:
                 return
-            time.sleep(random.uniform(0.002, 0.01))
+            time.sleep(0.005 + time.perf_counter_ns() % 15000 / 1e6)  # 5 to 20 ms, hardly two alike
     finally:
         connection.execute(f"PRAGMA busy_timeout = {int(PATIENCE * 1000)}")
 

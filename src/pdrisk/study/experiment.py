@@ -99,7 +99,8 @@ def run(
     DataFrame
         One row for each column, statistic, sample and eps, in this order: ``column statistic sample_size proportion
         repetition eps n global_sensitivity local_sensitivity noise95`` and the risks. ``proportion`` is the share of
-        the column's values that the sample holds, as it was asked for; ``noise95`` the half-width of 95 % of the noise.
+        the column's values that the sample holds, in the words it was asked for, so that it is the same for columns of
+        different length: of 14,734 values a tenth is 1,473. ``noise95`` is the half-width of 95 % of the noise.
         ``attrs["study"]`` says how it was made: seed, repetitions, ddof, and of each column its bounds, where they are
         from, the number of values, and where between the bounds their median lies (0 to 1).
 

@@ -13,13 +13,15 @@ import pandas as pd
 
 from pdrisk.assess import assessment
 from pdrisk.columns import check_column
-from pdrisk.core.risk import privacy_loss
+from pdrisk.core.risk import most_exposed_first, privacy_loss
 from pdrisk.core.statistics import Statistic
 from pdrisk.core.summary import Needs
 from pdrisk.declared import declared
+from pdrisk.digits import rounded_down
 from pdrisk.engines.single import summary_of_one
 from pdrisk.query import statistics as judged_statistics
 from pdrisk.release import half_width
+from pdrisk.study import own
 from pdrisk.study.plan import Variable, eps_list, usable, variables
 
 __all__ = ["RISKS", "Exposure", "exposure"]
@@ -30,7 +32,7 @@ RISKS = (0.55, 0.6, 0.75)  # worst-case risks that the recommendation looks at
 SOURCES = {"given": "given", "data": "the data's own"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Exposure:
     """What answers about a frame would mean for the people in it. Curator only: nothing here has noise.
 
@@ -40,15 +42,18 @@ class Exposure:
         As ``df.dprisk.assess`` gives it, the most exposed first, with ``exposure``, the share LS / GS of eps that the
         most exposed person bears.
     groups : DataFrame or None
-        The same for each group of ``by``.
+        The same for each group of ``by``; groups that hold nobody are last.
     columns : DataFrame
         For each column its bounds ``lo`` and ``hi``, who declared them, the number of values, and its most exposed
         answer.
     recommendation : DataFrame
-        For each answer the eps at which the worst-case risk reaches `RISKS`, and the noise that comes with it:
-        ``noise95``, in the unit of the answer, and as a ``share`` of the exact answer, NaN where that is 0.
+        For each answer the largest eps of four digits at which the worst-case risk is at most each of `RISKS`, and the
+        noise that comes with it: ``noise95``, in the unit of the answer, and as a ``share`` of the exact answer, NaN
+        where that is 0.
     left_out : dict from column to str
         Columns that cannot be assessed, and why.
+    rows : int
+        Of the frame.
     """
 
     answers: pd.DataFrame
@@ -56,6 +61,13 @@ class Exposure:
     columns: pd.DataFrame
     recommendation: pd.DataFrame
     left_out: Mapping[Hashable, str]
+    rows: int
+
+    def __repr__(self) -> str:
+        return own.text("this frame", self)
+
+    def _repr_html_(self) -> str:
+        return own.part("this frame", self)
 
 
 def exposure(
@@ -99,7 +111,8 @@ def exposure(
     if by is not None:
         groups = _ranked(_assessed(frame, chosen, specs, losses, by, _keys(frame, groups_by, keys)))
     plain = tuple(statistic for statistic in judged_statistics(list(PLAIN)) if statistic not in specs)
-    return Exposure(answers, groups, _columns(frame, answers, chosen), _recommended(chosen, (*plain, *specs)), left_out)
+    recommended = _recommended(chosen, (*plain, *specs))
+    return Exposure(answers, groups, _columns(frame, answers, chosen), recommended, left_out, len(frame))
 
 
 def _keys(frame: pd.DataFrame, by: list[Hashable], keys: Any) -> Any:
@@ -118,11 +131,14 @@ def _assessed(
 
 
 def _ranked(table: pd.DataFrame) -> pd.DataFrame:
-    """The most exposed answers first, those of one answer together."""
-    share = table["local_sensitivity"] / table["global_sensitivity"]
-    ranked = table.assign(exposure=share).sort_values(
-        ["exposure", "identifiability"], ascending=False, kind="stable", ignore_index=True
-    )
+    """The most exposed answers first, those of one answer together, from its largest eps down."""
+    table = table.assign(exposure=table["local_sensitivity"] / table["global_sensitivity"])
+    several = table["eps"].nunique()
+    at_largest = table.iloc[several - 1 :: several]  # eps are the innermost, ascending
+    names = ("n", "exposure", "many_worlds", "identifiability")
+    order = most_exposed_first(*(at_largest[name].to_numpy() for name in names))
+    ranked = table.iloc[((order[:, np.newaxis] + 1) * several - 1 - np.arange(several)).ravel()]
+    ranked = ranked.reset_index(drop=True)
     ranked.attrs = {**table.attrs, "curator_only": [*table.attrs["curator_only"], "exposure"]}
     return ranked
 
@@ -157,7 +173,7 @@ def _recommended(chosen: Mapping[Hashable, Variable], specs: Sequence[Statistic]
         for statistic in specs:
             exact = abs(float(statistic.value(summary, one.universe)[0]))
             for risk in RISKS:
-                eps = float(privacy_loss(risk, 0.5))
+                eps = float(rounded_down(float(privacy_loss(risk, 0.5))))
                 noise = float(half_width(statistic.global_sensitivity(one.universe) / eps))
                 rows.append((column, statistic.label, risk, eps, noise, noise / exact if exact else np.nan))
     table = pd.DataFrame(rows, columns=["column", "statistic", "worst_case", "eps", "noise95", "share"])

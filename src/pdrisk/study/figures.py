@@ -28,10 +28,10 @@ from pdrisk.drawing import (
     legible,
     panel,
     shortened,
-    tick_label,
     words,
 )
-from pdrisk.study.points import COIN, NAMES, NOTE, Panel, by_epsilon, by_proportion, by_query, noise_and_risk
+from pdrisk.study.axes import log_axis, risk_axis, share_axis
+from pdrisk.study.points import NAMES, Panel, by_epsilon, by_proportion, by_query, noise_and_risk
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,6 +45,8 @@ EDGE: Final = 0.07  # inches
 TALL: Final = 1.25  # a panel of curves
 SHORT: Final = 16  # characters of a name
 BOXES: Final = "□: a letter that this font lacks"
+KEY: Final = "line: all risks; bar: the middle half; diamond: median"
+WORST: Final = "grey: the worst case, with the marks of its queries"
 ABOVE: Final = 0.39  # inches above a panel, for its titles
 BELOW: Final = 0.2  # below, for its ticks
 LABEL: Final = 0.16  # and for the name of its axis
@@ -76,7 +78,7 @@ def risk_by_query(
     blocks = [panels[at : at + across] for at in range(0, len(panels), across)]
     heights = [0.145 * len(row[0].points) for row in blocks]
     step = 0.32  # between two blocks
-    notes = _notes(panels)
+    notes = [KEY, *_notes(panels)]
     figure = canvas(sum(heights) + step * len(blocks) + 0.465 + LINE * len(notes))
     left = 0.15 + 0.062 * max(breadth(_short(name)) for each in panels for name in each.points["statistic"])
     width = (WIDTH - left - 0.12 - 0.2 * (across - 1)) / across
@@ -87,7 +89,7 @@ def risk_by_query(
         for at, each in enumerate(row):
             axes = panel(figure, left + at * (width + 0.2), top, width, height)
             _spread(axes, each)
-            _risk_axis(axes, each, vertical=False, start=min(other[at].start for other in blocks))
+            risk_axis(axes, each, vertical=False, start=min(other[at].start for other in blocks))
             names = [_short(name) for name in each.points["statistic"]]
             axes.set_yticks(range(len(names)), names if at == 0 else [""] * len(names))
             axes.tick_params(axis="y", length=0)
@@ -138,7 +140,7 @@ def risk_by_proportion(
             )
             _curve(axes, curve["proportion"], curve["median"], colour, rank)
             ends.append(_end(curve, "proportion", f"{loss:g}", colour, rank))
-        _share_axis(axes, each.points["proportion"])
+        share_axis(axes, each.points["proportion"])
         _finish(axes, each, ends, head="eps", xlabel="sample, % of values" if last else "")
     return figure
 
@@ -170,7 +172,7 @@ def risk_by_epsilon(result: pd.DataFrame, *, metric: str = "two_worlds", proport
             _band(axes, dense, "eps", COLOURS[rank])
             _curve(axes, curve["eps"], curve["median"], COLOURS[rank], rank, line=(dense["eps"], dense["median"]))
             ends.append(_end(dense, "eps", str(name), COLOURS[rank], rank))
-        _log_axis(axes, worst["eps"])
+        log_axis(axes, worst["eps"])
         share = each.points["proportion"].iloc[0]
         _finish(axes, each, ends, head="", xlabel="eps" if last else "", more=f", {_percent(share)} of the values")
     return figure
@@ -185,7 +187,8 @@ def noise_against_risk(
 ) -> Figure:
     """Curator only: what accuracy costs, the half-width of the noise against the risk, a curve for each query.
 
-    Each mark is an eps. Thin grey lines are the worst case, for whoever must promise something without the data.
+    Each mark is an eps. Thin grey lines are the worst case, for whoever must promise something without the data: one
+    for all queries of the same global sensitivity, with their marks, hollow.
 
     Parameters
     ----------
@@ -202,13 +205,18 @@ def noise_against_risk(
     matplotlib.figure.Figure
     """
     panels = noise_and_risk(result, metric=metric, proportion=proportion, units=units)
-    figure, places = _grid(panels, 1, names=_widest(panels), every=True)
+    figure, places = _grid(panels, 1, names=_widest(panels), every=True, key=WORST)
     order = list(dict.fromkeys(name for each in panels for name in each.points["statistic"]))
     for each, (axes, _) in zip(panels, places, strict=True):
         ends: list[_End] = []
         for _, same in each.points.groupby(each.points.groupby("statistic")["noise95"].transform("min")):
             worst = same.drop_duplicates("eps").sort_values("noise95", ascending=False)
-            _worst_curve(axes, worst, "noise95")
+            _worst_curve(axes, worst, "noise95", width=0.9)
+            ranks = [order.index(name) for name in same["statistic"].unique()]
+            for place, rank in enumerate(ranks):  # in turn, so that none lies on another
+                some = worst.iloc[place :: len(ranks)] if len(worst) >= len(ranks) else worst
+                hollow: dict[str, Any] = {"color": "white", "markeredgecolor": PALE, "markeredgewidth": 0.8}
+                axes.plot(some["noise95"], some["worst_case"], MARKERS[rank], markersize=3.4, **hollow)
             ends = ends or [_worst_end(worst, "noise95")]
         for name, curve in each.points.groupby("statistic", sort=False):
             rank = order.index(name)
@@ -216,7 +224,7 @@ def noise_against_risk(
             line = (dense["noise95"], dense["median"])
             _curve(axes, curve["noise95"], curve["median"], COLOURS[rank], rank, line=line)
             ends.append(_end(dense, "noise95", str(name), COLOURS[rank], rank))
-        _log_axis(axes, each.points["noise95"])
+        log_axis(axes, each.points["noise95"])
         axes.invert_xaxis()
         share = f", {_percent(each.points['proportion'].iloc[0])} of the values"
         _finish(axes, each, ends, head="", more=share, xlabel=f"noise ± (95 %), {_short(each.unit, 24)}; less →")
@@ -224,10 +232,10 @@ def noise_against_risk(
 
 
 def _grid(
-    panels: Sequence[Panel], across: int, *, names: int, every: bool = False
+    panels: Sequence[Panel], across: int, *, names: int, every: bool = False, key: str = ""
 ) -> tuple[Figure, list[tuple[Axes, bool]]]:
     """Panels in rows, with room for ``names`` letters at their right; whether each is in the last row."""
-    number, notes = len(panels), _notes(panels)
+    number, notes = len(panels), [*([key] if key else []), *_notes(panels)]
     rows = math.ceil(number / across)
     step = ABOVE + TALL + BELOW + (LABEL if every else 0.0)
     foot = 0.05 + LINE * len(notes) + 0.08 + (0.0 if every else LABEL)
@@ -254,7 +262,7 @@ def _notes(panels: Sequence[Panel]) -> list[str]:
     parts = dict.fromkeys(each.part for each in panels if each.part)
     drawn = {str(name) for each in panels for name in (each.title, each.unit, *each.points.get("statistic", ()))}
     boxes = [] if all(legible(name) == name for name in drawn) else [BOXES]
-    return [*boxes, *parts, NOTE]
+    return [*boxes, *parts, panels[0].note]
 
 
 def _write(figure: Figure, notes: list[str]) -> None:
@@ -281,10 +289,10 @@ def _between(curve: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def _worst_curve(axes: Axes, worst: pd.DataFrame, x: str) -> None:
+def _worst_curve(axes: Axes, worst: pd.DataFrame, x: str, width: float = 2.2) -> None:
     points = worst.sort_values("eps")
     dense = _between(points.assign(lower=0.5, upper=0.5, median=points["worst_case"]))
-    axes.plot(dense[x], dense["median"], color=PALE, linewidth=2.2, solid_capstyle="round")
+    axes.plot(dense[x], dense["median"], color=PALE, linewidth=width, solid_capstyle="round")
 
 
 def _band(axes: Axes, curve: pd.DataFrame, x: str, colour: str) -> None:
@@ -301,7 +309,7 @@ def _worst_end(worst: pd.DataFrame, x: str) -> _End:
 
 def _finish(axes: Axes, each: Panel, ends: list[_End], *, head: str, xlabel: str, more: str = "") -> None:
     """Titles, the axis of risk, and the name of each curve beside its end."""
-    _risk_axis(axes, each, vertical=True, start=each.start)
+    risk_axis(axes, each, vertical=True, start=each.start)
     text: dict[str, Any] = {"fontsize": SIZE, "color": INK, "transform": axes.transAxes, "parse_math": False}
     box = axes.get_window_extent()
     left, across, tall = (length / axes.figure.dpi for length in (box.x0, box.width, box.height))
@@ -327,47 +335,6 @@ def _finish(axes: Axes, each: Panel, ends: list[_End], *, head: str, xlabel: str
         axes.text(1 + (0.18 if rank >= 0 else 0.1) / across, place, _short(name), va="center", **text)
     if head:
         axes.text(1 + 0.18 / across, max(places) + 0.45 * up, head, va="bottom", **text)
-
-
-def _risk_axis(axes: Axes, each: Panel, *, vertical: bool, start: float) -> None:
-    """From the prior up: evenly from a coin's 1/2, by powers of ten from 1/n."""
-    axis, limits = (axes.yaxis, axes.set_ylim) if vertical else (axes.xaxis, axes.set_xlim)
-    if each.metric in COIN:
-        limits(0.5, 1.0)
-        ticks = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0] if vertical else [0.5, 0.75, 1.0]
-    else:
-        (axes.set_yscale if vertical else axes.set_xscale)("log")
-        limits(min(start, 0.5), 1.0)
-        lowest = math.ceil(math.log10(start) - 1e-9)
-        every = max(1, math.ceil(-lowest / (5 if vertical else 2)))
-        ticks = [10.0**power for power in range(0, lowest - 1, -every)]
-    axis.set_ticks(ticks, [tick_label(tick) for tick in ticks])
-    axis.set_tick_params(which="minor", length=0, labelleft=False, labelbottom=False)
-
-
-def _log_axis(axes: Axes, values: pd.Series) -> None:
-    """Powers of ten as people write them, few enough to be read."""
-    low, high = float(values.min()), float(values.max())
-    axes.set_xscale("log")
-    axes.set_xlim(low / 1.15, high * 1.15)
-    powers = range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)
-    every = max(1, math.ceil(len(powers) / 5))
-    ticks = [10.0**power for power in powers[::every]] or [float(f"{low:.2g}")]
-    axes.set_xticks(ticks, [tick_label(tick) for tick in ticks])
-    axes.tick_params(axis="x", which="minor", length=1.5, width=0.4, labelbottom=False)
-
-
-def _share_axis(axes: Axes, shares: pd.Series) -> None:
-    low = float(shares.min())
-    if low > 0.05:
-        axes.set_xlim(0, 1.02)
-        axes.set_xticks([0, 0.5, 1], ["0", "50", "100"])
-        return
-    axes.set_xscale("log")
-    axes.set_xlim(low / 1.2, 1.15)
-    ticks = [10.0**power for power in range(math.ceil(math.log10(low) - 0.1), 1)]
-    axes.set_xticks(ticks, [f"{100 * tick:g}" for tick in ticks])
-    axes.tick_params(axis="x", which="minor", length=1.5, width=0.4, labelbottom=False)
 
 
 def _spread(axes: Axes, each: Panel) -> None:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
 from pdrisk.columns import plain_label
+from pdrisk.digits import probability, rounded_down, rounded_up
 from pdrisk.errors import ColumnTypeError, ParameterError
-from pdrisk.words import probability
 
 __all__ = ["findings"]
 
@@ -197,7 +196,7 @@ def _many_worlds_prior(rows: pd.DataFrame) -> Seen:
     # posterior(L, p) <= p exp(L), and L <= eps
     passed = low >= 1 - ROUNDING and high <= math.exp(eps) * (1 + ROUNDING)
     lowest = low if low < 1 - ROUNDING else max(low, 1.0)
-    return Seen(f"{_down(lowest, 6)}/n to {_up(high, 6)}/n at eps {eps:g}", passed)
+    return Seen(f"{rounded_down(lowest, 6)}/n to {rounded_up(high, 6)}/n at eps {eps:g}", passed)
 
 
 def _worst_case_bound(rows: pd.DataFrame) -> Seen:
@@ -206,7 +205,7 @@ def _worst_case_bound(rows: pd.DataFrame) -> Seen:
         return _cannot("every sample is one person")
     margin = several["worst_case"] - np.maximum(several["two_worlds"], several["many_worlds"])
     lowest = float(margin.to_numpy().min())
-    return Seen(f"smallest margin {_down(lowest, 2)}", lowest >= -ROUNDING)
+    return Seen(f"smallest margin {rounded_down(lowest, 2)}", lowest >= -ROUNDING)
 
 
 def _max_spans(rows: pd.DataFrame) -> Seen:
@@ -295,6 +294,8 @@ def _middle_window(rows: pd.DataFrame) -> Seen:
         return _cannot("it takes two sample sizes and three eps")
     if (smallest := float(rows["eps"].min())) > SMALL:
         return _cannot(f"the smallest eps, {smallest:g}, is above {SMALL:g}")
+    if isinstance(ends := _ends(rows), Seen):
+        return ends
     effect = (means.max() - means.min()).sort_index()
     peak, first, last = float(effect.max()), float(effect.iloc[0]), float(effect.iloc[-1])
     if peak < NOTICEABLE:
@@ -317,19 +318,11 @@ def _equal_sensitivities(rows: pd.DataFrame) -> Seen:
     if not len(equal):
         return _cannot("no sample has LS = GS")
     farthest = float((equal["two_worlds"] - equal["worst_case"]).abs().to_numpy().max())
-    return Seen(f"farthest {_up(farthest, 2)} in {len(equal)} rows", farthest <= ROUNDING)
+    return Seen(f"farthest {rounded_up(farthest, 2)} in {len(equal)} rows", farthest <= ROUNDING)
 
 
 def _to(low: float, high: float) -> str:
     return f"{probability(low)} to {probability(high)}"
-
-
-def _down(value: float, digits: int) -> str:
-    return f"{float(Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(repr(value))):.{digits}g}"
-
-
-def _up(value: float, digits: int) -> str:
-    return f"{float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(value))):.{digits}g}"
 
 
 FINDINGS: Final = (

@@ -37,7 +37,10 @@ class Folder:
     def __init__(self, path: object) -> None:
         if not isinstance(path, str | os.PathLike):
             raise ColumnTypeError(f"resume must be the path of a folder, not {type(path).__name__}.")
-        self._path = Path(os.fsdecode(path))
+        named = os.fsdecode(path)
+        if not named.strip():
+            raise ParameterError("resume must name a folder, and this name is empty: pass the name of a new folder.")
+        self._path = Path(named)
         problem = ""
         try:
             self._path.mkdir(mode=0o700, parents=True, exist_ok=True)

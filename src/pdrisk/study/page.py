@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from pdrisk.words import probability
+from pdrisk.digits import probability, rounded_down, rounded_up
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["Page", "cell", "shown", "svg_of"]
 
-RISKS = {"worst_case", "two_worlds", "many_worlds", "identifiability", "exact"}  # columns that hold one
+RISKS = {"worst_case", "two_worlds", "many_worlds", "identifiability", "exact", "risk"}  # columns that hold one
+UP = {"scale"}  # of noise that is advised
+DOWN = {"eps", "loose_eps", "tight_eps"}  # that is advised for a risk
 STYLE = """
 :root { color-scheme: light; }
 body { font: 16px/1.5 Georgia, "Times New Roman", serif; color: #1a1a1a; background: #fff; margin: 0 auto;
@@ -97,9 +99,14 @@ class Page:
             "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
             'img-src data:">'
             f'<link rel="icon" href="data:,"><title>{escape(self._title)}</title><style>{STYLE}</style></head>\n<body>'
-            + "\n".join(self._parts)
+            + self.body
             + "</body></html>\n"
         )
+
+    @property
+    def body(self) -> str:
+        """What is on it, for a place that has a style of its own."""
+        return "\n".join(self._parts)
 
 
 def shown(value: Any) -> str:
@@ -118,11 +125,14 @@ def shown(value: Any) -> str:
 
 
 def cell(name: object, value: Any) -> str:
-    """What stands in a cell of a column of that name: risks are rounded up, and never called certain."""
+    """What stands in a cell of a column of that name: rounded towards the person, and no risk is called certain."""
     plain = value.item() if hasattr(value, "item") else value
-    if name in RISKS and isinstance(plain, float) and not math.isnan(plain):
+    if not isinstance(plain, float) or not math.isfinite(plain):
+        return shown(plain)
+    if name in RISKS:
         return probability(plain)
-    return shown(plain)
+    rounded = rounded_up if name in UP else rounded_down if name in DOWN else None
+    return shown(plain if rounded is None else float(rounded(plain)))
 
 
 def _tagged(name: object, value: Any, kind: str) -> str:

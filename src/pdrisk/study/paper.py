@@ -21,12 +21,19 @@ from pdrisk.study.whole import own_folder, write_whole
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Study", "written"]
+__all__ = ["FILES", "Study", "written"]
 
 NOTICE = "Curator only: these figures come from the data without noise. Do not publish them or pass them on."
 NOBODY = (
     "Synthetic data: nobody in them is real, so this page may be shown. Of real data it would be the curator's only."
 )
+FIGURES = ("risk-by-query", "risk-by-sample", "risk-by-eps", "noise-against-risk")
+TABLES = ("study", "findings", "lee-clifton", "adult")
+#: Of all files that there may be.
+FILES = (
+    *(f"{name}.csv" for name in TABLES), *(f"{name}.{kind}" for name in FIGURES for kind in ("svg", "png")),
+    "report.html",
+)  # fmt: skip
 PACKAGES = ("numpy", "pandas", "opendp", "matplotlib")
 HEADS = {
     "column": "column", "statistic": "statistic", "values": "values", "lo": "from", "hi": "to", "bounds": "bounds",
@@ -72,7 +79,8 @@ def written(study: Study, folder: Path, *, noted: Callable[[str], None] = lambda
     ----------
     study : Study
     folder : Path
-        Made if it is not there. Files of an earlier study in it are replaced, each whole.
+        Made if it is not there. Files of an earlier study in it are replaced, each whole; files of these names that
+        pdrisk did not write are an error.
     noted : callable
         Is told of every file.
 
@@ -81,15 +89,14 @@ def written(study: Study, folder: Path, *, noted: Callable[[str], None] = lambda
     Path
         Of the page.
     """
-    own_folder(folder)
+    own_folder(folder, FILES)
 
     def put(name: str, write: Callable[[Path], object]) -> Path:
         noted(name)
         return write_whole(folder / name, write)
 
     found = findings(study.result)
-    tables = {"study": study.result, "findings": found, "lee-clifton": toy(), "adult": adult()}
-    for name, table in tables.items():
+    for name, table in zip(TABLES, (study.result, found, toy(), adult()), strict=True):
         put(f"{name}.csv", lambda path, table=table: table.to_csv(path, index=False))  # type: ignore[misc]
     page = _begun(study)
     page.heading("Figures")
@@ -113,14 +120,11 @@ def _begun(study: Study) -> Page:
         "Clifton (2012), on whose attackers it builds."
     )
     page.heading("What was done")
-    sizes = sorted(study.result["proportion"].unique())
     losses = ", ".join(f"{eps:g}" for eps in sorted(study.result["eps"].unique()))
     page.text(
-        f"Each column was taken as a whole population. From its values samples were drawn without replacement, "
-        f"{about['repetitions']:,} of each of {len(sizes)} sizes ({100 * sizes[0]:.3g} % to {100 * sizes[-1]:.3g} %; "
-        "of the whole there is one), and for every sample the sensitivities of each statistic and the risks at eps = "
-        f"{losses} were computed. No noise was drawn: a risk is what an attacker can conclude at most, whatever the "
-        "noise turns out to be.",
+        f"Each column was taken as a whole population. {_sampled(study)}, and for every sample the sensitivities of "
+        f"each statistic and the risks at eps = {losses} were computed. No noise was drawn: a risk is what an attacker "
+        "can conclude at most, whatever the noise turns out to be.",
         "Two worlds: an attacker who knows everybody else tosses a coin whether a person took part; the risk is how "
         "sure the answer can make him. Many worlds: the same question from a start at 1/n. Identifiability: he knows "
         "that one of these n people is missing and asks who; two such worlds differ by two people, so this risk can be "
@@ -143,6 +147,22 @@ def _begun(study: Study) -> Page:
     return page
 
 
+def _sampled(study: Study) -> str:
+    """Which samples there are."""
+    table, repetitions = study.result, study.result.attrs["study"]["repetitions"]
+    sizes = table.groupby("column", sort=False, observed=True)["sample_size"].nunique()
+    least, most = (f"{100 * share:.3g} %" for share in (table["proportion"].min(), table["proportion"].max()))
+    if table["proportion"].min() == 1:
+        return "Its only sample is the whole of it"
+    if sizes.max() == 1:
+        drawn = f"{repetitions:,} of {least} of them"
+    else:
+        number = f"{sizes.max()}" if sizes.min() == sizes.max() else f"up to {sizes.max()}"
+        one = "; of the whole there is one" if table["proportion"].max() == 1 else ""
+        drawn = f"{repetitions:,} of each of {number} sizes ({least} to {most}{one})"
+    return f"From its values samples were drawn without replacement, {drawn}"
+
+
 def _whole(study: Study) -> pd.DataFrame:
     table = study.result
     largest = table.groupby("column", sort=False, observed=True)["sample_size"].transform("max")
@@ -157,7 +177,8 @@ def _whole(study: Study) -> pd.DataFrame:
 
 def _figures(study: Study) -> list[tuple[str, str, Figure, str]]:
     """Name, caption, picture and text of each."""
-    result, units = study.result, study.units
+    result, units = study.result.copy(deep=False), study.units
+    result.attrs["study"] = {**result.attrs["study"], "synthetic": study.synthetic}  # what figures say of who may see
     drawn = [
         (
             "risk-by-query",

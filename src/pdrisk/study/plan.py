@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numbers
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,10 +21,12 @@ from pdrisk.declared import codes_of, declared
 from pdrisk.engines.codes import without_codes
 from pdrisk.engines.frame import column_values
 from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
+from pdrisk.frames import number_advice
 from pdrisk.query import Source, epsilon, statistics, universe, unknown_column
 
 __all__ = [
     "PROPORTIONS",
+    "Advice",
     "Variable",
     "eps_list",
     "metric_names",
@@ -38,6 +41,7 @@ __all__ = [
 PROPORTIONS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
 
 Size = int | float  # a count, or a share in (0, 1]
+Advice = Callable[[pd.Series, str], str]  # what to do with a column of a kind that is no numbers, "" for nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +67,26 @@ class Variable:
 
 
 class _UnfitError(Exception):
-    """Why a column cannot be studied, in the words after its name; ``kind`` is that of the error."""
+    """Why a column cannot be studied, in the words after its name.
 
-    def __init__(self, reason: str, kind: type[ParameterError] = ParameterError) -> None:
+    ``kind`` is that of the error, ``short`` the reason for who did not ask for this column.
+    """
+
+    def __init__(self, reason: str, kind: type[ParameterError] = ParameterError, short: str = "") -> None:
         super().__init__(reason)
-        self.reason, self.kind = reason, kind
+        self.reason, self.kind, self.short = reason, kind, short or reason
 
 
-def variables(frame: object, columns: object, bounds: object, sample_sizes: object) -> list[Variable]:
+def _in_python(_: pd.Series, kind: str) -> str:
+    return number_advice(kind)
+
+
+def variables(
+    frame: object, columns: object, bounds: object, sample_sizes: object, advice: Advice = _in_python
+) -> list[Variable]:
     """Every column with its universe, values and sample sizes.
+
+    ``advice`` says what to do with columns of other kinds than numbers; by default in Python.
 
     Raises
     ------
@@ -91,7 +106,7 @@ def variables(frame: object, columns: object, bounds: object, sample_sizes: obje
         try:
             _check_named(frame, column, listed)
             if column in listed:
-                found.append(_variable(frame, column, given.get(column), wanted))
+                found.append(_variable(frame, column, given.get(column), wanted, advice))
         except _UnfitError as why:
             columns_of = unfit.setdefault((why.reason, why.kind), [])
             columns_of += [column] * (column not in columns_of)
@@ -101,14 +116,14 @@ def variables(frame: object, columns: object, bounds: object, sample_sizes: obje
 
 
 def usable(
-    frame: object, bounds: object = None, without: Sequence[Hashable] = ()
+    frame: object, bounds: object = None, without: Sequence[Hashable] = (), advice: Advice = _in_python
 ) -> tuple[list[Hashable], dict[Hashable, str]]:
     """The columns of a frame that can be studied; and the others, each with the reason.
 
     Parameters
     ----------
     frame : DataFrame
-    bounds : as for `variables`
+    bounds, advice : as for `variables`
     without : list of columns
         That are not looked at.
 
@@ -121,7 +136,7 @@ def usable(
         raise ColumnTypeError(f"a study needs a pandas DataFrame, not {type(frame).__name__}.")
     given: Mapping[Any, Any] = bounds if isinstance(bounds, Mapping) else {}
     if given:
-        variables(frame, list(given), bounds, None)
+        variables(frame, list(given), bounds, None, advice)
     found: list[Hashable] = []
     left_out: dict[Hashable, str] = {}
     for column in frame.columns.unique():
@@ -129,9 +144,9 @@ def usable(
             continue
         try:
             _check_named(frame, column, [column])
-            _variable(frame, column, given.get(column) if isinstance(bounds, Mapping) else bounds, None)
+            _variable(frame, column, given.get(column) if isinstance(bounds, Mapping) else bounds, None, advice)
         except _UnfitError as why:
-            left_out[column] = why.reason
+            left_out[column] = why.short
         else:
             found.append(column)
     if not found:
@@ -158,11 +173,16 @@ def _check_named(frame: pd.DataFrame, column: Any, listed: list[Any]) -> None:
     raise problem
 
 
-def _variable(frame: pd.DataFrame, column: Hashable, bounds: object, wanted: list[Size] | None) -> Variable:
+def _variable(
+    frame: pd.DataFrame, column: Hashable, bounds: object, wanted: list[Size] | None, advice: Advice
+) -> Variable:
     kind = column_kind(frame[column])
     if kind not in ("numbers", "truth values", "nothing"):
+        told = advice(frame[column], kind)
         raise _UnfitError(
-            f"holds {kind}, and a study needs numbers; leave it out, or convert it (pd.to_numeric)", ColumnTypeError
+            f"holds {kind}, and a study needs numbers; leave it out" + (f", or {told}" if told else ""),
+            ColumnTypeError,
+            f"holds {kind}" + (f"; {told}" if told else ""),
         )
     try:
         interval, source = _declared_universe(frame, column, bounds)
@@ -170,6 +190,10 @@ def _variable(frame: pd.DataFrame, column: Hashable, bounds: object, wanted: lis
     except ParameterError as error:
         raise _UnfitError(str(error), type(error)) from None
     values = _numbers(clean)
+    if values is None:
+        told = advice(clean, "text")
+        said = "cannot be read as numbers; leave it out" + (f", or {told}" if told else "")
+        raise _UnfitError(said, ColumnTypeError)
     if not len(values):
         raise _UnfitError("has no value at all; leave it out")
     interval = _own_universe(values) if interval is None else interval
@@ -177,14 +201,12 @@ def _variable(frame: pd.DataFrame, column: Hashable, bounds: object, wanted: lis
     return Variable(column, interval, source, values, _counts(len(values), wanted))
 
 
-def _numbers(series: pd.Series) -> FloatArray:
-    """The values that are not missing."""
+def _numbers(series: pd.Series) -> FloatArray | None:
+    """The values that are not missing; None if they are no numbers."""
     try:
         values = column_values(series).astype(np.float64)
     except (ValueError, TypeError, OverflowError, ArithmeticError):
-        values = None
-    if values is None:
-        raise _UnfitError("cannot be read as numbers; convert it (pd.to_numeric) or leave it out", ColumnTypeError)
+        return None
     return values[~np.isnan(values)]
 
 
@@ -254,11 +276,12 @@ def _counts(people: int, wanted: Sequence[Size] | None) -> dict[int, float]:
             "such as 0.5 (1.0: all)"
         )
     least = min(2 if wanted is None else 1, people)
-    sizes = {
-        size: size / people for size in sorted({*counts, *(max(round(share * people), least) for share in shares)})
-    }
-    # A share as it was asked for is the same for every column, and less than a person off.
-    return sizes | {round(share * people): share for share in shares if round(share * people) >= least}
+    meant = [max(round(share * people), least) for share in shares]
+    times = Counter(meant)
+    # A share as it was asked for is the same for every column. It is less than a person off, or the true one stands.
+    asked = {size: share for share, size in zip(shares, meant, strict=True) if times[size] == 1}
+    asked = {size: share for size, share in asked.items() if abs(share * people - size) < 1}
+    return {size: asked.get(size, size / people) for size in sorted({*counts, *meant})}
 
 
 def _error(frame: pd.DataFrame, unfit: Mapping[tuple[str, type[ParameterError]], list[Any]]) -> ParameterError:

@@ -27,6 +27,7 @@ __all__ = [
 ]
 
 NOTE: Final = "curator only: computed from the data, do not publish"
+NOBODYS: Final = "synthetic data: nobody in them is real"
 NAMES: Final = {
     "worst_case": "worst-case risk",
     "two_worlds": "two-worlds risk",
@@ -48,21 +49,29 @@ class Panel:
     Attributes
     ----------
     title : str
-    start : float
-        Where its risk axis begins: the prior; of several, the smallest.
+    priors : (float, float)
+        What an attacker starts from, the smallest and the largest: samples of several sizes have several.
     points : DataFrame
     unit : str
         Of the noise.
     part : str
         Which columns of the study are shown; "" if all are.
+    note : str
+        Who may see it.
     """
 
     title: str
-    start: float
+    priors: tuple[float, float]
     points: pd.DataFrame
     metric: str
     unit: str = ""
     part: str = ""
+    note: str = NOTE
+
+    @property
+    def start(self) -> float:
+        """Where its risk axis begins."""
+        return self.priors[0]
 
 
 def by_query(result: pd.DataFrame, *, metrics: Any = ("many_worlds", "two_worlds"), eps: Any = None) -> list[Panel]:
@@ -80,11 +89,12 @@ def by_query(result: pd.DataFrame, *, metrics: Any = ("many_worlds", "two_worlds
     """
     chosen = _asked(metrics)
     table = _of_eps(_checked(result, chosen), eps)
-    return [
-        Panel(str(column), _start(own, metric), _spread(own, ["statistic"], metric, SPREAD), metric, part=part)
-        for column, own, part in _columns(table)
-        for metric in chosen
-    ]
+    panels = []
+    for column, own, part in _columns(table):
+        for metric in chosen:
+            points = _spread(own, ["statistic"], metric, SPREAD)
+            panels.append(Panel(str(column), _priors(own, metric), points, metric, part=part, note=_note(result)))
+    return panels
 
 
 def by_proportion(
@@ -95,8 +105,8 @@ def by_proportion(
     Returns
     -------
     list of Panel
-        ``points`` has a row for each eps and size: ``eps proportion sample_size lower median upper``; lower
-    XX
+        ``points`` has a row for each eps and size: ``eps proportion sample_size lower median upper``; nine of ten
+        samples lie between lower and upper.
     """
     chosen = _asked(metrics)
     table = _checked(result, chosen)
@@ -112,7 +122,7 @@ def by_proportion(
     for column, own, part in _columns(table):
         for metric in chosen:
             points = _spread(own, ["eps", "proportion", "sample_size"], metric, BAND)
-            panels.append(Panel(str(column), _start(own, metric), points, metric, part=part))
+            panels.append(Panel(str(column), _priors(own, metric), points, metric, part=part, note=_note(result)))
     return panels
 
 
@@ -137,7 +147,7 @@ def by_epsilon(result: pd.DataFrame, *, metric: str = "two_worlds", proportion: 
     panels = []
     for column, own, part in _columns(table):
         points = _spread(own, ["statistic", "eps", "proportion", "sample_size"], metric, BAND, also=["worst_case"])
-        panels.append(Panel(str(column), _start(own, metric), points, metric, part=part))
+        panels.append(Panel(str(column), _priors(own, metric), points, metric, part=part, note=_note(result)))
     return panels
 
 
@@ -165,19 +175,19 @@ def noise_and_risk(
             rows = own[unit == each]
             keys = ["statistic", "eps", "proportion", "sample_size"]
             points = _spread(rows, keys, metric, BAND, also=["noise95", "worst_case"])
-            panels.append(Panel(str(column), _start(rows, metric), points, metric, each, part))
+            panels.append(Panel(str(column), _priors(rows, metric), points, metric, each, part, _note(result)))
     return panels
 
 
 def unit_of(statistic: object, column: Hashable, units: Mapping[Hashable, str] | None) -> str:
-    """The unit of an answer about a column."""
+    """The unit of an answer about a column, which is named beside it."""
     name = str(statistic)
     if name.startswith("count"):
         return "records"
     own = (units or {}).get(column)
     if name.startswith("var"):
-        return f"{own}²" if own else f"squared unit of {column}"
-    return own or f"unit of {column}"
+        return f"{own}²" if own else "its unit, squared"
+    return own or "its unit"
 
 
 def _asked(metrics: Any) -> list[str]:
@@ -252,9 +262,14 @@ def _few_curves(statistics: pd.Series) -> None:
         raise ParameterError(f"a panel holds {CURVES} curves, the study has more statistics: pass a part of its rows.")
 
 
-def _start(rows: pd.DataFrame, metric: str) -> float:
-    """The smallest prior: where a risk begins."""
-    return 0.5 if metric in COIN else float(1 / rows["n"].max())
+def _priors(rows: pd.DataFrame, metric: str) -> tuple[float, float]:
+    """The smallest and the largest prior."""
+    return (0.5, 0.5) if metric in COIN else (float(1 / rows["n"].max()), float(1 / rows["n"].min()))
+
+
+def _note(result: pd.DataFrame) -> str:
+    study = result.attrs.get("study")
+    return NOBODYS if isinstance(study, dict) and study.get("synthetic") is True else NOTE
 
 
 def _spread(

@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from pdrisk.reprs import number
-from pdrisk.study.points import NAMES, NOTE, Panel, by_epsilon, by_proportion, by_query, noise_and_risk
-from pdrisk.words import probability
+from pdrisk.digits import probability
+from pdrisk.reprs import number, thousands
+from pdrisk.study.points import COIN, NAMES, Panel, by_epsilon, by_proportion, by_query, noise_and_risk
 
 __all__ = ["noise_against_risk", "risk_by_epsilon", "risk_by_proportion", "risk_by_query"]
 
@@ -54,11 +54,22 @@ def noise_against_risk(
 
 
 def _text(title: str, panels: list[Panel]) -> str:
-    lines = [title, f"({NOTE})", *dict.fromkeys(f"({panel.part})" for panel in panels if panel.part)]
+    lines = [
+        title,
+        *dict.fromkeys(f"({panel.note})" for panel in panels),
+        *dict.fromkeys(f"({panel.part})" for panel in panels if panel.part),
+    ]
     for panel in panels:
-        lines += ["", f"{panel.title}: {NAMES[panel.metric]}, from a prior of {probability(panel.start)}"]
+        lines += ["", f"{panel.title}: {NAMES[panel.metric]}, from {_prior(panel)}"]
         lines += _table(panel)
     return "\n".join(lines)
+
+
+def _prior(panel: Panel) -> str:
+    if panel.metric in COIN:
+        return "a prior of 0.5"
+    least, most = map(probability, panel.priors)
+    return f"a prior of 1/n, {least}" + (f" (the largest sample) to {most}" if most != least else "")
 
 
 def _table(panel: Panel) -> list[str]:
@@ -79,4 +90,6 @@ def _cell(name: str, value: Any) -> str:
         return f"{100 * value:.3g} %"
     if name == "sample_size":
         return f"{value:,}"
-    return number(value) if name in ("noise95", "eps") else str(value)
+    if name == "noise95":
+        return thousands(value)
+    return number(value) if name == "eps" else str(value)

@@ -5,19 +5,40 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
+
+from pdrisk.errors import ParameterError
 
 __all__ = ["own_folder", "write_whole"]
 
 _NUMBER = itertools.count()
+LISTED = ".pdrisk"  # the file in a folder that names the files there which are pdrisk's to replace
 
 
-def own_folder(path: Path) -> None:
-    """Make a folder, and those above it, if it is not there; a new one is its owner's alone."""
+def own_folder(path: Path, files: Collection[str]) -> None:
+    """Make a folder for files of these names, and those above it, if it is not there; a new one is its owner's alone.
+
+    Raises
+    ------
+    ParameterError
+        If it is no folder, or holds a file of such a name that pdrisk did not write.
+    """
+    if path.exists() and not path.is_dir():
+        raise ParameterError(f"{path} is a file: name a folder.")
+    listed = path / LISTED
+    written = set(listed.read_text(encoding="utf-8", errors="replace").splitlines()) if listed.is_file() else set()
+    if others := sorted(name for name in files if name not in written and os.path.lexists(path / name)):
+        raise ParameterError(
+            f"the folder {path} holds {', '.join(others)} already, which pdrisk did not write there: name another "
+            "folder, or move what is there."
+        )
     if not path.is_dir():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode=0o700, exist_ok=True)
+    if not written.issuperset(files):
+        names = "\n".join(sorted(written.union(files)))
+        write_whole(listed, lambda file: file.write_text(f"{names}\n", encoding="utf-8"))
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> Path:

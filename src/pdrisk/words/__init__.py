@@ -1,6 +1,7 @@
 """What a release means, in words: `explained` for everybody who has to know, `participant` for one person."""
 
-from pdrisk.words.counts import common_denominator, counted, probability, reached, times_right
+from pdrisk.digits import probability
+from pdrisk.words.counts import common_denominator, counted, reached, times_right
 from pdrisk.words.explain import AUDIENCES, explained, not_for_others, participant
 from pdrisk.words.languages import LANGUAGES, texts
 from pdrisk.words.told import Exposed, Line, Told

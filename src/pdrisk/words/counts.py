@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 
 from pdrisk.core.risk import posterior
@@ -13,9 +12,7 @@ __all__ = [
     "DENOMINATORS",
     "common_denominator",
     "counted",
-    "probability",
     "reached",
-    "rounded_up",
     "times_right",
 ]
 
@@ -87,22 +84,6 @@ def reached(loss: float) -> float:
     ((74, True), (5001, True), (50, True))
     """
     return max(float(posterior(loss)), math.nextafter(0.5, 1.0)) if loss > 0 else 0.5
-
-
-def probability(value: float) -> str:
-    """A risk in four digits, rounded up so that it never looks smaller than it is; near 1 it is never called 1.
-
-    Examples
-    --------
-    >>> probability(0.500000001), probability(0.25), probability(0.999999)
-    ('0.5001', '0.25', '> 0.9999')
-    """
-    return "> 0.9999" if value > 0.9999 else rounded_up(value)
-
-
-def rounded_up(value: float) -> str:
-    """Four digits, the last one up."""
-    return f"{float(Context(prec=4, rounding=ROUND_CEILING).create_decimal(repr(float(value)))):.4g}"
 
 
 def _up(risk: float, out_of: int) -> int:

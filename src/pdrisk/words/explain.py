@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pdrisk import reprs
+from pdrisk.digits import probability, rounded_up
 from pdrisk.errors import ColumnTypeError, NotPublicError, ParameterError
-from pdrisk.words.counts import common_denominator, counted, probability, reached, rounded_up
+from pdrisk.words.counts import common_denominator, counted, reached
 from pdrisk.words.languages import texts
 from pdrisk.words.told import Line, Told
 

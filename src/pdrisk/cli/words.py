@@ -1,0 +1,99 @@
+"""What stands in words of the command line: one or several things, with blanks or commas between them."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Several", "bounds", "code", "file_first", "folder", "separate", "several", "statistic"]
+
+BETWEEN = re.compile(r",(?![^(]*\))")  # a comma, but not one in brackets
+STATISTIC = re.compile(r"(\w+)\((?:(q|ddof)=)?([^()]*)\)")
+DATA = re.compile(r"\.(csv|parquet)(\.\w+)?$", re.IGNORECASE)
+NEGATIVE = re.compile(r"-[\d.]+(,[-+]?[\d.]+)+")
+
+
+class Several(argparse.Action):
+    """Collects all things from all words after an option, however often it stands there."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:
+        super().__init__(option_strings, dest, nargs="+", **options)
+
+    def __call__(self, _: object, namespace: argparse.Namespace, values: Any, __: object = None) -> None:
+        """Add those of one option."""
+        before = getattr(namespace, self.dest) or []
+        setattr(namespace, self.dest, [*before, *(thing for word in values for thing in word)])
+
+
+def several(each: Callable[[str], Any]) -> Callable[[str], list[Any]]:
+    """What reads a word with commas in it."""
+
+    def things(word: str) -> list[Any]:
+        return [each(part.strip()) for part in BETWEEN.split(word) if part.strip()]
+
+    things.__name__ = each.__name__  # argparse says it of a word that it cannot read
+    return things
+
+
+def separate(words: Sequence[str]) -> list[str]:
+    """Words in which -1,-2 are two: argparse takes one negative number for a value, several for an option."""
+    return [part for word in words for part in (word.split(",") if NEGATIVE.fullmatch(word) else [word])]
+
+
+def file_first(words: Sequence[str]) -> list[str]:
+    """The words of a command, the name of its data file first: an option would take it for one more thing."""
+    command, *rest = words
+    single = {at + 1 for at, word in enumerate(rest) if word in ("--to", "--schema", "--file")}
+    files = [at for at, word in enumerate(rest) if at not in single and DATA.search(word) and word[0] != "-"]
+    if len(files) != 1:
+        return list(words)
+    at = files[0]
+    return [command, rest[at], *rest[:at], *rest[at + 1 :]]
+
+
+def folder(said: str) -> Path:
+    """The path of a folder."""
+    if not said.strip():
+        raise argparse.ArgumentTypeError("the name of the folder is empty")
+    return Path(said)
+
+
+def statistic(said: str) -> Any:
+    """A statistic as pdrisk writes it itself: mean, quantile(0.9), var(ddof=0)."""
+    if said == "quantile":
+        raise argparse.ArgumentTypeError("say which quantile, in quotes for the shell: 'quantile(0.9)'")
+    found = STATISTIC.fullmatch(said)
+    if found is None:
+        return said
+    name, parameter, value = found.groups()
+    try:
+        number = code(value.strip())
+    except argparse.ArgumentTypeError:
+        number = None
+    if number is None:
+        raise argparse.ArgumentTypeError(f"{said} needs a number in its brackets, as in 'quantile(0.9)'")
+    return name, {parameter or ("q" if name == "quantile" else "ddof"): number}
+
+
+def code(said: str) -> float:
+    """A number, whole where it is written so."""
+    try:
+        return int(said) if said.lstrip("+-").isdigit() else float(said)
+    except ValueError:
+        raise argparse.ArgumentTypeError("codes are numbers, as in --missing -1 -2 or --missing=-1,-2") from None
+
+
+def bounds(said: str) -> list[tuple[str, tuple[float, float]]]:
+    """Columns with the ends of their ranges."""
+    found, parts = [], BETWEEN.split(said)
+    for part in parts if all("=" in part for part in parts) else [said]:  # a name may hold a comma
+        column, _, ends = part.rpartition("=")
+        low, _, high = ends.partition(":")
+        try:
+            found.append((column, (float(low), float(high))))
+        except ValueError:
+            raise argparse.ArgumentTypeError("bounds are written COLUMN=LO:HI, as in income=0:200000") from None
+    return found

@@ -1,0 +1,60 @@
+"""The axes of the figures: risks from their priors, noise and eps by powers of ten, shares of the values."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from pdrisk.drawing import tick_label
+from pdrisk.study.points import COIN, Panel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["log_axis", "risk_axis", "share_axis"]
+
+
+def risk_axis(axes: Axes, each: Panel, *, vertical: bool, start: float) -> None:
+    """From the prior up: evenly from a coin's 1/2, by powers of ten from 1/n."""
+    axis, limits = (axes.yaxis, axes.set_ylim) if vertical else (axes.xaxis, axes.set_xlim)
+    every = 1  # how many ticks to a label
+    if each.metric in COIN:
+        limits(0.5, 1.0)
+        ticks = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0] if vertical else [0.5, 0.75, 1.0]
+    else:
+        (axes.set_yscale if vertical else axes.set_xscale)("log")
+        limits(min(start, 0.5), 1.0)
+        lowest = math.ceil(math.log10(start) - 1e-9)
+        every = max(1, math.ceil(-lowest / (5 if vertical else 2)))
+        ticks = [10.0**power for power in range(0, lowest - 1, -1)]
+    labels = [tick_label(tick) if place % every == 0 else "" for place, tick in enumerate(ticks)]
+    axis.set_ticks(ticks, labels)
+    axis.set_tick_params(which="minor", length=1.5, width=0.4, labelleft=False, labelbottom=False)
+
+
+def log_axis(axes: Axes, values: pd.Series) -> None:
+    """Powers of ten as people write them, few enough to be read."""
+    low, high = float(values.min()), float(values.max())
+    axes.set_xscale("log")
+    axes.set_xlim(low / 1.15, high * 1.15)
+    powers = range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)
+    every = max(1, math.ceil(len(powers) / 5))
+    ticks = [10.0**power for power in powers[::every]] or [float(f"{low:.2g}")]
+    axes.set_xticks(ticks, [tick_label(tick) for tick in ticks])
+    axes.tick_params(axis="x", which="minor", length=1.5, width=0.4, labelbottom=False)
+
+
+def share_axis(axes: Axes, shares: pd.Series) -> None:
+    """Shares in per cent, by powers of ten if there are small ones."""
+    low = float(shares.min())
+    if low > 0.05:
+        axes.set_xlim(0, 1.02)
+        axes.set_xticks([0, 0.5, 1], ["0", "50", "100"])
+        return
+    axes.set_xscale("log")
+    axes.set_xlim(low / 1.2, 1.15)
+    ticks = [10.0**power for power in range(math.ceil(math.log10(low) - 0.1), 1)]
+    axes.set_xticks(ticks, [f"{100 * tick:g}" for tick in ticks])
+    axes.tick_params(axis="x", which="minor", length=1.5, width=0.4, labelbottom=False)
