@@ -132,6 +132,14 @@ class TestMissing:
         answer = pdrisk.sql(QUERY, eps=9, bounds=(0.5, 4), t=frame)
         assert_answers(answer.iloc[0], values, 0.5, 4.0)
 
+    def test_a_number_beyond_floats_is_at_the_bound(self):
+        """Refusing it would tell, for nothing, that somebody has it."""
+        values = [10**400, -(10**400), 2, None]
+        frame = pd.DataFrame({"x": pd.Series(values, dtype=object), "y": 1.0})
+        answer = pdrisk.sql(QUERY, eps=9, bounds=(0.5, 4), t=frame)
+        assert_answers(answer.iloc[0], [INF, -INF, 2], 0.5, 4.0)
+        assert_answers(pdrisk.sql(QUERY.replace("x", "y"), eps=9, bounds=(0.5, 4), t=frame).iloc[0], [1] * 4, 0.5, 4.0)
+
     def test_python_objects_of_several_kinds_are_texts(self):
         frame = pd.DataFrame({"x": pd.Series(["1.5", 2, Decimal("2.5"), "x", None, NAN], dtype=object)})
         with pytest.raises(pdrisk.ColumnTypeError, match="its argument holds text"):

@@ -5,25 +5,21 @@ Names are looked up, not bound: DuckDB would take an unknown name for a file or 
 
 from __future__ import annotations
 
-import datetime
 import os
 import re
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
-from pdrisk.columns import column_kind
 from pdrisk.declaration import Declarations, Known
-from pdrisk.engines.frame import column_values
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.schema import entries_of
 from pdrisk.select import workspace
 from pdrisk.select.expressions import lowered, quoted, written_constant
 from pdrisk.select.places import asked, file_place, table_place
+from pdrisk.select.plain import plain_frame
 from pdrisk.select.stored import as_meant, meanings_in_arrow, meanings_in_files, metadata
 from pdrisk.select.told import declared_for, declared_in_file, folded
 
@@ -135,13 +131,13 @@ class Sources:
             sql, columns = as_meant(FRAME, columns, meanings_in_arrow(value, columns))
         except ParameterError:
             raise
-        except Exception as error:  # noqa: BLE001
-            failure = type(error).__name__
+        except Exception:  # noqa: BLE001 - which one could depend on a record
+            pass
         else:
             return self._told(
                 Source(sql, columns, connection, declared_for(value, list(columns)), name=lowered(name), frame=value)
             )
-        raise ParameterError(f"DuckDB cannot read the frame {name!r} ({failure}): leave out columns of unusual types.")
+        raise ParameterError(f"DuckDB cannot read the frame {name!r}: leave out columns of unusual types.")
 
     def named_file(self, path: str) -> Source:
         """A file that a query names."""
@@ -329,36 +325,6 @@ def _file_failure(path: str) -> tuple[str, str]:
         "no other kind of file is read, so read it with pandas (such as pd.read_csv) and pass the frame, or load it "
         "into a table with DuckDB (such as read_csv) and pass the connection"
     )
-
-
-def plain_frame(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with its columns of Python objects as floats, truth values or text.
-
-    DuckDB would look at the values for a type, such as DECIMAL(3,1), and one record more would change all others.
-    """
-    changed: dict[int, Any] = {}
-    for at in range(frame.shape[1]):
-        column = frame.iloc[:, at]
-        kind = column_kind(column) if column.dtype == object else "typed"
-        if kind == "numbers":
-            changed[at] = column_values(column)
-        elif kind == "truth values":
-            changed[at] = column.astype("boolean").array
-        elif kind not in ("typed", "text"):
-            present = column.notna()
-            texts = [_text(value) if there else None for value, there in zip(column, present, strict=True)]
-            changed[at] = pd.array(texts, dtype="string")  # is text even where it holds nothing
-    if not changed:
-        return frame
-    result = frame.copy(deep=False)
-    for at, values in changed.items():
-        result.isetitem(at, values)
-    return result
-
-
-def _text(value: object) -> str:
-    plain = isinstance(value, str | bool | int | float | Decimal | datetime.date | np.generic)
-    return str(value) if plain else type(value).__name__
 
 
 def _checked(name: str, value: object) -> Any:
