@@ -387,7 +387,9 @@ class TestAmbient:
         contextvars.Context().run(generator.close)
         contextvars.Context().run(people().dprisk.count, eps=0.1)  # nobody hears of a block that is closed
 
-    @pytest.mark.parametrize("wrong", ["budget.db", 5, False, object(), pdrisk.Ledger, {}], ids=str)
+    @pytest.mark.parametrize(
+        "wrong", ["budget.db", 5, False, object(), pdrisk.Ledger, {}], ids=lambda it: type(it).__name__
+    )
     def test_what_is_no_ledger(self, book, wrong):
         read = itertools.count()
         with book(eps=1) as around, pytest.raises(pdrisk.ColumnTypeError, match=r"must be a pdrisk\.Ledger, not of"):

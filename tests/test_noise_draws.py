@@ -107,7 +107,7 @@ class TestRefusals:
             {"by": "g", "keys": [1, 1]},
             {"by": "g", "keys": ["1"]},
         ],
-        ids=str,
+        ids=lambda request: str(request).partition(" at 0x")[0],
     )
     def test_of_anything_else(self, draws, request_):
         options = {"column": "x", "eps": 1, "bounds": (0, 10)} | request_

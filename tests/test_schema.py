@@ -274,7 +274,7 @@ class TestKeys:
             ([True, False], [True, False]),
             ([np.int64(2), np.str_("a")], [2, "a"]),
         ],
-        ids=str,
+        ids=lambda values: "a set" if isinstance(values, set | frozenset) else str(values),
     )
     def test_isin(self, values, expected):
         found = keys_from(schema_of(C.isin(values), nullable=True))["x"]

@@ -74,7 +74,10 @@ def test_a_view_reads_what_duckdb_reads(monkeypatch):
     assert found == [7, 1]
 
 
-@pytest.mark.parametrize("value", [[1], b"a", (1, 2), {1}, uuid.uuid4(), datetime.time(1), pd.Timedelta(1)], ids=str)
+OBJECTS = [[1], b"a", (1, 2), {1}, uuid.UUID(int=7), datetime.time(1), pd.Timedelta(1)]
+
+
+@pytest.mark.parametrize("value", OBJECTS, ids=str)
 def test_python_objects_are_counted(value, monkeypatch):
     without_noise(monkeypatch)
     frame = pd.DataFrame({"x": pd.Series([value, None, value], dtype=object)})
