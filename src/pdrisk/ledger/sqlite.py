@@ -147,22 +147,27 @@ class SqliteStore:
 
 
 def _begin(connection: sqlite3.Connection, begin: str) -> None:
-    """Begin when it is free. SQLite waits longer and longer, so that of many who want to write one may starve."""
+    """Begin when it is free.
+
+    SQLite itself waits longer and longer, so that of many who want to write one may starve. Here who has waited for
+    long tries more often: whoever writes goes on for a while, as that costs least, and then the others have their turn.
+    """
     if begin == READING:
         connection.execute(begin)
         return
-    until = time.monotonic() + PATIENCE
+    since = time.monotonic()
     connection.execute("PRAGMA busy_timeout = 0")
     try:
         while True:
             try:
                 connection.execute(begin)
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > since + PATIENCE:
                     raise
             else:
                 return
-            time.sleep(0.005 + time.perf_counter_ns() % 15000 / 1e6)  # 5 to 20 ms, hardly two alike
+            hardly_two_alike = 0.25 + time.perf_counter_ns() % 750 / 1000
+            time.sleep(hardly_two_alike * (0.02 if time.monotonic() < since + 0.1 else 0.002))
     finally:
         connection.execute(f"PRAGMA busy_timeout = {int(PATIENCE * 1000)}")
 
