@@ -150,7 +150,7 @@ class TestFiles:
         status, _, error = told(capsys, *words)
         ours = {"assess": ["report.html", "columns.csv"], "study": [*FILES]}[words[0]]
         assert status == (2 if there in ours else 0)
-        assert (f"holds {there} already, which pdrisk did not write" in error) is (there in ours)
+        assert (f"holds {there} already, and not as pdrisk wrote it" in error) is (there in ours)
         assert (here / "o" / there).read_text() == "mine"
         if there in ours:
             assert os.listdir("o") == [there]
@@ -161,6 +161,21 @@ class TestFiles:
         (here / "o" / "report.html").unlink()  # as after a run that was stopped
         assert told(capsys, *words)[0] == 0
         assert {*os.listdir("o")} - {"parts", ".pdrisk"} <= {*(here / "o" / ".pdrisk").read_text().split()}
+        (here / "o" / "report.html").write_text("mine")  # under a name that was pdrisk's
+        assert told(capsys, *words)[0] == 2
+        assert (here / "o" / "report.html").read_text() == "mine"
+
+    def test_what_it_has_not_written_yet(self, here, capsys):
+        assert told(capsys, "assess", "p.csv", "--to", "o", "--statistics", "nope")[0] == 2
+        (here / "o").mkdir(exist_ok=True)
+        (here / "o" / "report.html").write_text("mine")
+        assert told(capsys, "assess", "p.csv", "--to", "o")[0] == 2
+
+    def test_what_an_earlier_run_alone_wrote_goes(self, here, capsys):
+        assert told(capsys, "assess", "p.csv", "--to", "o", "--by", "sex")[0] == 0
+        assert (here / "o" / "groups.csv").is_file()
+        assert told(capsys, "assess", "p.csv", "--to", "o")[0] == 0
+        assert not (here / "o" / "groups.csv").exists()
 
     def test_a_study_names_all_its_files(self, here, capsys):
         assert told(capsys, *self.COMMANDS[1])[0] == 0

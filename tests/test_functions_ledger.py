@@ -1,8 +1,10 @@
 """The dp_ functions of a connection, paid by a ledger."""
 
 import contextvars
+import gc
 import pickle
 import threading
+import weakref
 
 import duckdb
 import pytest
@@ -175,3 +177,14 @@ class TestWhoPays:
         for wrong in ("budget.db", 5, pickle):
             with pytest.raises(pdrisk.ColumnTypeError, match=r"must be a pdrisk\.Ledger"):
                 pdrisk.register(con, ledger=wrong)
+
+    def test_ledgers_are_let_go(self, con, tmp_path):
+        pdrisk.register(con)
+        kept = []
+        for _ in range(3):
+            with pdrisk.Ledger(tmp_path / "again.db", dataset="people", eps=10) as again:
+                con.execute(MEAN.format(1)).fetchall()
+            kept.append(weakref.ref(again))
+            del again
+        gc.collect()
+        assert [each() for each in kept] == [None] * 3

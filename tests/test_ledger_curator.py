@@ -381,3 +381,11 @@ class TestFacts:
         tables(path, "UPDATE curator_people SET losses = x'0000000000000000'")
         with pytest.raises(pdrisk.LedgerError, match="damaged"):
             ledger.odometer(frame)
+
+    def test_people_with_several_rows_are_counted_as_often(self, book):
+        """For the least group, each row moves the number of people by one."""
+        policy = {"person": "pid", "least_group": {"size": 3, "eps": 1}}
+        frame, ledger = pd.DataFrame({"pid": [0] * 6 + [1], "x": 1.0}), book(eps=9, policy=policy)
+        frame.dprisk.count(eps=0.5, ledger=ledger)
+        assert ledger.odometer(frame)["loss"].tolist() == [6 * 1.5] * 6 + [1.5]
+        assert ledger.facts()["loss"].tolist() == [6 * 1.5]

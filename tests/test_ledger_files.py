@@ -136,6 +136,35 @@ class TestFiles:
         assert ledger.verify(head=(100_000, before))[0] == 100_001
 
 
+class TestDamagedBodies:
+    """History of what no ledger wrote: one sentence, from Python and from the shell."""
+
+    @pytest.mark.parametrize(
+        "body",
+        ["{", "[]", "null", '{"of":99999999999999999999}', '{"of":"x"}', '{"limits":{}}', '{"question":{"lines":5}}'],
+    )
+    def test_history(self, path, body, capsys):
+        ledger = at_work(path)
+        with closing(sqlite3.connect(path)) as other:
+            other.execute("DROP TRIGGER records_stay")
+            other.execute("UPDATE records SET body = ? WHERE event = 'failed'", (body,))
+            other.commit()
+        for tell in (ledger.history, lambda: ledger.export(io.StringIO())):
+            with pytest.raises(pdrisk.LedgerError, match=r"damaged.*verify"):
+                tell()
+        assert main(["ledger", "show", str(path), "--dataset", "survey"]) == 2
+        assert re.fullmatch(r"pdrisk: .*\n", capsys.readouterr().err)
+
+    @pytest.mark.parametrize("wrong", [None, 1, b"all.csv"])
+    def test_export_to_nothing(self, path, wrong):
+        with pytest.raises(pdrisk.ColumnTypeError, match="a path or an open file, not to"):
+            at_work(path).export(wrong)
+
+    def test_an_unknown_home(self):
+        with pytest.raises(pdrisk.ParameterError, match="unknown home"):
+            pdrisk.Ledger("~nobody-of-this-name/budget.db", dataset="x", eps=1)
+
+
 class TestNames:
     """Where a ledger is, and whose it is: what would begin a second budget for the same people is refused."""
 

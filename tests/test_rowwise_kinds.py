@@ -52,19 +52,20 @@ NO_DATES = [
     "13.07.2023",
     "1/7/2023",
     "2023/07/01",
-    "2023-7-1",
     "1 July 2023",
     "July 2023",
     "today",
     "now",
 ]
-NO_DATES += ["", " 2023-07-01", "202307", "2023-07-01 24h", "20230701T10", "٢٠٢٣-07-01", "12:00", "2023-W01-1", "NaT"]
+NO_DATES += ["", "202307", "2023-07-01 24h", "20230701T10", "٢٠٢٣-07-01", "12:00", "2023-W01-1", "NaT"]
 ISO = ["2023-07-01", "2023-07-01 10:30", "2023-07-01T10:30:05", "2023-07-01T10:30:05.25", "2023-07-01T10:30:05.123456"]
 ISO += ["20230701", "2023-07-01T10:30Z", "2023-07-01 10:30:05+02:00", "2023-07-01T10:30-0500", "2023-07-01 10"]
-LOOKS_LIKE_A_DATE = ["01.05.2019", "1/5/2019", "1-5-19", "1. 5. 2019", "01.05.2019 10:30", "2019/05/01", "2019-5-1"]
+LOOKS_LIKE_A_DATE = ["01.05.2019", "1/5/2019", "1. 5. 2019", "01.05.2019 10:30", "2019/05/01", "2019-5-1"]
 LOOKS_LIKE_A_DATE += ["1. Mai 2019", "1-May-2019", "May 1, 2019", "05/2019", "5.2019"]
 ORDERED_AS_TEXT = [
     "2019-05-01",
+    "01.11.10",  # of a classification of trades
+    "10-12-30",
     "2019-05",
     "2019",
     "a",
@@ -190,6 +191,15 @@ class TestDates:
         if col:
             for compare in (col(column) > written, col(column) == written, col(column).between("2023-01-01", written)):
                 assert "write it like '2020-12-31'" in refused(compare)
+
+    @pytest.mark.parametrize("written", ["2023-7-1", " 2023-07-01", "2023-07-01 "])
+    @pytest.mark.parametrize("name", DATES)
+    def test_what_leaves_no_doubt(self, name, written):
+        assert asked(f"{name} < {written!r}") == asked(f"{name} < '2023-07-01'")
+
+    def test_categories_of_dates(self):
+        frame = pd.DataFrame({"day": pd.Categorical(pd.date_range("2020-01-01", periods=8))})
+        assert frame.dprisk.count(eps=1, where="day == '2020-01-03'").n == 1
 
     @pytest.mark.parametrize("written", ISO)
     def test_iso_is_read_as_python_reads_it(self, written):

@@ -136,6 +136,7 @@ class TestMissing:
         """Refusing it would tell, for nothing, that somebody has it."""
         values = [10**400, -(10**400), 2, None]
         frame = pd.DataFrame({"x": pd.Series(values, dtype=object), "y": 1.0})
+        frame["z"] = pd.Series([Decimal("sNaN"), *map(Decimal, (1, 2, 3))], dtype=object)
         answer = pdrisk.sql(QUERY, eps=9, bounds=(0.5, 4), t=frame)
         assert_answers(answer.iloc[0], [INF, -INF, 2], 0.5, 4.0)
         assert_answers(pdrisk.sql(QUERY.replace("x", "y"), eps=9, bounds=(0.5, 4), t=frame).iloc[0], [1] * 4, 0.5, 4.0)

@@ -279,3 +279,37 @@ def test_a_result_still_being_read(monkeypatch):
         assert said("SELECT COUNT(*) FROM t", None, con.cursor()) == "[[100000.0]]"
         stream.read_all()
     assert said("SELECT COUNT(*) FROM t", None, con) == "[[100000.0]]"
+
+
+def reusing(fields: int) -> bytes:
+    """A schema whose columns are all the same place, with metadata that are again and again one pair."""
+    message, later = bytearray(b"\xff\xff\xff\xff\0\0\0\0"), []
+
+    def put(form: str, *values: int) -> int:
+        at = len(message)
+        message.extend(struct.pack(f"<{form}", *values))
+        return at
+
+    def table(slots: list[int]) -> tuple[int, list[int]]:
+        start = put(f"{2 + len(slots)}H", 4 + 2 * len(slots), 4 + 4 * len(slots), *slots)
+        return put("i", len(message) - start), [put("I", 0) for slot in slots if slot]
+
+    root = put("I", 0)
+    header, (at_schema,) = table([0, 0, 4])
+    schema, (at_fields,) = table([0, 4])
+    columns, pointers = put("I", fields), [put("I", 0) for _ in range(fields)]
+    field, (at_name, at_metadata) = table([4, 0, 0, 0, 0, 0, 8])
+    pairs, others = put("I", fields), [put("I", 0) for _ in range(fields)]
+    pair, texts = table([4, 8])
+    text = put("II", 1, 97)
+    later += [(root, header), (at_schema, schema), (at_fields, columns), (at_name, text), (at_metadata, pairs)]
+    later += [(at, text) for at in texts] + [(at, field) for at in pointers] + [(at, pair) for at in others]
+    for at, to in later:
+        struct.pack_into("<I", message, at, to - at)
+    return bytes(message)
+
+
+def test_metadata_that_would_be_read_for_ever():
+    assert len(arrow_fields(reusing(1))) == 1
+    with pytest.raises(ValueError):  # noqa: PT011
+        arrow_fields(reusing(3000))

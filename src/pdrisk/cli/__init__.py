@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -56,6 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("pdrisk: stopped. A study goes on where it was when the same command is given again.", file=sys.stderr)
         return 130
     try:
+        if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal that cannot write a letter shows its number
+            sys.stdout.reconfigure(errors="backslashreplace")
         print(text, flush=True)
     except BrokenPipeError:  # as of `| head`: what is left unsaid must not be said when Python ends, either
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -10,7 +10,7 @@ from pdrisk.cli import files
 from pdrisk.cli.words import Several, folder, several, statistic
 from pdrisk.study.exposure import STATISTICS, exposure
 from pdrisk.study.own import report, text
-from pdrisk.study.whole import own_folder, write_whole
+from pdrisk.study.whole import own_folder, remove_own, write_own
 
 __all__ = ["arguments", "assess"]
 
@@ -48,7 +48,9 @@ def assess(chosen: argparse.Namespace) -> str:
     tables = {"answers": found.answers, "groups": found.groups, "columns": found.columns.reset_index()}
     for name, table in (tables | {"eps": found.recommendation}).items():
         if table is not None:
-            write_whole(chosen.to / f"{name}.csv", lambda path, table=table: table.to_csv(path, index=False))  # type: ignore[misc]
+            write_own(chosen.to, f"{name}.csv", lambda path, table=table: table.to_csv(path, index=False))  # type: ignore[misc]
+        else:
+            remove_own(chosen.to, f"{name}.csv")
     page = report(chosen.file.name, found)
-    written = write_whole(chosen.to / "report.html", lambda path: path.write_text(page, encoding="utf-8"))
+    written = write_own(chosen.to, "report.html", lambda path: path.write_text(page, encoding="utf-8"))
     return f"written, for the curator only: {written}"

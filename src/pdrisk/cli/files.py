@@ -49,7 +49,7 @@ def read(chosen: argparse.Namespace) -> pd.DataFrame:
         said = " Name what stands between the values with --sep, and the encoding with --encoding." * (kind == ".csv")
         problem = f"{path.name} cannot be read as a {kind} file ({type(error).__name__}).{said}"
     else:
-        if frame.shape[1] == 1 and kind == ".csv" and any(sign in str(frame.columns[0]) for sign in ";\t|"):
+        if frame.shape[1] == 1 and kind == ".csv" and any(sign in str(frame.columns[0]) for sign in ",;\t|"):
             problem = f"{path.name} seems to have another separator than {options['sep']!r}: name it with --sep."
         else:
             return frame

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -12,6 +13,7 @@ from functools import cache, lru_cache
 from inspect import Parameter, Signature
 from threading import Lock
 from typing import Any, Final, NamedTuple
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
 
@@ -21,7 +23,7 @@ from pdrisk.core.statistics import Statistic
 from pdrisk.core.summary import Summary
 from pdrisk.core.universe import Universe
 from pdrisk.engines.guard import guarded
-from pdrisk.errors import ColumnTypeError, ParameterError
+from pdrisk.errors import ColumnTypeError, LedgerError, ParameterError
 from pdrisk.functions.columns import grid, summary_of
 from pdrisk.functions.macros import MACROS, Macro
 from pdrisk.ledger import Ledger, Payment, Policy, innermost, paying
@@ -48,6 +50,9 @@ NO_BOUNDS: Final = Universe(0.0, 1.0)  # counts have none; any will do
 # Chunks may come from several threads, and OpenDP does not promise that they may share a measurement.
 DRAWING = Lock()
 PAYERS: Final[list[Ledger | None]] = [None]  # for as long as the process lives, as the functions that name them
+AROUND: Final[WeakKeyDictionary[Ledger, int]] = WeakKeyDictionary()  # of those around queries, while they live
+COUNT: Final = itertools.count(1)
+PLANNED: Final[WeakValueDictionary[int, Ledger]] = WeakValueDictionary()
 
 
 def judged(
@@ -73,7 +78,7 @@ def judged(
             "CAST it to DOUBLE if it holds numbers."
         )
     request(macro.name, *(column[0].as_py() for column in (eps, lo, hi, parameter)))
-    number = payer[0].as_py() or -payer_of(innermost())
+    number = payer[0].as_py() or -number_around(innermost())
     return pa.array([str(number)] * len(name))
 
 
@@ -180,11 +185,7 @@ def _constant(macro: Macro, column: Column) -> str | float | None:
 
 
 def payer_of(ledger: Ledger | None) -> int:
-    """A number for a ledger, by which macros name it: context variables do not reach DuckDB's threads.
-
-    Below zero it is the ledger that was around when the query was planned. A statement may have been prepared
-    elsewhere, so that around it when it runs goes before, as far as its thread can see one.
-    """
+    """A number for a ledger that a connection is registered with, by which macros name it."""
     if ledger is None:
         return 0
     with DRAWING:
@@ -193,13 +194,35 @@ def payer_of(ledger: Ledger | None) -> int:
         return PAYERS.index(ledger)
 
 
+def number_around(ledger: Ledger | None) -> int:
+    """A number for the ledger around a query when it is planned: context variables do not reach DuckDB's threads."""
+    if ledger is None:
+        return 0
+    with DRAWING:
+        if ledger not in AROUND:
+            AROUND[ledger] = next(COUNT)
+            PLANNED[AROUND[ledger]] = ledger
+        return AROUND[ledger]
+
+
+def payer_by(number: int) -> Ledger | None:
+    """The ledger that pays: the one registered, else that around, else that around the query when it was planned.
+
+    A statement may have been prepared elsewhere, so what is around when it runs goes before, as far as the thread sees.
+    """
+    if number > 0:
+        return PAYERS[number]
+    found = innermost() or PLANNED.get(-number)
+    if number and found is None:
+        raise LedgerError("the ledger around this query when it was prepared is gone: ask inside its block again.")
+    return found
+
+
 def _paid(macro: Macro, asked: Request, payer: Column) -> AbstractContextManager[Payment]:
     """Every group pays its own eps: nothing here tells whether groups are about different people."""
-    number = int(payer[0].as_py())
-    ledger = PAYERS[number] if number > 0 else innermost() or PAYERS[-number]
     line = Line(None, asked.statistic, asked.universe if asked.statistic.bounded else None, "given")
     query = Query((line,), (asked.eps,), source=macro.name, times=len(payer), is_opaque=True)
-    return paying(query, ledger)
+    return paying(query, payer_by(int(payer[0].as_py())))
 
 
 def _noisy(asked: Request, summary: Summary, rules: Policy) -> Column:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from pdrisk.core.summary import FloatArray
 from pdrisk.engines.guard import guarded
-from pdrisk.errors import BudgetExceededError, ParameterError, PolicyError
+from pdrisk.errors import BudgetExceededError, ColumnTypeError, ParameterError, PolicyError
 from pdrisk.ledger import ambient
 from pdrisk.ledger.account import Account
 from pdrisk.ledger.audit import EVERYBODY, verify
 from pdrisk.ledger.curator import Meaning, facts_table, people_table, who_by, who_lost
-from pdrisk.ledger.history import exported, table_of, words, write
+from pdrisk.ledger.history import exported, readable, table_of, words, write
 from pdrisk.ledger.limits import Limits
 from pdrisk.ledger.memory import Memory, answer_of, key_of, text_of
 from pdrisk.ledger.names import named, user
@@ -35,6 +35,9 @@ from pdrisk.ledger.where import is_there, store_at
 from pdrisk.query import Query
 
 __all__ = ["Ledger"]
+
+
+Told = TypeVar("Told")
 
 
 class Ledger:
@@ -222,7 +225,7 @@ class Ledger:
         people = None
         if meaning is not None and meaning.people is not None:
             ids, losses = meaning.people
-            people = guarded(lambda: who_lost(ids, losses, query.eps, secret()))
+            people = guarded(lambda: who_lost(ids, losses, query.eps, meaning.counting, secret()))
         with self._writing() as account:
             if receipt.key is not None:
                 account.keep(receipt.seq, receipt.key, text_of(noisy))
@@ -230,7 +233,7 @@ class Ledger:
                 account.keep_facts(receipt.seq, meaning.text(people[1] if people else np.empty(0)))
             if people is not None:
                 before = account.odometer(who_by(receipt.policy.person, secret()))
-                account.keep_odometer(before.after(query.eps, *people))
+                account.keep_odometer(before.after(receipt.policy.cost(query), *people))
 
     # --- Looking --------------------------------------------------------------------------------------------------
 
@@ -250,7 +253,7 @@ class Ledger:
             asked for and what was paid, ``total`` the eps paid so far, ``of`` the record that one is about, as the
             payment of a query that failed.
         """
-        return table_of(self._records())
+        return self._told(table_of)
 
     def verify(self, head: tuple[int, str] | None = None) -> tuple[int, str]:
         """See that no record was changed, added between, or taken out, and that the sums are those of the records.
@@ -273,12 +276,14 @@ class Ledger:
         """
         return verify(self._store, head)
 
-    def _records(self) -> Rows:
+    def _told(self, tell: Callable[[Rows], Told]) -> Told:
+        """What all records of this dataset say."""
         with self._store.reading() as ask:
-            return ask(
+            rows = ask(
                 "SELECT seq, time, analyst, event, eps, body FROM records WHERE dataset = ? ORDER BY seq",
                 (self._dataset,),
             )
+        return readable(self._store.place, lambda: tell(rows))
 
     def export(self, path: str | os.PathLike[str] | TextIO) -> Path | None:
         """Write the history, with every question as it was recorded.
@@ -294,11 +299,13 @@ class Ledger:
             If the name ends in neither ``.csv`` nor ``.json``.
         """
         if not isinstance(path, str | os.PathLike):
-            write(self._records(), self._dataset, path)
+            if not hasattr(path, "write"):
+                raise ColumnTypeError(f"export writes to a path or an open file, not to {type(path).__name__}.")
+            self._told(lambda rows: write(rows, self._dataset, path))
             return None
         if self._store.holds(Path(path)):
             raise ParameterError("export would overwrite the ledger itself: name another file.")
-        return exported(self._records(), self._dataset, path)
+        return self._told(lambda rows: exported(rows, self._dataset, path))
 
     def amend(
         self, each_analyst: Mapping[str, Any] | None = None, policy: Mapping[str, Any] | None = None, **limits: Any

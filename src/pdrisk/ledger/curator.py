@@ -54,7 +54,7 @@ class Meaning:
 
     def text(self, of_people: FloatArray) -> str:
         """As JSON; of single people's losses only the largest, as who has several rows may lose more than a record."""
-        loss = max(self.loss, float(np.max(of_people, initial=0.0))) + self.counting
+        loss = max(self.loss + self.counting, float(np.max(of_people, initial=0.0)))
         return json.dumps({"loss": loss, "local_sensitivity": self.local_sensitivity, "n": self.n})
 
 
@@ -126,8 +126,12 @@ def who_by(column: Hashable, key: bytes) -> str:
     return json.dumps([str(column), hashlib.blake2b(b"odometer", key=key, digest_size=16).hexdigest()])
 
 
-def who_lost(ids: pd.Series, losses: FloatArray, eps: Fraction, key: bytes) -> tuple[NDArray[np.uint64], FloatArray]:
+def who_lost(
+    ids: pd.Series, losses: FloatArray, eps: Fraction, counting: float, key: bytes
+) -> tuple[NDArray[np.uint64], FloatArray]:
     """Hashes of the people that the rows say they are about, in order, and what an answer that costs ``eps`` cost each.
+
+    ``counting`` is what it cost besides to count the rows.
 
     Parameters
     ----------
@@ -141,7 +145,7 @@ def who_lost(ids: pd.Series, losses: FloatArray, eps: Fraction, key: bytes) -> t
     own = np.bincount(place, weights=np.where(used, losses[~missing], 0.0), minlength=len(found))
     rows = np.bincount(place, weights=used, minlength=len(found))
     # The loss of a row is not that of a person with several: each row moves an answer by GS at most.
-    return found, np.where(rows > 1, rows * float(eps), own)
+    return found, np.where(rows > 1, rows * float(eps), own) + np.maximum(rows, 1) * counting
 
 
 def people_of(ids: pd.Series, key: bytes) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:

@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TextIO
+from typing import Any, Final, NamedTuple, TextIO, TypeVar
 
 import pandas as pd
 
-from pdrisk.errors import ParameterError
-from pdrisk.ledger.store import Rows
+from pdrisk.errors import LedgerError, ParameterError, PdriskError
+from pdrisk.ledger.store import DAMAGED, Rows, damaged
 
-__all__ = ["exported", "table_of", "words", "write"]
+__all__ = ["exported", "readable", "table_of", "words", "write"]
 
+Told = TypeVar("Told")
 UNREADABLE: Final = "backslashreplace"  # what is no character, as half of a pair in a column's label
 
 
@@ -41,6 +42,17 @@ def words(body: dict[str, Any]) -> str | None:
     if "source" in asked:
         said += f" from {asked['source']}"
     return said + (f" by {', '.join(map(str, asked['by']))}" if "by" in asked else "")
+
+
+def readable(place: str, tell: Callable[[], Told]) -> Told:
+    """What is told of records, or the error that they are none which a ledger writes."""
+    try:
+        return tell()
+    except (PdriskError, UnicodeError):
+        raise
+    except (*DAMAGED, AttributeError, OverflowError):
+        pass
+    raise LedgerError(damaged(place))
 
 
 def table_of(rows: Rows) -> pd.DataFrame:

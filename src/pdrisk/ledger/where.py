@@ -63,4 +63,7 @@ def _path(where: object) -> Path | None:
         )
     if name in ("", ":memory:"):
         raise ParameterError("a ledger must outlast the program: pass the path of a file, as in 'budget.db'.")
-    return Path(name).expanduser()
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:
+        raise ParameterError("a ledger's path begins with an unknown home: write the whole path.") from None

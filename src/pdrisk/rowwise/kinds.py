@@ -15,10 +15,10 @@ from pdrisk.rowwise.tree import MEMBERSHIP, ORDERINGS, Builder, Column, Constant
 __all__ = ["check_kinds", "check_order", "converted", "dated", "described", "mended", "unfit"]
 
 ISO: Final = re.compile(
-    r"\d{4}(-\d\d(-\d\d([T ]\d\d(:\d\d(:\d\d(\.\d{1,9})?)?)?(Z|[+-]\d\d(:?\d\d)?)?)?)?)?|\d{8}", re.ASCII
+    r"\s*\d{4}(-\d\d?(-\d\d?([T ]\d\d?(:\d\d(:\d\d(\.\d{1,9})?)?)?(Z|[+-]\d\d(:?\d\d)?)?)?)?)?\s*|\d{8}", re.ASCII
 )
 OTHER_DATE: Final = re.compile(
-    r"""\s*(?: \d{1,2}\s?[./-]\s?\d{1,2}\s?[./-]\s?(?:\d{4}|\d\d) | \d{1,2}[./-](?:19|20)\d\d  # 1.5.2019, 05/2019
+    r"""\s*(?: \d{1,2}\s?[./-]\s?\d{1,2}\s?[./-]\s?\d{4} | \d{1,2}[./-](?:19|20)\d\d          # 1.5.2019, 05/2019
              | \d{4}\s?[./]\s?\d{1,2}\s?[./]\s?\d{1,2} | \d{4}-(?:\d-\d{1,2}|\d\d-\d)          # 2019/05/01, 2019-5-1
              | \d{1,2}[.\s-]+[^\W\d_]{3,9}[.\s-]+(?:19|20)\d\d                                 # 1. Mai 2019
              | [^\W\d_]{3,9}[.\s]+\d{1,2},?\s+(?:19|20)\d\d )                                  # May 1, 2019
@@ -129,7 +129,8 @@ def check_kinds(symbol: str, parts: list[Node], values: list[Any], builder: Buil
             continue
         own, others = _kind(value), _kinds(values[1 - place])
         is_read = own in READ_BY_PANDAS or isinstance(value.dtype, pd.DatetimeTZDtype)
-        if is_read and symbol not in MEMBERSHIP and isinstance(parts[1 - place], Constant):
+        is_label = _is_categorical(value.dtype) and own.startswith("date")
+        if ((is_read and symbol not in MEMBERSHIP) or is_label) and isinstance(parts[1 - place], Constant):
             others = [kind for kind in others if kind != "text"]
         if own in FAMILIES and any(FAMILIES.get(kind, FAMILIES[own]) != FAMILIES[own] for kind in others):
             builder.refuse(

@@ -44,9 +44,9 @@ def plain_frame(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _floats(column: pd.Series) -> Any:
     """The numbers of a column; what is too large for a float is infinite, so that no record fails the query."""
-    with suppress(OverflowError):
+    with suppress(OverflowError, ValueError, ArithmeticError):
         return column_values(column)
-    return np.array([_float(value) for value in column.where(column.notna(), np.nan)])
+    return np.array([_float(value) for value in column])
 
 
 def _float(value: Any) -> float:
@@ -54,6 +54,8 @@ def _float(value: Any) -> float:
         return float(value)
     except OverflowError:
         return math.copysign(math.inf, value > 0 or -1)
+    except (TypeError, ValueError, ArithmeticError):  # missing, or a signalling NaN
+        return math.nan
 
 
 def _text(value: object) -> str:

@@ -235,8 +235,8 @@ def _check_codes(node: Node, scope: Rows) -> None:
                 (part for part in parts if part.constant and _plain(part.value, asked.kind) in codes), None
             ):
                 raise ParameterError(
-                    f"{found.sql} is declared to stand for a missing answer in {asked.column!r}, so no record has it: "
-                    f"ask for {asked.column} IS NULL, or IS NOT NULL."
+                    f"{found.value!r} is declared to stand for a missing answer in {asked.column!r}, so no record has "
+                    f"it: ask for {asked.column} IS NULL, or IS NOT NULL."
                 )
 
 

@@ -109,11 +109,14 @@ def arrow_fields(message: bytes) -> Fields:
     Arrow's Message.fbs and Schema.fbs: a message's field 2 is its header, a schema's field 1 its columns. A column's
     field 0 is its name, 2 the number of its type, 3 the type, 6 its metadata; a duration's field 0 is its unit.
     """
+    visits = len(message) // 4  # at most, of a message whose parts are written once
     start = 8 if message.startswith(b"\xff\xff\xff\xff") else 4
     schema = _below(message, _below(message, start), 2)
     fields: list[tuple[str, str | None]] = []
-    for field in _listed(message, schema, 1):
-        metadata = {_text(message, pair, 0): _text(message, pair, 1) for pair in _listed(message, field, 6)}
+    for field in _listed(message, schema, 1, visits):
+        pairs = [*_listed(message, field, 6, visits)]
+        visits -= 1 + len(pairs)
+        metadata = {_text(message, pair, 0): _text(message, pair, 1) for pair in pairs}
         meaning = metadata.get("ARROW:extension:name")
         if _number("B", message, _place(message, field, 2)) == _DURATION:
             unit = _place(message, _below(message, field, 3), 0)
@@ -140,11 +143,14 @@ def _below(data: bytes, table: int, slot: int | None = None) -> int:
     return at + _number("I", data, at)
 
 
-def _listed(data: bytes, table: int, slot: int) -> Iterator[int]:
+def _listed(data: bytes, table: int, slot: int, most: int) -> Iterator[int]:
     if not _place(data, table, slot):
         return
     start = _below(data, table, slot)
-    for at in range(_number("I", data, start)):
+    number = _number("I", data, start)
+    if number > most:
+        raise ValueError
+    for at in range(number):
         yield _below(data, start + 4 + 4 * at)
 
 

@@ -16,7 +16,7 @@ from pdrisk.study.findings import BY_FORMULA, findings
 from pdrisk.study.lee_clifton import adult, toy
 from pdrisk.study.page import Page, svg_of
 from pdrisk.study.told import tell
-from pdrisk.study.whole import own_folder, write_whole
+from pdrisk.study.whole import own_folder, write_own
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -93,7 +93,7 @@ def written(study: Study, folder: Path, *, noted: Callable[[str], None] = lambda
 
     def put(name: str, write: Callable[[Path], object]) -> Path:
         noted(name)
-        return write_whole(folder / name, write)
+        return write_own(folder, name, write)
 
     found = findings(study.result)
     for name, table in zip(TABLES, (study.result, found, toy(), adult()), strict=True):

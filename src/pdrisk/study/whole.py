@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import os
 import threading
@@ -10,10 +11,11 @@ from pathlib import Path
 
 from pdrisk.errors import ParameterError
 
-__all__ = ["own_folder", "write_whole"]
+__all__ = ["own_folder", "remove_own", "write_own", "write_whole"]
 
 _NUMBER = itertools.count()
-LISTED = ".pdrisk"  # the file in a folder that names the files there which are pdrisk's to replace
+LISTED = ".pdrisk"  # the file in a folder that names the files there which pdrisk wrote, each with its hash
+KEPT = 2  # hashes of a name: of what stands there, and of what was about to
 
 
 def own_folder(path: Path, files: Collection[str]) -> None:
@@ -22,23 +24,52 @@ def own_folder(path: Path, files: Collection[str]) -> None:
     Raises
     ------
     ParameterError
-        If it is no folder, or holds a file of such a name that pdrisk did not write.
+        If it is no folder, or holds a file of such a name that is not as pdrisk wrote it.
     """
     if path.exists() and not path.is_dir():
         raise ParameterError(f"{path} is a file: name a folder.")
-    listed = path / LISTED
-    written = set(listed.read_text(encoding="utf-8", errors="replace").splitlines()) if listed.is_file() else set()
-    if others := sorted(name for name in files if name not in written and os.path.lexists(path / name)):
+    listed = _listed(path)
+    there = sorted(name for name in files if os.path.lexists(path / name))
+    if others := [name for name in there if (_digest(path / name), name) not in listed]:
         raise ParameterError(
-            f"the folder {path} holds {', '.join(others)} already, which pdrisk did not write there: name another "
+            f"the folder {path} holds {', '.join(others)} already, and not as pdrisk wrote it there: name another "
             "folder, or move what is there."
         )
     if not path.is_dir():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode=0o700, exist_ok=True)
-    if not written.issuperset(files):
-        names = "\n".join(sorted(written.union(files)))
-        write_whole(listed, lambda file: file.write_text(f"{names}\n", encoding="utf-8"))
+
+
+def write_own(folder: Path, name: str, write: Callable[[Path], object]) -> Path:
+    """Write a file as `write_whole` does, and note that it is pdrisk's to replace."""
+
+    def noted(path: Path) -> None:
+        write(path)
+        before = _listed(folder)
+        own = [*[each for each in before if each[1] == name], (_digest(path), name)][-KEPT:]
+        lines = [f"{digest} {of}\n" for digest, of in [*(each for each in before if each[1] != name), *own]]
+        write_whole(folder / LISTED, lambda file: file.write_text("".join(lines), encoding="utf-8"))
+
+    return write_whole(folder / name, noted)
+
+
+def remove_own(folder: Path, name: str) -> None:
+    """Take away what an earlier run wrote and this one does not."""
+    if (folder / name).is_file() and (_digest(folder / name), name) in _listed(folder):
+        (folder / name).unlink()
+
+
+def _listed(folder: Path) -> list[tuple[str, ...]]:
+    listed = folder / LISTED
+    text = listed.read_text(encoding="utf-8", errors="replace") if listed.is_file() else ""
+    return [tuple(line.split(" ", 1)) for line in text.splitlines()]
+
+
+def _digest(path: Path) -> str:
+    if not path.is_file():
+        return ""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> Path:
