@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +15,10 @@ import pandas as pd
 
 import pdrisk
 from cases import EPS, HI, LO, Case, distances
+from pdrisk.ledger.records import chained
 
 PEOPLE = 1_000_000
+RECORDS = 100_000
 BUDGET = 1e9  # never spent
 
 
@@ -45,6 +49,35 @@ def _cases(rows: int, folder: Path) -> Iterator[Case]:
         lambda: people.dprisk.mean("x", eps=EPS, bounds=(LO, HI), ledger=owner),
         lambda: people.groupby("pid")["x"].sum(), "groupby(pid).sum()", at_full_size=False,
     )  # fmt: skip
+    place = folder / "long.db"
+    long = _long(place)
+    yield Case(
+        f"history of {RECORDS:.0e} records".replace("e+0", "e"), long.history, lambda: _plain_history(place),
+        "json.loads of each", 1000, limits="ms", at_full_size=False,
+    )  # fmt: skip
+
+
+def _long(place: Path) -> pdrisk.Ledger:
+    """A ledger with many payments, each with its own bounds and filter."""
+    ledger = pdrisk.Ledger(place, dataset="x", eps=BUDGET)
+    (number, before), now = ledger.verify(), "2026-01-01T12:00:00.000000+00:00"
+    rows = []
+    for seq in range(number + 1, RECORDS + 1):
+        line = {"bounds": [0.0, float(seq)], "column": "distance", "eps": "1/1000", "statistic": "mean"}
+        asked = {"eps": "1/1000", "lines": [line], "mechanism": "laplace", "where": f"age > {seq}"}
+        row = (seq, now, "x", "ann", "paid", "1/1000", json.dumps({"question": asked}))
+        before = chained(before, *row)
+        rows.append((*row, before))
+    with closing(sqlite3.connect(place)) as con, con:
+        con.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    return ledger
+
+
+def _plain_history(place: Path) -> pd.DataFrame:
+    """The least that reading the records can cost."""
+    with closing(sqlite3.connect(place)) as con:
+        rows = con.execute("SELECT seq, time, analyst, event, eps, body FROM records ORDER BY seq").fetchall()
+    return pd.DataFrame([(*row[:5], len(json.loads(row[5]))) for row in rows])
 
 
 def _one_row(folder: Path) -> Callable[[], object]:
