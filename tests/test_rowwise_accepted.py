@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pdrisk.errors import ParameterError
 from pdrisk.rowwise import Filter, caller_names, judged
-from rowwise_people import FRAME, by_pandas, names, refusal, selected, towns
+from rowwise_people import FRAME, by_pandas, names, selected, towns
 
 PANDAS_3 = pd.__version__ >= "3"
 
@@ -51,7 +51,6 @@ age in @nobody
 code != 'x'
 level == 'hi'
 level != 'nowhere'
-level > 'lo'
 member
 consent
 not consent
@@ -103,13 +102,21 @@ class TestQuery:
     @pytest.mark.parametrize("text", ACCEPTED)
     def test_its_canonical_text_means_the_same(self, text):
         found = judged(text, FRAME, names)
-        if "Timestamp" in found.text or "date(" in found.text:
-            return  # values of @names that no query string can spell
         assert selected(found.text) == found.mask(FRAME).tolist()
         assert judged(found.text, FRAME, names).text == found.text
 
-    def test_the_text_holds_the_value_of_a_name(self):
-        assert judged("age>@limit&town  in @towns", FRAME, names).text == "age > 9 and town in ['A', 'C']"
+    def test_the_text_names_what_came_from_a_variable(self):
+        """Its value may have been computed from the data: it is the caller's word, and shown to nobody."""
+        for text, shown in {
+            "age>@limit&town  in @towns": "age > @limit and town in @towns",
+            "age > -@limit*2 + small": "age > ((-@limit) * 2) + small",
+            "town == @towns_of_a or age < 3": "town == @towns_of_a or age < 3",
+            "age.between(1, @limit + 1)": "age >= 1 and age <= (@limit + 1)",
+        }.items():
+            found = judged(text, FRAME, lambda: names() | {"towns_of_a": "A"})
+            assert (found.text, found.trusted, found.is_checked) == (shown, True, True)
+            assert judged(found.text, FRAME, lambda: names() | {"towns_of_a": "A"}) == found
+        assert not judged("age > 9", FRAME, names).trusted
 
     def test_reads_only_the_columns_it_names(self):
         assert judged("age > 3 and `full name` > age", FRAME, names).columns == ("age", "full name")
@@ -165,6 +172,10 @@ def formulas(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 formula = st.recursive(st.sampled_from(numbers), lambda f: formulas(f | constants) | f, max_leaves=4)
+# Lists take the precision of a float32 column, as == does in pandas; pandas' isin does not.
+listable = st.recursive(
+    st.sampled_from([name for name in numbers if name != "narrow"]), lambda f: formulas(f | constants) | f, max_leaves=4
+)
 comparison = st.sampled_from(["<", "<=", ">", ">=", "==", "!="])
 texts = st.sampled_from(["'north'", "'A'", "'x'", "'hi'", "'none of them'"])
 members = st.sampled_from(["in", "not in"])
@@ -177,7 +188,7 @@ leaves = st.one_of(
         "{} {} {}".format, st.sampled_from(["region", "town", "code", "level"]), st.sampled_from(["==", "!="]), texts
     ),
     st.builds("{} {} [{}, {}]".format, st.sampled_from(["region", "town", "code", "level"]), members, texts, texts),
-    st.builds("{} {} [{}, {}]".format, formula, members, constants, constants),
+    st.builds("{} {} [{}, {}]".format, listable, members, constants, constants),
     st.builds("day {} '{}-02-03'".format, st.sampled_from(["<", "<=", ">", ">="]), st.integers(1985, 2012)),
     st.sampled_from(["member", "consent", "arrow", "`full name` > 20"]),
 )
@@ -218,24 +229,23 @@ class TestAgainstPandas:
         assert found.mask(FRAME.iloc[rows]).tolist() == found.mask(FRAME)[rows].tolist()
 
 
-def integers(ones: int) -> pd.DataFrame:
-    return pd.DataFrame({"a": [2**53 + 1] * 3, "b": [1, 1, ones]})
-
-
 class TestTotality:
     """Arithmetic never lets one record change another record's decision, by a dtype or by a failure."""
 
-    def test_why_integer_floor_division_by_a_column_is_refused(self):
+    def test_where_pandas_rounds_all_for_one_zero(self):
         """In pandas the zero of the third record changes the decisions on the first two."""
-        ours, theirs = (
-            integers(last).query("a // b == 9007199254740992", engine="python").index.tolist() for last in (1, 0)
-        )
-        assert (ours, theirs) == ([], [0, 1])
-        refusal("a // b == 9007199254740992", integers(1))
+        text = "a // b == 9007199254740992"
+        for last in (1, 0):
+            frame = pd.DataFrame({"a": [2**53 + 1] * 3, "b": [1, 1, last]})
+            assert frame.query(text, engine="python").index.tolist() == [[0, 1], []][last]
+            assert selected(text, frame) == [False] * 3
 
-    @pytest.mark.parametrize("text", ["a * 1.0 // b > 1", "a // 3 > 1", "a % 3 == 0", "2.0 ** b > 1", "a / b > 1"])
-    def test_what_the_error_advises_is_row_wise(self, text):
-        assert selected(text, integers(1))[:2] == selected(text, integers(0))[:2]
+    @pytest.mark.parametrize(
+        "text", ["a // b > 1", "a % b == 0", "2 ** b > 1", "2 ** -a > 0", "a / b > 1", "a ** b > 1"]
+    )
+    def test_any_divisor_and_exponent(self, text):
+        frames = [pd.DataFrame({"a": [7, -3, 8], "b": [2, 1, last]}) for last in (1, 0, -5)]
+        assert len({tuple(selected(text, frame)[:2]) for frame in frames}) == 1
 
 
 class TestNames:
@@ -261,4 +271,5 @@ def test_a_filter_can_be_compared():
     """Filters of one meaning are equal, whatever their spelling."""
     spellings = "age>3 and town=='A'", "age > 3 & town in ['A']", "(age > 3) & (town == @towns_of_a)"
     found = [judged(text, FRAME, lambda: {"towns_of_a": "A"}) for text in spellings]
-    assert all(isinstance(one, Filter) and one == other for one, other in itertools.pairwise(found))
+    assert all(isinstance(one, Filter) and one.canonical == other.canonical for one, other in itertools.pairwise(found))
+    assert found[0] == found[1] != found[2]  # whose town is the caller's word

@@ -72,7 +72,7 @@ def judged_selection(
 ) -> tuple[Filter | None, Groups | None, dict[Hashable, tuple[Hashable, ...]]]:
     """The judged filter (None for all rows), groups (None for one answer), and the missing codes of what they read."""
     groups = _groups(frame, by, keys)
-    rows = None if where is None else judged(where, frame, caller_names)
+    rows = None if where is None else judged(where, frame, caller_names, lambda column: declared(frame, column).keys)
     missing = codes_of(frame, _read(frame, lines, rows, groups))
     if rows is not None:
         rows.check_codes(missing)

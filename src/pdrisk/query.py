@@ -61,6 +61,10 @@ class Filter(Protocol):
         """Whether it is row-wise by the caller's word only."""
 
     @property
+    def is_checked(self) -> bool:
+        """Whether what it does is known: not that of a mask or a callable."""
+
+    @property
     def columns(self) -> tuple[Hashable, ...]:
         """What it reads, as far as that is known."""
 

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pdrisk.engines.chunks import SIZE
+from pdrisk.rowwise.decide import equal_to_one_of
 
 __all__ = ["without_codes"]
 
@@ -38,7 +39,7 @@ def _masked(series: pd.Series, codes: list[Any]) -> pd.Series:
     kind = dtype.kind if isinstance(dtype, np.dtype) else ""
     if kind and kind in "iuf":
         return pd.Series(_floats(series.to_numpy(), codes), index=series.index, copy=False)
-    found = _found(series, codes)
+    found = equal_to_one_of(series, codes)
     if kind == "O":
         values = series.to_numpy().copy()
         values[found] = None
@@ -53,26 +54,6 @@ def _floats(values: NDArray[np.generic], codes: list[Any]) -> NDArray[np.generic
         out[:] = piece
         out[_equal(piece, codes)] = np.nan
     return result
-
-
-def _found(series: pd.Series, codes: list[Any]) -> NDArray[np.bool_]:
-    """Which rows hold a code."""
-    dtype: Any = series.dtype
-    if isinstance(dtype, pd.CategoricalDtype):
-        return np.append(_found(dtype.categories.to_series(), codes), False)[series.cat.codes.to_numpy()]
-    if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype) and dtype.kind != "O":
-        plain = dtype if isinstance(dtype, np.dtype) else dtype.numpy_dtype
-        values = series.to_numpy() if plain is dtype else series.to_numpy(dtype=plain, na_value=0)
-        parts = [_equal(values[start : start + SIZE], codes) for start in range(0, len(values), SIZE)]
-        return np.concatenate(parts) & series.notna().to_numpy() if parts else np.zeros(0, dtype=bool)
-    if dtype.kind in "mM" and not str(dtype).startswith("date32"):
-        # One by one and in the column's own unit: brought to a finer one, a far date of somebody would not fit.
-        found = np.zeros(len(series), dtype=bool)
-        for code in codes:
-            if (held := _in_unit(code, dtype)) is not None:
-                found |= (series == held).to_numpy(dtype=bool, na_value=False)
-        return found
-    return series.isin(codes).to_numpy(dtype=bool, na_value=False)
 
 
 def _equal(piece: NDArray[np.generic], codes: list[Any]) -> NDArray[np.bool_]:
@@ -90,12 +71,3 @@ def _equal(piece: NDArray[np.generic], codes: list[Any]) -> NDArray[np.bool_]:
     for code in held:
         found |= piece == code
     return found
-
-
-def _in_unit(code: Any, dtype: Any) -> Any:
-    """The code in the unit of a column of dates or durations, None if that cannot hold it."""
-    unit = getattr(getattr(dtype, "pyarrow_dtype", None), "unit", None) or getattr(dtype, "unit", None)
-    try:
-        return code.as_unit(unit or np.datetime_data(dtype)[0], round_ok=False)
-    except (ValueError, TypeError, AttributeError):
-        return None

@@ -200,7 +200,7 @@ def check_policy(query: Query, policy: Policy, name: str) -> None:
         names = {line.statistic.name, SAME.get(getattr(line.statistic, "q", math.nan), line.statistic.name)}
         if refused := sorted(names & set(policy.refuse_statistics)):
             raise PolicyError(f"{asked}: the owner does not allow {refused[0]}. Ask for another statistic.")
-    if query.where is not None and query.where.trusted and policy.refuse_columns:
+    if query.where is not None and not query.where.is_checked and policy.refuse_columns:
         raise PolicyError(
             f"{asked}: its filter is a mask or a function, which may look at columns that the owner does not allow. "
             "Write it as a text."

@@ -19,14 +19,15 @@ from numpy.typing import NDArray
 
 from pdrisk.callers import caller
 from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError
+from pdrisk.rowwise.decide import decided
 from pdrisk.rowwise.expression import Recorded, Recorder, state_of
 from pdrisk.rowwise.query_string import Query
-from pdrisk.rowwise.tree import EXAMPLE, Builder, Column, Constant, Operation, equalities, text_of, value_of
+from pdrisk.rowwise.tree import EXAMPLE, Builder, Column, Constant, Levels, Operation, constants, equalities, text_of
 from pdrisk.rowwise.types import BOOLEAN, check_boolean, typed
 
 __all__ = ["EXPRESSION", "Filter", "caller_names", "judged"]
 
-PIECE = 2**18  # rows evaluated at a time
+PIECE = 2**16  # rows evaluated at a time
 FORMS = "a query string, a pd.col expression (pandas 3), a boolean Series, array or list, or a callable"
 EXPRESSION: Any = getattr(pd.api.typing, "Expression", ())  # pandas 2 has none, and isinstance(x, ()) is False
 
@@ -38,9 +39,10 @@ class Filter:
     Parameters
     ----------
     text : str or None
-        What a checked filter says, the values of ``@names`` written out; None for masks and callables.
+        What a checked filter says, with ``@names`` in the place of their values; None for masks and callables.
     trusted : bool
-        True for a mask or a callable: row-wise by the caller's word only.
+        Whether it is row-wise by the caller's word only: a mask, a callable, or a constant that came from a Python
+        variable and may have been computed from the data.
     columns : tuple of Hashable
         The columns it reads; () for masks and callables.
     """
@@ -51,14 +53,19 @@ class Filter:
     _rule: Any = field(repr=False, compare=False)  # a tree, a mask or a callable
 
     @property
+    def is_checked(self) -> bool:
+        """Whether its tree is known; not that of masks and callables."""
+        return self.text is not None
+
+    @property
     def canonical(self) -> str | None:
-        """The tree with the types of its constants; None for masks and callables."""
-        return None if self.trusted else repr(self._rule)
+        """The tree with the types and values of its constants; None for masks and callables."""
+        return repr(self._rule) if self.is_checked else None
 
     @property
     def asks_a_function(self) -> bool:
         """Whether a callable decides, which may look at any column."""
-        return self.trusted and callable(self._rule)
+        return not self.is_checked and callable(self._rule)
 
     def check_codes(self, missing: Mapping[Hashable, tuple[Hashable, ...]]) -> None:
         """Refuse to ask for a declared missing code, which no record has left when the filter sees it.
@@ -72,7 +79,7 @@ class Filter:
         ParameterError
             If it compares a column with one of its codes, for being equal or not.
         """
-        for column, values in () if self.trusted else equalities(self._rule):
+        for column, values in equalities(self._rule) if self.is_checked else ():
             if code := next((Constant(value) for value in values if value in missing.get(column.name, ())), None):
                 raise ParameterError(
                     f"cannot use where={self.text!r}: {text_of(code)} is declared to stand for a missing answer in "
@@ -89,7 +96,7 @@ class Filter:
         """
         selected = None
         with suppress(Exception), np.errstate(all="ignore"):
-            selected = self._asked(frame) if self.trusted else self._decided(frame)
+            selected = self._decided(frame) if self.is_checked else self._asked(frame)
         if selected is None:  # raised out here: inside a handler the cause would travel along as __context__
             raise QueryFailedError
         return selected
@@ -103,18 +110,11 @@ class Filter:
         return _plain(_fitting(result, frame))
 
     def _decided(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
-        # In pieces: from a million rows on, pandas hands arithmetic to numexpr where that is installed, which rounds
-        # and overflows differently, so that one record more would change the decision of all others.
         columns = {name: frame[name] for name in self.columns}
         selected = np.empty(len(frame), dtype=bool)
-        for start in range(0, len(frame), PIECE):
+        for start in range(0, len(frame), PIECE):  # which stay in the processor's cache
             rows = slice(start, start + PIECE)
-            whole = len(frame) <= PIECE
-            piece = columns if whole else {name: column.iloc[rows] for name, column in columns.items()}
-            result = value_of(self._rule, piece)
-            if str(result.dtype) not in BOOLEAN:
-                raise TypeError
-            selected[rows] = _plain(result)
+            selected[rows] = decided(self._rule, {name: column.iloc[rows] for name, column in columns.items()}).yes
         return selected
 
 
@@ -149,7 +149,12 @@ def _plain(mask: Any) -> NDArray[np.bool_]:
     return plain
 
 
-def judged(where: Any, frame: pd.DataFrame, names: Callable[[], Mapping[str, object]]) -> Filter:
+def judged(
+    where: Any,
+    frame: pd.DataFrame,
+    names: Callable[[], Mapping[str, object]],
+    levels: Levels = lambda _: None,
+) -> Filter:
     """The filter that ``where`` describes; columns, dtypes, index and length are looked at, never a value.
 
     Parameters
@@ -160,6 +165,8 @@ def judged(where: Any, frame: pd.DataFrame, names: Callable[[], Mapping[str, obj
         What it will select from.
     names : callable
         Gives the variables for ``@name``; called only if there is one.
+    levels : callable, optional
+        Gives the categories that were declared for a column, in order; None where none were.
 
     Raises
     ------
@@ -167,17 +174,17 @@ def judged(where: Any, frame: pd.DataFrame, names: Callable[[], Mapping[str, obj
         If it is not row-wise, does not fit the frame, or is none of these forms.
     """
     if isinstance(where, str):
-        query = Query(str(where), frame, names)
-        return _checked(query, query.tree, None)
+        query = Query(str(where), frame, names, levels)
+        return _checked(query, query.tree)
     if isinstance(where, EXPRESSION):
-        builder = Builder("pd.col(...)", frame)  # not its repr: that may hold the repr of a Series
-        return _checked(builder, lambda: where._eval_expression(Recorder(builder)), repr(where))
+        builder = Builder("pd.col(...)", frame, levels)  # not its repr: that holds values, or the repr of a Series
+        return _checked(builder, lambda: where._eval_expression(Recorder(builder)))
     if callable(where) and not isinstance(where, type):
         return Filter(None, True, (), where)
     return Filter(None, True, (), _fitting(where, frame))
 
 
-def _checked(builder: Builder, build: Callable[[], Any], text: str | None) -> Filter:
+def _checked(builder: Builder, build: Callable[[], Any]) -> Filter:
     refusal: ParameterError | None = None
     filtered = None
     with suppress(Exception):  # a RecursionError, or whatever foreign code inside a pd.col expression raises
@@ -188,7 +195,8 @@ def _checked(builder: Builder, build: Callable[[], Any], text: str | None) -> Fi
                 builder.refuse(f"it names no column, so it decides nothing about a record. {EXAMPLE}.")
             rule, value = typed(tree, {name: builder.frame[name].iloc[:0] for name in builder.columns}, builder)
             check_boolean(tree, value, builder)
-            filtered = Filter(text or text_of(tree), False, tuple(builder.columns), rule)
+            trusted = any(constant.given for constant in constants(tree))
+            filtered = Filter(text_of(tree), trusted, tuple(builder.columns), rule)
         except ParameterError as error:
             refusal = error
     if refusal is not None:

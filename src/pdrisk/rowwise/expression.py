@@ -7,6 +7,8 @@ from pdrisk.rowwise.tree import ARITHMETIC, COMPARISONS, MISSING, WHY, Builder, 
 
 __all__ = ["Recorded", "Recorder", "state_of"]
 
+GIVEN = "@value"  # Python has computed every constant of an expression before anything is seen of it
+
 
 class Recorded:
     """Stands for a Series while a ``pd.col`` expression is evaluated, and records what is done to it."""
@@ -21,7 +23,7 @@ class Recorded:
 
     def isin(self, values: object) -> "Recorded":
         builder, node = state_of(self)
-        return Recorded(builder, builder.operation("in", node, builder.members(values, "what stands in isin()")))
+        return Recorded(builder, builder.operation("in", node, builder.members(values, "what stands in isin()", GIVEN)))
 
     def between(self, left: object, right: object) -> "Recorded":
         both: Recorded = (self >= left) & (self <= right)  # type: ignore[operator]
@@ -37,7 +39,9 @@ def state_of(recorded: Recorded) -> tuple[Builder, Node]:
 def _recording(symbol: str, reverse: bool = False) -> Callable[..., Recorded]:
     def method(*operands: object) -> Recorded:
         builder = next(state_of(x)[0] for x in operands if isinstance(x, Recorded))
-        parts = [state_of(x)[1] if isinstance(x, Recorded) else builder.constant(x, "a constant") for x in operands]
+        parts = [
+            state_of(x)[1] if isinstance(x, Recorded) else builder.constant(x, "a constant", GIVEN) for x in operands
+        ]
         return Recorded(builder, builder.operation(symbol, *(reversed(parts) if reverse else parts)))
 
     return method

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import re
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from typing import Any, Final
 
@@ -10,9 +10,20 @@ import numpy as np
 import pandas as pd
 
 from pdrisk.columns import column_kind
-from pdrisk.rowwise.tree import MEMBERSHIP, ORDERINGS, Builder, Column, Constant, Node, needs_backticks, text_of
+from pdrisk.rowwise.families import DATES, LENGTHS, PERIODS, TEXT, ZONED, family, of_values
+from pdrisk.rowwise.tree import (
+    MEMBERSHIP,
+    ORDERINGS,
+    Builder,
+    Column,
+    Constant,
+    Node,
+    Operation,
+    needs_backticks,
+    text_of,
+)
 
-__all__ = ["check_kinds", "check_order", "converted", "dated", "described", "mended", "unfit"]
+__all__ = ["check_kinds", "check_order", "converted", "dated", "described", "is_categorical", "mended", "unfit"]
 
 ISO: Final = re.compile(
     r"\s*\d{4}(-\d\d?(-\d\d?([T ]\d\d?(:\d\d(:\d\d(\.\d{1,9})?)?)?(Z|[+-]\d\d(:?\d\d)?)?)?)?)?\s*|\d{8}", re.ASCII
@@ -30,7 +41,6 @@ FAMILIES: Final = {
     **dict.fromkeys(("dates", "date"), "dates"),
     **{kind: kind for kind in ("text", "dates with a time zone", "Timedelta", "Period", "Interval")},
 }
-READ_BY_PANDAS: Final = {"Timedelta", "Period"}  # a text beside these is read as one of them
 WRITE: Final = {
     ("numbers", "text"): "Write numbers without quotes",
     ("truth values", "text"): "Write True or False, without quotes",
@@ -60,7 +70,7 @@ def unfit(symbol: str, parts: list[Node], values: list[Any]) -> str:
     """That an operator does not work on its parts."""
     if symbol in MEMBERSHIP and isinstance(values[1], list) and len(values[1]) == 1:  # as it was written, or might be
         symbol, values = "==" if symbol == "in" else "!=", [values[0], *values[1]]
-        parts = [parts[0], Constant(values[1])]
+        parts = [parts[0], Constant(values[1], parts[1].given if isinstance(parts[1], Constant) else None)]
     return f"`{symbol}` does not work on {' and '.join(map(described, parts, values))}"
 
 
@@ -68,8 +78,10 @@ def described(node: Node, value: Any) -> str:
     """A part and its dtype; of categories only theirs, for they may be values."""
     if isinstance(value, list):
         return "a list"
+    if isinstance(node, Operation):
+        return f"{text_of(node)} ({'a decision' if value.dtype == 'boolean' else 'a number'})"
     dtype: Any = value.dtype if isinstance(value, pd.Series) else type(value).__name__
-    return f"{text_of(node)} ({f'category of {dtype.categories.dtype}' if _is_categorical(dtype) else dtype})"
+    return f"{text_of(node)} ({f'category of {dtype.categories.dtype}' if is_categorical(dtype) else dtype})"
 
 
 def converted(column: Hashable, formula: str) -> str:
@@ -98,28 +110,45 @@ def mended(symbol: str, parts: list[Node], values: list[Any]) -> str:
     return converted(column.name, formula or "{}.astype(...)")
 
 
-def dated(value: Any, other: Any, builder: Builder) -> Any:
-    """A constant beside a column of dates as the ``Timestamp`` that DataFrame.query makes of it."""
+def dated(part: Node, value: Any, other: Any, builder: Builder) -> Any:
+    """A constant beside a column of dates, durations or periods as pandas reads it there."""
     if isinstance(value, pd.Series) or not isinstance(other, pd.Series):
         return value
-    if other.dtype.kind == "m" and isinstance(value, str) and not any(map(str.isalpha, value)) and ":" not in value:
-        builder.refuse(f"{value!r} names no unit of time, and would be nanoseconds: write it like '5 days'.")
-    if other.dtype.kind != "M":
-        return value
-    if isinstance(value, str) and not ISO.fullmatch(value):
-        builder.refuse(
-            f"{value!r} compared with dates is none: write it like '2020-12-31'. Other forms are not read, since some "
-            "mean the day first and others the month."
-        )
-    stamp: Any = None
+    dtype = of_values(other.dtype)
+    name, is_text, read = family(dtype) or "", isinstance(value, str), value
+    if name == LENGTHS and is_text:
+        if not any(map(str.isalpha, value)) and ":" not in value:
+            builder.refuse(f"{text_of(part)} names no unit of time, and would be nanoseconds: write it like '5 days'.")
+        read = _read(pd.Timedelta, value)
+    elif name == PERIODS and is_text:
+        read = _read(lambda text: pd.Period(text, dtype.freq), value)
+    elif name in (DATES, ZONED):
+        if is_text and not ISO.fullmatch(value):
+            builder.refuse(
+                f"{text_of(part)} compared with dates is none: write it like '2020-12-31'. Other forms are not read, "
+                "since some mean the day first and others the month."
+            )
+        read = _read(pd.Timestamp, value) if isinstance(value, str | dt.date) else None
+        if name == ZONED and is_text and read is not None and read.tzinfo is None:
+            zone = dtype.tz if isinstance(dtype, pd.DatetimeTZDtype) else dtype.pyarrow_dtype.tz
+            read = _read(lambda text: pd.Timestamp(text, tz=zone), value)  # as pandas: in the zone of the column
+    if read is None:
+        builder.refuse(f"a column of {NAMED[name]}.")
+    return read
+
+
+NAMED = {
+    **dict.fromkeys((DATES, ZONED), "dates is compared with something that is no date. Write one like '2020-12-31'"),
+    LENGTHS: "durations is compared with something that is no duration. Write one like '5 days'",
+    PERIODS: "periods is compared with something that is no period. Write one like '2020-12'",
+}
+
+
+def _read(function: Callable[[Any], Any], value: Any) -> Any:
     with suppress(ValueError, OverflowError):
-        stamp = pd.Timestamp(value) if isinstance(value, str | dt.date) else None
-    if stamp is None or stamp is pd.NaT:
-        builder.refuse("a column of dates is compared with something that is no date. Write one like '2020-12-31'.")
-    if _kind(other) == "date" and stamp == stamp.normalize() and stamp.tzinfo is None:
-        return stamp.date()  # pandas 3 compares days with nothing else
-    # With a time zone, pandas reads a text in the zone of the column; query() would fail.
-    return value if isinstance(value, str) and isinstance(other.dtype, pd.DatetimeTZDtype) else stamp
+        found = function(value)
+        return None if found is pd.NaT else found
+    return None
 
 
 def check_kinds(symbol: str, parts: list[Node], values: list[Any], builder: Builder) -> None:
@@ -128,10 +157,6 @@ def check_kinds(symbol: str, parts: list[Node], values: list[Any], builder: Buil
         if not isinstance(value, pd.Series):
             continue
         own, others = _kind(value), _kinds(values[1 - place])
-        is_read = own in READ_BY_PANDAS or isinstance(value.dtype, pd.DatetimeTZDtype)
-        is_label = _is_categorical(value.dtype) and own.startswith("date")
-        if ((is_read and symbol not in MEMBERSHIP) or is_label) and isinstance(parts[1 - place], Constant):
-            others = [kind for kind in others if kind != "text"]
         if own in FAMILIES and any(FAMILIES.get(kind, FAMILIES[own]) != FAMILIES[own] for kind in others):
             builder.refuse(
                 f"{unfit(symbol, parts, values)}: they are not of one kind, so never equal and in no order. "
@@ -140,34 +165,21 @@ def check_kinds(symbol: str, parts: list[Node], values: list[Any], builder: Buil
 
 
 def check_order(symbol: str, parts: list[Node], values: list[Any], builder: Builder) -> None:
-    """Refuse what would be ordered as text and is none, and objects that pandas cannot order.
-
-    Pandas fails on the first record whose object is of another kind.
-    """
+    """Refuse what would be ordered as text and is none, and objects beside objects."""
     for part, value, other in zip(parts, values, reversed(values), strict=True):
         is_date = isinstance(other, str) and OTHER_DATE.fullmatch(other)
-        if is_date and isinstance(part, Column) and column_kind(value) in ("text", "nothing"):
+        if is_date and isinstance(part, Column) and family(value.dtype) in (TEXT, None):
+            shown = text_of(parts[1 - parts.index(part)])
             builder.refuse(
-                f"`{symbol}` compares text with text, letter by letter, and {other!r} looks like a date. "
+                f"`{symbol}` compares text with text, letter by letter, and {shown} looks like a date. "
                 f"{converted(part.name, CONVERT['dates'])}; text in the form '2020-12-31' has the order of dates."
             )
-    kinds = [_held(part, builder) for part in parts]
-    for part, kind, other in zip(parts, kinds, reversed(kinds), strict=True):
-        if not isinstance(part, Column) or builder.frame[part.name].dtype != object or kind == "nothing":
-            continue
-        if kind != other or kind in ("date", "objects of several kinds"):
-            formula = CONVERT_FROM.get(kind) or CONVERT.get(other, "{}.astype(...)")
-            builder.refuse(
-                f"`{symbol}` compares {text_of(part)}, which holds {kind}, with {other}: it takes things of one kind. "
-                f"{converted(part.name, formula)}."
-            )
-
-
-def _held(part: Node, builder: Builder) -> str:
-    if isinstance(part, Column):
-        return column_kind(builder.frame[part.name])
-    kind = _kind(part.value) if isinstance(part, Constant) else "numbers"
-    return kind if kind in ("text", "truth values", "numbers") else "dates"
+    if all(isinstance(value, pd.Series) and value.dtype == object for value in values):
+        column = next(part for part in parts if isinstance(part, Column))
+        builder.refuse(
+            f"`{symbol}` compares {' with '.join(map(text_of, parts))}, which hold objects of any kind: it takes "
+            f"things of one kind. {converted(column.name, '{}.astype(...)')}."
+        )
 
 
 def _kinds(value: Any) -> list[str]:
@@ -178,16 +190,16 @@ def _kinds(value: Any) -> list[str]:
 def _kind(value: Any) -> str:
     """What a column on zero rows holds by its dtype, or a constant; of a column of objects, nothing is known."""
     if isinstance(value, pd.Series):
-        is_categorical = _is_categorical(value.dtype)
-        return column_kind(value.cat.categories[:0].to_series() if is_categorical else value)
+        return column_kind(value.cat.categories[:0].to_series() if is_categorical(value.dtype) else value)
     if isinstance(value, bool | str):
         return "text" if isinstance(value, str) else "truth values"
     if isinstance(value, int | float | np.number):
         return "numbers"
-    if isinstance(value, dt.timedelta):
-        return "Timedelta"
+    if isinstance(value, dt.timedelta | pd.Period):
+        return "Period" if isinstance(value, pd.Period) else "Timedelta"
     return "dates" if getattr(value, "tzinfo", None) is None else "dates with a time zone"
 
 
-def _is_categorical(dtype: Any) -> bool:
+def is_categorical(dtype: Any) -> bool:
+    """Whether a column of this dtype holds categories."""
     return isinstance(dtype, pd.CategoricalDtype)

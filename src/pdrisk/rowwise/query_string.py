@@ -20,6 +20,7 @@ from pdrisk.rowwise.tree import (
     Builder,
     Column,
     Constant,
+    Levels,
     Node,
     guess,
     is_row_wise,
@@ -64,8 +65,10 @@ REFUSED: dict[type[ast.AST], str] = {
 class Query(Builder):
     """Reads one query string: quoted names and ``@names`` become placeholders, the rest is Python."""
 
-    def __init__(self, query: str, frame: pd.DataFrame, names: Callable[[], Mapping[str, object]]) -> None:
-        super().__init__(repr(query), frame)
+    def __init__(
+        self, query: str, frame: pd.DataFrame, names: Callable[[], Mapping[str, object]], levels: Levels
+    ) -> None:
+        super().__init__(repr(query), frame, levels)
         self.query = query
         self.names = names
         self.quoted: dict[str, re.Match[str]] = {}  # placeholder -> `column` or @local
@@ -195,7 +198,7 @@ class Query(Builder):
         match = self.quoted[name]
         if match["column"]:
             return self.column(match["column"].replace("``", "`"))
-        return self.constant(self.local(match["local"]), f"@{match['local']}")
+        return self.constant(self.local(match["local"]), *(f"@{match['local']}",) * 2)
 
     def local(self, name: str) -> object:
         names = self.names()
@@ -206,7 +209,7 @@ class Query(Builder):
     def listed(self, values: ast.AST, said: str) -> Constant:
         """The constants of a list."""
         if isinstance(values, ast.Name) and (match := self.quoted.get(values.id)) and match["local"]:
-            return self.members(self.local(match["local"]), f"@{match['local']}")
+            return self.members(self.local(match["local"]), *(f"@{match['local']}",) * 2)
         # pandas 3.1 reads [@a, @b] as `==` joined with `or`, pandas 2 as isin: they differ on missing values.
         if isinstance(values, ast.List | ast.Tuple) and not any(isinstance(x, ast.Name) for x in ast.walk(values)):
             plain = [part.value for part in map(self.node, values.elts) if isinstance(part, Constant)]
@@ -240,5 +243,10 @@ class Query(Builder):
             for one, other in (sides, sides[::-1]):
                 # As DataFrame.query does: a column equals a text by isin, so a missing value is unequal, not unknown.
                 if isinstance(one, Column) and isinstance(other, Constant) and isinstance(other.value, str):
-                    return self.operation("in" if symbol == "==" else "not in", one, Constant([other.value]))
+                    return self.operation("in" if symbol == "==" else "not in", one, _alone(other))
         return self.operation(symbol, *sides)
+
+
+def _alone(constant: Constant) -> Constant:
+    """The list of one constant."""
+    return Constant([constant.value], constant.given and f"[{constant.given}]")

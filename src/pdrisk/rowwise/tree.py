@@ -6,9 +6,8 @@ import math
 import operator
 import re
 import unicodedata
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
-from functools import reduce
 from keyword import iskeyword
 from typing import Any, NamedTuple, NoReturn
 
@@ -36,9 +35,24 @@ class Column(NamedTuple):
 
 
 class Constant(NamedTuple):
-    """A value that no record decides."""
+    """A value that no record decides.
+
+    ``given`` says how a value is shown that came from a Python variable, as ``@limit``: it may have been computed from
+    the data, so that only the caller's word says that no record decides it. None for what is written in the filter.
+    """
 
     value: Any
+    given: str | None = None
+
+    def __repr__(self) -> str:  # by which answers are remembered: the value, not how it is named
+        return f"Constant(value={self.value!r})"
+
+
+class Rank(NamedTuple):
+    """The place of a record's category among those that were declared."""
+
+    name: Hashable
+    levels: tuple[Hashable, ...]
 
 
 class Operation(NamedTuple):
@@ -48,8 +62,9 @@ class Operation(NamedTuple):
     parts: "tuple[Node, ...]"
 
 
-Node = Column | Constant | Operation
+Node = Column | Constant | Rank | Operation
 
+Levels = Callable[[Hashable], tuple[Hashable, ...] | None]  # the categories that were declared for a column, in order
 Operators = dict[str, Callable[..., Any]]
 # fmt: off
 ARITHMETIC: Operators = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
@@ -58,13 +73,12 @@ SIGNS: Operators = {"unary -": operator.neg, "unary +": operator.pos}
 COMPARISONS: Operators = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
                "==": operator.eq, "!=": operator.ne}
 ORDERINGS = {"<", "<=", ">", ">="}
-LOGIC: Operators = {"and": operator.and_, "or": operator.or_, "not": operator.invert}
-MEMBERSHIP: Operators = {"in": lambda x, values: x.isin(values), "not in": lambda x, values: ~x.isin(values)}
-MISSING: Operators = {"isna": operator.methodcaller("isna"), "notna": operator.methodcaller("notna")}
+LOGIC = {"and", "or", "not"}
+MEMBERSHIP = {"in", "not in"}
+MISSING = {"isna", "notna"}
 RANK = {"or": 1, "and": 2, "not": 3, "+": 5, "-": 5, "*": 6, "/": 6, "//": 6, "%": 6, "**": 8} | dict.fromkeys(SIGNS, 7)
 RANK |= dict.fromkeys(MISSING, 9)
 # fmt: on
-OPERATIONS = ARITHMETIC | SIGNS | COMPARISONS | LOGIC | MEMBERSHIP | MISSING
 UNARY = {*SIGNS, *MISSING, "not"}
 
 METHODS = {
@@ -82,21 +96,16 @@ ROW_WISE = {
 }  # fmt: skip
 
 
-def applied(symbol: str, values: list[Any]) -> Any:
-    """The operator on values; ``and`` and ``or`` take any number of them."""
-    function = OPERATIONS[symbol]
-    return function(values[0]) if symbol in UNARY else reduce(function, values)
-
-
-def value_of(node: Node, columns: Mapping[Hashable, Any]) -> Any:
-    """What the tree says of each record."""
-    if isinstance(node, Operation):
-        return applied(node.symbol, [value_of(part, columns) for part in node.parts])
-    return columns[node.name] if isinstance(node, Column) else node.value
+def constants(node: Node) -> Iterator[Constant]:
+    """Every constant of a tree."""
+    if isinstance(node, Constant):
+        yield node
+    for part in node.parts if isinstance(node, Operation) else ():
+        yield from constants(part)
 
 
 def equalities(node: Node) -> Iterator[tuple[Column, list[Any]]]:
-    """Each column that is asked whether it equals constants, and these."""
+    """Each column that is asked whether it equals constants, and their values."""
     if not isinstance(node, Operation):
         return
     for part in node.parts:
@@ -110,12 +119,14 @@ def equalities(node: Node) -> Iterator[tuple[Column, list[Any]]]:
 def _literal(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_literal, value))}]"
-    return repr(value.item()) if isinstance(value, np.integer) else repr(value)
+    return repr(value)
 
 
 def _rank(node: Node) -> int:
     if isinstance(node, Operation):
         return RANK.get(node.symbol, 4)
+    if isinstance(node, Constant) and node.given is not None:
+        return 9 if node.given.startswith("@") and node.given[1:].isidentifier() else 0
     return 7 if isinstance(node, Constant) and _literal(node.value).startswith("-") else 9
 
 
@@ -144,12 +155,12 @@ def needs_backticks(name: str) -> bool:
 
 
 def text_of(node: Node) -> str:
-    """One spelling for one meaning, with the values of ``@names`` written out."""
-    if isinstance(node, Column):
+    """One spelling for one meaning; values that came from Python variables stand as their ``@names``."""
+    if isinstance(node, Column | Rank):
         name = str(node.name)
         return "`" + name.replace("`", "``") + "`" if needs_backticks(name) else name
     if isinstance(node, Constant):
-        return _literal(node.value)
+        return _literal(node.value) if node.given is None else node.given
     symbol = node.symbol
     if symbol in MISSING:
         (part,) = node.parts
@@ -158,18 +169,20 @@ def text_of(node: Node) -> str:
     if symbol in UNARY:
         return symbol.removeprefix("unary ") + " " * symbol.isalpha() + parts[0]
     if symbol in MEMBERSHIP and isinstance(node.parts[1], Constant):
-        values = node.parts[1].value
-        if len(values) == 1 and type(values[0]) is str:
-            return f"{parts[0]} {'==' if symbol == 'in' else '!='} {values[0]!r}"
+        values, given = node.parts[1].value, node.parts[1].given
+        is_one = given.startswith("[") if given else len(values) == 1 and type(values[0]) is str
+        if is_one:
+            return f"{parts[0]} {'==' if symbol == 'in' else '!='} {given[1:-1] if given else repr(values[0])}"
     return f" {symbol} ".join(parts)
 
 
 class Builder:
     """Builds the nodes of one ``where`` on one frame, and refuses what is not on the allow-list."""
 
-    def __init__(self, shown: str, frame: pd.DataFrame) -> None:
+    def __init__(self, shown: str, frame: pd.DataFrame, levels: Levels) -> None:
         self.shown = shown if len(shown) <= 200 else shown[:200] + "..."
         self.frame = frame
+        self.levels = levels
         self.columns: dict[Hashable, None] = {}  # those it reads, in order
 
     def refuse(self, sentence: str) -> NoReturn:
@@ -200,9 +213,9 @@ class Builder:
         elif kind in (np.datetime64, np.timedelta64):
             plain = pd.Timestamp(value) if kind is np.datetime64 else pd.Timedelta(value)
         elif kind is int or issubclass(kind, np.integer):
-            if not -(2**63) <= value < 2**64:
+            plain = int(value)
+            if not -(2**63) <= plain < 2**64:
                 self.refuse(f"{said} is a number beyond 64 bits. Write a smaller one.")
-            plain = value
         elif kind is float or issubclass(kind, np.floating):
             plain = float(value)  # query() narrows constants to a float32 column, as numpy does with a plain float
         else:
@@ -212,29 +225,32 @@ class Builder:
             )
         if pd.isna(plain):
             self.refuse(f"{said} is a missing value, and nothing compares equal to one. Leave it out.")
+        if isinstance(plain, str) and not plain.isascii() and any("\ud800" <= letter <= "\udfff" for letter in plain):
+            self.refuse(f"{said} holds half of a surrogate pair. Take it out.")
         return plain
 
-    def constant(self, value: Any, said: str) -> Constant:
+    def constant(self, value: Any, said: str, given: str | None = None) -> Constant:
         if type(value) in COLLECTIONS:
             self.refuse(f"{said} is a collection, which stands only after `in`: write `in` instead of `==`.")
-        return Constant(self.scalar(value, said))
+        return Constant(self.scalar(value, said), given)
 
-    def members(self, values: Any, said: str) -> Constant:
+    def members(self, values: Any, said: str, given: str | None = None) -> Constant:
         if type(values) not in COLLECTIONS:
             self.refuse(f"{said} must be a list, tuple or set of constants, as in `region in ['north', 'south']`.")
         missing = (type(None), float, type(pd.NA), type(pd.NaT))
         plain = [v if type(v) in missing and pd.isna(v) else self.scalar(v, said) for v in values]
         if isinstance(values, set | frozenset):
             plain.sort(key=lambda v: (type(v).__name__, repr(v)))  # texts in sets: another order in every process
-        return Constant(plain)
+        return Constant(plain, given)
 
     def operation(self, symbol: str, *parts: Node) -> Node:
         constants = [part.value for part in parts if isinstance(part, Constant)]
         if symbol in ARITHMETIC or symbol in SIGNS:
-            if any(not isinstance(value, int | float | np.integer) for value in constants):
+            if any(not isinstance(value, int | float) for value in constants):
                 self.refuse(f"`{symbol}` takes numbers only. Compare a column with the text or date itself.")
             if len(constants) == len(parts):
-                return self.folded(symbol, [v.item() if isinstance(v, np.integer) else v for v in constants])
+                is_given = any(isinstance(part, Constant) and part.given for part in parts)
+                return self.folded(symbol, constants, text_of(Operation(symbol, parts)) if is_given else None)
             if symbol in ("/", "//", "%") and isinstance(parts[1], Constant) and parts[1].value == 0:
                 self.refuse("it divides by zero. Write another divisor.")
         elif len(constants) == len(parts):
@@ -243,12 +259,12 @@ class Builder:
             self.refuse(f"`{symbol}` joins conditions, not constants. Write each out: `age == 40 or age == 41`.")
         return Operation(symbol, parts)
 
-    def folded(self, symbol: str, values: list[Any]) -> Constant:
+    def folded(self, symbol: str, values: list[Any], given: str | None) -> Constant:
         result: Any = None
         # An integer power is sized before it is taken: 9**9**9 would never come back.
         if symbol != "**" or isinstance(values[0], float) or values[0].bit_length() * abs(values[1]) < 1024:
             with suppress(ArithmeticError):
-                result = applied(symbol, values)
+                result = (ARITHMETIC | SIGNS)[symbol](*values)
         if not isinstance(result, int | float) or not math.isfinite(result):
             self.refuse(f"a constant in it cannot be computed: `{symbol}` overflows, divides by zero or is not real.")
-        return self.constant(result, "a constant")
+        return self.constant(result, "a constant", given)

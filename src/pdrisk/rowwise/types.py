@@ -1,19 +1,19 @@
-"""What dtypes a tree works on, judged on zero rows: nothing may fail, or change its dtype, because of one record."""
+"""What dtypes a tree works on, judged on zero rows: nothing may depend on what a record holds."""
 
 import datetime as dt
 from collections.abc import Hashable, Mapping
-from contextlib import suppress
-from typing import Any
+from typing import Any, NoReturn
 
-import numpy as np
 import pandas as pd
 
-from pdrisk.rowwise.kinds import check_kinds, check_order, converted, dated, described, mended, unfit
+from pdrisk.rowwise.families import NUMBERS, PERIODS, family, is_missing, of_values
+from pdrisk.rowwise.kinds import check_kinds, check_order, converted, dated, described, is_categorical, mended, unfit
 from pdrisk.rowwise.tree import (
     ARITHMETIC,
     COMPARISONS,
     LOGIC,
     MEMBERSHIP,
+    MISSING,
     ORDERINGS,
     SIGNS,
     Builder,
@@ -21,55 +21,40 @@ from pdrisk.rowwise.tree import (
     Constant,
     Node,
     Operation,
-    applied,
-    value_of,
+    Rank,
+    text_of,
 )
 
 __all__ = ["BOOLEAN", "check_boolean", "typed"]
 
-DEPTH = 200  # levels of a tree; evaluation spends two stack frames on each
-TEXT = {"str", "string", "string[pyarrow]", "large_string[pyarrow]"}
+DEPTH = 200  # levels of a tree; evaluation spends a few stack frames on each
 BOOLEAN = {"bool", "boolean", "bool[pyarrow]"}
-FLOAT = {"float16", "float32", "float64", "Float32", "Float64", "float[pyarrow]", "double[pyarrow]"}
-# The integers of pyarrow are missing: they raise on overflow, so that a failure would tell about one record.
-NUMBER = FLOAT | {f"{kind}{bits}" for kind in ("int", "uint", "Int", "UInt") for bits in (8, 16, 32, 64)}
+A_NUMBER, A_DECISION = pd.Series(dtype="float64"), pd.Series(dtype="boolean")
 
 
-def typed(node: Node, empty: Mapping[Hashable, Any], builder: Builder, level: int = 0) -> tuple[Node, Any]:
-    """The node with its dates as pandas compares them, and its value on zero rows."""
+def typed(node: Node, empty: Mapping[Hashable, pd.Series], builder: Builder, level: int = 0) -> tuple[Node, Any]:
+    """The node with its dates and categories as they are compared, and its value on zero rows."""
     if level > DEPTH:
         builder.refuse(f"it is nested more than {DEPTH} levels deep. Use `in` with a list, or fewer parentheses.")
-    if not isinstance(node, Operation):
-        return node, value_of(node, empty)
+    if isinstance(node, Column):
+        return node, empty[node.name]
+    if isinstance(node, Constant):
+        return node, node.value
+    assert isinstance(node, Operation)
     symbol = node.symbol
     parts, values = map(list, zip(*[typed(part, empty, builder, level + 1) for part in node.parts], strict=True))
-    if symbol in ORDERINGS:
-        check_order(symbol, parts, values, builder)
-    if symbol in COMPARISONS:
-        values = [dated(value, values[1 - place], builder) for place, value in enumerate(values)]
-        parts = [Constant(v) if isinstance(part, Constant) else part for part, v in zip(parts, values, strict=True)]
-    elif symbol in LOGIC:
+    if symbol in LOGIC:
         for part, value in zip(node.parts, values, strict=True):
             if not isinstance(part, Constant):
                 check_boolean(part, value, builder)
-    elif symbol in MEMBERSHIP and values[0].dtype.kind in "mM" and {*map(type, values[1])} & {str, dt.date}:
-        builder.refuse(
-            "whether a date equals a text depends on the version of pandas. Write a range, as in "
-            "`'2020-01-01' <= day < '2020-01-02'`, or name a pd.Timestamp with `@name`."
-        )
     elif symbol in ARITHMETIC or symbol in SIGNS:
-        _total(node, values, builder)
-    if symbol in COMPARISONS or symbol in MEMBERSHIP:
-        check_kinds(symbol, parts, values, builder)
-    result = None
-    with suppress(Exception), np.errstate(all="ignore"):
-        _kindred(values)
-        # On plain text isin is always bool and never fails, but is slow even on zero rows.
-        plain = symbol in MEMBERSHIP and values[0].dtype.name in ("str", "object")
-        result = values[0].isna() if plain else applied(symbol, values)
-    if result is None:  # refused out here, for the error of pandas may hold categories and must not be the context
-        builder.refuse(f"{unfit(symbol, [*node.parts], values)}. {mended(symbol, parts, values)}.")
-    return Operation(symbol, tuple(parts)), result
+        _check_arithmetic(node, values, builder)
+        return Operation(symbol, tuple(parts)), A_NUMBER
+    elif symbol in COMPARISONS or symbol in MEMBERSHIP:
+        parts = _compared(symbol, parts, values, builder)
+    else:
+        assert symbol in MISSING
+    return Operation(symbol, tuple(parts)), A_DECISION
 
 
 def check_boolean(node: Node, value: Any, builder: Builder) -> None:
@@ -81,45 +66,74 @@ def check_boolean(node: Node, value: Any, builder: Builder) -> None:
         builder.refuse(f"{described(node, value)} is not a decision between True and False. {advice}.")
 
 
-def _kindred(values: list[Any]) -> None:
-    """Raises where pandas could on data only: text against numbers, pyarrow against another dtype (its casts check)."""
-    kinds = {value.dtype.name for value in values if isinstance(value, pd.Series)}
-    others = [value for value in values if not isinstance(value, str | bool | pd.Series)]
-    if kinds & TEXT:
-        single = [value for value in values if not isinstance(value, pd.Series)]
-        members = [member for value in single for member in (value if isinstance(value, list) else [value])]
-        if any(not isinstance(member, str) and not pd.isna(member) for member in members):
-            raise TypeError
-        if kinds - TEXT - {"object", "category"}:
-            raise TypeError
-    if any(kind.endswith("[pyarrow]") for kind in kinds):
-        listed = [member for value in others for member in (value if isinstance(value, list) else [])]
-        integers = any("int" in kind for kind in kinds)
-        if len(kinds) > 1 and kinds != {"bool", "bool[pyarrow]"}:
-            raise TypeError
-        if (integers and float in map(type, listed)) or any(
-            isinstance(value, int | np.integer) and value >= 2**63 for value in [*others, *listed]
-        ):
-            raise TypeError
-
-
-def _total(node: Operation, values: list[Any], builder: Builder) -> None:
-    """Refuses arithmetic whose failure or whose dtype would depend on a record."""
-    kinds = [str(v.dtype) if isinstance(v, pd.Series) else type(v).__name__ for v in values]
-    for part, value, kind in zip(node.parts, values, kinds, strict=True):
-        if isinstance(value, pd.Series) and kind not in NUMBER | {"bool", "boolean"}:
-            builder.refuse(
-                f"`{node.symbol}` on {described(part, value)}: arithmetic takes numbers that cannot fail on a record, "
-                "not text, dates, objects or pyarrow's integers. Convert or compute a column before, or move the "
-                "constant to the other side."
-            )
-    if set(kinds) <= BOOLEAN:
-        builder.refuse(f"`{node.symbol}` on conditions alone. Join them with `and` and `or`; they differ by `!=`.")
-    integers = node.symbol in ("//", "%", "**") and not {"float", *FLOAT} & {*kinds}
-    if integers and (isinstance(values[1], pd.Series) or (node.symbol == "**" and values[1] < 0)):
-        # One zero divisor turns the whole integer column into float64 and so rounds *other* records beyond 2**53;
-        # one negative exponent raises. A single record would move many decisions.
+def _compared(symbol: str, parts: list[Node], values: list[Any], builder: Builder) -> list[Node]:
+    """The parts of a comparison, with dates as Timestamps and ordered categories as their places."""
+    if symbol in ORDERINGS:
+        if any(isinstance(value, pd.Series) and is_categorical(value.dtype) for value in values):
+            return _ranked(symbol, parts, values, builder)
+        check_order(symbol, parts, values, builder)
+    if symbol in COMPARISONS:
+        values = [
+            dated(part, value, values[1 - place], builder)
+            for place, (part, value) in enumerate(zip(parts, values, strict=True))
+        ]
+        parts = [
+            Constant(value, part.given) if isinstance(part, Constant) else part
+            for part, value in zip(parts, values, strict=True)
+        ]
+    elif is_categorical(values[0].dtype):
+        values[1] = [one if is_missing(one) else dated(Constant(one), one, values[0], builder) for one in values[1]]
+        parts[1] = Constant(values[1], parts[1].given if isinstance(parts[1], Constant) else None)
+    elif values[0].dtype.kind in "mM" and {*map(type, values[1])} & {str, dt.date}:
         builder.refuse(
-            f"`{node.symbol}` on integers needs a constant on its right, for `**` not below zero, or one record could "
-            "change the result of others. Make one side a float, as in `2.0 ** x` or `a * 1.0 // b`."
+            "whether a date equals a text depends on the version of pandas. Write a range, as in "
+            "`'2020-01-01' <= day < '2020-01-02'`, or name a pd.Timestamp with `@name`."
         )
+    check_kinds(symbol, parts, values, builder)
+    dtypes = [of_values(value.dtype) for value in values if isinstance(value, pd.Series)]
+    freqs = {dtype.freq for dtype in dtypes if family(dtype) == PERIODS}
+    if "" in map(family, dtypes) or len(freqs) > 1:
+        _refuse_parts(symbol, parts, values, builder)
+    return parts
+
+
+def _ranked(symbol: str, parts: list[Node], values: list[Any], builder: Builder) -> list[Node]:
+    """Categories by their places among the declared ones: those of the column may have been read off the data."""
+    listed = []
+    for part, value in zip(parts, values, strict=True):
+        if isinstance(part, Constant):
+            continue
+        if not (isinstance(part, Column) and is_categorical(value.dtype) and value.dtype.ordered):
+            _refuse_parts(symbol, parts, values, builder)
+        listed.append((text_of(part), part.name, builder.levels(part.name)))
+    name, column, levels = listed[0]
+    if levels is None or any(other != levels for _, _, other in listed):
+        builder.refuse(
+            f"the order of categories is asked of {' and '.join(shown for shown, _, _ in listed)}, and categories may "
+            f"have been read off the data: declare theirs in order, as in df.dprisk.declare(keys={{{column!r}: "
+            f"['low', 'high']}}), or list those you mean, as in `{name} in ['low', 'middle']`."
+        )
+    for part in parts:
+        if isinstance(part, Constant) and part.value not in levels:
+            builder.refuse(f"{text_of(part)} is none of the categories that are declared for {name}.")
+    return [
+        Constant(levels.index(part.value), part.given) if isinstance(part, Constant) else Rank(part.name, levels)  # type: ignore[union-attr]
+        for part in parts
+    ]
+
+
+def _check_arithmetic(node: Operation, values: list[Any], builder: Builder) -> None:
+    """Refuse arithmetic on anything but numbers."""
+    for part, value in zip(node.parts, values, strict=True):
+        if isinstance(value, pd.Series) and (is_categorical(value.dtype) or family(value.dtype) != NUMBERS):
+            builder.refuse(
+                f"`{node.symbol}` on {described(part, value)}: arithmetic takes numbers, not text, dates, categories "
+                "or objects. Convert or compute a column before, or move the constant to the other side."
+            )
+    kinds = {str(value.dtype) if isinstance(value, pd.Series) else type(value).__name__ for value in values}
+    if kinds <= BOOLEAN:
+        builder.refuse(f"`{node.symbol}` on conditions alone. Join them with `and` and `or`; they differ by `!=`.")
+
+
+def _refuse_parts(symbol: str, parts: list[Node], values: list[Any], builder: Builder) -> NoReturn:
+    builder.refuse(f"{unfit(symbol, parts, values)}. {mended(symbol, parts, values)}.")
