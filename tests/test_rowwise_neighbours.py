@@ -47,7 +47,12 @@ def pair(left, right):
     """All combinations of the two columns' values."""
     one, other = COLUMNS[left], COLUMNS[right]
     places = np.array(list(itertools.product(range(len(one)), range(len(other)))))[:: 1 + (len(one) > 4)][:14]
-    return pd.DataFrame({"a": one.iloc[places[:, 0]].array, "b": other.iloc[places[:, 1]].array})
+    return pd.DataFrame(
+        {
+            "a": one.iloc[places[:, 0]].reset_index(drop=True),
+            "b": other.iloc[places[:, 1]].reset_index(drop=True),
+        }
+    )
 
 
 class TestPairsOfColumns:
