@@ -14,6 +14,13 @@ ENDS = {
 }
 
 
+class Nowhere(dt.tzinfo):
+    """A time zone that fails."""
+
+    def utcoffset(self, _):
+        raise ZeroDivisionError
+
+
 class Hostile:
     """A record of whatever kind, which answers no question."""
 
@@ -76,7 +83,14 @@ COLUMNS = {
     "objects": objects(["a", None, dt.date(2020, 1, 1), 3, True, Decimal("5.10")]),
     "hostile objects": objects([Hostile(), [1], {}, Decimal("sNaN"), np.arange(3), ("a",), "a", 10**400, 3.0]),
     "odd dates": objects(
-        [dt.datetime.max.replace(tzinfo=BERLIN), dt.datetime.min, pd.NaT, np.datetime64("2020"), dt.timedelta.max]
+        [
+            dt.datetime.max.replace(tzinfo=BERLIN),
+            dt.datetime.min,
+            pd.NaT,
+            np.datetime64("2020"),
+            dt.timedelta.max,
+            dt.datetime(2020, 1, 1, tzinfo=Nowhere()),
+        ]
     ),
     **{
         f"datetime64[{unit}]": pd.Series(np.array(DATES[2:], f"datetime64[{unit}]")) for unit in ("s", "ms", "us", "ns")

@@ -140,6 +140,8 @@ class TestConstants:
             ("far dates", "a > '9999-12-31'", [True, False, False]),
             ("far dates arrow", "a > '9999-12-31'", [True, False, False]),
             ("objects", "a == 'a' or a == 1 or a == 5.1", [True, False, False, False, True, True]),
+            ("float32", "a in [1e39] or a == 1e39", [False] * 6),
+            ("float32", "a == 0.1 and a in [0.1, 2]", [False, False, False, True, False, False]),
             ("objects", "a < 4", [False, False, False, True, True, False]),
             ("bool", "a * 2 > 1", [True, False, True]),
         ],

@@ -152,11 +152,12 @@ def holds_only(value: pd.Series, kinds: set[type]) -> bool:
 
 def is_missing(value: Any) -> bool:
     """Whether an object is one of the ordinary kinds of missing: None, NaN, NaT or NA."""
-    if isinstance(value, float | np.floating | complex | np.complexfloating):
+    kind = type(value)  # an object may answer isinstance as it likes
+    if issubclass(kind, float | np.floating | complex | np.complexfloating):
         return bool(value != value)
-    if isinstance(value, np.datetime64 | np.timedelta64):
+    if issubclass(kind, np.datetime64 | np.timedelta64):
         return bool(np.isnat(value))
-    return value is None or value is pd.NaT or value is pd.NA or (isinstance(value, Decimal) and value.is_nan())
+    return value is None or value is pd.NaT or value is pd.NA or (kind is Decimal and value.is_nan())
 
 
 def missing_of(value: Any) -> Bools:
@@ -269,11 +270,12 @@ def _nanoseconds(value: Any) -> int:
 
 
 def _number(value: Any) -> int | float:
-    if type(value) in (int, float, bool):
+    kind = type(value)
+    if kind in (int, float, bool):
         return value
-    if isinstance(value, np.bool_ | np.integer | np.floating):
+    if issubclass(kind, np.bool_ | np.integer | np.floating):
         return value.item()
-    if type(value) is Decimal and not value.is_nan():
+    if kind is Decimal and not value.is_nan():
         is_whole = value.is_finite() and value.adjusted() < 40 and value == value.to_integral_value()
         return int(value) if is_whole else float(value)
     return np.nan
@@ -282,7 +284,7 @@ def _number(value: Any) -> int | float:
 def _instant(name: str) -> Callable[[Any], int | float]:
     def instant(value: Any) -> int | float:
         if type(value) in INSTANTS and is_in(name, value):
-            with suppress(ValueError, OverflowError):  # a date beyond those of pandas
+            with suppress(Exception):  # a date beyond those of pandas, or in a time zone that fails
                 return _nanoseconds(value)
         return np.nan
 
