@@ -14,7 +14,7 @@ LAYERS = [
     {"errors"},
     {"core"},
     {"digits"},
-    {"query", "noise", "risk", "reprs", "words", "datasets", "callers", "declaration", "drawing"},
+    {"query", "noise", "risk", "reprs", "words", "datasets", "callers", "declaration", "drawing", "atomic_file"},
     {"columns", "hints", "options", "pictures"},
     {"keys", "rowwise", "release", "telling"},
     {"schema"},

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 import pdrisk
+from pdrisk.atomic_file import write_whole
 from pdrisk.cli import main
 from pdrisk.study.lee_clifton import adult, toy
 from pdrisk.study.page import Page, cell, shown
-from pdrisk.study.whole import write_whole
 
 pytest.importorskip("matplotlib")
 FIGURES = ["noise-against-risk", "risk-by-eps", "risk-by-query", "risk-by-sample"]

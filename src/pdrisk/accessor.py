@@ -9,6 +9,7 @@ import pandas as pd
 
 from pdrisk.answer import answered, answers
 from pdrisk.assess import assessment, individual_risk, planned_epsilon
+from pdrisk.core.foreign import own_errors_of
 from pdrisk.declared import declare, declared_table
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.frames import judged_lines, judged_query, lines_of_request
@@ -26,6 +27,7 @@ Answer = Release | pd.DataFrame
 
 
 @pd.api.extensions.register_dataframe_accessor("dprisk")
+@own_errors_of
 class FrameAccessor(Hinting):
     """Private answers from a frame, each with its sensitivity and risk.
 
@@ -259,6 +261,7 @@ class FrameAccessor(Hinting):
 
 
 @pd.api.extensions.register_series_accessor("dprisk")
+@own_errors_of
 class SeriesAccessor(Hinting):
     """Private answers from one column: as `FrameAccessor`, without the column's name.
 

@@ -15,7 +15,7 @@ from pdrisk.engines.frame import read
 from pdrisk.engines.guard import guarded
 from pdrisk.engines.influence import influences
 from pdrisk.errors import ParameterError
-from pdrisk.frames import judged_lines, judged_selection, lines_of_columns
+from pdrisk.frames import eps_values, judged_lines, judged_selection, lines_of_columns
 from pdrisk.query import checked_probability, epsilon, statistic
 from pdrisk.release import CURATOR_ONLY, half_width
 
@@ -35,10 +35,7 @@ def assessment(
 ) -> pd.DataFrame:
     """One row for each column, statistic, group and eps."""
     lines = lines_of_columns(frame, columns, statistics, bounds)
-    listed = list(eps) if isinstance(eps, list | tuple | np.ndarray | pd.Series) and np.ndim(eps) else [eps]
-    if not listed:
-        raise ParameterError("eps must be a number or a list with at least one.")
-    losses = [epsilon(value) for value in listed]
+    losses = eps_values(eps)
     reading = read(frame, lines, *judged_selection(frame, lines, where, by, keys))
     labels = None if reading.groups is None else list(reading.groups)
     blocks = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 
 import numpy as np
 import pandas as pd
@@ -30,10 +30,14 @@ def check_column(frame: pd.DataFrame, column: object) -> None:
     ParameterError
         If several columns have this name.
     """
-    try:
-        known = column in frame.columns
-    except TypeError:
-        known = None
+    known = None
+    if not isinstance(column, Iterator):
+        try:
+            known = column in frame.columns
+        except MemoryError:
+            raise
+        except Exception:  # noqa: BLE001 - its own code, or nesting beyond Python's; no value of the data is touched
+            pass
     if known is None:
         raise ColumnTypeError(
             f"a column is named by its label, not by a value of type {type(column).__name__}: ask about several with "

@@ -15,10 +15,11 @@ import numpy as np
 import pandas as pd
 
 from pdrisk.core.universe import Universe
-from pdrisk.errors import ColumnTypeError, ParameterError
+from pdrisk.errors import ColumnTypeError, ParameterError, PdriskError
 
 __all__ = [
     "EVERYTHING",
+    "LARGEST",
     "BadTextError",
     "Declarations",
     "Entry",
@@ -30,6 +31,7 @@ __all__ = [
     "universe_of",
 ]
 
+LARGEST = 2**4096  # of an integer: Python does not write out more than 4,300 digits
 EVERYTHING = (-math.inf, math.inf)
 Ends = tuple[float, float]
 Pattern = tuple[re.Pattern[str], ...]
@@ -269,8 +271,12 @@ def from_text(text: str) -> Declarations:
     """
     try:
         stored = json.loads(text)
-        return Declarations(*(tuple(_entry(entry) for entry in stored[name]) for name in ("own", "schema")))
-    except (TypeError, ValueError, KeyError, IndexError, AttributeError):
+        found = Declarations(*(tuple(_entry(entry) for entry in stored[name]) for name in ("own", "schema")))
+        found._by_label  # noqa: B018 - regular expressions that are none
+        # Whatever else it holds, or holds twice: it would be gone.
+        if found.text == text and len({entry.column for entry in found.own}) == len(found.own):
+            return found
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError, re.error):
         pass
     raise BadTextError
 
@@ -292,6 +298,11 @@ def _json(entry: Entry) -> dict[str, Any]:
 
 def _entry(stored: dict[str, Any]) -> Entry:
     bounds, valid = stored.get("bounds"), stored.get("valid")
+    if bounds is not None:
+        Universe(*map(float, bounds))  # refuses what no bounds can be
+    str(stored["source"]).encode()  # and half of a surrogate pair, which no table can show
+    if valid is not None and None not in valid and not valid[0] <= valid[1]:
+        raise ValueError
     return Entry(
         column=_decoded(stored["column"]),
         source=str(stored["source"]),
@@ -305,7 +316,7 @@ def _entry(stored: dict[str, Any]) -> Entry:
         ),
         keys=_values(stored.get("keys")),
         missing=_values(stored.get("missing")),
-        problem=stored.get("problem"),
+        problem=None if "problem" not in stored else str(stored["problem"]),
     )
 
 
@@ -321,18 +332,25 @@ def plain_value(value: Any, what: str) -> Hashable:
     ColumnTypeError
         If it is of another kind.
     """
-    if pd.api.types.is_scalar(value) and pd.isna(value):
-        return None
-    if isinstance(value, np.datetime64 | datetime.datetime):
-        return pd.Timestamp(value)
-    if isinstance(value, np.timedelta64 | datetime.timedelta):
-        return pd.Timedelta(value)
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, tuple):
-        return tuple(plain_value(part, what) for part in value)
-    if isinstance(value, str | bool | int | float | datetime.date | None):
-        return value
+    try:
+        if pd.api.types.is_scalar(value) and pd.isna(value):
+            return None
+        if isinstance(value, np.datetime64 | datetime.datetime):
+            return pd.Timestamp(value)
+        if isinstance(value, np.timedelta64 | datetime.timedelta):
+            return pd.Timedelta(value)
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, tuple):
+            return tuple(plain_value(part, what) for part in value)
+        if isinstance(value, str | float | datetime.date | None):
+            return value
+        if isinstance(value, int) and -LARGEST < value < LARGEST:
+            return value
+    except PdriskError:
+        raise
+    except (ValueError, ArithmeticError, RecursionError):  # beyond pandas' dates, NaN that signals, nested too deeply
+        pass
     raise ColumnTypeError(
         f"{what} must be text, a number, a truth value or a date to be declared, not {type(value).__name__}."
     )

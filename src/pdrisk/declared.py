@@ -67,7 +67,7 @@ def declare(
             check_column(frame, column)
             check_codes(frame[column], one.missing)
     result = frame.assign()  # a lazy copy where pandas has them
-    result.attrs[ATTRIBUTE] = known.text
+    result.attrs[ATTRIBUTE] = _text(known)
     return result
 
 
@@ -122,7 +122,7 @@ def attach(data: pd.DataFrame | pd.Series, schema: Any) -> None:
     before = _stored(data)
     now = before.and_schema(entries_of(schema))
     if now != before:
-        data.attrs[ATTRIBUTE] = now.text
+        data.attrs[ATTRIBUTE] = _text(now)
 
 
 def declarations_of(data: pd.DataFrame | pd.Series) -> Declarations:
@@ -140,11 +140,29 @@ def declarations_of(data: pd.DataFrame | pd.Series) -> Declarations:
     return said if schema is None else said.and_schema(entries_of(schema))
 
 
+def _text(said: Declarations) -> str:
+    """What ``attrs`` keep, if it can be read again."""
+    try:
+        text = said.text
+        from_text(text)
+    except (BadTextError, ValueError, RecursionError):
+        pass
+    else:
+        return text
+    raise ParameterError(
+        "a label, key or code cannot be kept: it is nested too deeply, or a date or number beyond what can be written "
+        "down. Use text."
+    )
+
+
 def _stored(data: pd.DataFrame | pd.Series) -> Declarations:
     text = data.attrs.get(ATTRIBUTE)
+    if text is None:
+        return Declarations()
     try:
-        return Declarations() if text is None else from_text(text)
-    except (BadTextError, TypeError):
+        if type(text) is str:
+            return from_text(text)
+    except BadTextError:
         pass
     raise ParameterError(
         f"attrs[{ATTRIBUTE!r}] of this frame is not what declare wrote: take it out with del df.attrs[{ATTRIBUTE!r}], "

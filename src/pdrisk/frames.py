@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from fractions import Fraction
+from itertools import islice
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from pdrisk.columns import check_column, column_kind
+from pdrisk.core.foreign import shown
 from pdrisk.core.statistics import Count, Statistic
 from pdrisk.core.universe import Universe
 from pdrisk.declared import codes_of, declared
@@ -30,13 +35,18 @@ from pdrisk.rowwise import Filter, caller_names, judged
 
 __all__ = [
     "check_numeric",
+    "eps_values",
     "judged_lines",
     "judged_query",
     "judged_selection",
     "lines_of_columns",
     "lines_of_request",
+    "listed_columns",
     "number_advice",
 ]
+
+MOST_EPS = 10_000  # of one assessment
+MOST_COLUMNS = 1000  # named beyond those there are: the error names them
 
 
 def judged_query(
@@ -54,7 +64,7 @@ def judged_query(
 ) -> Query:
     """A request for noisy answers, or the error that says what is wrong with it."""
     if not isinstance(mechanism, str) or mechanism != MECHANISM:
-        raise ParameterError(f"unknown mechanism {mechanism!r}; the one there is, is {MECHANISM!r}.")
+        raise ParameterError(f"unknown mechanism {shown(mechanism)}; the one there is, is {MECHANISM!r}.")
     if not isinstance(metric, str) or metric != "worst_case":
         raise data_dependent(metric)
     share = epsilon(eps, risk, prior) / len(lines)
@@ -101,10 +111,32 @@ def lines_of_request(frame: pd.DataFrame, request: object, bounds: object) -> tu
 def lines_of_columns(frame: pd.DataFrame, columns: object, specs: object, bounds: object) -> tuple[Line, ...]:
     """The lines of ``assess``: every statistic of every column."""
     wanted = statistics(specs)
-    listed = list(columns) if isinstance(columns, list | pd.Index) else [columns]
+    listed = listed_columns(frame, columns)
+    return tuple(line for column in listed for line in judged_lines(frame, column, wanted, bounds))
+
+
+def listed_columns(frame: pd.DataFrame, columns: object) -> list[Any]:
+    """One column, or the list of them, which is read no further than `MOST_COLUMNS` beyond the frame's width."""
+    if not isinstance(columns, list | pd.Index):
+        return [columns]
+    most = len(frame.columns) + MOST_COLUMNS
+    listed = list(islice(columns, most + 1))
     if not listed:
         raise ParameterError("columns must name at least one column.")
-    return tuple(line for column in listed for line in judged_lines(frame, column, wanted, bounds))
+    if len(listed) > most:
+        raise ParameterError(f"columns names more than {most:,}, and the frame has {len(frame.columns):,}: list fewer.")
+    return listed
+
+
+def eps_values(eps: object) -> list[Fraction]:
+    """One or several privacy losses, as `epsilon` reads each."""
+    several = isinstance(eps, list | tuple | pd.Series) or (isinstance(eps, np.ndarray) and eps.ndim > 0)
+    listed = list(islice(eps, MOST_EPS + 1)) if several and isinstance(eps, Iterable) else [eps]
+    if not listed:
+        raise ParameterError("eps must be a number or a list with at least one.")
+    if len(listed) > MOST_EPS:
+        raise ParameterError(f"eps lists more than {MOST_EPS:,} numbers: list fewer.")
+    return [epsilon(each) for each in listed]
 
 
 def judged_lines(
@@ -130,7 +162,7 @@ def _line(frame: pd.DataFrame, column: Hashable | None, statistic: Statistic, bo
     source: Source = "given"
     if isinstance(bounds, str):
         if bounds != "column":
-            raise ParameterError(f'bounds must be (lo, hi) or the word "column", but are {bounds!r}.')
+            raise ParameterError(f'bounds must be (lo, hi) or the word "column", but are {shown(bounds)}.')
         return Line(column, statistic, None, "data")
     known = declared(frame, column)
     interval = known.narrowed(known.universe if bounds is None else universe(bounds))
@@ -178,14 +210,14 @@ def _groups(frame: pd.DataFrame, by: object, keys: object) -> Groups | None:
         if keys is not None:
             raise ParameterError("keys= lists the groups of by=, which is missing: pass by= as well.")
         return None
-    columns = tuple(by) if isinstance(by, list) else (by,)
+    columns = tuple(islice(by, len(frame.columns) + 1)) if isinstance(by, list) else (by,)
     for column in columns:
         check_column(frame, column)
     if not columns or len(set(columns)) < len(columns):
         raise ParameterError("by must be a column, or a list of different columns.")
     if isinstance(keys, str):
         if keys != "observed":
-            raise ParameterError(f'keys must be a list or the word "observed", but are {keys!r}.')
+            raise ParameterError(f'keys must be a list or the word "observed", but are {shown(keys)}.')
         return Groups(columns, None, "data")
     if keys is not None:
         listed = checked_keys(frame, columns, keys)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import math
 import numbers
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -13,23 +14,28 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pdrisk.columns import column_kind
+from pdrisk.core.foreign import shown
+from pdrisk.declaration import LARGEST
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = [
     "check_codes",
     "check_keys_are_no_codes",
     "checked_keys",
+    "combined_keys",
     "key_codes",
     "key_index",
     "key_is_a_code",
     "key_parts",
     "listed_keys",
+    "listed_values",
     "observed_keys",
 ]
 
 Key = tuple[Hashable, ...]
 
 PIECE = 2**18  # rows looked up at a time
+MOST = 1_000_000  # keys of one query: a million noisy values take seconds and a gigabyte
 
 
 def checked_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...], given: object) -> tuple[Key, ...]:
@@ -46,15 +52,14 @@ def checked_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...], given: obje
     Raises
     ------
     ParameterError
-        If there are none, one stands twice or has not one value for each column.
+        If there are none or more than `MOST`, one stands twice or has not one value for each column.
     ColumnTypeError
         If a key is unhashable or of another kind than its column.
     """
     if isinstance(given, Mapping):
-        if set(given) != set(columns):
+        if set(itertools.islice(given, len(columns) + 1)) != set(columns):
             raise ParameterError(f"keys must be a dict with one list for each of {', '.join(map(str, columns))}.")
-        levels = [[_plain(key) for key in listed_keys(given[column])] for column in columns]
-        keys = list(itertools.product(*levels))
+        keys = combined_keys([[_plain(key) for key in listed_keys(given[column])] for column in columns])
     elif len(columns) == 1:
         keys = [(_plain(key),) for key in listed_keys(given)]
     else:
@@ -70,6 +75,7 @@ def checked_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...], given: obje
                     f"a key of column {column!r} is {_key_kind(level)}, but the column holds {kind}: "
                     "list keys of the column's own kind (pd.Timestamp for dates)."
                 )
+        _check_text(f"a key of column {shown(column)}", (key[position] for key in keys))
         _check_distinct(column, frame[column], list(dict.fromkeys(key[position] for key in keys)))
     if len(set(keys)) < len(keys):
         raise ParameterError("a key is listed twice; list each key once.")
@@ -85,9 +91,11 @@ def check_codes(series: pd.Series, given: object) -> tuple[Hashable, ...]:
         If they are no list, or one is of another kind than the column.
     """
     wrong = (str, bytes, Mapping, pd.DataFrame)
-    if isinstance(given, wrong) or not isinstance(given, Iterable):
+    listed = None if isinstance(given, wrong) else listed_values(given, "missing codes")
+    if listed is None:
         raise ColumnTypeError('missing codes must be a list, as in missing={"distance": [-1, -2]}.')
-    codes = [code for code in dict.fromkeys(map(_plain, given)) if code is not None]
+    codes = [code for code in dict.fromkeys(map(_plain, listed)) if code is not None]
+    _check_text(f"a missing code of column {shown(series.name)}", codes)
     kind = _comparable_kind(series) if codes else "nothing"
     if kind != "nothing" and (other := next((k for k in map(_key_kind, codes) if k != kind), None)):
         raise ColumnTypeError(
@@ -124,6 +132,17 @@ def key_is_a_code(column: Hashable) -> ParameterError:
         f"a key of column {column!r} is declared to stand for a missing answer: list None for the group of those, or "
         "leave it out."
     )
+
+
+def _check_text(what: str, values: Iterable[object]) -> None:
+    """Refuse half of a surrogate pair, which neither Arrow nor a database holds."""
+    try:
+        "".join(value for value in values if isinstance(value, str)).encode()
+    except UnicodeEncodeError:
+        pass
+    else:
+        return
+    raise ParameterError(f"{what} holds half of a surrogate pair: take it out.")
 
 
 def _check_distinct(column: Hashable, series: pd.Series, levels: list[Hashable]) -> None:
@@ -220,7 +239,7 @@ def _lookup(levels: Sequence[Hashable], dtype: Any) -> tuple[pd.Index, NDArray[n
         typed = _held(held, dtype)
     place_of = _places_of(levels)
     place = np.array([place_of[level] for level in held] + [len(levels)], dtype=np.int32)
-    return pd.Index(typed, copy=False), place
+    return _index(typed), place
 
 
 def _held(levels: list[Hashable], dtype: Any) -> Any:
@@ -232,9 +251,16 @@ def _held(levels: list[Hashable], dtype: Any) -> Any:
             # As pandas compares: a key is rounded to the column's precision.
             return np.array([float(level) for level in levels], dtype=dtype)  # type: ignore[arg-type]
         typed = np.array(levels, dtype=dtype) if isinstance(dtype, np.dtype) else pd.array(levels, dtype=dtype)
-        return typed if typed.tolist() == levels or list(pd.Index(typed)) == levels else None
+        return typed if typed.tolist() == levels or list(_index(typed)) == levels else None
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+def _index(typed: Any) -> pd.Index:
+    try:
+        return pd.Index(typed, copy=False)
+    except OverflowError:  # integers beyond every float, in which pandas 2 looks for dates
+        return pd.Index(typed, dtype=object)
 
 
 def _places(index: pd.Index, values: Any, none: int) -> NDArray[np.int32]:
@@ -258,9 +284,9 @@ def _typed(values: list[Hashable], dtype: Any) -> pd.Index:
         dtype = np.dtype(np.float32)  # pandas has no index of half floats
     held = [value for value in values if value is not None]
     typed = _held(held, dtype)
-    unchanged = typed is not None and list(pd.Index(typed)) == held
+    unchanged = typed is not None and list(_index(typed)) == held
     if unchanged and len(held) == len(values):
-        return pd.Index(typed)
+        return _index(typed)
     if unchanged and pd.api.types.is_object_dtype(dtype):
         return pd.Index(values, dtype=object)
     if unchanged and (not isinstance(dtype, np.dtype) or dtype.kind in "fmM"):
@@ -272,14 +298,44 @@ def _typed(values: list[Hashable], dtype: Any) -> pd.Index:
 
 
 def listed_keys(keys: object) -> list[Any]:
-    """The keys that a caller passed as something list-like."""
+    """The keys that a caller passed as something list-like, `MOST` at most."""
     wrong = (str, bytes, set, frozenset, Mapping, pd.DataFrame)
-    if isinstance(keys, wrong) or not isinstance(keys, Iterable) or (isinstance(keys, np.ndarray) and keys.ndim != 1):
+    listed = (
+        None if isinstance(keys, wrong) or (isinstance(keys, np.ndarray) and keys.ndim != 1) else listed_values(keys)
+    )
+    if listed is None:
         raise ColumnTypeError(
             'keys must be a list of the public group keys, as in keys=["north", "south"]; "observed" in their place is '
             "an option of an answer, and cannot be declared."
         )
-    return list(keys)
+    return listed
+
+
+def listed_values(values: object, what: str = "keys") -> list[Any] | None:
+    """What a caller listed, read no further than `MOST`; None if it is nothing list-like."""
+    if not isinstance(values, Iterable):
+        return None
+    try:
+        listed = list(itertools.islice(values, MOST + 1))
+    except TypeError:  # as an array without a dimension, or a pd.col expression, which only look like lists
+        return None
+    if len(listed) > MOST:
+        number = len(values) if isinstance(values, Sized) else None
+        raise _too_many(number, what)
+    return listed
+
+
+def combined_keys(lists: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+    """All combinations of the keys of several columns, if they are not too many: that is seen before there are any."""
+    if (number := math.prod(map(len, lists))) > MOST:
+        raise _too_many(number, "keys")
+    return list(itertools.product(*lists))
+
+
+def _too_many(number: int | None, what: str) -> ParameterError:
+    many = "more" if number is None else f"{number:,}"
+    way = ", ask in several queries" if what == "keys" else ""
+    return ParameterError(f"{what} can be {MOST:,} at most, but are {many}: list fewer{way}.")
 
 
 def key_parts(key: object, columns: tuple[Hashable, ...]) -> tuple[Any, ...]:
@@ -294,22 +350,27 @@ def key_parts(key: object, columns: tuple[Hashable, ...]) -> tuple[Any, ...]:
 
 def _plain(key: Any) -> Hashable:
     """A Python value that compares by equality; every kind of missing becomes None."""
-    if type(key) in (str, int):
+    if type(key) is str or (type(key) is int and -LARGEST < key < LARGEST):
         return key
     if isinstance(key, np.generic) and not isinstance(key, np.datetime64 | np.timedelta64):
         key = key.item()
     try:
         hash(key)
-    except TypeError:
-        raise ColumnTypeError(f"a key must be a single value, not {type(key).__name__}.") from None
-    if key is None or (pd.api.types.is_scalar(key) and pd.isna(key)):
-        return None
-    if isinstance(key, np.datetime64 | datetime.datetime):
-        return pd.Timestamp(key)
-    if isinstance(key, np.timedelta64 | datetime.timedelta):
-        return pd.Timedelta(key)
-    plain: Hashable = key
-    return plain
+        if key is None or (pd.api.types.is_scalar(key) and pd.isna(key)):
+            return None
+        if isinstance(key, np.datetime64 | datetime.datetime):
+            return pd.Timestamp(key)
+        if isinstance(key, np.timedelta64 | datetime.timedelta):
+            return pd.Timedelta(key)
+        plain: Hashable = key
+    except (TypeError, ValueError, ArithmeticError, RecursionError):  # no key, beyond pandas' dates, nested too deeply
+        pass
+    else:
+        if not isinstance(key, int) or -LARGEST < key < LARGEST:
+            return plain
+    raise ColumnTypeError(
+        f"a key must be a single value that pandas can hold, and one of type {type(key).__name__} is not."
+    )
 
 
 def _key_kind(key: Hashable) -> str:

@@ -6,6 +6,7 @@ import difflib
 import itertools
 import math
 import numbers
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -14,6 +15,7 @@ from typing import Any, Final, Literal, Protocol
 
 import numpy as np
 
+from pdrisk.core.foreign import LONGEST, shown
 from pdrisk.core.order import Max, Median, Min, Quantile
 from pdrisk.core.risk import check_metric, privacy_loss
 from pdrisk.core.spread import Std, Var
@@ -23,6 +25,7 @@ from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
 
 __all__ = [
     "MECHANISM",
+    "MOST_STATISTICS",
     "STATISTICS",
     "Filter",
     "Groups",
@@ -42,6 +45,8 @@ __all__ = [
 
 MECHANISM: Final = "laplace"
 STATISTICS: Final = ("count", "sum", "mean", "median", "quantile", "min", "max", "var", "std")
+MOST_STATISTICS: Final = 10_000  # of one column
+MOST_BITS: Final = 4096  # of the exact fraction that an eps is: more than a thousand digits
 Source = Literal["given", "declared", "data"]
 
 
@@ -221,9 +226,18 @@ def epsilon(eps: object = None, risk: object = None, prior: object = None) -> Fr
             f"eps must be finite and above 0, but is {number:g}. Usual values are 0.1 to 2; "
             "where epsilon_for answers inf, any eps will do: choose one by the accuracy you need."
         )
+    if _bits(eps) > MOST_BITS:
+        raise ParameterError("eps has more than a thousand digits: round it.")
     if isinstance(eps, numbers.Integral):
         return Fraction(int(eps))
     return eps if isinstance(eps, Fraction) else Fraction(str(eps))
+
+
+def _bits(eps: object) -> int:
+    """About how long the exact fraction is that a number is."""
+    if isinstance(eps, Decimal):
+        return 4 * len(eps.as_tuple().digits)
+    return max(eps.numerator.bit_length(), eps.denominator.bit_length()) if isinstance(eps, Fraction) else 0
 
 
 def data_dependent(metric: object) -> ParameterError:
@@ -245,7 +259,7 @@ def checked_probability(name: str, value: object) -> float:
 
 
 def _number(name: str, value: object) -> float:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | Decimal):
+    if isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(value, numbers.Real | Decimal):
         raise ColumnTypeError(f"{name} must be a number, but is {_kind(value)}.")
     try:
         return float(value)
@@ -262,7 +276,12 @@ def universe(bounds: object) -> Universe:
         raise ColumnTypeError(_NO_BOUNDS.format(_kind(bounds)))
     if isinstance(bounds, np.ndarray) and bounds.ndim != 1:
         raise ColumnTypeError(_NO_BOUNDS.format("an array that is not one-dimensional"))
-    ends = list(itertools.islice(bounds, 3))
+    try:
+        ends = list(itertools.islice(bounds, 3))
+    except TypeError:  # as a pd.col expression, which looks as if it could be iterated
+        ends = None
+    if ends is None:
+        raise ColumnTypeError(_NO_BOUNDS.format(_kind(bounds)))
     if len(ends) != 2:
         has = ("no value", "one value", "", "more than two values")[len(ends)]
         raise ParameterError(f"bounds must be a pair (lo, hi), but has {has}.")
@@ -289,11 +308,11 @@ def statistic(spec: object) -> Statistic:
         )
     if name not in STATISTICS:
         raise ParameterError(
-            f"unknown statistic {name!r}; it must be one of {', '.join(STATISTICS)}.{_nearest(name, STATISTICS)}"
+            f"unknown statistic {shown(name)}; it must be one of {', '.join(STATISTICS)}.{_nearest(name, STATISTICS)}"
         )
     allowed = {"quantile": {"q"}, "var": {"ddof"}, "std": {"ddof"}}.get(name, set())
-    if extra := set(parameters) - allowed:
-        raise ParameterError(f"{name} takes no {', '.join(sorted(map(str, extra)))}=.")
+    if extra := [each for each in itertools.islice(parameters, 3) if each not in allowed]:
+        raise ParameterError(f"{name} takes no {', '.join(sorted(str(each)[:LONGEST] for each in extra))}=.")
     if name == "quantile":
         if "q" not in parameters:
             raise ParameterError('quantile needs q, as in ("quantile", {"q": 0.9}).')
@@ -315,8 +334,10 @@ def statistics(specs: object) -> tuple[Statistic, ...]:
         specs = [specs]
     if not isinstance(specs, list | tuple) or not specs:
         raise ColumnTypeError('statistics must be a name or a list of names, as in ["mean", "median"]; no functions.')
-    found = tuple(statistic(spec) for spec in specs)
-    if repeated := next((s.label for i, s in enumerate(found) if s in found[:i]), None):
+    found = tuple(statistic(spec) for spec in itertools.islice(specs, MOST_STATISTICS + 1))
+    if len(found) > MOST_STATISTICS:
+        raise ParameterError(f"statistics lists more than {MOST_STATISTICS:,}: list fewer.")
+    if repeated := next((each.label for each, times in Counter(found).items() if times > 1), None):
         raise ParameterError(f"{repeated} is asked for twice; ask once.")
     return found
 
@@ -324,9 +345,9 @@ def statistics(specs: object) -> tuple[Statistic, ...]:
 def unknown_column(column: object, columns: Iterable[Hashable]) -> UnknownColumnError:
     """The error for a column that is not there, with the nearest name."""
     names = [str(name) for name in columns]
-    shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+    some = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
     return UnknownColumnError(
-        f"unknown column {column!r}; the frame has: {shown or 'no columns'}.{_nearest(str(column), names)}"
+        f"unknown column {shown(column)}; the frame has: {some or 'no columns'}.{_nearest(column, names)}"
         + " Pass several columns as a list." * isinstance(column, tuple)
     )
 
@@ -340,12 +361,13 @@ def _checked_quantile(q: object) -> float:
 
 def _checked_ddof(ddof: object) -> int:
     if isinstance(ddof, bool | np.bool_) or not isinstance(ddof, numbers.Integral) or ddof not in (0, 1):
-        shown = f"{ddof}" if isinstance(ddof, numbers.Real) else _kind(ddof)
-        raise ParameterError(f"ddof must be 0 (population) or 1 (sample), but is {shown}.")
+        raise ParameterError(f"ddof must be 0 (population) or 1 (sample), but is {shown(ddof)}.")
     return int(ddof)
 
 
-def _nearest(name: str, known: Iterable[str]) -> str:
+def _nearest(name: object, known: Iterable[str]) -> str:
+    if not isinstance(name, str) or len(name) > LONGEST:
+        return ""
     by_lower = {each.lower(): each for each in known}
     near = difflib.get_close_matches(name.lower(), by_lower, n=1)
     return f" Did you mean {by_lower[near[0]]!r}?" if near else ""

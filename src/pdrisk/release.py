@@ -12,6 +12,7 @@ import pandas as pd
 
 from pdrisk import pictures, reprs
 from pdrisk.columns import plain_label
+from pdrisk.core.foreign import own_errors, shown
 from pdrisk.core.risk import Risk
 from pdrisk.errors import ColumnTypeError, NotPublicError, ParameterError
 from pdrisk.query import checked_probability, written
@@ -98,6 +99,7 @@ class Release:
     def __format__(self, spec: str) -> str:
         return format(self.value, spec) if spec else repr(self)
 
+    @own_errors
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Where the noise-free answer lies, with a probability of at least ``level`` over the noise.
 
@@ -159,6 +161,7 @@ class Release:
         """`to_dict` as a Series, named like the answer."""
         return pd.Series(self.to_dict(curator), name=self.name, dtype=object)
 
+    @own_errors
     def explain(self, audience: str = "participant", so_far: object = None, *, language: str = "en") -> str:
         """What this release means, in words for who has to know.
 
@@ -197,6 +200,7 @@ class Release:
         """
         return explained(self._told(), audience, so_far, language)
 
+    @own_errors
     def picture(self, kind: str = "icons", *, unit: str = "", language: str = "en") -> Figure:
         """This release as a picture, which needs matplotlib; `picture_text` is the same in words.
 
@@ -224,13 +228,14 @@ class Release:
         """
         return self._drawn(kind, "", unit, language)
 
+    @own_errors
     def picture_text(self, kind: str = "icons", *, unit: str = "", language: str = "en") -> str:
         """`picture` in signs, words and numbers, for who cannot see it; takes and raises the same."""
         return self._drawn(kind, "_text", unit, language)
 
     def _drawn(self, kind: str, form: str, unit: str, language: str) -> Any:
         if not isinstance(kind, str) or kind not in pictures.KINDS:
-            raise ParameterError(f"unknown picture {kind!r}; there are {', '.join(pictures.KINDS)}.")
+            raise ParameterError(f"unknown picture {shown(kind)}; there are {', '.join(pictures.KINDS)}.")
         draw = getattr(pictures, kind + form)
         if kind == "two_worlds":
             return draw(self.local_sensitivity, self.scale, unit=unit, language=language)
@@ -314,6 +319,7 @@ class Release:
 def public(answer: pd.DataFrame) -> pd.DataFrame: ...
 @overload
 def public(answer: Release) -> dict[str, Any]: ...
+@own_errors
 def public(answer: pd.DataFrame | Release) -> pd.DataFrame | dict[str, Any]:
     """The publishable columns of a ``by=`` or ``agg`` answer; of a `Release`, its `Release.public`.
 

@@ -11,15 +11,17 @@ import math
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from decimal import Decimal
+from itertools import islice
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
+from pdrisk.core.foreign import own_errors, shown
 from pdrisk.core.universe import Universe
 from pdrisk.declaration import EVERYTHING, Declarations, Ends, Entry, narrower, plain_value, universe_of
 from pdrisk.errors import ColumnTypeError, ParameterError
+from pdrisk.keys import listed_values
 from pdrisk.query import universe
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ LARGEST = 1e308  # what lies beyond is no end
 RANGES = {"in_range", "greater_than_or_equal_to", "less_than_or_equal_to", "greater_than", "less_than"}
 
 
+@own_errors
 def bounds_from(schema: object, columns: Iterable[Hashable] | None = None) -> dict[Hashable, tuple[float, float]]:
     """The bounds that a pandera schema declares, fit for ``bounds=``.
 
@@ -67,28 +70,35 @@ def bounds_from(schema: object, columns: Iterable[Hashable] | None = None) -> di
     return {column: (interval.lo, interval.hi) for column, interval in found.items() if interval is not None}
 
 
+@own_errors
 def keys_from(schema: object, columns: Iterable[Hashable] | None = None) -> dict[Hashable, list[Hashable]]:
     """The group keys that a pandera schema declares, fit for ``keys=``; see `bounds_from`."""
     return {column: list(known.keys) for column, known in _known(schema, columns) if known.keys is not None}
 
 
+@own_errors
 def missing_from(schema: object, columns: Iterable[Hashable] | None = None) -> dict[Hashable, list[Hashable]]:
     """The missing codes that a pandera schema declares; see `bounds_from`."""
     return {column: list(known.missing) for column, known in _known(schema, columns) if known.missing}
 
 
 def _known(schema: object, columns: Iterable[Hashable] | None) -> Iterator[tuple[Hashable, Any]]:
-    if isinstance(columns, str | bytes):
+    listed = None if isinstance(columns, str | bytes) else listed_values(columns, "columns")
+    try:
+        names = None if listed is None else dict.fromkeys(listed)
+    except (TypeError, RecursionError):  # no labels
+        names = None
+    if columns is not None and names is None:
         raise ColumnTypeError("columns must be a list of columns, as in ['distance'].")
     said = Declarations(schema=entries_of(schema))
     named = [entry.column for entry in said.schema if not entry.pattern and entry.says_something]
-    names = named if columns is None else columns
-    for name in dict.fromkeys(names):
+    for name in dict.fromkeys(named) if names is None else names:
         known = said.of(name)
         known.narrowed(known.universe)
         yield name, known
 
 
+@own_errors
 def schema_for(
     bounds: Mapping[Hashable, object] | None = None,
     keys: Mapping[Hashable, Iterable[Hashable]] | None = None,
@@ -127,7 +137,8 @@ def schema_for(
         if said is not None and not isinstance(said, Mapping):
             raise ColumnTypeError(f"schema_for takes {part} as a dict from column to value, not {type(said).__name__}.")
     columns: dict[Any, Any] = {}
-    for column in dict.fromkeys(name for said in parts.values() for name in said or ()):
+    named = (listed_values(said or (), "columns") or () for said in parts.values())
+    for column in dict.fromkeys(name for names in named for name in names):
         own = {part: said[column] for part, said in parts.items() if said is not None and column in said}
         entry = _stated(column, "schema", own)
         codes = list(entry.missing or ())
@@ -247,10 +258,10 @@ def _stated(column: Hashable, source: str, said: object) -> Entry:
     """What somebody wrote down as ``{"bounds": ..., "keys": ..., "missing": ...}``."""
     if not isinstance(said, Mapping):
         raise ColumnTypeError(f"{NAME!r} must be a dict with {', '.join(SAYS)}, not {_kind(said)}.")
-    if unknown := [name for name in said if name not in SAYS]:
+    if unknown := [name for name in islice(said, len(SAYS) + 1) if name not in SAYS]:
         near = difflib.get_close_matches(str(unknown[0]), SAYS, n=1)
         raise ParameterError(
-            f"{NAME!r} knows {', '.join(SAYS)}, but not {unknown[0]!r}."
+            f"{NAME!r} knows {', '.join(SAYS)}, but not {shown(unknown[0])}."
             + (f" Did you mean {near[0]!r}?" if near else "")
         )
     bounds: Universe | None = None if said.get("bounds") is None else universe(said["bounds"])
@@ -261,9 +272,10 @@ def _stated(column: Hashable, source: str, said: object) -> Entry:
             lists[name] = None
             continue
         unordered = name == "keys" and isinstance(values, set | frozenset)
-        if unordered or isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        listed = None if unordered or isinstance(values, str | bytes | Mapping) else listed_values(values, name)
+        if listed is None:
             raise ColumnTypeError(f"{name} must be a list, as in [-1, -2], not {_kind(values)}.")
-        plain = [plain_value(value, what) for value in values]
+        plain = [plain_value(value, what) for value in listed]
         if name == "keys" and (not plain or len(set(plain)) < len(plain)):
             raise ParameterError("keys must list at least one group, and each once.")
         lists[name] = tuple(plain) if name == "keys" else tuple(code for code in plain if code is not None)
@@ -350,11 +362,11 @@ def _categories(dtype: Any) -> list[Hashable] | None:
 
 def _listed(values: Iterable[Any]) -> list[Hashable] | None:
     """What a schema allows, but for missing; a set, which has no order, sorted. None if it cannot list groups."""
-    present = [value for value in values if not (pd.api.types.is_scalar(value) and pd.isna(value))]
     try:
-        found: list[Any] = [plain_value(value, "a value of isin") for value in present]
+        plain = [plain_value(value, "a value of isin") for value in listed_values(values) or ()]
     except ColumnTypeError:
         return None
+    found: list[Any] = [value for value in plain if value is not None]
     if isinstance(values, set | frozenset):
         try:
             found.sort(key=lambda value: (type(value).__name__, value))

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from pdrisk.columns import plain_label
+from pdrisk.core.foreign import own_errors
 from pdrisk.core.risk import METRICS, Risk, most_exposed_first, posterior
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.query import written
@@ -21,6 +22,7 @@ SECRETS = ("two_worlds", "many_worlds", "identifiability", "local_sensitivity", 
 SHOWN = 3  # names in a title
 
 
+@own_errors
 def explain(
     answer: Release | pd.DataFrame, audience: str = "participant", so_far: object = None, *, language: str = "en"
 ) -> str:

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pdrisk.core.foreign import array_of, own_errors, shown
 from pdrisk.core.summary import FloatArray
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -17,6 +18,7 @@ SMALLEST: Final = 1e-300  # of a probability, so that its odds are finite
 METRICS: Final = ("worst_case", "two_worlds", "many_worlds", "identifiability")
 
 
+@own_errors
 def posterior(loss: ArrayLike, prior: ArrayLike = 0.5) -> FloatArray:
     """Largest belief an attacker can reach in one hypothesis after a release.
 
@@ -59,6 +61,7 @@ def belief(loss: FloatArray, prior: FloatArray | float) -> FloatArray:
     return result
 
 
+@own_errors
 def privacy_loss(risk: ArrayLike, prior: ArrayLike = 0.5) -> FloatArray:
     """The loss at which `posterior` reaches a risk: ``logit(risk) - logit(prior)``.
 
@@ -100,6 +103,7 @@ def _privacy_loss(risks: FloatArray, priors: FloatArray, *, nothing_told: NDArra
     return loss
 
 
+@own_errors
 def epsilon_for(
     risk: ArrayLike,
     prior: ArrayLike | None = None,
@@ -177,7 +181,7 @@ def epsilon_for(
 def check_metric(metric: object) -> None:
     """Refuse what does not name a metric."""
     if not isinstance(metric, str) or metric not in METRICS:
-        raise ParameterError(f"unknown metric {metric!r}; it must be one of {', '.join(METRICS)}.")
+        raise ParameterError(f"unknown metric {shown(metric)}; it must be one of {', '.join(METRICS)}.")
 
 
 def _one_of(metric: str, n: ArrayLike | None) -> FloatArray:
@@ -270,7 +274,7 @@ def most_exposed_first(
 
 
 def _floats(name: str, value: ArrayLike) -> FloatArray:
-    array = np.asarray(value)
+    array = array_of(name, value)
     if array.dtype.kind not in "iuf":
         raise ColumnTypeError(f"{name} must be a number or an array of numbers.")
     return array.astype(np.float64)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pdrisk.core.foreign import array_of, own_errors
 from pdrisk.core.risk import privacy_loss
 from pdrisk.core.summary import FloatArray
 from pdrisk.errors import ColumnTypeError, ParameterError
@@ -22,6 +23,7 @@ SMALLEST_LOSS = 2.0**-60  # below the rounding of every risk
 __all__ = ["exact_identifiability", "tight_epsilon"]
 
 
+@own_errors
 def exact_identifiability(worlds: ArrayLike, scale: float, prior: ArrayLike | None = None) -> float:
     """Largest posterior belief in one world over every possible noisy output.
 
@@ -59,10 +61,10 @@ def exact_identifiability(worlds: ArrayLike, scale: float, prior: ArrayLike | No
     0.8808
     """
     answers = _answers(worlds, prior)
-    _check_positive("scale", scale)
-    return answers.exact(scale)
+    return answers.exact(positive("scale", scale))
 
 
+@own_errors
 def tight_epsilon(
     worlds: ArrayLike, rho: float, sensitivity: float | None = None, prior: ArrayLike | None = None
 ) -> float:
@@ -99,15 +101,19 @@ def tight_epsilon(
     >>> round(tight_epsilon([1.0, 2.0, 3.0], rho=0.5), 4)
     0.9624
     """
+    if array_of("rho", rho).ndim:
+        raise ColumnTypeError("rho must be one number.")
     answers = _answers(worlds, prior)
     spread = float(answers.values[-1] - answers.values[0])
     if sensitivity is None:
         sensitivity = spread
     elif spread > 0:
-        _check_positive("sensitivity", sensitivity)
+        sensitivity = positive("sensitivity", sensitivity)
     loss = float(privacy_loss(rho, answers.largest_prior)) if answers.worlds > 1 else _one_world(rho)
     if answers.exact_without_noise() <= rho:
         return math.inf
+    if not sensitivity / spread > sys.float_info.min / SMALLEST_LOSS:
+        raise ParameterError("sensitivity is too small beside the range of the worlds to compute with floats.")
     low = min(max(loss, SMALLEST_LOSS) * sensitivity / spread, sys.float_info.max)
     while not (lower := answers.excess(rho, sensitivity / low))[0]:
         low /= 2  # only rounding can put the loose epsilon above the tight one
@@ -147,11 +153,17 @@ def _last_within(
     return low
 
 
-def _check_positive(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+def positive(name: str, value: object) -> float:
+    """A finite number above 0."""
+    if isinstance(value, bool | np.timedelta64) or not isinstance(value, numbers.Real):
         raise ColumnTypeError(f"{name} must be a number.")
-    if not (math.isfinite(value) and float(value) > 0):
-        raise ParameterError(f"{name} must be finite and above 0, but is {float(value):g}.")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not (math.isfinite(number) and number > 0):
+        raise ParameterError(f"{name} must be finite and above 0, but is {number:g}.")
+    return number
 
 
 def _one_world(rho: float) -> float:
@@ -226,7 +238,7 @@ def _damped_sums(values: FloatArray, mass: FloatArray, scale: float) -> FloatArr
 
 
 def _answers(worlds: ArrayLike, prior: ArrayLike | None) -> _Answers:
-    values = np.asarray(worlds)
+    values = array_of("worlds", worlds)
     if values.dtype.kind not in "iuf" or values.ndim != 1:
         raise ColumnTypeError("worlds must be a one-dimensional array of numbers.")
     if len(values) == 0:
@@ -239,7 +251,12 @@ def _answers(worlds: ArrayLike, prior: ArrayLike | None) -> _Answers:
         starts = _starts(values)
         mass = np.diff(starts, append=len(values)).astype(np.float64)
         return _Answers(values[starts], mass, np.ones(len(starts)), 1 / len(values), len(values))
-    weights = np.asarray(prior, dtype=np.float64)
+    try:
+        weights = array_of("prior", prior).astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        weights = None
+    if weights is None:
+        raise ColumnTypeError("prior must be an array of numbers.")
     if weights.shape != values.shape or not (weights > 0).all() or not math.isclose(weights.sum(), 1, rel_tol=1e-9):
         raise ParameterError("prior must hold one probability above 0 for each world, and add up to 1.")
     order = np.argsort(values)

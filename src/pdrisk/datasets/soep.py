@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pdrisk.core.foreign import own_errors, shown
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["EDUCATION", "EMPLOYMENT", "MISSING_CODES", "SEXES", "STATES", "soep_like"]
@@ -91,6 +92,7 @@ class _Persons(NamedTuple):
     employment: _Ints
 
 
+@own_errors
 def soep_like(*, seed: int = 2019, missing: Literal["codes", "nan"] = "codes") -> pd.DataFrame:
     """Synthetic survey of 30,000 persons, shaped like the SOEP. No row is a person's.
 
@@ -163,9 +165,9 @@ def soep_like(*, seed: int = 2019, missing: Literal["codes", "nan"] = "codes") -
     if not isinstance(seed, int | np.integer):
         raise ColumnTypeError(f"seed must be an integer, not {type(seed).__name__}: pass seed=2019, say.")
     if seed < 0:
-        raise ParameterError(f"seed must be 0 or more, not {seed}.")
-    if missing not in ("codes", "nan"):
-        raise ParameterError(f"missing must be 'codes' or 'nan', not {missing!r}.")
+        raise ParameterError(f"seed must be 0 or more, not {shown(seed)}.")
+    if not isinstance(missing, str) or missing not in ("codes", "nan"):
+        raise ParameterError(f"missing must be 'codes' or 'nan', not {shown(missing)}.")
     rng = np.random.default_rng(seed)
     persons = _persons(rng)
     hours, standing = _hours(persons, rng)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pdrisk.core.foreign import array_of, own_errors
 from pdrisk.core.summary import FloatArray, Summary, window_start
 from pdrisk.core.universe import Universe
 from pdrisk.core.worlds import LARGEST_WORLD
@@ -18,6 +19,7 @@ from pdrisk.query import universe as declared_universe
 __all__ = ["numbers_of", "worlds_with", "worlds_without_one"]
 
 
+@own_errors
 def worlds_without_one(
     records: ArrayLike, statistic: object = "mean", *, bounds: tuple[float, float] | None = None
 ) -> FloatArray:
@@ -57,6 +59,7 @@ def worlds_without_one(
     return chosen.leave_one_out(people, summary_of_one(people, universe, chosen.needs), universe)
 
 
+@own_errors
 def worlds_with(
     known: ArrayLike,
     universe: ArrayLike,
@@ -121,7 +124,7 @@ def worlds_with(
 
 def numbers_of(name: str, values: ArrayLike) -> FloatArray:
     """A one-dimensional array of finite floats, or the error that names what is none."""
-    array = np.asarray(values)
+    array = array_of(name, values)
     if array.ndim != 1 or (array.dtype.kind not in "iuf" and array.size):
         raise ColumnTypeError(f"{name} must be a one-dimensional array of numbers.")
     numbers = array.astype(np.float64)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import numbers
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -14,9 +13,10 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from pdrisk import reprs
+from pdrisk.core.foreign import array_of, own_errors
 from pdrisk.core.risk import belief, privacy_loss
 from pdrisk.core.summary import FloatArray
-from pdrisk.core.worlds import exact_identifiability, tight_epsilon
+from pdrisk.core.worlds import exact_identifiability, positive, tight_epsilon
 from pdrisk.digits import rounded_down, rounded_up
 from pdrisk.engines.frame import column_values, read
 from pdrisk.engines.guard import guarded
@@ -118,6 +118,7 @@ class Identifiability:
         return "certain without this answer" if self.worlds == 1 else reprs.risk(risk)
 
 
+@own_errors
 def of_worlds(
     worlds: ArrayLike,
     *,
@@ -148,17 +149,12 @@ def of_worlds(
     if len(answers) == 0:
         raise ParameterError("worlds must hold at least one world.")
     judged = _judged(eps, risk)
-    if prior is not None and np.ndim(prior):
+    if prior is not None and array_of("prior", prior).ndim:
         prior = numbers_of("prior", prior)
         if len(prior) != len(answers):
             raise ParameterError("prior must hold one number for each world, or be one number for the likeliest.")
     spread = float(np.ptp(answers))
-    if sensitivity is None:
-        sensitivity = spread
-    elif isinstance(sensitivity, bool) or not isinstance(sensitivity, numbers.Real):
-        raise ColumnTypeError("sensitivity must be a number.")
-    elif not (math.isfinite(sensitivity) and sensitivity > 0):
-        raise ParameterError("sensitivity must be finite and above 0.")
+    sensitivity = spread if sensitivity is None else positive("sensitivity", sensitivity)
     return _found("these worlds", answers, *judged, sensitivity, prior, spread)
 
 
@@ -177,7 +173,7 @@ def of_column(
     (line,) = judged_lines(frame, column, (statistic(spec),), bounds)
     judged = _judged(eps, risk)
     selection = judged_selection(frame, (line,), where, None, None)
-    beliefs = _of_rows(prior, frame) if prior is not None and np.ndim(prior) else None
+    beliefs = _of_rows(prior, frame) if prior is not None and array_of("prior", prior).ndim else None
     reading = read(frame, (line,), *selection)
     universe, summary = reading.universes[0], reading.summaries[0]
     worlds, used = guarded(lambda: answers_without_one(reading, line, universe, summary))
@@ -204,7 +200,7 @@ def _of_rows(prior: Any, frame: pd.DataFrame) -> NDArray[np.generic]:
         if not pd.api.types.is_numeric_dtype(prior.dtype):
             raise ColumnTypeError("prior must hold numbers.")
         prior = column_values(prior)
-    beliefs = np.asarray(prior)
+    beliefs = array_of("prior", prior)
     if beliefs.shape != (len(frame),):
         raise ParameterError("prior must hold one number for each row of the frame; those of unused rows are left out.")
     return beliefs

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, TextIO, TypeVar
 
 import pandas as pd
 
+from pdrisk.atomic_file import remove_leftovers, write_whole
 from pdrisk.errors import LedgerError, ParameterError, PdriskError
 from pdrisk.ledger.store import DAMAGED, Rows, damaged
 
@@ -126,14 +127,13 @@ def exported(rows: Rows, dataset: str, path: str | os.PathLike[str]) -> Path:
     ending = target.suffix.lower()
     if ending not in (".csv", ".json"):
         raise ParameterError(f"export writes .csv or .json, not {target.suffix or 'a file without an ending'!r}.")
-    part = target.with_name(f".{target.name}.part")
-    try:
+
+    def told(part: Path) -> None:
         with open(part, "w", encoding="utf-8", errors=UNREADABLE, newline="") as file:
             write(rows, dataset, file, ending)
-        os.replace(part, target)
-    finally:
-        part.unlink(missing_ok=True)
-    return target
+
+    remove_leftovers(target.parent)
+    return write_whole(target, told, mode=0o666)
 
 
 def write(rows: Rows, dataset: str, file: TextIO, ending: str = ".csv") -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-import tempfile
+from contextlib import suppress
 from pathlib import Path
 
+from pdrisk.atomic_file import part_of, remove_leftovers
 from pdrisk.errors import LedgerError
 
 __all__ = ["VARIABLE", "secret"]
@@ -42,19 +43,13 @@ def secret() -> bytes:
 
 
 def _kept(path: Path) -> bytes:
+    remove_leftovers(path.parent)
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         # Whole or not at all, and of two processes the first one's.
-        handle, name = tempfile.mkstemp(dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(secrets.token_bytes(SIZE))
-            try:
-                os.link(name, path)
-            except FileExistsError:
-                pass
-        finally:
-            os.unlink(name)
+        with part_of(path) as part, suppress(FileExistsError):
+            part.write_bytes(secrets.token_bytes(SIZE))
+            os.link(part, path)
     return path.read_bytes()
 
 

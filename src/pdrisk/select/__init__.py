@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from pdrisk.answer import Released, released
+from pdrisk.core.foreign import own_errors
 from pdrisk.core.risk import METRICS
 from pdrisk.core.summary import FloatArray, Summary
 from pdrisk.core.universe import Universe
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["sql"]
 
 
+@own_errors
 def sql(
     query: str,
     con: DuckDBPyConnection | None = None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import itertools
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from pdrisk.errors import ColumnTypeError, ParameterError
-from pdrisk.keys import key_parts, listed_keys
+from pdrisk.keys import combined_keys, key_parts, listed_keys
 from pdrisk.query import Source
 from pdrisk.select.allowed import DATE, NUMBER, TEXT, TIME, TRUTH, ZONED
 from pdrisk.select.expressions import INTEGERS, Expression
@@ -121,7 +120,7 @@ def keys_given(
 def _checked(groups: Sequence[Grouping], given: object) -> tuple[Key, ...]:
     names = tuple(group.names[0] for group in groups)
     if isinstance(given, Mapping):
-        keys: list[Key] = list(itertools.product(*_by_name(groups, given)))
+        keys: list[Key] = combined_keys(_by_name(groups, given))
     elif len(groups) == 1:
         keys = [(key,) for key in listed_keys(given)]
     else:

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from pdrisk.columns import plain_label
+from pdrisk.core.foreign import own_errors
 from pdrisk.core.risk import METRICS
 from pdrisk.core.risk import metrics as risk_metrics
 from pdrisk.core.statistics import Statistic
@@ -38,6 +39,7 @@ PIECE = 2**17  # records of the samples that one worker holds at a time
 THREADS = 4
 
 
+@own_errors
 def run(
     df: pd.DataFrame,
     columns: Hashable | list[Hashable],

@@ -13,6 +13,7 @@ import pandas as pd
 
 from pdrisk.assess import assessment
 from pdrisk.columns import check_column
+from pdrisk.core.foreign import own_errors
 from pdrisk.core.risk import most_exposed_first, privacy_loss
 from pdrisk.core.statistics import Statistic
 from pdrisk.core.summary import Needs
@@ -70,6 +71,7 @@ class Exposure:
         return own.part("this frame", self)
 
 
+@own_errors
 def exposure(
     frame: pd.DataFrame,
     columns: Any = None,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 
+from pdrisk.core.foreign import own_errors
 from pdrisk.drawing import (
     COLOURS,
     DASHES,
@@ -52,6 +53,7 @@ BELOW: Final = 0.2  # below, for its ticks
 LABEL: Final = 0.16  # and for the name of its axis
 
 
+@own_errors
 def risk_by_query(
     result: pd.DataFrame, *, metrics: Any = ("many_worlds", "two_worlds"), eps: float | list[float] | None = None
 ) -> Figure:
@@ -102,6 +104,7 @@ def risk_by_query(
     return figure
 
 
+@own_errors
 def risk_by_proportion(
     result: pd.DataFrame,
     *,
@@ -145,6 +148,7 @@ def risk_by_proportion(
     return figure
 
 
+@own_errors
 def risk_by_epsilon(result: pd.DataFrame, *, metric: str = "two_worlds", proportion: float | None = None) -> Figure:
     """Curator only: the risk against eps, a curve for each query, and the worst case as a line.
 
@@ -178,6 +182,7 @@ def risk_by_epsilon(result: pd.DataFrame, *, metric: str = "two_worlds", proport
     return figure
 
 
+@own_errors
 def noise_against_risk(
     result: pd.DataFrame,
     *,

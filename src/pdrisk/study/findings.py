@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from pdrisk.columns import plain_label
+from pdrisk.core.foreign import own_errors
 from pdrisk.digits import probability, rounded_down, rounded_up
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -51,6 +52,7 @@ def _cannot(why: str) -> Seen:
     return Seen(f"not applicable: {why}", None)
 
 
+@own_errors
 def findings(result: pd.DataFrame) -> pd.DataFrame:
     """Curator only: whether the findings of the SOEP paper hold in the result of a study.
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from pdrisk.atomic_file import remove_leftovers, write_whole
 from pdrisk.core.summary import FloatArray
 from pdrisk.errors import ColumnTypeError, ParameterError
-from pdrisk.study.whole import write_whole
 
 __all__ = ["Folder"]
 
@@ -21,7 +21,8 @@ class Folder:
     """A folder with one file for each finished part, named by its fingerprint.
 
     A file is written beside its place, brought to the disk, and then renamed, so that it is there whole or not at
-    all; it begins with the hash of what follows. Files of other studies have other names and are left alone.
+    all; it begins with the hash of what follows. Files of other studies have other names and are left alone; what
+    processes left there that were killed while they wrote is removed.
 
     Parameters
     ----------
@@ -53,6 +54,7 @@ class Folder:
                 f"resume must name a folder for the finished parts of studies, but {str(self._path)!r} is none: "
                 f"{problem}. Pass the name of a new folder."
             )
+        remove_leftovers(self._path)
 
     def load(self, fingerprint: str, shape: tuple[int, ...]) -> FloatArray | None:
         """The part that was kept; None if there is none, or if its file is damaged."""

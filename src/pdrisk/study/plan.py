@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from pdrisk.columns import check_column, column_kind
+from pdrisk.core.foreign import shown
 from pdrisk.core.risk import METRICS, check_metric
 from pdrisk.core.statistics import Statistic
 from pdrisk.core.summary import FloatArray
@@ -21,8 +24,8 @@ from pdrisk.declared import codes_of, declared
 from pdrisk.engines.codes import without_codes
 from pdrisk.engines.frame import column_values
 from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
-from pdrisk.frames import number_advice
-from pdrisk.query import Source, epsilon, statistics, universe, unknown_column
+from pdrisk.frames import eps_values, listed_columns, number_advice
+from pdrisk.query import MOST_STATISTICS, Source, statistics, universe, unknown_column
 
 __all__ = [
     "PROPORTIONS",
@@ -30,6 +33,7 @@ __all__ = [
     "Variable",
     "eps_list",
     "metric_names",
+    "share",
     "statistics_of",
     "usable",
     "variables",
@@ -40,6 +44,8 @@ __all__ = [
 #: sizes" for each variable, its text names none.
 PROPORTIONS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
 
+SOME = 20  # columns in one sentence of an error
+MOST_SIZES = 10_000  # that one study may ask for
 Size = int | float  # a count, or a share in (0, 1]
 Advice = Callable[[pd.Series, str], str]  # what to do with a column of a kind that is no numbers, "" for nothing
 
@@ -95,21 +101,21 @@ def variables(
     """
     if not isinstance(frame, pd.DataFrame):
         raise ColumnTypeError(f"a study needs a pandas DataFrame, not {type(frame).__name__}.")
-    listed = list(columns) if isinstance(columns, list | pd.Index) else [columns]
-    if not listed:
-        raise ParameterError("columns must name at least one column.")
-    given: Mapping[Any, Any] = bounds if isinstance(bounds, Mapping) else dict.fromkeys(_hashable(listed), bounds)
+    listed = listed_columns(frame, columns)
+    labels = Counter(column for column in listed if _is_label(column))
+    given: Mapping[Any, Any] = bounds if isinstance(bounds, Mapping) else dict.fromkeys(labels, bounds)
+    others = [name for name in islice(given, len(frame.columns) + 1) if name not in labels]
     wanted = None if sample_sizes is None else _sizes(sample_sizes)
     found: list[Variable] = []
     unfit: dict[tuple[str, type[ParameterError]], list[object]] = {}
-    for column in [*listed, *(name for name in given if name not in listed)]:
+    for column in [*labels, *(column for column in listed if not _is_label(column)), *others]:
         try:
-            _check_named(frame, column, listed)
-            if column in listed:
+            times = labels[column] if _is_label(column) else 1
+            _check_named(frame, column, times)
+            if times:
                 found.append(_variable(frame, column, given.get(column), wanted, advice))
         except _UnfitError as why:
-            columns_of = unfit.setdefault((why.reason, why.kind), [])
-            columns_of += [column] * (column not in columns_of)
+            unfit.setdefault((why.reason, why.kind), []).append(column)
     if unfit:
         raise _error(frame, unfit)
     return found
@@ -143,7 +149,7 @@ def usable(
         if column in without:
             continue
         try:
-            _check_named(frame, column, [column])
+            _check_named(frame, column, 1)
             _variable(frame, column, given.get(column) if isinstance(bounds, Mapping) else bounds, None, advice)
         except _UnfitError as why:
             left_out[column] = why.short
@@ -155,12 +161,16 @@ def usable(
     return found, left_out
 
 
-def _hashable(listed: list[Any]) -> list[Any]:
-    return [column for column in listed if isinstance(column, Hashable)]
+def _is_label(column: object) -> bool:
+    try:
+        hash(column)
+    except (TypeError, RecursionError):
+        return False
+    return True
 
 
-def _check_named(frame: pd.DataFrame, column: Any, listed: list[Any]) -> None:
-    if listed.count(column) > 1:
+def _check_named(frame: pd.DataFrame, column: Any, times: int) -> None:
+    if times > 1:
         raise _UnfitError("named twice; name it once")
     try:
         check_column(frame, column)
@@ -214,7 +224,7 @@ def _declared_universe(frame: pd.DataFrame, column: Hashable, bounds: object) ->
     """What the caller says, else what is declared, else None: the column's own range."""
     if isinstance(bounds, str):
         if bounds != "column":
-            raise ParameterError(f'bounds must be (lo, hi) or the word "column", but are {bounds!r}')
+            raise ParameterError(f'bounds must be (lo, hi) or the word "column", but are {shown(bounds)}')
         return None, "data"
     known = declared(frame, column)
     if bounds is not None:
@@ -240,11 +250,14 @@ def _own_universe(values: FloatArray) -> Universe:
 
 def _sizes(given: object) -> list[Size]:
     """Sample sizes as counts (int) and shares (float)."""
-    listed = list(given) if isinstance(given, list | tuple | range | np.ndarray | pd.Series) else [given]
+    several = isinstance(given, list | tuple | range | pd.Series) or (isinstance(given, np.ndarray) and given.ndim > 0)
+    listed = list(islice(given, MOST_SIZES + 1)) if several and isinstance(given, Iterable) else [given]
+    if len(listed) > MOST_SIZES:
+        raise ParameterError(f"sample_sizes lists more than {MOST_SIZES:,} sizes: list fewer.")
     judged = [_size(size) for size in listed]
     sizes = [size for size in judged if size is not None]
     bad = [
-        repr(each) if isinstance(each, int | float) else f"a value of type {type(each).__name__}"
+        (shown(each) if isinstance(each, int | float) else f"a value of type {type(each).__name__}")
         for each, size in zip(listed, judged, strict=True)
         if size is None
     ]
@@ -258,12 +271,21 @@ def _sizes(given: object) -> list[Size]:
 
 def _size(given: object) -> Size | None:
     """A count or a share; None if it is neither."""
-    if isinstance(given, bool | np.bool_) or not isinstance(given, numbers.Real):
+    if isinstance(given, bool | np.bool_ | np.timedelta64) or not isinstance(given, numbers.Real):
         return None
-    size = float(given)
+    size = _as_float(given)
+    if not math.isfinite(size):
+        return None
     if isinstance(given, numbers.Integral) or (size > 1 and size.is_integer()):
         return int(size) if size >= 1 else None
     return size if 0 < size <= 1 else None
+
+
+def _as_float(number: numbers.Real) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf  # or as far below 0: neither is a size
 
 
 def _counts(people: int, wanted: Sequence[Size] | None) -> dict[int, float]:
@@ -288,12 +310,17 @@ def _error(frame: pd.DataFrame, unfit: Mapping[tuple[str, type[ParameterError]],
     """One error for all columns; of the one kind if they share it."""
     lines = []
     for (reason, kind), columns in unfit.items():
+        left = f" And {len(columns) - SOME:,} more." * (len(columns) > SOME)
         if kind is UnknownColumnError:
-            first, *others = (str(unknown_column(column, frame.columns)) for column in columns)
+            first, *others = (str(unknown_column(column, frame.columns)) for column in columns[:SOME])
             # Which columns there are, is said once.
-            lines += [first, *(re.sub("; the frame has: .*?[.](?= Did you mean|$)", ".", line) for line in others)]
+            lines += [
+                first,
+                *(re.sub("; the frame has: .*?[.](?= Did you mean|$)", ".", line) for line in others),
+                *[left.strip()] * bool(left),
+            ]
         else:
-            lines.append(f"{', '.join(map(repr, columns))}: {reason.removesuffix('.')}.")
+            lines.append(f"{', '.join(map(shown, columns[:SOME]))}: {reason.removesuffix('.')}.{left}")
     kinds = {kind for _, kind in unfit}
     total = sum(map(len, unfit.values()))
     raised = kinds.pop() if len(kinds) == 1 else ParameterError
@@ -314,16 +341,13 @@ def statistics_of(specs: object, ddof: object) -> tuple[Statistic, ...]:
     statistics(("var", {"ddof": ddof}))  # refuses what cannot be one, also where nothing uses it
     pair = isinstance(specs, tuple) and len(specs) == 2 and isinstance(specs[1], Mapping)
     if isinstance(specs, list | tuple) and not pair:
-        return statistics([one(spec) for spec in specs])
+        return statistics([one(spec) for spec in islice(specs, MOST_STATISTICS + 1)])
     return statistics(one(specs))
 
 
 def eps_list(eps: object) -> tuple[float, ...]:
     """The privacy losses, ascending and different."""
-    listed = list(eps) if isinstance(eps, list | tuple | np.ndarray | pd.Series) else [eps]
-    if not listed:
-        raise ParameterError("eps must be a number or a list with at least one.")
-    return tuple(sorted({float(epsilon(value)) for value in listed}))
+    return tuple(sorted(set(map(float, eps_values(eps)))))
 
 
 def metric_names(metrics: object) -> tuple[str, ...]:
@@ -336,10 +360,18 @@ def metric_names(metrics: object) -> tuple[str, ...]:
     return tuple(name for name in METRICS if name in listed)
 
 
+def share(name: str, value: object) -> float:
+    """A share of all, above 0 and up to 1."""
+    judged = _size(value)
+    if judged is None or judged > 1:
+        raise ParameterError(f"{name} must be above 0 and at most 1, but is {shown(value)}.")
+    return float(judged)
+
+
 def whole_number(name: str, value: object, least: int) -> int:
     """A whole number that is not too small."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+    if isinstance(value, bool | np.timedelta64) or not isinstance(value, numbers.Integral):
         raise ColumnTypeError(f"{name} must be a whole number, not of type {type(value).__name__}.")
     if value < least:
-        raise ParameterError(f"{name} must be at least {least}, but is {value}.")
+        raise ParameterError(f"{name} must be at least {least}, but is {shown(value)}.")
     return int(value)

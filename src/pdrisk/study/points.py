@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
 from pdrisk.columns import plain_label
+from pdrisk.core.foreign import shown
 from pdrisk.core.risk import METRICS, check_metric
 from pdrisk.errors import ColumnTypeError, ParameterError
+from pdrisk.frames import eps_values
+from pdrisk.study.plan import share
 
 __all__ = [
     "COLUMNS",
@@ -36,6 +40,7 @@ NAMES: Final = {
 }
 COIN: Final = ("worst_case", "two_worlds")  # metrics that start from a coin's 1/2; the others start from 1/n
 CURVES: Final = 6  # that a panel holds at most
+MOST_UNITS = 10_000
 COLUMNS: Final = 12  # that a figure holds at most
 SPREAD: Final = {"lowest": 0.0, "lower": 0.25, "median": 0.5, "upper": 0.75, "highest": 1.0}
 BAND: Final = {"lower": 0.05, "median": 0.5, "upper": 0.95}
@@ -110,11 +115,11 @@ def by_proportion(
     """
     chosen = _asked(metrics)
     table = _checked(result, chosen)
-    table = table[table["statistic"] == statistic]
-    if table.empty:
+    if not isinstance(statistic, str) or statistic not in set(table["statistic"]):
         raise ParameterError(
-            f"the study has no statistic {statistic!r}; it has {', '.join(result['statistic'].unique())}."
+            f"the study has no statistic {shown(statistic)}; it has {', '.join(result['statistic'].unique())}."
         )
+    table = table[table["statistic"] == statistic]
     table = _of_eps(table, _telling(table) if eps is None else eps)
     if table["eps"].nunique() > CURVES:
         raise ParameterError(f"a panel holds {CURVES} curves: pass at most so many eps.")
@@ -166,13 +171,17 @@ def noise_and_risk(
         ``points`` has a row for each statistic and eps: ``statistic eps proportion sample_size noise95 lower median
         upper worst_case``, noise95 in ``unit``.
     """
+    if units is not None and not isinstance(units, Mapping):
+        raise ColumnTypeError(f"units must be a dict from column to unit, not {type(units).__name__}.")
+    if not all(isinstance(unit, str) for unit in islice((units or {}).values(), MOST_UNITS)):
+        raise ColumnTypeError("units must be texts, as in {'distance': 'km'}.")
     table = _of_size(_checked(result, [*_asked(metric), "worst_case"]), proportion)
     _few_curves(table["statistic"])
     panels = []
     for column, own, part in _columns(table):
-        unit = own["statistic"].map({name: unit_of(name, column, units) for name in own["statistic"].unique()})
-        for each in unit.unique():
-            rows = own[unit == each]
+        unit = {name: unit_of(name, column, units) for name in own["statistic"].unique()}
+        for each in dict.fromkeys(unit.values()):
+            rows = own[own["statistic"].isin([name for name in unit if unit[name] == each])]
             keys = ["statistic", "eps", "proportion", "sample_size"]
             points = _spread(rows, keys, metric, BAND, also=["noise95", "worst_case"])
             panels.append(Panel(str(column), _priors(rows, metric), points, metric, each, part, _note(result)))
@@ -191,12 +200,14 @@ def unit_of(statistic: object, column: Hashable, units: Mapping[Hashable, str] |
 
 
 def _asked(metrics: Any) -> list[str]:
-    chosen = [metrics] if isinstance(metrics, str) else list(metrics)
+    chosen = [metrics] if isinstance(metrics, str) else metrics
+    if not isinstance(chosen, list | tuple):
+        raise ColumnTypeError(f"metrics must be a list of {', '.join(METRICS)}.")
     for metric in chosen:
         check_metric(metric)
     if not chosen:
         raise ParameterError(f"pass at least one metric of {', '.join(METRICS)}.")
-    return chosen
+    return list(chosen)
 
 
 def _checked(result: object, metrics: Iterable[str]) -> pd.DataFrame:
@@ -227,7 +238,7 @@ def _columns(table: pd.DataFrame) -> Iterator[tuple[Hashable, pd.DataFrame, str]
 def _of_eps(table: pd.DataFrame, eps: Any) -> pd.DataFrame:
     if eps is None:
         return table
-    wanted = np.atleast_1d(np.asarray(eps, dtype=float))
+    wanted = np.array([float(each) for each in eps_values(eps)])
     known = table["eps"].unique()
     if len(missing := [each for each in wanted if each not in known]):
         raise ParameterError(
@@ -248,9 +259,7 @@ def _telling(table: pd.DataFrame) -> list[float]:
 
 def _of_size(table: pd.DataFrame, proportion: float | None) -> pd.DataFrame:
     """The rows of one sample size for each column."""
-    wanted = 1.0 if proportion is None else float(proportion)
-    if not 0 < wanted <= 1:
-        raise ParameterError(f"proportion must be above 0 and at most 1, but is {wanted:g}.")
+    wanted = 1.0 if proportion is None else share("proportion", proportion)
     away = (table["proportion"] - wanted).abs()
     near = table[away == away.groupby(table["column"], sort=False).transform("min")]
     # Two sizes may be equally far away: the larger one.

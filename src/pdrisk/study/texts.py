@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from pdrisk.core.foreign import own_errors
 from pdrisk.digits import probability
 from pdrisk.reprs import number, thousands
 from pdrisk.study.points import COIN, NAMES, Panel, by_epsilon, by_proportion, by_query, noise_and_risk
@@ -17,6 +18,7 @@ RISKS = ("lowest", "lower", "median", "upper", "highest", "worst_case")
 PLAIN = {"statistic": "query", "sample_size": "people", "worst_case": "worst case", "proportion": "share"}
 
 
+@own_errors
 def risk_by_query(
     result: pd.DataFrame, *, metrics: Any = ("many_worlds", "two_worlds"), eps: float | list[float] | None = None
 ) -> str:
@@ -24,6 +26,7 @@ def risk_by_query(
     return _text("Risk by query and variable, over all samples and eps", by_query(result, metrics=metrics, eps=eps))
 
 
+@own_errors
 def risk_by_proportion(
     result: pd.DataFrame,
     *,
@@ -36,11 +39,13 @@ def risk_by_proportion(
     return _text(f"Risk of {statistic} by the share of people in the sample", panels)
 
 
+@own_errors
 def risk_by_epsilon(result: pd.DataFrame, *, metric: str = "two_worlds", proportion: float | None = None) -> str:
     """`figures.risk_by_epsilon` as text; nine of ten samples lie between lower and upper."""
     return _text("Risk by eps", by_epsilon(result, metric=metric, proportion=proportion))
 
 
+@own_errors
 def noise_against_risk(
     result: pd.DataFrame,
     *,

@@ -1,19 +1,17 @@
-"""Files that are written whole or not at all, and that only their owner may read."""
+"""Files in a folder that only their owner may read, and of which pdrisk knows which it wrote."""
 
 from __future__ import annotations
 
 import hashlib
-import itertools
 import os
-import threading
 from collections.abc import Callable, Collection
 from pathlib import Path
 
+from pdrisk.atomic_file import remove_leftovers, write_whole
 from pdrisk.errors import ParameterError
 
-__all__ = ["own_folder", "remove_own", "write_own", "write_whole"]
+__all__ = ["own_folder", "remove_own", "write_own"]
 
-_NUMBER = itertools.count()
 LISTED = ".pdrisk"  # the file in a folder that names the files there which pdrisk wrote, each with its hash
 KEPT = 2  # hashes of a name: of what stands there, and of what was about to
 
@@ -35,7 +33,9 @@ def own_folder(path: Path, files: Collection[str]) -> None:
             f"the folder {path} holds {', '.join(others)} already, and not as pdrisk wrote it there: name another "
             "folder, or move what is there."
         )
-    if not path.is_dir():
+    if path.is_dir():
+        remove_leftovers(path)
+    else:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode=0o700, exist_ok=True)
 
@@ -70,40 +70,3 @@ def _digest(path: Path) -> str:
         return ""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def write_whole(path: Path, write: Callable[[Path], object]) -> Path:
-    """Write a file, or leave the one before as it was.
-
-    Parameters
-    ----------
-    path : Path
-    write : callable
-        Is given a path to write to, where an empty file is.
-    """
-    beside = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}-{next(_NUMBER)}.part")
-    os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    try:
-        write(beside)
-        with open(beside, "rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
-    _sync(path.parent)
-    return path
-
-
-def _sync(folder: Path) -> None:
-    """Bring the renaming itself to the disk, where folders can be opened."""
-    try:
-        found = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(found)
-    except OSError:
-        pass  # some file systems cannot; then a file may be missing after a power cut
-    finally:
-        os.close(found)

@@ -9,7 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+
 from pdrisk import reprs
+from pdrisk.core.foreign import shown
 from pdrisk.digits import probability, rounded_up
 from pdrisk.errors import ColumnTypeError, NotPublicError, ParameterError
 from pdrisk.words.counts import common_denominator, counted, reached
@@ -52,7 +55,7 @@ def explained(told: Told, audience: object = "participant", so_far: object = Non
     """
     said = texts(language)
     if not isinstance(audience, str) or audience not in AUDIENCES:
-        raise ParameterError(f"unknown audience {audience!r}; there are {', '.join(AUDIENCES)}.")
+        raise ParameterError(f"unknown audience {shown(audience)}; there are {', '.join(AUDIENCES)}.")
     if audience in PUBLIC and told.bounds_from_data:
         raise not_for_others(told.name)
     telling = _Telling(told, said, *_spent(so_far, told, said))
@@ -148,8 +151,8 @@ class _Telling:
         if told.withheld:
             return [(said["answer"], said["answer_withheld"])]
         half = told.lines[0].half
-        shown, low, high = map(reprs.number, (value, value - half, value + half))
-        answer = said["answer_is"].format(value=shown, low=low, high=high)
+        noisy, low, high = map(reprs.number, (value, value - half, value + half))
+        answer = said["answer_is"].format(value=noisy, low=low, high=high)
         return [(said["answer"], answer), (said["interval"], said["interval_is"])]
 
     def _eps(self) -> Rows:
@@ -236,13 +239,17 @@ def _spent(so_far: object, told: Told, said: Mapping[str, str]) -> tuple[float |
     """The eps of all releases so far, and what is left, in words."""
     if so_far is None:
         return None, said["left_unknown"]
-    remaining: Any = getattr(so_far, "remaining", None)
+    # Of its class: an object that has whatever is asked for, such as a pd.col expression, is no ledger.
+    remaining: Any = getattr(type(so_far), "remaining", None)
     if callable(remaining):  # a ledger
-        account = remaining()
+        account = remaining(so_far)
         total = float(account.spent)
         left = said["left_unlimited"] if account.eps is None else said["left_is"].format(eps=_eps(account.eps))
-    elif isinstance(so_far, numbers.Real) and not isinstance(so_far, bool):
-        total, left = float(so_far), said["left_unknown"]
+    elif isinstance(so_far, numbers.Real) and not isinstance(so_far, bool | np.timedelta64):
+        try:
+            total, left = float(so_far), said["left_unknown"]
+        except OverflowError:
+            total, left = math.inf, said["left_unknown"]
     else:
         raise ColumnTypeError(
             f"so_far must be the eps of all releases so far, a number, or the ledger that paid for them, not of type "

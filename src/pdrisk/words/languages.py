@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from pdrisk.core.foreign import shown
 from pdrisk.errors import ParameterError
 from pdrisk.words.english import TEXTS as ENGLISH
 
@@ -16,5 +17,5 @@ LANGUAGES: Final[dict[str, Mapping[str, str]]] = {"en": ENGLISH}
 def texts(language: object) -> Mapping[str, str]:
     """The texts of a language, by the names of their fields."""
     if not isinstance(language, str) or language not in LANGUAGES:
-        raise ParameterError(f"unknown language {language!r}; there are {', '.join(LANGUAGES)}.")
+        raise ParameterError(f"unknown language {shown(language)}; there are {', '.join(LANGUAGES)}.")
     return LANGUAGES[language]

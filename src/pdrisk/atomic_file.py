@@ -1,0 +1,121 @@
+"""Files that are written whole or not at all, and of which nothing is left for good if a process is killed."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+if sys.platform != "win32":
+    import fcntl
+
+__all__ = ["part_of", "remove_leftovers", "write_whole"]
+
+#: Beside ``name`` stand ``.name.<token>.part``, which is being written, and ``.name.<token>.lock``, which says that
+#: somebody does: its process holds it as long as it lives.
+LOCK = re.compile(r"\..+\.[0-9a-f]{16}\.lock", re.DOTALL)
+_HELD: set[str] = set()  # names of locks of this process, which some file systems would give it twice
+
+
+def write_whole(path: Path, write: Callable[[Path], object], mode: int = 0o600) -> Path:
+    """Write a file, or leave the one before as it was.
+
+    Parameters
+    ----------
+    path : Path
+    write : callable
+        Is given a path to write to, where an empty file is.
+    mode : int
+        Who may read and write it, less what the process's umask forbids.
+    """
+    with part_of(path, mode) as part:
+        write(part)
+        with open(part, "rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    _sync(path.parent)
+    return path
+
+
+@contextmanager
+def part_of(path: Path, mode: int = 0o600) -> Iterator[Path]:
+    """An empty file beside a path, which is gone afterwards unless it got another name."""
+    part, lock, held = _begun(path)
+    try:
+        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
+        yield part
+    finally:
+        os.close(held)
+        _HELD.discard(lock.name)
+        part.unlink(missing_ok=True)
+        lock.unlink(missing_ok=True)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove the parts of processes that were killed while they wrote, and not of those that still write."""
+    with suppress(OSError):  # whoever may not list or remove them may still write
+        for lock in [lock for lock in folder.iterdir() if LOCK.fullmatch(lock.name) and lock.name not in _HELD]:
+            with suppress(OSError):
+                _remove_if_left(lock)
+
+
+def _remove_if_left(lock: Path) -> None:
+    part = lock.with_suffix(".part")
+    if sys.platform == "win32":
+        lock.unlink()  # fails while a process has it open
+        part.unlink(missing_ok=True)
+        return
+    found = os.open(lock, os.O_RDWR | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(found, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        part.unlink(missing_ok=True)
+        lock.unlink(missing_ok=True)
+    finally:
+        os.close(found)
+
+
+def _begun(path: Path) -> tuple[Path, Path, int]:
+    """Where to write, the lock that says so, and the lock's open file."""
+    while True:
+        part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+        lock = part.with_suffix(".lock")
+        _HELD.add(lock.name)
+        try:
+            held = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        except BaseException:
+            _HELD.discard(lock.name)
+            raise
+        if _locked(held, lock):
+            return part, lock, held
+        os.close(held)  # somebody took it for left, before it was locked
+        _HELD.discard(lock.name)
+
+
+def _locked(held: int, lock: Path) -> bool:
+    if sys.platform == "win32":
+        return True
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(held), os.stat(lock))
+    except (BlockingIOError, FileNotFoundError):
+        return False
+    except OSError:
+        return True  # a file system without locks: nobody can remove it either
+
+
+def _sync(folder: Path) -> None:
+    """Bring the renaming itself to the disk, where folders can be opened."""
+    try:
+        found = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(found)
+    except OSError:
+        pass  # some file systems cannot; then a file may be missing after a power cut
+    finally:
+        os.close(found)
