@@ -35,7 +35,7 @@ Place = tuple[str, str]  # the path or URL of a ledger, and a dataset
 
 def opened(place: Place) -> pdrisk.Ledger:
     """The ledger, with a budget that lasts."""
-    return pdrisk.Ledger(place[0], dataset=place[1], analyst="ann", eps=10**9)
+    return pdrisk.Ledger(place[0], dataset=place[1], eps=10**9)
 
 
 def query() -> Query:

@@ -99,11 +99,11 @@ class TestWhoPays:
         other = pdrisk.Ledger(tmp_path / "other.db", dataset="other", eps=100)
         pdrisk.register(con)
         con.execute(MEAN.format(1)).fetchall()
+        with ledger:
+            con.execute(MEAN.format(1)).fetchall()
+            con.execute(MEAN.format("?"), [1]).fetchall()
+            con.execute("CREATE VIEW seen AS SELECT g, dp_count(x, eps := 1) AS n FROM people GROUP BY g")
         with other:
-            with ledger:
-                con.execute(MEAN.format(1)).fetchall()
-                con.execute(MEAN.format("?"), [1]).fetchall()
-                con.execute("CREATE VIEW seen AS SELECT g, dp_count(x, eps := 1) AS n FROM people GROUP BY g")
             con.execute("SELECT * FROM seen").fetchall()
             con.sql(MEAN.format(2)).fetchall()
         con.execute(MEAN.format(1)).fetchall()

@@ -335,15 +335,38 @@ class TestAmbient:
         return [round(ledger.remaining().spent, 12) for ledger in ledgers]
 
     def test_nested_and_left_by_an_exception(self, book):
-        outer, inner = book(dataset="outer", eps=1), book(dataset="inner", eps=1)
-        with outer:
-            with inner, inner:
+        ledger, again = book(eps=1), book()
+        with ledger:
+            with ledger, again, ledger:
                 people().dprisk.count(eps=0.1)
-            with pytest.raises(pdrisk.BudgetExceededError), inner, inner:
+            with pytest.raises(pdrisk.BudgetExceededError), ledger, again:
                 people().dprisk.count(eps=1)
             people().dprisk.count(eps=0.2)
         people().dprisk.count(eps=0.4)
-        assert self.spent(outer, inner) == [0.2, 0.1]
+        assert self.spent(ledger, again) == [0.3, 0.3]
+
+    @pytest.mark.parametrize("other", [{"dataset": "other", "eps": 1}, {"analyst": "bob"}, {"where": "other.db"}])
+    def test_one_ledger_pays(self, book, tmp_path, other):
+        """A block of another ledger, dataset or analyst in a block is refused, and changes nothing."""
+        outer = book(eps=1)
+        if "where" in other:
+            inner = pdrisk.Ledger(tmp_path / other["where"], dataset="survey", analyst="ann", eps=1)
+        else:
+            inner = book(**other)
+        with outer:
+            with (
+                pytest.raises(pdrisk.ParameterError, match=r"'survey'.* is open, and inside it .* pass ledger="),
+                inner,
+            ):
+                pytest.fail("its block began")
+            people().dprisk.count(eps=0.1)
+            count(inner, 0.2)
+            contextvars.Context().run(inner.__enter__)  # of another task, which sees no block
+            contextvars.Context().run(inner.__exit__)
+        with inner:
+            people().dprisk.count(eps=0.3)
+        paid = [ledger.history()["eps"][lambda eps: eps > 0].tolist() for ledger in (outer, inner)]
+        assert paid == ([[0.1, 0.2, 0.3]] * 2 if "analyst" in other else [[0.1], [0.2, 0.3]])
 
     def test_an_explicit_one_goes_before(self, book):
         around, explicit = book(dataset="around", eps=1), book(dataset="explicit", eps=1)

@@ -12,7 +12,9 @@ import pandas as pd
 import pytest
 
 import pdrisk
+from pdrisk.ledger import verify
 from pdrisk.ledger.records import START, chained
+from pdrisk.ledger.sqlite import SqliteStore
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
@@ -241,7 +243,7 @@ class TestVerify:
             pdrisk.Ledger(path, dataset="survey", eps=50).verify()
 
     @pytest.mark.parametrize("kept", [8, 7, 1, 0])
-    def test_cut_off_or_written_anew(self, path, change, kept):
+    def test_cut_off_or_written_anew(self, path, change, kept, monkeypatch):
         ledger = at_work(path)
         head = ledger.verify()
         rows = change("SELECT seq, time, dataset, analyst, event, eps, body FROM records ORDER BY seq")
@@ -252,8 +254,12 @@ class TestVerify:
         assert ledger.verify(head) == head
         rows = [row if row[4] != "paid" else (*row[:4], "refused", "0", row[6]) for row in rows]
         written_anew(change, rows[:kept], [])
-        assert ledger.verify()[0] == kept
-        self.broken(ledger, head)
+        self.broken(ledger)
+        monkeypatch.setattr("pdrisk.ledger.seen.SEEN", {})  # as in a process that has seen nothing of it
+        other = SqliteStore(path)
+        assert verify(other)[0] == kept
+        with pytest.raises(pdrisk.LedgerError, match="does not hold"):
+            verify(other, head)
 
     @pytest.mark.parametrize(
         ("at", "field", "value"), [(1, 1, "now"), (1, 5, "much"), (1, 5, "1/0"), (0, 6, "{}"), (0, 6, "[")], ids=str

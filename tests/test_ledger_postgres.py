@@ -16,7 +16,7 @@ import pytest
 import pdrisk
 from pdrisk.cli import main
 from pdrisk.ledger.postgres import PostgresStore, parameters
-from pdrisk.ledger.tables import VERSION
+from pdrisk.ledger.postgres_tables import VERSION
 from postgres_databases import connected, database, needs_server, role, run
 
 pytestmark = [needs_server, pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")]
@@ -38,7 +38,7 @@ def count(ledger, eps=0.1, **options):
 
 
 def opened(url, **said):
-    return pdrisk.Ledger(url, **{"dataset": "survey", "analyst": "ann"} | said)
+    return pdrisk.Ledger(url, **{"dataset": "survey"} | said)
 
 
 def events(ledger):
@@ -53,9 +53,15 @@ def drawn(monkeypatch):
     return found
 
 
-def life(where, folder):
-    """Everything that happens to a ledger, and all that it says, times and its own name apart."""
+def life(where, other, names, folder):
+    """Everything that happens to a ledger, and all that it says, times and its own name apart.
+
+    ``other`` is where the second analyst opens it; a file is told the ``names`` of both.
+    """
     said = []
+
+    def opened(where, number=0, **said):
+        return pdrisk.Ledger(where, **{"dataset": "survey", "analyst": names[number]} | said)
 
     def told(call):
         try:
@@ -67,7 +73,7 @@ def life(where, folder):
 
     rules = {"refuse_columns": ["sex"], "round_to": {"count": 5}}
     ledger = opened(where, eps=2, queries_per_day=9, each_analyst={"eps": 1.5}, policy=rules)
-    bob = opened(where, analyst="bob")
+    bob = opened(other, 1)
     for call in (
         lambda: count(ledger).eps,
         lambda: people().dprisk.mean("age", eps=0.25, bounds=(0, 99), ledger=bob).eps,
@@ -99,7 +105,12 @@ class TestLikeAFile:
     """The same calls have the same effects and words as in a SQLite file."""
 
     def test_the_same_life(self, url, tmp_path):
-        on_server, in_file = life(url, tmp_path), life(tmp_path / "budget.db", tmp_path)
+        path = tmp_path / "budget.db"
+        with role(url) as (other, name):
+            PostgresStore(url)
+            run(url, f"GRANT USAGE ON SCHEMA pdrisk TO {name}", f"GRANT ALL ON ALL TABLES IN SCHEMA pdrisk TO {name}")
+            names = [urlsplit(url).username, name]
+            on_server, in_file = life(url, other, names, tmp_path), life(path, path, names, tmp_path)
         assert len(on_server) == 20 and on_server == in_file
 
     def test_values_come_back_as_they_were_written(self, url):
@@ -176,14 +187,15 @@ class TestOpening:
             with pytest.raises(pdrisk.LedgerError, match=r"newer pdrisk \(version 99 of .*upgrade pdrisk"):
                 look()
 
-    def test_older(self, url, monkeypatch):
+    @pytest.mark.parametrize("version", range(1, VERSION))
+    def test_older(self, url, monkeypatch, version):
         from pdrisk.ledger import postgres, postgres_tables
 
         with monkeypatch.context() as old:
-            old.setattr(postgres_tables, "TABLES", {1: postgres_tables.TABLES[1]})
-            old.setattr(postgres, "VERSION", 1)
+            old.setattr(postgres_tables, "VERSION", version)
+            old.setattr(postgres, "VERSION", version)
             PostgresStore(url)
-        assert run(url, "SELECT version FROM pdrisk.ledger") == [(1,)]
+        assert run(url, "SELECT version FROM pdrisk.ledger") == [(version,)]
         count(opened(url, eps=1))
         assert run(url, "SELECT version FROM pdrisk.ledger") == [(VERSION,)]
         assert opened(url).verify()[0] == 2
@@ -326,7 +338,7 @@ class TestWords:
 
     def test_no_rights(self, url, drawn):
         with role(url) as (own, _):
-            with pytest.raises(pdrisk.LedgerError, match=r"permission denied.*Have the ledger's owner grant"):
+            with pytest.raises(pdrisk.LedgerError, match=r"permission denied.*Have the ledger's owner open it once"):
                 opened(own, eps=1)
             opened(url, eps=1)
             for look in (lambda: opened(own), lambda: pdrisk.Ledger.datasets(own)):

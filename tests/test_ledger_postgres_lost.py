@@ -32,7 +32,7 @@ def drawn(monkeypatch):
 
 
 def opened(url, **limits):
-    return pdrisk.Ledger(url, dataset="survey", analyst="ann", **limits)
+    return pdrisk.Ledger(url, dataset="survey", **limits)
 
 
 def ask(ledger):
@@ -168,7 +168,7 @@ class TestTransactions:
                     raise error
                 asked("SELECT missing FROM datasets")
 
-        for error, told in ((KeyboardInterrupt,) * 2, (ValueError, pdrisk.LedgerError), (None, pdrisk.LedgerError)):
+        for error, told in ((KeyboardInterrupt,) * 2, (ValueError, ValueError), (None, pdrisk.LedgerError)):
             with pytest.raises(told):
                 failing(error)
         ask(ledger)
@@ -178,12 +178,13 @@ class TestTransactions:
         """PostgreSQL answers COMMIT with ROLLBACK, and no error, when a statement before it failed."""
         store = opened(url, eps=1)._store
 
-        def failing():
-            with store.writing() as asked, suppress(Exception):
+        def failing(context):
+            with context as asked, suppress(Exception):
                 asked("SELECT 1 / 0")
 
-        with pytest.raises(pdrisk.LedgerError, match="does not keep what is written"):
-            failing()
+        for context, words in ((store.reading(), "does not keep what is written"), (store.writing(), "is aborted")):
+            with pytest.raises(pdrisk.LedgerError, match=words):
+                failing(context)
 
     def test_a_commit_with_a_warning_is_none(self, url, drawn):
         """A server that gave up waiting for its standby warns, and commits alone."""

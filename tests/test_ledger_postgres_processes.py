@@ -37,8 +37,8 @@ def warm():
     return context
 
 
-def opened(url, analyst="ann", **limits):
-    return pdrisk.Ledger(url, dataset="survey", analyst=analyst, **limits)
+def opened(url, **limits):
+    return pdrisk.Ledger(url, dataset="survey", **limits)
 
 
 def ask(ledger):
@@ -49,24 +49,24 @@ def paid(ledger):
     return int(ledger.history()["event"].eq("paid").sum())
 
 
-def accepted(url, analyst, ledger=None):
+def accepted(ledger):
     """How many of the tries are answered."""
-    own, answers = ledger or opened(url, analyst), 0
+    answers = 0
     for _ in range(TRIES):
         with suppress(pdrisk.BudgetExceededError):
-            ask(own)
+            ask(ledger)
             answers += 1
     return answers
 
 
-def asking(url, number, start, results):
+def asking(url, start, results):
     start.wait()
-    results.put(accepted(url, f"analyst {number}"))
+    results.put(accepted(opened(url)))
 
 
-def opening(url, number, start, results):
+def opening(url, start, results):
     start.wait()
-    opened(url, f"analyst {number}", eps=1)
+    opened(url, eps=1)
     results.put(0)
 
 
@@ -90,7 +90,7 @@ def script(text, *arguments):
 def at_once(warm, work, url):
     """What the hands put."""
     start, results = warm.Barrier(HANDS), warm.Queue()
-    processes = [warm.Process(target=work, args=(url, number, start, results)) for number in range(HANDS)]
+    processes = [warm.Process(target=work, args=(url, start, results)) for _ in range(HANDS)]
     for process in processes:
         process.start()
     found = [results.get(timeout=120) for _ in processes]
@@ -117,7 +117,7 @@ class TestContention:
 
         def work():
             start.wait()
-            answers.append(accepted(url, "", ledger))
+            answers.append(accepted(ledger))
 
         threads = [threading.Thread(target=work) for _ in range(HANDS)]
         for thread in threads:

@@ -19,7 +19,7 @@ def url():
 
 
 def opened(url, **said):
-    return pdrisk.Ledger(url, **{"dataset": "survey", "analyst": "ann"} | said)
+    return pdrisk.Ledger(url, **{"dataset": "survey"} | said)
 
 
 def count(ledger, eps=0.1, **options):
@@ -190,7 +190,7 @@ class TestRights:
 
     def test_an_analyst_pays(self, analyst):
         own, owner = analyst
-        ledger = opened(own, analyst="bob")
+        ledger = opened(own)
         with ledger:
             count(None, 0.3)
         for call in (lambda: count(ledger, 5), lambda: count(ledger, 0.2, where=lambda frame: 1 / 0)):
@@ -205,7 +205,7 @@ class TestRights:
         frame = pd.DataFrame({"pid": range(60), "age": [30, 41, 52] * 20})
         kept = {"curator_facts": True, "person": "pid"}
         owner = opened(url, dataset="kept", eps=1, policy=kept)
-        ledger = opened(analyst[0], dataset="kept", analyst="bob", data=frame)
+        ledger = opened(analyst[0], dataset="kept", data=frame)
         first, again = (frame.dprisk.count(eps=0.1, where="age > 40", ledger=ledger) for _ in range(2))
         frame.dprisk.sum("age", eps=0.2, bounds=(0, 99), ledger=ledger)
         assert (first.value == again.value, owner.remaining().eps) == (True, 0.7)
@@ -224,7 +224,7 @@ class TestRights:
         import psycopg
 
         own, owner = analyst
-        ledger = opened(own, analyst="bob")
+        ledger = opened(own)
         count(ledger, 0.3)
         head = owner.verify()
         for call in (lambda: ledger.amend(eps=9), lambda: opened(own, dataset="other", eps=1)):

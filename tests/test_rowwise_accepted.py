@@ -215,7 +215,11 @@ class TestAgainstPandas:
             found = judged(text, FRAME, names)
         except ParameterError:
             return
-        assert found.mask(FRAME).tolist() == by_pandas(text)
+        try:
+            expected = by_pandas(text)
+        except TypeError:  # of nullable truth values beside Arrow's, pandas fails at the first that is missing
+            return
+        assert found.mask(FRAME).tolist() == expected
         assert selected(found.text) == found.mask(FRAME).tolist()
 
     @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))

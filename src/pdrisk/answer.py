@@ -20,9 +20,9 @@ from pdrisk.core.statistics import Count
 from pdrisk.core.summary import FloatArray, Summary
 from pdrisk.core.universe import Universe
 from pdrisk.engines.frame import Reading, read
-from pdrisk.engines.guard import guarded
 from pdrisk.engines.influence import losses
 from pdrisk.errors import LedgerError, NoisyReleaseWarning
+from pdrisk.guard import guarded
 from pdrisk.ledger import Meaning, Policy, paying
 from pdrisk.noise import laplace
 from pdrisk.query import MECHANISM, Line, Query

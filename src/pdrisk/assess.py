@@ -12,10 +12,10 @@ from pdrisk.answer import Facts, facts
 from pdrisk.core.risk import METRICS, check_metric, epsilon_for
 from pdrisk.core.summary import FloatArray
 from pdrisk.engines.frame import read
-from pdrisk.engines.guard import guarded
 from pdrisk.engines.influence import influences
 from pdrisk.errors import ParameterError
 from pdrisk.frames import eps_values, judged_lines, judged_selection, lines_of_columns
+from pdrisk.guard import guarded
 from pdrisk.query import checked_probability, epsilon, statistic
 from pdrisk.release import CURATOR_ONLY, half_width
 

@@ -6,6 +6,8 @@ arguments, so they survive pickling, and also derive from the built-in a pandas 
 
 from fractions import Fraction
 
+from pdrisk.printing import printable
+
 __all__ = [
     "BoundsNotFoundError",
     "BudgetExceededError",
@@ -32,6 +34,11 @@ FAILED = (
 class PdriskError(Exception):
     """Base of everything pdrisk raises on purpose."""
 
+    def __str__(self) -> str:
+        # Names in it are the caller's or a file's, and a terminal must not obey them. Not super(): KeyError shows the
+        # repr of its argument, which turns a sentence into a quoted one.
+        return printable(Exception.__str__(self), keep="\n")
+
 
 class ParameterError(PdriskError, ValueError):
     """A request that can be seen to be wrong without looking at the data."""
@@ -43,9 +50,6 @@ class ColumnTypeError(ParameterError, TypeError):
 
 class UnknownColumnError(ParameterError, KeyError):
     """A column name the frame does not have."""
-
-    # KeyError shows the repr of its argument, which turns a sentence into a quoted one.
-    __str__ = Exception.__str__
 
 
 class QueryFailedError(PdriskError, RuntimeError):
@@ -81,7 +85,7 @@ class BudgetExceededError(PdriskError, RuntimeError):
         self.requested, self.remaining, self.missing = requested, remaining, missing
 
     def __str__(self) -> str:
-        return str(self.args[0])
+        return printable(str(self.args[0]), keep="\n")
 
 
 class NotPublicError(PdriskError, ValueError):

@@ -6,8 +6,10 @@ import difflib
 import itertools
 import math
 import numbers
+import operator
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -21,7 +23,9 @@ from pdrisk.core.risk import check_metric, privacy_loss
 from pdrisk.core.spread import Std, Var
 from pdrisk.core.statistics import Count, Mean, Statistic, Sum
 from pdrisk.core.universe import Universe
-from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
+from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError, UnknownColumnError
+from pdrisk.guard import guarded
+from pdrisk.printing import printable
 
 __all__ = [
     "MECHANISM",
@@ -192,7 +196,8 @@ def written(label: str, column: Hashable | None) -> str:
     """A statistic of a column as people write it: ``mean(distance)``, ``quantile(0.9) of distance``."""
     if column is None:
         return f"{label}()"
-    return f"{label} of {column}" if "(" in label else f"{label}({column})"
+    name = printable(str(column))
+    return f"{label} of {name}" if "(" in label else f"{label}({name})"
 
 
 def epsilon(eps: object = None, risk: object = None, prior: object = None) -> Fraction:
@@ -220,17 +225,16 @@ def epsilon(eps: object = None, risk: object = None, prior: object = None) -> Fr
         return Fraction(float(privacy_loss(checked_probability("risk", risk), own_prior)))
     if prior is not None:
         raise ParameterError("prior= belongs to risk=; with eps= the loss is what it is.")
-    number = _number("eps", eps)
+    plain = _plain("eps", eps)
+    number = _number("eps", plain)
     if not math.isfinite(number) or number <= 0:
         raise ParameterError(
             f"eps must be finite and above 0, but is {number:g}. Usual values are 0.1 to 2; "
             "where epsilon_for answers inf, any eps will do: choose one by the accuracy you need."
         )
-    if _bits(eps) > MOST_BITS:
+    if _bits(plain) > MOST_BITS:
         raise ParameterError("eps has more than a thousand digits: round it.")
-    if isinstance(eps, numbers.Integral):
-        return Fraction(int(eps))
-    return eps if isinstance(eps, Fraction) else Fraction(str(eps))
+    return plain if isinstance(plain, Fraction) else Fraction(str(plain))
 
 
 def _bits(eps: object) -> int:
@@ -265,6 +269,26 @@ def _number(name: str, value: object) -> float:
         return float(value)
     except (OverflowError, ValueError):
         raise ParameterError(f"{name} must be finite and fit a float.") from None
+
+
+def _plain(name: str, value: Any) -> Fraction | Decimal | float:
+    """A number of Python's own types, read once: what a subclass makes of itself the next time does not count."""
+    kind = type(value)  # not isinstance: an object may say that it is of another class
+    if issubclass(kind, bool | np.bool_) or not issubclass(kind, numbers.Real | Decimal):
+        raise ColumnTypeError(f"{name} must be a number, but is {_kind(value)}.")
+
+    def read() -> Fraction | Decimal | float:
+        if issubclass(kind, numbers.Rational):
+            return Fraction(operator.index(value.numerator), operator.index(value.denominator))
+        if issubclass(kind, Decimal):
+            return Decimal(value)
+        number = float(value)
+        # As it is written: the float of a narrow 0.1 is not a tenth.
+        return number if issubclass(kind, float) or not math.isfinite(number) else Fraction(str(value))
+
+    with suppress(QueryFailedError):  # by whatever such a class does
+        return guarded(read)
+    raise ColumnTypeError(f"{name} must be a number that can be read, but is {_kind(value)}.")
 
 
 _NO_BOUNDS = 'bounds must be a pair (lo, hi) of numbers or the word "column", but is {}.'

@@ -6,6 +6,7 @@ import math
 from html import escape
 
 from pdrisk.digits import probability
+from pdrisk.printing import printable
 
 __all__ = ["Rows", "html", "number", "risk", "text", "thousands"]
 
@@ -35,21 +36,24 @@ def text(title: str, public: Rows, curator: Rows) -> str:
     lines += [f"  {label:<19} {value}" for label, value in public]
     lines += [f"  -- {CURATOR} --"]
     lines += [f"  {label:<19} {value}" for label, value in curator]
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def html(title: str, public: Rows, curator: Rows) -> str:
     """A table for notebooks, readable on light and dark pages."""
 
+    def shown(said: str) -> str:
+        return escape(printable(said))
+
     def rows(pairs: Rows, style: str) -> str:
         return "".join(
-            f'<tr style="{style}"><th scope="row" style="text-align:left">{escape(label)}</th>'
-            f'<td style="text-align:right">{escape(value)}</td></tr>'
+            f'<tr style="{style}"><th scope="row" style="text-align:left">{shown(label)}</th>'
+            f'<td style="text-align:right">{shown(value)}</td></tr>'
             for label, value in pairs
         )
 
     heading = f'<tr><th colspan="2" style="text-align:left;border-top:1px solid;color:#d33">{CURATOR}</th></tr>'
     return (
-        f'<table style="color:inherit"><caption style="text-align:left"><code>{escape(title)}</code></caption>'
+        f'<table style="color:inherit"><caption style="text-align:left"><code>{shown(title)}</code></caption>'
         f"<tbody>{rows(public, '')}{heading}{rows(curator, 'opacity:.75')}</tbody></table>"
     )

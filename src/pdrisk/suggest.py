@@ -24,11 +24,12 @@ from pdrisk.declared import declared
 from pdrisk.digits import probability
 from pdrisk.engines.codes import without_codes
 from pdrisk.engines.frame import column_values
-from pdrisk.engines.guard import guarded
 from pdrisk.engines.magnitudes import SIZES, SMALLEST, magnitude_counts
 from pdrisk.errors import BoundsNotFoundError, ParameterError
 from pdrisk.frames import check_numeric, judged_lines, judged_query
+from pdrisk.guard import guarded
 from pdrisk.options import DEFAULTS, PAYING
+from pdrisk.printing import printable
 from pdrisk.query import written
 
 __all__ = ["SuggestedBounds", "ends", "suggested"]
@@ -75,9 +76,10 @@ class SuggestedBounds(tuple[float, float]):
 
     def __repr__(self) -> str:
         lo, hi = self
+        name = printable(str(self.column))
         return (
             f"({lo!r}, {hi!r})\n"
-            f"  bounds of {self.column}, found with eps={self.eps:g} (worst-case risk {probability(self.worst_case)})\n"
+            f"  bounds of {name}, found with eps={self.eps:g} (worst-case risk {probability(self.worst_case)})\n"
             "  assumed: all values are answers, and codes such as -1 or 999 are declared as missing, or gone;\n"
             f"  sizes (powers of two) that fewer than {_people(self.eps)} people share may lie outside, clamped.\n"
             "  If you know the range from the questionnaire, declare that instead: it costs nothing."

@@ -13,6 +13,7 @@ import pdrisk
 from pdrisk.cli import assess, ledger, study
 from pdrisk.cli.demo import demo
 from pdrisk.cli.words import file_first, separate
+from pdrisk.printing import printable
 
 __all__ = ["demo", "main"]
 
@@ -51,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         text = run[chosen.command]()
     except (pdrisk.PdriskError, OSError) as error:
-        print(f"pdrisk: {' '.join(map(str.strip, str(error).splitlines()))}", file=sys.stderr)
+        print(f"pdrisk: {printable(' '.join(map(str.strip, str(error).splitlines())))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("pdrisk: stopped. A study goes on where it was when the same command is given again.", file=sys.stderr)
@@ -59,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal that cannot write a letter shows its number
             sys.stdout.reconfigure(errors="backslashreplace")
-        print(text, flush=True)
+        print(printable(text, keep="\n\t"), flush=True)  # what others named must not command the terminal
     except BrokenPipeError:  # as of `| head`: what is left unsaid must not be said when Python ends, either
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141

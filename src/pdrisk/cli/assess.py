@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pdrisk.cli import files
 from pdrisk.cli.words import Several, folder, several, statistic
+from pdrisk.printing import inert
 from pdrisk.study.exposure import STATISTICS, exposure
 from pdrisk.study.own import report, text
 from pdrisk.study.whole import own_folder, remove_own, write_own
@@ -48,7 +49,7 @@ def assess(chosen: argparse.Namespace) -> str:
     tables = {"answers": found.answers, "groups": found.groups, "columns": found.columns.reset_index()}
     for name, table in (tables | {"eps": found.recommendation}).items():
         if table is not None:
-            write_own(chosen.to, f"{name}.csv", lambda path, table=table: table.to_csv(path, index=False))  # type: ignore[misc]
+            write_own(chosen.to, f"{name}.csv", lambda path, table=table: inert(table).to_csv(path, index=False))  # type: ignore[misc]
         else:
             remove_own(chosen.to, f"{name}.csv")
     page = report(chosen.file.name, found)

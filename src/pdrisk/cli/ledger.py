@@ -7,6 +7,7 @@ import io
 
 import pdrisk
 from pdrisk.ledger import store_at, verify
+from pdrisk.printing import printable
 
 __all__ = ["arguments", "ledger"]
 
@@ -18,16 +19,17 @@ def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("action", choices=["show", "verify", "export"])
     command.add_argument("file", help="the ledger's file, or the URL of its server")
     command.add_argument("--dataset", help="which of several")
-    command.add_argument("--head", help="for verify: NUMBER:HASH that it printed before, to see what was cut off")
+    command.add_argument("--head", help="NUMBER:HASH that verify printed before: what was cut off is found")
     command.add_argument("--to", help="for export: the .csv or .json file to write, instead of printing CSV")
 
 
 def ledger(chosen: argparse.Namespace) -> str:
     """The text of ``pdrisk ledger``."""
+    head = _head(chosen.head)
     if chosen.action == "verify":
-        number, last = verify(store_at(chosen.file, known=True), _head(chosen.head))
+        number, last = verify(store_at(chosen.file, known=True), head)
         return f"{number} records, whole and in order; note down {number}:{last}"
-    known = pdrisk.Ledger.datasets(chosen.file)
+    known = pdrisk.Ledger.datasets(chosen.file, head=head)
     if chosen.dataset is None and len(known) != 1:
         raise pdrisk.ParameterError(f"pass --dataset, one of {', '.join(known) or 'none'}.")
     name = chosen.dataset or (known[0] if known else "")
@@ -42,7 +44,8 @@ def ledger(chosen: argparse.Namespace) -> str:
         return text.getvalue().rstrip("\n")
     history = book.history()
     shown = history.assign(time=history["time"].dt.strftime("%Y-%m-%d %H:%M:%S"), query=history["query"].fillna(""))
-    return f"{book!r}\n\n{shown[SHOWN].to_string()}"
+    shown = shown[SHOWN].map(lambda cell: printable(cell) if isinstance(cell, str) else cell)
+    return f"{book!r}\n\n{shown.to_string()}"
 
 
 def _head(said: str | None) -> tuple[int, str] | None:

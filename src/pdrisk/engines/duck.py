@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from _thread import start_new_thread
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,12 +41,49 @@ def read(
         Whatever goes wrong; its words may quote a record.
     """
     words = words or DuckWords()
-    found: Columns = connection.execute(statement(plan, words), key_lists or []).fetchnumpy()
+    found = _fetched(connection, statement(plan, words), key_lists or [])
     size = len(next(iter(found.values())))
     summaries = tuple(_summary(i, part, found, size, words) for i, part in enumerate(plan.parts))
     if key_lists is None:
         key_lists = [np.ma.getdata(found[f"g{i}"]).tolist() for i in range(len(plan.groups))]
     return summaries, key_lists
+
+
+def _fetched(connection: DuckDBPyConnection, sql: str, values: list[Any]) -> Columns:
+    """The columns of an answer.
+
+    DuckDB lets signal handlers run while it works, and says no more of what one raised than that there was something,
+    be it Ctrl-C or a timeout. So the thread in which handlers run only waits, and what they raise comes out there.
+    """
+    import duckdb
+
+    if threading.current_thread() is not threading.main_thread():
+        return connection.execute(sql, values).fetchnumpy()
+    found: list[Columns] = []
+    failed: list[BaseException] = []
+    begun, ended = threading.Lock(), threading.Lock()
+    ended.acquire()
+
+    def work() -> None:
+        if begun.acquire(blocking=False):  # else nobody waits for it any more
+            try:
+                found.append(connection.execute(sql, values).fetchnumpy())
+            except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+                failed.append(error)
+            ended.release()
+
+    try:
+        # Not a Thread, nor a Future: a handler that raises while they hold a lock of their own leaves it held.
+        start_new_thread(work, ())
+        ended.acquire()
+    finally:
+        while not (found or failed or begun.acquire(blocking=False)):
+            with suppress(duckdb.Error):  # "busy" between two steps of its work
+                connection.interrupt()
+            time.sleep(0.005)
+    if failed:
+        raise failed[0]
+    return found[0]
 
 
 def _summary(i: int, part: Measured | Counted, found: Columns, size: int, words: Words) -> Summary:

@@ -13,9 +13,9 @@ from pdrisk.core.summary import Needs, Summary
 from pdrisk.core.universe import Universe
 from pdrisk.engines.codes import without_codes
 from pdrisk.engines.grouped import summary_of_groups
-from pdrisk.engines.guard import guarded
 from pdrisk.engines.single import summary_of_one
 from pdrisk.errors import QueryFailedError
+from pdrisk.guard import guarded
 from pdrisk.keys import Key, key_codes, key_index, observed_keys
 from pdrisk.query import Filter, Groups, Line
 

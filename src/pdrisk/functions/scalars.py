@@ -22,10 +22,10 @@ from pdrisk.core.risk import METRICS
 from pdrisk.core.statistics import Statistic
 from pdrisk.core.summary import Summary
 from pdrisk.core.universe import Universe
-from pdrisk.engines.guard import guarded
 from pdrisk.errors import ColumnTypeError, LedgerError, ParameterError
 from pdrisk.functions.columns import grid, summary_of
 from pdrisk.functions.macros import MACROS, Macro
+from pdrisk.guard import guarded
 from pdrisk.ledger import Ledger, Payment, Policy, innermost, paying
 from pdrisk.noise import check_scale
 from pdrisk.query import Line, Query, epsilon, statistic, universe

@@ -19,10 +19,10 @@ from pdrisk.core.summary import FloatArray
 from pdrisk.core.worlds import exact_identifiability, positive, tight_epsilon
 from pdrisk.digits import rounded_down, rounded_up
 from pdrisk.engines.frame import column_values, read
-from pdrisk.engines.guard import guarded
 from pdrisk.engines.worlds import answers_without_one
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.frames import judged_lines, judged_selection
+from pdrisk.guard import guarded
 from pdrisk.identifiability.possible import numbers_of
 from pdrisk.query import checked_probability, epsilon, statistic
 

@@ -9,17 +9,20 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from pdrisk.core.summary import FloatArray
 from pdrisk.errors import LedgerError, ParameterError
 from pdrisk.ledger.audit import EVERYBODY, period
 from pdrisk.ledger.curator import Odometer
 from pdrisk.ledger.limits import WINDOWS, Spent, check, payable, shown
+from pdrisk.ledger.memory import answer_of
+from pdrisk.ledger.names import folded
 from pdrisk.ledger.question import name_of
-from pdrisk.ledger.records import START, chained, digest
+from pdrisk.ledger.records import START, chained, digest, exact
 from pdrisk.ledger.rules import Rules
-from pdrisk.ledger.store import Ask, Rows
+from pdrisk.ledger.store import Ask, Rows, decoded
 from pdrisk.query import Query
 
-__all__ = ["Account"]
+__all__ = ["Account", "known_as", "names_of"]
 
 
 @dataclass(frozen=True)
@@ -46,15 +49,15 @@ class Account:
 
     def rules(self) -> Rules:
         """The limits of all together and of each analyst, and the owner's rules."""
-        ((text,),) = self.ask("SELECT limits FROM datasets WHERE name = ?", (self.dataset,))
-        return Rules.stored(text)
+        rows = self.ask("SELECT limits FROM datasets WHERE name = ?", (self.dataset,))
+        return decoded(self.place, lambda: Rules.stored(rows[0][0]))
 
     @cached_property
     def now(self) -> datetime.datetime:
         """The clock, or the last record's time if the clock went back: no window is opened twice."""
         now = datetime.datetime.now(datetime.UTC)
         rows = self.ask("SELECT time FROM records WHERE seq = (SELECT max(seq) FROM records)")
-        return max([now, *(datetime.datetime.fromisoformat(row[0]) for row in rows)])
+        return decoded(self.place, lambda: max([now, *(datetime.datetime.fromisoformat(time) for (time,) in rows)]))
 
     def spent(self) -> dict[str, dict[str, Spent]]:
         """By all together and by the analyst, in each window."""
@@ -65,7 +68,7 @@ class Account:
             "SELECT eps, queries FROM spending WHERE dataset = ? AND analyst = ? AND period = ?",
             (self.dataset, who, period(window, self.now)),
         )
-        return Spent(Fraction(rows[0][0]), rows[0][1]) if rows else Spent()
+        return decoded(self.place, lambda: Spent(exact(rows[0][0]), _number(rows[0][1])) if rows else Spent())
 
     # --- Writing down -----------------------------------------------------------------------------------------------
 
@@ -79,8 +82,8 @@ class Account:
         LedgerError
             If it was entered before and somebody took that out.
         """
-        others = [name for (name,) in self.ask("SELECT name FROM datasets ORDER BY name")]
-        if alike := [name for name in others if _folded(name) == _folded(self.dataset)]:
+        others = names_of(self.ask, self.place)
+        if alike := [name for name in others if folded(name) == folded(self.dataset)]:
             raise ParameterError(
                 f"{self.place} knows the dataset {alike[0]!r}, not {self.dataset!r}: the same people share one budget. "
                 "Write the name as it is known, or give other people a name that differs in more than capitals and "
@@ -154,7 +157,7 @@ class Account:
     def record(self, event: str, body: dict[str, Any], eps: Fraction = Fraction(0)) -> int:
         """Append to the chain; the number of the record."""
         rows = self.ask("SELECT seq, hash FROM records WHERE seq = (SELECT max(seq) FROM records)")
-        last, before = rows[0] if rows else (0, START)
+        last, before = decoded(self.place, lambda: (_number(rows[0][0]), _text(rows[0][1])) if rows else (0, START))
         text = json.dumps(body, sort_keys=True, separators=(",", ":"))
         time = self.now.isoformat(timespec="microseconds")
         row = (last + 1, time, self.dataset, self.analyst, event, str(eps), text)
@@ -174,21 +177,25 @@ class Account:
             "SELECT seq, body FROM records WHERE dataset = ? AND event = ? ORDER BY seq DESC LIMIT 1",
             (self.dataset, "data"),
         )
-        return (rows[0][0], json.loads(rows[0][1])["state"]) if rows else None
+        return decoded(
+            self.place, lambda: (_number(rows[0][0]), _text(json.loads(rows[0][1])["state"])) if rows else None
+        )
 
-    def remembered(self, key: str) -> tuple[int, str] | None:
+    def remembered(self, key: str) -> tuple[int, list[FloatArray]] | None:
         """The record of the payment and the noisy values, of an answer that was kept."""
         rows = self.ask(
             "SELECT answers.body, records.body FROM answers JOIN records ON records.seq = answers.record "
             "WHERE answers.dataset = ? AND answers.question = ?",
             (self.dataset, key),
         )
-        if not rows:
-            return None
-        answer, kept = rows[0][0], json.loads(rows[0][1])
-        if kept["answer"] != digest(key, answer):
-            raise ValueError  # as everything that no ledger wrote
-        return kept["of"], answer
+
+        def kept() -> tuple[int, list[FloatArray]]:
+            answer, record = rows[0][0], json.loads(rows[0][1])
+            if record["answer"] != digest(key, answer):
+                raise ValueError
+            return _number(record["of"]), answer_of(answer)
+
+        return decoded(self.place, kept) if rows else None
 
     def keep(self, seq: int, key: str, answer: str) -> None:
         """Keep the noisy values of a paid query for the next time; the newest win."""
@@ -218,7 +225,7 @@ class Account:
     def odometer(self, who: str) -> Odometer:
         """What all answers mean for each person; ``who`` says by what people are told apart."""
         rows = self.ask("SELECT who, counted, people, losses FROM curator_people WHERE dataset = ?", (self.dataset,))
-        return Odometer.stored(rows, who)
+        return decoded(self.place, lambda: Odometer.stored(rows, who))
 
     def keep_odometer(self, odometer: Odometer) -> None:
         """Write it down in the place of the one before."""
@@ -230,8 +237,31 @@ class Account:
         )
 
 
-def _folded(name: str) -> str:
-    return " ".join(name.casefold().split())
+def names_of(ask: Ask, place: str) -> list[str]:
+    """The datasets of a ledger, in order."""
+    rows = ask("SELECT name FROM datasets")
+    return decoded(place, lambda: sorted(_text(name) for (name,) in rows))
+
+
+def known_as(ask: Ask, place: str, dataset: str, analyst: str) -> str:
+    """An analyst's name in the spelling of their first payment, so that Anna and anna have one budget."""
+    if ask("SELECT 1 FROM spending WHERE dataset = ? AND analyst = ? AND period = ''", (dataset, analyst)):
+        return analyst
+    rows = ask("SELECT analyst FROM spending WHERE dataset = ? AND period = '' ORDER BY analyst", (dataset,))
+    alike = decoded(place, lambda: [name for (name,) in rows if folded(name) == folded(analyst)])
+    return alike[0] if alike else analyst
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _number(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise TypeError
+    return value
 
 
 def _first(others: list[str]) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from contextvars import ContextVar
 from threading import Lock
 from typing import Any
 
 from pdrisk.callers import caller
-from pdrisk.errors import UnpaidReleaseWarning
+from pdrisk.errors import ParameterError, UnpaidReleaseWarning
 
 __all__ = ["enter", "innermost", "leave", "warn_of_others"]
 
@@ -18,11 +19,29 @@ _open = 0  # blocks in the whole process
 
 
 def enter(ledger: Any) -> None:
-    """Its block begins."""
+    """Its block begins.
+
+    Raises
+    ------
+    ParameterError
+        In a block of another ledger: only the inner one would pay, and whoever wrote both may mean that both do. They
+        cannot: no transaction spans two ledgers, and an answer that one remembers, the other would have to pay.
+    """
     global _open
+    around = innermost()
+    if around is not None and around._payer != ledger._payer:
+        raise ParameterError(
+            f"a `with` block of {_told(around)} is open, and inside it that of {_told(ledger)} alone would pay. End "
+            "the outer block first, or leave out the inner one and pass ledger= to each answer that it pays for."
+        )
     _around.set((*_around.get(), ledger))
     with _counting:
         _open += 1
+
+
+def _told(ledger: Any) -> str:
+    where, dataset, analyst = ledger._payer
+    return f"dataset {dataset!r} ({os.path.basename(where)!r}, analyst {analyst!r})"
 
 
 def leave(ledger: Any) -> None:

@@ -7,17 +7,18 @@ import json
 from fractions import Fraction
 from typing import Any
 
-from pdrisk.errors import BudgetExceededError, ColumnTypeError, LedgerError
+from pdrisk.errors import BudgetExceededError, LedgerError
 from pdrisk.ledger.limits import WINDOWS, Limits, Spent, check
-from pdrisk.ledger.records import EVENTS, START, chained, digest
-from pdrisk.ledger.store import Rows, Store
+from pdrisk.ledger.records import EVENTS, START, chained, digest, exact
+from pdrisk.ledger.seen import head_of
+from pdrisk.ledger.store import WRONG, Head, Rows, Store
 
 __all__ = ["EVERYBODY", "period", "verify"]
 
 EVERYBODY = ""  # the analyst of what all have spent together
 
 
-def verify(store: Store, head: object = None) -> tuple[int, str]:
+def verify(store: Store, head: object = None) -> Head:
     """The last record's number and hash, if everything fits together; raises as `Ledger.verify` does."""
     with store.reading() as ask:
         if store.changed(ask):
@@ -27,42 +28,42 @@ def verify(store: Store, head: object = None) -> tuple[int, str]:
         datasets = ask("SELECT name, limits FROM datasets")
         answers = ask("SELECT dataset, question, record, body FROM answers")
     last = _verified(store.place, rows, spending, datasets, head)
-    kept = {(row[2], row[0]): row[6] for row in rows if row[4] == "kept"}
+    kept = {(row[2], row[0]): str(row[6]) for row in rows if row[4] == "kept"}
     for dataset, question, record, body in answers:
         if digest(question, body) not in kept.get((dataset, record), ""):
             raise LedgerError(f"{store.place} is broken: an answer that it keeps is not that of record {record}.")
     return last
 
 
-def _verified(place: str, rows: Rows, spending: Rows, datasets: Rows, head: object) -> tuple[int, str]:
-    wanted = None if head is None else _head(head)
+def _verified(place: str, rows: Rows, spending: Rows, datasets: Rows, head: object) -> Head:
+    wanted = head_of(head)
     last, before, seen = 0, START, wanted in (None, (0, START))
     totals: dict[tuple[str, str, str], Spent] = {}
     rules: dict[str, Any] = {}
+    limits: dict[str, tuple[Limits, Limits]] = {}
     for seq, time, dataset, analyst, event, eps, body, own in rows:
         if seq != last + 1:
             raise LedgerError(f"{place} is broken: record {last + 1} is missing. Restore it from a copy.")
         try:
             whole = chained(before, seq, time, dataset, analyst, event, eps, body) == own and event in EVENTS
-        except TypeError:  # not what a ledger writes
+        except WRONG:
             whole = False
         if not whole:
             raise LedgerError(f"{place} is broken: record {seq} was changed. Restore it from a copy.")
-        over = False
+        paid = None
         try:
             if event == "paid":
-                over = _over(
-                    totals, rules[dataset], dataset, analyst, datetime.datetime.fromisoformat(time), Fraction(eps)
-                )
+                paid = limits[dataset], datetime.datetime.fromisoformat(time), exact(eps)
             elif event in ("opened", "amended"):
                 again = dataset in rules
-                rules[dataset] = json.loads(body)["limits"]
+                rules[dataset] = said = json.loads(body)["limits"]
+                limits[dataset] = Limits.stored(said["whole"]), Limits.stored(said["each_analyst"])
                 whole = again == (event == "amended")
-        except (ValueError, TypeError, KeyError, ZeroDivisionError):
+        except WRONG:
             whole = False
         if not whole:
             raise LedgerError(f"{place} is broken: record {seq} is not what a ledger writes there.")
-        if over:
+        if paid is not None and _over(totals, dataset, analyst, *paid):
             raise LedgerError(f"{place} is broken: record {seq} went over the limits that held then.")
         last, before = seq, own
         seen = seen or (seq, own) == wanted
@@ -79,18 +80,18 @@ def _verified(place: str, rows: Rows, spending: Rows, datasets: Rows, head: obje
 
 def _over(
     totals: dict[tuple[str, str, str], Spent],
-    rules: Any,
     dataset: str,
     analyst: str,
+    rules: tuple[Limits, Limits],
     moment: datetime.datetime,
     eps: Fraction,
 ) -> bool:
     """Add a payment to the sums; whether it went over the limits that held when it was made."""
     over = False
-    for who, limits in ((EVERYBODY, rules["whole"]), (analyst, rules["each_analyst"])):
+    for who, limits in ((EVERYBODY, rules[0]), (analyst, rules[1])):
         before = {window: totals.get((dataset, who, period(window, moment)), Spent()) for window in WINDOWS}
         try:
-            check("", eps, Limits.stored(limits), before, "")
+            check("", eps, limits, before, "")
         except BudgetExceededError:
             over = True
         for window, had in before.items():
@@ -98,23 +99,17 @@ def _over(
     return over
 
 
-def _head(head: object) -> tuple[int, str]:
-    if not isinstance(head, tuple | list) or len(head) != 2:
-        raise ColumnTypeError("head must be the pair that verify() gave, the number and the hash of a record.")
-    return head[0], head[1]
-
-
 def _sums(spending: Rows) -> object:
     try:
-        return {(name, who, at): Spent(Fraction(eps), queries) for name, who, at, eps, queries in spending}
-    except (TypeError, ValueError, ZeroDivisionError):
+        return {(name, who, at): Spent(exact(eps), queries) for name, who, at, eps, queries in spending}
+    except WRONG:
         return None
 
 
 def _rules(datasets: Rows) -> object:
     try:
         return {name: json.loads(limits) for name, limits in datasets}
-    except (TypeError, ValueError):
+    except WRONG:
         return None
 
 

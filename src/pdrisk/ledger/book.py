@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
@@ -14,23 +13,24 @@ import numpy as np
 import pandas as pd
 
 from pdrisk.core.summary import FloatArray
-from pdrisk.engines.guard import guarded
 from pdrisk.errors import BudgetExceededError, ColumnTypeError, ParameterError, PolicyError
+from pdrisk.guard import guarded
 from pdrisk.ledger import ambient
-from pdrisk.ledger.account import Account
+from pdrisk.ledger.account import Account, known_as, names_of
 from pdrisk.ledger.audit import EVERYBODY, verify
 from pdrisk.ledger.curator import Meaning, facts_table, people_table, who_by, who_lost
-from pdrisk.ledger.history import exported, readable, table_of, words, write
+from pdrisk.ledger.history import exported, listed, table_of, words, write
 from pdrisk.ledger.limits import Limits
-from pdrisk.ledger.memory import Memory, answer_of, key_of, text_of
-from pdrisk.ledger.names import named, user
+from pdrisk.ledger.memory import Memory, key_of, text_of
+from pdrisk.ledger.names import check_asker, named, user
 from pdrisk.ledger.policy import Policy, check_policy
 from pdrisk.ledger.question import name_of, question
 from pdrisk.ledger.receipt import Receipt
+from pdrisk.ledger.records import exact
 from pdrisk.ledger.remaining import Remaining, remaining_of
 from pdrisk.ledger.rules import Rules, each_given
 from pdrisk.ledger.secret import secret
-from pdrisk.ledger.store import Rows, Store
+from pdrisk.ledger.store import Ask, Head, Rows, Store, decoded
 from pdrisk.ledger.where import is_there, store_at
 from pdrisk.query import Query
 
@@ -57,7 +57,8 @@ class Ledger:
     risk : float, optional
         Highest worst-case risk of all releases together, another way to write ``eps``.
     analyst : str, optional
-        Who asks; the name of the user unless given.
+        Who asks; the name of the user unless given. Capitals and blanks make no other analyst. On a PostgreSQL server
+        it is the role of the session: leave it out.
     each_analyst : dict, optional
         The same limits for every analyst alone, as in ``{"eps": 1, "queries_per_day": 20}``.
     policy : dict, optional
@@ -72,13 +73,15 @@ class Ledger:
     version : str, optional
         The owner's word for the state of the data: then no content is compared, and tables of database files and
         Parquet files are remembered in SQL too.
+    head : (int, str), optional
+        What `verify` returned earlier, kept elsewhere: a ledger that does not hold this record any more is refused.
 
     Raises
     ------
     ParameterError
         If a new dataset gets no limit, or a known one other limits than it has.
     LedgerError
-        If the file cannot be used.
+        If the file cannot be used, or was put back to an earlier state than this process, or ``head``, knows of.
 
     Notes
     -----
@@ -114,6 +117,7 @@ class Ledger:
         policy: Mapping[str, Any] | None = None,
         data: pd.DataFrame | None = None,
         version: str | None = None,
+        head: Head | None = None,
     ) -> None:
         self._dataset = named("dataset", dataset)
         self._analyst = named("analyst", user() if analyst is None else analyst)
@@ -132,21 +136,29 @@ class Ledger:
         self._memory = Memory(data, version)
         if not rules.has_limits and not is_there(where):
             raise ParameterError(f"{self._dataset!r} would begin a new ledger: give it a limit, such as eps=1.")
-        self._store: Store = store_at(where)  # now that nothing else is wrong: it makes the file
+        self._store: Store = store_at(where, head=head)  # now that nothing else is wrong: it makes the file
+        check_asker(self._store, analyst)
         self._enter_dataset(rules, each_analyst is not None, policy is not None)
         self._name_data()
 
     @classmethod
-    def datasets(cls, where: str | os.PathLike[str]) -> list[str]:
+    def datasets(cls, where: str | os.PathLike[str], *, head: Head | None = None) -> list[str]:
         """The datasets that a ledger file knows.
+
+        Parameters
+        ----------
+        where : path or URL
+        head : (int, str), optional
+            As for `Ledger`.
 
         Raises
         ------
         LedgerError
-            If there is no such file.
+            If there is no such file, or it does not hold the record that was noted down.
         """
-        with store_at(where, known=True).reading() as ask:
-            return sorted(name for (name,) in ask("SELECT name FROM datasets"))
+        store = store_at(where, known=True, head=head)
+        with store.reading() as ask:
+            return names_of(ask, store.place)
 
     @property
     def dataset(self) -> str:
@@ -156,7 +168,12 @@ class Ledger:
     @property
     def analyst(self) -> str:
         """Who asks."""
-        return self._analyst
+        return self._store.analyst or self._analyst
+
+    @property
+    def _payer(self) -> tuple[str, str, str]:
+        """What pays, however often it is opened: the ledger, the dataset and the analyst."""
+        return self._store.where, self._dataset, self.analyst
 
     @property
     def limits(self) -> Limits:
@@ -165,7 +182,7 @@ class Ledger:
             return account.rules().whole
 
     def __repr__(self) -> str:
-        return f"{self._store.place}, dataset {self._dataset!r}, analyst {self._analyst!r}\n{self.remaining()!r}"
+        return f"{self._store.place}, dataset {self._dataset!r}, analyst {self.analyst!r}\n{self.remaining()!r}"
 
     def __enter__(self) -> Ledger:
         ambient.enter(self)
@@ -205,11 +222,11 @@ class Ledger:
                     kept = None if fresh else account.remembered(key)
                     if kept is not None:
                         account.record("remembered", {"question": asked, "of": kept[0]})
-                        return Receipt(rules.policy, remembered=answer_of(kept[1]))
+                        return Receipt(rules.policy, remembered=kept[1])
                 return Receipt(rules.policy, account.pay(query, rules, {"question": asked}), key)
             except (BudgetExceededError, PolicyError) as error:
                 refusal = error
-                account.record("refused", {"question": asked, "reason": str(error)})
+            account.record("refused", {"question": asked, "reason": str(refusal)})
         raise refusal
 
     def failed(self, receipt: Receipt) -> None:
@@ -241,7 +258,7 @@ class Ledger:
         """What may still be asked, by this analyst."""
         with self._reading() as account:
             rules, spent = account.rules(), account.spent()
-        return remaining_of({EVERYBODY: rules.whole, self._analyst: rules.each}, spent, EVERYBODY)
+        return remaining_of({EVERYBODY: rules.whole, account.analyst: rules.each}, spent, EVERYBODY)
 
     def history(self) -> pd.DataFrame:
         """Every request of this dataset: when, who, what, what became of it, and what it cost.
@@ -255,7 +272,7 @@ class Ledger:
         """
         return self._told(table_of)
 
-    def verify(self, head: tuple[int, str] | None = None) -> tuple[int, str]:
+    def verify(self, head: Head | None = None) -> Head:
         """See that no record was changed, added between, or taken out, and that the sums are those of the records.
 
         Parameters
@@ -283,7 +300,7 @@ class Ledger:
                 "SELECT seq, time, analyst, event, eps, body FROM records WHERE dataset = ? ORDER BY seq",
                 (self._dataset,),
             )
-        return readable(self._store.place, lambda: tell(rows))
+        return decoded(self._store.place, lambda: tell(rows))
 
     def export(self, path: str | os.PathLike[str] | TextIO) -> Path | None:
         """Write the history, with every question as it was recorded.
@@ -301,11 +318,11 @@ class Ledger:
         if not isinstance(path, str | os.PathLike):
             if not hasattr(path, "write"):
                 raise ColumnTypeError(f"export writes to a path or an open file, not to {type(path).__name__}.")
-            self._told(lambda rows: write(rows, self._dataset, path))
+            write(self._told(listed), self._dataset, path)
             return None
         if self._store.holds(Path(path)):
             raise ParameterError("export would overwrite the ledger itself: name another file.")
-        return self._told(lambda rows: exported(rows, self._dataset, path))
+        return exported(self._told(listed), self._dataset, path)
 
     def amend(
         self, each_analyst: Mapping[str, Any] | None = None, policy: Mapping[str, Any] | None = None, **limits: Any
@@ -337,9 +354,11 @@ class Ledger:
             risk that this total means.
         """
         with self._reading() as account:
-            return facts_table(
-                [(seq, words(json.loads(body)), Fraction(eps), fact) for seq, body, eps, fact in account.facts()]
-            )
+            rows = account.facts()
+        return decoded(
+            self._store.place,
+            lambda: facts_table([(seq, words(json.loads(body)), exact(eps), fact) for seq, body, eps, fact in rows]),
+        )
 
     def odometer(self, people: pd.DataFrame | Iterable[Hashable]) -> pd.DataFrame:
         """Curator only: what all answers together mean for each of these people.
@@ -368,12 +387,18 @@ class Ledger:
     @contextmanager
     def _reading(self) -> Iterator[Account]:
         with self._store.reading() as ask:
-            yield Account(ask, self._dataset, self._analyst, self._store.place)
+            yield self._account(ask)
 
     @contextmanager
     def _writing(self) -> Iterator[Account]:
         with self._store.writing() as ask:
-            yield Account(ask, self._dataset, self._analyst, self._store.place)
+            yield self._account(ask)
+
+    def _account(self, ask: Ask) -> Account:
+        place, analyst = self._store.place, self._store.analyst
+        if analyst is None:
+            analyst = known_as(ask, place, self._dataset, self._analyst)
+        return Account(ask, self._dataset, analyst, place)
 
     def _name_data(self) -> None:
         """Write down which data these are, if they are others than before."""
@@ -397,3 +422,4 @@ class Ledger:
                     account.enter(rules)
         with self._reading() as account:
             account.check_same(rules, each_given, policy_given)
+            self._analyst = account.analyst

@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from pdrisk.columns import check_column
 from pdrisk.core.risk import posterior
 from pdrisk.core.summary import FloatArray
-from pdrisk.engines.guard import guarded
 from pdrisk.errors import ColumnTypeError, UnknownColumnError
+from pdrisk.guard import guarded
+from pdrisk.ledger.records import exact
 from pdrisk.ledger.store import Rows
 
 __all__ = ["Meaning", "Odometer", "facts_table", "people_table", "who_by", "who_lost"]
@@ -84,10 +85,11 @@ class Odometer:
         if rows:
             known, counted, people, losses = rows[0]
             ids, sums = np.frombuffer(people, IDS), np.frombuffer(losses, SUMS)
-            if len(ids) != len(sums) or not np.all(sums >= 0):
+            in_order = len(ids) == len(sums) and np.all(ids[1:] > ids[:-1])
+            if not in_order or not np.all((sums >= 0) & (sums < np.inf)):
                 raise ValueError  # as everything that no ledger wrote
             if known == who:
-                return cls(who, Fraction(counted), ids, sums)
+                return cls(who, exact(counted), ids, sums)
         return cls(who, Fraction(0), np.empty(0, IDS), np.empty(0, SUMS))
 
     @property

@@ -5,26 +5,32 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Iterable
-from fractions import Fraction
+from collections.abc import Iterable
 from itertools import accumulate
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TextIO, TypeVar
+from typing import Any, Final, NamedTuple, TextIO
 
 import pandas as pd
 
 from pdrisk.atomic_file import remove_leftovers, write_whole
-from pdrisk.errors import LedgerError, ParameterError, PdriskError
-from pdrisk.ledger.store import DAMAGED, Rows, damaged
+from pdrisk.errors import ParameterError
+from pdrisk.ledger.records import EVENTS, exact
+from pdrisk.ledger.store import Rows
+from pdrisk.printing import inert, printable
 
-__all__ = ["exported", "readable", "table_of", "words", "write"]
+__all__ = ["exported", "listed", "table_of", "words", "write"]
 
-Told = TypeVar("Told")
 UNREADABLE: Final = "backslashreplace"  # what is no character, as half of a pair in a column's label
 
 
 def words(body: dict[str, Any]) -> str | None:
     """What was asked, for people."""
+    said = _words(body)
+    return None if said is None else printable(said)
+
+
+def _words(body: dict[str, Any]) -> str | None:
     if "limits" in body:
         rules = {**body["limits"]["whole"], **body["limits"]["policy"]}
         rules |= {f"{name} for each analyst": value for name, value in body["limits"]["each_analyst"].items()}
@@ -45,26 +51,21 @@ def words(body: dict[str, Any]) -> str | None:
     return said + (f" by {', '.join(map(str, asked['by']))}" if "by" in asked else "")
 
 
-def readable(place: str, tell: Callable[[], Told]) -> Told:
-    """What is told of records, or the error that they are none which a ledger writes."""
-    try:
-        return tell()
-    except (PdriskError, UnicodeError):
-        raise
-    except (*DAMAGED, AttributeError, OverflowError):
-        pass
-    raise LedgerError(damaged(place))
-
-
 def table_of(rows: Rows) -> pd.DataFrame:
-    """The history as `Ledger.history` gives it, from ``seq time analyst event eps body``."""
+    """The history as `Ledger.history` gives it, from ``seq time analyst event eps body``.
+
+    Raises one of `store.WRONG` for what no ledger writes.
+    """
+    texts = {kind for place in range(1, 6) for kind in set(map(type, map(itemgetter(place), rows)))}
+    if not texts <= {str} or not set(map(itemgetter(3), rows)) <= EVENTS.keys():
+        raise TypeError
     # Each body is let go at once: a hundred thousand of them would keep the garbage collector busy.
     said = {row[0]: _said(json.loads(row[5])) for row in rows}
     paid = [row[4] for row in rows]
-    exact = {text: Fraction(text) for text in {*paid, *(each.asked for each in said.values())}}
-    number = {text: float(eps) for text, eps in exact.items()}
-    whole = math.lcm(*(eps.denominator for eps in exact.values()))  # integers add up exactly and fast
-    parts = {text: int(eps * whole) for text, eps in exact.items()}
+    numbers = {text: exact(text) for text in {*paid, *(each.asked for each in said.values())}}
+    number = {text: float(eps) for text, eps in numbers.items()}
+    whole = math.lcm(*(eps.denominator for eps in numbers.values()))  # integers add up exactly and fast
+    parts = {text: int(eps * whole) for text, eps in numbers.items()}
     table = pd.DataFrame(
         {
             "time": pd.to_datetime([row[1] for row in rows], format="ISO8601", utc=True),
@@ -112,7 +113,7 @@ def _bounds(lines: Iterable[dict[str, Any]]) -> str | None:
     for line in lines:
         if line["bounds"] is not None:
             low_high = line["bounds"] if line["bounds"] == "column" else "{} to {}".format(*line["bounds"])
-            said[f"{line['column']}: {low_high}"] = None
+            said[printable(f"{line['column']}: {low_high}")] = None
     return "; ".join(said) or None
 
 
@@ -121,8 +122,14 @@ def _query(each: _Said, said: dict[int, _Said]) -> str | None:
     return said[each.of].query if each.query is None and each.of in said else each.query
 
 
-def exported(rows: Rows, dataset: str, path: str | os.PathLike[str]) -> Path:
-    """Write a history to a CSV or JSON file, whole or not at all: the table, and each question as it was recorded."""
+def listed(rows: Rows) -> pd.DataFrame:
+    """The same with the numbers of the records as a column, and with each question as it was recorded."""
+    table = table_of(rows).reset_index()
+    return table.assign(question=pd.Series([json.loads(row[5]).get("question") for row in rows], dtype=object))
+
+
+def exported(table: pd.DataFrame, dataset: str, path: str | os.PathLike[str]) -> Path:
+    """Write what `listed` gives to a CSV or JSON file, whole or not at all."""
     target = Path(path)
     ending = target.suffix.lower()
     if ending not in (".csv", ".json"):
@@ -130,22 +137,20 @@ def exported(rows: Rows, dataset: str, path: str | os.PathLike[str]) -> Path:
 
     def told(part: Path) -> None:
         with open(part, "w", encoding="utf-8", errors=UNREADABLE, newline="") as file:
-            write(rows, dataset, file, ending)
+            write(table, dataset, file, ending)
 
     remove_leftovers(target.parent)
     return write_whole(target, told, mode=0o666)
 
 
-def write(rows: Rows, dataset: str, file: TextIO, ending: str = ".csv") -> None:
+def write(table: pd.DataFrame, dataset: str, file: TextIO, ending: str = ".csv") -> None:
     """The same into an open file; ``ending`` is ``.csv`` or ``.json``."""
-    table = table_of(rows).reset_index()
-    table["time"] = table["time"].dt.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    table = table.assign(time=table["time"].dt.strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
     table.insert(1, "dataset", dataset)
-    questions = [json.loads(row[5]).get("question") for row in rows]
     if ending == ".csv":
-        table["question"] = [None if asked is None else json.dumps(asked, sort_keys=True) for asked in questions]
-        table.to_csv(file, index=False)
+        asked = [None if asked is None else json.dumps(asked, sort_keys=True) for asked in table["question"]]
+        inert(table.assign(question=pd.Series(asked, dtype=object))).to_csv(file, index=False)
         return
     # Every digit, which to_json does not write.
-    records = table.assign(question=questions).astype(object)
+    records = table.astype(object)
     json.dump(records.where(records.notna(), None).to_dict("records"), file, indent=1, ensure_ascii=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
@@ -11,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from pdrisk.errors import BudgetExceededError, ColumnTypeError, ParameterError
+from pdrisk.ledger.records import exact
 from pdrisk.query import epsilon
 
 __all__ = ["WINDOWS", "Limits", "Spent", "check", "payable", "shown", "whole_number"]
@@ -65,9 +67,8 @@ class Limits:
 
     @classmethod
     def stored(cls, said: Mapping[str, str]) -> Limits:
-        """From what `texts` gave."""
-        found: dict[str, Any] = {n: Fraction(v) if n.startswith("eps") else int(v) for n, v in said.items()}
-        return cls(**found)
+        """From what `texts` gave; raises one of `store.WRONG` for anything else."""
+        return cls.given({name: exact(text) if name.startswith("eps") else int(text) for name, text in said.items()})
 
     @property
     def texts(self) -> dict[str, str]:
@@ -186,8 +187,10 @@ def shown(number: Fraction, rounding: str = ROUND_FLOOR) -> str:
 
 def whole_number(name: str, value: object) -> int:
     """A number of things, at least 1."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise ColumnTypeError(f"{name} must be a whole number, not of type {type(value).__name__}.")
-    if value < 1:
-        raise ParameterError(f"{name} must be at least 1, but is {int(value)}.")
-    return int(value)
+    kind = type(value)  # not isinstance: an object may say that it is of another class
+    if issubclass(kind, bool) or not issubclass(kind, numbers.Integral):
+        raise ColumnTypeError(f"{name} must be a whole number, not of type {kind.__name__}.")
+    number = operator.index(value)  # type: ignore[arg-type] # of Python's own type, whatever a subclass makes of itself
+    if number < 1:
+        raise ParameterError(f"{name} must be at least 1, but is {number}.")
+    return number

@@ -18,7 +18,8 @@ import numpy as np
 import pandas as pd
 
 from pdrisk.core.summary import FloatArray
-from pdrisk.errors import ColumnTypeError
+from pdrisk.errors import ColumnTypeError, PdriskError
+from pdrisk.guard import guarded
 from pdrisk.ledger.secret import secret
 from pdrisk.query import Origin, Query
 
@@ -122,7 +123,8 @@ def digests(frame: pd.DataFrame, key: bytes, columns: Sequence[int] | None = Non
 def _digest(series: pd.Series, key: bytes) -> str | None:
     digest = hashlib.blake2b(f"{len(series)} {series.dtype!r}".encode("utf-8", "surrogatepass"), key=key)
     dtype = series.dtype
-    try:
+
+    def taken() -> str:
         if not isinstance(dtype, np.dtype):
             for part in _parts(series.array):
                 digest.update(part)
@@ -130,9 +132,12 @@ def _digest(series: pd.Series, key: bytes) -> str | None:
             digest.update(pickle.dumps(series.tolist(), protocol=5))
         else:
             digest.update(np.ascontiguousarray(series.to_numpy()).view(np.uint8).data)
-    except Exception:  # noqa: BLE001 - of whatever a column may hold; its questions are paid then
+        return digest.hexdigest()
+
+    try:
+        return guarded(taken)
+    except PdriskError:  # whatever a column may hold; its questions are paid then
         return None
-    return digest.hexdigest()
 
 
 def _parts(array: Any) -> Iterator[Any]:

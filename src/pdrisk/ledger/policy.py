@@ -164,12 +164,14 @@ def _names(rule: str, value: object) -> tuple[str, ...]:
 def _bases(said: object) -> tuple[tuple[str, float], ...]:
     if not isinstance(said, Mapping):
         raise ColumnTypeError('round_to must be a dict from statistic to base, as in {"count": 5}.')
-    for base in said.values():
+    found = {}
+    for name, base in said.items():
         if isinstance(base, bool) or not isinstance(base, int | float):
             raise ColumnTypeError(f"a base of round_to must be a number, not of type {type(base).__name__}.")
-        if not 0 < base < math.inf:
-            raise ParameterError(f"a base of round_to must be above 0 and finite, but is {base:g}.")
-    return tuple(sorted((str(name), float(base)) for name, base in said.items()))
+        found[str(name)] = number = float(base)
+        if not 0 < number < math.inf:
+            raise ParameterError(f"a base of round_to must be above 0 and finite, but is {number:g}.")
+    return tuple(sorted(found.items()))
 
 
 def check_policy(query: Query, policy: Policy, name: str) -> None:

@@ -6,15 +6,17 @@ import os
 import secrets
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pdrisk.errors import LedgerError, ParameterError, PdriskError
 from pdrisk.ledger import postgres_tables
-from pdrisk.ledger.store import DAMAGED, Ask, Rows, check_version, damaged
-from pdrisk.ledger.tables import VERSION
+from pdrisk.ledger.postgres_tables import VERSION
+from pdrisk.ledger.seen import Seen
+from pdrisk.ledger.store import Ask, Head, Rows, check_version, decoded
+from pdrisk.printing import printable
 
 if TYPE_CHECKING:
     import psycopg
@@ -43,7 +45,7 @@ SELECT pg_advisory_xact_lock({lock});
 """
 LOCKED = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = pg_backend_pid()"
 # A copy that was restored has its tables made anew, and with them their numbers.
-SEEN = "SELECT id, version, CAST(tableoid AS bigint) FROM pdrisk.ledger"
+SELF = "SELECT id, version, CAST(tableoid AS bigint), CAST(session_user AS text) FROM pdrisk.ledger"
 PARAMETERS = {  # unless the URL says otherwise: a server that is gone must not hold a request for hours
     "connect_timeout": "10",
     "keepalives_idle": "30",
@@ -57,23 +59,35 @@ PARAMETERS = {  # unless the URL says otherwise: a server that is gone must not 
 class PostgresStore:
     """One schema of one database. A connection for each thread and process; one that was forked opens its own."""
 
-    def __init__(self, url: str, known: bool = False) -> None:
-        """``known``: it must be there already."""
+    def __init__(self, url: str, known: bool = False, head: Head | None = None) -> None:
+        """``known``: it must be there already; ``head``: a record that it must hold."""
         self._url = url
         self._parameters = parameters(url)
         self._where = where(self._parameters)
         self._local = threading.local()
-        self._identity: tuple[str, int] | None = None
+        self._identity: Identity | None = None
+        self._seen: Seen | None = None
         with self._transaction(ALONE) as ask:
             self._identity = self._found_or_made(ask, known)
+        self._seen = Seen(self.where, head)
 
     @property
     def place(self) -> str:
         """Host and database."""
-        return f"the ledger on {self._where}"
+        return f"the ledger on {printable(self._where)}"
+
+    @property
+    def where(self) -> str:
+        """Host and database."""
+        return self._where
+
+    @property
+    def analyst(self) -> str | None:
+        """The role of the session, which the server vouches for."""
+        return None if self._identity is None else self._identity.role
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._url, True)
+        return type(self), (self._url, True, self._seen.head if self._seen is not None else None)
 
     @contextmanager
     def reading(self) -> Iterator[Ask]:
@@ -99,7 +113,9 @@ class PostgresStore:
     def _transaction(self, then: str, level: str = "READ COMMITTED") -> Iterator[Ask]:
         import psycopg
 
-        problem, asked = None, []
+        problem, newest, asked, last = None, None, [], ""
+        seen = self._seen
+        before = {} if seen is None else seen.before()
         if getattr(self._local, "busy", 0) == os.getpid():
             # A signal handler or finalizer that asks; what is under way stays whole.
             raise LedgerError(f"{self.place} is asked while it is being written; nothing was answered. Ask again.")
@@ -111,7 +127,17 @@ class PostgresStore:
             try:
                 held.run(begin + then.format(lock=LOCK))
                 self._identify(held)
-                yield lambda sql, values=(): asked[0].run(sql, values)
+
+                def ask(sql: str, values: Sequence[Any] = ()) -> Rows:
+                    nonlocal last
+                    last = sql
+                    return asked[0].run(sql, values)
+
+                if seen is not None:
+                    seen.check(ask, before, self.place)
+                yield ask
+                if seen is not None and then:
+                    newest = seen.newest(ask)
                 held.commit(self.place)
             except BaseException:
                 held.give_up()
@@ -119,14 +145,14 @@ class PostgresStore:
         except PdriskError:
             raise
         except psycopg.Error as error:
-            problem = self._words(error)
-        except DAMAGED:
-            problem = damaged(self.place)
+            problem = self._words(error, last)
         finally:
             asked.clear()  # afterwards each statement would be a transaction of its own
             self._local.busy = 0
         if problem is not None:
             raise LedgerError(problem)
+        if seen is not None and newest is not None:
+            seen.remember(newest)
 
     def _held(self) -> Held:
         """This thread's connection, or a new one."""
@@ -142,15 +168,29 @@ class PostgresStore:
     def _identify(self, held: Held) -> None:
         if self._identity is None:
             return
-        ((name, version, number),) = held.run(SEEN)
-        if (name, number) != self._identity:
+        version, found = self._itself(held.run(SELF))
+        if found.role != self._identity.role:
+            raise LedgerError(
+                f"{self.place} was opened by the role {self._identity.role!r}, and this connection is of "
+                f"{found.role!r}; nothing was answered. Open the ledger anew."
+            )
+        if found != self._identity:
             raise LedgerError(
                 f"{self.place} was moved or replaced; nothing was answered. Open the ledger anew, and see with "
                 "verify(head=...) that it is the newest copy."
             )
-        check_version(self.place, version)
+        check_version(self.place, version, VERSION)
 
-    def _found_or_made(self, ask: Ask, known: bool) -> tuple[str, int]:
+    def _itself(self, rows: Rows) -> tuple[int, Identity]:
+        """The version of the tables, and which ledger it is; from the answer to `SELF`."""
+
+        def read() -> tuple[int, Identity]:
+            ((name, version, number, role),) = rows
+            return version, Identity(name, number, role)
+
+        return decoded(self.place, read)
+
+    def _found_or_made(self, ask: Ask, known: bool) -> Identity:
         if ask(LOCKED) == [(0,)]:  # there are servers that speak like PostgreSQL and only seem to lock
             raise LedgerError(f"{self.place} is not kept by PostgreSQL: the server does not lock. Name another.")
         ((there, things, ours),) = ask(postgres_tables.FOUND)
@@ -160,8 +200,8 @@ class PostgresStore:
             )
         if not things and known:
             raise LedgerError(f"{self.place} is not there; nothing was answered. See whether the URL is right.")
-        version = ask(SEEN)[0][1] if things else 0
-        check_version(self.place, version)
+        version = self._itself(ask(SELF))[0] if things else 0
+        check_version(self.place, version, VERSION)
         if version == 0:
             self._fits(ask)
             if not there:
@@ -172,20 +212,27 @@ class PostgresStore:
             ask("INSERT INTO ledger (id, version) VALUES (?, ?)", (secrets.token_hex(16), VERSION))
         elif version < VERSION:
             ask("UPDATE ledger SET version = ?", (VERSION,))
-        ((name, _, number),) = ask(SEEN)
-        return name, number
+        return self._itself(ask(SELF))[1]
 
     def _fits(self, ask: Ask) -> None:
         encoding = ask("SELECT current_setting('server_encoding')")[0][0]
         if encoding != "UTF8":
             raise LedgerError(f"{self.place} needs a database in UTF8, but this one is in {encoding}: name another.")
 
-    def _words(self, error: psycopg.Error) -> str:
+    def _words(self, error: psycopg.Error, sql: str) -> str:
         """What the server said, in one line, and what to do."""
         said = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
         password = self._parameters.get("password")
         shown = said[0].replace(password, "***") if password else said[0]
-        return f"{self.place} cannot be used ({shown}); nothing was answered. {advice_for(error.sqlstate, shown)}"
+        return f"{self.place} cannot be used ({shown}); nothing was answered. {advice_for(error.sqlstate, shown, sql)}"
+
+
+class Identity(NamedTuple):
+    """Which ledger it is, and who asks it."""
+
+    name: str
+    number: int
+    role: str
 
 
 class Held:
@@ -301,7 +348,7 @@ def where(given: Mapping[str, str]) -> str:
 
 
 ADVICE = (  # by SQLSTATE, or by words where there is none: a server that lets nobody in gives no code
-    ("42501", "permission denied", "Have the ledger's owner grant the rights that docs/ledger.md lists."),
+    ("42501", "permission denied", "Have the ledger's owner grant the rights that docs/ledger.md lists to analysts."),
     ("25006", "read-only", "See that the role may write, and that the server is not a standby."),
     ("53100", "disk full", "Make room on the server's disk."),
     ("53300", "too many", "Ask again when others have gone."),
@@ -319,8 +366,25 @@ ADVICE = (  # by SQLSTATE, or by words where there is none: a server that lets n
 )
 
 
-def advice_for(code: str | None, said: str) -> str:
-    """What to do now."""
+# What no analyst may do, by the statement that was denied: no right to do it should be given away.
+OWNERS = (
+    (
+        ("INSERT INTO datasets", "UPDATE datasets"),
+        "Only the ledger's owner enters datasets and changes limits: ask them to do it.",
+    ),
+    (
+        ("CREATE ", "INSERT INTO ledger", "UPDATE ledger"),
+        "Have the ledger's owner open it once with this version of pdrisk, which makes its tables.",
+    ),
+)
+
+
+def advice_for(code: str | None, said: str, sql: str = "") -> str:
+    """What to do now, by what the server said to the last statement."""
+    if code == "42501":
+        for statements, advice in OWNERS:
+            if sql.startswith(statements):
+                return advice
     if code is not None:
         return next((advice for known, _, advice in ADVICE if known == code), "Ask again, or see the server's log.")
     return next((advice for _, sign, advice in ADVICE if sign in said), "See that the server runs, and ask again.")

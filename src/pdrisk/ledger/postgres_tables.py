@@ -6,11 +6,12 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from functools import cache
+from typing import NamedTuple
 
 from pdrisk.ledger.store import Ask
 from pdrisk.ledger.tables import TABLES
 
-__all__ = ["FOUND", "IDENTITY", "SCHEMA", "changed", "statements"]
+__all__ = ["FOUND", "IDENTITY", "SCHEMA", "VERSION", "changed", "statements"]
 
 SCHEMA = "pdrisk"
 IDENTITY = "CREATE TABLE ledger (id TEXT PRIMARY KEY, version BIGINT NOT NULL)"
@@ -29,34 +30,75 @@ BEGIN
     RAISE EXCEPTION 'records stay as they are';
 END
 """
-FUNCTIONS = {"follow": FOLLOW, "stay": STAY}
-TRIGGERS = {  # the function, when it runs, and PostgreSQL's number for that
-    "records_follow": ("follow", "BEFORE INSERT", "FOR EACH ROW", 7),
-    "records_stay": ("stay", "BEFORE UPDATE", "FOR EACH STATEMENT", 18),
-    "records_remain": ("stay", "BEFORE DELETE", "FOR EACH STATEMENT", 10),
-    "records_not_emptied": ("stay", "BEFORE TRUNCATE", "FOR EACH STATEMENT", 34),
+# Not current_user, which SET ROLE and functions change. Sums of all together have no name.
+OWN = """
+BEGIN
+    IF NEW.analyst IS DISTINCT FROM CAST(session_user AS text)
+        AND NOT (TG_TABLE_NAME = 'spending' AND NEW.analyst = '') THEN
+        RAISE EXCEPTION 'analysts write in their own name';
+    END IF;
+    IF TG_OP = 'UPDATE' AND NEW.analyst IS DISTINCT FROM OLD.analyst THEN
+        RAISE EXCEPTION 'analysts write in their own name';
+    END IF;
+    RETURN NEW;
+END
+"""
+
+
+class Function(NamedTuple):
+    """What triggers run, since a version of the tables."""
+
+    version: int
+    body: str
+
+
+class Trigger(NamedTuple):
+    """What runs a function, since a version of the tables; ``number`` is PostgreSQL's for the moment."""
+
+    version: int
+    table: str
+    function: str
+    moment: str
+    each: str
+    number: int
+
+
+FUNCTIONS = {"follow": Function(1, FOLLOW), "stay": Function(1, STAY), "own": Function(3, OWN)}
+TRIGGERS = {
+    "records_follow": Trigger(1, "records", "follow", "BEFORE INSERT", "FOR EACH ROW", 7),
+    "records_stay": Trigger(1, "records", "stay", "BEFORE UPDATE", "FOR EACH STATEMENT", 18),
+    "records_remain": Trigger(1, "records", "stay", "BEFORE DELETE", "FOR EACH STATEMENT", 10),
+    "records_not_emptied": Trigger(1, "records", "stay", "BEFORE TRUNCATE", "FOR EACH STATEMENT", 34),
+    "records_own": Trigger(3, "records", "own", "BEFORE INSERT", "FOR EACH ROW", 7),
+    "spending_own": Trigger(3, "spending", "own", "BEFORE INSERT OR UPDATE", "FOR EACH ROW", 23),
 }
+# Of the tables and what guards them here; a number is that of one version, in files and on servers.
+VERSION = max([*TABLES, *(function.version for function in FUNCTIONS.values())])
 
 
-def guards() -> Iterator[str]:
-    """What defends the records, since version 1."""
-    for name, body in FUNCTIONS.items():
-        yield (
-            f"CREATE FUNCTION {SCHEMA}.{name}() RETURNS trigger LANGUAGE plpgsql "
-            f"SET {SETTING.replace('=', ' = ')} AS $${body}$$"
-        )
-    for name, (function, moment, each, _) in TRIGGERS.items():
-        yield f"CREATE TRIGGER {name} {moment} ON records {each} EXECUTE FUNCTION {SCHEMA}.{function}()"
+def guards(version: int) -> Iterator[str]:
+    """What a version added to defend the records."""
+    for name, function in FUNCTIONS.items():
+        if function.version == version:
+            yield (
+                f"CREATE FUNCTION {SCHEMA}.{name}() RETURNS trigger LANGUAGE plpgsql "
+                f"SET {SETTING.replace('=', ' = ')} AS $${function.body}$$"
+            )
+    for name, trigger in TRIGGERS.items():
+        if trigger.version == version:
+            yield (
+                f"CREATE TRIGGER {name} {trigger.moment} ON {trigger.table} {trigger.each} "
+                f"EXECUTE FUNCTION {SCHEMA}.{trigger.function}()"
+            )
 
 
 def statements(version: int) -> Iterator[str]:
     """What makes the tables of today from those of a version; 0 is none."""
     if version == 0:
         yield IDENTITY
-    for number, added in TABLES.items():
-        if number > version:
-            yield from (statement.format(blob="BYTEA") for statement in added)
-            yield from guards() if number == 1 else ()
+    for number in range(version + 1, VERSION + 1):
+        yield from (statement.format(blob="BYTEA") for statement in TABLES.get(number, ()))
+        yield from guards(number)
 
 
 # Whether the schema is there, how much is in it, and whether that is a ledger.
@@ -138,10 +180,10 @@ def expected() -> list[tuple[str, str, str]]:
                 if origin == "c":
                     columns = ",".join(row[2] for row in fresh.execute(f"PRAGMA index_info({name})").fetchall())
                     found.append(("index", name, f"{table} {'t' if unique else 'f'} f t {columns}"))
-    for name, (function, _, _, number) in TRIGGERS.items():
-        found.append(("trigger", "records", f"{name} {SCHEMA} {function} {number} O 0 t"))
-    for name, body in FUNCTIONS.items():
-        found.append(("function", name, f"plpgsql f f 0 trigger {SETTING} {body}"))
+    for name, trigger in TRIGGERS.items():
+        found.append(("trigger", trigger.table, f"{name} {SCHEMA} {trigger.function} {trigger.number} O 0 t"))
+    for name, function in FUNCTIONS.items():
+        found.append(("function", name, f"plpgsql f f 0 trigger {SETTING} {function.body}"))
     return sorted(found)
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+from fractions import Fraction
 
-__all__ = ["EVENTS", "START", "chained", "digest"]
+__all__ = ["EVENTS", "START", "chained", "digest", "exact"]
 
 START = "0" * 64  # what the first record follows
+EXACT = re.compile(r"[0-9]+(/[0-9]+)?")
 
 EVENTS = {
     "opened": "the dataset was entered, with its limits",
@@ -26,6 +29,15 @@ def chained(before: str, seq: int, time: str, dataset: str, analyst: str, event:
     """The hash of a record that follows one with the hash ``before``; its parts as they are stored."""
     line = json.dumps([before, seq, time, dataset, analyst, event, eps, body], ensure_ascii=True)
     return hashlib.sha256(line.encode("ascii")).hexdigest()
+
+
+def exact(text: str) -> Fraction:
+    """A number from its text in a record; raises like `int` for what no ledger writes."""
+    if not EXACT.fullmatch(text):
+        raise ValueError
+    number = Fraction(text)
+    float(number)  # it is shown as one
+    return number
 
 
 def digest(question: object, answer: object) -> str:

@@ -25,13 +25,9 @@ class Rules:
 
     @classmethod
     def stored(cls, text: str) -> Rules:
-        """From what `text` gave."""
+        """From what `text` gave; raises one of `store.WRONG` for anything else."""
         said = json.loads(text)
-        try:
-            policy = Policy.given(said["policy"])
-        except ParameterError:
-            raise KeyError from None  # as everything that no ledger wrote
-        return cls(Limits.stored(said["whole"]), Limits.stored(said["each_analyst"]), policy)
+        return cls(Limits.stored(said["whole"]), Limits.stored(said["each_analyst"]), Policy.given(said["policy"]))
 
     @property
     def has_limits(self) -> bool:

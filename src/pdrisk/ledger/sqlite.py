@@ -6,13 +6,14 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pdrisk.errors import LedgerError, PdriskError
-from pdrisk.ledger.store import DAMAGED, Ask, advice_for, check_version, damaged
+from pdrisk.ledger.seen import Seen
+from pdrisk.ledger.store import Ask, Head, Rows, advice_for, check_version
 from pdrisk.ledger.tables import TABLES, VERSION
 
 __all__ = ["SqliteStore"]
@@ -35,12 +36,18 @@ FORKED: list[Any] = []  # connections of a parent process
 class SqliteStore:
     """One file. A connection for each thread and process; a process that was forked opens its own."""
 
-    def __init__(self, path: str | os.PathLike[str], known: bool = False) -> None:
-        """``known``: it must be there already."""
+    def __init__(self, path: str | os.PathLike[str], known: bool = False, head: Head | None = None) -> None:
+        """``known``: it must be there already; ``head``: a record that it must hold."""
         self._path = Path(path).absolute()
         self._local = threading.local()
         self._identity: tuple[int, int] | None = None
-        if known and not self._path.is_file():
+        self._seen: Seen | None = None
+        self._made(known)
+        self._seen = Seen(self.where, head)
+
+    def _made(self, known: bool) -> None:
+        """Make the tables of today, or see that they are there."""
+        if known and not os.path.isfile(self._path):
             raise LedgerError(
                 f"there is no ledger {self._path.name!r}; nothing was answered. See whether the path is right."
             )
@@ -72,8 +79,17 @@ class SqliteStore:
         """The file."""
         return f"the ledger {self._path.name!r}"
 
+    @property
+    def where(self) -> str:
+        """Its path."""
+        return os.path.realpath(self._path)
+
+    @property
+    def analyst(self) -> None:
+        """A file does not know who asks."""
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._path, True)
+        return type(self), (self._path, True, self._seen.head if self._seen is not None else None)
 
     @contextmanager
     def reading(self) -> Iterator[Ask]:
@@ -89,14 +105,27 @@ class SqliteStore:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[Ask]:
-        problem = None
+        problem, newest = None, None
+        seen = self._seen
+        before = {} if seen is None else seen.before()
         try:
             connection = self._connection()
             if connection.in_transaction:  # a signal handler or finalizer that asks; what is under way stays whole
                 raise LedgerError(f"{self.place} is asked while it is being written; nothing was answered. Ask again.")
             try:
+                # SQLite keeps what it has read as long as a number in the file is the same, which it may be by chance
+                # in a copy that was put there.
+                connection.execute("PRAGMA shrink_memory")
                 _begin(connection, begin)
-                yield lambda sql, values=(): connection.execute(sql, values).fetchall()
+
+                def ask(sql: str, values: Sequence[Any] = ()) -> Rows:
+                    return connection.execute(sql, values).fetchall()
+
+                if seen is not None:
+                    seen.check(ask, before, self.place)
+                yield ask
+                if seen is not None and begin == WRITING:
+                    newest = seen.newest(ask)
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:
@@ -106,10 +135,10 @@ class SqliteStore:
             raise
         except sqlite3.Error as error:
             problem = f"{self.place} cannot be used ({error}); nothing was answered. {advice_for(str(error), ADVICE)}"
-        except DAMAGED:
-            problem = damaged(self.place)
         if problem is not None:
             raise LedgerError(problem)
+        if seen is not None and newest is not None:
+            seen.remember(newest)
 
     def _connection(self) -> sqlite3.Connection:
         owner = getattr(self._local, "owner", None)
@@ -200,4 +229,5 @@ ADVICE = {
     "not a database": "The file is damaged or something else: restore it from a copy.",
     "already exists": "The file is damaged: restore it from a copy.",
     "malformed": "The file is damaged: restore it from a copy.",
+    "decode": "The file is damaged: restore it from a copy.",
 }

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from pdrisk.errors import LedgerError
+from pdrisk.ledger.seen import Head
 from pdrisk.ledger.tables import VERSION
 
-__all__ = ["DAMAGED", "Ask", "Rows", "Store", "advice_for", "check_version", "damaged"]
+__all__ = ["WRONG", "Ask", "Head", "Rows", "Store", "advice_for", "check_version", "decoded"]
 
 Rows = list[tuple[Any, ...]]
-DAMAGED = (ValueError, TypeError, KeyError, IndexError, ZeroDivisionError)  # of what no ledger wrote
+Told = TypeVar("Told")
+# What reading a text raises that no ledger wrote.
+WRONG = (
+    ValueError, TypeError, KeyError, IndexError, AttributeError, ZeroDivisionError, OverflowError, RecursionError,
+)  # fmt: skip
 
 
 class Ask(Protocol):
@@ -30,6 +35,14 @@ class Store(Protocol):
     def place(self) -> str:
         """Where it is, for people; no password."""
 
+    @property
+    def where(self) -> str:
+        """The same for the same ledger; no password."""
+
+    @property
+    def analyst(self) -> str | None:
+        """Who asks, where the database knows it; None where the caller says it."""
+
     def reading(self) -> AbstractContextManager[Ask]:
         """A context that gives `Ask` on one state of the tables."""
 
@@ -43,18 +56,28 @@ class Store(Protocol):
         """Whether somebody changed the tables or what guards them."""
 
 
-def check_version(place: str, version: int) -> None:
+def check_version(place: str, version: int, known: int = VERSION) -> None:
     """Refuse tables that a newer pdrisk has made."""
-    if version > VERSION:
+    if version > known:
         raise LedgerError(
-            f"{place} was written by a newer pdrisk (version {version} of its tables, this one knows {VERSION}): "
+            f"{place} was written by a newer pdrisk (version {version} of its tables, this one knows {known}): "
             "upgrade pdrisk."
         )
 
 
-def damaged(place: str) -> str:
-    """The words for a ledger that holds what no ledger writes."""
-    return f"{place} is damaged; nothing was answered. See ledger.verify(), and restore it from a copy."
+def decoded(place: str, read: Callable[[], Told]) -> Told:
+    """What ``read`` makes of what is stored. Nothing else may say that a ledger is damaged: an error elsewhere is ours.
+
+    Raises
+    ------
+    LedgerError
+        If it is nothing that a ledger writes.
+    """
+    try:
+        return read()
+    except WRONG:
+        pass
+    raise LedgerError(f"{place} is damaged; nothing was answered. See ledger.verify(), and restore it from a copy.")
 
 
 def advice_for(problem: str, advice: Mapping[str, str]) -> str:

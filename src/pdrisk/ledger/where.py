@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from pdrisk.errors import ColumnTypeError, ParameterError
+from pdrisk.ledger.seen import head_of
 from pdrisk.ledger.sqlite import SqliteStore
 from pdrisk.ledger.store import Store
 
@@ -13,15 +15,25 @@ __all__ = ["is_there", "store_at"]
 
 SERVERS = ("postgresql://", "postgres://")
 FILES = "sqlite:///"
+# What names a server, or a file by a URL, in some program's words: the beginning of a URL (one letter is a drive of
+# Windows), a password before a host, keywords of libpq and of others. As a path it would make a file of that name, and
+# whoever lists the folder would read the password.
+URL = re.compile(r"\s*[a-z][a-z0-9+.-]+:", re.IGNORECASE)
+LOGIN = re.compile(r":[^/\\\s]*@|^\s*//[^/]*@")
+KEYWORDS = re.compile(
+    r"(?:^|[\s;,?&'\"])(?:host|hostaddr|server|port|db|dbname|database|user|uid|username|pass|passwd|pwd|password|passfile|"
+    r"service|servicefile|dsn|options|application_name|target_session_attrs|ssl\w*)\s*=",
+    re.IGNORECASE,
+)
 
 
 def is_there(where: object) -> bool:
     """Whether the file of a ledger exists; of a server, whether it can be used shows when it is."""
     path = _path(where)
-    return path is None or path.exists()
+    return path is None or os.path.exists(path)
 
 
-def store_at(where: object, known: bool = False) -> Store:
+def store_at(where: object, known: bool = False, head: object = None) -> Store:
     """The store at a path or URL.
 
     Parameters
@@ -30,6 +42,8 @@ def store_at(where: object, known: bool = False) -> Store:
         The path of a file, also as ``sqlite:///budget.db``, or ``postgresql://user@host/database``.
     known : bool
         It must be there already.
+    head : (int, str), optional
+        The number and the hash of a record that it must hold.
 
     Raises
     ------
@@ -38,12 +52,13 @@ def store_at(where: object, known: bool = False) -> Store:
     LedgerError
         If it cannot be used.
     """
-    path = _path(where)
+    path, noted = _path(where), head_of(head)
+    known = known or (noted is not None and noted[0] > 0)
     if path is None:
         from pdrisk.ledger.postgres import PostgresStore
 
-        return PostgresStore(str(where), known)
-    return SqliteStore(path, known)
+        return PostgresStore(str(where), known, noted)
+    return SqliteStore(path, known, noted)
 
 
 def _path(where: object) -> Path | None:
@@ -57,10 +72,14 @@ def _path(where: object) -> Path | None:
     if isinstance(where, str) and name.startswith(SERVERS):
         return None
     name = name.removeprefix(FILES)
-    if "://" in name:
+    if "://" in name or URL.match(name) or LOGIN.search(name) or KEYWORDS.search(name):
         raise ParameterError(
-            f"a ledger is kept in a file or on a PostgreSQL server: pass a path, or a URL that begins {SERVERS[0]}"
+            "a ledger is kept in a file or on a PostgreSQL server: pass a path, or write the server as "
+            "postgresql://user@host/database, with the password in ~/.pgpass or PGPASSWORD. (This is neither, and it "
+            "is not shown, for it may hold a password; a file whose name looks like that needs another.)"
         )
+    if "\0" in name:
+        raise ParameterError("a ledger's path holds a character that no path can hold: pass the path of a file.")
     if name in ("", ":memory:"):
         raise ParameterError("a ledger must outlast the program: pass the path of a file, as in 'budget.db'.")
     try:

@@ -18,7 +18,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pdrisk.callers import caller
-from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError
+from pdrisk.errors import ColumnTypeError, ParameterError, PdriskError, QueryFailedError
+from pdrisk.guard import guarded
 from pdrisk.rowwise.decide import decided
 from pdrisk.rowwise.expression import Recorded, Recorder, state_of
 from pdrisk.rowwise.query_string import Query
@@ -94,12 +95,9 @@ class Filter:
         QueryFailedError
             Whatever goes wrong: one fixed sentence, for the cause could reveal a record.
         """
-        selected = None
-        with suppress(Exception), np.errstate(all="ignore"):
-            selected = self._decided(frame) if self.is_checked else self._asked(frame)
-        if selected is None:  # raised out here: inside a handler the cause would travel along as __context__
-            raise QueryFailedError
-        return selected
+        with suppress(PdriskError):  # what is wrong with a callable's mask is up to the data, too
+            return guarded(lambda: self._decided(frame) if self.is_checked else self._asked(frame))
+        raise QueryFailedError  # out here: inside a handler the cause would travel along as __context__
 
     def _asked(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
         result = self._rule
@@ -185,25 +183,19 @@ def judged(
 
 
 def _checked(builder: Builder, build: Callable[[], Any]) -> Filter:
-    refusal: ParameterError | None = None
-    filtered = None
-    with suppress(Exception):  # a RecursionError, or whatever foreign code inside a pd.col expression raises
-        try:
-            tree = build()
-            tree = state_of(tree)[1] if isinstance(tree, Recorded) else tree
-            if not isinstance(tree, Column | Operation):
-                builder.refuse(f"it names no column, so it decides nothing about a record. {EXAMPLE}.")
-            rule, value = typed(tree, {name: builder.frame[name].iloc[:0] for name in builder.columns}, builder)
-            check_boolean(tree, value, builder)
-            trusted = any(constant.given for constant in constants(tree))
-            filtered = Filter(text_of(tree), trusted, tuple(builder.columns), rule)
-        except ParameterError as error:
-            refusal = error
-    if refusal is not None:
-        raise refusal
-    if filtered is None:
-        builder.refuse(f"it is nested too deeply, or does something that is not an operator. {EXAMPLE}.")
-    return filtered
+    def checked() -> Filter:
+        tree = build()
+        tree = state_of(tree)[1] if isinstance(tree, Recorded) else tree
+        if not isinstance(tree, Column | Operation):
+            builder.refuse(f"it names no column, so it decides nothing about a record. {EXAMPLE}.")
+        rule, value = typed(tree, {name: builder.frame[name].iloc[:0] for name in builder.columns}, builder)
+        check_boolean(tree, value, builder)
+        trusted = any(constant.given for constant in constants(tree))
+        return Filter(text_of(tree), trusted, tuple(builder.columns), rule)
+
+    with suppress(QueryFailedError):  # a RecursionError, or whatever foreign code inside a pd.col expression raises
+        return guarded(checked)
+    return builder.refuse(f"it is nested too deeply, or does something that is not an operator. {EXAMPLE}.")
 
 
 def caller_names() -> Mapping[str, object]:

@@ -21,8 +21,8 @@ from pdrisk.core.risk import METRICS
 from pdrisk.core.summary import FloatArray, Summary
 from pdrisk.core.universe import Universe
 from pdrisk.engines import duck
-from pdrisk.engines.guard import guarded
 from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError
+from pdrisk.guard import guarded
 from pdrisk.query import MECHANISM
 from pdrisk.release import CURATOR_ONLY
 from pdrisk.select import workspace

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from pdrisk.printing import printable
 from pdrisk.study.page import Page, cell, shown
 from pdrisk.study.told import heading as heading_of
 from pdrisk.study.told import tell
@@ -132,7 +133,7 @@ def text(name: str, found: Exposure) -> str:
     largest = _largest(found)
     told = heading_of(largest)
     lines += [told, "-" * len(told), *map(textwrap.fill, participant(reached(largest)).split("\n"))]
-    return "\n".join(lines)
+    return printable("\n".join(lines), keep="\n")
 
 
 def _largest(found: Exposure) -> float:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from pdrisk.digits import probability, rounded_down, rounded_up
+from pdrisk.printing import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -118,7 +119,7 @@ def shown(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if not isinstance(value, float):
-        return str(value)
+        return printable(str(value))
     if value == 0 or 1e-3 <= abs(value) < 1e5:
         return f"{value:,.4g}" if abs(value) < 1e3 else f"{value:,.0f}"
     return f"{value:,.0f}" if 1e5 <= abs(value) < 1e9 else f"{value:.2e}"

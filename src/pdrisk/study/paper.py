@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from pdrisk.printing import inert
 from pdrisk.study import figures, texts
 from pdrisk.study.findings import BY_FORMULA, findings
 from pdrisk.study.lee_clifton import adult, toy
@@ -97,7 +98,7 @@ def written(study: Study, folder: Path, *, noted: Callable[[str], None] = lambda
 
     found = findings(study.result)
     for name, table in zip(TABLES, (study.result, found, toy(), adult()), strict=True):
-        put(f"{name}.csv", lambda path, table=table: table.to_csv(path, index=False))  # type: ignore[misc]
+        put(f"{name}.csv", lambda path, table=table: inert(table).to_csv(path, index=False))  # type: ignore[misc]
     page = _begun(study)
     page.heading("Figures")
     for name, caption, figure, twin in _figures(study):

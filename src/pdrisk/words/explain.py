@@ -15,6 +15,7 @@ from pdrisk import reprs
 from pdrisk.core.foreign import shown
 from pdrisk.digits import probability, rounded_up
 from pdrisk.errors import ColumnTypeError, NotPublicError, ParameterError
+from pdrisk.printing import printable
 from pdrisk.words.counts import common_denominator, counted, reached
 from pdrisk.words.languages import texts
 from pdrisk.words.told import Line, Told
@@ -114,7 +115,10 @@ class _Telling:
     def publication(self) -> str:
         told, said = self.told, self.said
         which = "all" if told.where is None else "trusted" if told.where_trusted else "some"
-        rows = [*self._answers(), (said["asked_of"], said[f"asked_of_{which}"].format(where=told.where))]
+        rows = [
+            *self._answers(),
+            (said["asked_of"], said[f"asked_of_{which}"].format(where=printable(told.where or ""))),
+        ]
         if told.grouped:
             rows.append((said["groups"], said["groups_from_data" if told.keys_from_data else "groups_declared"]))
         rows += [(said["unit"], said["unit_is"]), (said["neighbours"], said["neighbours_is"])]

@@ -1,0 +1,83 @@
+"""What fails while data is read says nothing about them."""
+
+from __future__ import annotations
+
+import inspect
+import signal
+from collections.abc import Callable
+from itertools import pairwise
+from types import FrameType, TracebackType
+from typing import TypeVar
+
+import numpy as np
+
+from pdrisk.errors import PdriskError, QueryFailedError
+
+__all__ = ["guarded"]
+
+Result = TypeVar("Result")
+
+
+def guarded(work: Callable[[], Result]) -> Result:
+    """Whatever ``work`` gives.
+
+    Raises
+    ------
+    QueryFailedError
+        If anything goes wrong: one fixed sentence, without a cause.
+    Exception
+        What a signal handler raised meanwhile, as a timeout does; without what it interrupted.
+    """
+    from_handler = None
+    try:
+        with np.errstate(all="ignore"):  # a warning would depend on the data
+            return work()
+    except PdriskError:
+        raise
+    except Exception as error:  # noqa: BLE001 - it could quote a record; raised below, so that nothing is chained to it
+        from_handler = _from_handler(error)
+    except BaseException as error:  # somebody stops it
+        error.__context__ = error.__cause__ = None
+        raise
+    if from_handler is not None:
+        raise from_handler
+    raise QueryFailedError
+
+
+def _from_handler(error: BaseException) -> BaseException | None:
+    """The exception that a signal handler raised, be it one that another was made of; None if there is none.
+
+    Its traceback begins at the handler: the frames that it interrupted hold records, and so may exceptions that were
+    being dealt with there.
+    """
+    chain, seen = [error], {id(error)}
+    for each in chain:
+        place = each.__traceback__
+        while place is not None and not _is_handler(place.tb_frame):
+            place = place.tb_next
+        if place is not None:
+            each.__context__ = each.__cause__ = None
+            return each.with_traceback(TracebackType(place.tb_next, place.tb_frame, place.tb_lasti, place.tb_lineno))
+        for other in (each.__cause__, each.__context__):
+            if other is not None and id(other) not in seen:
+                seen.add(id(other))
+                chain.append(other)
+    return None
+
+
+def _is_handler(frame: FrameType) -> bool:
+    """Whether a frame was called as handlers are: with the number of a signal, and with the frame it interrupted.
+
+    Nobody else passes a function the frame that calls it; what is registered as a handler may be another by now, or a
+    function that is called on the data, too.
+    """
+    code, names = frame.f_code, frame.f_locals
+    given = [names.get(name) for name in code.co_varnames[: code.co_argcount]]
+    if code.co_flags & inspect.CO_VARARGS:
+        rest = names.get(code.co_varnames[code.co_argcount + code.co_kwonlyargcount])
+        given += rest if isinstance(rest, tuple) else ()
+    signals = signal.valid_signals()
+    return any(
+        isinstance(one, int) and one in signals and other is not None and other is frame.f_back
+        for one, other in pairwise(given)
+    )

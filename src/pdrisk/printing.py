@@ -1,0 +1,58 @@
+"""Text of others that is shown: on a terminal, which could obey it, and in a spreadsheet, which could compute it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from unicodedata import category
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["inert", "printable"]
+
+# What spreadsheets take for a formula, be it after blanks and signs that nobody sees; tab and line break begin a cell.
+FORMULA = re.compile(
+    r"[\s\x00-\x20\x7f-\xa0\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]*[=+\-@＝＋－＠]|[\t\r\n]"
+)
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+def printable(text: str, keep: str = "") -> str:
+    r"""The text with signs that cannot be seen, or that command a terminal, written as in Python: ``\x1b``.
+
+    Parameters
+    ----------
+    text : str
+    keep : str
+        Signs that stay as they are, such as the line breaks of pdrisk's own sentences.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        sign
+        if sign.isprintable() or sign in keep or category(sign) == "Zs"
+        else sign.encode("unicode_escape").decode("ascii")
+        for sign in text
+    )
+
+
+def inert(table: pd.DataFrame) -> pd.DataFrame:
+    """The table for a CSV file: texts that a spreadsheet would take for a formula have an apostrophe before them.
+
+    Numbers stay numbers, texts such as ``-1.5`` too.
+    """
+    found = table.copy(deep=False)
+    for place in range(table.shape[1]):
+        cells = table.iloc[:, place]
+        if cells.dtype.kind == "O":
+            texts = (cell for cell in cells.unique() if isinstance(cell, str))
+            quoted = {cell: said for cell in texts if (said := _quoted(cell)) is not cell}
+            if quoted:
+                found.isetitem(place, [quoted.get(cell, cell) for cell in cells])
+    found.columns = [_quoted(name) if isinstance(name, str) else name for name in table.columns]
+    return found
+
+
+def _quoted(cell: str) -> str:
+    return f"'{cell}" if FORMULA.match(cell) and not NUMBER.fullmatch(cell) else cell
