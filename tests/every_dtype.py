@@ -1,6 +1,7 @@
 """A column of every dtype with the values at its ends, and constants of every kind, for tests of whole classes."""
 
 import datetime as dt
+import enum
 from decimal import Decimal
 
 import numpy as np
@@ -21,6 +22,21 @@ class Nowhere(dt.tzinfo):
         raise ZeroDivisionError
 
 
+class Sex(enum.StrEnum):
+    """A text of a class of its own."""
+
+    MALE = "a"
+
+
+class Own(float):
+    """A number that answers for itself."""
+
+    def __ne__(self, _):
+        raise ZeroDivisionError
+
+    __eq__ = __float__ = __add__ = __hash__ = __ne__
+
+
 class Hostile:
     """A record of whatever kind, which answers no question."""
 
@@ -35,7 +51,7 @@ def objects(values):
     """A column of exactly these objects."""
     held = np.empty(len(values), dtype=object)
     held[:] = values
-    return pd.Series(held)
+    return pd.Series(held, dtype=object)
 
 
 def nullable(kind):
@@ -108,6 +124,14 @@ COLUMNS = {
     "days": pd.Series(pd.PeriodIndex(["2020-01-01", None, "1900-01-01"], freq="D")),
     "intervals": pd.Series(pd.arrays.IntervalArray.from_breaks([0, 1, 2])),
     "complex": pd.Series([1j, 0, 2]),
+    "numpy objects": objects(
+        [np.timedelta64("NaT"), np.timedelta64(3, "ns"), np.longdouble("nan"), np.float32(3), np.str_("a"), Own(3)]
+    ),
+    "texts of their own": objects([np.str_("a"), Sex.MALE, "b", None]),
+    "sparse whole": pd.Series(pd.arrays.SparseArray([0, 3, 2**53 + 1])),
+    "sparse truth": pd.Series(pd.arrays.SparseArray([True, False])),
+    "sparse dates": pd.Series(pd.arrays.SparseArray(np.array(DATES[2:], "datetime64[ns]"))),
+    "sparse objects": pd.Series(pd.arrays.SparseArray(np.array(["a", 3, "b"], object))),
     "sparse": pd.Series(pd.arrays.SparseArray([0.0, 3.0, np.nan])),
     "categories": pd.Series(pd.Categorical(["a", "b", None])),
     "other categories": pd.Series(pd.Categorical(["b", "z", "a", None], ["z", "b", "a"])),

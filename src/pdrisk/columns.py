@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -56,9 +57,13 @@ def column_kind(series: pd.Series) -> str:
 
     By its dtype; a column of Python objects is asked for the kind that pandas infers, which docs/limits.md tells.
     """
-    dtype = series.dtype
+    dtype: Any = series.dtype
+    if isinstance(dtype, pd.SparseDtype):
+        dtype = dtype.subtype
     if isinstance(dtype, pd.CategoricalDtype):
         return "categories"
+    if isinstance(dtype, pd.ArrowDtype) and not _is_known(dtype):
+        return "Arrow"
     if dtype.kind == "c":
         return "complex numbers"
     if pd.api.types.is_bool_dtype(dtype):
@@ -75,6 +80,14 @@ def column_kind(series: pd.Series) -> str:
     if not pd.api.types.is_object_dtype(dtype):
         return "text" if pd.api.types.is_string_dtype(dtype) else type(dtype).__name__.removesuffix("Dtype")
     return _OBJECT_KINDS.get(pd.api.types.infer_dtype(series, skipna=True), "objects of several kinds")
+
+
+def _is_known(dtype: pd.ArrowDtype) -> bool:
+    """Whether pandas knows what it holds."""
+    try:
+        return bool(dtype.kind)
+    except NotImplementedError:
+        return False
 
 
 def plain_label(column: Hashable | None) -> Hashable | None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pdrisk.engines.chunks import SIZE
 from pdrisk.rowwise.decide import equal_to_one_of
+from pdrisk.rowwise.families import dense
 
 __all__ = ["without_codes"]
 
@@ -33,8 +34,7 @@ def without_codes(frame: pd.DataFrame, missing: Mapping[Hashable, Sequence[Hasha
 
 
 def _masked(series: pd.Series, codes: list[Any]) -> pd.Series:
-    if isinstance(series.dtype, pd.SparseDtype):
-        series = pd.Series(np.asarray(series), index=series.index)
+    series = dense(series)
     dtype: Any = series.dtype
     kind = dtype.kind if isinstance(dtype, np.dtype) else ""
     if kind and kind in "iuf":

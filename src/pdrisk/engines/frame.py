@@ -18,6 +18,7 @@ from pdrisk.errors import QueryFailedError
 from pdrisk.guard import guarded
 from pdrisk.keys import Key, key_codes, key_index, observed_keys
 from pdrisk.query import Filter, Groups, Line
+from pdrisk.rowwise.families import missing_of, quantity_of
 
 __all__ = ["Reading", "column_values", "present_rows", "read"]
 
@@ -119,17 +120,12 @@ def column_values(series: pd.Series) -> NDArray[np.generic]:
         return series.to_numpy()
     if not isinstance(dtype, np.dtype):
         return series.to_numpy(dtype=np.float64, na_value=np.nan)
-    values = np.full(len(series), np.nan)
-    present = series.notna().to_numpy()
-    values[present] = series.to_numpy()[present].astype(np.float64)
-    return values
+    return quantity_of(series).numbers.high  # of objects: what is no number is missing, and makes nothing fail
 
 
 def present_rows(series: pd.Series) -> NDArray[np.bool_]:
     """Which rows of a column of any kind hold a value; NaN is missing whatever the dtype thinks of it."""
-    if pd.api.types.is_float_dtype(series.dtype):
-        return ~np.isnan(column_values(series))
-    return series.notna().to_numpy(dtype=bool)
+    return ~missing_of(series)
 
 
 def own_universe(series: pd.Series) -> Universe:

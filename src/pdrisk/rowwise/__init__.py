@@ -22,13 +22,14 @@ from pdrisk.errors import ColumnTypeError, ParameterError, PdriskError, QueryFai
 from pdrisk.guard import guarded
 from pdrisk.rowwise.decide import decided
 from pdrisk.rowwise.expression import Recorded, Recorder, state_of
+from pdrisk.rowwise.families import categories_of, dense, has_categories
 from pdrisk.rowwise.query_string import Query
 from pdrisk.rowwise.tree import EXAMPLE, Builder, Column, Constant, Levels, Operation, constants, equalities, text_of
 from pdrisk.rowwise.types import BOOLEAN, check_boolean, typed
 
 __all__ = ["EXPRESSION", "Filter", "caller_names", "judged"]
 
-PIECE = 2**16  # rows evaluated at a time
+PIECE = 2**16  # rows evaluated at a time, which stay in the processor's cache
 FORMS = "a query string, a pd.col expression (pandas 3), a boolean Series, array or list, or a callable"
 EXPRESSION: Any = getattr(pd.api.typing, "Expression", ())  # pandas 2 has none, and isinstance(x, ()) is False
 
@@ -80,10 +81,12 @@ class Filter:
         ParameterError
             If it compares a column with one of its codes, for being equal or not.
         """
-        for column, values in equalities(self._rule) if self.is_checked else ():
-            if code := next((Constant(value) for value in values if value in missing.get(column.name, ())), None):
+        for column, constant in equalities(self._rule) if self.is_checked else ():
+            values = constant.value if isinstance(constant.value, list) else [constant.value]
+            for code in [value for value in values if value in missing.get(column.name, ())]:
+                shown = constant.given or text_of(Constant(code))
                 raise ParameterError(
-                    f"cannot use where={self.text!r}: {text_of(code)} is declared to stand for a missing answer in "
+                    f"cannot use where={self.text!r}: {shown} is declared to stand for a missing answer in "
                     f"{text_of(column)}, so no record has it. Ask for {text_of(column)}.isna() or .notna()."
                 )
 
@@ -108,12 +111,18 @@ class Filter:
         return _plain(_fitting(result, frame))
 
     def _decided(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
-        columns = {name: frame[name] for name in self.columns}
+        columns = {name: dense(frame[name]) for name in self.columns}
         selected = np.empty(len(frame), dtype=bool)
-        for start in range(0, len(frame), PIECE):  # which stay in the processor's cache
-            rows = slice(start, start + PIECE)
+        size = max(PIECE, 64 * self._each_time(columns))
+        for start in range(0, len(frame), size):
+            rows = slice(start, start + size)
             selected[rows] = decided(self._rule, {name: column.iloc[rows] for name, column in columns.items()}).yes
         return selected
+
+    def _each_time(self, columns: Mapping[Hashable, pd.Series]) -> int:
+        """How many categories and listed constants are looked at for each piece of rows."""
+        categories = sum(len(categories_of(column)) for column in columns.values() if has_categories(column))
+        return categories + sum(len(one.value) for one in constants(self._rule) if isinstance(one.value, list))
 
 
 def _fitting(mask: Any, frame: pd.DataFrame) -> Any:

@@ -36,6 +36,7 @@ from pdrisk.rowwise.families import (
     is_nullable,
     missing_of,
     quantity_of,
+    text_of_object,
     texts_of,
     unknown_of,
 )
@@ -151,12 +152,17 @@ def _compared_in(name: str, symbol: str, left: Any, right: Any) -> Decision:
         return _compared_text(symbol, left, right)
     one, other = (quantity_of(value, name) for value in (left, right))
     unknown = _either(one.unknown, other.unknown)
+    if unknown is not None:  # as pandas: beside a nullable column NaN is unknown, too
+        unknown = unknown | missing_of(one) | missing_of(other)
     yes = compared(symbol, one.numbers, other.numbers)
     return Decision(yes if unknown is None else yes & ~unknown, unknown)
 
 
 def _compared_text(symbol: str, left: Any, right: Any) -> Decision:
     unknown = _either(unknown_of(left), unknown_of(right))
+    if unknown is not None:
+        for value in (left, right):
+            unknown = unknown | missing_of(value) if isinstance(value, pd.Series) else unknown
     dtypes = {value.dtype for value in (left, right) if isinstance(value, pd.Series)}
     if len(dtypes) == 1 and isinstance(next(iter(dtypes)), pd.StringDtype | pd.ArrowDtype):
         yes = COMPARISONS[symbol](left, right).to_numpy(dtype=bool, na_value=False)
@@ -193,7 +199,7 @@ def _members_in(name: str, value: Any, values: list[Any]) -> Bools:
     if not holds_objects(value) or holds_only(value, PLAIN):
         return value.isin(values).to_numpy(dtype=bool, na_value=False)
     wanted = set(values)
-    return np.array([type(one) is str and one in wanted for one in value.tolist()], dtype=bool)
+    return np.array([text_of_object(one) in wanted for one in value.tolist()], dtype=bool)
 
 
 def _family_of(value: Any) -> str | None:

@@ -1,8 +1,9 @@
 """Numbers of a filter: floats whose whole values stay exact beyond 2**53, whatever the width of their column.
 
-A number is the unevaluated sum of two float64, ``high + low``: 106 bits, so that whole numbers of 64 bits, and times in
-nanoseconds, are added, subtracted, multiplied and compared as Python compares integers (Dekker 1971; Knuth, TAOCP 2,
-4.2.2). Fractions are rounded as float64 rounds them. Each result depends on its own operands alone: neither the width
+A number is the unevaluated sum of two float64, ``high + low``: 106 bits, so that whole numbers, and times in
+nanoseconds, are computed and compared as Python computes integers up to 2**106, and are rounded beyond (Dekker 1971;
+Knuth, TAOCP 2, 4.2.2). Fractions are rounded as float64 rounds them. There is one zero: which sign it had would depend
+on the way it was computed, and so on other records. Each result depends on its own operands alone: neither the width
 of an integer column nor the float64 that pandas makes of it once a value is missing changes a decision.
 """
 
@@ -47,7 +48,7 @@ class Numbers(NamedTuple):
 def of_array(values: NDArray[Any]) -> Numbers:
     """The numbers of an array of integers, floats or truth values."""
     if values.dtype.kind == "f":
-        return Numbers(values.astype(DOUBLE, copy=False), None, values.dtype)
+        return Numbers(values.astype(DOUBLE, copy=False) + 0.0, None, values.dtype)
     high = values.astype(DOUBLE)
     if values.dtype.itemsize < 8 or not _beyond(high):
         return Numbers(high)
@@ -58,13 +59,13 @@ def of_array(values: NDArray[Any]) -> Numbers:
 def of_plain(values: list[int | float]) -> Numbers:
     """The numbers of Python's own."""
     high, low = np.array([_parts(value) for value in values], dtype=DOUBLE).reshape(-1, 2).T
-    return Numbers(high, low if low.any() else None)
+    return Numbers(high + 0.0, low if low.any() else None)
 
 
 def constant(value: int | float) -> Numbers:
     """One number, shape ()."""
     high, low = _parts(value)
-    return Numbers(np.array(high), np.array(low) if low else None, None)
+    return Numbers(np.array(high + 0.0), np.array(low) if low else None, None)
 
 
 def _parts(value: int | float) -> tuple[float, float]:
@@ -78,7 +79,7 @@ def _parts(value: int | float) -> tuple[float, float]:
 
 def opposite(one: Numbers) -> Numbers:
     """The negative."""
-    return Numbers(-one.high, None if one.low is None else -one.low, one.grain)
+    return Numbers(0.0 - one.high, None if one.low is None else 0.0 - one.low, one.grain)
 
 
 def arithmetic(symbol: str, left: Numbers, right: Numbers) -> Numbers:
@@ -87,8 +88,8 @@ def arithmetic(symbol: str, left: Numbers, right: Numbers) -> Numbers:
     left, right = _rounded(left, right), _rounded(right, left)
     found = OPERATORS[symbol](left, right)
     if grain is None or grain == DOUBLE:
-        return found._replace(grain=grain)
-    return Numbers(found.high.astype(grain).astype(DOUBLE), None, grain)
+        return Numbers(found.high + 0.0, found.low, grain)
+    return Numbers(found.high.astype(grain).astype(DOUBLE) + 0.0, None, grain)
 
 
 def compared(symbol: str, left: Numbers, right: Numbers) -> NDArray[np.bool_]:
@@ -108,17 +109,19 @@ def compared(symbol: str, left: Numbers, right: Numbers) -> NDArray[np.bool_]:
 
 def members(numbers: Numbers, values: list[Any]) -> NDArray[np.bool_]:
     """Which numbers are one of the values; NaN is equal to nothing."""
-    listed = [
-        _rounded(constant(value), numbers) for value in values if isinstance(value, float) or abs(value) <= LARGEST
-    ]
-    if len(listed) <= MANY:
-        found = np.zeros(numbers.high.shape, dtype=np.bool_)
-        for one in listed:
-            found |= compared("==", numbers, one)
-        return found
-    if numbers.low is None:
-        return np.isin(numbers.high, [float(one.high) for one in listed if one.low is None])
-    return np.isin(numbers.high + 1j * numbers.low, [complex(float(one.high), float(_low(one))) for one in listed])
+    held = [value for value in values if isinstance(value, float) or abs(value) <= LARGEST]
+    listed = _rounded(of_plain(held)._replace(grain=None), numbers)
+    if len(held) > MANY:
+        return np.isin(_pairs(numbers), _pairs(listed))
+    found = np.zeros(numbers.high.shape, dtype=np.bool_)
+    for high, low in zip(listed.high, np.broadcast_to(_low(listed), listed.high.shape), strict=True):
+        found |= (numbers.high == high) & (_low(numbers) == low)
+    return found
+
+
+def _pairs(numbers: Numbers) -> NDArray[Any]:
+    """Both parts in one number, which numpy can look up."""
+    return numbers.high if numbers.low is None else numbers.high + 1j * numbers.low
 
 
 def _low(numbers: Numbers) -> FloatArray:
@@ -140,7 +143,8 @@ def _rounded(one: Numbers, other: Numbers) -> Numbers:
     if one.grain is not None or other.grain is None or other.grain == DOUBLE:
         return one
     narrow = one.high.astype(other.grain).astype(DOUBLE)
-    return one if np.isinf(narrow) else Numbers(narrow, None, None)  # beyond the column's range nothing is equal
+    beyond = np.isinf(narrow)  # the column's range, where nothing is equal
+    return Numbers(np.where(beyond, one.high, narrow), None, None)
 
 
 def _normal(high: FloatArray, low: FloatArray) -> Numbers:

@@ -31,6 +31,7 @@ __all__ = [
     "Quantity",
     "as_number",
     "categories_of",
+    "dense",
     "family",
     "has_categories",
     "holds_objects",
@@ -41,6 +42,7 @@ __all__ = [
     "missing_of",
     "of_values",
     "quantity_of",
+    "text_of_object",
     "texts_of",
     "unknown_of",
 ]
@@ -79,8 +81,18 @@ def of_values(dtype: Any) -> Any:
     return dtype.subtype if isinstance(dtype, pd.SparseDtype) else dtype
 
 
+def dense(series: pd.Series) -> pd.Series:
+    """The column without its sparseness."""
+    if not isinstance(series.dtype, pd.SparseDtype):
+        return series
+    array: Any = series.array
+    return pd.Series(array.to_dense(), dtype=series.dtype.subtype, index=series.index)
+
+
 def family(dtype: Any) -> str | None:
     """What values of a dtype can be compared with; None for Python objects, "" for what compares with nothing."""
+    if isinstance(dtype, pd.SparseDtype) and dtype.subtype.kind == "O":
+        return ""
     dtype = of_values(dtype)
     if isinstance(dtype, pd.ArrowDtype):
         return _arrow_family(dtype)
@@ -152,9 +164,10 @@ def holds_only(value: pd.Series, kinds: set[type]) -> bool:
 
 def is_missing(value: Any) -> bool:
     """Whether an object is one of the ordinary kinds of missing: None, NaN, NaT or NA."""
-    kind = type(value)  # an object may answer isinstance as it likes
-    if issubclass(kind, float | np.floating | complex | np.complexfloating):
-        return bool(value != value)
+    kind = type(value)  # an object, and a class of numbers of its own, may answer as it likes
+    for number in (float, complex, np.floating, np.complexfloating):
+        if issubclass(kind, number):
+            return bool(number.__ne__(value, value))
     if issubclass(kind, np.datetime64 | np.timedelta64):
         return bool(np.isnat(value))
     return value is None or value is pd.NaT or value is pd.NA or (kind is Decimal and value.is_nan())
@@ -162,13 +175,17 @@ def is_missing(value: Any) -> bool:
 
 def missing_of(value: Any) -> Bools:
     """Where a column or quantity has no value; NaN is missing whatever the dtype thinks of it."""
-    if not isinstance(value, pd.Series):
-        unknown = np.zeros(np.shape(value.numbers.high), dtype=bool) if value.unknown is None else value.unknown
-        return unknown | np.isnan(value.numbers.high)
+    if isinstance(value, Decision):
+        return np.zeros(np.shape(value.yes), dtype=bool) if value.unknown is None else value.unknown
+    if isinstance(value, Quantity):
+        missing: Bools = np.isnan(value.numbers.high)
+        return missing if value.unknown is None else missing | value.unknown
+    if isinstance(value.dtype, pd.ArrowDtype):  # whatever it holds; pandas does not know all of Arrow's types
+        return np.asarray(value.array.__arrow_array__().is_null(nan_is_null=True), dtype=bool)
     if holds_objects(value) and not holds_only(value, PLAIN):
         # One by one: pandas asks each object whether it equals itself, at which a signalling NaN fails.
         return np.array([is_missing(one) for one in value.tolist()], dtype=bool)
-    missing: Bools = value.isna().to_numpy(dtype=bool)
+    missing = value.isna().to_numpy(dtype=bool)
     if pd.api.types.is_float_dtype(value.dtype) and is_nullable(value.dtype):
         missing = missing | np.isnan(value.to_numpy(dtype=np.float64, na_value=np.nan))
     return missing
@@ -191,8 +208,15 @@ def texts_of(value: Any) -> NDArray[np.object_]:
         plain: NDArray[np.object_] = value.to_numpy(dtype=object, na_value=None)
         return plain
     result = np.empty(len(value), dtype=object)
-    result[:] = [one if type(one) is str else None for one in value.tolist()]
+    result[:] = [text_of_object(one) for one in value.tolist()]
     return result
+
+
+def text_of_object(value: Any) -> str | None:
+    """The text that an object is, also of a class of its own such as numpy's; None if it is none."""
+    if type(value) is str:
+        return value
+    return str.__str__(value) if issubclass(type(value), str) else None
 
 
 NO_TEXT = np.array([None], dtype=object)
@@ -210,8 +234,6 @@ def quantity_of(value: Any, name: str = NUMBERS) -> Quantity:
         numbers, codes = quantity_of(categories_of(value), name).numbers, value.cat.codes.to_numpy()
         low = None if numbers.low is None else np.append(numbers.low, 0.0)[codes]
         return Quantity(numbers._replace(high=np.append(numbers.high, np.nan)[codes], low=low))
-    if isinstance(value.dtype, pd.SparseDtype):
-        value = pd.Series(np.asarray(value))
     if holds_objects(value):
         plain = _number if name == NUMBERS else _instant(name)
         return Quantity(of_plain([plain(one) for one in value.tolist()]))
@@ -269,12 +291,20 @@ def _nanoseconds(value: Any) -> int:
     return int(held.astype(np.int64)) * UNITS[unit]
 
 
+#: numpy's numbers; a duration of numpy is an integer to it, but not to us.
+SCALARS = {np.dtype(code).type for code in "?bBhHiIlLqQefd"}
+
+
 def _number(value: Any) -> int | float:
     kind = type(value)
     if kind in (int, float, bool):
         return value
-    if issubclass(kind, np.bool_ | np.integer | np.floating):
+    if kind in SCALARS:
         return value.item()
+    if issubclass(kind, int | float):  # of a class of its own, such as IntEnum
+        return int.__add__(value, 0) if issubclass(kind, int) else float.__float__(value)
+    if kind is np.longdouble:
+        return float(value)
     if kind is Decimal and not value.is_nan():
         is_whole = value.is_finite() and value.adjusted() < 40 and value == value.to_integral_value()
         return int(value) if is_whole else float(value)

@@ -165,7 +165,10 @@ def check_kinds(symbol: str, parts: list[Node], values: list[Any], builder: Buil
 
 
 def check_order(symbol: str, parts: list[Node], values: list[Any], builder: Builder) -> None:
-    """Refuse what would be ordered as text and is none, and objects beside objects."""
+    """Refuse what would be ordered as text and is none, and objects of another kind than what stands beside them.
+
+    A column of objects is asked for their kind here, which docs/limits.md tells.
+    """
     for part, value, other in zip(parts, values, reversed(values), strict=True):
         is_date = isinstance(other, str) and OTHER_DATE.fullmatch(other)
         if is_date and isinstance(part, Column) and family(value.dtype) in (TEXT, None):
@@ -174,12 +177,16 @@ def check_order(symbol: str, parts: list[Node], values: list[Any], builder: Buil
                 f"`{symbol}` compares text with text, letter by letter, and {shown} looks like a date. "
                 f"{converted(part.name, CONVERT['dates'])}; text in the form '2020-12-31' has the order of dates."
             )
-    if all(isinstance(value, pd.Series) and value.dtype == object for value in values):
-        column = next(part for part in parts if isinstance(part, Column))
-        builder.refuse(
-            f"`{symbol}` compares {' with '.join(map(text_of, parts))}, which hold objects of any kind: it takes "
-            f"things of one kind. {converted(column.name, '{}.astype(...)')}."
-        )
+    for part, value, other in zip(parts, values, reversed(values), strict=True):
+        if not isinstance(part, Column) or value.dtype != object:
+            continue
+        kind, wanted = column_kind(builder.frame[part.name]), _kind(other)
+        if wanted == "nothing" or (kind != "nothing" and FAMILIES.get(kind) != FAMILIES.get(wanted)):
+            beside = "such objects" if wanted == "nothing" else wanted
+            builder.refuse(
+                f"`{symbol}` compares {text_of(part)}, which holds {kind}, with {beside}: it takes things of one kind. "
+                f"{converted(part.name, CONVERT_FROM.get(kind) or CONVERT.get(wanted, '{}.astype(...)'))}."
+            )
 
 
 def _kinds(value: Any) -> list[str]:

@@ -25,7 +25,6 @@ IN_FRAME = (
     "month(day) and LIKE work"
 )
 COLLECTIONS = (list, tuple, set, frozenset)
-TIMES = (pd.Timestamp, pd.Timedelta, dt.datetime, dt.date, dt.timedelta)
 
 
 class Column(NamedTuple):
@@ -104,8 +103,8 @@ def constants(node: Node) -> Iterator[Constant]:
         yield from constants(part)
 
 
-def equalities(node: Node) -> Iterator[tuple[Column, list[Any]]]:
-    """Each column that is asked whether it equals constants, and their values."""
+def equalities(node: Node) -> Iterator[tuple[Column, Constant]]:
+    """Each column that is asked whether it equals constants, and these."""
     if not isinstance(node, Operation):
         return
     for part in node.parts:
@@ -113,7 +112,7 @@ def equalities(node: Node) -> Iterator[tuple[Column, list[Any]]]:
     if node.symbol in ("==", "!=", *MEMBERSHIP):
         for part, other in (node.parts, node.parts[::-1]):
             if isinstance(part, Column) and isinstance(other, Constant):
-                yield part, other.value if isinstance(other.value, list) else [other.value]
+                yield part, other
 
 
 def _literal(value: Any) -> str:
@@ -206,8 +205,10 @@ class Builder:
     def scalar(self, value: Any, said: str) -> Any:
         """A constant in plain form. Exact types only: a subclass could bring operators of its own."""
         kind = type(value)
-        if kind in (bool, str, *TIMES):
+        if kind in (bool, str, dt.date):
             plain = value
+        elif kind in (pd.Timestamp, pd.Timedelta, dt.datetime, dt.timedelta):
+            plain = self.instant(value, said)
         elif kind in (np.bool_, np.str_):
             plain = value.item()
         elif kind in (np.datetime64, np.timedelta64):
@@ -227,6 +228,16 @@ class Builder:
             self.refuse(f"{said} is a missing value, and nothing compares equal to one. Leave it out.")
         if isinstance(plain, str) and not plain.isascii() and any("\ud800" <= letter <= "\udfff" for letter in plain):
             self.refuse(f"{said} holds half of a surrogate pair. Take it out.")
+        return plain
+
+    def instant(self, value: Any, said: str) -> Any:
+        """A time or duration of pandas'; with a time zone that of UTC, so that no zone's own code runs later."""
+        plain: Any = None
+        with suppress(Exception):
+            plain = pd.Timedelta(value) if isinstance(value, dt.timedelta) else pd.Timestamp(value)
+            plain = plain.tz_convert("UTC") if getattr(plain, "tzinfo", None) is not None else plain
+        if plain is None:
+            self.refuse(f"{said} is a date or duration beyond those of pandas. Write one nearer to today.")
         return plain
 
     def constant(self, value: Any, said: str, given: str | None = None) -> Constant:

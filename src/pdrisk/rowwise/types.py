@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 import pandas as pd
 
-from pdrisk.rowwise.families import NUMBERS, PERIODS, family, is_missing, of_values
+from pdrisk.rowwise.families import DATES, LENGTHS, NUMBERS, PERIODS, ZONED, family, is_missing, of_values
 from pdrisk.rowwise.kinds import check_kinds, check_order, converted, dated, described, is_categorical, mended, unfit
 from pdrisk.rowwise.tree import (
     ARITHMETIC,
@@ -82,16 +82,19 @@ def _compared(symbol: str, parts: list[Node], values: list[Any], builder: Builde
             for part, value in zip(parts, values, strict=True)
         ]
     elif is_categorical(values[0].dtype):
-        values[1] = [one if is_missing(one) else dated(Constant(one), one, values[0], builder) for one in values[1]]
-        parts[1] = Constant(values[1], parts[1].given if isinstance(parts[1], Constant) else None)
-    elif values[0].dtype.kind in "mM" and {*map(type, values[1])} & {str, dt.date}:
+        given = parts[1].given if isinstance(parts[1], Constant) else None
+        values[1] = [
+            one if is_missing(one) else dated(Constant(one, given), one, values[0], builder) for one in values[1]
+        ]
+        parts[1] = Constant(values[1], given)
+    elif family(values[0].dtype) in (DATES, ZONED, LENGTHS) and {*map(type, values[1])} & {str, dt.date}:
         builder.refuse(
             "whether a date equals a text depends on the version of pandas. Write a range, as in "
             "`'2020-01-01' <= day < '2020-01-02'`, or name a pd.Timestamp with `@name`."
         )
     check_kinds(symbol, parts, values, builder)
-    dtypes = [of_values(value.dtype) for value in values if isinstance(value, pd.Series)]
-    freqs = {dtype.freq for dtype in dtypes if family(dtype) == PERIODS}
+    dtypes = [value.dtype for value in values if isinstance(value, pd.Series)]
+    freqs = {of_values(dtype).freq for dtype in dtypes if family(dtype) == PERIODS}
     if "" in map(family, dtypes) or len(freqs) > 1:
         _refuse_parts(symbol, parts, values, builder)
     return parts
