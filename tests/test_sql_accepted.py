@@ -141,7 +141,7 @@ EXPRESSIONS = [
     ),
     case("SELECT COUNT(CASE WHEN distance < 50 THEN 1 END) FROM people", ask("count", "near")),
     case("SELECT dp_sum(1, lo := 0, hi := 1) FROM people", ask("sum", "one", bounds=(0, 1))),
-    case("SELECT dp_mean(TRY_CAST(CAST(age AS VARCHAR) AS DOUBLE), lo := 0, hi := 99) FROM people",
+    case("SELECT dp_mean(TRY_CAST(TRY_CAST(age AS SMALLINT) AS DOUBLE), lo := 0, hi := 99) FROM people",
          ask("mean", "age", bounds=(0, 99))),
 ]  # fmt: skip
 AGES = [*range(10, 100, 10)]

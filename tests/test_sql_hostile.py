@@ -86,8 +86,9 @@ class TestErrors:
             pdrisk.sql("SELECT COUNT(*) FROM read_parquet('x.parquet')", eps=1, t=WITH)
 
     def test_infinite_keys_of_integers(self):
+        frame = pd.DataFrame({"k": pd.array([1], "Int64")})
         with pytest.raises(pdrisk.ParameterError, match="no record could have it"):
-            pdrisk.sql("SELECT k, COUNT(*) FROM t GROUP BY k", eps=1, keys=[np.inf], t=pd.DataFrame({"k": [1]}))
+            pdrisk.sql("SELECT k, COUNT(*) FROM t GROUP BY k", eps=1, keys=[np.inf], t=frame)
 
     @pytest.mark.parametrize("value", [-(10**60), 10**60, "\ud800"])
     def test_constants_that_no_column_holds(self, value):
@@ -110,7 +111,7 @@ class TestOneRecordChangesNoOther:
     def test_decimals_among_objects(self):
         before = pd.DataFrame({"pay": pd.Series([Decimal("1.5")] * 10, dtype=object)})
         after = pd.DataFrame({"pay": pd.Series([Decimal("1.5")] * 10 + [Decimal("1.25")], dtype=object)})
-        query = "SELECT COUNT(*) AS n FROM t WHERE CAST(pay AS VARCHAR) = '1.5'"
+        query = "SELECT COUNT(*) AS n FROM t WHERE pay = 1.5"
         assert [pdrisk.sql(query, eps=1, t=frame)["n"].item() for frame in (before, after)] == [10, 10]
 
     def test_groups_that_ignore_case(self):

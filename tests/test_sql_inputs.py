@@ -146,7 +146,10 @@ class TestMissing:
         with pytest.raises(pdrisk.ColumnTypeError, match="its argument holds text"):
             pdrisk.sql(QUERY, eps=9, bounds=(0.5, 4), t=frame)
         query = QUERY.replace("FROM t", "FROM (SELECT TRY_CAST(x AS DOUBLE) AS x FROM t)")
-        assert_answers(pdrisk.sql(query, eps=9, bounds=(0.5, 4), t=frame).iloc[0], [1.5, 2, 2.5], 0.5, 4.0)
+        with pytest.raises(pdrisk.ParameterError, match="Convert the column before"):
+            pdrisk.sql(query, eps=9, bounds=(0.5, 4), t=frame)
+        converted = frame.assign(x=frame["x"].astype("string"))
+        assert_answers(pdrisk.sql(query, eps=9, bounds=(0.5, 4), t=converted).iloc[0], [1.5, 2, 2.5], 0.5, 4.0)
 
     @pytest.mark.parametrize("made", MADE.values(), ids=MADE.keys())
     def test_nothing_but_gaps(self, made):

@@ -37,8 +37,8 @@ JOINS = "joins are refused, since a record may match any number of others"
 NO_STATISTIC = "is no statistic that pdrisk can add noise to: use COUNT, SUM, AVG"
 ONE_SELECT = "pdrisk.sql answers one SELECT, nothing else"
 STATEMENTS = {
-    "": "here are 0 statements",
-    " -- nothing": "here are 0 statements",
+    "": "the query is empty: write a SELECT",
+    " -- nothing": "the query is empty: write a SELECT",
     "SELECT COUNT(*) FROM people; SELECT COUNT(*) FROM people": "here are 2 statements",
     "SELECT COUNT(*) FROM people; DROP TABLE people": ONE_SELECT,
     "CREATE TABLE x AS SELECT COUNT(*) FROM people": ONE_SELECT,

@@ -248,7 +248,9 @@ def test_too_deep_and_too_long(con, monkeypatch):
     doubling = "odd"
     for _ in range(30):
         doubling = f"(SELECT age + age AS age FROM {doubling})"
-    assert "grows too long" in str(refusal(monkeypatch, f"SELECT COUNT(age) FROM {doubling}", con, eps=1))
+    assert "grows beyond 100,000 characters" in str(
+        refusal(monkeypatch, f"SELECT COUNT(age) FROM {doubling}", con, eps=1)
+    )
     con.execute("CREATE OR REPLACE TEMP VIEW itself AS SELECT 1 AS a FROM people")
     con.execute("CREATE OR REPLACE TEMP VIEW itself AS SELECT a FROM itself")
     assert "put them together" in str(refusal(monkeypatch, "SELECT COUNT(*) FROM itself", con, eps=1))

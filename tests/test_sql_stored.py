@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import pdrisk
-from pdrisk.select.expressions import quoted
+from pdrisk.select.pieces import quoted
 from pdrisk.select.stored import arrow_fields
 from sql_people import refusal, without_noise
 

@@ -164,6 +164,8 @@ class Query:
         How often it is paid: for groups that nobody knows to be disjoint.
     is_opaque : bool
         Whether nothing else is known of it: not the columns it reads, nor whether it has a filter or groups.
+    trusted : bool
+        Whether a value that the caller computed is in a filter of ``condition``, a group or an argument.
     origin : Origin or None
         What it is about; None where that is not known.
     """
@@ -178,6 +180,7 @@ class Query:
     condition: str | None = None
     times: int = 1
     is_opaque: bool = False
+    trusted: bool = False
     origin: Origin | None = field(default=None, compare=False, repr=False)
 
     @property

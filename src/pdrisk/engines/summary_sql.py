@@ -100,6 +100,10 @@ class Words:
         """A function of the engine."""
         return f"{name}({', '.join(arguments)})"
 
+    def counted(self, condition: str) -> str:
+        """How many records a condition holds for."""
+        return f"{self.call('COUNT', '*')} FILTER (WHERE {condition})"
+
     def infix(self, left: str, operator: str, right: str) -> str:
         """An arithmetic operation."""
         return f"({left} {operator} {right})"
@@ -122,6 +126,9 @@ class DuckWords(Words):
         if arguments == ("*",):
             name, arguments = "count_star", ()
         return f'system.main."{name.lower()}"({", ".join(arguments)})'
+
+    def counted(self, condition: str) -> str:  # noqa: D102
+        return f"CAST({self.call('COUNT_IF', condition)} AS BIGINT)"
 
     def infix(self, left: str, operator: str, right: str) -> str:  # noqa: D102
         return self.call(operator, left, right)
@@ -176,6 +183,7 @@ def sides(q: float) -> int:
 
 
 MEAN = Needs(total=True, ends=True)
+FEW = 25  # quantiles in a statement
 RANKED = range(-2, 5)  # around floor(n q), which rounding may move by one
 
 
@@ -186,6 +194,8 @@ class _Statement:
         self.groups = [f"g{i}" for i in range(len(plan.groups))]
         self.measured = [(i, part) for i, part in enumerate(plan.parts) if isinstance(part, Measured)]
         whole = words.skips and not (plan.groups or plan.inner or plan.where)
+        # FILTER is fast, but planning n of them takes a time that grows as n**2.
+        self.many = words.skips and sum(len(part.needs.windows) for _, part in self.measured) > FEW
         self.whole_columns = {i for i, part in self.measured if whole and part.column and part.needs == MEAN}
 
     def text(self) -> str:
@@ -262,7 +272,7 @@ class _Statement:
             if i in self.whole_columns:
                 continue
             if isinstance(part, Counted):
-                yield f"n_{i}", call("COUNT", "*") + ("" if part.condition is None else f" FILTER (WHERE c{i})")
+                yield f"n_{i}", call("COUNT", "*") if part.condition is None else self.words.counted(f"c{i}")
                 continue
             needs, x = part.needs, f"x{i}"
             yield f"n_{i}", call("COUNT", f"{'s' if needs.total or needs.squares else 't' if needs.steps else 'p'}{i}")
@@ -328,22 +338,24 @@ class _Statement:
                 continue
             for k, q in enumerate(sorted(part.needs.windows)):
                 p, pivot = f"p{i}", f"pivot_{i}_{k}"
-                below, above = f"FILTER (WHERE {p} < {pivot})", f"FILTER (WHERE {p} > {pivot})"
-                yield f"less_{i}_{k}", f"{call('COUNT', '*')} {below}"
-                yield f"equal_{i}_{k}", f"{call('COUNT', '*')} FILTER (WHERE {p} = {pivot})"
-                if sides(q) == 1:
-                    yield f"below_0_{i}_{k}", f"{call('MAX', p)} {below}"
-                    yield f"above_0_{i}_{k}", f"{call('MIN', p)} {above}"
-                    continue
+                yield f"less_{i}_{k}", self._counted(f"{p} < {pivot}")
+                yield f"equal_{i}_{k}", self._counted(f"{p} = {pivot}")
+                several = (str(sides(q)),) if sides(q) > 1 else ()
+                below = self._kept("MAX", p, f"{p} < {pivot}", *several)
+                above = self._kept("MIN", p, f"{p} > {pivot}", *several)
                 for at in range(sides(q)):
-                    yield (
-                        f"below_{at}_{i}_{k}",
-                        call("ARRAY_EXTRACT", f"{call('MAX', p, str(sides(q)))} {below}", f"{at + 1}"),
-                    )
-                    yield (
-                        f"above_{at}_{i}_{k}",
-                        call("ARRAY_EXTRACT", f"{call('MIN', p, str(sides(q)))} {above}", f"{at + 1}"),
-                    )
+                    place = f"{at + 1}"
+                    yield f"below_{at}_{i}_{k}", call("ARRAY_EXTRACT", below, place) if several else below
+                    yield f"above_{at}_{i}_{k}", call("ARRAY_EXTRACT", above, place) if several else above
+
+    def _counted(self, condition: str) -> str:
+        return self.words.counted(condition) if self.many else Words.counted(self.words, condition)
+
+    def _kept(self, name: str, value: str, condition: str, *more: str) -> str:
+        """An aggregate of the records for which a condition holds."""
+        if self.many:
+            return self.words.call(name, f"CASE WHEN {condition} THEN {value} END", *more)
+        return f"{self.words.call(name, value, *more)} FILTER (WHERE {condition})"
 
     def _by_row_number(self) -> Iterator[tuple[str, str]]:
         """Order statistics for engines without a pivot, one sorted pass for each."""

@@ -30,6 +30,8 @@ def question(query: Query) -> dict[str, Any]:
         asked["source"] = query.source
     if query.condition is not None:
         asked["where"] = query.condition
+    if query.trusted:
+        asked["where_trusted"] = True
     if query.where is not None:
         asked["where"] = query.where.text
         if query.where.trusted:

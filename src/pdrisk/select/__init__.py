@@ -21,7 +21,7 @@ from pdrisk.core.risk import METRICS
 from pdrisk.core.summary import FloatArray, Summary
 from pdrisk.core.universe import Universe
 from pdrisk.engines import duck
-from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError
+from pdrisk.errors import ColumnTypeError, QueryFailedError
 from pdrisk.guard import guarded
 from pdrisk.query import MECHANISM
 from pdrisk.release import CURATOR_ONLY
@@ -31,6 +31,7 @@ from pdrisk.select.judge import NOISY, Judged, judged
 from pdrisk.select.parse import parsed
 from pdrisk.select.shown import unique
 from pdrisk.select.sources import Sources
+from pdrisk.select.statements import too_deep
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -107,6 +108,8 @@ def sql(
     (['sex', 'people', 'hours'], 2)
     """
     _check_connection(con)
+    if not isinstance(risk_columns, bool | np.bool_):
+        raise ColumnTypeError(f"risk_columns is True or False, not of type {type(risk_columns).__name__}.")
     sources = Sources(con, frames, schema)
     try:
         question = judged(parsed(query, params), sources, eps=eps, bounds=bounds, keys=keys)
@@ -124,7 +127,7 @@ def sql(
         pass
     finally:
         sources.close()
-    raise ParameterError("the query is nested too deeply: write it flatter.")
+    raise too_deep()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +171,9 @@ def _table(question: Judged, releases: list[Released], reading: _Reading, risk_c
         answer = pd.DataFrame({at: np.broadcast_to(columns[sql], 1) for at, (sql, _) in enumerate(items)})
     else:
         answer = _computed(question, [sql for sql, _ in items], columns, reading.keys)
+    for at, (sql, _) in enumerate(question.items):
+        if sql in question.whole_keys and not answer[answer.columns[at]].isna().any():
+            answer[answer.columns[at]] = answer[answer.columns[at]].astype(np.int64)
     answer.columns = pd.Index(labels, dtype=object)
     secrets = [label for label, hidden in zip(labels[len(question.items) :], secret, strict=True) if hidden]
     answer.attrs.update(_attributes(question, releases, secrets, [label for label in labels if label not in secrets]))
@@ -241,6 +247,6 @@ def _attributes(question: Judged, releases: list[Released], secrets: list[str], 
         "eps": float(question.query.eps),
         "mechanism": MECHANISM,
         "where": question.query.condition,
-        "where_trusted": False,
+        "where_trusted": question.query.trusted,
         **({} if releases[0].least_group is None else {"least_group": list(releases[0].least_group)}),
     }

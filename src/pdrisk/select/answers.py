@@ -9,12 +9,13 @@ from pdrisk.core.universe import Universe
 from pdrisk.errors import ParameterError
 from pdrisk.query import Source, universe, unknown_column, written
 from pdrisk.select.allowed import NUMBER
-from pdrisk.select.expressions import Expression, lowered, text
+from pdrisk.select.expressions import below, text
 from pdrisk.select.grouping import Grouping, typed_key
-from pdrisk.select.relations import Relation, Rows, condition
+from pdrisk.select.pieces import Expression, lowered, number
+from pdrisk.select.relations import Condition, Relation, Rows, condition, named
 from pdrisk.select.shown import heading
 from pdrisk.select.statistics import AGGREGATES, Asked, asked
-from pdrisk.select.tree import Call, Column, Constant, Node, Select, Star, parts
+from pdrisk.select.tree import Call, Column, Constant, Node, Select, Star
 from pdrisk.select.trial import types
 
 __all__ = ["Answers", "Noted", "checked_bounds"]
@@ -28,14 +29,29 @@ class Noted:
     ----------
     argument : Expression or None
         What is aggregated; None for COUNT(*).
+    filtered : Condition or None
+        Its FILTER.
     column : str or None
-        How that is written.
+        How the argument is written.
     """
 
     asked: Asked
     call: Call
     argument: Expression | None
+    filtered: Condition | None
     column: str | None
+
+    @property
+    def values(self) -> str | None:
+        """What is read, exactly; None for COUNT(*) of all."""
+        argument = None if self.argument is None else self.argument.sql
+        filtered = None if self.filtered is None else f"FILTER {self.filtered.sql}"
+        return " ".join(filter(None, (argument, filtered))) or None
+
+    @property
+    def given(self) -> bool:
+        """Whether the value of a parameter decides what is read."""
+        return any(each is not None and each.given for each in (self.argument, self.filtered))
 
 
 @dataclass
@@ -57,12 +73,18 @@ class Answers:
     bounds: Mapping[str, Universe] | Universe | None
     noted: list[Noted] = field(default_factory=list)
     ordering: bool = False
+    of_people = False
+    untyped: frozenset[str] = frozenset()
+    zone = ""
 
     def __post_init__(self) -> None:
         named = {lowered(alias): item for item, alias in self.select.items if alias and not isinstance(item, Star)}
         self.aliases: Mapping[str, Node] = named
         self.rows = Rows(self.relation, named)
         self.plain_rows = Rows(self.relation, {})
+        self.places: dict[Asked, int] = {}
+        self.place_of: dict[int, int] = {}  # by the identity of the call in the query
+        self.given = False  # whether the value of a parameter is in a group
         self.groups = self._groups()
 
     def known(self, node: Node) -> Expression | None:
@@ -104,7 +126,7 @@ class Answers:
             self.aliases, self.ordering = hidden, ordering
 
     def _group(self, node: Node) -> Expression | None:
-        if _aggregates(node):
+        if not self.groups or _aggregates(node):
             return None
         try:
             sql = text(node, self.plain_rows).sql
@@ -112,7 +134,11 @@ class Answers:
             return None
         for at, group in enumerate(self.groups):
             if group.sql == sql:
-                return Expression(f"k{at}", group.kind, group.type)
+                return (
+                    number(f"k{at}", group.type)
+                    if group.kind == NUMBER
+                    else Expression(f"k{at}", group.kind, group.type)
+                )
         return None
 
     def _groups(self) -> list[Grouping]:
@@ -125,12 +151,13 @@ class Answers:
             return []
         found: list[tuple[Node, Expression]] = []
         for node in nodes:
-            value = text(node, self.rows)
-            if not any(isinstance(part, Column) for part in _below(node)):
+            value = named(node, self.rows)
+            if not any(isinstance(part, Column) for part in below(node)):
                 raise ParameterError("GROUP BY needs a column: a constant makes one group.")
+            self.given = self.given or value.given
             if all(value.sql != other.sql for _, other in found):
                 found.append((node, value))
-        sql_types = types(self.relation.source, [value for _, value in found])
+        sql_types = types(self.relation.source, [value for _, value in found], select.has_parameters)
         return [
             typed_key(value, sql_type, self._group_names(node, value))
             for (node, value), sql_type in zip(found, sql_types, strict=True)
@@ -141,7 +168,7 @@ class Answers:
             return node
         items = self.select.items
         if not 1 <= node.value <= len(items):
-            raise ParameterError(f"GROUP BY {node.value} means no item of SELECT, which has {len(items)}.")
+            raise ParameterError(f"GROUP BY {heading(node)} means no item of SELECT, which has {len(items)}.")
         item = items[node.value - 1][0]
         assert not isinstance(item, Star)
         return item
@@ -158,21 +185,24 @@ class Answers:
 
     def _place(self, call: Call) -> int:
         """Where among the releases an aggregate stands: one asked before is not asked again."""
+        if id(call) in self.place_of:
+            return self.place_of[id(call)]
         node = (
             None
             if call.name.endswith("_star") or not call.arguments or (call.names and call.names[0])
             else call.arguments[0]
         )
-        value = None if node is None else text(node, self.rows)
+        value = None if node is None else named(node, self.rows)
         filtered = None if call.condition is None else condition(call.condition, self.rows)
-        one = asked(call, value, filtered, lambda: self._bounds_of(call, node))
+        kept = None if filtered is None else filtered.sql
+        one = asked(call, value, kept, lambda: self._bounds_of(call, node))
         if one.statistic.bounded and value is not None:
             self.relation.source.known(value.column).narrowed(one.universe)
-        for place, noted in enumerate(self.noted):
-            if noted.asked == one:
-                return place
-        self.noted.append(Noted(one, call, value, None if node is None else heading(node)))
-        return len(self.noted) - 1
+        if one not in self.places:
+            self.places[one] = len(self.noted)
+            self.noted.append(Noted(one, call, value, filtered, None if node is None else heading(node)))
+        self.place_of[id(call)] = self.places[one]
+        return self.places[one]
 
     def _bounds_of(self, call: Call, node: Node | None) -> tuple[Universe, Source]:
         name = lowered(node.path[-1]) if isinstance(node, Column) else None
@@ -206,12 +236,8 @@ def _row_text(node: Node, rows: Rows) -> str | None:
         return None
 
 
-def _below(node: Node) -> list[Node]:
-    return [node, *(deeper for part in parts(node) for deeper in _below(part))]
-
-
 def _aggregates(node: Node) -> bool:
-    return any(isinstance(part, Call) and part.name in AGGREGATES for part in _below(node))
+    return any(isinstance(part, Call) and part.name in AGGREGATES for part in below(node))
 
 
 def checked_bounds(bounds: object, relation: Relation) -> Mapping[str, Universe] | Universe | None:

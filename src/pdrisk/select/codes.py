@@ -12,7 +12,7 @@ import pandas as pd
 
 from pdrisk.errors import ColumnTypeError
 from pdrisk.select.allowed import DATE, NUMBER, TEXT, TIME, TRUTH, ZONED
-from pdrisk.select.expressions import INTEGERS, kind_of_type, quoted, written_constant
+from pdrisk.select.pieces import INTEGERS, kind_of_type, quoted, written_constant
 
 __all__ = ["relation_without_codes"]
 
@@ -62,7 +62,7 @@ def _found(name: str, sql_type: str, codes: Sequence[Hashable]) -> str:
     elif kind == NUMBER and sql_type.startswith("DECIMAL"):
         value = f"CAST({value} AS DOUBLE)"
     elif kind in (TIME, ZONED) and sql_type not in ("TIMESTAMP", "TIMESTAMP_NS"):  # a far date has no such value
-        value = f"TRY_CAST({value} AS {'TIMESTAMPTZ' if kind == ZONED else 'TIMESTAMP'})"
+        value = f"TRY(TRY_CAST({value} AS {'TIMESTAMPTZ' if kind == ZONED else 'TIMESTAMP'}))"
     return f"{value} IN ({listed})"
 
 

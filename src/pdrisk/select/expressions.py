@@ -8,16 +8,17 @@ no macro of the same name can stand in for.
 from __future__ import annotations
 
 import datetime
-import math
 import re
-from dataclasses import dataclass, replace
-from decimal import Decimal
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from typing import Protocol
 
 from pdrisk.errors import ParameterError
 from pdrisk.select import workspace
 from pdrisk.select.allowed import (
     DATE,
+    INTERVAL,
     NO_NUMBERS,
     NOTHING,
     NUMBER,
@@ -27,19 +28,30 @@ from pdrisk.select.allowed import (
     TRUTH,
     UNCLEAR,
     UNITS,
+    ZONED,
     Signature,
     signatures,
 )
-from pdrisk.select.tree import Call, Case, Cast, Column, Constant, Node, Scalar
+from pdrisk.select.arithmetic import (
+    as_bigint,
+    as_double,
+    cast_number,
+    cast_result,
+    chosen,
+    compared,
+    computed,
+    first,
+    is_whole,
+)
+from pdrisk.select.pieces import INTEGERS, Expression, constant, kind_of_type, quoted, written_constant
+from pdrisk.select.tree import Call, Case, Cast, Column, Constant, Node, parts
 
-__all__ = ["Expression", "Scope", "kind_of_type", "lowered", "quoted", "text", "written_constant"]
+__all__ = ["Scope", "below", "text"]
 
-LONGEST = 100_000  # characters; a name used twice in each of n nested subqueries grows as 2**n
-INTEGERS = ("TINYINT", "UTINYINT", "SMALLINT", "USMALLINT", "INTEGER", "UINTEGER", "BIGINT", "UBIGINT", "HUGEINT")
+# Characters; a name used twice in each of n nested subqueries grows as 2**n. What is written out comes on top.
+LONGEST, OF_ONE = 100_000, 200
 # Numbers that DuckDB compares with each other without a cast that could fail.
-WHOLE = frozenset({*INTEGERS[:-2], "integer"})
-SIMPLE = WHOLE | {"FLOAT", "DOUBLE", "constant"}
-KEEP_WHOLE = {"+", "-", "*", "//", "%", "abs", "mod", "length", "len", "strlen"}  # of integers, integers again
+SIMPLE = frozenset({*INTEGERS[:-2], "DOUBLE", "constant"})
 COMPARISONS = {"=", "<>", "<", "<=", ">", ">=", "is distinct from", "is not distinct from", "in", "not in", "between"}
 SYNTAX = COMPARISONS | {"and", "or", "not", "is null", "is not null", "if", "nullif", "try", "coalesce"}
 CASTS = re.compile(
@@ -53,88 +65,40 @@ NAMES = {
     "BOOL": "BOOLEAN",
     "DECIMAL": "DECIMAL(18,3)",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Expression:
-    """A piece of SQL.
-
-    Attributes
-    ----------
-    sql : str
-    kind : str
-        numbers, truth values, text, dates, times, nothing, or the name of another type.
-    type : str
-        The SQL type where it is known for certain; ``integer`` for one of at most 64 bits, ``constant`` for a short
-        decimal literal, else "".
-    column : str or None
-        The column of the source, if it is nothing else.
-    constant : bool
-    """
-
-    sql: str
-    kind: str
-    type: str = ""
-    column: str | None = None
-    constant: bool = False
-    value: Scalar = None
+# How one is written depends on the type of its column, which one record more can change.
+NO_TEXT = {
+    NUMBER: "compare numbers with numbers",
+    TRUTH: "compare truth values with true and false",
+    **dict.fromkeys((DATE, TIME, ZONED), "compare dates with dates, or ask for year(x)"),
+    INTERVAL: "make a column of numbers, such as days",
+}
+LENGTHS, OF_DATES = (0, 2**40), (-(2**50), 2**50)  # what functions of text and of dates give at most
 
 
 class Scope(Protocol):
     """What names mean in one place of a query."""
 
+    @property
+    def of_people(self) -> bool:
+        """Whether the values are people's, not noisy ones."""
+
+    @property
+    def untyped(self) -> frozenset[str]:
+        """Columns of Python objects, whose type is read off their values."""
+
+    @property
+    def zone(self) -> str:
+        """The clock that times with a zone are read by."""
+
     def known(self, node: Node) -> Expression | None:
         """What a node is, if the scope has a meaning for it as a whole; a `Column` always has, or is an error."""
 
 
-def kind_of_type(sql_type: str) -> str:
-    """What a column of this type holds."""
-    if sql_type.endswith("]"):
-        return "lists"
-    name = sql_type.partition("(")[0]
-    if name in INTEGERS or name in ("UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL"):
-        return NUMBER
-    plain = {"BOOLEAN": TRUTH, "VARCHAR": TEXT, "ENUM": TEXT, "DATE": DATE, "TIMESTAMP": TIME}
-    return plain.get(name, name.lower())
-
-
-def quoted(name: str) -> str:
-    """An identifier."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def lowered(name: str) -> str:
-    """A name as DuckDB compares names: ASCII letters without case, others as they are."""
-    return "".join(letter.lower() if letter.isascii() else letter for letter in name)
-
-
-def written_constant(value: Scalar) -> str:
-    """A literal."""
-    match value:
-        case None:
-            return "NULL"
-        case bool():
-            return "true" if value else "false"
-        case str():
-            return "'" + value.replace("'", "''") + "'"
-        case datetime.datetime():
-            return f"CAST('{value.isoformat(sep=' ')}' AS TIMESTAMP)"
-        case datetime.date():
-            return f"CAST('{value.isoformat()}' AS DATE)"
-        case float() if not math.isfinite(value):
-            return f"CAST('{value}' AS DOUBLE)"
-        case float():
-            return f"CAST('{value!r}' AS DOUBLE)" if value < 0 else f"{value!r}" + ("" if "e" in repr(value) else "e0")
-        case int():
-            return f"CAST('{value}' AS {_integer(value)})" if value < 0 else f"{value}"
-        case Decimal():
-            if not value.is_finite():
-                raise ParameterError("a number in the query is not finite.")
-            return f"({value:f})" if value >= 0 else f"CAST('{value:f}' AS DOUBLE)"
-
-
-def _integer(value: int) -> str:
-    return next((name for name, bits in (("INTEGER", 31), ("BIGINT", 63)) if -(2**bits) <= value < 2**bits), "HUGEINT")
+def below(node: Node) -> Iterator[Node]:
+    """A node and all that is in it."""
+    yield node
+    for part in parts(node):
+        yield from below(part)
 
 
 def text(node: Node, scope: Scope) -> Expression:
@@ -149,7 +113,7 @@ def text(node: Node, scope: Scope) -> Expression:
     if known is None:
         match node:
             case Constant():
-                known = _constant(node.value)
+                known = constant(node.value)
             case Cast():
                 known = _cast(node, scope)
             case Case():
@@ -158,34 +122,17 @@ def text(node: Node, scope: Scope) -> Expression:
                 known = _call(node, scope)
             case Column():
                 raise AssertionError("a scope knows its columns")
-    if len(known.sql) > LONGEST:
-        raise ParameterError("an expression of this query grows too long when its subqueries are put together.")
+    size = max(len(known.sql), len(known.wide))
+    if size > LONGEST and size > LONGEST + sum(OF_ONE + _length(part) for part in below(node)):
+        raise ParameterError(
+            f"an expression of this query grows beyond {LONGEST:,} characters when its subqueries are put together: "
+            "write it shorter, or make a column of it in a table first."
+        )
     return known
 
 
-def _constant(value: Scalar) -> Expression:
-    kind, sql_type = _kind_of_constant(value)
-    return Expression(written_constant(value), kind, sql_type, constant=True, value=value)
-
-
-def _kind_of_constant(value: Scalar) -> tuple[str, str]:
-    match value:
-        case None:
-            return NOTHING, ""
-        case bool():
-            return TRUTH, "BOOLEAN"
-        case str():
-            return TEXT, "VARCHAR"
-        case datetime.datetime():
-            return TIME, "TIMESTAMP"
-        case datetime.date():
-            return DATE, "DATE"
-        case Decimal():
-            # As a DECIMAL of many digits it would pull the other side into one that may not hold it.
-            return NUMBER, "constant" if len(f"{value:f}") <= 12 else ""
-        case int():
-            return NUMBER, "integer" if abs(value) < 2**63 else ""
-    return NUMBER, "DOUBLE"
+def _length(node: Node) -> int:
+    return 2 * len(node.value) if isinstance(node, Constant) and isinstance(node.value, str) else 0
 
 
 def _cast(node: Cast, scope: Scope) -> Expression:
@@ -200,23 +147,40 @@ def _cast(node: Cast, scope: Scope) -> Expression:
     kind = kind_of_type(to)
     if operand.kind in (PERIOD, UNCLEAR) or (operand.kind in NO_NUMBERS and kind in (NUMBER, TRUTH)):
         raise ParameterError(f"no {kind} can be made of {operand.kind} by a cast: {NO_NUMBERS[operand.kind]}.")
-    if node.forgiving:
-        return Expression(f"TRY_CAST({operand.sql} AS {to})", kind, to)
+    if scope.of_people and not operand.constant:
+        _check_cast(operand, kind, scope)
+    if operand.kind == ZONED:
+        clock = f"TRY(system.main.timezone({written_constant(scope.zone)}, {operand.sql}))"
+        operand = Expression(clock, TIME, "TIMESTAMP" if node.forgiving else "")
     if operand.type == to:
         return operand
-    if not _cannot_fail(operand, to):
+    if not node.forgiving and not _cannot_fail(operand, to, scope):
         raise ParameterError(
             f"CAST to {to} of {operand.kind} could fail at a record, and so tell of it: write TRY_CAST, which gives "
             "NULL."
         )
-    return Expression(f"CAST({operand.sql} AS {to})", kind, to)
+    return cast_result(cast_number(operand, to, node.forgiving), kind, to)
 
 
-def _cannot_fail(operand: Expression, to: str) -> bool:
+def _check_cast(operand: Expression, kind: str, scope: Scope) -> None:
+    """Refuse casts whose result depends on the type of a column, where one record can change that type."""
+    if kind == TEXT and operand.kind in NO_TEXT:
+        raise ParameterError(
+            f"a cast of {operand.kind} to VARCHAR is refused: how they are written depends on the column's type, which "
+            f"one record more can change. Instead, {NO_TEXT[operand.kind]}."
+        )
+    if name := next((name for name in sorted(scope.untyped) if quoted(name) in operand.sql), None):
+        raise ParameterError(
+            f"a cast of column {name!r} is refused: it holds Python objects, which are cast by what each of them is. "
+            f'Convert the column before, such as frame.astype({{{name!r}: "string"}}).'
+        )
+
+
+def _cannot_fail(operand: Expression, to: str, scope: Scope) -> bool:
     if operand.kind == NOTHING:
         return True
     if to == "VARCHAR":
-        return operand.kind in (NUMBER, TRUTH, TEXT, DATE, TIME)
+        return operand.kind == TEXT or (not scope.of_people and operand.kind in NO_TEXT)
     if operand.kind == TRUTH:
         return to in INTEGERS or to == "DOUBLE"
     if operand.kind == NUMBER and to == "DOUBLE":
@@ -230,14 +194,20 @@ def _cannot_fail(operand: Expression, to: str) -> bool:
 def _constant_cast(operand: Constant, to: str) -> Expression:
     """A cast that is done now: whether it fails has nothing to do with data."""
     sql = f"CAST({written_constant(operand.value)} AS {to})"
+    if to == "DATE" and isinstance(operand.value, str) and re.fullmatch(r"[1-9]\d{3}-\d\d-\d\d", operand.value):
+        with suppress(ValueError):  # lists of them may be long, and to ask DuckDB takes a while
+            return replace(constant(datetime.date.fromisoformat(operand.value)), sql=sql)
     value = workspace.compute(f"SELECT {sql}", f"the constant in a cast to {to}")
-    return Expression(sql, NOTHING if operand.value is None else kind_of_type(to), to, constant=True, value=value)
+    kind = NOTHING if operand.value is None else kind_of_type(to)
+    return replace(cast_result(sql, kind, to), constant=True, value=value)
 
 
 def _case(node: Case, scope: Scope) -> Expression:
     conditions = [_truth(when, scope, "WHEN").sql for when, _ in node.branches]
     results = [text(then, scope) for _, then in node.branches] + [text(node.otherwise, scope)]
-    kind, sql_type, results = _together(results, "the branches of CASE are")
+    kind, sql_type, results = _alike(results, "the branches of CASE are")
+    if kind == NUMBER:
+        return chosen(conditions, results)
     arms = " ".join(f"WHEN {when} THEN {then.sql}" for when, then in zip(conditions, results[:-1], strict=True))
     return Expression(f"(CASE {arms} ELSE {results[-1].sql} END)", kind, sql_type)
 
@@ -249,11 +219,12 @@ def _call(node: Call, scope: Scope) -> Expression:
         raise ParameterError(f"{node.name} takes its arguments by position.")
     forms = () if node.name in SYNTAX else signatures(node.name)
     if node.name in ("and", "or", "not"):
-        parts = [_truth(part, scope, node.name.upper()).sql for part in node.arguments]
-        sql = f"NOT {parts[0]}" if node.name == "not" else f" {node.name.upper()} ".join(parts)
+        conditions = [_truth(part, scope, node.name.upper()).sql for part in node.arguments]
+        sql = f"NOT {conditions[0]}" if node.name == "not" else f" {node.name.upper()} ".join(conditions)
         return Expression(f"({sql})", TRUTH, "BOOLEAN")
     if node.name in ("is null", "is not null"):
-        return Expression(f"({text(node.arguments[0], scope).sql} {node.name.upper()})", TRUTH, "BOOLEAN")
+        asked = text(node.arguments[0], scope)
+        return Expression(f"({asked.wide or asked.sql} {node.name.upper()})", TRUTH, "BOOLEAN")
     if node.name == "if":
         return _case(Case(((node.arguments[0], node.arguments[1]),), node.arguments[2]), scope)
     if node.name == "nullif":
@@ -263,7 +234,9 @@ def _call(node: Call, scope: Scope) -> Expression:
     if node.name == "try":
         return arguments[0]  # nothing here fails
     if node.name == "coalesce":
-        kind, sql_type, arguments = _together(arguments, "the arguments of COALESCE are")
+        kind, sql_type, arguments = _alike(arguments, "the arguments of COALESCE are")
+        if kind == NUMBER:
+            return first(arguments)
         return Expression(f"COALESCE({', '.join(part.sql for part in arguments)})", kind, sql_type)
     return _function(node.name, forms, arguments) if forms else _comparison(node, arguments)
 
@@ -271,16 +244,14 @@ def _call(node: Call, scope: Scope) -> Expression:
 def _comparison(node: Call, arguments: list[Expression]) -> Expression:
     if any(part.kind in (DATE, TIME) for part in arguments):
         arguments = [_dated(part, raw) for part, raw in zip(arguments, node.arguments, strict=True)]
-    *_, arguments = _together(arguments, f"{node.name.upper()} compares")
-    first, *rest = (part.sql for part in arguments)
-    match node.name:
-        case "in" | "not in":
-            sql = f"({first} {node.name.upper()} ({', '.join(rest)}))"
-        case "between":
-            sql = f"({first} BETWEEN {rest[0]} AND {rest[1]})"
-        case _:
-            sql = f"({first} {node.name.upper()} {rest[0]})"
-    return Expression(sql, TRUTH, "BOOLEAN")
+    kind, _, arguments = _alike(arguments, f"{node.name.upper()} compares")
+    there = [part for part in arguments if part.kind != NOTHING]
+    if kind == NUMBER and not is_whole(there):
+        types = {part.type for part in there}
+        alike = types <= SIMPLE or types == {"FLOAT", "constant"} or (len(types) == 1 and "" not in types)
+        if not alike or any(part.wide for part in there):
+            arguments = list(map(as_double, arguments))
+    return compared(node.name, arguments)
 
 
 def _dated(part: Expression, node: Node) -> Expression:
@@ -289,17 +260,19 @@ def _dated(part: Expression, node: Node) -> Expression:
         return part
     try:
         if len(node.value) == 10:
-            return _constant(datetime.date.fromisoformat(node.value))
+            return constant(datetime.date.fromisoformat(node.value))
         moment = datetime.datetime.fromisoformat(node.value)
     except ValueError:
-        raise ParameterError("a text compared with dates is none: write it like '2020-12-31'.") from None
+        moment = None
+    if moment is None:
+        raise ParameterError("a text compared with dates is none: write it like '2020-12-31'.")
     if moment.tzinfo is not None:
         raise ParameterError("a time compared with dates has a time zone: write it without.")
-    return _constant(moment)
+    return constant(moment)
 
 
-def _together(arguments: list[Expression], who: str) -> tuple[str, str, list[Expression]]:
-    """The one kind and type of all arguments, and the arguments with the casts that make them so.
+def _alike(arguments: list[Expression], who: str) -> tuple[str, str, list[Expression]]:
+    """The one kind and type of all arguments, and the arguments with the casts that dates among times need.
 
     DuckDB would cast by itself, but what it adds it may also move: out of a TRY, if another expression needs the same.
     So no cast that could fail is left to it.
@@ -322,15 +295,7 @@ def _together(arguments: list[Expression], who: str) -> tuple[str, str, list[Exp
         return present[0].kind, types.pop(), arguments
     if kinds == [TIME]:
         return TIME, "TIMESTAMP", [_as_time(part) for part in arguments]
-    if kinds == [NUMBER] and not types <= SIMPLE:
-        return NUMBER, "DOUBLE", [_as_double(part) for part in arguments]
-    return kinds[0], "integer" if types <= WHOLE else "", arguments
-
-
-def _as_double(part: Expression) -> Expression:
-    if part.type == "DOUBLE" or part.kind == NOTHING:
-        return part
-    return replace(part, sql=f"CAST({part.sql} AS DOUBLE)", type="DOUBLE")
+    return kinds[0], "", arguments
 
 
 def _as_time(part: Expression) -> Expression:
@@ -353,12 +318,20 @@ def _function(name: str, forms: tuple[Signature, ...], arguments: list[Expressio
         wanted = " or ".join(f"({', '.join(_LETTERS[letter] for letter in form.arguments)})" for form in forms)
         raise ParameterError(f"{name} takes {wanted}, but is given ({', '.join(kinds)}).")
     _check_constants(name, form, arguments)
-    arguments = [_as_double(part) if part.kind == NUMBER and part.type not in SIMPLE else part for part in arguments]
+    if form.result == NUMBER and form.arguments.startswith("n"):
+        return computed(name, arguments)
     if {DATE, TIME} <= set(kinds):
         arguments = [_as_time(part) for part in arguments]
-    sql = f"TRY(system.main.{quoted(name)}({', '.join(part.sql for part in arguments)}))"
-    whole = name in KEEP_WHOLE and all(part.type in WHOLE or part.kind == TEXT for part in arguments)
-    return Expression(sql, form.result, "integer" if whole else "")
+    # A number beside text counts letters.
+    counts = form.result == TEXT
+    passed = [
+        part.sql if part.kind != NUMBER or (counts and part.constant) else as_bigint(part) if counts else part.double
+        for part in arguments
+    ]
+    sql = f"TRY(system.main.{quoted(name)}({', '.join(passed)}))"
+    if form.result != NUMBER:
+        return Expression(sql, form.result, "VARCHAR" if form.result == TEXT else "BOOLEAN")
+    return Expression(sql, NUMBER, "BIGINT", span=LENGTHS if TEXT in kinds and form.arguments == "t" else OF_DATES)
 
 
 def _check_constants(name: str, form: Signature, arguments: list[Expression]) -> None:

@@ -17,12 +17,13 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.keys import combined_keys, key_parts, listed_keys
 from pdrisk.query import Source
 from pdrisk.select.allowed import DATE, NUMBER, TEXT, TIME, TRUTH, ZONED
-from pdrisk.select.expressions import INTEGERS, Expression
+from pdrisk.select.pieces import INTEGERS, Expression, limits
 
 __all__ = ["Grouping", "Key", "key_lists", "key_relation", "keys_given", "typed_key"]
 
 Key = tuple[Any, ...]
 
+BEYOND = "CAST('9223372036854775808' AS HUGEINT)"  # no BIGINT
 FIRST_DAY, LAST_DAY = "CAST('0001-01-01' AS DATE)", "CAST('9999-12-31' AS DATE)"
 
 
@@ -59,6 +60,9 @@ def typed_key(group: Expression, sql_type: str, names: tuple[str, ...]) -> Group
         to = "VARCHAR"
         # Where the column ignores case, "north" and "North" would both claim the same people, for the price of one.
         key = f'(CAST({key} AS VARCHAR) COLLATE "binary")'
+    elif group.wide and sql_type == "BIGINT":
+        # What does not fit is in no group that can be listed, and in that of missing values neither.
+        key = f"(CASE WHEN {key} IS NULL AND {group.wide} IS NOT NULL THEN {BEYOND} ELSE {key} END)"
     elif group.kind == NUMBER and sql_type not in INTEGERS[:7]:
         if sql_type.endswith("INT"):
             raise ColumnTypeError(f"GROUP BY {names[0]} has type {sql_type}: write TRY_CAST({names[0]} AS BIGINT).")
@@ -162,7 +166,7 @@ def _plain_column(keys: Key, group: Grouping) -> Sequence[Any]:
     if kinds == {str} and group.kind == TEXT:
         return keys
     if kinds == {int} and group.type in INTEGERS:
-        low, high = _limits(group.type)
+        low, high = limits(group.type)
         if low <= min(keys) and max(keys) <= high:
             return keys
     return [_plain(key, group) for key in keys]
@@ -181,8 +185,10 @@ def _plain(key: Any, group: Grouping) -> Any:
         )
     if kind == NUMBER:
         if group.type in ("DOUBLE", "FLOAT"):
-            return float(np.float32(key) if group.type == "FLOAT" else key) + 0.0
-        low, high = _limits(group.type)
+            if isinstance(key, int) and abs(key) <= 2 ** (24 if group.type == "FLOAT" else 53):
+                return key  # as it was listed
+            return _float(key, group) + 0.0
+        low, high = limits(group.type)
         if not math.isfinite(key) or key != int(key) or not low <= key <= high:
             raise ParameterError(f"a key of {group.names[0]} is no {group.type}: no record could have it.")
         return int(key)
@@ -198,6 +204,14 @@ def _plain(key: Any, group: Grouping) -> Any:
     return key
 
 
+def _float(key: Any, group: Grouping) -> float:
+    try:
+        return float(np.float32(key) if group.type == "FLOAT" else key)
+    except OverflowError:
+        pass
+    raise ParameterError(f"a key of {group.names[0]} is too large for a float: no record could have it.")
+
+
 def _kind(key: object) -> str:
     if isinstance(key, bool):
         return TRUTH
@@ -208,11 +222,6 @@ def _kind(key: object) -> str:
     if isinstance(key, datetime.datetime | np.datetime64):
         return TIME
     return DATE if isinstance(key, datetime.date) else f"of type {type(key).__name__}"
-
-
-def _limits(sql_type: str) -> tuple[int, int]:
-    bits = 8 << (INTEGERS.index(sql_type) // 2)
-    return (0, 2**bits - 1) if sql_type.startswith("U") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
 _CARRIED = {TEXT: "VARCHAR", TRUTH: "BOOLEAN", DATE: "TIMESTAMP", TIME: "TIMESTAMP"}

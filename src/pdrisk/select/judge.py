@@ -19,9 +19,11 @@ from pdrisk.query import Groups, Line, Origin, Query, epsilon
 from pdrisk.select.allowed import NOTHING, NUMBER, TRUTH
 from pdrisk.select.answers import Answers, Noted, checked_bounds
 from pdrisk.select.codes import relation_without_codes
-from pdrisk.select.expressions import Expression, quoted, text
+from pdrisk.select.expressions import text
 from pdrisk.select.grouping import Grouping, key_relation, keys_given
-from pdrisk.select.relations import Relation, condition, relation_of
+from pdrisk.select.pieces import Expression, quoted
+from pdrisk.select.relations import Condition, Relation, condition, relation_of
+from pdrisk.select.settings import Settings
 from pdrisk.select.shown import heading, unique
 from pdrisk.select.sources import Source, Sources
 from pdrisk.select.tree import Constant, Select, Star
@@ -61,6 +63,18 @@ class Judged:
     rest: str
 
     @property
+    def whole_keys(self) -> frozenset[str]:
+        """The keys read as floats that are whole numbers: as they were listed, or as the frame has them."""
+        listed = None if self.query.groups is None else self.query.groups.keys
+        source = self.relation.source
+        return frozenset(
+            f"k{at}"
+            for at, group in enumerate(self.groups)
+            if group.type == "DOUBLE"
+            and (group.column in source.whole if listed is None else all(type(key[at]) is int for key in listed))
+        )
+
+    @property
     def plain(self) -> bool:
         """Whether SELECT lists keys and releases and nothing is computed of them."""
         return self.rest == BY_KEY and all(COLUMN.fullmatch(sql) for sql, _ in self.items)
@@ -72,11 +86,12 @@ def judged(select: Select, sources: Sources, *, eps: object, bounds: object, key
         raise ParameterError("SELECT DISTINCT is refused: every group stands once already. Leave DISTINCT out.")
     if any(isinstance(item, Star) for item, _ in select.items):
         raise ParameterError("SELECT * would show records: only groups and noisy aggregates leave the data.")
+    sources.check(select)
     relation = relation_of(select, sources)
     answers = Answers(relation, select, checked_bounds(bounds, relation))
-    where = () if select.where is None else (condition(select.where, answers.rows),)
+    where: tuple[Condition, ...] = () if select.where is None else (condition(select.where, answers.rows),)
     items = tuple((text(item, answers).sql, alias or heading(item)) for item, alias in select.items)  # type: ignore[arg-type]
-    rest = _rest(select, answers)
+    rest = _rest(select, answers, sources.settings)
     if not answers.noted:
         raise ParameterError(
             "the query has no aggregate, so nothing to add noise to: ask for COUNT(*), AVG(x) or another, with "
@@ -87,17 +102,18 @@ def judged(select: Select, sources: Sources, *, eps: object, bounds: object, key
     for noted, share in zip(answers.noted, shares, strict=True):
         one = noted.asked
         check_scale(share, one.statistic.lattice(one.universe))
-        values = None if noted.argument is None else noted.argument.sql
-        lines.append(Line(noted.column, one.statistic, one.universe, one.bounds_from, one.condition, values))
+        shown = None if noted.filtered is None else noted.filtered.shown
+        lines.append(Line(noted.column, one.statistic, one.universe, one.bounds_from, shown, noted.values))
     groups = _listed_groups(answers, keys)
     parts, places = _parts(answers.noted, relation.source)
     by = tuple(group.key_sql for group in answers.groups)
-    said = " ".join((*relation.owned, *relation.where, *where, *by, *map(_said, parts)))
+    conditions = (*relation.owned, *relation.where, *where)
+    said = " ".join((*(each.sql for each in conditions), *by, *map(_said, parts)))
     missing = relation.source.codes(said)
     plan = Plan(
         source=relation_without_codes(relation.source.sql, relation.source.columns, missing),
-        inner=relation.owned,
-        where=(*relation.where, *where),
+        inner=tuple(each.sql for each in relation.owned),
+        where=tuple(each.sql for each in (*relation.where, *where)),
         groups=by,
         keys=None if groups is None or groups.keys is None else key_relation(answers.groups),
         parts=parts,
@@ -112,11 +128,12 @@ def judged(select: Select, sources: Sources, *, eps: object, bounds: object, key
         missing,
         tuple(names[at] for at in read),
         source=relation.source.name,
-        condition=" AND ".join((*plan.inner, *plan.where)) or None,
+        condition=" AND ".join(each.shown for each in conditions) or None,
+        trusted=answers.given or any(each.given for each in conditions) or any(each.given for each in answers.noted),
         origin=Origin(repr((plan, places)), relation.source.frame, tuple(read), relation.source.place),
     )
     found = Judged(query, relation, plan, places, unique(answers.names()), tuple(answers.groups), items, rest)
-    _try_out(found)
+    _try_out(found, select.has_parameters)
     return found
 
 
@@ -169,9 +186,9 @@ def _parts(releases: Sequence[Noted], source: Source) -> tuple[tuple[Measured | 
             keys.append((counted,))
             found[counted,] = Counted(counted)
             continue
-        value = argument.sql if argument.type == "DOUBLE" else f"CAST({argument.sql} AS DOUBLE)"
+        value = argument.double
         stored = argument.column is not None and argument.kind == NUMBER and not source.known(argument.column).missing
-        column = argument.sql if stored else None
+        column = quoted(argument.column) if stored and argument.column else None
         if one.condition is not None:
             value, column = f"CASE WHEN {one.condition} THEN {value} END", None
         keys.append((value, one.universe))
@@ -188,7 +205,7 @@ def _counted(argument: Expression | None, filtered: str | None) -> str | None:
     present = None
     if argument is not None:
         numeric = argument.kind == NUMBER
-        present = f"(CAST({argument.sql} AS DOUBLE) <= {INFINITY})" if numeric else f"({argument.sql} IS NOT NULL)"
+        present = f"({argument.double} <= {INFINITY})" if numeric else f"({argument.sql} IS NOT NULL)"
     said = [each for each in (filtered, present) if each is not None]
     return " AND ".join(said) if said else None
 
@@ -198,7 +215,7 @@ def _said(part: Measured | Counted) -> str:
     return part.value if isinstance(part, Measured) else part.condition or ""
 
 
-def _rest(select: Select, answers: Answers) -> str:
+def _rest(select: Select, answers: Answers, settings: Settings) -> str:
     said = ""
     if select.having is not None:
         found = text(select.having, answers)
@@ -209,15 +226,15 @@ def _rest(select: Select, answers: Answers) -> str:
     answers.ordering = True
     for item in select.order:
         if item.item is None:
-            order += [f"{at} {item.how}" for at in range(1, len(select.items) + 1)]
+            order += [f"{at} {settings.order(item.how)}" for at in range(1, len(select.items) + 1)]
         elif isinstance(item.item, Constant) and type(item.item.value) is int:
             if not 1 <= item.item.value <= len(select.items):
                 raise ParameterError(
-                    f"ORDER BY {item.item.value} means no item of SELECT, which has {len(select.items)}."
+                    f"ORDER BY {heading(item.item)} means no item of SELECT, which has {len(select.items)}."
                 )
-            order.append(f"{item.item.value} {item.how}")
+            order.append(f"{item.item.value} {settings.order(item.how)}")
         else:
-            order.append(f"{text(item.item, answers).sql} {item.how}")
+            order.append(f"{text(item.item, answers).sql} {settings.order(item.how)}")
     answers.ordering = False
     said += f" ORDER BY {', '.join([*order, 'code'])}"
     for word, node in (("LIMIT", select.limit), ("OFFSET", select.offset)):
@@ -229,16 +246,16 @@ def _rest(select: Select, answers: Answers) -> str:
     return said
 
 
-def _try_out(found: Judged) -> None:
+def _try_out(found: Judged, has_parameters: bool) -> None:
     """Show both statements to a DuckDB without people: what it refuses there costs nothing."""
     if not _reads_columns_only(found):
-        described(_without_people(found))
+        described(_without_people(found), has_parameters)
     if found.plain:
         return
     columns = [f"CAST(NULL AS {group.type}) AS k{at}" for at, group in enumerate(found.groups)]
     columns += [f"CAST(NULL AS DOUBLE) AS v{at}" for at in range(len(found.query.lines))]
     nothing = f"(SELECT {', '.join(columns)}, CAST(0 AS BIGINT) AS code) AS {NOISY}"
-    computed(f"SELECT {', '.join(sql for sql, _ in found.items)} FROM {nothing}{found.rest}")
+    computed(f"SELECT {', '.join(sql for sql, _ in found.items)} FROM {nothing}{found.rest}", has_parameters)
 
 
 def _reads_columns_only(found: Judged) -> bool:

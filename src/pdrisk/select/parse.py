@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NoReturn
 
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.select import workspace
-from pdrisk.select.expressions import quoted
 from pdrisk.select.literals import (
     Json,
     literal,
@@ -23,6 +23,8 @@ from pdrisk.select.literals import (
     type_of_duckdb_1,
     type_of_duckdb_2,
 )
+from pdrisk.select.pieces import quoted
+from pdrisk.select.statements import no_select
 from pdrisk.select.tree import (
     Call,
     Case,
@@ -97,32 +99,32 @@ def parsed(text: str, parameters: object = None) -> Select:
         raise ColumnTypeError(f"a query is text, not {type(text).__name__}.")
     literal(text, "the query")
     answer = json.loads(workspace.serialized(text))
-    if answer["error"]:
-        message = str(answer.get("error_message", "")).split("\n")[0]
-        if answer.get("error_type") == "not implemented":
-            raise ParameterError(f"pdrisk.sql answers one SELECT, nothing else: {message}")
-        raise ParameterError(f"this is no SQL that DuckDB understands: {message}")
-    statements = answer["statements"]
-    if len(statements) != 1:
-        raise ParameterError(f"pdrisk.sql answers one SELECT at a time, but here are {len(statements)} statements.")
-    reader = _Reader(text, _named(parameters))
+    statements = answer.get("statements", ())
+    if answer["error"] or len(statements) != 1:
+        raise no_select(text, str(answer.get("error_message", "")))
+    reader = _Reader(text, _checked(parameters))
     try:
         select = reader.select(only(statements[0], "node", "named_param_map")["node"])
+    except ParameterError:
+        raise
     except (KeyError, TypeError, IndexError, AttributeError):  # of a DuckDB whose trees are made otherwise
         select = None
     if select is None:
         not_understood("a part")
     reader.check_used()
-    return select
+    return replace(select, functions=frozenset(reader.functions), has_parameters=bool(reader.used))
 
 
-def _named(parameters: object) -> dict[str, Scalar]:
+Parameters = Mapping[str, object] | Sequence[object]
+
+
+def _checked(parameters: object) -> Parameters:
     if parameters is None:
-        return {}
+        return ()
     if isinstance(parameters, Mapping):
-        return {str(name): literal(value, f"parameter {name}") for name, value in parameters.items()}
+        return {str(name): value for name, value in parameters.items()}
     if isinstance(parameters, Sequence) and not isinstance(parameters, str | bytes):
-        return {str(at): literal(value, f"parameter {at}") for at, value in enumerate(parameters, 1)}
+        return parameters
     raise ColumnTypeError(f"params must be a list for ? or a dict for $name, not {type(parameters).__name__}.")
 
 
@@ -133,14 +135,30 @@ def _refuse(what: str) -> NoReturn:
 class _Reader:
     """Turns the parser's objects into ours, filling in parameters."""
 
-    def __init__(self, text: str, parameters: dict[str, Scalar]) -> None:
+    def __init__(self, text: str, parameters: Parameters) -> None:
         self.text = text
         self.parameters = parameters
         self.used: set[str] = set()
+        self.functions: set[str] = set()
 
     def check_used(self) -> None:
-        if unused := sorted(set(self.parameters) - self.used):
+        if isinstance(self.parameters, Mapping):
+            unused = sorted(set(self.parameters) - self.used)
+        else:
+            unused = [str(at) for at in range(1, min(len(self.parameters), len(self.used) + 9) + 1)]
+            unused = [at for at in unused if at not in self.used][:9]
+        if unused:
             raise ParameterError(f"the query has no place for parameter {', '.join(unused)}: take it out of params.")
+
+    def value(self, name: str) -> Scalar:
+        """The value of a parameter."""
+        if isinstance(self.parameters, Mapping):
+            if name in self.parameters:
+                return literal(self.parameters[name], f"parameter {name}")
+        elif name.isdigit() and 1 <= int(name) <= len(self.parameters):
+            return literal(self.parameters[int(name) - 1], f"parameter {name}")
+        shown = f"parameter {name} (?)" if name.isdigit() else f"${name}"
+        raise ParameterError(f"the query has no value for {shown}: pass params=, a list for ?, a dict for $name.")
 
     # statements
 
@@ -285,16 +303,16 @@ class _Reader:
 
     def parameter(self, item: Json) -> Node:
         name = only(item, "class", "type", "alias", "identifier")["identifier"]
-        if name not in self.parameters:
-            shown = f"parameter {name} (?)" if name.isdigit() else f"${name}"
-            raise ParameterError(f"the query has no value for {shown}: pass params=, a list for ?, a dict for $name.")
         self.used.add(name)
-        return Constant(self.parameters[name])
+        return Constant(self.value(name), "?" if name.isdigit() else f"${name}")
 
     def cast(self, item: Json) -> Node:
         only(item, "class", "type", "alias", "child", "cast_type", "type_expr", "try_cast")
         to = type_of_duckdb_2(item["type_expr"]) if "type_expr" in item else type_of_duckdb_1(item["cast_type"])
-        return Cast(self.node(item["child"]), to, bool(item["try_cast"]))
+        child = self.node(item["child"])
+        if to == "BOOLEAN" and child in (Constant("t"), Constant("f")):  # what DuckDB 1 makes of true and false
+            return Constant(child == Constant("t"))
+        return Cast(child, to, bool(item["try_cast"]))
 
     def function(self, item: Json) -> Node:
         only(
@@ -308,6 +326,7 @@ class _Reader:
         else:
             pairs = [(child.get("alias", ""), child) for child in item["children"]]
         name = item["function_name"].lower()
+        self.functions.add(name)
         if name == "dp_count" and pairs and pairs[0][1]["class"] == "STAR":
             only(pairs.pop(0)[1], "class", "type")
             name = "dp_count_star"

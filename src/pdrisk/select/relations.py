@@ -16,17 +16,38 @@ import pandas as pd
 
 from pdrisk.errors import ParameterError, UnknownColumnError
 from pdrisk.query import unknown_column
-from pdrisk.select.allowed import DATE, NOTHING, TEXT, TIME, TRUTH, check_clock
-from pdrisk.select.expressions import Expression, kind_of_type, lowered, quoted, text, written_constant
+from pdrisk.select.allowed import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH, check_clock
+from pdrisk.select.catalog import Entry
+from pdrisk.select.expressions import below, text
 from pdrisk.select.parse import parsed
-from pdrisk.select.sources import Entry, Source, Sources
+from pdrisk.select.pieces import Expression, kind_of_type, lowered, number, quoted, written_constant
+from pdrisk.select.shown import heading
+from pdrisk.select.sources import Source, Sources
 from pdrisk.select.statistics import AGGREGATES
-from pdrisk.select.tree import Call, Column, Cte, Derived, File, From, Node, Select, Star, Table
+from pdrisk.select.tree import Call, Column, Constant, Cte, Derived, File, From, Node, Select, Star, Table
 
-__all__ = ["Relation", "Rows", "condition", "relation_of"]
+__all__ = ["Condition", "Relation", "Rows", "condition", "relation_of"]
 
 _UNNAMED = "(an expression without a name)"
 DEEPEST = 50  # subqueries in subqueries: a view may name itself
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Which records are kept.
+
+    Attributes
+    ----------
+    sql : str
+    shown : str
+        For people, with the names of parameters instead of their values.
+    given : bool
+        Whether the value of a parameter is in it.
+    """
+
+    sql: str
+    shown: str
+    given: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +61,15 @@ class Relation:
         In order; names may repeat.
     names : tuple of str
         What may stand before a column's name, the outermost first.
-    owned, where : tuple of str
-        Conditions in SQL, all of which hold: those of the owner's views, and those of the query's own subqueries.
+    owned, where : tuple of Condition
+        All of them hold: those of the owner's views, and those of the query's own subqueries.
     """
 
     source: Source
     columns: tuple[tuple[str, Expression], ...]
     names: tuple[str, ...]
-    owned: tuple[str, ...] = ()
-    where: tuple[str, ...] = ()
+    owned: tuple[Condition, ...] = ()
+    where: tuple[Condition, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,6 +78,17 @@ class Rows:
 
     relation: Relation
     aliases: Mapping[str, Node]
+    of_people = True
+
+    @property
+    def untyped(self) -> frozenset[str]:
+        """Columns of Python objects."""
+        return self.relation.source.untyped
+
+    @property
+    def zone(self) -> str:
+        """Whose clock times with a zone are read by."""
+        return self.relation.source.zone
 
     def known(self, node: Node) -> Expression | None:
         """A column, or the error for what looks at several records."""
@@ -80,13 +112,22 @@ class Rows:
         if not qualifiers and name in self.aliases:
             # Without itself, so that no alias can stand for itself.
             shorter = {alias: value for alias, value in self.aliases.items() if alias != name}
-            return text(self.aliases[name], Rows(self.relation, shorter))
+            return named(self.aliases[name], Rows(self.relation, shorter))
         if not qualifiers and name != "age":  # of a person, not of time
             check_clock(name)
         error = unknown_column(".".join(node.path), [label for label, _ in self.relation.columns])
         if not node.in_quotes:
             raise error
         raise UnknownColumnError(f"{error} Text stands in single quotes: {written_constant(node.path[-1])}.")
+
+
+def named(node: Node, scope: Rows) -> Expression:
+    """The SQL of a node, and what it is for people."""
+    found = text(node, scope)
+    inside = list(below(node))
+    given = any(isinstance(part, Constant) and part.name for part in inside)
+    given = given or any(isinstance(part, Column) and scope.column(part).given for part in inside)
+    return replace(found, shown=heading(node, lambda column: scope.column(column).shown), given=given)
 
 
 def relation_of(select: Select, sources: Sources) -> Relation:
@@ -148,6 +189,7 @@ def _stored(path: tuple[str, ...], sources: Sources, home: Entry | None, depth: 
     if body is None:
         return _renamed(_whole(sources.table(entry)), names, ())
     select = parsed(body)
+    sources.check(select)
     inner = _rowwise(select, sources, {}, entry, depth)
     found = _renamed(inner, names, tuple(sources.columns_of(entry)))
     for label, value in found.columns if found.source.folded else ():
@@ -161,16 +203,25 @@ def _stored(path: tuple[str, ...], sources: Sources, home: Entry | None, depth: 
 
 def _whole(source: Source) -> Relation:
     """All columns of a source, as the few types that expressions know."""
-    return Relation(source, tuple((name, _column(name, sql_type)) for name, sql_type in source.columns.items()), ())
+    columns = ((name, _column(name, sql_type, source)) for name, sql_type in source.columns.items())
+    return Relation(source, tuple(columns), ())
 
 
-def _column(name: str, sql_type: str) -> Expression:
-    sql = quoted(name)
-    if sql_type.startswith("ENUM"):  # its labels may be people's values, and DuckDB writes them into its errors
-        return Expression(f"CAST({sql} AS VARCHAR)", TEXT, "VARCHAR", column=name)
+def _column(name: str, sql_type: str, source: Source) -> Expression:
+    sql, kind, collated = quoted(name), kind_of_type(sql_type), source.collated
+    shown = name if re.fullmatch(r"[A-Za-z_]\w*", name) else sql
+    if kind == TEXT:
+        # The labels of an ENUM may be people's values: their order is no column's, and DuckDB writes them into errors.
+        sql = f"CAST({sql} AS VARCHAR)" if collated or sql_type != "VARCHAR" else sql
+        sql = f'({sql} COLLATE "binary")' if collated else sql
+        return Expression(sql, TEXT, "VARCHAR", name, shown=shown)
     if sql_type in ("TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"):
-        return Expression(f"TRY_CAST({sql} AS TIMESTAMP)", TIME, "TIMESTAMP", column=name)
-    return Expression(sql, kind_of_type(sql_type), sql_type, column=name)
+        # DuckDB 1 fails where TRY_CAST should give NULL.
+        return Expression(f"TRY(TRY_CAST({sql} AS TIMESTAMP))", TIME, "TIMESTAMP", name, shown=shown)
+    if name in source.whole:
+        return Expression(f"CAST({sql} AS DOUBLE)", NUMBER, "DOUBLE", name, shown=shown)
+    found = number(sql, sql_type, name) if kind == NUMBER else Expression(sql, kind, sql_type, name)
+    return replace(found, shown=shown)
 
 
 def _renamed(relation: Relation, names: tuple[str, ...], columns: tuple[str, ...]) -> Relation:
@@ -210,34 +261,35 @@ def _rowwise(select: Select, sources: Sources, ctes: Ctes, home: Entry | None, d
     return replace(relation, owned=(*relation.owned, kept))
 
 
-def condition(node: Node, scope: Rows) -> str:
-    """The SQL of a WHERE."""
+def condition(node: Node, scope: Rows) -> Condition:
+    """What a WHERE keeps."""
     _check_codes(node, scope)
-    found = text(node, scope)
+    found = named(node, scope)
     if found.kind not in (TRUTH, NOTHING):
         raise ParameterError(f"WHERE needs a condition, but has {found.kind}: compare it with something.")
-    return found.sql
+    return Condition(found.sql, found.shown, found.given)
 
 
 def _check_codes(node: Node, scope: Rows) -> None:
     """Refuse to ask who has a missing code: it is NULL when the filter sees it, equal and unequal to nothing."""
-    if not isinstance(node, Call):
+    source = scope.relation.source
+    if not isinstance(node, Call) or not source.declared.speak_of_codes:
         return
     if node.name in ("and", "or"):
         for part in node.arguments:
             _check_codes(part, scope)
     elif node.name in ("=", "in"):
-        parts = [text(part, scope) for part in node.arguments]
-        source = scope.relation.source
-        for asked in parts if source.declared.speak_of_codes else ():
+        found = [text(part, scope) for part in node.arguments]
+        for asked in found:
             codes = source.known(asked.column).missing or ()
-            if found := next(
-                (part for part in parts if part.constant and _plain(part.value, asked.kind) in codes), None
-            ):
-                raise ParameterError(
-                    f"{found.value!r} is declared to stand for a missing answer in {asked.column!r}, so no record has "
-                    f"it: ask for {asked.column} IS NULL, or IS NOT NULL."
-                )
+            for raw, one in zip(node.arguments, found, strict=True):
+                if one.constant and _plain(one.value, asked.kind) in codes:
+                    given = any(isinstance(each, Constant) and each.name for each in below(raw))
+                    shown = heading(raw) if given else repr(one.value)
+                    raise ParameterError(
+                        f"{shown} is declared to stand for a missing answer in {asked.column!r}, so no record has it: "
+                        f"ask for {asked.column} IS NULL, or IS NOT NULL."
+                    )
 
 
 def _plain(value: object, kind: str) -> object:
@@ -254,7 +306,7 @@ def _columns(select: Select, scope: Rows) -> Iterator[tuple[str, Expression]]:
     for item, alias in select.items:
         if not isinstance(item, Star):
             label = alias or (item.path[-1] if isinstance(item, Column) else _UNNAMED)
-            yield label, text(item, scope)
+            yield label, named(item, scope)
             continue
         if item.table and lowered(item.table) not in map(lowered, scope.relation.names[-1:]):
             raise ParameterError(f"unknown table {item.table!r} before the star.")
@@ -264,6 +316,6 @@ def _columns(select: Select, scope: Rows) -> Iterator[tuple[str, Expression]]:
             raise unknown_column(unknown[0], [label for label, _ in scope.relation.columns])
         for label, value in scope.relation.columns:
             if lowered(label) in replaced:
-                yield label, text(replaced[lowered(label)], scope)
+                yield label, named(replaced[lowered(label)], scope)
             elif lowered(label) not in excluded:
                 yield label, value

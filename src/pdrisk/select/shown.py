@@ -2,39 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 
-from pdrisk.select.expressions import lowered, written_constant
+from pdrisk.select.pieces import lowered, written_constant
 from pdrisk.select.statistics import AGGREGATES
 from pdrisk.select.tree import Call, Case, Cast, Column, Constant, Node
 
 __all__ = ["heading", "unique"]
 
 
-def heading(node: Node) -> str:
-    """A name for a column that has none; options of dp_ functions are left out."""
-    match node:
-        case Column(path):
-            return path[-1]
-        case Constant(value):
-            return str(value) if isinstance(value, int | float | Decimal) else written_constant(value)
-        case Cast(operand, to, forgiving):
-            return f"{'TRY_CAST' if forgiving else 'CAST'}({heading(operand)} AS {to})"
-        case Case(branches, otherwise):
-            arms = " ".join(f"WHEN {heading(when)} THEN {heading(then)}" for when, then in branches)
-            return f"CASE {arms} ELSE {heading(otherwise)} END"
-        case Call():
-            return _call(node)
+def heading(node: Node, name_of: Callable[[Column], str] = lambda column: column.path[-1]) -> str:
+    """How an expression is written: a name for a column that has none, or a condition for people.
+
+    Options of dp_ functions are left out, and parameters stand there by name: their values are not the query's.
+
+    Parameters
+    ----------
+    node : Node
+    name_of : callable
+        What stands for a column.
+    """
+
+    def written(node: Node) -> str:
+        match node:
+            case Column():
+                return name_of(node)
+            case Constant(value, name):
+                plain = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+                return name or (str(value) if plain else written_constant(value))
+            case Cast(operand, to, forgiving):
+                return f"{'TRY_CAST' if forgiving else 'CAST'}({written(operand)} AS {to})"
+            case Case(branches, otherwise):
+                arms = " ".join(f"WHEN {written(when)} THEN {written(then)}" for when, then in branches)
+                return f"CASE {arms} ELSE {written(otherwise)} END"
+            case Call():
+                return _call(node, written)
+
+    return written(node)
 
 
-def _call(node: Call) -> str:
+def _call(node: Call, written: Callable[[Node], str]) -> str:
     if node.name in AGGREGATES:
         kept = 2 if AGGREGATES[node.name].statistic == "quantile" else 1
         positional = [part for at, part in enumerate(node.arguments[:kept]) if not (node.names and node.names[at])]
-        text = f"{node.name}({', '.join(map(heading, positional))})"
-        return text if node.condition is None else f"{text} FILTER (WHERE {heading(node.condition)})"
-    parts = list(map(heading, node.arguments))
+        text = f"{node.name}({', '.join(map(written, positional))})"
+        return text if node.condition is None else f"{text} FILTER (WHERE {written(node.condition)})"
+    parts = list(map(written, node.arguments))
     if node.name == "between":
         return f"({parts[0]} BETWEEN {parts[1]} AND {parts[2]})"
     if node.name in ("in", "not in"):
@@ -51,9 +65,11 @@ def _call(node: Call) -> str:
 def unique(names: Sequence[str]) -> tuple[str, ...]:
     """The names, numbered where one would stand twice."""
     found: dict[str, str] = {}
+    tried: dict[str, int] = {}
     for name in names:
-        free, at = name, 1
+        free, at = name, tried.get(name, 1)
         while lowered(free) in found:
             free, at = f"{name}_{at}", at + 1
+        tried[name] = at
         found[lowered(free)] = free
     return tuple(found.values())

@@ -1,7 +1,4 @@
-"""Where the people are: the one table, file or frame that a query reads, and what its columns are.
-
-Names are looked up, not bound: DuckDB would take an unknown name for a file or for a Python variable.
-"""
+"""Where the people are: the one table, file or frame that a query reads, and what its columns are."""
 
 from __future__ import annotations
 
@@ -9,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -17,25 +15,30 @@ from pdrisk.declaration import Declarations, Known
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.schema import entries_of
 from pdrisk.select import workspace
-from pdrisk.select.expressions import lowered, quoted, written_constant
+from pdrisk.select.allowed import ZONED
+from pdrisk.select.catalog import VIEW, Entry, entry_names, found_entry
+from pdrisk.select.pieces import kind_of_type, lowered, quoted, written_constant
 from pdrisk.select.places import asked, file_place, table_place
-from pdrisk.select.plain import plain_frame
-from pdrisk.select.stored import as_meant, meanings_in_arrow, meanings_in_files, metadata
+from pdrisk.select.plain import Plain, plain_frame
+from pdrisk.select.settings import Settings, check_macros, pin
+from pdrisk.select.stored import (
+    as_meant,
+    meanings_in_arrow,
+    meanings_in_files,
+    metadata,
+    whole_in_arrow,
+    whole_in_files,
+)
 from pdrisk.select.told import declared_for, declared_in_file, folded
+from pdrisk.select.tree import Select
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["Entry", "Source", "Sources"]
+__all__ = ["Source", "Sources"]
 
 FRAME = "frame_of_this_call"
 WHOLE = "see whether it exists and is whole"
-_IDENTIFIER = r'(?:"(?:[^"]|"")+"|[^\s.,"(]+)'
-VIEW = re.compile(
-    rf"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP(?:ORARY)?\s+)?VIEW\s+(?:IF\s+NOT\s+EXISTS\s+)?{_IDENTIFIER}(?:\.{_IDENTIFIER})*"
-    r'\s*(?:\((?:[^")]|"(?:[^"]|"")*")*\))?\s*AS\s+',
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,14 @@ class Source:
         The pandas frame, if it is one.
     place : callable or None
         Tells where it lies and with which settings it is read; None if it does not outlive the process.
+    untyped : frozenset of str
+        Columns of Python objects that are read as text.
+    whole : frozenset of str
+        Columns of whole numbers that pandas would make floats for one missing value: they are computed as floats.
+    collated : bool
+        Whether a column may have a collation of its own.
+    zone : str
+        Whose clock times with a zone are read by.
     """
 
     sql: str
@@ -66,6 +77,10 @@ class Source:
     name: str = ""
     frame: pd.DataFrame | None = None
     place: Callable[[], str | None] | None = None
+    untyped: frozenset[str] = frozenset()
+    whole: frozenset[str] = frozenset()
+    collated: bool = False
+    zone: str = "UTC"
 
     def known(self, column: str | None) -> Known:
         """What is declared for a column; nothing for an expression."""
@@ -78,22 +93,6 @@ class Source:
         if not self.declared.speak_of_codes:
             return {}
         return {name: codes for name in self.columns if quoted(name) in said and (codes := self.known(name).missing)}
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A table or view of the catalog."""
-
-    database: str
-    schema: str
-    name: str
-    definition: str  # the statement that makes it, as far as DuckDB shows it
-    is_view: bool
-
-    @property
-    def sql(self) -> str:
-        """The fully qualified name."""
-        return ".".join(map(quoted, (self.database, self.schema, self.name)))
 
 
 @dataclass
@@ -112,6 +111,17 @@ class Sources:
 
             self.connection = duckdb.default_connection()
 
+    @cached_property
+    def settings(self) -> Settings:
+        """What the caller's connection is set to."""
+        return Settings.of(self.connection)
+
+    def check(self, select: Select) -> None:
+        """Refuse what settings or macros of the connection would give another meaning than pdrisk does."""
+        if self.connection is not None:
+            self.settings.check(select.functions)
+            check_macros(self.connection, select.functions)
+
     def close(self) -> None:
         """Let go of the frames."""
         for connection in self.opened:
@@ -126,16 +136,30 @@ class Sources:
             return self.file(value)
         connection = self._opened(workspace.reader())
         try:
-            connection.register(FRAME, plain_frame(value) if isinstance(value, pd.DataFrame) else value)
+            plain = plain_frame(value) if isinstance(value, pd.DataFrame) else Plain(value)
+            connection.register(FRAME, plain.frame)
             columns = _described(connection, f"SELECT * FROM {FRAME}", "this frame", WHOLE)
-            sql, columns = as_meant(FRAME, columns, meanings_in_arrow(value, columns))
+            names = list(columns)
+            untyped, whole = (frozenset(names[at] for at in places) for places in (plain.untyped, plain.whole))
+            whole |= whole_in_arrow(value, columns)
+            meanings = meanings_in_arrow(value, columns)
+            sql, columns = as_meant(FRAME, columns, meanings)
         except ParameterError:
             raise
         except Exception:  # noqa: BLE001 - which one could depend on a record
             pass
         else:
             return self._told(
-                Source(sql, columns, connection, declared_for(value, list(columns)), name=lowered(name), frame=value)
+                Source(
+                    sql,
+                    columns,
+                    connection,
+                    declared_for(value, list(columns)),
+                    name=lowered(name),
+                    frame=value,
+                    untyped=untyped,
+                    whole=whole - set(meanings),
+                )
             )
         raise ParameterError(f"DuckDB cannot read the frame {name!r}: leave out columns of unusual types.")
 
@@ -150,37 +174,33 @@ class Sources:
 
     def file(self, path: str) -> Source:
         """A Parquet file that the owner named."""
+        self.settings.check_files()
         connection = self._opened(workspace.reader() if self.connection is None else _cursor(self.connection))
+        if self.connection is not None:
+            pin(connection, is_own=True)
         sql = f"system.main.read_parquet({written_constant(path)})"
         columns = _described(connection, f"SELECT * FROM {sql}", *_file_failure(path))
         name = os.path.basename(path)
         said = metadata(connection, path)
         declared = declared_in_file(said)
-        sql, columns = as_meant(sql, columns, meanings_in_files(connection, path, said, columns))
+        meanings = meanings_in_files(connection, path, said, columns)
+        whole = whole_in_files(said, columns) - set(meanings)
+        sql, columns = as_meant(sql, columns, meanings)
         return self._told(
-            Source(sql, columns, connection, declared, name=name, place=lambda: file_place(connection, path))
+            Source(
+                sql,
+                columns,
+                connection,
+                declared,
+                name=name,
+                place=lambda: file_place(connection, path),
+                whole=whole,
+            )
         )
 
     def entry(self, path: tuple[str, ...], home: Entry | None = None) -> Entry | None:
         """The table or view of this name, looked for where the view ``home`` lives first."""
-        if self.connection is None:
-            return None
-        rows = asked(self.connection, _CATALOG, [path[-1], path[-1]])
-        wanted = tuple(map(lowered, path))
-        found = [Entry(*row[:5]) for row in rows if lowered(row[2]) == wanted[-1]]
-        if not found:
-            return None
-        database, search_path = rows[0][5:]
-        if len(path) == 3:
-            fitting = [entry for entry in found if _place(entry) == wanted[:2]]
-        elif len(path) == 2:
-            places = [(lowered(database), wanted[0]), ("temp", wanted[0]), (wanted[0], "main")]
-            fitting = _first(found, places)
-        elif len(path) == 1:
-            fitting = _first(found, _search_path(database, search_path, home))
-        else:
-            fitting = []
-        return fitting[0] if fitting else None
+        return None if self.connection is None else found_entry(self.connection, path, home)
 
     def table(self, entry: Entry) -> Source:
         """A table, or a view that is read as it is.
@@ -201,13 +221,20 @@ class Sources:
             except ParameterError:
                 pass
             else:
+                pin(cursor, is_own=True)
                 place = None if entry.is_view else lambda: table_place(own, entry.database)  # a view may change alone
-                return self._told(Source(entry.sql, columns, cursor, name=entry.name, place=place))
+                return self._told(
+                    Source(entry.sql, columns, cursor, name=entry.name, place=place, collated=entry.is_collated)
+                )
+        pin(own, is_own=False)
         columns = _described(own, f"SELECT * FROM {entry.sql}", entry.name, WHOLE)
-        return self._told(Source(entry.sql, columns, own, name=entry.name))
+        return self._told(Source(entry.sql, columns, own, name=entry.name, collated=entry.is_collated))
 
     def _told(self, source: Source) -> Source:
-        """The source with what schema= declares."""
+        """The source with what schema= declares, and the connection's clock."""
+        if any(kind_of_type(sql_type) == ZONED for sql_type in source.columns.values()):
+            self.settings.check_calendar()
+            source = replace(source, zone=self.settings.zone)
         if self.schema is None:
             return source
         entries = folded(entries_of(self.schema))
@@ -220,10 +247,7 @@ class Sources:
 
     def names(self) -> list[str]:
         """What can be asked, for an error."""
-        listed = list(self.named)
-        if self.connection is not None:
-            listed += [row[0] for row in asked(self.connection, _NAMES, [])]
-        return sorted(listed)
+        return sorted([*self.named, *([] if self.connection is None else entry_names(self.connection))])
 
     def columns_of(self, entry: Entry) -> list[str]:
         """The column names of a view, in order."""
@@ -257,41 +281,6 @@ class Sources:
     def _opened(self, connection: DuckDBPyConnection) -> DuckDBPyConnection:
         self.opened.append(connection)
         return connection
-
-
-def _search_path(database: str, setting: str, home: Entry | None) -> list[tuple[str, str]]:
-    """Databases and schemas in the order in which a bare name is looked for."""
-    places = [("temp", "main"), *([] if home is None else [_place(home)])]
-    for item in _PATH_ITEM.findall(setting):
-        *above, schema = [lowered(name.strip('"').replace('""', '"')) for name in re.findall(_IDENTIFIER, item)]
-        places += [(above[0], schema)] if above else [(lowered(database), schema), (schema, "main")]
-    return [*places, (lowered(database), "main")]
-
-
-_PATH_ITEM = re.compile(rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})*")
-_CATALOG = """
-SELECT *, system.main.current_database(), system.main.current_setting('search_path') FROM (
-    SELECT database_name, schema_name, table_name AS entry, COALESCE(sql, '') AS definition, false AS is_view
-    FROM system.main.duckdb_tables()
-    WHERE NOT internal AND system.main.lower(table_name) = system.main.lower($1)
-    UNION ALL
-    SELECT database_name, schema_name, view_name, COALESCE(sql, ''), true FROM system.main.duckdb_views()
-    WHERE NOT internal AND system.main.lower(view_name) = system.main.lower($2)
-) AS entries
-"""
-_NAMES = """
-SELECT table_name FROM system.main.duckdb_tables() WHERE NOT internal
-UNION ALL SELECT view_name FROM system.main.duckdb_views() WHERE NOT internal
-"""
-
-
-def _place(entry: Entry) -> tuple[str, str]:
-    return lowered(entry.database), lowered(entry.schema)
-
-
-def _first(found: list[Entry], places: list[tuple[str, str]]) -> list[Entry]:
-    """The entries at the first of these places that has one."""
-    return next(filter(None, ([entry for entry in found if _place(entry) == place] for place in places)), [])
 
 
 def _cursor(connection: DuckDBPyConnection) -> DuckDBPyConnection:

@@ -13,7 +13,7 @@ from pdrisk.core.universe import Universe
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.query import Source, epsilon, statistic, universe
 from pdrisk.select.allowed import NO_NUMBERS, NUMBER, TEXT, TRUTH
-from pdrisk.select.expressions import Expression
+from pdrisk.select.pieces import Expression
 from pdrisk.select.tree import Call, Constant, Node, Scalar
 
 __all__ = ["AGGREGATES", "Asked", "asked", "check_number"]

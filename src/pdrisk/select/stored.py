@@ -7,18 +7,28 @@ schema, a FlatBuffer in base64. It is read here without pyarrow, so that answers
 from __future__ import annotations
 
 import base64
+import json
+import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pdrisk.select.allowed import PERIOD, UNCLEAR
-from pdrisk.select.expressions import lowered, quoted, written_constant
+from pdrisk.select.pieces import INTEGERS, lowered, quoted, written_constant
 from pdrisk.select.shown import unique
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["arrow_fields", "as_meant", "meanings_in_arrow", "meanings_in_files", "metadata"]
+__all__ = [
+    "arrow_fields",
+    "as_meant",
+    "meanings_in_arrow",
+    "meanings_in_files",
+    "metadata",
+    "whole_in_arrow",
+    "whole_in_files",
+]
 
 UNITS = ("s", "ms", "us", "ns")  # in the order of Arrow's TimeUnit
 _DURATION = 18  # among Arrow's types
@@ -50,7 +60,8 @@ def as_meant(sql: str, columns: Mapping[str, str], meanings: Mapping[str, str]) 
 def metadata(connection: DuckDBPyConnection, path: str) -> dict[str, dict[str, bytes]]:
     """What pandas and Arrow wrote into Parquet files, for each that has such metadata."""
     source = f"system.main.parquet_kv_metadata({written_constant(path)})"
-    sql = f"SELECT file_name, CAST(key AS VARCHAR), value FROM {source} WHERE key IN ('PANDAS_ATTRS', 'ARROW:schema')"
+    keys = "'PANDAS_ATTRS', 'ARROW:schema', 'pandas'"
+    sql = f"SELECT file_name, CAST(key AS VARCHAR), value FROM {source} WHERE key IN ({keys})"
     found: dict[str, dict[str, bytes]] = {}
     for name, key, value in _rows(connection, sql):
         found.setdefault(name, {})[key] = value
@@ -77,6 +88,28 @@ def meanings_in_arrow(frame: Any, columns: Mapping[str, str]) -> dict[str, str]:
         return {}
     meanings = _by_name(arrow_fields(frame.schema.serialize().to_pybytes()))
     return {name: meanings[lowered(name)] for name in columns if lowered(name) in meanings}
+
+
+def whole_in_files(said: Mapping[str, Mapping[str, bytes]], columns: Mapping[str, str]) -> frozenset[str]:
+    """The columns that pandas wrote as whole numbers of a kind that one missing value makes floats."""
+    return frozenset().union(*(_whole(words.get("pandas"), columns) for words in said.values()))
+
+
+def whole_in_arrow(frame: Any, columns: Mapping[str, str]) -> frozenset[str]:
+    """Those of an Arrow table that was made of a pandas frame."""
+    if not type(frame).__module__.startswith("pyarrow"):
+        return frozenset()
+    return _whole((frame.schema.metadata or {}).get(b"pandas"), columns)
+
+
+def _whole(words: bytes | None, columns: Mapping[str, str]) -> frozenset[str]:
+    try:
+        said = json.loads(words or b"{}").get("columns", ())
+        kinds = {lowered(str(one["name"])): str(one["numpy_type"]) for one in said}
+    except (ValueError, AttributeError, LookupError, TypeError, RecursionError):  # it is broken
+        return frozenset()
+    whole = (name for name, sql_type in columns.items() if sql_type in INTEGERS)
+    return frozenset(name for name in whole if re.fullmatch(r"u?int\d+", kinds.get(lowered(name), "")))
 
 
 def _rows(connection: DuckDBPyConnection, sql: str) -> list[tuple[Any, ...]]:

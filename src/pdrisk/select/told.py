@@ -11,7 +11,7 @@ import pandas as pd
 
 from pdrisk.declaration import Declarations, Entry
 from pdrisk.declared import ATTRIBUTE, declarations_of
-from pdrisk.select.expressions import lowered
+from pdrisk.select.pieces import lowered
 
 __all__ = ["declared_for", "declared_in_file", "folded"]
 

@@ -39,9 +39,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A literal or a bound parameter."""
+    """A literal or a bound parameter, whose ``name`` is ``?`` or ``$name``."""
 
     value: Scalar
+    name: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,10 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """One SELECT; ``groups`` of None means GROUP BY ALL."""
+    """One SELECT; ``groups`` of None means GROUP BY ALL.
+
+    ``functions`` are those of the whole text that it is made of, subqueries included.
+    """
 
     items: tuple[tuple[Node | Star, str], ...]
     source: From
@@ -145,6 +149,8 @@ class Select:
     offset: Node | None = None
     distinct: bool = False
     ctes: Mapping[str, Cte] = field(default_factory=dict)
+    functions: frozenset[str] = frozenset()
+    has_parameters: bool = False
 
 
 def parts(node: Node) -> Iterator[Node]:

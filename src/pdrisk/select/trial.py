@@ -7,24 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 from pdrisk.errors import ParameterError
 from pdrisk.select import workspace
-from pdrisk.select.allowed import DATE, NUMBER, TIME, TRUTH
-from pdrisk.select.expressions import Expression, kind_of_type, quoted
+from pdrisk.select.allowed import DATE, NUMBER, TIME, TRUTH, ZONED
+from pdrisk.select.pieces import Expression, kind_of_type, quoted
 from pdrisk.select.sources import Source
+from pdrisk.select.statements import DEPTH, too_deep
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 __all__ = ["computed", "described", "typed_nothing", "types"]
 
-_COMPUTED = (NUMBER, TRUTH, DATE, TIME)  # an ENUM would bring its labels along
+_COMPUTED = (NUMBER, TRUTH, DATE, TIME, ZONED)  # an ENUM would bring its labels along
 
 
-def types(source: Source, expressions: Sequence[Expression]) -> list[str]:
+def types(source: Source, expressions: Sequence[Expression], has_parameters: bool = False) -> list[str]:
     """The SQL types of expressions over the columns of a source."""
-    if all(value.type not in ("", "constant", "integer") for value in expressions):
+    if all(value.type not in ("", "constant") for value in expressions):
         return [value.type for value in expressions]
     listed = ", ".join(value.sql for value in expressions)
-    return [row[1] for row in described(f"SELECT {listed} FROM {typed_nothing(source, listed)}")]
+    return [row[1] for row in described(f"SELECT {listed} FROM {typed_nothing(source, listed)}", has_parameters)]
 
 
 def typed_nothing(source: Source, said: str) -> str:
@@ -37,24 +38,30 @@ def typed_nothing(source: Source, said: str) -> str:
     return f"(SELECT {', '.join([*columns, '1 AS one'])}) AS typed_nothing"
 
 
-def described(sql: str) -> list[tuple[str, str]]:
+def described(sql: str, has_parameters: bool = False) -> list[tuple[str, str]]:
     """Names and types of what a statement gives.
+
+    Parameters
+    ----------
+    sql : str
+    has_parameters : bool
+        Whether values of parameters are in it, which DuckDB could quote.
 
     Raises
     ------
     ParameterError
-        With DuckDB's words, if it cannot compute it.
+        If it cannot compute it, with DuckDB's words unless they could quote a parameter.
     """
-    rows: list[tuple[str, str]] = _tried(lambda bench: bench.execute(f"DESCRIBE {sql}").fetchall())
+    rows: list[tuple[str, str]] = _tried(lambda bench: bench.execute(f"DESCRIBE {sql}").fetchall(), has_parameters)
     return rows
 
 
-def computed(sql: str) -> None:
+def computed(sql: str, has_parameters: bool = False) -> None:
     """Compute a statement that reads nothing, down to the frame that is made of it; fails as `described` does."""
-    _tried(lambda bench: bench.execute(sql).df())
+    _tried(lambda bench: bench.execute(sql).df(), has_parameters)
 
 
-def _tried(work: Callable[[DuckDBPyConnection], Any]) -> Any:
+def _tried(work: Callable[[DuckDBPyConnection], Any], has_parameters: bool) -> Any:
     bench = workspace.bench()
     try:
         return work(bench)
@@ -62,4 +69,10 @@ def _tried(work: Callable[[DuckDBPyConnection], Any]) -> Any:
         message = str(error).split("\n")[0]
     finally:
         bench.close()
+    if DEPTH in message:
+        raise too_deep()
+    if has_parameters:
+        message = (
+            "an expression of the query does not fit the values of its parameters, or has arguments of wrong types."
+        )
     raise ParameterError(f"DuckDB cannot compute this: {message}")

@@ -15,7 +15,7 @@ from pdrisk.errors import ParameterError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["bench", "compute", "forget", "reader", "serialized"]
+__all__ = ["bench", "compute", "forget", "reader", "serialized", "statements"]
 
 _opening = Lock()
 
@@ -67,9 +67,21 @@ def compute(sql: str, what: str) -> Any:
 
     try:
         ((value,),) = bench().execute(sql).fetchall()
+    except duckdb.Error:  # which may quote the value of a parameter
+        pass
+    else:
+        return value
+    raise ParameterError(f"{what} is not well formed: see how DuckDB writes it.")
+
+
+def statements(text: str) -> list[str] | None:
+    """The kinds of the statements, as DuckDB calls them; None of what is no SQL."""
+    import duckdb
+
+    try:
+        return [statement.type.name for statement in bench().extract_statements(text)]
     except duckdb.Error:
-        raise ParameterError(f"{what} is not well formed: see how DuckDB writes it.") from None
-    return value
+        return None
 
 
 def serialized(text: str) -> str:
