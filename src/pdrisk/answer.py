@@ -287,14 +287,14 @@ def _where_text(query: Query) -> str | None:
 def _warn_of_noise(query: Query) -> None:
     """Say so if the noise is wider than the range of possible answers: public facts, before anything is paid."""
     wide = []
-    unit = Universe(0.0, 1.0)
+    unit, is_even = Universe(0.0, 1.0), len(set(query.shares)) == 1
     for line, share in zip(query.lines, query.shares, strict=True):
         # The ratio of noise to range is the same in every universe, so bounds from the data stay out of it.
         low, high = line.statistic.value_range(unit)
         ratio = half_width(line.statistic.global_sensitivity(unit) / float(share)) / (high - low)
         if ratio <= 1 or not math.isfinite(high):
             continue
-        at = line.name if len(set(query.shares)) == 1 else f"{line.name} at eps={float(share):.3g}"
+        at = line.name if is_even else f"{line.name} at eps={float(share):.3g}"
         if line.universe is None:
             wide.append(f"{at}: {ratio:.2g} times the range of possible answers")
         else:
@@ -302,7 +302,7 @@ def _warn_of_noise(query: Query) -> None:
             low, high = line.statistic.value_range(line.universe)
             wide.append(f"{at}: {reach:.4g}, where all possible answers lie in {low:.6g} to {high:.6g}")
     if wide:
-        loss = f" at eps={float(query.shares[0]):.3g}" if len(set(query.shares)) == 1 else ""
+        loss = f" at eps={float(query.shares[0]):.3g}" if is_even else ""
         means = any(line.statistic.name == "mean" for line in query.lines)
         advice = " So does asking for a sum and a count instead of a mean, if the records are many." * means
         shown = "; ".join(wide[:3]) + (f"; and {len(wide) - 3} more" if len(wide) > 3 else "")

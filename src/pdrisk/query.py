@@ -388,7 +388,9 @@ def _checked_quantile(q: object) -> float:
 
 def _checked_ddof(ddof: object) -> int:
     if isinstance(ddof, bool | np.bool_) or not isinstance(ddof, numbers.Integral) or ddof not in (0, 1):
-        raise ParameterError(f"ddof must be 0 (population) or 1 (sample), but is {shown(ddof)}.")
+        raise ParameterError(
+            f"ddof must be 0 (population) or 1 (sample), but is {'missing' if ddof is None else shown(ddof)}."
+        )
     return int(ddof)
 
 
