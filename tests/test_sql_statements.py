@@ -170,16 +170,23 @@ class TestLong:
             assert len(found.query.lines) == number
             return best
 
-        assert seconds(800) < 14 * seconds(100)  # 8 times as many; 64 times, if it grew as the square
+        assert seconds(1600) < 32 * seconds(100)  # 16 times as many; 256 times, if it grew as the square
 
     def test_1500_aggregates(self, monkeypatch):
         without_noise(monkeypatch)
-        listed = ", ".join(f"COUNT(*) FILTER (WHERE age > {at}) AS c{at}" for at in range(1500))
-        started = time.perf_counter()
-        answer = pdrisk.sql(f"SELECT {listed} FROM people", connection(), eps=1e6)
-        assert time.perf_counter() - started < 10  # 1 s where nothing else runs; it was 14
-        assert answer.iloc[0, :3].tolist() == [120, 120, 120]
-        assert answer.iloc[0, -1] == 0
+
+        def seconds(number: int) -> float:
+            listed = ", ".join(f"COUNT(*) FILTER (WHERE age > {at}) AS c{at}" for at in range(number))
+            best = np.inf
+            for _ in range(2):
+                started = time.perf_counter()
+                answer = pdrisk.sql(f"SELECT {listed} FROM people", connection(), eps=1e6)
+                best = min(best, time.perf_counter() - started)
+            assert answer.iloc[0, :3].tolist() == [120, 120, 120]
+            assert answer.iloc[0, -1] == 0
+            return best
+
+        assert seconds(1500) < 20 * seconds(150)
 
 
 NESTED = {

@@ -74,7 +74,7 @@ class Answers:
     noted: list[Noted] = field(default_factory=list)
     ordering: bool = False
     of_people = False
-    untyped: frozenset[str] = frozenset()
+    untyped = frozenset[str]()
     zone = ""
 
     def __post_init__(self) -> None:
