@@ -96,7 +96,10 @@ CALLS = {
     "series mean": (of("mean", frame=FRAME["x"], **ASKED), OPTIONS),
     "series quantile": (of("quantile", frame=FRAME["x"], **ASKED), ("q",)),
     "series assess": (of("assess", frame=FRAME["x"], bounds=(0, 5)), ("statistics", "eps", "bounds", "where")),
-    "sql": (query, ("con", "eps", "schema", "ledger", "fresh")),
+    "sql": (
+        query,
+        ("con", "eps", "schema", "ledger", "fresh", "query", "bounds", "keys", "params", "risk_columns", "people"),
+    ),
     "schema_for": (pdrisk.schema_for, ("bounds", "keys", "missing", "name")),
     "bounds_from": (lambda **given: pdrisk.bounds_from(**{"schema": SCHEMA} | given), ("schema", "columns")),
     "keys_from": (lambda **given: pdrisk.keys_from(**{"schema": SCHEMA} | given), ("schema", "columns")),

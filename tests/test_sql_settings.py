@@ -242,7 +242,7 @@ class TestEverySetting:
 class TestFiles:
     """A file is read alike, whatever it is asked through."""
 
-    @pytest.mark.parametrize(("name", "value"), [("binary_as_string", "true"), ("file_search_path", "/tmp")])
+    @pytest.mark.parametrize(("name", "value"), [("binary_as_string", "true"), ("file_search_path", "/")])
     def test_settings_of_files(self, name, value, tmp_path):
         con, path = people(), str(tmp_path / "t.parquet")
         con.execute(f"COPY (SELECT * REPLACE (CAST(name AS BLOB) AS name) FROM t) TO '{path}'")

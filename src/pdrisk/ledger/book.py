@@ -320,6 +320,8 @@ class Ledger:
                 raise ColumnTypeError(f"export writes to a path or an open file, not to {type(path).__name__}.")
             write(self._told(listed), self._dataset, path)
             return None
+        if not _names_a_file(path):
+            raise ParameterError("export cannot write to a path with NUL or half of a surrogate pair: name another.")
         if self._store.holds(Path(path)):
             raise ParameterError("export would overwrite the ledger itself: name another file.")
         return exported(self._told(listed), self._dataset, path)
@@ -423,3 +425,10 @@ class Ledger:
         with self._reading() as account:
             account.check_same(rules, each_given, policy_given)
             self._analyst = account.analyst
+
+
+def _names_a_file(path: str | os.PathLike[str]) -> bool:
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False

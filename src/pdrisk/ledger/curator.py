@@ -9,7 +9,8 @@ import json
 import math
 import numbers
 import unicodedata
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -21,8 +22,9 @@ from numpy.typing import NDArray
 from pdrisk.columns import check_column
 from pdrisk.core.risk import posterior
 from pdrisk.core.summary import FloatArray
-from pdrisk.errors import ColumnTypeError, UnknownColumnError
+from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
 from pdrisk.guard import guarded
+from pdrisk.keys import listed_values
 from pdrisk.ledger.records import exact
 from pdrisk.ledger.store import Rows
 
@@ -209,9 +211,18 @@ def _ids(people: object, column: Hashable) -> pd.Series:
             )
         check_column(people, column)
         return people[column]
-    if isinstance(people, str) or not isinstance(people, Iterable):
+    if isinstance(people, pd.Series):
+        return people
+    listed = (
+        None
+        if isinstance(people, str) or (isinstance(people, np.ndarray) and people.ndim > 1)
+        else listed_values(people, "people")
+    )
+    if listed is None:
         raise ColumnTypeError(f"pass a frame, or a list of people's ids, not of type {type(people).__name__}.")
-    return people if isinstance(people, pd.Series) else pd.Series(list(people))
+    with suppress(UnicodeEncodeError):
+        return pd.Series(listed)
+    raise ParameterError("the id of a person holds half of a surrogate pair: take it out.")
 
 
 def facts_table(rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:

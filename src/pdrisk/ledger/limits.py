@@ -9,8 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
+import numpy as np
+
+from pdrisk.core.foreign import shown as shown_value
 from pdrisk.errors import BudgetExceededError, ColumnTypeError, ParameterError
 from pdrisk.ledger.records import exact
 from pdrisk.query import epsilon
@@ -18,6 +22,7 @@ from pdrisk.query import epsilon
 __all__ = ["WINDOWS", "Limits", "Spent", "check", "payable", "shown", "whole_number"]
 
 DIGITS = 10**40
+LARGEST = 10**4000  # Python does not write out longer integers
 WINDOWS = ("", "day", "month")  # of all time, of a calendar day and of a month, in UTC
 
 
@@ -50,8 +55,10 @@ class Limits:
             If a limit is unknown, not above zero, or no number.
         """
         known = {field.name for field in fields(cls)}
-        if unknown := [name for name in said if name not in known | {"risk"}]:
-            raise ParameterError(f"unknown limit {unknown[0]!r}; there are {', '.join(sorted(known | {'risk'}))}.")
+        if unknown := [name for name in islice(said, len(known) + 2) if name not in known | {"risk"}]:
+            raise ParameterError(
+                f"unknown limit {shown_value(unknown[0])}; there are {', '.join(sorted(known | {'risk'}))}."
+            )
         found: dict[str, Any] = {}
         for name, value in said.items():
             if value is None:
@@ -188,9 +195,9 @@ def shown(number: Fraction, rounding: str = ROUND_FLOOR) -> str:
 def whole_number(name: str, value: object) -> int:
     """A number of things, at least 1."""
     kind = type(value)  # not isinstance: an object may say that it is of another class
-    if issubclass(kind, bool) or not issubclass(kind, numbers.Integral):
+    if issubclass(kind, bool | np.timedelta64) or not issubclass(kind, numbers.Integral):
         raise ColumnTypeError(f"{name} must be a whole number, not of type {kind.__name__}.")
     number = operator.index(value)  # type: ignore[arg-type] # of Python's own type, whatever a subclass makes of itself
-    if number < 1:
-        raise ParameterError(f"{name} must be at least 1, but is {number}.")
+    if not 1 <= number < LARGEST:
+        raise ParameterError(f"{name} must be at least 1 and can be written down, but is {shown_value(number)}.")
     return number

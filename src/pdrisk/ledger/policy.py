@@ -8,10 +8,12 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from pdrisk.core.foreign import shown
 from pdrisk.core.statistics import Count
 from pdrisk.core.summary import FloatArray
 from pdrisk.core.universe import Universe
@@ -75,11 +77,12 @@ class Policy:
             raise ColumnTypeError('policy must be a dict of rules, as in {"refuse_columns": ["income"]}.')
         known = [field.name for field in fields(cls)]
         found: dict[str, Any] = {}
-        for name, value in said.items():
+        for name in islice(said, len(known) + 1):
+            value = said[name]
             if name not in known:
-                near = difflib.get_close_matches(str(name), known, n=1)
+                near = difflib.get_close_matches(shown(name), known, n=1)
                 hint = f" Did you mean {near[0]!r}?" if near else ""
-                raise ParameterError(f"unknown rule {name!r}; there are {', '.join(known)}.{hint}")
+                raise ParameterError(f"unknown rule {shown(name)}; there are {', '.join(known)}.{hint}")
             if name.endswith("_from_data") or name == "curator_facts":
                 if not isinstance(value, bool):
                     raise ColumnTypeError(f"{name} must be True or False, not of type {type(value).__name__}.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pdrisk.core.foreign import shown
 from pdrisk.core.universe import Universe
 from pdrisk.errors import ParameterError
 from pdrisk.query import Source, universe, unknown_column, written
@@ -246,7 +247,7 @@ def checked_bounds(bounds: object, relation: Relation) -> Mapping[str, Universe]
         return None
     if isinstance(bounds, str):
         raise ParameterError(
-            f"bounds must be (lo, hi) or a dict from column to (lo, hi), but are {bounds!r}. Bounds from the data "
+            f"bounds must be (lo, hi) or a dict from column to (lo, hi), but are {shown(bounds)}. Bounds from the data "
             '("column") are for the accessor, df.dprisk.'
         )
     if not isinstance(bounds, Mapping):

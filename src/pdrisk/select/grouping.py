@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
@@ -13,9 +14,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pdrisk.core.foreign import shown
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.keys import combined_keys, key_parts, listed_keys
 from pdrisk.query import Source
+from pdrisk.rowwise.families import is_missing
 from pdrisk.select.allowed import DATE, NUMBER, TEXT, TIME, TRUTH, ZONED
 from pdrisk.select.pieces import INTEGERS, Expression, limits
 
@@ -100,7 +103,7 @@ def keys_given(
     """
     if isinstance(keys, str):
         if keys != "observed":
-            raise ParameterError(f'keys must be a list or the word "observed", but are {keys!r}.')
+            raise ParameterError(f'keys must be a list or the word "observed", but are {shown(keys)}.')
         if made := [group.names[0] for group in groups if group.column is None]:
             raise ParameterError(
                 f'keys="observed" says that the values of a column are public, but {made[0]} is computed: list its '
@@ -142,7 +145,8 @@ def _checked(groups: Sequence[Grouping], given: object) -> tuple[Key, ...]:
 
 def _by_name(groups: Sequence[Grouping], given: Mapping[Any, object]) -> list[list[Any]]:
     lists = []
-    left = {str(name).lower(): values for name, values in given.items()}
+    listed = itertools.islice(given, len(groups) + 1)
+    left = {(name if isinstance(name, str) else shown(name)).lower(): given[name] for name in listed}
     for group in groups:
         name = next((name.lower() for name in group.names if name.lower() in left), None)
         if name is None:
@@ -176,7 +180,7 @@ def _plain(key: Any, group: Grouping) -> Any:
     """The key as a value of the group's type; every kind of missing is None."""
     if isinstance(key, np.generic) and not isinstance(key, np.datetime64):
         key = key.item()
-    if key is None or (pd.api.types.is_scalar(key) and pd.isna(key)):
+    if is_missing(key):
         return None
     kind = _kind(key)
     if kind != group.kind and {kind, group.kind} != {DATE, TIME}:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import NoReturn
 
+from pdrisk.core.foreign import shown
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.select import workspace
 from pdrisk.select.literals import (
@@ -115,6 +117,7 @@ def parsed(text: str, parameters: object = None) -> Select:
     return replace(select, functions=frozenset(reader.functions), has_parameters=bool(reader.used))
 
 
+MOST = 100_000  # parameters by name
 Parameters = Mapping[str, object] | Sequence[object]
 
 
@@ -122,7 +125,10 @@ def _checked(parameters: object) -> Parameters:
     if parameters is None:
         return ()
     if isinstance(parameters, Mapping):
-        return {str(name): value for name, value in parameters.items()}
+        names = list(islice(parameters, MOST + 1))
+        if len(names) > MOST:
+            raise ParameterError(f"params can be {MOST:,} at most: put long lists into a table.")
+        return {name if isinstance(name, str) else shown(name): parameters[name] for name in names}
     if isinstance(parameters, Sequence) and not isinstance(parameters, str | bytes):
         return parameters
     raise ColumnTypeError(f"params must be a list for ? or a dict for $name, not {type(parameters).__name__}.")

@@ -209,19 +209,18 @@ def _whole(source: Source) -> Relation:
 
 def _column(name: str, sql_type: str, source: Source) -> Expression:
     sql, kind, collated = quoted(name), kind_of_type(sql_type), source.collated
-    shown = name if re.fullmatch(r"[A-Za-z_]\w*", name) else sql
     if kind == TEXT:
         # The labels of an ENUM may be people's values: their order is no column's, and DuckDB writes them into errors.
         sql = f"CAST({sql} AS VARCHAR)" if collated or sql_type != "VARCHAR" else sql
         sql = f'({sql} COLLATE "binary")' if collated else sql
-        return Expression(sql, TEXT, "VARCHAR", name, shown=shown)
+        return Expression(sql, TEXT, "VARCHAR", name, shown=quoted(name))
     if sql_type in ("TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"):
         # DuckDB 1 fails where TRY_CAST should give NULL.
-        return Expression(f"TRY(TRY_CAST({sql} AS TIMESTAMP))", TIME, "TIMESTAMP", name, shown=shown)
+        return Expression(f"TRY(TRY_CAST({sql} AS TIMESTAMP))", TIME, "TIMESTAMP", name, shown=quoted(name))
     if name in source.whole:
-        return Expression(f"CAST({sql} AS DOUBLE)", NUMBER, "DOUBLE", name, shown=shown)
+        return Expression(f"CAST({sql} AS DOUBLE)", NUMBER, "DOUBLE", name, shown=quoted(name))
     found = number(sql, sql_type, name) if kind == NUMBER else Expression(sql, kind, sql_type, name)
-    return replace(found, shown=shown)
+    return replace(found, shown=quoted(name))
 
 
 def _renamed(relation: Relation, names: tuple[str, ...], columns: tuple[str, ...]) -> Relation:
