@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 
 import pdrisk  # noqa: F401 - gives frames their accessor
-from pdrisk.core.statistics import Mean
-from pdrisk.core.universe import Universe
-from pdrisk.noise import laplace
+from pdrisk._core.statistics import Mean
+from pdrisk._core.universe import Universe
+from pdrisk._mechanisms.laplace import laplace
 
 FULL = 10_000_000  # rows the targets speak of
 LO, HI = 1.0, 675.0
@@ -226,7 +226,7 @@ def many_groups(rows: int) -> Iterator[Case]:
     yield whole
 
     def without_noise() -> Any:
-        with patch("pdrisk.answer.laplace", lambda steps, lattice, _: steps * lattice.step):
+        with patch("pdrisk._answer.releasing.laplace", lambda steps, lattice, _: steps * lattice.step):
             return whole.ours()
 
     yield Case(

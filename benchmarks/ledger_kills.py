@@ -22,9 +22,9 @@ import numpy as np
 import pandas as pd
 
 import pdrisk
-from pdrisk.frames import judged_lines, judged_query
-from pdrisk.options import DEFAULTS
-from pdrisk.query import Query, statistic
+from pdrisk._model.query import Query, statistic
+from pdrisk._pandas.options import DEFAULTS
+from pdrisk._pandas.requests import judged_lines, judged_query
 
 EPS = 0.01
 CONTENDERS = 8

@@ -12,8 +12,8 @@ import pandas as pd
 import pyarrow as pa
 
 import pdrisk  # noqa: F401 - gives frames their accessor
-from pdrisk import answer
-from pdrisk.functions import register
+from pdrisk._answer import releasing
+from pdrisk._functions import register
 
 LO, HI = 1.0, 7.0
 
@@ -102,16 +102,16 @@ def refusal(con: duckdb.DuckDBPyConnection, sql: str, *parameters: Any) -> str:
 def count_draws(monkeypatch) -> list[int]:
     """A list that grows by the number of values at every draw."""
     drawn: list[int] = []
-    laplace = answer.laplace
+    laplace = releasing.laplace
 
     def counted(steps, lattice, eps):
         drawn.append(len(steps))
         return laplace(steps, lattice, eps)
 
-    monkeypatch.setattr(answer, "laplace", counted)
+    monkeypatch.setattr(releasing, "laplace", counted)
     return drawn
 
 
 def without_noise(monkeypatch) -> None:
     """Answers on their lattice, and nothing added."""
-    monkeypatch.setattr(answer, "laplace", lambda steps, lattice, eps: steps * lattice.step)
+    monkeypatch.setattr(releasing, "laplace", lambda steps, lattice, eps: steps * lattice.step)

@@ -10,9 +10,9 @@ import pandas as pd
 
 from papers_numbers import Number, adult_folder
 from papers_soep import value
-from pdrisk.core.spread import Std
-from pdrisk.core.statistics import Mean, Statistic
-from pdrisk.core.universe import Universe
+from pdrisk._core.spread import Std
+from pdrisk._core.statistics import Mean, Statistic
+from pdrisk._core.universe import Universe
 from pdrisk.risk import epsilon_for
 
 ROWS = 48_842

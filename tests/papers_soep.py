@@ -9,12 +9,12 @@ from functools import lru_cache, partial
 import numpy as np
 
 from papers_numbers import Number
-from pdrisk.core.order import Max, Median, Min
-from pdrisk.core.spread import Var
-from pdrisk.core.statistics import Mean, Statistic
-from pdrisk.core.universe import Universe
+from pdrisk._core.order import Max, Median, Min
+from pdrisk._core.spread import Var
+from pdrisk._core.statistics import Mean, Statistic
+from pdrisk._core.universe import Universe
 from pdrisk.datasets import soep_like
-from pdrisk.engines.single import summary_of_one
+from pdrisk.engines.numpy.single import summary_of_one
 from pdrisk.risk import metrics, posterior
 
 SOEP = Universe(1.0, 675.0)

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pdrisk._model.rowwise import judged
 from pdrisk.errors import ParameterError
-from pdrisk.rowwise import judged
 
 SECRETS = ("987654321", "SENTINEL", "1987-06-05", "43")  # 43: the frame's length
 

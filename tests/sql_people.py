@@ -12,8 +12,8 @@ import pytest
 
 import oracle
 import pdrisk
-import pdrisk.answer
-from pdrisk.core.risk import METRICS
+import pdrisk._answer.releasing
+from pdrisk._core.risk import METRICS
 
 FACTS = (*METRICS, "local_sensitivity", "global_sensitivity", "eps", "scale", "n")  # the order of the risk columns
 BOUNDS = {"distance": (1, 675), "age": (18, 90), "children": (0, 4), "member": (0, 1)}
@@ -75,7 +75,7 @@ class Draws(list):
 def without_noise(monkeypatch: pytest.MonkeyPatch) -> Draws:
     """No noise from here on, and a list of what would have got some."""
     draws = Draws()
-    monkeypatch.setattr(pdrisk.answer, "laplace", draws)
+    monkeypatch.setattr(pdrisk._answer.releasing, "laplace", draws)
     return draws
 
 
@@ -191,8 +191,8 @@ def refusal(monkeypatch: pytest.MonkeyPatch, query: object, con: Any = None, **o
     def never(*arguments: object) -> None:
         pytest.fail("data was read, or noise drawn")
 
-    monkeypatch.setattr("pdrisk.engines.duck.read", never)
-    monkeypatch.setattr("pdrisk.answer.laplace", never)
+    monkeypatch.setattr("pdrisk.engines.sql.duckdb.read", never)
+    monkeypatch.setattr("pdrisk._answer.releasing.laplace", never)
     asked_in_a_transaction = con is not None and isinstance(con, duckdb.DuckDBPyConnection)
     if asked_in_a_transaction:
         con.begin()

@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 
 from attacks import DRAWS, HI, LO, SIGMAS, STATISTICS, exact, releases
-from pdrisk.noise import laplace
+from pdrisk._mechanisms.laplace import laplace
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
@@ -71,11 +71,13 @@ class TestAudit:
 
     @pytest.mark.parametrize(("name", "one", "other"), PAIRS)
     def test_half_the_noise_is_caught(self, monkeypatch, name, one, other):
-        monkeypatch.setattr("pdrisk.answer.laplace", lambda s, lattice, eps: laplace(s, lattice, eps * 2))
+        monkeypatch.setattr("pdrisk._answer.releasing.laplace", lambda s, lattice, eps: laplace(s, lattice, eps * 2))
         assert self.violations(name, one, other) != []
 
     def test_three_quarters_of_the_noise_are_caught(self, monkeypatch):
-        monkeypatch.setattr("pdrisk.answer.laplace", lambda s, lattice, eps: laplace(s, lattice, eps * 4 / 3))
+        monkeypatch.setattr(
+            "pdrisk._answer.releasing.laplace", lambda s, lattice, eps: laplace(s, lattice, eps * 4 / 3)
+        )
         assert self.violations("mean", [], [HI], DRAWS) != []
 
     def test_another_answer_of_nothing_is_caught(self):

@@ -20,12 +20,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pdrisk
-import pdrisk.answer
-import pdrisk.suggest
+import pdrisk._answer.releasing
+import pdrisk._pandas.suggested_bounds
 from attacks import close
-from pdrisk.engines.chunks import SIZE
-from pdrisk.engines.magnitudes import LARGEST, SIZES, SMALLEST, magnitude_counts
-from pdrisk.noise import laplace
+from pdrisk._mechanisms.laplace import laplace
+from pdrisk.engines.numpy.chunks import SIZE
+from pdrisk.engines.numpy.magnitudes import LARGEST, SIZES, SMALLEST, magnitude_counts
 from pdrisk.risk import posterior
 
 ALL = 2 * SIZES + 1
@@ -120,25 +120,27 @@ class TestThePair:
 
     @EVERY
     def test_an_answer_without_noise_is_caught(self, monkeypatch, pair):
-        monkeypatch.setattr("pdrisk.answer.laplace", no_noise)
+        monkeypatch.setattr("pdrisk._answer.releasing.laplace", no_noise)
         assert [answer(frame) for frame in worlds(pair)] == list(EXPECTED[pair[1]])
         assert from_pairs(pair, 100) > float(posterior(1.0))
 
     def test_a_tenth_of_the_noise_is_caught(self, monkeypatch):
         # One world shows the far size with exp(-6.8) / 2 = .0006, the other with 1 - exp(-3.2) / 2 = .98.
-        monkeypatch.setattr("pdrisk.answer.laplace", a_tenth)
+        monkeypatch.setattr("pdrisk._answer.releasing.laplace", a_tenth)
         assert from_pairs(PAIRS["a size far away"], 200) > float(posterior(1.0))
 
     def test_an_end_chosen_by_exact_counts_is_caught(self, monkeypatch):
-        monkeypatch.setattr("pdrisk.answer.laplace", a_tenth)  # whatever was drawn
-        monkeypatch.setattr("pdrisk.suggest.released", exactly(pdrisk.suggest.released))
+        monkeypatch.setattr("pdrisk._answer.releasing.laplace", a_tenth)  # whatever was drawn
+        monkeypatch.setattr(
+            "pdrisk._pandas.suggested_bounds.released", exactly(pdrisk._pandas.suggested_bounds.released)
+        )
         assert from_pairs(PAIRS["the next size"], 100) > float(posterior(1.0))
 
     @pytest.mark.parametrize("seed", range(3))
     def test_it_is_made_of_the_noisy_counts_and_of_nothing_else(self, monkeypatch, seed):
         """The same noisy counts give the same words, whatever the data."""
         noisy = np.random.default_rng(seed).laplace(size=ALL) + 100 * seed * (np.arange(ALL) == SIZES + 335)
-        monkeypatch.setattr("pdrisk.answer.laplace", lambda steps, lattice, eps: noisy)
+        monkeypatch.setattr("pdrisk._answer.releasing.laplace", lambda steps, lattice, eps: noisy)
         said = set()
         for records in ([], [1.0], [math.nan], [math.inf] * 500, [-3.0] * 1000, np.arange(100_000) - 7.0):
             frame = pd.DataFrame({"x": records}, dtype=float)
@@ -183,8 +185,8 @@ class TestTheCounts:
 
             return released(query, read, seeing, ledger, **options)
 
-        released = pdrisk.answer.released
-        monkeypatch.setattr("pdrisk.suggest.released", spy)
+        released = pdrisk._answer.releasing.released
+        monkeypatch.setattr("pdrisk._pandas.suggested_bounds.released", spy)
         frame = pd.DataFrame({"x": np.repeat(ONE_OF_EACH, self.SHARING + more)})
         for _ in range(calls):
             answer(frame, eps)
@@ -214,11 +216,15 @@ class TestTheCounts:
     @pytest.mark.parametrize("too_little", [1.5, 2, 10])
     def test_too_little_noise_is_caught(self, monkeypatch, too_little):
         factor = Fraction(too_little)
-        monkeypatch.setattr("pdrisk.answer.laplace", lambda steps, lattice, eps: laplace(steps, lattice, factor * eps))
+        monkeypatch.setattr(
+            "pdrisk._answer.releasing.laplace", lambda steps, lattice, eps: laplace(steps, lattice, factor * eps)
+        )
         assert self.belief(self.attack(monkeypatch, 1), 1) > float(posterior(1.0))
 
     def test_a_record_that_counts_twice_is_caught(self, monkeypatch):
-        monkeypatch.setattr("pdrisk.suggest.magnitude_counts", lambda values: 2 * magnitude_counts(values))
+        monkeypatch.setattr(
+            "pdrisk._pandas.suggested_bounds.magnitude_counts", lambda values: 2 * magnitude_counts(values)
+        )
         seen = self.attack(monkeypatch, 1) - self.SHARING
         assert self.belief(seen, 1) > float(posterior(1.0))
 
@@ -246,16 +252,17 @@ class TestOneRelease:
     def calls(self, monkeypatch):
         """What was asked of the order of things, of the reader and of the only function that draws."""
         found = []
-        released, read = pdrisk.answer.released, magnitude_counts
+        released, read = pdrisk._answer.releasing.released, magnitude_counts
         monkeypatch.setattr(
-            "pdrisk.suggest.released",
+            "pdrisk._pandas.suggested_bounds.released",
             lambda query, *rest, **options: found.append(("query", query)) or released(query, *rest, **options),
         )
         monkeypatch.setattr(
-            "pdrisk.suggest.magnitude_counts", lambda values: found.append(("read", values)) or read(values)
+            "pdrisk._pandas.suggested_bounds.magnitude_counts",
+            lambda values: found.append(("read", values)) or read(values),
         )
         monkeypatch.setattr(
-            "pdrisk.answer.laplace",
+            "pdrisk._answer.releasing.laplace",
             lambda steps, lattice, eps: found.append(("draw", steps, lattice, eps)) or laplace(steps, lattice, eps),
         )
         return found
@@ -310,7 +317,7 @@ class TestOneRelease:
         def failing(values):
             raise ValueError(f"a record is {values[0]}")
 
-        monkeypatch.setattr("pdrisk.suggest.magnitude_counts", failing)
+        monkeypatch.setattr("pdrisk._pandas.suggested_bounds.magnitude_counts", failing)
         with pytest.raises(pdrisk.QueryFailedError) as caught:
             self.FRAME.dprisk.suggest_bounds("x", eps=1)
         assert "42" not in str(caught.value)
@@ -330,7 +337,7 @@ class TestWhatIsSaid:
         ],
     )
     def test_one_sentence(self, monkeypatch, eps, frames):
-        monkeypatch.setattr("pdrisk.answer.laplace", no_noise)
+        monkeypatch.setattr("pdrisk._answer.releasing.laplace", no_noise)
         said = set()
         for records in frames:
             with pytest.raises(pdrisk.BoundsNotFoundError) as caught:

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from pdrisk.cli import demo, main
-from pdrisk.core.risk import posterior
-from pdrisk.words import participant, times_right
+from pdrisk._answer.words import participant, times_right
+from pdrisk._cli import demo, main
+from pdrisk._core.risk import posterior
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pdrisk.cli import main
+from pdrisk._cli import main
 from pdrisk.study.paper import FILES
 
 
@@ -187,7 +187,7 @@ def test_nobody_reads_on(here):
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
-        [sys.executable, "-m", "pdrisk.cli", "assess", "p.csv"], stdout=writer, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "pdrisk._cli", "assess", "p.csv"], stdout=writer, stderr=subprocess.PIPE, text=True
     )
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, "")

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pdrisk.core.order import Median, Quantile
-from pdrisk.core.spread import Std, Var
-from pdrisk.core.statistics import Mean, Statistic
-from pdrisk.core.summary import Needs, Summary, whole_and_part, window_start
-from pdrisk.core.universe import Universe
-from pdrisk.engines import chunks, grouped, single
-from pdrisk.engines.grouped import summary_of_groups
-from pdrisk.engines.single import summary_of_one
+from pdrisk._core.order import Median, Quantile
+from pdrisk._core.spread import Std, Var
+from pdrisk._core.statistics import Mean, Statistic
+from pdrisk._core.summary import Needs, Summary, whole_and_part, window_start
+from pdrisk._core.universe import Universe
+from pdrisk.engines.numpy import chunks, grouped, single
+from pdrisk.engines.numpy.grouped import summary_of_groups
+from pdrisk.engines.numpy.single import summary_of_one
 
 QUANTILES = (0.0, 0.1, 0.5, 0.9, 1.0)
 EVERYTHING = Needs(total=True, steps=True, ends=True, seconds=True, squares=True, windows=frozenset(QUANTILES))

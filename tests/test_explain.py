@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import pdrisk
 from pdrisk import ColumnTypeError, NotPublicError, ParameterError, Release, Risk
-from pdrisk.core.risk import posterior
-from pdrisk.words import AUDIENCES, LANGUAGES, participant
+from pdrisk._answer.words import AUDIENCES, LANGUAGES, participant
+from pdrisk._core.risk import posterior
 
 FRAME = pd.DataFrame({"x": [3.0, 1, 10, 17], "y": [1.0, 2, 3, np.nan], "g": ["a", "b", "a", "b"]})
 BOUNDS = {"bounds": {"x": (0, 20), "y": (0, 5)}}

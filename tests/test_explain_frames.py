@@ -7,8 +7,8 @@ import pytest
 
 import pdrisk
 from pdrisk import ParameterError
-from pdrisk.core.risk import posterior
-from pdrisk.words import AUDIENCES
+from pdrisk._answer.words import AUDIENCES
+from pdrisk._core.risk import posterior
 from test_explain import BOUNDS, FORBIDDEN, FRAME, OUT_OF, flat, release
 
 SQL = "SELECT g, COUNT(*) AS people, SUM(x) AS total FROM t GROUP BY g"

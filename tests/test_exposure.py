@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk.cli import main
-from pdrisk.core.risk import posterior
+from pdrisk._cli import main
+from pdrisk._core.risk import posterior
 from pdrisk.study.exposure import RISKS, exposure
 
 STATISTICS = ["mean", "median", "min", "max", "var"]

@@ -15,9 +15,10 @@ import pytest
 
 import pdrisk
 from hostile_values import Endless, TooSlow, at_most, values
-from pdrisk import ColumnTypeError, PdriskError, QueryFailedError, UnknownColumnError, identifiability, keys, risk
-from pdrisk.core.foreign import own_errors, shown
-from pdrisk.declaration import from_text
+from pdrisk import ColumnTypeError, PdriskError, QueryFailedError, UnknownColumnError, identifiability, risk
+from pdrisk._core.foreign import own_errors, shown
+from pdrisk._model import keys
+from pdrisk._model.declarations import from_text
 
 FRAME = pd.DataFrame(
     {

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from functions_on_duckdb import FUNCTIONS, HI, LO, MEAN, connection, count_draws, one, refusal, rows, table
-from pdrisk.functions.macros import MACROS
+from pdrisk._functions.macros import MACROS
 
 FROM_DATA = {
     "column": "x",

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from functions_on_duckdb import FUNCTIONS, MEAN, connection, count_draws, rows, without_noise
-from pdrisk.functions import register
+from pdrisk._functions import register
 
 ROWS = 1_000_000
 BOUNDS = {"lo": "-3", "hi": "800.7"}

@@ -7,8 +7,8 @@ import pytest
 
 from functions_on_duckdb import FUNCTIONS, MEAN, PLAIN, connection, count_draws, one, rows, table
 from noisy_answers import DRAWS
-from pdrisk import answer
-from pdrisk.core.lattice import Lattice
+from pdrisk._answer import releasing
+from pdrisk._core.lattice import Lattice
 from test_noise_distribution import Claim
 
 
@@ -96,7 +96,7 @@ class TestWhatIsAskedOfTheNoise:
             asked.append((lattice, loss))
             return steps * lattice.step
 
-        monkeypatch.setattr(answer, "laplace", recorded)
+        monkeypatch.setattr(releasing, "laplace", recorded)
         one(con, MEAN.call(eps=eps), *([[0.1]] if eps == "?" else []))
         ((lattice, loss),) = asked
         assert loss == Fraction(exact)

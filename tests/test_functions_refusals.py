@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from functions_on_duckdb import FUNCTIONS, MEAN, connection, count_draws, one, refusal, table
-from pdrisk.functions import columns, scalars
+from pdrisk._functions import columns, scalars
 
 SECRET = 987654321.5
 EPS = {

@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 import duckdb
 import pytest
 
-import pdrisk.functions
+import pdrisk._functions
 from functions_on_duckdb import FUNCTIONS, MEAN, connection, one, refusal, rows, table
 from pdrisk import ColumnTypeError
-from pdrisk.functions import register
-from pdrisk.functions.macros import MACROS
+from pdrisk._functions import register
+from pdrisk._functions.macros import MACROS
 
 CALL = "SELECT dp_mean(i, eps := 1, lo := 0, hi := 5) FROM range(4) r (i)"
 RISK = "SELECT dp_mean_risk(i, eps := 1, lo := 0, hi := 5) FROM range(4) r (i)"
@@ -175,9 +175,9 @@ class TestTraces:
     def test_nothing_is_said_at_the_end(self, end):
         """nanobind, under DuckDB 2, complains of what a function keeps alive."""
         code = f"""
-import duckdb, pdrisk.functions
+import duckdb, pdrisk._functions
 con = duckdb.connect()
-pdrisk.functions.register(con)
+pdrisk._functions.register(con)
 print(con.execute({CALL!r}).fetchall())
 {end}
 """
@@ -187,12 +187,12 @@ print(con.execute({CALL!r}).fetchall())
     def test_reloading_the_module(self):
         """DuckDB has a pointer to the functions, and must not be left with a dangling one."""
         code = f"""
-import gc, importlib, duckdb, pdrisk.functions, pdrisk.functions.scalars, pdrisk.functions.macros
+import gc, importlib, duckdb, pdrisk._functions, pdrisk._functions.scalars, pdrisk._functions.macros
 con = duckdb.connect()
 for _ in range(3):
-    pdrisk.functions.register(con, curator=True)
+    pdrisk._functions.register(con, curator=True)
     con.execute({CALL!r}).fetchall()
-    for module in (pdrisk.functions.macros, pdrisk.functions.scalars, pdrisk.functions):
+    for module in (pdrisk._functions.macros, pdrisk._functions.scalars, pdrisk._functions):
         importlib.reload(module)
     gc.collect()
     con.execute({CALL!r}).fetchall()
@@ -201,7 +201,7 @@ con.close()
         assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
 
     def test_what_importing_costs(self):
-        code = "import sys, pdrisk.functions; print([m for m in ('duckdb', 'opendp') if m in sys.modules])"
+        code = "import sys, pdrisk._functions; print([m for m in ('duckdb', 'opendp') if m in sys.modules])"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert done.stdout.strip() == "[]"
 
@@ -219,7 +219,7 @@ class TestRefusals:
             register(con)
 
     def test_without_pyarrow(self, monkeypatch):
-        monkeypatch.setattr(pdrisk.functions, "find_spec", lambda name: None)
+        monkeypatch.setattr(pdrisk._functions, "find_spec", lambda name: None)
         with duckdb.connect() as con, pytest.raises(ImportError, match=r"needs pyarrow.*: pip install pyarrow"):
             register(con)
 

@@ -20,7 +20,7 @@ from functions_on_duckdb import (
     rows,
     table,
 )
-from pdrisk.core.risk import METRICS
+from pdrisk._core.risk import METRICS
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 

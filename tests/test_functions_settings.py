@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from functions_on_duckdb import FUNCTIONS, rows, table
-from pdrisk.functions import register
+from pdrisk._functions import register
 
 OTHERS = {
     "default_collation": "nocase", "default_order": "DESC", "default_null_order": "NULLS_FIRST", "Calendar": "buddhist",

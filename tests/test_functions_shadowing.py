@@ -6,8 +6,8 @@ import duckdb
 import pytest
 
 from functions_on_duckdb import FUNCTIONS, rows, table
-from pdrisk.functions import register
-from pdrisk.functions.macros import MACROS
+from pdrisk._functions import register
+from pdrisk._functions.macros import MACROS
 
 CALLED = sorted({name for macro in MACROS for name in re.findall(r'system\.main\."?([^\s("]+)', macro.definition())})
 BUILT_IN = [name for name in CALLED if not name.startswith("__pdrisk_")]

@@ -6,7 +6,7 @@ import textwrap
 import pytest
 
 from functions_on_duckdb import FUNCTIONS, MEAN, connection, count_draws, one, refusal, rows, table
-from pdrisk.functions import register
+from pdrisk._functions import register
 
 CALL = MEAN.call()
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from functions_on_duckdb import FUNCTIONS, HI, LO, MEAN, Function, connection, one, rows, table, without_noise
 from oracle import DEFINITIONS, fractions
-from pdrisk.core.spread import Var
-from pdrisk.core.statistics import Sum
-from pdrisk.core.universe import Universe
-from pdrisk.functions.columns import grid, summary_of
-from pdrisk.query import statistic
+from pdrisk._core.spread import Var
+from pdrisk._core.statistics import Sum
+from pdrisk._core.universe import Universe
+from pdrisk._functions.columns import grid, summary_of
+from pdrisk._model.query import statistic
 
 UNIVERSE = Universe(LO, HI)
 VALUES = st.sampled_from([None, math.nan, math.inf, -math.inf, -3.0, LO, 2.5, HI, 9e99]) | st.floats(0, 8)

@@ -13,8 +13,8 @@ import pytest
 import ledgers
 import pdrisk
 from ledgers import people
+from pdrisk._guard import guarded
 from pdrisk.errors import FAILED
-from pdrisk.guard import guarded
 
 secret, path, book = ledgers.secret, ledgers.path, ledgers.book
 pytestmark = [
@@ -313,12 +313,12 @@ class TestTimeouts:
     @pytest.mark.parametrize("seconds", [0.001, 0.03, 0.06])
     def test_in_sql(self, book, alarm, monkeypatch, seconds):
         """DuckDB says of what a handler raised only that there was something."""
-        from pdrisk.engines import duck
+        from pdrisk.engines.sql import duckdb as duckdb_engine
 
-        frame, ledger, real = pd.DataFrame({"x": np.arange(5_000_000.0)}), book(), duck.statement
+        frame, ledger, real = pd.DataFrame({"x": np.arange(5_000_000.0)}), book(), duckdb_engine.statement
         query = "SELECT MEDIAN(x), VARIANCE(x), AVG(x) FROM frame WHERE sqrt(x) < 9e9 AND ln(x + 1) > -1"
         with monkeypatch.context() as late:
-            late.setattr(duck, "statement", lambda *asked: (real(*asked), alarm(seconds))[0])
+            late.setattr(duckdb_engine, "statement", lambda *asked: (real(*asked), alarm(seconds))[0])
             with pytest.raises(TimeoutError, match="too late") as caught:
                 pdrisk.sql(query, eps=1, bounds=(0, 5e6), frame=frame, ledger=ledger)
         assert caught.value.__context__ is None
@@ -329,14 +329,14 @@ class TestTimeouts:
     def test_while_reading(self, book, alarm, monkeypatch):
         """Paid, late, and marked."""
         ledger = book(eps=1)
-        real = pdrisk.engines.frame._read
+        real = pdrisk.engines.numpy.frame._read
 
         def slow(*arguments):
             signal.raise_signal(signal.SIGALRM)
             return real(*arguments)
 
         with monkeypatch.context() as slowed:
-            slowed.setattr("pdrisk.engines.frame._read", slow)
+            slowed.setattr("pdrisk.engines.numpy.frame._read", slow)
             with pytest.raises(TimeoutError, match="too late"):
                 people().dprisk.count(eps=0.25, ledger=ledger)
         assert ledger.history()["event"].tolist() == ["opened", "paid", "failed"] and ledger.remaining().eps == 0.75

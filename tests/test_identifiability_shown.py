@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk.digits import probability
+from pdrisk._digits import probability
 from pdrisk.errors import ColumnTypeError
 from pdrisk.identifiability import Identifiability, of_worlds, worlds_with
 

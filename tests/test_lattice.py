@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pdrisk.core.lattice import LARGEST_STEPS, Lattice, power_of_two_below
-from pdrisk.core.order import Max, Median, Min, Quantile
-from pdrisk.core.spread import Std, Var
-from pdrisk.core.statistics import Count, Mean, Sum
-from pdrisk.core.summary import Summary
-from pdrisk.core.universe import Universe
-from pdrisk.engines.single import summary_of_one
+from pdrisk._core.lattice import LARGEST_STEPS, Lattice, power_of_two_below
+from pdrisk._core.order import Max, Median, Min, Quantile
+from pdrisk._core.spread import Std, Var
+from pdrisk._core.statistics import Count, Mean, Sum
+from pdrisk._core.summary import Summary
+from pdrisk._core.universe import Universe
+from pdrisk.engines.numpy.single import summary_of_one
 from pdrisk.errors import ParameterError, PdriskError
 
 STATISTICS = [

@@ -11,33 +11,18 @@ SOURCE = Path(__file__).parent.parent / "src" / "pdrisk"
 
 # A module imports from lower layers and from its own; the order is that of docs/architecture.md.
 LAYERS = [
-    {"errors", "printing"},
-    {"core"},
-    {"digits"},
-    {
-        "query",
-        "noise",
-        "risk",
-        "reprs",
-        "guard",
-        "words",
-        "datasets",
-        "callers",
-        "declaration",
-        "drawing",
-        "atomic_file",
-    },
-    {"columns", "hints", "options", "pictures"},
-    {"keys", "rowwise", "release", "telling"},
-    {"schema"},
-    {"declared"},
-    {"frames", "engines", "validated", "ledger"},
-    {"answer", "identifiability"},
-    {"assess", "select", "functions", "suggest"},
+    {"errors", "_printing", "_digits", "_caller_frame"},
+    {"_core"},
+    {"risk", "_mechanisms", "_guard", "_atomic_file", "datasets"},
+    {"_model"},
+    {"engines"},
+    {"_ledger"},
+    {"_answer"},
+    {"_pandas", "identifiability"},
+    {"_sql", "_functions"},
     {"study"},
-    {"accessor"},
     {"__init__"},
-    {"cli"},
+    {"_cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
@@ -79,11 +64,11 @@ class TestLayers:
                 assert LEVEL.get(name, LEVEL["__init__"]) <= own, f"{path.name} imports {module}"
 
     def test_the_core_needs_numpy_only(self, path: Path) -> None:
-        if layer_of(path) != "core":
+        if layer_of(path) != "_core":
             return
         for module in imported_modules(path):
             top = module.split(".")[0]
-            assert top in sys.stdlib_module_names | {"numpy"} or module.startswith(("pdrisk.core", "pdrisk.errors"))
+            assert top in sys.stdlib_module_names | {"numpy"} or module.startswith(("pdrisk._core", "pdrisk.errors"))
 
 
 class TestWhatImportingCosts:

@@ -6,11 +6,11 @@ import pytest
 
 from noisy_answers import HI, LO
 from oracle import DEFINITIONS, QUANTILES, fractions
-from pdrisk.core.universe import Universe
-from pdrisk.engines.frame import read
-from pdrisk.engines.influence import influences, losses
-from pdrisk.frames import judged_lines, judged_selection
-from pdrisk.query import statistic
+from pdrisk._core.universe import Universe
+from pdrisk._model.query import statistic
+from pdrisk._pandas.requests import judged_lines, judged_selection
+from pdrisk.engines.numpy.frame import read
+from pdrisk.engines.numpy.influence import influences, losses
 
 NAMES = [
     "count", "sum", "mean", "median", "min", "max", "var", "std", ("var", {"ddof": 0}), ("std", {"ddof": 0}),

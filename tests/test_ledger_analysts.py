@@ -193,8 +193,8 @@ class TestOnAServer:
 
     def test_an_older_ledger(self, url, monkeypatch):
         """An analyst cannot bring it forward, and is told who can; what was paid under other names stays."""
-        from pdrisk.ledger import postgres, postgres_tables
-        from pdrisk.ledger.postgres import PostgresStore
+        from pdrisk._ledger import postgres, postgres_tables
+        from pdrisk._ledger.postgres import PostgresStore
 
         with monkeypatch.context() as old:
             old.setattr(postgres_tables, "VERSION", 2)

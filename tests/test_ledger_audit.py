@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk.ledger import verify
-from pdrisk.ledger.records import START, chained
-from pdrisk.ledger.sqlite import SqliteStore
+from pdrisk._ledger import verify
+from pdrisk._ledger.records import START, chained
+from pdrisk._ledger.sqlite import SqliteStore
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
@@ -255,7 +255,7 @@ class TestVerify:
         rows = [row if row[4] != "paid" else (*row[:4], "refused", "0", row[6]) for row in rows]
         written_anew(change, rows[:kept], [])
         self.broken(ledger)
-        monkeypatch.setattr("pdrisk.ledger.seen.SEEN", {})  # as in a process that has seen nothing of it
+        monkeypatch.setattr("pdrisk._ledger.seen.SEEN", {})  # as in a process that has seen nothing of it
         other = SqliteStore(path)
         assert verify(other)[0] == kept
         with pytest.raises(pdrisk.LedgerError, match="does not hold"):

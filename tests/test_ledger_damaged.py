@@ -13,10 +13,10 @@ import pytest
 import ledgers
 import pdrisk
 from ledgers import people, tables
-from pdrisk.cli import main
-from pdrisk.ledger import account, audit, limits
-from pdrisk.ledger.account import Account
-from pdrisk.ledger.store import decoded
+from pdrisk._cli import main
+from pdrisk._ledger import account, audit, limits
+from pdrisk._ledger.account import Account
+from pdrisk._ledger.store import decoded
 from postgres_databases import connected, database, needs_server
 
 secret, path = ledgers.secret, ledgers.path
@@ -138,7 +138,7 @@ class TestEveryColumn:
 
     @pytest.mark.parametrize(("table", "column"), [(t, c) for t, columns in COLUMNS.items() for c in columns])
     def test_wrong(self, whole, tmp_path, table, column, monkeypatch):
-        monkeypatch.setattr("pdrisk.ledger.seen.SEEN", {})
+        monkeypatch.setattr("pdrisk._ledger.seen.SEEN", {})
         file = tmp_path / "budget.db"
         shutil.copyfile(whole, file)
         with closing(sqlite3.connect(file)) as made, made:
@@ -149,7 +149,7 @@ class TestEveryColumn:
                 file.write_bytes(kept)
                 with closing(sqlite3.connect(file)) as made, made:
                     made.execute(f"UPDATE OR REPLACE {table} SET {column} = ?", (wrong,))
-                monkeypatch.setattr("pdrisk.ledger.seen.SEEN", {})
+                monkeypatch.setattr("pdrisk._ledger.seen.SEEN", {})
                 told = found_by(METHODS[name], file)
                 said[name].add(told)
         every = set().union(*said.values()) - {""}
@@ -189,7 +189,7 @@ class TestDamage:
             return  # an answer of which nothing is known, which counts in full
         kept = path.read_bytes()
         for name in BODIES[place]:
-            monkeypatch.setattr("pdrisk.ledger.seen.SEEN", {})
+            monkeypatch.setattr("pdrisk._ledger.seen.SEEN", {})
             told = found_by(METHODS[name], path)
             assert "is damaged; nothing was answered. See ledger.verify(), and restore it from a copy." in told
             assert tables(path, "SELECT count(*) FROM records") == [(len_of(kept, path),)]
@@ -197,13 +197,13 @@ class TestDamage:
     def test_from_the_shell(self, whole, path, capsys, monkeypatch):
         shutil.copyfile(whole, path)
         tables(path, "UPDATE datasets SET limits = '{'")
-        monkeypatch.setattr("pdrisk.ledger.seen.SEEN", {})
+        monkeypatch.setattr("pdrisk._ledger.seen.SEEN", {})
         assert main(["ledger", "show", str(path)]) == 2
         assert "is damaged" in capsys.readouterr().err
 
     def test_text_that_is_none(self, whole, path, monkeypatch):
         shutil.copyfile(whole, path)
-        monkeypatch.setattr("pdrisk.ledger.seen.SEEN", {})
+        monkeypatch.setattr("pdrisk._ledger.seen.SEEN", {})
         tables(path, "UPDATE datasets SET limits = CAST(x'ff' AS TEXT)")
         with pytest.raises(pdrisk.LedgerError, match="is damaged"):
             opened(path)

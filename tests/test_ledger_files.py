@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk.cli import main
-from pdrisk.ledger.records import chained
+from pdrisk._cli import main
+from pdrisk._ledger.records import chained
 
 START = datetime.datetime(2190, 1, 30, tzinfo=datetime.UTC)
 

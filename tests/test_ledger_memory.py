@@ -215,7 +215,7 @@ class TestPaidAgain:
             raise pdrisk.QueryFailedError
 
         with monkeypatch.context() as broken:
-            broken.setattr("pdrisk.answer.read", failing)
+            broken.setattr("pdrisk._answer.releasing.read", failing)
             with pytest.raises(pdrisk.QueryFailedError):
                 count(frame, ledger)
         assert asked(ledger, partial(count, frame))[1] == 1

@@ -12,7 +12,7 @@ import pytest
 import ledgers
 import pdrisk
 from ledgers import asked, events, people, script, tables, values
-from pdrisk.ledger.memory import answer_of, text_of
+from pdrisk._ledger.memory import answer_of, text_of
 
 secret, path, book = ledgers.secret, ledgers.path, ledgers.book
 
@@ -89,7 +89,7 @@ class TestTampered:
     def test_of_another_form(self, two, path, monkeypatch, body):
         """Even with all hashes made anew."""
         ledger, asks, _ = two
-        monkeypatch.setattr("pdrisk.ledger.account.digest", lambda *_: json.loads(record)["answer"])
+        monkeypatch.setattr("pdrisk._ledger.account.digest", lambda *_: json.loads(record)["answer"])
         ((record,),) = tables(path, "SELECT body FROM records WHERE event = 'kept' LIMIT 1")
         tables(path, "UPDATE answers SET body = ? WHERE record = (SELECT min(record) FROM answers)", body)
         with pytest.raises(pdrisk.LedgerError, match=r"another question.*verify"):
@@ -148,11 +148,11 @@ class TestManyHands:
     @pytest.mark.parametrize(
         ("place", "left"),
         [
-            ("pdrisk.ledger.book.Ledger.keep", ["opened", "paid"]),
-            ("pdrisk.ledger.account.Account.keep", ["opened", "paid"]),
-            ("pdrisk.ledger.account.Account.keep_facts", ["opened", "paid"]),
-            ("pdrisk.ledger.account.Account.keep_odometer", ["opened", "paid"]),
-            ("pdrisk.answer._one", ["opened", "paid", "kept"]),
+            ("pdrisk._ledger.ledger.Ledger.keep", ["opened", "paid"]),
+            ("pdrisk._ledger.account.Account.keep", ["opened", "paid"]),
+            ("pdrisk._ledger.account.Account.keep_facts", ["opened", "paid"]),
+            ("pdrisk._ledger.account.Account.keep_odometer", ["opened", "paid"]),
+            ("pdrisk._answer.releasing._one", ["opened", "paid", "kept"]),
         ],
     )
     def test_killed(self, book, path, place, left):
@@ -189,7 +189,7 @@ class TestManyHands:
             raise pdrisk.LedgerError("the disk is full")
 
         with monkeypatch.context() as broken:
-            broken.setattr("pdrisk.ledger.account.Account.keep_odometer", failing)
+            broken.setattr("pdrisk._ledger.account.Account.keep_odometer", failing)
             assert asked(ledger, partial(count, frame, where="age > 30"))[1] == 1
         assert [len(tables(path, f"SELECT * FROM {name}")) for name in ("answers", "curator_releases")] == [0, 0]
         assert set(ledger.odometer(frame)["loss"]) == {1.0} == set(ledger.facts()["loss"])

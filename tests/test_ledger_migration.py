@@ -10,8 +10,8 @@ import pytest
 import ledgers
 import pdrisk
 from ledgers import events, people, script, tables, values, version_one
-from pdrisk.cli import main
-from pdrisk.ledger.store import VERSION
+from pdrisk._cli import main
+from pdrisk._ledger.store import VERSION
 
 secret, path, book = ledgers.secret, ledgers.path, ledgers.book
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
@@ -21,7 +21,7 @@ OPEN = """
     print(ledger.verify()[1], ledger.remaining().spent)
 """
 SLOW = """
-    import pdrisk.ledger.sqlite as store
+    import pdrisk._ledger.sqlite as store
     real = store.statements
     def stopping(version):
         for number, statement in enumerate(real(version)):
@@ -221,7 +221,7 @@ class TestLooking:
     def test_while_somebody_writes(self, book, path, monkeypatch):
         ledger = book()
         count(ledger)
-        monkeypatch.setattr("pdrisk.ledger.sqlite.PATIENCE", 0.1)
+        monkeypatch.setattr("pdrisk._ledger.sqlite.PATIENCE", 0.1)
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             opened = book()

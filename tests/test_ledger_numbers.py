@@ -13,10 +13,10 @@ import pytest
 import ledgers
 import pdrisk
 from ledgers import people
-from pdrisk.ledger.limits import Limits, whole_number
-from pdrisk.ledger.policy import Policy
-from pdrisk.ledger.rules import each_given
-from pdrisk.query import epsilon
+from pdrisk._ledger.limits import Limits, whole_number
+from pdrisk._ledger.policy import Policy
+from pdrisk._ledger.rules import each_given
+from pdrisk._model.query import epsilon
 
 secret, path, book = ledgers.secret, ledgers.path, ledgers.book
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")

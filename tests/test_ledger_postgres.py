@@ -14,9 +14,9 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk.cli import main
-from pdrisk.ledger.postgres import PostgresStore, parameters
-from pdrisk.ledger.postgres_tables import VERSION
+from pdrisk._cli import main
+from pdrisk._ledger.postgres import PostgresStore, parameters
+from pdrisk._ledger.postgres_tables import VERSION
 from postgres_databases import connected, database, needs_server, role, run
 
 pytestmark = [needs_server, pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")]
@@ -48,8 +48,8 @@ def events(ledger):
 @pytest.fixture
 def drawn(monkeypatch):
     """One entry for each draw."""
-    found, real = [], pdrisk.answer.laplace
-    monkeypatch.setattr("pdrisk.answer.laplace", lambda *args: (found.append(1), real(*args))[1])
+    found, real = [], pdrisk._answer.releasing.laplace
+    monkeypatch.setattr("pdrisk._answer.releasing.laplace", lambda *args: (found.append(1), real(*args))[1])
     return found
 
 
@@ -159,8 +159,8 @@ class TestLikeAFile:
 
 OTHERS = {
     "tables": ["CREATE SCHEMA pdrisk", "CREATE TABLE pdrisk.customers (name TEXT)"],
-    "a table of the same name": ["CREATE SCHEMA pdrisk", "CREATE TABLE pdrisk.ledger (name TEXT)"],
-    "a view": ["CREATE SCHEMA pdrisk", "CREATE VIEW pdrisk.ledger AS SELECT 'x' AS id, 1 AS version"],
+    "a table of the same name": ["CREATE SCHEMA pdrisk", "CREATE TABLE pdrisk._ledger (name TEXT)"],
+    "a view": ["CREATE SCHEMA pdrisk", "CREATE VIEW pdrisk._ledger AS SELECT 'x' AS id, 1 AS version"],
     "a function": ["CREATE SCHEMA pdrisk", "CREATE FUNCTION pdrisk.f() RETURNS int LANGUAGE sql AS 'SELECT 1'"],
 }
 
@@ -182,22 +182,22 @@ class TestOpening:
 
     def test_newer(self, url):
         ledger = opened(url, eps=1)
-        run(url, "UPDATE pdrisk.ledger SET version = 99")
+        run(url, "UPDATE pdrisk._ledger SET version = 99")
         for look in (lambda: opened(url), ledger.remaining, lambda: count(ledger)):
             with pytest.raises(pdrisk.LedgerError, match=r"newer pdrisk \(version 99 of .*upgrade pdrisk"):
                 look()
 
     @pytest.mark.parametrize("version", range(1, VERSION))
     def test_older(self, url, monkeypatch, version):
-        from pdrisk.ledger import postgres, postgres_tables
+        from pdrisk._ledger import postgres, postgres_tables
 
         with monkeypatch.context() as old:
             old.setattr(postgres_tables, "VERSION", version)
             old.setattr(postgres, "VERSION", version)
             PostgresStore(url)
-        assert run(url, "SELECT version FROM pdrisk.ledger") == [(version,)]
+        assert run(url, "SELECT version FROM pdrisk._ledger") == [(version,)]
         count(opened(url, eps=1))
-        assert run(url, "SELECT version FROM pdrisk.ledger") == [(VERSION,)]
+        assert run(url, "SELECT version FROM pdrisk._ledger") == [(VERSION,)]
         assert opened(url).verify()[0] == 2
 
     def test_another_encoding(self):
@@ -210,18 +210,18 @@ class TestOpening:
         ledger = opened(url, eps=1)
         count(ledger)
         with connected(url) as other:
-            name = other.execute("SELECT id FROM pdrisk.ledger").fetchone()
+            name = other.execute("SELECT id FROM pdrisk._ledger").fetchone()
             other.execute("DROP SCHEMA pdrisk CASCADE")
             opened(url, eps=1)
             for _ in range(2):
                 for look in (lambda: count(ledger), ledger.remaining, ledger.verify):
                     with pytest.raises(pdrisk.LedgerError, match="was moved or replaced; nothing was answered"):
                         look()
-                other.execute("UPDATE pdrisk.ledger SET id = %s", name)
+                other.execute("UPDATE pdrisk._ledger SET id = %s", name)
         assert events(opened(url)) == ["opened"]
 
     @pytest.mark.parametrize(
-        "statement", ["DROP SCHEMA pdrisk CASCADE", "DROP TABLE pdrisk.spending", "DELETE FROM pdrisk.ledger"]
+        "statement", ["DROP SCHEMA pdrisk CASCADE", "DROP TABLE pdrisk.spending", "DELETE FROM pdrisk._ledger"]
     )
     def test_gone(self, url, drawn, statement):
         ledger = opened(url, eps=1)
@@ -325,7 +325,7 @@ class TestWords:
         ],
     )  # fmt: skip
     def test_places(self, text, place, monkeypatch):
-        from pdrisk.ledger.postgres import where
+        from pdrisk._ledger.postgres import where
 
         for name in ("PGHOST", "PGPORT", "PGDATABASE", "PGUSER"):
             monkeypatch.delenv(name, raising=False)
@@ -368,7 +368,7 @@ class TestWords:
         assert drawn == [] and events(ledger) == ["opened"]
 
     def test_held_by_another(self, url, drawn, monkeypatch):
-        monkeypatch.setattr("pdrisk.ledger.postgres.PATIENCE", 0.2)
+        monkeypatch.setattr("pdrisk._ledger.postgres.PATIENCE", 0.2)
         ledger, other = opened(url, eps=1), opened(url)._store
         begin = time.monotonic()
         with other.writing(), pytest.raises(pdrisk.LedgerError, match=r"lock timeout.*nothing was answered.*ask again"):
@@ -381,7 +381,7 @@ class TestWords:
 
     def test_a_stopped_client_holds_nobody_up(self, url, monkeypatch):
         ledger, stopped = opened(url, eps=1), opened(url)._store
-        monkeypatch.setattr("pdrisk.ledger.postgres.STOPPED", 0.2)
+        monkeypatch.setattr("pdrisk._ledger.postgres.STOPPED", 0.2)
 
         def work():
             with suppress(pdrisk.LedgerError), stopped.writing():

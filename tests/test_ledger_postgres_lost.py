@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk.ledger.postgres import Held
+from pdrisk._ledger.postgres import Held
 from postgres_databases import connected, database, needs_server, run
 
 pytestmark = needs_server
@@ -26,8 +26,8 @@ def url():
 @pytest.fixture
 def drawn(monkeypatch):
     """One entry for each draw."""
-    found, real = [], pdrisk.answer.laplace
-    monkeypatch.setattr("pdrisk.answer.laplace", lambda *args: (found.append(1), real(*args))[1])
+    found, real = [], pdrisk._answer.releasing.laplace
+    monkeypatch.setattr("pdrisk._answer.releasing.laplace", lambda *args: (found.append(1), real(*args))[1])
     return found
 
 

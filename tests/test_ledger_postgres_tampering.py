@@ -234,7 +234,7 @@ class TestRights:
             *(f"DELETE FROM pdrisk.{table}" for table in ("records", "spending", "datasets", "answers", "ledger")),
             *("UPDATE pdrisk.records SET eps = '0'", "TRUNCATE pdrisk.spending", "DROP TABLE pdrisk.spending"),
             *("ALTER TABLE pdrisk.records DISABLE TRIGGER ALL", "CREATE TABLE pdrisk.x ()"),
-            *("UPDATE pdrisk.ledger SET version = 1", "SET session_replication_role = replica"),
+            *("UPDATE pdrisk._ledger SET version = 1", "SET session_replication_role = replica"),
         ):
             with pytest.raises(psycopg.Error, match=r"permission denied|must be owner"):
                 run(own, statement)

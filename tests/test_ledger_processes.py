@@ -188,8 +188,8 @@ class TestKilled:
 @pytest.fixture
 def drawn(monkeypatch):
     """One entry for each draw."""
-    found, real = [], pdrisk.answer.laplace
-    monkeypatch.setattr("pdrisk.answer.laplace", lambda *args: (found.append(1), real(*args))[1])
+    found, real = [], pdrisk._answer.releasing.laplace
+    monkeypatch.setattr("pdrisk._answer.releasing.laplace", lambda *args: (found.append(1), real(*args))[1])
     return found
 
 
@@ -236,9 +236,9 @@ class TestNoWayToWrite:
         opened(path, eps=1000)
         text = """
             import resource
-            import pdrisk.answer
-            drawn, real = [], pdrisk.answer.laplace
-            pdrisk.answer.laplace = lambda *args: (drawn.append(1), real(*args))[1]
+            import pdrisk._answer.releasing
+            drawn, real = [], pdrisk._answer.releasing.laplace
+            pdrisk._answer.releasing.laplace = lambda *args: (drawn.append(1), real(*args))[1]
             ledger = pdrisk.Ledger(sys.argv[1], dataset="survey", analyst="ann")
             ask = lambda: pd.DataFrame({"x": [1]}).dprisk.count(eps=0.05, ledger=ledger)
             ask()
@@ -263,9 +263,9 @@ class TestNoWayToWrite:
     def test_read_only(self, what):
         text = """
             import tempfile
-            import pdrisk.answer
-            drawn, real = [], pdrisk.answer.laplace
-            pdrisk.answer.laplace = lambda *args: (drawn.append(1), real(*args))[1]
+            import pdrisk._answer.releasing
+            drawn, real = [], pdrisk._answer.releasing.laplace
+            pdrisk._answer.releasing.laplace = lambda *args: (drawn.append(1), real(*args))[1]
             frame = pd.DataFrame({"x": [1]})
             frame.dprisk.count(eps=1)
             if os.geteuid() == 0:
@@ -297,7 +297,7 @@ class TestNoWayToWrite:
         assert script(text, what) == ["True", "True", "3", "3", "0.8"]
 
     def test_locked(self, path, drawn, monkeypatch):
-        monkeypatch.setattr("pdrisk.ledger.sqlite.PATIENCE", 0.1)
+        monkeypatch.setattr("pdrisk._ledger.sqlite.PATIENCE", 0.1)
         ledger = opened(path, eps=1)
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN EXCLUSIVE")
@@ -310,7 +310,7 @@ class TestNoWayToWrite:
 
     def test_locked_after_paying(self, path, drawn, monkeypatch):
         """The failure is told, though its mark could not be made."""
-        monkeypatch.setattr("pdrisk.ledger.sqlite.PATIENCE", 0.1)
+        monkeypatch.setattr("pdrisk._ledger.sqlite.PATIENCE", 0.1)
         ledger = opened(path, eps=1)
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
 

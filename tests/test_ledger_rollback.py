@@ -13,9 +13,9 @@ import pytest
 import ledgers
 import pdrisk
 from ledgers import people, script
-from pdrisk.cli import main
-from pdrisk.ledger import seen
-from pdrisk.ledger.records import START
+from pdrisk._cli import main
+from pdrisk._ledger import seen
+from pdrisk._ledger.records import START
 
 secret, path = ledgers.secret, ledgers.path
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
@@ -155,7 +155,7 @@ class TestInTheProcess:
             ask = lambda of: pd.DataFrame({"x": [1]}).dprisk.count(eps=0.6, ledger=of)
             ask(ledger)
             shutil.copyfile(sys.argv[1] + ".copy", sys.argv[1])
-            from pdrisk.ledger import seen
+            from pdrisk._ledger import seen
             held, done = threading.Event(), threading.Event()
 
             def hold():
@@ -298,7 +298,7 @@ class TestNoFalseAlarm:
             record(account, "amended", {})
             raise KeyboardInterrupt
 
-        from pdrisk.ledger.account import Account
+        from pdrisk._ledger.account import Account
 
         record = Account.record
         with monkeypatch.context() as broken:

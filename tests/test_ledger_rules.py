@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk.core.risk import posterior
+from pdrisk._core.risk import posterior
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 PARTS = {"bounds": (1, 675)}
@@ -250,10 +250,10 @@ def seen(monkeypatch):
         return lambda *args, **kwargs: (found.append(name), real(*args, **kwargs))[1]
 
     monkeypatch.setattr(pdrisk.Ledger, "pay", paying)
-    monkeypatch.setattr("pdrisk.answer.read", noted("read", pdrisk.answer.read))
-    monkeypatch.setattr("pdrisk.select.duck.read", noted("read", pdrisk.select.duck.read))
-    monkeypatch.setattr("pdrisk.answer.laplace", noted("draw", pdrisk.answer.laplace))
-    monkeypatch.setattr("pdrisk.answer.warnings.warn", noted("warn", warnings.warn))
+    monkeypatch.setattr("pdrisk._answer.releasing.read", noted("read", pdrisk._answer.releasing.read))
+    monkeypatch.setattr("pdrisk._sql.duck.read", noted("read", pdrisk._sql.duck.read))
+    monkeypatch.setattr("pdrisk._answer.releasing.laplace", noted("draw", pdrisk._answer.releasing.laplace))
+    monkeypatch.setattr("pdrisk._answer.releasing.warnings.warn", noted("warn", warnings.warn))
     return found
 
 
@@ -324,14 +324,14 @@ class TestFailures:
 
     @pytest.mark.parametrize("error", STOPS)
     def test_the_noise(self, stopped, monkeypatch, error):
-        monkeypatch.setattr("pdrisk.answer.laplace", failing(error))
+        monkeypatch.setattr("pdrisk._answer.releasing.laplace", failing(error))
         stopped(WAYS["frame"], error)
 
     @pytest.mark.parametrize("step", ["duck.read", "_computed"])
     @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
     def test_sql(self, book, monkeypatch, step, error):
         ledger = book(eps=1)
-        monkeypatch.setattr(f"pdrisk.select.{step}", failing(error))
+        monkeypatch.setattr(f"pdrisk._sql.{step}", failing(error))
         with pytest.raises(pdrisk.QueryFailedError if error is ValueError else error):
             sql("SELECT COUNT(*) + 1 FROM people", ledger)
         assert (events(ledger), ledger.remaining().eps) == (["opened", "paid", "failed"], 0.7)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import pdrisk
-from pdrisk.cli import main
-from pdrisk.ledger import store_at
+from pdrisk._cli import main
+from pdrisk._ledger import store_at
 
 SECRET = "s3cret-Word"
 KEYWORDS = [

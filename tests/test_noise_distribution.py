@@ -12,8 +12,8 @@ import pytest
 import scipy.stats
 
 from noisy_answers import DRAWS, HI, LO, STATISTICS, answers
-from pdrisk.core.lattice import Lattice
-from pdrisk.noise import laplace
+from pdrisk._core.lattice import Lattice
+from pdrisk._mechanisms.laplace import laplace
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 

@@ -12,11 +12,11 @@ import opendp.measurements
 import pandas as pd
 import pytest
 
-import pdrisk.noise
+import pdrisk._mechanisms.laplace
 from noisy_answers import STATISTICS, answers
-from pdrisk.core.lattice import Lattice
+from pdrisk._core.lattice import Lattice
+from pdrisk._mechanisms.laplace import check_scale, laplace
 from pdrisk.errors import ParameterError, QueryFailedError
-from pdrisk.noise import check_scale, laplace
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
@@ -35,7 +35,7 @@ class TestRefusals:
         """What was asked of the only function that draws."""
         calls = []
         monkeypatch.setattr(
-            "pdrisk.answer.laplace",
+            "pdrisk._answer.releasing.laplace",
             lambda steps, lattice, eps: calls.append((steps.shape, lattice, eps)) or laplace(steps, lattice, eps),
         )
         return calls

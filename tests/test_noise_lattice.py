@@ -8,10 +8,10 @@ import numpy as np
 import opendp.measurements
 import pytest
 
-import pdrisk.noise
+import pdrisk._mechanisms.laplace
 from noisy_answers import DRAWS, HI, LO, STATISTICS, answers
-from pdrisk.core.lattice import Lattice
-from pdrisk.noise import laplace
+from pdrisk._core.lattice import Lattice
+from pdrisk._mechanisms.laplace import laplace
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
@@ -48,9 +48,9 @@ class TestPrivacyMap:
 
         monkeypatch.setattr(opendp.measurements, "make_laplace", watched)
         # Measurements made before are not watched, and those made here shall not stay.
-        pdrisk.noise._measurement.cache_clear()
+        pdrisk._mechanisms.laplace._measurement.cache_clear()
         yield calls
-        pdrisk.noise._measurement.cache_clear()
+        pdrisk._mechanisms.laplace._measurement.cache_clear()
 
     @pytest.mark.parametrize("eps", EPSILONS)
     def test_loss_is_at_most_eps(self, asked, eps):
@@ -79,7 +79,7 @@ class TestPrivacyMap:
         sets = [s for size in range(4) for s in itertools.combinations_with_replacement(range(5), size)]
         seen = []
         monkeypatch.setattr(
-            "pdrisk.answer.laplace",
+            "pdrisk._answer.releasing.laplace",
             lambda steps, lattice, eps: seen.append((steps.tolist(), lattice)) or steps * lattice.step,
         )
         answers(name, 1, keys=len(sets), bounds=bounds, data={k: [values[i] for i in s] for k, s in enumerate(sets)})

@@ -14,10 +14,11 @@ from matplotlib import rc_context
 from matplotlib.collections import PathCollection, PolyCollection
 from matplotlib.figure import Figure
 
-from pdrisk import NotPublicError, ParameterError, pictures
-from pdrisk.core.risk import posterior
-from pdrisk.drawing import COLOURS, DASHES, MARKERS, SIZE, WIDTH, apart, legible, shortened
-from pdrisk.words import times_right
+from pdrisk import NotPublicError, ParameterError
+from pdrisk._answer import pictures
+from pdrisk._answer.drawing import COLOURS, DASHES, MARKERS, SIZE, WIDTH, apart, legible, shortened
+from pdrisk._answer.words import times_right
+from pdrisk._core.risk import posterior
 from seen import marks, numbers, unreadable, words_of
 from test_explain import FORBIDDEN, release
 

@@ -13,10 +13,10 @@ import pytest
 import ledgers
 import pdrisk
 from ledgers import people, tables
-from pdrisk import reprs
-from pdrisk.cli import main
-from pdrisk.printing import inert, printable
-from pdrisk.query import statistic, written
+from pdrisk._answer import formatting
+from pdrisk._cli import main
+from pdrisk._model.query import statistic, written
+from pdrisk._printing import inert, printable
 
 secret, path, book = ledgers.secret, ledgers.path, ledgers.book
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
@@ -237,12 +237,12 @@ class TestTerminals:
     @pytest.mark.parametrize("name", DANGEROUS)
     def test_tables_of_reprs(self, name):
         rows = [(name, name)]
-        for text in (reprs.text(name, rows, rows), reprs.html(name, rows, rows)):
+        for text in (formatting.text(name, rows, rows), formatting.html(name, rows, rows)):
             assert shown(text) and text.count(printable(name)) == 5 and text.count("\n") <= 3
 
     @pytest.mark.parametrize("name", DANGEROUS)
     def test_places(self, tmp_path, name, capsys):
-        from pdrisk.ledger.postgres import PostgresStore
+        from pdrisk._ledger.postgres import PostgresStore
 
         store = PostgresStore.__new__(PostgresStore)
         store._where = f"db/{name}"

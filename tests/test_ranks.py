@@ -6,11 +6,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pdrisk.core.summary import Needs
-from pdrisk.core.universe import Universe
-from pdrisk.engines import ranks
-from pdrisk.engines.grouped import summary_of_groups
-from pdrisk.engines.single import summary_of_one
+from pdrisk._core.summary import Needs
+from pdrisk._core.universe import Universe
+from pdrisk.engines.numpy import ranks
+from pdrisk.engines.numpy.grouped import summary_of_groups
+from pdrisk.engines.numpy.single import summary_of_one
 
 QUANTILES = (0.0, 0.001, 0.1, 0.5, 0.77, 1.0)
 NEEDS = Needs(windows=frozenset(QUANTILES))

@@ -14,7 +14,7 @@ import pytest
 
 import pdrisk
 from pdrisk import ColumnTypeError, NotPublicError, ParameterError, Release, Risk
-from pdrisk.digits import probability
+from pdrisk._digits import probability
 
 GOLDEN = Path(__file__).parent / "golden"
 CURATOR = ("local_sensitivity", "n", "two_worlds", "many_worlds", "identifiability")
@@ -272,7 +272,7 @@ class TestNoisyReleaseWarning:
             assert (seen[0].filename, seen[0].lineno) == (__file__, call.__code__.co_firstlineno)
 
     def test_comes_before_the_data_are_read(self, monkeypatch):
-        monkeypatch.setattr("pdrisk.answer.read", lambda *args: pytest.fail("the data were read"))
+        monkeypatch.setattr("pdrisk._answer.releasing.read", lambda *args: pytest.fail("the data were read"))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             with pytest.raises(pdrisk.NoisyReleaseWarning):

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pdrisk._model.rowwise import Filter, caller_names, judged
 from pdrisk.errors import ParameterError
-from pdrisk.rowwise import Filter, caller_names, judged
 from rowwise_people import FRAME, by_pandas, names, selected, towns
 
 PANDAS_3 = pd.__version__ >= "3"
@@ -262,7 +262,7 @@ class TestNames:
         assert caller_names()["towns"] is towns
 
     def test_frames_of_pdrisk_are_skipped(self):
-        for module in ("pdrisk", "pdrisk.accessor"):
+        for module in ("pdrisk", "pdrisk._pandas.accessor"):
             inside = types.FunctionType(compile("caller()", "", "eval"), {"__name__": module, "caller": caller_names})
             mine = object()
             assert inside()["mine"] is mine

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pdrisk.rowwise import judged
+from pdrisk._model.rowwise import judged
 from rowwise_people import FRAME, names, refusal, says_nothing, selected
 
 col = getattr(pd, "col", None)

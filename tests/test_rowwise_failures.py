@@ -6,8 +6,8 @@ import warnings
 import numpy as np
 import pytest
 
+from pdrisk._model.rowwise import judged
 from pdrisk.errors import QueryFailedError
-from pdrisk.rowwise import judged
 from rowwise_people import FRAME, SECRETS, names, says_nothing
 
 

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import pdrisk
+from pdrisk._model.rowwise import judged
 from pdrisk.errors import ParameterError
-from pdrisk.rowwise import judged
 from rowwise_people import FRAME, says_nothing, selected
 
 PANDAS_3 = pd.__version__ >= "3"

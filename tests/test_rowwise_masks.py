@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pdrisk._model.rowwise import judged
 from pdrisk.errors import ColumnTypeError
-from pdrisk.rowwise import judged
 from rowwise_people import names, refusal, says_nothing
 
 

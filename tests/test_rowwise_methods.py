@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import pdrisk
+from pdrisk._model.rowwise import judged
 from pdrisk.errors import ParameterError, UnknownColumnError
-from pdrisk.rowwise import judged
 from rowwise_people import FRAME, by_pandas, names, refusal, says_nothing, selected
 
 col = getattr(pd, "col", None)

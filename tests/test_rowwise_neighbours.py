@@ -10,10 +10,10 @@ import pytest
 
 import pdrisk
 from every_dtype import COLUMNS, CONSTANTS, ENDS, Hostile, Nowhere, nullable, objects
+from pdrisk._model.rowwise import judged
+from pdrisk._model.rowwise.exact import arithmetic, of_plain
+from pdrisk._model.rowwise.families import is_missing
 from pdrisk.errors import ParameterError, PdriskError
-from pdrisk.rowwise import judged
-from pdrisk.rowwise.exact import arithmetic, of_plain
-from pdrisk.rowwise.families import is_missing
 
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 LEVELS = {"ordered categories": ("b", "a"), "a": ("b", "a"), "b": ("b", "a")}

@@ -10,7 +10,7 @@ import pytest
 from pandera.errors import SchemaError, SchemaErrors
 
 import pdrisk
-from pdrisk import validated
+from pdrisk._pandas import validated
 from schemas import marked, schema_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracle
-from pdrisk.core.order import Max, Median, Min, Quantile
-from pdrisk.core.spread import Std, Var
-from pdrisk.core.statistics import Count, Mean, Statistic, Sum
-from pdrisk.core.summary import Summary
-from pdrisk.core.universe import Universe
-from pdrisk.engines.grouped import summary_of_groups
-from pdrisk.engines.single import summary_of_one
+from pdrisk._core.order import Max, Median, Min, Quantile
+from pdrisk._core.spread import Std, Var
+from pdrisk._core.statistics import Count, Mean, Statistic, Sum
+from pdrisk._core.summary import Summary
+from pdrisk._core.universe import Universe
+from pdrisk.engines.numpy.grouped import summary_of_groups
+from pdrisk.engines.numpy.single import summary_of_one
 
 STATISTICS = [
     *(Count(), Sum(), Mean(), Median(), Min(), Max()),

@@ -120,10 +120,10 @@ def cell(sql_type: str) -> str:
 
 def accepted(con, conditions: list[str]) -> list[str]:
     """Those that the types allow; one by one, as far as no DuckDB is asked."""
-    from pdrisk.select.expressions import text
-    from pdrisk.select.parse import parsed
-    from pdrisk.select.relations import Rows, condition, relation_of
-    from pdrisk.select.sources import Sources
+    from pdrisk._sql.expressions import text
+    from pdrisk._sql.parse import parsed
+    from pdrisk._sql.relations import Rows, condition, relation_of
+    from pdrisk._sql.sources import Sources
 
     rows = Rows(relation_of(parsed("SELECT x FROM t"), Sources(con, {})), {})
     kept = []

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from pdrisk.select.allowed import FUNCTIONS
+from pdrisk._sql.allowed import FUNCTIONS
 
 DOCS = Path(__file__).parent.parent / "docs" / "sql.md"
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk.noise import laplace
+from pdrisk._mechanisms.laplace import laplace
 from sql_people import BOUNDS, PEOPLE, REGIONS, connection
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
@@ -27,7 +27,7 @@ def draws(monkeypatch):
         calls.append((len(steps), eps))
         return laplace(steps, lattice, eps)
 
-    monkeypatch.setattr("pdrisk.answer.laplace", counted)
+    monkeypatch.setattr("pdrisk._answer.releasing.laplace", counted)
     return calls
 
 

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pdrisk.core.order import Median, Quantile
-from pdrisk.core.spread import Var
-from pdrisk.core.statistics import Mean
-from pdrisk.core.summary import Needs, Summary, window_start
-from pdrisk.core.universe import Universe
-from pdrisk.engines import duck
-from pdrisk.engines.grouped import summary_of_groups
-from pdrisk.engines.single import summary_of_one
-from pdrisk.engines.summary_sql import Counted, DuckWords, Measured, Plan, Words
+from pdrisk._core.order import Median, Quantile
+from pdrisk._core.spread import Var
+from pdrisk._core.statistics import Mean
+from pdrisk._core.summary import Needs, Summary, window_start
+from pdrisk._core.universe import Universe
+from pdrisk.engines.numpy.grouped import summary_of_groups
+from pdrisk.engines.numpy.single import summary_of_one
+from pdrisk.engines.sql import duckdb as duckdb_engine
+from pdrisk.engines.sql.render import Counted, DuckWords, Measured, Plan, Words
 
 QUANTILES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
 EVERYTHING = Needs(total=True, steps=True, ends=True, seconds=True, squares=True, windows=frozenset(QUANTILES))
@@ -101,7 +101,7 @@ class TestTruth:
     @given(rows=tables, universe=st.sampled_from(UNIVERSES), needs=needs_of)
     def test_one_group(self, words, con, rows, universe, needs):
         plan = Plan(rows_of(rows), (), (), (), None, (Measured("x", universe, needs), Counted(None)))
-        (found, counted), _ = duck.read(con, plan, words=words)
+        (found, counted), _ = duckdb_engine.read(con, plan, words=words)
         assert counted.n.tolist() == [len(rows)]
         assert_summary(found, 0, clean([x for x, _ in rows], universe), universe, needs)
 
@@ -110,7 +110,7 @@ class TestTruth:
     def test_listed_groups(self, words, con, rows, universe, needs):
         parts = (Measured("x", universe, needs), Counted("x > 0.5"), Measured("x", UNIVERSES[0], EVERYTHING))
         plan = Plan(rows_of(rows), (), (), ("g",), LISTED, parts)
-        (found, counted, other), _ = duck.read(con, plan, words=words)
+        (found, counted, other), _ = duckdb_engine.read(con, plan, words=words)
         for at, key in enumerate(KEYS):
             own = [x for x, g in rows if g == key]
             assert_summary(found, at, clean(own, universe), universe, needs)
@@ -122,7 +122,7 @@ class TestTruth:
     def test_observed_groups_and_conditions(self, words, con, rows):
         universe = UNIVERSES[0]
         plan = Plan(rows_of(rows), ("g <> 'c'",), ("x >= 0.5",), ("g",), None, (Measured("x", universe, EVERYTHING),))
-        (found,), (keys,) = duck.read(con, plan, words=words)
+        (found,), (keys,) = duckdb_engine.read(con, plan, words=words)
         assert keys == sorted({g for _, g in rows if g in ("a", "b")})
         for at, key in enumerate(keys):
             own = [x for x, g in rows if g == key and x is not None and (math.isnan(x) or x >= 0.5)]
@@ -132,7 +132,7 @@ class TestTruth:
     @given(rows=tables, universe=st.sampled_from(UNIVERSES))
     def test_the_pandas_engine_says_the_same(self, words, con, rows, universe):
         plan = Plan(rows_of(rows), (), (), ("g",), LISTED, (Measured("x", universe, EVERYTHING),))
-        (found,), _ = duck.read(con, plan, words=words)
+        (found,), _ = duckdb_engine.read(con, plan, words=words)
         column = np.array([math.nan if x is None else x for x, _ in rows], dtype=float)
         codes = np.array([KEYS.index(g) if g in KEYS else 4 for _, g in rows], dtype=np.int32)
         expected = summary_of_groups(column, codes, 4, universe, EVERYTHING)
@@ -149,7 +149,7 @@ class TestTruth:
 
     def test_nothing_is_asked_of_the_records(self, words, con):
         plan = Plan(rows_of([(1.0, "a"), (None, "a")]), (), (), (), None, (Measured("x", UNIVERSES[0], Needs()),))
-        (found,), _ = duck.read(con, plan, words=words)
+        (found,), _ = duckdb_engine.read(con, plan, words=words)
         assert found.n.tolist() == [1]
 
     @pytest.mark.parametrize("n", [1, 2, 3, 4, 10, 11, 100, 101])
@@ -159,7 +159,9 @@ class TestTruth:
         records = [float(k // equal) for k in range(n)]
         needs = Needs(windows=frozenset({0.0, 0.1, 1 / 3, 0.5, 0.95, 1.0}))
         source = f"(SELECT (i // {equal})::DOUBLE AS x FROM range({n}) AS r(i)) AS people"
-        (found,), _ = duck.read(con, Plan(source, (), (), (), None, (Measured("x", universe, needs),)), words=words)
+        (found,), _ = duckdb_engine.read(
+            con, Plan(source, (), (), (), None, (Measured("x", universe, needs),)), words=words
+        )
         assert_summary(found, 0, records, universe, needs)
 
 
@@ -192,14 +194,14 @@ class TestLarge:
         for source, threads in (("people", 4), ("people", 4), ("people", 1), ("shuffled", 4)):
             con.execute(f"SET threads = {threads}")
             plan = Plan(source, (), (), groups, None, (Measured("x", self.UNIVERSE, needs),))
-            (found,), _ = duck.read(con, plan)
+            (found,), _ = duckdb_engine.read(con, plan)
             fields = (found.n, found.total, found.steps, found.lowest, found.highest, found.squares, found.nearest)
             answers.append([field.tobytes() for field in (*fields, *found.windows.values())])
         assert answers[1:] == answers[:1] * 3
 
     def test_true(self, con, frame):
         needs = Needs(total=True, steps=True, ends=True, seconds=True, squares=True, windows=frozenset({0.5}))
-        (found,), _ = duck.read(con, Plan("people", (), (), (), None, (Measured("x", self.UNIVERSE, needs),)))
+        (found,), _ = duckdb_engine.read(con, Plan("people", (), (), (), None, (Measured("x", self.UNIVERSE, needs),)))
         kept = np.sort(np.clip(frame["x"].dropna().to_numpy(), -1e3, 1e6))
         assert found.n[0] == len(kept)
         assert found.total[0] == pytest.approx(math.fsum(kept), rel=1e-9)

@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 import pdrisk
-from pdrisk.select.allowed import FUNCTIONS, NUMBER, TEXT, TIME, TRUTH
+from pdrisk._sql.allowed import FUNCTIONS, NUMBER, TEXT, TIME, TRUTH
 from sql_people import without_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-import pdrisk.answer
+import pdrisk._answer.releasing
 from sql_people import without_noise
 
 BOB = "Bob Smith"
@@ -159,7 +159,7 @@ class TestTheCallersConnection:
         con.execute("CREATE TABLE t AS SELECT 1 AS x")
         con.begin()
         con.execute("INSERT INTO t VALUES (2)").fetchall()
-        monkeypatch.setattr("pdrisk.select.duck.statement", lambda *_: "SELECT error('no')")
+        monkeypatch.setattr("pdrisk._sql.duck.statement", lambda *_: "SELECT error('no')")
         with pytest.raises(pdrisk.QueryFailedError):
             pdrisk.sql("SELECT COUNT(*) FROM t", con, eps=1)
         assert con.execute("SELECT COUNT(*) FROM t").fetchall() == [(2,)]

@@ -255,8 +255,10 @@ class TestWhatPeopleAsk:
         con = duckdb.connect()
         con.execute("CREATE TABLE t (a INTEGER, b BIGINT)")
         seen = []
-        statement = pdrisk.engines.duck.statement
-        monkeypatch.setattr("pdrisk.engines.duck.statement", lambda *args: seen.append(statement(*args)) or seen[-1])
+        statement = pdrisk.engines.sql.duckdb.statement
+        monkeypatch.setattr(
+            "pdrisk.engines.sql.duckdb.statement", lambda *args: seen.append(statement(*args)) or seen[-1]
+        )
         pdrisk.sql("SELECT AVG(a), AVG(b) FROM t WHERE a > 3 AND b IN (4, 5)", con, eps=1, bounds=(0, 9))
         assert '("a" > 3)' in seen[0]
         assert '("b" IN (4, 5))' in seen[0]
@@ -268,11 +270,11 @@ class TestTypesThatAreClaimed:
 
     @pytest.mark.parametrize("sql_type", [*TYPES, "FLOAT", "DOUBLE", "DECIMAL(9,2)"])
     def test_each_function(self, sql_type):
-        from pdrisk.select.allowed import FUNCTIONS
-        from pdrisk.select.expressions import text
-        from pdrisk.select.parse import parsed
-        from pdrisk.select.relations import Rows, relation_of
-        from pdrisk.select.sources import Sources
+        from pdrisk._sql.allowed import FUNCTIONS
+        from pdrisk._sql.expressions import text
+        from pdrisk._sql.parse import parsed
+        from pdrisk._sql.relations import Rows, relation_of
+        from pdrisk._sql.sources import Sources
 
         con = duckdb.connect()
         con.execute(f"CREATE TABLE t (n {sql_type}, t VARCHAR, d DATE, m TIMESTAMP, b BOOLEAN)")

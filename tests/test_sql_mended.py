@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk.core.spread import Std
-from pdrisk.core.universe import Universe
+from pdrisk._core.spread import Std
+from pdrisk._core.universe import Universe
 from sql_people import PEOPLE, connection, refusal, without_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")

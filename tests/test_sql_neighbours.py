@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk.select.allowed import FUNCTIONS, NUMBER
+from pdrisk._sql.allowed import FUNCTIONS, NUMBER
 from sql_people import without_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk.select.allowed import FUNCTIONS
-from pdrisk.select.settings import PINNED
-from pdrisk.select.statistics import AGGREGATES
+from pdrisk._sql.allowed import FUNCTIONS
+from pdrisk._sql.settings import PINNED
+from pdrisk._sql.statistics import AGGREGATES
 from sql_people import refusal, without_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")

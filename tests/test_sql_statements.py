@@ -155,10 +155,10 @@ class TestLong:
         # DuckDB's own planning grows faster; what is pdrisk's must not.
         without_noise(monkeypatch)
         con = connection()
-        monkeypatch.setattr("pdrisk.select.judge._try_out", lambda *_: None)
-        from pdrisk.select.judge import judged
-        from pdrisk.select.parse import parsed
-        from pdrisk.select.sources import Sources
+        monkeypatch.setattr("pdrisk._sql.judge._try_out", lambda *_: None)
+        from pdrisk._sql.judge import judged
+        from pdrisk._sql.parse import parsed
+        from pdrisk._sql.sources import Sources
 
         def seconds(number: int) -> float:
             query = f"SELECT {', '.join(aggregate.format(at) for at in range(number))} FROM people"

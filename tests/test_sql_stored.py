@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import pdrisk
-from pdrisk.select.pieces import quoted
-from pdrisk.select.stored import arrow_fields
+from pdrisk._sql.pieces import quoted
+from pdrisk._sql.stored import arrow_fields
 from sql_people import refusal, without_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import oracle
 import pdrisk
-from pdrisk.core.summary import Needs
-from pdrisk.core.universe import Universe
-from pdrisk.engines.samples import summary_of_samples
-from pdrisk.engines.single import summary_of_one
+from pdrisk._core.summary import Needs
+from pdrisk._core.universe import Universe
+from pdrisk.engines.numpy.samples import summary_of_samples
+from pdrisk.engines.numpy.single import summary_of_one
 from pdrisk.study import experiment, run
 from pdrisk.study.plan import PROPORTIONS
 

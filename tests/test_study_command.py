@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk.atomic_file import write_whole
-from pdrisk.cli import main
+from pdrisk._atomic_file import write_whole
+from pdrisk._cli import main
 from pdrisk.study.lee_clifton import adult, toy
 from pdrisk.study.page import Page, cell, shown
 
@@ -173,7 +173,7 @@ class TestStops:
     """What goes wrong is said before the work, and in one line."""
 
     def test_without_matplotlib(self, tmp_path, monkeypatch, capsys):
-        monkeypatch.setattr("pdrisk.cli.study.find_spec", lambda name: None)
+        monkeypatch.setattr("pdrisk._cli.study.find_spec", lambda name: None)
         assert main(["study", str(tmp_path / "new"), "--quiet"]) == 2
         assert "pip install" in capsys.readouterr().err
         assert not (tmp_path / "new").exists()
@@ -182,7 +182,7 @@ class TestStops:
         def stops(*_, **__):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("pdrisk.cli.study.run", stops)
+        monkeypatch.setattr("pdrisk._cli.study.run", stops)
         assert main(["study", str(tmp_path), "--quiet"]) == 130
         assert capsys.readouterr().err.count("\n") == 1
 

@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 
 import pdrisk
 from pdrisk import ColumnTypeError, ParameterError
-from pdrisk.core.risk import posterior
-from pdrisk.drawing import SIZE, WIDTH
+from pdrisk._answer.drawing import SIZE, WIDTH
+from pdrisk._core.risk import posterior
 from pdrisk.study import figures, texts
 from pdrisk.study.page import svg_of
 from pdrisk.study.points import by_epsilon, by_proportion, by_query, noise_and_risk, unit_of
@@ -264,7 +264,7 @@ class TestTwins:
             for value in np.ravel(line.get_xdata() if name == "risk_by_query" else line.get_ydata())
         ]
         assert len(drawn) >= 20
-        assert {pdrisk.words.probability(value) for value in drawn} <= shown | {"> 0.9999"}
+        assert {pdrisk._answer.words.probability(value) for value in drawn} <= shown | {"> 0.9999"}
 
     def test_spread_of_a_query(self) -> None:
         text = texts.risk_by_query(RESULT, metrics="two_worlds")
@@ -276,7 +276,7 @@ class TestTwins:
         row = by_query(RESULT, metrics="two_worlds")[0].points.iloc[3]
         assert [row.lowest, row.highest] in ends
         assert [row.lower, row.upper] in ends
-        assert rows[0] == ["max", *map(pdrisk.words.probability, row.iloc[1:])]
+        assert rows[0] == ["max", *map(pdrisk._answer.words.probability, row.iloc[1:])]
 
     def test_noise_and_unit(self) -> None:
         text = texts.noise_against_risk(RESULT, units=UNITS)

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pdrisk.cli import main
-from pdrisk.core.risk import posterior
-from pdrisk.drawing import MARKERS, PALE
+from pdrisk._answer.drawing import MARKERS, PALE
+from pdrisk._cli import main
+from pdrisk._core.risk import posterior
 from pdrisk.study import figures, run, texts
 from pdrisk.study.points import by_query
 from seen import unreadable, words_of

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk.study import experiment, kept, run
+from pdrisk.study import checkpoint, experiment, run
 
 FRAME = pd.DataFrame({"x": np.arange(40.0) ** 2, "y": np.tile([1.0, 2.0, 3.0, 9.0], 10)})
 OPTIONS = {"eps": [0.5, 2], "sample_sizes": [3, 10, 1.0], "repetitions": 6, "statistics": ["mean", "max", "var"]}
@@ -134,7 +134,7 @@ class TestDamage:
         assert not computed
 
     def test_a_file_of_another_shape_is_no_part(self, tmp_path):
-        folder = kept.Folder(tmp_path)
+        folder = checkpoint.Folder(tmp_path)
         folder.save("a", np.zeros((2, 3, 4)))
         assert folder.load("a", (2, 3, 4)) is not None
         assert folder.load("a", (2, 3, 5)) is None
@@ -145,7 +145,7 @@ class TestDamage:
         def full(*_):
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(kept.os, step, full)
+        monkeypatch.setattr(checkpoint.os, step, full)
         with pytest.raises(OSError, match="space"):
             study(tmp_path, workers=1)
         assert not list(tmp_path.iterdir())
@@ -154,8 +154,10 @@ class TestDamage:
         steps = []
         for step in ("fsync", "replace"):
             own = getattr(os, step)
-            monkeypatch.setattr(kept.os, step, lambda *args, own=own, step=step: (steps.append(step), own(*args))[1])
-        kept.Folder(tmp_path).save("a", np.zeros(3))
+            monkeypatch.setattr(
+                checkpoint.os, step, lambda *args, own=own, step=step: (steps.append(step), own(*args))[1]
+            )
+        checkpoint.Folder(tmp_path).save("a", np.zeros(3))
         assert steps[:2] == ["fsync", "replace"]
 
     def test_files_are_their_owners(self, tmp_path):
@@ -184,14 +186,14 @@ class TestStopped:
 
     @pytest.mark.parametrize("workers", [1, 2])
     def test_by_an_interrupt(self, tmp_path, monkeypatch, workers):
-        own = kept.Folder.save
+        own = checkpoint.Folder.save
 
         def once(folder, fingerprint, part):
             if len(files(tmp_path)) >= 2:
                 raise KeyboardInterrupt
             own(folder, fingerprint, part)
 
-        monkeypatch.setattr(kept.Folder, "save", once)
+        monkeypatch.setattr(checkpoint.Folder, "save", once)
         with pytest.raises(KeyboardInterrupt):
             study(tmp_path, workers=workers)
         assert 2 <= len(files(tmp_path)) < PARTS
@@ -223,8 +225,8 @@ class TestStopped:
             "import numpy as np, pandas as pd, sys, time\n"
             "from pdrisk.study import kept, run\n"
             "from test_study_resume import study\n"
-            "own = kept.os.fsync\n"
-            "kept.os.fsync = lambda file: (time.sleep(0.15), own(file))[1]\n"  # so that the kill hits a write
+            "own = checkpoint.os.fsync\n"
+            "checkpoint.os.fsync = lambda file: (time.sleep(0.15), own(file))[1]\n"  # so that the kill hits a write
             "study(sys.argv[1])\n"
         )
         process = subprocess.Popen(

@@ -18,11 +18,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pdrisk
-from pdrisk.core.universe import Universe
-from pdrisk.engines.chunks import SIZE
-from pdrisk.engines.magnitudes import LARGEST, SIZES, SMALLEST, magnitude_counts
+from pdrisk._core.universe import Universe
+from pdrisk._pandas.suggested_bounds import FIRST, ONWARD, OTHER, ZERO, ends
+from pdrisk.engines.numpy.chunks import SIZE
+from pdrisk.engines.numpy.magnitudes import LARGEST, SIZES, SMALLEST, magnitude_counts
 from pdrisk.risk import posterior
-from pdrisk.suggest import FIRST, ONWARD, OTHER, ZERO, ends
 from sql_people import without_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")

@@ -9,11 +9,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import oracle
-from pdrisk.core.order import Max, Median, Min, Quantile
-from pdrisk.core.spread import Std, Var
-from pdrisk.core.statistics import Count, Mean, Sum
-from pdrisk.core.universe import Universe
-from pdrisk.engines.single import summary_of_one
+from pdrisk._core.order import Max, Median, Min, Quantile
+from pdrisk._core.spread import Std, Var
+from pdrisk._core.statistics import Count, Mean, Sum
+from pdrisk._core.universe import Universe
+from pdrisk.engines.numpy.single import summary_of_one
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.risk import epsilon_for, exact_identifiability, metrics, posterior, tight_epsilon
 

@@ -10,9 +10,17 @@
 (337.0, 0.8808)
 """
 
-from pdrisk import accessor as _accessor
 from pdrisk import datasets, identifiability, risk, study
-from pdrisk.core.risk import Risk
+from pdrisk._answer.merged import explain
+from pdrisk._answer.release import Release, public
+from pdrisk._core.risk import Risk
+from pdrisk._functions import register
+from pdrisk._ledger import Ledger
+from pdrisk._model.schema import bounds_from, keys_from, missing_from, schema_for
+from pdrisk._pandas import accessor as _accessor
+from pdrisk._pandas.suggested_bounds import SuggestedBounds
+from pdrisk._pandas.validated import watch as _watch
+from pdrisk._sql import sql
 from pdrisk.errors import (
     BoundsNotFoundError,
     BudgetExceededError,
@@ -27,14 +35,6 @@ from pdrisk.errors import (
     UnknownColumnError,
     UnpaidReleaseWarning,
 )
-from pdrisk.functions import register
-from pdrisk.ledger import Ledger
-from pdrisk.release import Release, public
-from pdrisk.schema import bounds_from, keys_from, missing_from, schema_for
-from pdrisk.select import sql
-from pdrisk.suggest import SuggestedBounds
-from pdrisk.telling import explain
-from pdrisk.validated import watch as _watch
 
 __all__ = [
     "BoundsNotFoundError",

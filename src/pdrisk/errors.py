@@ -6,7 +6,7 @@ arguments, so they survive pickling, and also derive from the built-in a pandas 
 
 from fractions import Fraction
 
-from pdrisk.printing import printable
+from pdrisk._printing import printable
 
 __all__ = [
     "BoundsNotFoundError",

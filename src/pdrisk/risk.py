@@ -1,7 +1,7 @@
 """The formulas of risk, on scalars and arrays: see docs/numbers.md for what each one assumes."""
 
-from pdrisk.core.risk import METRICS, Risk, epsilon_for, metrics, posterior, privacy_loss
-from pdrisk.core.worlds import exact_identifiability, tight_epsilon
+from pdrisk._core.risk import METRICS, Risk, epsilon_for, metrics, posterior, privacy_loss
+from pdrisk._core.worlds import exact_identifiability, tight_epsilon
 
 __all__ = [
     "METRICS",

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pdrisk.core.foreign import own_errors, shown
+from pdrisk._core.foreign import own_errors, shown
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["EDUCATION", "EMPLOYMENT", "MISSING_CODES", "SEXES", "STATES", "soep_like"]

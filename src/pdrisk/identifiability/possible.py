@@ -7,14 +7,14 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pdrisk.core.foreign import array_of, own_errors
-from pdrisk.core.summary import FloatArray, Summary, window_start
-from pdrisk.core.universe import Universe
-from pdrisk.core.worlds import LARGEST_WORLD
-from pdrisk.engines.single import summary_of_one
+from pdrisk._core.foreign import array_of, own_errors
+from pdrisk._core.summary import FloatArray, Summary, window_start
+from pdrisk._core.universe import Universe
+from pdrisk._core.worlds import LARGEST_WORLD
+from pdrisk._model.query import statistic as statistic_named
+from pdrisk._model.query import universe as declared_universe
+from pdrisk.engines.numpy.single import summary_of_one
 from pdrisk.errors import ColumnTypeError, ParameterError
-from pdrisk.query import statistic as statistic_named
-from pdrisk.query import universe as declared_universe
 
 __all__ = ["numbers_of", "worlds_with", "worlds_without_one"]
 

@@ -12,19 +12,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from pdrisk import reprs
-from pdrisk.core.foreign import array_of, own_errors
-from pdrisk.core.risk import belief, privacy_loss
-from pdrisk.core.summary import FloatArray
-from pdrisk.core.worlds import exact_identifiability, positive, tight_epsilon
-from pdrisk.digits import rounded_down, rounded_up
-from pdrisk.engines.frame import column_values, read
-from pdrisk.engines.worlds import answers_without_one
+from pdrisk._answer import formatting
+from pdrisk._core.foreign import array_of, own_errors
+from pdrisk._core.risk import belief, privacy_loss
+from pdrisk._core.summary import FloatArray
+from pdrisk._core.worlds import exact_identifiability, positive, tight_epsilon
+from pdrisk._digits import rounded_down, rounded_up
+from pdrisk._guard import guarded
+from pdrisk._model.query import checked_probability, epsilon, statistic
+from pdrisk._pandas.requests import judged_lines, judged_selection
+from pdrisk.engines.numpy.frame import column_values, read
+from pdrisk.engines.numpy.worlds import answers_without_one
 from pdrisk.errors import ColumnTypeError, ParameterError
-from pdrisk.frames import judged_lines, judged_selection
-from pdrisk.guard import guarded
 from pdrisk.identifiability.possible import numbers_of
-from pdrisk.query import checked_probability, epsilon, statistic
 
 __all__ = ["Identifiability", "of_column", "of_worlds"]
 
@@ -86,22 +86,22 @@ class Identifiability:
         return series
 
     def __repr__(self) -> str:
-        return reprs.text(f"identifiability of {self.name}", [], self._rows())
+        return formatting.text(f"identifiability of {self.name}", [], self._rows())
 
     def _repr_html_(self) -> str:
-        return reprs.html(f"identifiability of {self.name}", [], self._rows())
+        return formatting.html(f"identifiability of {self.name}", [], self._rows())
 
-    def _rows(self) -> reprs.Rows:
+    def _rows(self) -> formatting.Rows:
         rows = [
             ("possible worlds", f"{self.worlds}"),
             ("attacker's start", self._told(self.prior)),
-            ("sensitive range", reprs.number(self.sensitive_range)),
-            ("sensitivity", reprs.number(self.sensitivity)),
+            ("sensitive range", formatting.number(self.sensitive_range)),
+            ("sensitivity", formatting.number(self.sensitivity)),
         ]
         if self.risk is not None and self.loose_eps is not None and self.tight_eps is not None:
             any_will_do = "any will do"
             rows += [
-                ("highest risk", reprs.risk(self.risk)),
+                ("highest risk", formatting.risk(self.risk)),
                 ("loose eps", any_will_do if math.isinf(self.loose_eps) else rounded_down(self.loose_eps, 6)),
                 ("tight eps", any_will_do if math.isinf(self.tight_eps) else rounded_down(self.tight_eps, 6)),
             ]
@@ -109,13 +109,13 @@ class Identifiability:
             asked = self.risk is None  # else what is told is advice, so it must hold as it is written
             rows += [
                 ("at eps", f"{self.eps:.6g}" if asked else rounded_down(self.eps, 6)),
-                ("noise scale", reprs.number(self.scale if asked else float(rounded_up(self.scale, 6)))),
+                ("noise scale", formatting.number(self.scale if asked else float(rounded_up(self.scale, 6)))),
             ]
         return [*rows, ("risk, loose bound", self._told(self.bound)), ("risk, exact", self._told(self.exact))]
 
     def _told(self, risk: float) -> str:
         """Certainty only where one world leaves no question."""
-        return "certain without this answer" if self.worlds == 1 else reprs.risk(risk)
+        return "certain without this answer" if self.worlds == 1 else formatting.risk(risk)
 
 
 @own_errors

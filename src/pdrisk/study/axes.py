@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from pdrisk.drawing import tick_label
+from pdrisk._answer.drawing import tick_label
 from pdrisk.study.points import COIN, Panel
 
 if TYPE_CHECKING:

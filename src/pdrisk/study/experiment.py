@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pdrisk.columns import plain_label
-from pdrisk.core.foreign import own_errors
-from pdrisk.core.risk import METRICS
-from pdrisk.core.risk import metrics as risk_metrics
-from pdrisk.core.statistics import Statistic
-from pdrisk.core.summary import FloatArray, Needs
-from pdrisk.engines.samples import summary_of_samples
-from pdrisk.release import CURATOR_ONLY, half_width
-from pdrisk.study.kept import Folder
+from pdrisk._answer.release import CURATOR_ONLY, half_width
+from pdrisk._core.foreign import own_errors
+from pdrisk._core.risk import METRICS
+from pdrisk._core.risk import metrics as risk_metrics
+from pdrisk._core.statistics import Statistic
+from pdrisk._core.summary import FloatArray, Needs
+from pdrisk._model.columns import plain_label
+from pdrisk.engines.numpy.samples import summary_of_samples
+from pdrisk.study.checkpoint import Folder
 from pdrisk.study.plan import Variable, eps_list, metric_names, statistics_of, variables, whole_number
 from pdrisk.study.progress import Progress
 

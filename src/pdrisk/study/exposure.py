@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pdrisk.assess import assessment
-from pdrisk.columns import check_column
-from pdrisk.core.foreign import own_errors
-from pdrisk.core.risk import most_exposed_first, privacy_loss
-from pdrisk.core.statistics import Statistic
-from pdrisk.core.summary import Needs
-from pdrisk.declared import declared
-from pdrisk.digits import rounded_down
-from pdrisk.engines.single import summary_of_one
-from pdrisk.query import statistics as judged_statistics
-from pdrisk.release import half_width
-from pdrisk.study import own
+from pdrisk._answer.release import half_width
+from pdrisk._core.foreign import own_errors
+from pdrisk._core.risk import most_exposed_first, privacy_loss
+from pdrisk._core.statistics import Statistic
+from pdrisk._core.summary import Needs
+from pdrisk._digits import rounded_down
+from pdrisk._model.columns import check_column
+from pdrisk._model.query import statistics as judged_statistics
+from pdrisk._pandas.assess import assessment
+from pdrisk._pandas.declared import declared
+from pdrisk.engines.numpy.single import summary_of_one
+from pdrisk.study import assess_report
 from pdrisk.study.plan import Variable, eps_list, usable, variables
 
 __all__ = ["RISKS", "Exposure", "exposure"]
@@ -65,10 +65,10 @@ class Exposure:
     rows: int
 
     def __repr__(self) -> str:
-        return own.text("this frame", self)
+        return assess_report.text("this frame", self)
 
     def _repr_html_(self) -> str:
-        return own.part("this frame", self)
+        return assess_report.part("this frame", self)
 
 
 @own_errors

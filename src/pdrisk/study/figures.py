@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 
-from pdrisk.core.foreign import own_errors
-from pdrisk.drawing import (
+from pdrisk._answer.drawing import (
     COLOURS,
     DASHES,
     INK,
@@ -31,6 +30,7 @@ from pdrisk.drawing import (
     shortened,
     words,
 )
+from pdrisk._core.foreign import own_errors
 from pdrisk.study.axes import log_axis, risk_axis, share_axis
 from pdrisk.study.points import NAMES, Panel, by_epsilon, by_proportion, by_query, noise_and_risk
 

@@ -10,9 +10,9 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from pdrisk.columns import plain_label
-from pdrisk.core.foreign import own_errors
-from pdrisk.digits import probability, rounded_down, rounded_up
+from pdrisk._core.foreign import own_errors
+from pdrisk._digits import probability, rounded_down, rounded_up
+from pdrisk._model.columns import plain_label
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["findings"]

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from pdrisk.digits import probability, rounded_down, rounded_up
-from pdrisk.printing import printable
+from pdrisk._digits import probability, rounded_down, rounded_up
+from pdrisk._printing import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from pdrisk.printing import inert
+from pdrisk._printing import inert
 from pdrisk.study import figures, texts
 from pdrisk.study.findings import BY_FORMULA, findings
 from pdrisk.study.lee_clifton import adult, toy
+from pdrisk.study.owned_folder import own_folder, write_own
 from pdrisk.study.page import Page, svg_of
-from pdrisk.study.told import tell
-from pdrisk.study.whole import own_folder, write_own
+from pdrisk.study.person_section import tell
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pdrisk.columns import check_column, column_kind
-from pdrisk.core.foreign import shown
-from pdrisk.core.risk import METRICS, check_metric
-from pdrisk.core.statistics import Statistic
-from pdrisk.core.summary import FloatArray
-from pdrisk.core.universe import Universe
-from pdrisk.declared import codes_of, declared
-from pdrisk.engines.codes import without_codes
-from pdrisk.engines.frame import column_values
+from pdrisk._core.foreign import shown
+from pdrisk._core.risk import METRICS, check_metric
+from pdrisk._core.statistics import Statistic
+from pdrisk._core.summary import FloatArray
+from pdrisk._core.universe import Universe
+from pdrisk._model.columns import check_column, column_kind
+from pdrisk._model.query import MOST_STATISTICS, Source, statistics, universe, unknown_column
+from pdrisk._pandas.declared import codes_of, declared
+from pdrisk._pandas.requests import eps_values, listed_columns, number_advice
+from pdrisk.engines.numpy.codes import without_codes
+from pdrisk.engines.numpy.frame import column_values
 from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
-from pdrisk.frames import eps_values, listed_columns, number_advice
-from pdrisk.query import MOST_STATISTICS, Source, statistics, universe, unknown_column
 
 __all__ = [
     "PROPORTIONS",

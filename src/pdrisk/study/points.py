@@ -10,11 +10,11 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from pdrisk.columns import plain_label
-from pdrisk.core.foreign import shown
-from pdrisk.core.risk import METRICS, check_metric
+from pdrisk._core.foreign import shown
+from pdrisk._core.risk import METRICS, check_metric
+from pdrisk._model.columns import plain_label
+from pdrisk._pandas.requests import eps_values
 from pdrisk.errors import ColumnTypeError, ParameterError
-from pdrisk.frames import eps_values
 from pdrisk.study.plan import share
 
 __all__ = [

@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from pdrisk.core.foreign import own_errors
-from pdrisk.digits import probability
-from pdrisk.reprs import number, thousands
+from pdrisk._answer.formatting import number, thousands
+from pdrisk._core.foreign import own_errors
+from pdrisk._digits import probability
 from pdrisk.study.points import COIN, NAMES, Panel, by_epsilon, by_proportion, by_query, noise_and_risk
 
 __all__ = ["noise_against_risk", "risk_by_epsilon", "risk_by_proportion", "risk_by_query"]

@@ -1,0 +1,1 @@
+"""From a judged query to a noisy answer, and what is said about it."""

@@ -1,0 +1,59 @@
+"""How a release is shown: text and HTML, the curator's part set apart."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+
+from pdrisk._digits import probability
+from pdrisk._printing import printable
+
+__all__ = ["Rows", "html", "number", "risk", "text", "thousands"]
+
+Rows = list[tuple[str, str]]
+
+CURATOR = "curator only: these come from the data, do not publish"
+
+
+def number(value: float) -> str:
+    """Six digits, and of large numbers all before the point."""
+    return f"{value:.0f}" if 1e5 <= abs(value) < 1e15 else f"{value:.6g}"
+
+
+def thousands(value: float) -> str:
+    """The same with thousands set apart, for tables and pictures."""
+    return f"{value:,.0f}" if 1e5 <= abs(value) < 1e15 else f"{value:,.6g}"
+
+
+def risk(value: float) -> str:
+    """Four digits, rounded up as everywhere, or that there is none."""
+    return "none: no record was used" if math.isnan(value) else probability(value)
+
+
+def text(title: str, public: Rows, curator: Rows) -> str:
+    """Aligned lines under a title."""
+    lines = [title]
+    lines += [f"  {label:<19} {value}" for label, value in public]
+    lines += [f"  -- {CURATOR} --"]
+    lines += [f"  {label:<19} {value}" for label, value in curator]
+    return "\n".join(map(printable, lines))
+
+
+def html(title: str, public: Rows, curator: Rows) -> str:
+    """A table for notebooks, readable on light and dark pages."""
+
+    def shown(said: str) -> str:
+        return escape(printable(said))
+
+    def rows(pairs: Rows, style: str) -> str:
+        return "".join(
+            f'<tr style="{style}"><th scope="row" style="text-align:left">{shown(label)}</th>'
+            f'<td style="text-align:right">{shown(value)}</td></tr>'
+            for label, value in pairs
+        )
+
+    heading = f'<tr><th colspan="2" style="text-align:left;border-top:1px solid;color:#d33">{CURATOR}</th></tr>'
+    return (
+        f'<table style="color:inherit"><caption style="text-align:left"><code>{shown(title)}</code></caption>'
+        f"<tbody>{rows(public, '')}{heading}{rows(curator, 'opacity:.75')}</tbody></table>"
+    )

@@ -1,0 +1,361 @@
+"""Three pictures of a release, and each in words: an icon array, two worlds, risk against eps.
+
+`icons` and `risk` need eps only and may be published; `two_worlds` is the curator's.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from pdrisk._answer import formatting
+from pdrisk._answer.drawing import (
+    COLOURS,
+    INK,
+    LINE,
+    PALE,
+    SIZE,
+    WIDTH,
+    canvas,
+    few_ticks,
+    legible,
+    lines_of,
+    panel,
+    words,
+)
+from pdrisk._answer.words import common_denominator, counted, reached, texts
+from pdrisk._core.risk import posterior
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["KINDS", "icons", "icons_text", "risk", "risk_text", "two_worlds", "two_worlds_text"]
+
+KINDS: Final = ("icons", "two_worlds", "risk")
+ANYWAY, EXTRA, MIXED, WRONG = "o", "#", "%", "."
+BLUE, ORANGE, RED = COLOURS[0], COLOURS[1], COLOURS[5]
+EDGE: Final = 0.07  # inches
+ACROSS: Final = 54  # letters below an axis
+
+
+@dataclass(frozen=True, slots=True)
+class _Icons:
+    """A hundred signs, each for ``each`` tries; the one that stands for tries of two kinds, taken apart."""
+
+    times: int
+    at_most: bool
+    out_of: int
+
+    @property
+    def each(self) -> int:
+        return self.out_of // 100
+
+    @property
+    def signs(self) -> str:
+        """In the order in which they are read."""
+        return "".join(self._sign(place * self.each, self.each) for place in range(100))
+
+    @property
+    def enlarged(self) -> str:
+        """The tries behind the mixed sign, "" without one."""
+        whole, rest = divmod(self.times, self.each)
+        return "".join(self._sign(whole * self.each + at, 1) for at in range(self.each)) if rest else ""
+
+    def _sign(self, first: int, number: int) -> str:
+        if first + number <= self.out_of // 2:
+            return ANYWAY
+        if first + number <= self.times:
+            return EXTRA
+        return MIXED if first < self.times else WRONG
+
+    def legend(self, said: Mapping[str, str]) -> list[tuple[str, str]]:
+        coin, over = self.out_of // 2, "" if self.at_most else "_over"
+        return [
+            (ANYWAY, said["anyway"].format(times=f"{coin:,}")),
+            (EXTRA, said[f"extra{over}"].format(times=f"{self.times - coin:,}")),
+            (WRONG, said[f"wrong{over}"].format(times=f"{self.out_of - self.times:,}")),
+        ]
+
+
+def _icons(eps: float) -> _Icons:
+    worst = reached(eps)
+    out_of = common_denominator([worst])
+    return _Icons(*counted(worst, out_of), out_of)
+
+
+def icons(eps: float, *, language: str = "en") -> Figure:
+    """A hundred signs: how often an attacker is right anyway, how often because of a release, how often wrong.
+
+    Parameters
+    ----------
+    eps : float
+        Of the release; its worst case is drawn.
+    language : str
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Publishable. In words: `icons_text`.
+    """
+    said, array = texts(language), _icons(eps)
+    keys = array.legend(said) + ([(MIXED, said["icons_enlarged"])] if array.enlarged else [])
+    apart = 0.065 * math.ceil(len(array.enlarged) / 10)
+    beside = sum(_key_height(text) for _, text in keys) + apart
+    height = max(2.15 if array.each == 1 else 2.45, 0.3 + beside + EDGE)
+    figure = canvas(height)
+    words(figure, EDGE, height - EDGE, said["icons_title"].format(out_of=f"{array.out_of:,}"))
+    _signs(panel(figure, EDGE, height - 2.07, 1.8, 1.8), array.signs, 10)
+    top = height - 0.3
+    for sign, text in keys:
+        _keyed(figure, top, sign, text)
+        top -= _key_height(text)
+    if array.enlarged:
+        _signs(panel(figure, 2.25, top - apart, 0.65, apart), array.enlarged, 10)
+    if array.each > 1:
+        words(figure, EDGE, height - 2.2, said["icons_each"].format(each=array.each))
+    return figure
+
+
+def _keyed(figure: Figure, top: float, sign: str, text: str) -> None:
+    """A sign and what it means, beside the array."""
+    _signs(panel(figure, 2.0, top - 0.18, 0.18, 0.18), sign, 1)
+    words(figure, 2.25, top, "\n".join(_key_lines(text)))
+
+
+def _key_lines(text: str) -> list[str]:
+    return lines_of(text, WIDTH - 2.3)
+
+
+def _key_height(text: str) -> float:
+    return LINE * len(_key_lines(text)) + 0.1
+
+
+def _signs(axes: Axes, signs: str, across: int) -> None:
+    """Signs in rows; each kind has a colour, a shape and a filling of its own."""
+    axes.set_axis_off()
+    rows = math.ceil(len(signs) / across)
+    axes.set_xlim(-0.5, across - 0.5)
+    axes.set_ylim(rows - 0.5, -0.5)
+    inches = axes.get_window_extent().width / axes.figure.dpi / across
+    for sign, marker, style in (
+        (ANYWAY, "o", {"facecolor": BLUE, "edgecolor": BLUE}),
+        (EXTRA, "D", {"facecolor": ORANGE, "edgecolor": INK}),
+        (MIXED, "s", {"facecolor": "white", "edgecolor": INK, "hatch": "//////"}),
+        (WRONG, "o", {"facecolor": "white", "edgecolor": PALE}),
+    ):
+        at = np.array([place for place, each in enumerate(signs) if each == sign])
+        share = 0.6 if marker == "D" else 0.7
+        axes.scatter(at % across, at // across, s=(72 * inches * share) ** 2, marker=marker, linewidth=0.6, **style)  # type: ignore[arg-type]
+
+
+def icons_text(eps: float, *, language: str = "en") -> str:
+    """`icons` as signs and words.
+
+    Examples
+    --------
+    >>> print(icons_text(1))
+    Is one person in the data? 100 attempts to tell
+      o o o o o o o o o o
+      o o o o o o o o o o
+      o o o o o o o o o o
+      o o o o o o o o o o
+      o o o o o o o o o o
+      # # # # # # # # # #
+      # # # # # # # # # #
+      # # # # . . . . . .
+      . . . . . . . . . .
+      . . . . . . . . . .
+      o  right anyway, with a coin: 50
+      #  right because of this release: at most 24 more
+      .  wrong: at least 26
+    """
+    said, array = texts(language), _icons(eps)
+    lines = [said["icons_title"].format(out_of=f"{array.out_of:,}"), *_rows(array.signs, 10)]
+    lines += [f"  {sign}  {text}" for sign, text in array.legend(said)]
+    if array.each > 1:
+        lines.append(f"  {said['icons_each'].format(each=array.each)}")
+    if array.enlarged:
+        lines += [f"  {MIXED}  {said['icons_enlarged']}", *_rows(array.enlarged, 10)]
+    return "\n".join(lines)
+
+
+def _rows(signs: str, across: int) -> list[str]:
+    return ["  " + " ".join(signs[at : at + across]) for at in range(0, len(signs), across)]
+
+
+def two_worlds(local_sensitivity: float, scale: float, *, unit: str = "", language: str = "en") -> Figure:
+    """The Laplace curves of the noisy answer with and without the most exposed person, and where they overlap.
+
+    Parameters
+    ----------
+    local_sensitivity, scale : float
+        In the unit of the answer; scale above 0.
+    unit : str, optional
+        Of the answer, for the axis.
+    language : str
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Curator only, and it says so. In words: `two_worlds_text`.
+    """
+    said, distance, b = texts(language), local_sensitivity, scale
+    facts = _worlds_facts(said, distance, b)
+    if legible(unit) != unit:
+        facts.append(said["font_lacks"])
+    lines = [line for fact in facts for line in lines_of(fact, WIDTH - 2 * EDGE)]
+    axis = textwrap.wrap(legible(said["worlds_axis"].format(unit=f", {unit}" if unit else "")), ACROSS)
+    under = 0.37 + LINE * (len(axis) - 1)
+    low = under + 0.23 + LINE * len(lines)
+    figure = canvas(low + 1.75)
+    axes = panel(figure, 0.25, low, WIDTH - 0.4, 1.45)
+    reach = max(4 * b, 1.3 * distance)
+    x = np.unique(np.concatenate([np.linspace(-reach, distance + reach, 801), [0.0, distance]]))
+    without, with_person = (np.exp(-np.abs(x - centre) / b) / (2 * b) for centre in (0.0, distance))
+    axes.fill_between(x, np.minimum(without, with_person), color="#dddddd", linewidth=0)
+    axes.plot(x, without, color=BLUE, linewidth=1.4)
+    axes.plot(x, with_person, color=RED, linewidth=1.4, linestyle=(0, (4, 1.5)))
+    axes.set_xlim(x[0], x[-1])
+    axes.set_ylim(0, 1.08 / (2 * b))
+    axes.set_yticks([])
+    few_ticks(axes)
+    style: dict[str, Any] = {"fontsize": SIZE, "textcoords": "offset points", "va": "center"}
+    peak = 0.95 / (2 * b)
+    axes.annotate(said["worlds_without"], (0, peak), (-8, 0), ha="right", color=BLUE, **style)
+    axes.annotate(said["worlds_with"], (distance, peak), (8, 0), ha="left", color=RED, **style)
+    axes.set_xlabel("\n".join(axis), fontsize=SIZE, labelpad=2, parse_math=False)
+    axes.set_ylabel(said["worlds_density"], fontsize=SIZE, labelpad=3)
+    words(figure, EDGE, low + 1.75 - EDGE, said["worlds_title"])
+    words(figure, EDGE, low - under, "\n".join(lines))
+    words(figure, EDGE, LINE + 0.05, said["curator_only"], style="italic")
+    return figure
+
+
+def two_worlds_text(local_sensitivity: float, scale: float, *, unit: str = "", language: str = "en") -> str:
+    """`two_worlds` as a table of both curves.
+
+    Examples
+    --------
+    >>> print(two_worlds_text(1.0, 2.0))
+    The noisy answer with and without one person
+      noisy answer, from the answer without the person  without     with
+                                                    -4  0.03383  0.02052
+                                                    -2  0.09197  0.05578
+                                                     0     0.25   0.1516
+                                                     1   0.1516     0.25
+                                                     3  0.05578  0.09197
+                                                     5  0.02052  0.03383
+      distance 1 (local sensitivity), noise of scale 2
+      overlap: 0.779 of each curve
+      an attacker is right 50 times out of 100 without, at most 63 with this release
+      curator only: these come from the data, do not publish
+    """
+    said, distance, b = texts(language), local_sensitivity, scale
+    rows = [(said["worlds_axis"].format(unit=f", {unit}" if unit else ""), said["worlds_without"], said["worlds_with"])]
+    for at in sorted({-2 * b, -b, 0.0, distance, distance + b, distance + 2 * b}):
+        one, other = (math.exp(-abs(at - centre) / b) / (2 * b) for centre in (0.0, distance))
+        rows.append((formatting.thousands(at), f"{one:.4g}", f"{other:.4g}"))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    table = ["  " + "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
+    facts = [f"  {text}" for text in [*_worlds_facts(said, distance, b), said["curator_only"]]]
+    return "\n".join([said["worlds_title"], *table, *facts])
+
+
+def _worlds_facts(said: Mapping[str, str], distance: float, scale: float) -> list[str]:
+    """What is read off two Laplace curves: they overlap in exp(-distance / 2 scale) of each."""
+    told = said["worlds_distance"].format(distance=formatting.thousands(distance), scale=formatting.thousands(scale))
+    if distance == 0:
+        return [told, said["worlds_same"]]
+    believed = reached(distance / scale)
+    out_of = common_denominator([believed])
+    times, at_most = counted(believed, out_of)
+    right = said["worlds_right" if at_most else "worlds_right_over"].format(
+        coin=f"{out_of // 2:,}", times=f"{times:,}", out_of=f"{out_of:,}"
+    )
+    return [told, said["worlds_overlap"].format(overlap=f"{math.exp(-distance / (2 * scale)):.3g}"), right]
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """A release on the curve, and what is said of it."""
+
+    eps: float
+    risk: float
+    text: str
+
+
+def _marks(said: Mapping[str, str], eps: float) -> tuple[list[_Mark], int]:
+    """Half the eps, this one, twice it: for comparing, with one denominator."""
+    chosen = {"half": eps / 2, "here": eps, "twice": 2 * eps}
+    risks = {name: reached(loss) for name, loss in chosen.items()}
+    out_of = common_denominator(risks.values())
+    marks = []
+    for name, worst in risks.items():
+        times, at_most = counted(worst, out_of)
+        field = f"curve_{name}" if at_most else f"curve_{name}_over"
+        marks.append(_Mark(chosen[name], worst, said[field].format(eps=f"{eps:.6g}", times=f"{times:,}")))
+    return marks, out_of
+
+
+def risk(eps: float, *, language: str = "en") -> Figure:
+    """The worst case against eps, with a release marked, half its eps and twice.
+
+    Parameters
+    ----------
+    eps : float
+        Of the release.
+    language : str
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Publishable. In words: `risk_text`.
+    """
+    said = texts(language)
+    marks, out_of = _marks(said, eps)
+    figure = canvas(2.75)
+    axes = panel(figure, 0.62, 0.85, WIDTH - 0.75, 1.6)
+    x = np.linspace(0, 2.6 * eps, 400)
+    axes.plot(x, posterior(x), color=INK, linewidth=1.4)
+    axes.set_xlim(0, x[-1])
+    axes.set_ylim(0.5, 1.0)
+    ticks = [0.5, 0.6, 0.7, 0.8, 0.9]
+    axes.set_yticks(ticks, [f"{round(tick * out_of):,}" for tick in ticks])
+    few_ticks(axes)
+    axes.set_xlabel(said["curve_axis"], fontsize=SIZE, labelpad=2)
+    axes.set_ylabel(said["curve_risk"].format(out_of=f"{out_of:,}"), fontsize=SIZE, labelpad=3)
+    words(figure, EDGE, 2.75 - EDGE, said["curve_title"])
+    key = panel(figure, 0.55, 0.05, 0.2, 3 * LINE)
+    key.set_axis_off()
+    key.set_xlim(0, 1)
+    key.set_ylim(3, 0)
+    for line, (mark, marker, size) in enumerate(zip(marks, "oDs", (5, 7, 5), strict=True)):
+        style: dict[str, Any] = {"color": ORANGE if marker == "D" else "white", "markeredgecolor": INK}
+        axes.plot(mark.eps, mark.risk, marker, markersize=size, clip_on=False, **style)
+        key.plot(0.5, line + 0.5, marker, markersize=size, clip_on=False, **style)
+        words(figure, 0.8, 0.05 + LINE * (3 - line), mark.text)
+    return figure
+
+
+def risk_text(eps: float, *, language: str = "en") -> str:
+    """`risk` in words.
+
+    Examples
+    --------
+    >>> print(risk_text(1))
+    How often an attacker is right, in the worst case
+      a coin: 50 of 100
+      half the eps: at most 63
+      this release, eps 1: at most 74
+      twice the eps: at most 89
+    """
+    said = texts(language)
+    marks, out_of = _marks(said, eps)
+    coin = said["curve_coin"].format(coin=f"{out_of // 2:,}", out_of=f"{out_of:,}")
+    return "\n".join([said["curve_title"], f"  {coin}", *(f"  {mark.text}" for mark in marks)])

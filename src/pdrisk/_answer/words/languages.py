@@ -1,0 +1,21 @@
+"""The languages pdrisk tells people in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from pdrisk._answer.words.english import TEXTS as ENGLISH
+from pdrisk._core.foreign import shown
+from pdrisk.errors import ParameterError
+
+__all__ = ["LANGUAGES", "texts"]
+
+LANGUAGES: Final[dict[str, Mapping[str, str]]] = {"en": ENGLISH}
+
+
+def texts(language: object) -> Mapping[str, str]:
+    """The texts of a language, by the names of their fields."""
+    if not isinstance(language, str) or language not in LANGUAGES:
+        raise ParameterError(f"unknown language {shown(language)}; there are {', '.join(LANGUAGES)}.")
+    return LANGUAGES[language]

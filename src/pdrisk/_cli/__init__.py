@@ -1,0 +1,67 @@
+"""The command ``pdrisk``."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import pdrisk
+from pdrisk._cli import assess, ledger, study
+from pdrisk._cli.arguments import file_first, separate
+from pdrisk._cli.demo import demo
+from pdrisk._printing import printable
+
+__all__ = ["demo", "main"]
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Say where what is missing went: an option for several words takes all that follow."""
+        hint = "; name it before options that take several words" if " are required: " in message else ""
+        super().error(message + hint)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    The exit status is 0, 2 for a request that cannot be answered, 130 if it was stopped, 141 if nobody reads on.
+    """
+    parser = argparse.ArgumentParser(
+        prog="pdrisk", description="Noisy answers about people, with their sensitivity and the risk they mean."
+    )
+    parser.add_argument("--version", action="version", version=f"pdrisk {pdrisk.__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser)
+    shown = commands.add_parser("demo", help="answers and risks on a synthetic survey of 30,000 people")
+    shown.add_argument("--eps", type=float, default=1.0, help="privacy loss of each answer (default: 1)")
+    shown.add_argument("--seed", type=int, default=2019, help="of the synthetic survey; noise has no seed")
+    study.arguments(commands.add_parser("study", help="both papers, into a folder: tables, figures and a report"))
+    assess.arguments(commands.add_parser("assess", help="for the curator: what answers about a file would mean"))
+    ledger.arguments(commands.add_parser("ledger", help="what was asked of a dataset, and what is left"))
+    words = separate(sys.argv[1:] if arguments is None else arguments)
+    chosen = parser.parse_args(file_first(words) if words[:1] == ["assess"] else words)
+    run = {
+        "demo": lambda: demo(eps=chosen.eps, seed=chosen.seed),
+        "study": lambda: study.study(chosen),
+        "assess": lambda: assess.assess(chosen),
+        "ledger": lambda: ledger.ledger(chosen),
+    }
+    try:
+        text = run[chosen.command]()
+    except (pdrisk.PdriskError, OSError) as error:
+        print(f"pdrisk: {printable(' '.join(map(str.strip, str(error).splitlines())))}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("pdrisk: stopped. A study goes on where it was when the same command is given again.", file=sys.stderr)
+        return 130
+    try:
+        if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal that cannot write a letter shows its number
+            sys.stdout.reconfigure(errors="backslashreplace")
+        print(printable(text, keep="\n\t"), flush=True)  # what others named must not command the terminal
+    except BrokenPipeError:  # as of `| head`: what is left unsaid must not be said when Python ends, either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    return 0

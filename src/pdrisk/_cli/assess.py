@@ -1,0 +1,57 @@
+"""``pdrisk assess FILE``: what answers about a person's own data would mean for the people in it."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from pdrisk._cli import files
+from pdrisk._cli.arguments import Several, folder, several, statistic
+from pdrisk._printing import inert
+from pdrisk.study.assess_report import report, text
+from pdrisk.study.exposure import STATISTICS, exposure
+from pdrisk.study.owned_folder import own_folder, remove_own, write_own
+
+__all__ = ["arguments", "assess"]
+
+EPS = (0.1, 1.0)
+FILES = ("answers.csv", "groups.csv", "columns.csv", "eps.csv", "report.html")
+
+
+def arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    command.add_argument("file", type=Path, help="a .csv or .parquet file, one row a person; before all options")
+    files.arguments(command)
+    known = f"one or several (default: {' '.join(STATISTICS)}); also count, sum, std, 'quantile(0.9)', 'var(ddof=0)'"
+    command.add_argument("--statistics", type=several(statistic), action=Several, help=known)
+    command.add_argument("--eps", type=several(float), action=Several, help="one or several (default: 0.1 1)")
+    command.add_argument("--by", type=several(str), action=Several, help="columns of groups")
+    command.add_argument(
+        "--to", type=folder, metavar="FOLDER", help="write report.html and the tables as CSV files there"
+    )
+
+
+def assess(chosen: argparse.Namespace) -> str:
+    """The text of ``pdrisk assess``; writes the report instead if a folder is named."""
+    groups = chosen.by or []
+    frame = files.known(files.read(chosen), chosen, groups)
+    if chosen.to is not None:
+        own_folder(chosen.to, FILES)
+    columns, left_out = files.columns_of(frame, chosen, groups)
+    found = exposure(
+        frame, columns, chosen.statistics or list(STATISTICS), chosen.eps or EPS, bounds=dict(chosen.bounds),
+        by=groups[0] if len(groups) == 1 else groups or None,
+    )  # fmt: skip
+    found = replace(found, left_out=left_out)
+    if chosen.to is None:
+        return text(chosen.file.name, found)
+    tables = {"answers": found.answers, "groups": found.groups, "columns": found.columns.reset_index()}
+    for name, table in (tables | {"eps": found.recommendation}).items():
+        if table is not None:
+            write_own(chosen.to, f"{name}.csv", lambda path, table=table: inert(table).to_csv(path, index=False))  # type: ignore[misc]
+        else:
+            remove_own(chosen.to, f"{name}.csv")
+    page = report(chosen.file.name, found)
+    written = write_own(chosen.to, "report.html", lambda path: path.write_text(page, encoding="utf-8"))
+    return f"written, for the curator only: {written}"

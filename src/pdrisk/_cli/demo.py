@@ -1,0 +1,159 @@
+"""``pdrisk demo``: the main job on a synthetic survey, in words and numbers."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pandas as pd
+
+import pdrisk
+from pdrisk._answer.words import participant
+from pdrisk._digits import probability
+from pdrisk.datasets import soep_like, soep_like_schema
+
+__all__ = ["demo"]
+
+EPSILONS = (0.1, 0.5, 1, 2, 5)
+QUERIES = ["mean", "median", "min", "max", "var"]  # the paper's
+SQL = "SELECT sex, SUM(hours) AS hours FROM survey WHERE age > 40 GROUP BY sex"
+UNITS = {"hours": "h", "distance": "km", "income": "EUR"}  # of the columns that the paper studies
+
+
+def demo(*, eps: float = 1.0, seed: int = 2019) -> str:
+    """The text of ``pdrisk demo``."""
+    survey: Any = soep_like(seed=seed).pipe(soep_like_schema().validate)  # type checkers know no accessors
+    declared = survey.dprisk.declared.loc[[*UNITS, "state"], ["lo", "hi", "missing", "keys"]]
+    whole, warned = _asked(lambda: survey.dprisk.mean("distance", eps=eps))
+    older, _ = _asked(lambda: survey.dprisk.mean("distance", eps=eps, where="age > 40 and sex == 'female'"))
+    counts, _ = _asked(lambda: survey.dprisk.count(eps=eps, by="state"))
+    parts, _ = _asked(lambda: survey.dprisk.agg({"distance": ["sum", "count"]}, eps=eps))
+    in_sql, _ = _asked(lambda: pdrisk.sql(SQL, eps=eps, risk_columns=True, survey=survey))
+    total, people = parts["value"]
+    risks = survey.dprisk.assess(list(UNITS), QUERIES, eps=list(EPSILONS))
+    low, high = whole.interval()
+    half = (high - low) / 2
+    several = eps * 5
+    return "\n".join(
+        [
+            _title("A synthetic survey like the Socio-Economic Panel: 30,000 people, none of them real"),
+            "survey = soep_like().pipe(soep_like_schema().validate)   # a pandera schema: facts, declared once",
+            "survey.dprisk.declared",
+            "",
+            declared.astype(object).map(_told).to_string(max_colwidth=40, index_names=False),
+            "  (bounds of the answers, codes that are missing before anything else is done, public group keys)",
+            "",
+            _title("One answer: how far do people travel to work?"),
+            f"survey.dprisk.mean('distance', eps={eps:g})",
+            "",
+            repr(whole),
+            "",
+            "The true mean is known to lie in 1 to 675 km. "
+            f"The noise at eps={eps:g} has a 95 % half-width of {half:,.0f} km:",
+            *(
+                [
+                    "this number is noise. One person can move a mean over (1, 675) by 337 km, when hardly anybody is",
+                    "in the data, and the mechanism must hide even that one. This is what the paper studies. Narrower",
+                    "bounds, a larger eps, or a sum and a count (next) give numbers to work with.",
+                ]
+                if warned
+                else ["one person can move a mean over (1, 675) by 337 km, when hardly anybody is in the data."]
+            ),
+            *([f"pdrisk warned: {warned}"] if warned else []),
+            "",
+            _title("The same question as a sum and a count, half of the eps each"),
+            f"pdrisk.public(survey.dprisk.agg({{'distance': ['sum', 'count']}}, eps={eps:g}))",
+            "",
+            pdrisk.public(parts).to_string(float_format=lambda x: f"{x:.6g}"),
+            "",
+            f"  {total:,.0f} km / {people:,.0f} people = {total / people:.2f} km; the noise in the sum is "
+            f"±{float(pdrisk._answer.release.half_width(parts['scale'].iloc[0])):,.0f} km for all together.",
+            "",
+            _title("What this means for a person"),
+            participant(whole.risk.worst_case),
+            "",
+            _title("A subgroup, judged against the whole column's universe"),
+            f"survey.dprisk.mean('distance', eps={eps:g}, where=\"age > 40 and sex == 'female'\")",
+            f"  noisy value {older.value:,.1f} km, 95 % interval {_interval(older)}, "
+            f"worst-case risk {probability(older.risk.worst_case)};",
+            f"  for the curator: local sensitivity {older.local_sensitivity:.4g} km instead of 337 km, "
+            f"two-worlds risk {probability(older.risk.two_worlds)}.",
+            "",
+            _title("Groups: everybody is in one state, so all 16 answers cost eps once"),
+            f"pdrisk.public(survey.dprisk.count(eps={eps:g}, by='state')).head(4)",
+            "",
+            pdrisk.public(counts).head(4).to_string(float_format=lambda x: f"{x:.6g}"),
+            "",
+            _title("The same in SQL, with risk columns"),
+            f'pdrisk.sql("{SQL}",',
+            f"    eps={eps:g}, risk_columns=True, survey=survey)",
+            "",
+            in_sql.drop(columns=[f"hours_{name}" for name in ("many_worlds", "identifiability", "eps", "scale")])
+            .rename(columns=lambda name: name.removeprefix("hours_"))
+            .to_string(index=False, float_format=lambda x: f"{x:.6g}"),
+            "  (two_worlds, local_sensitivity and n are the curator's: pdrisk.public takes them out)",
+            "",
+            f"Losses add: the answers above cost {several:g} together, a worst-case risk of "
+            f"{probability(float(pdrisk.risk.posterior(several)))} instead of {probability(whole.risk.worst_case)}.",
+            "",
+            _title("The paper's table, for the curator: two-worlds risk, and the noise that comes with it (±, 95 %)"),
+            _table(risks),
+            "",
+            "two-worlds risk: how sure an attacker who knows everybody else can become that the most exposed person is",
+            "in the data, starting from a coin's 0.5. It depends on these very data and must not be published;",
+            "worst_case may be. A risk near 0.5 with noise wider than the answer is no bargain: both come from the",
+            "same large global sensitivity.",
+        ]
+    )
+
+
+def _asked(question: Any) -> tuple[Any, str]:
+    """An answer, and what pdrisk warned of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", pdrisk.NoisyReleaseWarning)
+        answer = question()
+    return answer, "; ".join(str(warning.message) for warning in caught)
+
+
+def _table(risks: pd.DataFrame) -> str:
+    head = f"{'variable':<15}{'query':<8}{'LS/GS':>8}" + "".join(f"{f'eps {eps:g}':>16}" for eps in EPSILONS)
+    worst = risks.drop_duplicates("eps").set_index("eps")["worst_case"]
+    cells = (f"{f'{probability(worst[eps])}         ':>16}" for eps in EPSILONS)
+    lines = [head, f"{'any':<15}{'worst':<8}{'1':>8}{''.join(cells)}"]
+    for name, rows in risks.groupby(["column", "statistic"], sort=False):
+        column, query = map(str, name)
+        share = rows["local_sensitivity"].iloc[0] / rows["global_sensitivity"].iloc[0]
+        unit = UNITS[column] + ("²" if query == "var" else "")
+        cells = (
+            f"{f'{probability(risk)} ±{_short(noise):<7}':>16}"
+            for risk, noise in zip(rows["two_worlds"], rows["noise95"], strict=True)
+        )
+        lines.append(f"{f'{column}, {unit}':<15}{query:<8}{share:>8.1g}{''.join(cells)}")
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _short(number: float) -> str:
+    """Three digits, and no more than seven characters."""
+    return (
+        f"{number:,.3g}"
+        if number < 1000
+        else f"{number:,.0f}"
+        if number < 100_000
+        else f"{number:.2g}".replace("+", "")
+    )
+
+
+def _told(cell: Any) -> str:
+    """A cell of the table of declarations."""
+    if isinstance(cell, float):
+        return "" if pd.isna(cell) else f"{cell:,.0f}"
+    return ", ".join(map(str, cell)) if isinstance(cell, list) else ""
+
+
+def _interval(release: pdrisk.Release) -> str:
+    low, high = release.interval()
+    return f"{low:,.0f} to {high:,.0f} km"
+
+
+def _title(text: str) -> str:
+    return f"{text}\n{'-' * len(text)}"

@@ -1,0 +1,57 @@
+"""``pdrisk ledger``: what was asked of a dataset, and what is left."""
+
+from __future__ import annotations
+
+import argparse
+import io
+
+import pdrisk
+from pdrisk._ledger import store_at, verify
+from pdrisk._printing import printable
+
+__all__ = ["arguments", "ledger"]
+
+SHOWN = ["time", "analyst", "event", "asked", "eps", "total", "query"]
+
+
+def arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    command.add_argument("action", choices=["show", "verify", "export"])
+    command.add_argument("file", help="the ledger's file, or the URL of its server")
+    command.add_argument("--dataset", help="which of several")
+    command.add_argument("--head", help="NUMBER:HASH that verify printed before: what was cut off is found")
+    command.add_argument("--to", help="for export: the .csv or .json file to write, instead of printing CSV")
+
+
+def ledger(chosen: argparse.Namespace) -> str:
+    """The text of ``pdrisk ledger``."""
+    head = _head(chosen.head)
+    if chosen.action == "verify":
+        number, last = verify(store_at(chosen.file, known=True), head)
+        return f"{number} records, whole and in order; note down {number}:{last}"
+    known = pdrisk.Ledger.datasets(chosen.file, head=head)
+    if chosen.dataset is None and len(known) != 1:
+        raise pdrisk.ParameterError(f"pass --dataset, one of {', '.join(known) or 'none'}.")
+    name = chosen.dataset or (known[0] if known else "")
+    if name not in known:
+        raise pdrisk.ParameterError(f"unknown dataset {name!r}; the ledger has {', '.join(known) or 'none'}.")
+    book = pdrisk.Ledger(chosen.file, dataset=name)
+    if chosen.action == "export":
+        if chosen.to is not None:
+            return f"written: {book.export(chosen.to)}"
+        text = io.StringIO()
+        book.export(text)
+        return text.getvalue().rstrip("\n")
+    history = book.history()
+    shown = history.assign(time=history["time"].dt.strftime("%Y-%m-%d %H:%M:%S"), query=history["query"].fillna(""))
+    shown = shown[SHOWN].map(lambda cell: printable(cell) if isinstance(cell, str) else cell)
+    return f"{book!r}\n\n{shown.to_string()}"
+
+
+def _head(said: str | None) -> tuple[int, str] | None:
+    if said is None:
+        return None
+    number, _, last = said.partition(":")
+    if not number.isdigit() or not last:
+        raise pdrisk.ParameterError("--head must be what verify printed, NUMBER:HASH.")
+    return int(number), last

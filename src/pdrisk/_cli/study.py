@@ -1,0 +1,68 @@
+"""``pdrisk study FOLDER``: both papers, on the synthetic survey or on a person's own data."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from pdrisk._cli import files
+from pdrisk._cli.arguments import folder
+from pdrisk.datasets import soep_like, soep_like_schema
+from pdrisk.errors import ParameterError
+from pdrisk.study.experiment import run
+from pdrisk.study.owned_folder import own_folder
+from pdrisk.study.paper import FILES, Study, written
+
+__all__ = ["arguments", "study"]
+
+COLUMNS = {"hours": "h", "distance": "km", "income": "EUR"}  # that the paper studies, and their units
+
+
+def arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    command.add_argument("folder", type=folder, help="where the tables, figures and report.html go")
+    command.add_argument("--file", type=Path, help="your own .csv or .parquet file, instead of the synthetic survey")
+    files.arguments(command)
+    command.add_argument("--repetitions", type=int, default=100, help="samples of each size (default: 100)")
+    command.add_argument("--seed", type=int, default=0, help="of the samples (default: 0)")
+    command.add_argument("--quiet", action="store_true", help="no progress")
+
+
+def study(chosen: argparse.Namespace) -> str:
+    """Run the study and write everything; the path of the page."""
+    if find_spec("matplotlib") is None:
+        raise ParameterError('a study draws its figures with matplotlib: pip install "pdrisk[plots]"')
+    frame: Any
+    units: dict[Any, str]
+    if chosen.file is None:
+        if chosen.schema is not None or chosen.missing is not None:
+            raise ParameterError("--schema and --missing are about a file of your own: name it with --file.")
+        frame = soep_like().pipe(soep_like_schema().validate)
+        columns, units, name = chosen.columns or list(COLUMNS), dict(COLUMNS), "a survey like the Socio-Economic Panel"
+        bounds: Any = dict.fromkeys(columns, "column") | dict(chosen.bounds)  # as in the paper
+    else:
+        frame = files.known(files.read(chosen), chosen)
+        units, name, bounds = {}, chosen.file.name, dict(chosen.bounds)
+        columns, left_out = files.columns_of(frame, chosen)
+        for column, reason in left_out.items():
+            _note(f"left out: {column} ({reason})")
+    own_folder(chosen.folder, FILES)
+    result = run(
+        frame,
+        columns,
+        repetitions=chosen.repetitions,
+        seed=chosen.seed,
+        bounds=bounds,
+        progress=not chosen.quiet,
+        resume=chosen.folder / "parts",
+    )
+    about = Study(result, name, synthetic=chosen.file is None, units=units)
+    page = written(about, chosen.folder, noted=lambda file: None if chosen.quiet else _note(file))
+    return f"written: {page}"
+
+
+def _note(file: str) -> None:
+    print(f"  {file}", file=sys.stderr)

@@ -1,0 +1,288 @@
+"""What a release tells an attacker: one formula, four metrics, and the way back from a risk to an epsilon."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pdrisk._core.foreign import array_of, own_errors, shown
+from pdrisk._core.summary import FloatArray
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = ["METRICS", "Risk", "epsilon_for", "metrics", "most_exposed_first", "posterior", "privacy_loss"]
+
+SMALLEST: Final = 1e-300  # of a probability, so that its odds are finite
+METRICS: Final = ("worst_case", "two_worlds", "many_worlds", "identifiability")
+
+
+@own_errors
+def posterior(loss: ArrayLike, prior: ArrayLike = 0.5) -> FloatArray:
+    """Largest belief an attacker can reach in one hypothesis after a release.
+
+    Parameters
+    ----------
+    loss : array_like of float, shape (...)
+        Privacy loss of everything released, in nats; finite, >= 0.
+    prior : array_like of float, shape (...)
+        Belief before, a probability in (0, 1). For m equally likely worlds, ``1 / m``.
+
+    Returns
+    -------
+    ndarray of float64, shape (...)
+
+    Raises
+    ------
+    ParameterError
+        If a loss is negative or not finite, or a prior leaves (0, 1).
+
+    Notes
+    -----
+    Posterior odds are prior odds times a likelihood ratio, and that ratio is at most ``exp(loss)``:
+    Lee & Clifton 2011, eq. 9; with ``prior = 1/2`` Mehner et al. 2021.
+
+    Examples
+    --------
+    >>> float(posterior(1.0).round(4))
+    0.7311
+    """
+    losses, priors = _floats("loss", loss), _floats("prior", prior)
+    if not np.all(np.isfinite(losses) & (losses >= 0)):
+        raise ParameterError("a privacy loss must be finite and at least 0; it is eps times the share of GS in play.")
+    _check_probability("prior", priors)
+    return belief(losses, priors)
+
+
+def belief(loss: FloatArray, prior: FloatArray | float) -> FloatArray:
+    """`posterior` without its checks: NaN passes through, and a prior of 1 stays 1."""
+    result: FloatArray = np.asarray(1 / (1 + (1 - prior) / prior * np.exp(-loss)))
+    return result
+
+
+@own_errors
+def privacy_loss(risk: ArrayLike, prior: ArrayLike = 0.5) -> FloatArray:
+    """The loss at which `posterior` reaches a risk: ``logit(risk) - logit(prior)``.
+
+    Parameters
+    ----------
+    risk, prior : array_like of float, shape (...)
+        Probabilities in (0, 1), risk above prior.
+
+    Returns
+    -------
+    ndarray of float64, shape (...)
+        Rounded down where it cannot be exact, so that ``posterior(loss, prior) <= risk``.
+
+    Raises
+    ------
+    ParameterError
+        If a risk or prior leaves (0, 1), or a risk is not above its prior.
+    """
+    risks, priors = np.broadcast_arrays(_floats("risk", risk), _floats("prior", prior))
+    return _privacy_loss(risks, priors, nothing_told=np.zeros(risks.shape, dtype=bool))
+
+
+def _privacy_loss(risks: FloatArray, priors: FloatArray, *, nothing_told: NDArray[np.bool_]) -> FloatArray:
+    """`privacy_loss`, where an answer that tells nothing may also stay at its prior."""
+    _check_probability("risk", risks)
+    _check_probability("prior", priors)
+    if not np.all((risks > priors) | (nothing_told & (risks == priors))):
+        at = np.unravel_index(np.argmin(risks - priors), risks.shape)
+        raise ParameterError(
+            f"a risk of {risks[at]:g} cannot be had: an attacker who starts at a prior of {priors[at]:g} is there "
+            "without any release. Ask for a risk above the prior."
+        )
+    loss: FloatArray = np.asarray(np.log(risks) - np.log1p(-risks) - np.log(priors) + np.log1p(-priors))
+    loss = np.maximum(loss, 0.0)
+    step = np.spacing(np.maximum(loss, 1.0))
+    while (over := (belief(loss, priors) > risks) & (loss > 0)).any():
+        loss = np.where(over, np.maximum(loss - step, 0.0), loss)
+        step = 2 * step
+    return loss
+
+
+@own_errors
+def epsilon_for(
+    risk: ArrayLike,
+    prior: ArrayLike | None = None,
+    *,
+    metric: str = "worst_case",
+    n: ArrayLike | None = None,
+    global_sensitivity: ArrayLike = 1.0,
+    local_sensitivity: ArrayLike | None = None,
+    world_range: ArrayLike | None = None,
+) -> FloatArray:
+    """The epsilon at which a risk metric reaches a given risk.
+
+    Only ``worst_case`` may calibrate a release: an epsilon from any other metric depends on the data and is a
+    planning figure for the curator.
+
+    Parameters
+    ----------
+    risk : array_like of float, shape (...)
+        The highest risk wanted, in (0, 1) and above the prior.
+    prior : array_like of float, shape (...), optional
+        What the attacker believes before; 1/2 for ``worst_case`` and ``two_worlds``, 1/n for the other two.
+    metric : {"worst_case", "two_worlds", "many_worlds", "identifiability"}
+    n : array_like of int, shape (...), optional
+        Number of records, at least 2; gives the prior of ``many_worlds`` and ``identifiability``.
+    global_sensitivity : array_like of float, shape (...)
+        GS, above 0; not used by ``worst_case``.
+    local_sensitivity : array_like of float, shape (...), optional
+        LS, needed by ``two_worlds`` and ``many_worlds``.
+    world_range : array_like of float, shape (...), optional
+        W, needed by ``identifiability``.
+
+    Returns
+    -------
+    ndarray of float64, shape (...)
+        ``inf`` where the distance is 0: such an answer tells nothing, and any epsilon will do.
+
+    Raises
+    ------
+    ParameterError
+        If a risk cannot be had, a needed number is missing or out of its range, or the metric is unknown.
+
+    Notes
+    -----
+    `privacy_loss` solved for eps: L for ``worst_case``, L GS / LS for ``two_worlds`` and ``many_worlds``,
+    L GS / W for ``identifiability`` (Lee & Clifton 2011, section 4; 2012, section 4).
+
+    Examples
+    --------
+    >>> float(epsilon_for(0.6).round(4))
+    0.4055
+    """
+    check_metric(metric)
+    if prior is None:
+        prior = 0.5 if metric in ("worst_case", "two_worlds") else _one_of(metric, n)
+    if metric == "worst_case":
+        return privacy_loss(risk, prior)
+    name, given = (
+        ("world_range", world_range) if metric == "identifiability" else ("local_sensitivity", local_sensitivity)
+    )
+    if given is None:
+        raise ParameterError(f"{metric} needs {name}=.")
+    distance, whole = _floats(name, given), _floats("global_sensitivity", global_sensitivity)
+    if not np.all(np.isfinite(whole) & (whole > 0)):
+        raise ParameterError("global_sensitivity must be finite and above 0.")
+    if not np.all(np.isfinite(distance) & (distance >= 0)):
+        raise ParameterError(f"{name} must be finite and at least 0.")
+    risks, priors, distance, whole = np.broadcast_arrays(
+        _floats("risk", risk), _floats("prior", prior), distance, whole
+    )
+    loss = _privacy_loss(risks, priors, nothing_told=distance == 0)
+    with np.errstate(over="ignore"):  # next to nothing is told: inf
+        return np.divide(loss * whole, distance, out=np.full(loss.shape, np.inf), where=distance > 0)
+
+
+def check_metric(metric: object) -> None:
+    """Refuse what does not name a metric."""
+    if not isinstance(metric, str) or metric not in METRICS:
+        raise ParameterError(f"unknown metric {shown(metric)}; it must be one of {', '.join(METRICS)}.")
+
+
+def _one_of(metric: str, n: ArrayLike | None) -> FloatArray:
+    if n is None:
+        raise ParameterError(f"{metric} starts from a prior of 1/n: pass n=, the number of records, or prior=.")
+    records = _floats("n", n)
+    if not np.all(records >= 2):
+        raise ParameterError(f"{metric} needs n of at least 2: of one record, an attacker is certain already.")
+    return np.asarray(1 / records)
+
+
+@dataclass(frozen=True, slots=True)
+class Risk:
+    """How likely an attacker is to be right about a person, by four metrics.
+
+    Attributes
+    ----------
+    worst_case : float
+        Publishable: from eps alone (Mehner et al. 2021; eq. 5 of the SOEP paper).
+    two_worlds : float
+        Curator only: the paper's own metric, eq. 6.
+    many_worlds : float
+        Curator only: the paper's eq. 4, after Lee & Clifton 2011; NaN where no record was used.
+    identifiability : float
+        Curator only: Lee & Clifton's own distance between worlds; NaN where no record was used.
+    """
+
+    worst_case: float
+    two_worlds: float
+    many_worlds: float
+    identifiability: float
+
+
+def metrics(
+    eps: ArrayLike,
+    n: NDArray[np.int64],
+    *,
+    global_sensitivity: ArrayLike,
+    local_sensitivity: FloatArray,
+    world_range: FloatArray,
+) -> dict[str, FloatArray]:
+    """The four metrics of releases by the Laplace mechanism.
+
+    Parameters
+    ----------
+    eps, global_sensitivity : array_like of float, shape (...)
+        Both above 0.
+    n : ndarray of int64, shape (...)
+    local_sensitivity, world_range : ndarray of float64, shape (...)
+        At least 0; local_sensitivity at most global_sensitivity.
+
+    Returns
+    -------
+    dict of str to ndarray of float64, shape (...)
+        Keys as in `METRICS`. The last two are 1 where n = 1 and NaN where n = 0.
+
+    Notes
+    -----
+    Each is ``posterior(loss, prior)``: prior 1/2 or 1/n, loss eps, eps LS/GS or eps W/GS. For n >= 2:
+    ``1/n <= many_worlds <= two_worlds <= worst_case``, and ``identifiability <= posterior(2 eps, 1/n)``.
+    """
+    epsilon = np.asarray(eps, dtype=np.float64)
+    own = epsilon * (local_sensitivity / np.asarray(global_sensitivity))
+    between = epsilon * (world_range / np.asarray(global_sensitivity))
+    one_of_n = np.where(n > 0, 1 / np.maximum(n, 1), np.nan)
+    shape = np.broadcast_shapes(epsilon.shape, np.shape(n))
+    return {
+        "worst_case": np.broadcast_to(belief(epsilon, 0.5), shape),
+        "two_worlds": belief(own, 0.5),
+        "many_worlds": belief(own, one_of_n),
+        "identifiability": belief(between, one_of_n),
+    }
+
+
+def most_exposed_first(
+    n: NDArray[np.int64], share: FloatArray, many_worlds: FloatArray, identifiability: FloatArray
+) -> NDArray[np.intp]:
+    """The order of answers at one eps by how far they expose somebody; those about nobody are last.
+
+    Parameters
+    ----------
+    n : ndarray of int64, shape (m,)
+    share : ndarray of float64, shape (m,)
+        LS/GS, which orders them as the two-worlds risk does. It is 1 for every count and every sum; where it is equal,
+        the other two risks decide, which are larger among fewer people.
+    many_worlds, identifiability : ndarray of float64, shape (m,)
+        NaN where n = 0: by convention LS is GS there, though there is nobody to expose.
+    """
+    return np.lexsort((-np.nan_to_num(identifiability), -np.nan_to_num(many_worlds), -share, n == 0))
+
+
+def _floats(name: str, value: ArrayLike) -> FloatArray:
+    array = array_of(name, value)
+    if array.dtype.kind not in "iuf":
+        raise ColumnTypeError(f"{name} must be a number or an array of numbers.")
+    return array.astype(np.float64)
+
+
+def _check_probability(name: str, values: FloatArray) -> None:
+    outside = ~((values >= SMALLEST) & (values < 1))
+    if outside.any():
+        raise ParameterError(
+            f"a {name} must be a probability above 0 and below 1, but is {float(values[outside].flat[0]):g}."
+        )

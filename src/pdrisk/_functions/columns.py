@@ -1,0 +1,141 @@
+"""From the Arrow columns of a macro to a `Summary`: one row for each group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdrisk._core.lattice import LARGEST_STEPS, Lattice
+from pdrisk._core.order import Quantile
+from pdrisk._core.statistics import Statistic
+from pdrisk._core.summary import FloatArray, Summary
+from pdrisk._core.universe import Universe
+from pdrisk._functions.macros import HALF
+from pdrisk.engines.numpy.grouped import summary_of_groups
+from pdrisk.engines.numpy.single import summary_of_one
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["grid", "summary_of"]
+
+
+def grid(name: str, universe: Universe) -> float:
+    """The step, a power of two, of the public grid that records are rounded to before DuckDB adds them up.
+
+    Parameters
+    ----------
+    name : {"steps", "total", "squares"}
+        The grid of `Sum` itself; one for the mean; one for the squared distances from lo.
+
+    Notes
+    -----
+    2**51 to 2**52 steps to the largest value M for ``total``, to the width R for ``squares``. A record is off by at
+    most 2**-52 M, and with the roundings of sum and quotient the mean by 2**-50 M: far below the 2**-35 M of
+    `Statistic.rounding`. A distance from lo is off by ``e <= 2**-51 R``: half a step, and the rounding of the
+    subtraction. The standard deviation is a norm of the records over ``sqrt(n - ddof)``, so it is off by at most
+    ``sqrt(2) e``; the variance by ``sqrt(2) e`` times the sum of two standard deviations, at most ``2**-49 R**2``: far
+    below the 2**-34 R and 2**-36 R**2 of `Statistic.rounding`.
+    """
+    if name == "steps":
+        return Lattice.of_records(universe.magnitude).step
+    return Lattice.of_records(universe.magnitude if name == "total" else universe.width).step * 2.0**-21
+
+
+def summary_of(columns: Mapping[str, pa.ChunkedArray], statistic: Statistic, universe: Universe) -> Summary:
+    """The parts of a summary that the columns say something about.
+
+    Parameters
+    ----------
+    columns : mapping of str to ChunkedArray
+        By their names in `pdrisk._functions.macros.COLUMNS`. NULL where a group has no record.
+    statistic : Statistic
+    universe : Universe
+    """
+    if isinstance(statistic, Quantile):
+        return _ranked(columns, statistic, universe)
+    count = next(columns[name] for name in ("n", "present", "rows") if name in columns)
+    n = count.to_numpy().astype(np.int64)
+    parts = {name: _floats(columns[name]) for name in columns if name in FLOATS}
+    total = np.nan_to_num(parts["total"]) * grid("total", universe) if "total" in parts else None
+    return Summary(
+        n=n,
+        total=total,
+        steps=_steps(columns["steps"]) if "steps" in columns else None,
+        lowest=_padded(parts, "lowest", universe.hi),
+        highest=_padded(parts, "highest", universe.lo),
+        squares=_squares(n, columns, universe) if "offsets" in columns else None,
+        nearest=None if total is None or "records" not in columns else _nearest(columns["records"], n, total),
+    )
+
+
+FLOATS = ("total", "lowest", "highest", "second_lowest", "second_highest", "median")
+
+
+def _floats(column: pa.ChunkedArray) -> FloatArray:
+    """NULL, which only a group without a (second) record has, as NaN."""
+    return column.to_numpy().astype(np.float64)
+
+
+def _integers(column: pa.ChunkedArray) -> list[int]:
+    return [0 if value is None else int(value) for value in column.to_pylist()]
+
+
+def _steps(column: pa.ChunkedArray) -> NDArray[np.int64]:
+    clamped = [max(-LARGEST_STEPS, min(value, LARGEST_STEPS)) for value in _integers(column)]
+    return np.array(clamped, dtype=np.int64)
+
+
+def _padded(parts: Mapping[str, FloatArray], name: str, end: float) -> FloatArray | None:
+    """The extreme records and the next ones, shape (2, G); the end of the universe where there is none."""
+    if name not in parts:
+        return None
+    both = np.stack([parts[name], parts.get(f"second_{name}", parts[name])])
+    return np.where(np.isnan(both), end, both)
+
+
+def _squares(n: NDArray[np.int64], columns: Mapping[str, pa.ChunkedArray], universe: Universe) -> FloatArray:
+    # (n Σx² - (Σx)²)/n is fatal with floats and exact with integers; the quotient is rounded once.
+    sums = (_integers(columns[name]) for name in ("offsets", "high_squares", "products", "low_squares"))
+    squares = []
+    for count, offset, high, product, low in zip(n.tolist(), *sums, strict=True):
+        square = (high << 2 * HALF) + (product << HALF + 1) + low
+        squares.append((count * square - offset * offset) / max(count, 1))
+    step = grid("squares", universe)
+    return np.array(squares, dtype=np.float64) * step * step
+
+
+def _nearest(column: pa.ChunkedArray, n: NDArray[np.int64], total: FloatArray) -> FloatArray:
+    records, lengths = _lists(column)
+    nearest = np.zeros(len(n))
+    filled = lengths > 0
+    if filled.any():
+        mean = total / np.maximum(n, 1)
+        distances = np.abs(records - np.repeat(mean, lengths))
+        starts = np.cumsum(lengths) - lengths
+        nearest[filled] = np.fmin.reduceat(distances, starts[filled])
+    return np.where(n > 0, nearest, 0.0)
+
+
+def _ranked(columns: Mapping[str, pa.ChunkedArray], statistic: Quantile, universe: Universe) -> Summary:
+    if "records" not in columns:
+        # The noisy median needs no neighbours. Where all four records of the window are the median, so is the answer.
+        median = _floats(columns["median"])
+        windows = np.tile(np.where(np.isnan(median), universe.mid, median), (4, 1))
+        return Summary(n=columns["n"].to_numpy().astype(np.int64), windows={statistic.q: windows})
+    records, lengths = _lists(columns["records"])
+    if len(lengths) == 1:
+        return summary_of_one(records, universe, statistic.needs)
+    codes = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
+    return summary_of_groups(records, codes, len(lengths), universe, statistic.needs)
+
+
+def _lists(column: pa.ChunkedArray) -> tuple[FloatArray, NDArray[np.int64]]:
+    """The values of all lists in a row, NULL as NaN, and how many are of each."""
+    import pyarrow.compute as pc
+
+    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy().astype(np.int64)
+    return pc.list_flatten(column).to_numpy(), lengths

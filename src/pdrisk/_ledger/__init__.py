@@ -1,0 +1,30 @@
+"""A budget that holds: what was asked of a dataset, by whom, and what it cost; paid before the data is read.
+
+question ─> Ledger.pay ─> one transaction: limits checked, recorded, spent ─> (data read, noise drawn)
+                     └──> BudgetExceededError: recorded as refused, nothing spent
+"""
+
+from pdrisk._ledger.ambient import innermost
+from pdrisk._ledger.audit import verify
+from pdrisk._ledger.curator import Meaning
+from pdrisk._ledger.ledger import Ledger
+from pdrisk._ledger.limits import Limits
+from pdrisk._ledger.location import store_at
+from pdrisk._ledger.payment import Payment, ledger_for, paying
+from pdrisk._ledger.policy import LeastGroup, Policy
+from pdrisk._ledger.remaining import Remaining
+
+__all__ = [
+    "LeastGroup",
+    "Ledger",
+    "Limits",
+    "Meaning",
+    "Payment",
+    "Policy",
+    "Remaining",
+    "innermost",
+    "ledger_for",
+    "paying",
+    "store_at",
+    "verify",
+]

@@ -1,0 +1,270 @@
+"""One dataset and one analyst inside an open transaction."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from pdrisk._core.summary import FloatArray
+from pdrisk._ledger.audit import EVERYBODY, period
+from pdrisk._ledger.curator import Odometer
+from pdrisk._ledger.limits import WINDOWS, Spent, check, payable, shown
+from pdrisk._ledger.memory import answer_of
+from pdrisk._ledger.names import folded
+from pdrisk._ledger.question import name_of
+from pdrisk._ledger.records import START, chained, digest, exact
+from pdrisk._ledger.rules import Rules
+from pdrisk._ledger.store import Ask, Rows, decoded
+from pdrisk._model.query import Query
+from pdrisk.errors import LedgerError, ParameterError
+
+__all__ = ["Account", "known_as", "names_of"]
+
+
+@dataclass(frozen=True)
+class Account:
+    """What the tables say of a dataset, and what may be written down there.
+
+    Attributes
+    ----------
+    place : str
+        Where the ledger is, for people.
+    """
+
+    ask: Ask
+    dataset: str
+    analyst: str
+    place: str
+
+    # --- What holds and what was spent ----------------------------------------------------------------------------
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the dataset was entered."""
+        return bool(self.ask("SELECT 1 FROM datasets WHERE name = ?", (self.dataset,)))
+
+    def rules(self) -> Rules:
+        """The limits of all together and of each analyst, and the owner's rules."""
+        rows = self.ask("SELECT limits FROM datasets WHERE name = ?", (self.dataset,))
+        return decoded(self.place, lambda: Rules.stored(rows[0][0]))
+
+    @cached_property
+    def now(self) -> datetime.datetime:
+        """The clock, or the last record's time if the clock went back: no window is opened twice."""
+        now = datetime.datetime.now(datetime.UTC)
+        rows = self.ask("SELECT time FROM records WHERE seq = (SELECT max(seq) FROM records)")
+        return decoded(self.place, lambda: max([now, *(datetime.datetime.fromisoformat(time) for (time,) in rows)]))
+
+    def spent(self) -> dict[str, dict[str, Spent]]:
+        """By all together and by the analyst, in each window."""
+        return {who: {window: self._spent(who, window) for window in WINDOWS} for who in (EVERYBODY, self.analyst)}
+
+    def _spent(self, who: str, window: str) -> Spent:
+        rows = self.ask(
+            "SELECT eps, queries FROM spending WHERE dataset = ? AND analyst = ? AND period = ?",
+            (self.dataset, who, period(window, self.now)),
+        )
+        return decoded(self.place, lambda: Spent(exact(rows[0][0]), _number(rows[0][1])) if rows else Spent())
+
+    # --- Writing down -----------------------------------------------------------------------------------------------
+
+    def enter(self, rules: Rules) -> None:
+        """Enter the dataset.
+
+        Raises
+        ------
+        ParameterError
+            Without a limit, or with a name that differs from a known one in capitals and blanks only.
+        LedgerError
+            If it was entered before and somebody took that out.
+        """
+        others = names_of(self.ask, self.place)
+        if alike := [name for name in others if folded(name) == folded(self.dataset)]:
+            raise ParameterError(
+                f"{self.place} knows the dataset {alike[0]!r}, not {self.dataset!r}: the same people share one budget. "
+                "Write the name as it is known, or give other people a name that differs in more than capitals and "
+                "blanks."
+            )
+        if not rules.has_limits:
+            raise ParameterError(f"dataset {self.dataset!r} is new to {self.place}: {_first(others)}")
+        if self.ask("SELECT 1 FROM records WHERE dataset = ? LIMIT 1", (self.dataset,)):
+            raise LedgerError(
+                f"{self.place} has records of dataset {self.dataset!r}, but not its limits: it is damaged. Restore it "
+                "from a copy."
+            )
+        self.ask("INSERT INTO datasets (name, limits) VALUES (?, ?)", (self.dataset, rules.text))
+        self.record("opened", {"limits": json.loads(rules.text)})
+
+    def check_same(self, rules: Rules, each_given: bool, policy_given: bool) -> None:
+        """Refuse other limits and rules than the dataset has.
+
+        Raises
+        ------
+        ParameterError
+            With those that hold.
+        """
+        known = self.rules()
+        if (
+            not rules.whole.texts.items() <= known.whole.texts.items()
+            or (each_given and rules.each != known.each)
+            or (policy_given and rules.policy != known.policy)
+        ):
+            raise ParameterError(
+                f"dataset {self.dataset!r} has other limits ({known}): leave them out to use those; its owner changes "
+                "them with ledger.amend(...)."
+            )
+
+    def amend(self, rules: Rules) -> None:
+        """Let other rules hold from now on."""
+        self.ask("UPDATE datasets SET limits = ? WHERE name = ?", (rules.text, self.dataset))
+        self.record("amended", {"limits": json.loads(rules.text)})
+
+    def pay(self, query: Query, rules: Rules, body: dict[str, Any]) -> int:
+        """Check, record and spend what a query costs under these rules; the number of the record.
+
+        Raises
+        ------
+        BudgetExceededError
+            If a limit is in the way; nothing is written then.
+        """
+        spent = self.spent()
+        name, cost = name_of(query), payable(rules.policy.cost(query))
+        if cost > payable(query.eps):
+            name = f"{name} with its people counted for eps {shown(cost - payable(query.eps))}"
+
+        def askable(left: Fraction) -> Fraction:
+            return (left - (cost - query.eps)) / query.times
+
+        check(name, cost, rules.whole, spent[EVERYBODY], f"dataset {self.dataset!r}", askable)
+        check(name, cost, rules.each, spent[self.analyst], f"analyst {self.analyst!r}", askable)
+        seq = self.record("paid", body, cost)
+        for who, windows in spent.items():
+            for window, before in windows.items():
+                self.ask(
+                    "INSERT INTO spending (dataset, analyst, period, eps, queries) VALUES (?, ?, ?, ?, ?) "
+                    "ON CONFLICT (dataset, analyst, period) DO UPDATE SET eps = excluded.eps, "
+                    "queries = excluded.queries",
+                    (self.dataset, who, period(window, self.now), str(before.eps + cost), before.queries + 1),
+                )
+            if self._spent(who, "").eps != windows[""].eps + cost:
+                raise LedgerError(f"{self.place} does not keep what is written; nothing was answered.")
+        return seq
+
+    def record(self, event: str, body: dict[str, Any], eps: Fraction = Fraction(0)) -> int:
+        """Append to the chain; the number of the record."""
+        rows = self.ask("SELECT seq, hash FROM records WHERE seq = (SELECT max(seq) FROM records)")
+        last, before = decoded(self.place, lambda: (_number(rows[0][0]), _text(rows[0][1])) if rows else (0, START))
+        text = json.dumps(body, sort_keys=True, separators=(",", ":"))
+        time = self.now.isoformat(timespec="microseconds")
+        row = (last + 1, time, self.dataset, self.analyst, event, str(eps), text)
+        self.ask(
+            "INSERT INTO records (seq, time, dataset, analyst, event, eps, body, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (*row, chained(before, *row)),
+        )
+        if self.ask("SELECT max(seq) FROM records") != [(last + 1,)]:
+            raise LedgerError(f"{self.place} does not keep what is written; nothing was answered.")
+        return last + 1
+
+    # --- Answers that are given again -------------------------------------------------------------------------------
+
+    def state_of_data(self) -> tuple[int, str] | None:
+        """The number of the newest record that says which data these are, and what it says."""
+        rows = self.ask(
+            "SELECT seq, body FROM records WHERE dataset = ? AND event = ? ORDER BY seq DESC LIMIT 1",
+            (self.dataset, "data"),
+        )
+        return decoded(
+            self.place, lambda: (_number(rows[0][0]), _text(json.loads(rows[0][1])["state"])) if rows else None
+        )
+
+    def remembered(self, key: str) -> tuple[int, list[FloatArray]] | None:
+        """The record of the payment and the noisy values, of an answer that was kept."""
+        rows = self.ask(
+            "SELECT answers.body, records.body FROM answers JOIN records ON records.seq = answers.record "
+            "WHERE answers.dataset = ? AND answers.question = ?",
+            (self.dataset, key),
+        )
+
+        def kept() -> tuple[int, list[FloatArray]]:
+            answer, record = rows[0][0], json.loads(rows[0][1])
+            if record["answer"] != digest(key, answer):
+                raise ValueError
+            return _number(record["of"]), answer_of(answer)
+
+        return decoded(self.place, kept) if rows else None
+
+    def keep(self, seq: int, key: str, answer: str) -> None:
+        """Keep the noisy values of a paid query for the next time; the newest win."""
+        record = self.record("kept", {"of": seq, "answer": digest(key, answer)})
+        self.ask(
+            "INSERT INTO answers (dataset, question, record, body) VALUES (?, ?, ?, ?) "
+            "ON CONFLICT (dataset, question) DO UPDATE SET record = excluded.record, body = excluded.body",
+            (self.dataset, key, record, answer),
+        )
+
+    # --- The curator's --------------------------------------------------------------------------------------------
+
+    def keep_facts(self, seq: int, text: str) -> None:
+        """What an answer meant."""
+        self.ask("INSERT INTO curator_releases (dataset, record, body) VALUES (?, ?, ?)", (self.dataset, seq, text))
+
+    def facts(self) -> Rows:
+        """``seq body eps fact`` of every paid query."""
+        return self.ask(
+            "SELECT records.seq, records.body, records.eps, curator_releases.body FROM records "
+            "LEFT JOIN curator_releases ON curator_releases.dataset = records.dataset "
+            "AND curator_releases.record = records.seq "
+            "WHERE records.dataset = ? AND records.event = ? ORDER BY records.seq",
+            (self.dataset, "paid"),
+        )
+
+    def odometer(self, who: str) -> Odometer:
+        """What all answers mean for each person; ``who`` says by what people are told apart."""
+        rows = self.ask("SELECT who, counted, people, losses FROM curator_people WHERE dataset = ?", (self.dataset,))
+        return decoded(self.place, lambda: Odometer.stored(rows, who))
+
+    def keep_odometer(self, odometer: Odometer) -> None:
+        """Write it down in the place of the one before."""
+        self.ask(
+            "INSERT INTO curator_people (dataset, who, counted, people, losses) VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT (dataset) DO UPDATE SET who = excluded.who, counted = excluded.counted, "
+            "people = excluded.people, losses = excluded.losses",
+            (self.dataset, *odometer.row),
+        )
+
+
+def names_of(ask: Ask, place: str) -> list[str]:
+    """The datasets of a ledger, in order."""
+    rows = ask("SELECT name FROM datasets")
+    return decoded(place, lambda: sorted(_text(name) for (name,) in rows))
+
+
+def known_as(ask: Ask, place: str, dataset: str, analyst: str) -> str:
+    """An analyst's name in the spelling of their first payment, so that Anna and anna have one budget."""
+    if ask("SELECT 1 FROM spending WHERE dataset = ? AND analyst = ? AND period = ''", (dataset, analyst)):
+        return analyst
+    rows = ask("SELECT analyst FROM spending WHERE dataset = ? AND period = '' ORDER BY analyst", (dataset,))
+    alike = decoded(place, lambda: [name for (name,) in rows if folded(name) == folded(analyst)])
+    return alike[0] if alike else analyst
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _number(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise TypeError
+    return value
+
+
+def _first(others: list[str]) -> str:
+    """What an owner does first, and what somebody does who meant another dataset."""
+    known = f", or write the name of one it knows: {', '.join(map(repr, others[:5]))}" if others else ""
+    return f"give it a limit, such as eps=1{known}{' and others' if len(others) > 5 else ''}."

@@ -1,0 +1,118 @@
+"""Whether the records are whole."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from fractions import Fraction
+from typing import Any
+
+from pdrisk._ledger.limits import WINDOWS, Limits, Spent, check
+from pdrisk._ledger.records import EVENTS, START, chained, digest, exact
+from pdrisk._ledger.seen import head_of
+from pdrisk._ledger.store import WRONG, Head, Rows, Store
+from pdrisk.errors import BudgetExceededError, LedgerError
+
+__all__ = ["EVERYBODY", "period", "verify"]
+
+EVERYBODY = ""  # the analyst of what all have spent together
+
+
+def verify(store: Store, head: object = None) -> Head:
+    """The last record's number and hash, if everything fits together; raises as `Ledger.verify` does."""
+    with store.reading() as ask:
+        if store.changed(ask):
+            raise LedgerError(f"{store.place} is broken: somebody changed its tables or triggers.")
+        rows = ask("SELECT seq, time, dataset, analyst, event, eps, body, hash FROM records ORDER BY seq")
+        spending = ask("SELECT dataset, analyst, period, eps, queries FROM spending")
+        datasets = ask("SELECT name, limits FROM datasets")
+        answers = ask("SELECT dataset, question, record, body FROM answers")
+    last = _verified(store.place, rows, spending, datasets, head)
+    kept = {(row[2], row[0]): str(row[6]) for row in rows if row[4] == "kept"}
+    for dataset, question, record, body in answers:
+        if digest(question, body) not in kept.get((dataset, record), ""):
+            raise LedgerError(f"{store.place} is broken: an answer that it keeps is not that of record {record}.")
+    return last
+
+
+def _verified(place: str, rows: Rows, spending: Rows, datasets: Rows, head: object) -> Head:
+    wanted = head_of(head)
+    last, before, seen = 0, START, wanted in (None, (0, START))
+    totals: dict[tuple[str, str, str], Spent] = {}
+    rules: dict[str, Any] = {}
+    limits: dict[str, tuple[Limits, Limits]] = {}
+    for seq, time, dataset, analyst, event, eps, body, own in rows:
+        if seq != last + 1:
+            raise LedgerError(f"{place} is broken: record {last + 1} is missing. Restore it from a copy.")
+        try:
+            whole = chained(before, seq, time, dataset, analyst, event, eps, body) == own and event in EVENTS
+        except WRONG:
+            whole = False
+        if not whole:
+            raise LedgerError(f"{place} is broken: record {seq} was changed. Restore it from a copy.")
+        paid = None
+        try:
+            if event == "paid":
+                paid = limits[dataset], datetime.datetime.fromisoformat(time), exact(eps)
+            elif event in ("opened", "amended"):
+                again = dataset in rules
+                rules[dataset] = said = json.loads(body)["limits"]
+                limits[dataset] = Limits.stored(said["whole"]), Limits.stored(said["each_analyst"])
+                whole = again == (event == "amended")
+        except WRONG:
+            whole = False
+        if not whole:
+            raise LedgerError(f"{place} is broken: record {seq} is not what a ledger writes there.")
+        if paid is not None and _over(totals, dataset, analyst, *paid):
+            raise LedgerError(f"{place} is broken: record {seq} went over the limits that held then.")
+        last, before = seq, own
+        seen = seen or (seq, own) == wanted
+    if not seen:
+        raise LedgerError(
+            f"{place} does not hold the record that was noted down: records were cut off or written anew."
+        )
+    if _sums(spending) != totals:
+        raise LedgerError(f"{place} is broken: its sums are not those of its records. Restore it from a copy.")
+    if _rules(datasets) != rules:
+        raise LedgerError(f"{place} is broken: its limits are not those of its records. Restore it from a copy.")
+    return last, before
+
+
+def _over(
+    totals: dict[tuple[str, str, str], Spent],
+    dataset: str,
+    analyst: str,
+    rules: tuple[Limits, Limits],
+    moment: datetime.datetime,
+    eps: Fraction,
+) -> bool:
+    """Add a payment to the sums; whether it went over the limits that held when it was made."""
+    over = False
+    for who, limits in ((EVERYBODY, rules[0]), (analyst, rules[1])):
+        before = {window: totals.get((dataset, who, period(window, moment)), Spent()) for window in WINDOWS}
+        try:
+            check("", eps, limits, before, "")
+        except BudgetExceededError:
+            over = True
+        for window, had in before.items():
+            totals[dataset, who, period(window, moment)] = Spent(had.eps + eps, had.queries + 1)
+    return over
+
+
+def _sums(spending: Rows) -> object:
+    try:
+        return {(name, who, at): Spent(exact(eps), queries) for name, who, at, eps, queries in spending}
+    except WRONG:
+        return None
+
+
+def _rules(datasets: Rows) -> object:
+    try:
+        return {name: json.loads(limits) for name, limits in datasets}
+    except WRONG:
+        return None
+
+
+def period(window: str, now: datetime.datetime) -> str:
+    """The calendar period that a moment is in."""
+    return now.strftime({"": "", "day": "%Y-%m-%d", "month": "%Y-%m"}[window])

@@ -1,0 +1,255 @@
+"""What answers meant for the people in these very data: the curator's, kept only on request."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import hashlib
+import json
+import math
+import numbers
+import unicodedata
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pdrisk._core.risk import posterior
+from pdrisk._core.summary import FloatArray
+from pdrisk._guard import guarded
+from pdrisk._ledger.records import exact
+from pdrisk._ledger.store import Rows
+from pdrisk._model.columns import check_column
+from pdrisk._model.keys import listed_values
+from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
+
+__all__ = ["Meaning", "Odometer", "facts_table", "people_table", "who_by", "who_lost"]
+
+IDS, SUMS = np.dtype("<u8"), np.dtype("<f8")
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What one answer meant.
+
+    Attributes
+    ----------
+    loss : float
+        Of the most exposed group: the sum over its lines of eps LS / GS.
+    counting : float
+        The eps paid besides to see how many people there are: everybody's loss.
+    local_sensitivity, n : list
+        Of each line, the largest and the smallest of its groups.
+    people : (ids, losses) or None
+        The loss of each person, where that is known: an object array, and floats with NaN where a row was not used.
+    """
+
+    loss: float
+    counting: float
+    local_sensitivity: list[float]
+    n: list[int]
+    people: tuple[pd.Series, FloatArray] | None = None
+
+    def text(self, of_people: FloatArray) -> str:
+        """As JSON; of single people's losses only the largest, as who has several rows may lose more than a record."""
+        loss = max(self.loss + self.counting, float(np.max(of_people, initial=0.0)))
+        return json.dumps({"loss": loss, "local_sensitivity": self.local_sensitivity, "n": self.n})
+
+
+@dataclass(frozen=True, slots=True)
+class Odometer:
+    """The loss that each person has from all answers: 16 bytes for each.
+
+    Attributes
+    ----------
+    who : str
+        By which column and which secret people are told apart.
+    counted : Fraction
+        The eps of the answers that are in ``losses``. Whatever else was paid counts in full for everybody.
+    people : ndarray of uint64, shape (P,)
+        Keyed hashes of who they are, in order.
+    losses : ndarray of float64, shape (P,)
+    """
+
+    who: str
+    counted: Fraction
+    people: NDArray[np.uint64]
+    losses: FloatArray
+
+    @classmethod
+    def stored(cls, rows: Rows, who: str) -> Odometer:
+        """From the row of a dataset; an empty one if there is none, or if it tells people apart by something else."""
+        if rows:
+            known, counted, people, losses = rows[0]
+            ids, sums = np.frombuffer(people, IDS), np.frombuffer(losses, SUMS)
+            in_order = len(ids) == len(sums) and np.all(ids[1:] > ids[:-1])
+            if not in_order or not np.all((sums >= 0) & (sums < np.inf)):
+                raise ValueError  # as everything that no ledger wrote
+            if known == who:
+                return cls(who, exact(counted), ids, sums)
+        return cls(who, Fraction(0), np.empty(0, IDS), np.empty(0, SUMS))
+
+    @property
+    def row(self) -> tuple[str, str, bytes, bytes]:
+        """As it is stored."""
+        return self.who, str(self.counted), self.people.astype(IDS).tobytes(), self.losses.astype(SUMS).tobytes()
+
+    def after(self, eps: Fraction, found: NDArray[np.uint64], own: FloatArray) -> Odometer:
+        """With one more answer, which cost ``eps``, and what it cost each of the people it is about."""
+        known, sums = self.people, self.losses.copy()
+        new = found[~self._has(found)]
+        if len(new):
+            known = np.concatenate([known, new])
+            order = np.argsort(known, kind="stable")  # of two runs in order: one merge
+            known, sums = known[order], np.concatenate([sums, np.zeros(len(new))])[order]
+        sums[np.searchsorted(known, found)] += own
+        return Odometer(self.who, self.counted + eps, known, sums)
+
+    def of(self, people: NDArray[np.uint64], paid: Fraction) -> FloatArray:
+        """The losses of these people, of all ``paid`` together; NaN for people whom no answer can be about."""
+        rest = float(max(paid - self.counted, Fraction(0)))  # of answers that may be about anybody
+        own = np.full(len(people), np.nan if len(self.people) and not rest else 0.0)
+        there = self._has(people)
+        own[there] = self.losses[np.searchsorted(self.people, people[there])]
+        return own + rest
+
+    def _has(self, people: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        if not len(self.people):
+            return np.zeros(len(people), dtype=bool)
+        place = np.minimum(np.searchsorted(self.people, people), len(self.people) - 1)
+        return self.people[place] == people
+
+
+def who_by(column: Hashable, key: bytes) -> str:
+    """By what people are told apart: a column, and a secret that this shows nothing of."""
+    return json.dumps([str(column), hashlib.blake2b(b"odometer", key=key, digest_size=16).hexdigest()])
+
+
+def who_lost(
+    ids: pd.Series, losses: FloatArray, eps: Fraction, counting: float, key: bytes
+) -> tuple[NDArray[np.uint64], FloatArray]:
+    """Hashes of the people that the rows say they are about, in order, and what an answer that costs ``eps`` cost each.
+
+    ``counting`` is what it cost besides to count the rows.
+
+    Parameters
+    ----------
+    ids : Series, shape (R,)
+    losses : ndarray of float64, shape (R,)
+        NaN where the row was not used.
+    """
+    hashed, missing = people_of(ids, key)
+    used = ~np.isnan(losses[~missing])
+    found, place = np.unique(hashed[~missing], return_inverse=True)
+    own = np.bincount(place, weights=np.where(used, losses[~missing], 0.0), minlength=len(found))
+    rows = np.bincount(place, weights=used, minlength=len(found))
+    # The loss of a row is not that of a person with several: each row moves an answer by GS at most.
+    return found, np.where(rows > 1, rows * float(eps), own) + np.maximum(rows, 1) * counting
+
+
+def people_of(ids: pd.Series, key: bytes) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+    """Keyed hashes of who people are, the same for 7, 7.0 and "7"; and who is missing.
+
+    Parameters
+    ----------
+    ids : Series, shape (R,)
+    key : bytes
+        A secret: without it, nobody can try out whether a person is there.
+    """
+    missing = ids.isna().to_numpy(dtype=bool)
+    present = ids[~missing]
+    if not pd.api.types.is_integer_dtype(present.dtype):
+        places, different = pd.factorize(present)
+        spelled = np.array([_spelled(value) for value in different], dtype=object)
+        texts = spelled[places] if len(spelled) else spelled
+    else:
+        texts = present.astype(str).to_numpy(dtype=object)
+    hashed = np.zeros(len(ids), np.uint64)
+    hashed[~missing] = pd.util.hash_array(texts, encoding="utf-8", hash_key=key.hex()[:16], categorize=False)
+    return hashed, missing
+
+
+def _spelled(value: object) -> str:
+    """An id in one spelling, whatever the column that holds it is made of."""
+    if isinstance(value, bool | np.bool_):
+        return str(int(value))
+    if isinstance(value, numbers.Real | decimal.Decimal):
+        whole = math.isfinite(value) and value == math.floor(value)
+        return str(math.floor(value) if whole else float(value))
+    if isinstance(value, datetime.date | np.datetime64):
+        return pd.Timestamp(value).isoformat()
+    text = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+    return unicodedata.normalize("NFC", text).strip().encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def people_table(people: object, column: Hashable, odometer: Odometer, paid: Fraction, key: bytes) -> pd.DataFrame:
+    """What everything that was paid means for each of these people; as `Ledger.odometer` gives it."""
+    ids = _ids(people, column)
+    hashed, missing = guarded(lambda: people_of(ids, key))
+    losses = np.where(missing, np.nan, odometer.of(hashed, paid))
+    known = ~np.isnan(losses)
+    risks = np.full(len(losses), np.nan)
+    risks[known] = posterior(losses[known])
+    table = pd.DataFrame({"loss": losses, "two_worlds": risks})
+    table.index = pd.Index(ids, dtype=ids.dtype, name=column)
+    table.attrs["curator_only"] = list(table.columns)
+    return table
+
+
+def _ids(people: object, column: Hashable) -> pd.Series:
+    """Who is asked for: a list or Series of ids, or a frame that has the column of them."""
+    if isinstance(people, pd.DataFrame):
+        if column is None or column not in people.columns:
+            raise UnknownColumnError(
+                f"the frame has no column {column!r}: name the column that says who a person is with "
+                'policy={"person": ...}, or pass a list of ids.'
+            )
+        check_column(people, column)
+        return people[column]
+    if isinstance(people, pd.Series):
+        return people
+    listed = (
+        None
+        if isinstance(people, str) or (isinstance(people, np.ndarray) and people.ndim > 1)
+        else listed_values(people, "people")
+    )
+    if listed is None:
+        raise ColumnTypeError(f"pass a frame, or a list of people's ids, not of type {type(people).__name__}.")
+    with suppress(UnicodeEncodeError):
+        return pd.Series(listed)
+    raise ParameterError("the id of a person holds half of a surrogate pair: take it out.")
+
+
+def facts_table(rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
+    """What each answer meant, from ``seq query eps body``; an answer without facts counts in full."""
+    facts = [None if body is None else _fact(body) for *_, body in rows]
+    eps = [float(eps) for _, _, eps, _ in rows]
+    loss = np.array([own if fact is None else fact["loss"] for own, fact in zip(eps, facts, strict=True)], dtype=float)
+    total = np.cumsum(loss)
+    table = pd.DataFrame(
+        {
+            "query": pd.Series([query for _, query, _, _ in rows], dtype=object),
+            "eps": np.array(eps, dtype=float),
+            "loss": loss,
+            "known": np.array([fact is not None for fact in facts], dtype=bool),
+            "total": total,
+            "two_worlds": np.asarray(posterior(total), dtype=float),
+            "local_sensitivity": pd.Series([fact and fact["local_sensitivity"] for fact in facts], dtype=object),
+            "n": pd.Series([fact and fact["n"] for fact in facts], dtype=object),
+        }
+    )
+    table.index = pd.Index([seq for seq, *_ in rows], name="seq", dtype="int64")
+    table.attrs["curator_only"] = [name for name in table.columns if name not in ("query", "eps")]
+    return table
+
+
+def _fact(body: str) -> dict[str, Any]:
+    fact: dict[str, Any] = json.loads(body)
+    if not 0 <= float(fact["loss"]) < math.inf:
+        raise ValueError  # as everything that no ledger wrote
+    return fact | {"n": list(fact["n"]), "local_sensitivity": list(fact["local_sensitivity"])}

@@ -1,0 +1,203 @@
+"""How much may be asked: of a dataset by all, and by each analyst."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from pdrisk._core.foreign import shown as shown_value
+from pdrisk._ledger.records import exact
+from pdrisk._model.query import epsilon
+from pdrisk.errors import BudgetExceededError, ColumnTypeError, ParameterError
+
+__all__ = ["WINDOWS", "Limits", "Spent", "check", "payable", "shown", "whole_number"]
+
+DIGITS = 10**40
+LARGEST = 10**4000  # Python does not write out longer integers
+WINDOWS = ("", "day", "month")  # of all time, of a calendar day and of a month, in UTC
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most that may be asked; None is no limit.
+
+    Attributes
+    ----------
+    eps, eps_per_day, eps_per_month, eps_per_query : Fraction or None
+        Privacy loss, of all time, of a calendar day or month in UTC, of one query.
+    queries, queries_per_day, queries_per_month : int or None
+    """
+
+    eps: Fraction | None = None
+    eps_per_day: Fraction | None = None
+    eps_per_month: Fraction | None = None
+    eps_per_query: Fraction | None = None
+    queries: int | None = None
+    queries_per_day: int | None = None
+    queries_per_month: int | None = None
+
+    @classmethod
+    def given(cls, said: Mapping[str, Any]) -> Limits:
+        """From what an owner writes; ``risk`` is the eps whose worst case it is.
+
+        Raises
+        ------
+        ParameterError, ColumnTypeError
+            If a limit is unknown, not above zero, or no number.
+        """
+        known = {field.name for field in fields(cls)}
+        if unknown := [name for name in islice(said, len(known) + 2) if name not in known | {"risk"}]:
+            raise ParameterError(
+                f"unknown limit {shown_value(unknown[0])}; there are {', '.join(sorted(known | {'risk'}))}."
+            )
+        found: dict[str, Any] = {}
+        for name, value in said.items():
+            if value is None:
+                continue
+            if name.startswith("queries"):
+                found[name] = whole_number(name, value)
+            elif name != "risk":
+                found[name] = epsilon(value)
+        if said.get("risk") is not None:
+            loss = epsilon(risk=said["risk"])
+            found["eps"] = min(loss, found.get("eps", loss))
+        return cls(**found)
+
+    @classmethod
+    def stored(cls, said: Mapping[str, str]) -> Limits:
+        """From what `texts` gave; raises one of `store.WRONG` for anything else."""
+        return cls.given({name: exact(text) if name.startswith("eps") else int(text) for name, text in said.items()})
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Only what is limited, exactly."""
+        return {f.name: str(value) for f in fields(self) if (value := getattr(self, f.name)) is not None}
+
+    def eps_in(self, window: str) -> Fraction | None:
+        """The limit of eps in a window."""
+        return getattr(self, f"eps_per_{window}" if window else "eps")
+
+    def queries_in(self, window: str) -> int | None:
+        """The limit of queries in a window."""
+        return getattr(self, f"queries_per_{window}" if window else "queries")
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What was asked in one window."""
+
+    eps: Fraction = Fraction(0)
+    queries: int = 0
+
+
+def check(
+    name: str,
+    eps: Fraction,
+    limits: Limits,
+    spent: Mapping[str, Spent],
+    whose: str,
+    askable: Callable[[Fraction], Fraction] = lambda left: left,
+) -> None:
+    """Refuse a query that would go over a limit.
+
+    Parameters
+    ----------
+    name : str
+        What is asked, as in ``mean(distance)``.
+    eps : Fraction
+        What it costs.
+    limits : Limits
+    spent : dict from window to Spent
+    whose : str
+        Whose limits these are, for the message: ``"dataset 'soep'"``.
+    askable : callable
+        The eps to ask with that costs no more than what is left.
+
+    Raises
+    ------
+    BudgetExceededError
+        With what was asked for, what is left and what is missing.
+    """
+    for asked, left, said, next_step in _overdrawn(eps, limits, spent, whose, askable):
+        raise BudgetExceededError(
+            f"cannot answer {name}: {said}. {next_step}", asked, max(left, Fraction(0)), asked - left
+        )
+
+
+def _overdrawn(
+    eps: Fraction,
+    limits: Limits,
+    spent: Mapping[str, Spent],
+    whose: str,
+    askable: Callable[[Fraction], Fraction],
+) -> Iterator[tuple[Fraction, Fraction, str, str]]:
+    raised = f"have the owner raise the limit of {whose}."
+    if limits.eps_per_query is not None and eps > limits.eps_per_query:
+        most = limits.eps_per_query
+        yield eps, most, _short(eps, most, most, " for one query"), _less(askable(most), "or ", raised)
+    for window in WINDOWS:
+        before = spent.get(window, Spent())
+        when = f" for this {window} (UTC)" if window else ""
+        wait = f"wait for the next {window}, or " if window else ""
+        if (limit := limits.eps_in(window)) is not None and before.eps + eps > limit:
+            left = limit - before.eps
+            yield eps, left, _short(eps, left, limit, when), _less(askable(left), wait or "or ", raised)
+        if (most_queries := limits.queries_in(window)) is not None and before.queries + 1 > most_queries:
+            left = Fraction(most_queries - before.queries)
+            yield Fraction(1), left, f"all {most_queries} queries{when} are asked", _sentence(f"{wait}{raised}")
+
+
+def _short(eps: Fraction, left: Fraction, limit: Fraction, when: str) -> str:
+    of = "nothing" if left <= 0 else shown(left)
+    missing = shown(eps - left, ROUND_CEILING)
+    return f"it asks for eps {shown(eps, ROUND_CEILING)}, {of} of {shown(limit)} is left{when} ({missing} short)"
+
+
+def _less(eps: Fraction, wait: str, raised: str) -> str:
+    """The next step of somebody who may still ask with this eps."""
+    if eps > 0:
+        return f"Ask with eps={shown(eps)} or less, {wait}{raised}"
+    return _sentence(f"{wait.removeprefix('or ')}{raised}")
+
+
+def _sentence(said: str) -> str:
+    return said[0].upper() + said[1:]
+
+
+def payable(eps: Fraction) -> Fraction:
+    """What is paid for a loss: itself, or for a fraction that would make the sums long, the next decimal above."""
+    rest = (eps * DIGITS).denominator
+    short = rest <= 2**64 and rest & (rest - 1) == 0  # decimals, and what a risk comes to
+    return eps if short or eps.denominator <= 1000 else Fraction(math.ceil(eps * DIGITS), DIGITS)
+
+
+def shown(number: Fraction, rounding: str = ROUND_FLOOR) -> str:
+    """As it was written or as a short decimal, else six digits, cut off so that it never says too much."""
+    near = float(number)
+    if Fraction(str(near)) == number:  # as somebody wrote it
+        return f"{Decimal(str(near)):f}".removesuffix(".0")
+    digits = Context(prec=40, rounding=rounding)
+    whole = digits.divide(Decimal(number.numerator), Decimal(number.denominator))
+    if Fraction(whole) == number and len(f"{whole:f}") <= 12:
+        return f"{whole:f}"
+    return f"{Context(prec=6, rounding=rounding).plus(whole):f}"
+
+
+def whole_number(name: str, value: object) -> int:
+    """A number of things, at least 1."""
+    kind = type(value)  # not isinstance: an object may say that it is of another class
+    if issubclass(kind, bool | np.timedelta64) or not issubclass(kind, numbers.Integral):
+        raise ColumnTypeError(f"{name} must be a whole number, not of type {kind.__name__}.")
+    number = operator.index(value)  # type: ignore[arg-type] # of Python's own type, whatever a subclass makes of itself
+    if not 1 <= number < LARGEST:
+        raise ParameterError(f"{name} must be at least 1 and can be written down, but is {shown_value(number)}.")
+    return number

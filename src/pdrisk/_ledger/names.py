@@ -1,0 +1,41 @@
+"""Whose budget, and who asks."""
+
+from __future__ import annotations
+
+import getpass
+import unicodedata
+
+from pdrisk._ledger.store import Store
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = ["check_asker", "folded", "named", "user"]
+
+
+def named(what: str, value: object) -> str:
+    """A name of one line."""
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        raise ColumnTypeError(f"{what} must be a name, as text in one line that is not empty.")
+    return value
+
+
+def check_asker(store: Store, analyst: str | None) -> None:
+    """Refuse a name that is not that of the session, where the database knows who asks."""
+    if store.analyst is not None and analyst not in (None, store.analyst):
+        raise ParameterError(
+            f"{store.place} knows who asks: the role of the session, {store.analyst!r}, not {analyst!r}. Leave "
+            "analyst= out, or connect as that role."
+        )
+
+
+def folded(name: str) -> str:
+    """A name as people read it: capitals, blanks and the way that letters are put together make no other one."""
+    whole = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    return " ".join(whole.split())
+
+
+def user() -> str:
+    """The name of who runs the program."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return "unknown"

@@ -1,0 +1,104 @@
+"""Paying for a query, and what happens if it fails afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
+
+from pdrisk._core.summary import FloatArray
+from pdrisk._ledger import ambient
+from pdrisk._ledger.curator import Meaning
+from pdrisk._ledger.ledger import Ledger
+from pdrisk._ledger.policy import Policy
+from pdrisk._ledger.receipt import Receipt
+from pdrisk._model.query import Query
+from pdrisk.errors import ColumnTypeError, LedgerError, PdriskError
+
+__all__ = ["Payment", "ledger_for", "paying"]
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """What a query may do now.
+
+    Attributes
+    ----------
+    query : Query
+    receipt : Receipt
+        What was paid, and the rules for what is shown.
+    """
+
+    query: Query
+    receipt: Receipt = field(default_factory=lambda: Receipt(Policy()))
+    payer: Ledger | None = None
+
+    @property
+    def policy(self) -> Policy:
+        """The owner's rules."""
+        return self.receipt.policy
+
+    @property
+    def remembered(self) -> list[FloatArray] | None:
+        """The noisy values of each line, if the question was asked before; nothing was paid then."""
+        return self.receipt.remembered
+
+    def settle(self, noisy: Sequence[FloatArray], meant: Callable[[], Meaning]) -> None:
+        """Write down what is to be kept of an answer: its noisy values for the next time, its facts for the curator."""
+        if self.payer is None or self.remembered is not None:
+            return
+        # The answer is paid, and the asker's; that something of it could not be kept is no reason to withhold it.
+        with suppress(PdriskError):
+            self.payer.keep(self.query, self.receipt, noisy, meant() if self.policy.keeps_facts else None)
+
+
+def ledger_for(ledger: object) -> Ledger | None:
+    """The ledger that pays: the one passed, else that of the ``with`` block around, else none.
+
+    Raises
+    ------
+    ColumnTypeError
+        If it is no ledger.
+    """
+    payer = ambient.innermost() if ledger is None else ledger
+    if payer is None or isinstance(payer, Ledger):
+        return payer
+    raise ColumnTypeError(f"ledger must be a pdrisk.Ledger, not of type {type(payer).__name__}.")
+
+
+def paying(query: Query, ledger: object = None, fresh: object = False) -> AbstractContextManager[Payment]:
+    """Pay for a query before the block that reads and draws; whatever fails in it is marked, and stays paid.
+
+    Parameters
+    ----------
+    query : Query
+    ledger : Ledger or None
+        None: that of the ``with`` block around, if there is one.
+    fresh : bool
+        Pay and draw even if the answer is remembered.
+
+    Raises
+    ------
+    ColumnTypeError
+        If it is no ledger.
+    BudgetExceededError, PolicyError, LedgerError
+        As `Ledger.pay` does; the block is not entered.
+    """
+    if not isinstance(fresh, bool):
+        raise ColumnTypeError(f"fresh must be True or False, not of type {type(fresh).__name__}.")
+    payer = ledger_for(ledger)
+    if payer is None:
+        ambient.warn_of_others()
+        return nullcontext(Payment(query))
+    return _paid_by(payer, query, fresh)
+
+
+@contextmanager
+def _paid_by(payer: Ledger, query: Query, fresh: bool) -> Iterator[Payment]:
+    receipt = payer.pay(query, fresh)
+    try:
+        yield Payment(query, receipt, payer)
+    except BaseException:
+        with suppress(LedgerError):  # it is paid; that it failed is only a remark
+            payer.failed(receipt)
+        raise

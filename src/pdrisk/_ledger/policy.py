@@ -1,0 +1,221 @@
+"""What an owner allows beside the budget."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from fractions import Fraction
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from pdrisk._core.foreign import shown
+from pdrisk._core.statistics import Count
+from pdrisk._core.summary import FloatArray
+from pdrisk._core.universe import Universe
+from pdrisk._ledger.limits import whole_number
+from pdrisk._mechanisms.laplace import check_scale
+from pdrisk._model.query import STATISTICS, Line, Query, epsilon
+from pdrisk.errors import ColumnTypeError, ParameterError, PolicyError
+
+__all__ = ["Policy", "check_policy"]
+
+SAME = {0.0: "min", 0.5: "median", 1.0: "max"}  # quantiles that have names of their own
+
+
+@dataclass(frozen=True, slots=True)
+class LeastGroup:
+    """How many people an answer must be about; ``eps`` is the cost of the noisy number that decides it."""
+
+    size: int
+    eps: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Rules for every question.
+
+    Attributes
+    ----------
+    bounds_from_data, keys_from_data : bool
+        Whether ``bounds="column"`` and ``keys="observed"`` may be asked, which are not differential privacy.
+    refuse_statistics, refuse_columns : tuple of str
+        What may not be asked for.
+    round_to : tuple of (str, float)
+        For a statistic the base that its noisy answers are rounded to.
+    least_group : LeastGroup or None
+        Answers about fewer people are withheld.
+    curator_facts : bool
+        Whether the ledger keeps what answers meant for the people in these data.
+    person : str, int or None
+        The column that says who a person is; the ledger then keeps what all answers meant for each of them.
+    """
+
+    bounds_from_data: bool = False
+    keys_from_data: bool = False
+    refuse_statistics: tuple[str, ...] = ()
+    refuse_columns: tuple[str, ...] = ()
+    round_to: tuple[tuple[str, float], ...] = ()
+    least_group: LeastGroup | None = None
+    curator_facts: bool = False
+    person: str | int | None = None
+
+    @classmethod
+    def given(cls, said: object) -> Policy:
+        """From what an owner writes, or what was stored.
+
+        Raises
+        ------
+        ColumnTypeError, ParameterError
+            If a rule is unknown or of another kind.
+        """
+        if not isinstance(said, Mapping):
+            raise ColumnTypeError('policy must be a dict of rules, as in {"refuse_columns": ["income"]}.')
+        known = [field.name for field in fields(cls)]
+        found: dict[str, Any] = {}
+        for name in islice(said, len(known) + 1):
+            value = said[name]
+            if name not in known:
+                near = difflib.get_close_matches(shown(name), known, n=1)
+                hint = f" Did you mean {near[0]!r}?" if near else ""
+                raise ParameterError(f"unknown rule {shown(name)}; there are {', '.join(known)}.{hint}")
+            if name.endswith("_from_data") or name == "curator_facts":
+                if not isinstance(value, bool):
+                    raise ColumnTypeError(f"{name} must be True or False, not of type {type(value).__name__}.")
+                found[name] = value
+            elif name == "round_to":
+                found[name] = _bases(value)
+            elif name == "least_group":
+                found[name] = _least(value)
+            elif name == "person":
+                if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+                    raise ColumnTypeError(f"person must be the name of a column, not of type {type(value).__name__}.")
+                found[name] = value
+            else:
+                found[name] = _names(name, value)
+        named = [*found.get("refuse_statistics", ()), *(name for name, _ in found.get("round_to", ()))]
+        if unknown := [name for name in named if name not in (*STATISTICS, "suggest_bounds")]:
+            raise ParameterError(f"unknown statistic {unknown[0]!r}; there are {', '.join(STATISTICS)}.")
+        return cls(**found)
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """Only what differs from the default, as JSON values."""
+        usual = asdict(Policy())
+        said = {name: value for name, value in asdict(self).items() if value != usual[name]}
+        if self.round_to:
+            said["round_to"] = dict(self.round_to)
+        if self.least_group is not None:
+            said["least_group"] = {"size": self.least_group.size, "eps": str(self.least_group.eps)}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in said.items()}
+
+    @property
+    def keeps_facts(self) -> bool:
+        """Whether the curator wants to know what answers mean."""
+        return self.curator_facts or self.person is not None
+
+    def cost(self, query: Query) -> Fraction:
+        """What a query costs under these rules: itself, and the numbers of people that decide what is withheld."""
+        if self.least_group is None:
+            return query.eps
+        counted = {line.people for line in query.lines if self.least_group_of(line) is not None}
+        return query.eps + self.least_group.eps * len(counted) * query.times
+
+    def least_group_of(self, line: Line) -> LeastGroup | None:
+        """How many people this line must be about; a search for bounds is about nobody's group."""
+        return self.least_group if line.statistic.name in STATISTICS else None
+
+    def base_of(self, statistic: str) -> float | None:
+        """What the noisy answers of a statistic are rounded to."""
+        return dict(self.round_to).get(statistic)
+
+    def rounded(self, statistic: str, values: FloatArray) -> FloatArray:
+        """Noisy values as they may be shown."""
+        base = self.base_of(statistic)
+        return values if base is None else np.rint(values / base) * base
+
+
+def _least(said: object) -> LeastGroup:
+    if not isinstance(said, Mapping) or set(said) != {"size", "eps"}:
+        raise ColumnTypeError(
+            "least_group must say how many people an answer needs, and what it may cost to look, as in "
+            '{"size": 20, "eps": 0.1}.'
+        )
+    eps = epsilon(_exactly(said["eps"]))
+    check_scale(eps, Count().lattice(Universe(0.0, 1.0)))
+    return LeastGroup(whole_number("size of least_group", said["size"]), eps)
+
+
+def _exactly(eps: object) -> object:
+    """What was stored is a text."""
+    try:
+        return Fraction(eps) if isinstance(eps, str) else eps
+    except (ValueError, ZeroDivisionError):
+        return eps  # which is then refused as text
+
+
+def _names(rule: str, value: object) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise ColumnTypeError(f"{rule} must be a list of names, not of type {type(value).__name__}.")
+    return tuple(map(str, value))
+
+
+def _bases(said: object) -> tuple[tuple[str, float], ...]:
+    if not isinstance(said, Mapping):
+        raise ColumnTypeError('round_to must be a dict from statistic to base, as in {"count": 5}.')
+    found = {}
+    for name, base in said.items():
+        if isinstance(base, bool) or not isinstance(base, int | float):
+            raise ColumnTypeError(f"a base of round_to must be a number, not of type {type(base).__name__}.")
+        found[str(name)] = number = float(base)
+        if not 0 < number < math.inf:
+            raise ParameterError(f"a base of round_to must be above 0 and finite, but is {number:g}.")
+    return tuple(sorted(found.items()))
+
+
+def check_policy(query: Query, policy: Policy, name: str) -> None:
+    """Refuse what the owner's rules do not allow.
+
+    Raises
+    ------
+    PolicyError
+        With the rule, and what to ask instead.
+    """
+    asked = f"cannot answer {name}"
+    from_data = any(line.statistic.bounded and line.universe is None for line in query.lines)
+    if from_data and not policy.bounds_from_data:
+        raise PolicyError(
+            f'{asked} under a ledger: bounds="column" takes two people\'s values as they are, which no eps pays for. '
+            "Declare bounds=(lo, hi)."
+        )
+    if query.groups is not None and query.groups.keys is None and not policy.keys_from_data:
+        raise PolicyError(
+            f'{asked} under a ledger: keys="observed" tells which groups occur, which no eps pays for. List the keys.'
+        )
+    if query.is_opaque and policy.refuse_columns:
+        raise PolicyError(
+            f"{asked} by a function of pdrisk.register: it cannot see which columns it is about, and the owner does "
+            "not allow some. Ask with pdrisk.sql."
+        )
+    for line in query.lines:
+        names = {line.statistic.name, SAME.get(getattr(line.statistic, "q", math.nan), line.statistic.name)}
+        if refused := sorted(names & set(policy.refuse_statistics)):
+            raise PolicyError(f"{asked}: the owner does not allow {refused[0]}. Ask for another statistic.")
+    if query.where is not None and not query.where.is_checked and policy.refuse_columns:
+        raise PolicyError(
+            f"{asked}: its filter is a mask or a function, which may look at columns that the owner does not allow. "
+            "Write it as a text."
+        )
+    forbidden = {_folded(each) for each in policy.refuse_columns}
+    for column in query.reads:
+        if any(_folded(part) in forbidden for part in (column if isinstance(column, tuple) else (column,))):
+            raise PolicyError(f"{asked}: the owner does not allow column {str(column)!r}. Ask about another column.")
+
+
+def _folded(name: object) -> str:
+    """A name as people read it."""
+    return unicodedata.normalize("NFC", str(name)).casefold().strip()

@@ -1,0 +1,32 @@
+"""What became of a query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pdrisk._core.summary import FloatArray
+from pdrisk._ledger.policy import Policy
+
+__all__ = ["Receipt"]
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The record of a payment, or the answer that was paid for before.
+
+    Attributes
+    ----------
+    policy : Policy
+        The rules for what is shown.
+    seq : int or None
+        The number of the record; None if nothing was paid.
+    key : str or None
+        What stands for the question, if its answer may be remembered.
+    remembered : list of ndarray or None
+        The noisy values of each line.
+    """
+
+    policy: Policy
+    seq: int | None = None
+    key: str | None = None
+    remembered: list[FloatArray] | None = None

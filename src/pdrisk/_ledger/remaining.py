@@ -1,0 +1,95 @@
+"""What may still be asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from pdrisk._core.risk import posterior
+from pdrisk._digits import probability
+from pdrisk._ledger.limits import WINDOWS, Limits, Spent, shown
+
+__all__ = ["Remaining", "remaining_of"]
+
+USUAL = Fraction(1, 10)  # eps of the queries that are counted
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """What may still be asked.
+
+    Attributes
+    ----------
+    eps : float or None
+        Privacy loss that is left, rounded down; None without a limit.
+    queries : int or None
+        Number of queries that is left; None without a limit.
+    queries_at_tenth : int or None
+        How many queries of eps 0.1 are left, by all limits.
+    spent : float
+        Privacy loss of all that was released.
+    risk : float
+        Worst-case risk of all releases together.
+    risk_limit : float or None
+        What it may rise to.
+    """
+
+    eps: float | None
+    queries: int | None
+    queries_at_tenth: int | None
+    spent: float
+    risk: float
+    risk_limit: float | None
+
+    def __repr__(self) -> str:
+        eps = "no limit"
+        if self.eps is not None:
+            eps = f"{shown(Fraction(str(self.eps)))} ({self.queries_at_tenth} queries at eps 0.1)"
+        limit = ""
+        if self.risk_limit is not None:
+            limit = f" of at most {probability(self.risk_limit) if self.risk_limit <= 0.9999 else 1}"
+        lines = [
+            f"eps left          {eps}",
+            f"eps spent         {self.spent:g}",
+            f"worst-case risk   {probability(self.risk)}{limit}",
+        ]
+        if self.queries is not None:
+            lines.insert(1, f"queries left      {self.queries}")
+        return "\n".join(lines)
+
+
+def remaining_of(limits: Mapping[str, Limits], spent: Mapping[str, Mapping[str, Spent]], everybody: str) -> Remaining:
+    """By all limits together.
+
+    Parameters
+    ----------
+    limits, spent : dict from analyst to what holds for them
+        ``everybody`` is the analyst of what all have spent together.
+    """
+    both = [(own, spent[who][window], window) for who, own in limits.items() for window in WINDOWS]
+    eps = [most - before.eps for own, before, window in both if (most := own.eps_in(window)) is not None]
+    queries = [
+        number - before.queries for own, before, window in both if (number := own.queries_in(window)) is not None
+    ]
+    each = [own.eps_per_query for own in limits.values() if own.eps_per_query is not None]
+    least = max(min(eps), Fraction(0)) if eps else None
+    left = max(min(queries), 0) if queries else None
+    usual = [*([] if least is None else [int(least / USUAL)]), *([] if left is None else [left])]
+    usual += [0] if each and min(each) < USUAL else []
+    whole, total = spent[everybody][""].eps, limits[everybody].eps
+    return Remaining(
+        eps=None if least is None else _down(least),
+        queries=left,
+        queries_at_tenth=min(usual) if usual else None,
+        spent=float(whole),
+        risk=float(posterior(float(whole))),
+        risk_limit=None if total is None else float(posterior(float(total))),
+    )
+
+
+def _down(value: Fraction) -> float:
+    """The float that, written out, is not above the fraction."""
+    found = float(value)
+    return math.nextafter(found, -math.inf) if Fraction(str(found)) > value else found

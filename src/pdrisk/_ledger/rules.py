@@ -1,0 +1,77 @@
+"""What holds for a dataset: limits of all together and of each analyst, and what the owner allows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from pdrisk._ledger.limits import Limits, shown
+from pdrisk._ledger.policy import Policy
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = ["Rules", "each_given"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What holds for a dataset."""
+
+    whole: Limits
+    each: Limits = field(default_factory=Limits)
+    policy: Policy = field(default_factory=Policy)
+
+    @classmethod
+    def stored(cls, text: str) -> Rules:
+        """From what `text` gave; raises one of `store.WRONG` for anything else."""
+        said = json.loads(text)
+        return cls(Limits.stored(said["whole"]), Limits.stored(said["each_analyst"]), Policy.given(said["policy"]))
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether anything is limited, as the rules of a dataset must."""
+        return bool(self.whole.texts or self.each.texts)
+
+    @property
+    def text(self) -> str:
+        """As JSON."""
+        said = {"whole": self.whole.texts, "each_analyst": self.each.texts, "policy": self.policy.said}
+        return json.dumps(said, sort_keys=True)
+
+    def amended(self, each_analyst: object, policy: object, limits: dict[str, Any]) -> Rules:
+        """These with others in their place, as `Ledger.amend` takes them.
+
+        Raises
+        ------
+        ParameterError
+            If nothing is limited any more, or a rule is wrong.
+        """
+        new = Limits.given(limits)
+        if "risk" in limits and limits["risk"] is None:
+            limits = {"eps": None} | limits
+        merged = self.whole.texts | new.texts
+        for name, value in limits.items():
+            if value is None and name not in new.texts and name != "risk":
+                merged.pop(name, None)
+        after = Rules(
+            Limits.stored(merged),
+            self.each if each_analyst is None else each_given(each_analyst),
+            self.policy if policy is None else Policy.given(policy),
+        )
+        if not after.has_limits:
+            raise ParameterError("a dataset needs a limit: without one a ledger holds nothing.")
+        return after
+
+    def __str__(self) -> str:
+        said = [f"{name}={shown(Fraction(text))}" for name, text in self.whole.texts.items()]
+        said += [f"{name}={shown(Fraction(text))} for each analyst" for name, text in self.each.texts.items()]
+        return ", ".join([*said, *(f"{name}={value}" for name, value in self.policy.said.items())])
+
+
+def each_given(said: object) -> Limits:
+    """The limits of each analyst, from what an owner writes."""
+    if not isinstance(said, Mapping):
+        raise ColumnTypeError('each_analyst must be a dict of limits, as in {"eps": 1}.')
+    return Limits.given(said)

@@ -1,0 +1,85 @@
+"""Where a ledger is kept, in transactions that are whole or nothing: a SQLite file, or a PostgreSQL server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from pdrisk._ledger.seen import Head
+from pdrisk._ledger.tables import VERSION
+from pdrisk.errors import LedgerError
+
+__all__ = ["WRONG", "Ask", "Head", "Rows", "Store", "advice_for", "check_version", "decoded"]
+
+Rows = list[tuple[Any, ...]]
+Told = TypeVar("Told")
+# What reading a text raises that no ledger wrote.
+WRONG = (
+    ValueError, TypeError, KeyError, IndexError, AttributeError, ZeroDivisionError, OverflowError, RecursionError,
+)  # fmt: skip
+
+
+class Ask(Protocol):
+    """Runs one statement; ``?`` stands for a value."""
+
+    def __call__(self, sql: str, values: Sequence[Any] = (), /) -> Rows:
+        """All rows of the answer, none for a statement without one."""
+
+
+class Store(Protocol):
+    """What a ledger needs of a database. All failures are `LedgerError`."""
+
+    @property
+    def place(self) -> str:
+        """Where it is, for people; no password."""
+
+    @property
+    def where(self) -> str:
+        """The same for the same ledger; no password."""
+
+    @property
+    def analyst(self) -> str | None:
+        """Who asks, where the database knows it; None where the caller says it."""
+
+    def reading(self) -> AbstractContextManager[Ask]:
+        """A context that gives `Ask` on one state of the tables."""
+
+    def writing(self) -> AbstractContextManager[Ask]:
+        """A context that gives `Ask`, alone; all of it is durable when the context ends, or none of it is there."""
+
+    def holds(self, path: Path) -> bool:
+        """Whether this file is the ledger's own."""
+
+    def changed(self, ask: Ask) -> bool:
+        """Whether somebody changed the tables or what guards them."""
+
+
+def check_version(place: str, version: int, known: int = VERSION) -> None:
+    """Refuse tables that a newer pdrisk has made."""
+    if version > known:
+        raise LedgerError(
+            f"{place} was written by a newer pdrisk (version {version} of its tables, this one knows {known}): "
+            "upgrade pdrisk."
+        )
+
+
+def decoded(place: str, read: Callable[[], Told]) -> Told:
+    """What ``read`` makes of what is stored. Nothing else may say that a ledger is damaged: an error elsewhere is ours.
+
+    Raises
+    ------
+    LedgerError
+        If it is nothing that a ledger writes.
+    """
+    try:
+        return read()
+    except WRONG:
+        pass
+    raise LedgerError(f"{place} is damaged; nothing was answered. See ledger.verify(), and restore it from a copy.")
+
+
+def advice_for(problem: str, advice: Mapping[str, str]) -> str:
+    """What to do now, by a word of the problem."""
+    return next((said for sign, said in advice.items() if sign in problem), "Ask again, or see what holds the file.")

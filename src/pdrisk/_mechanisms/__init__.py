@@ -1,0 +1,1 @@
+"""Noise mechanisms: the only place that draws."""

@@ -1,0 +1,379 @@
+"""What is known of a column before the data: who said so, and what holds where several did."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import re
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pdrisk._core.universe import Universe
+from pdrisk.errors import ColumnTypeError, ParameterError, PdriskError
+
+__all__ = [
+    "EVERYTHING",
+    "LARGEST",
+    "BadTextError",
+    "Declarations",
+    "Entry",
+    "Known",
+    "coded",
+    "from_text",
+    "narrower",
+    "plain_value",
+    "universe_of",
+]
+
+LARGEST = 2**4096  # of an integer: Python does not write out more than 4,300 digits
+EVERYTHING = (-math.inf, math.inf)
+Ends = tuple[float, float]
+Pattern = tuple[re.Pattern[str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What one place says of a column.
+
+    Attributes
+    ----------
+    column : hashable
+        Its label, or the beginning of it as a regular expression if ``pattern``.
+    source : str
+        Who says so, for people: ``"declare"``, ``"schema 'soep'"``.
+    bounds : (lo, hi) or None
+        What values are clamped to.
+    valid : (lo, hi)
+        What values can be at all; infinite where nothing is said.
+    keys : tuple or None
+        The public list of groups.
+    missing : tuple or None
+        Values that stand for a missing answer.
+    problem : str or None
+        Why this cannot be understood, for whoever asks for the column.
+    """
+
+    column: Hashable
+    source: str
+    pattern: bool = False
+    bounds: Ends | None = None
+    valid: Ends = EVERYTHING
+    keys: tuple[Hashable, ...] | None = None
+    missing: tuple[Hashable, ...] | None = None
+    problem: str | None = None
+
+    @property
+    def says_something(self) -> bool:
+        """Whether pdrisk can use any of it."""
+        return self != Entry(self.column, self.source, self.pattern)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What holds for one column; each ``*_from`` says who said so, None if nobody did."""
+
+    column: Hashable
+    universe: Universe | None = None
+    valid: Ends = EVERYTHING
+    keys: tuple[Hashable, ...] | None = None
+    missing: tuple[Hashable, ...] = ()
+    bounds_from: str | None = None
+    valid_from: str | None = None
+    keys_from: str | None = None
+    missing_from: str | None = None
+
+    @property
+    def source(self) -> str:
+        """Who said what, for people."""
+        parts = {
+            "bounds": self.bounds_from,
+            "range": self.valid_from,
+            "keys": self.keys_from,
+            "missing": self.missing_from,
+        }
+        said: dict[str, list[str]] = {}
+        for part, source in parts.items():
+            if source is not None:
+                said.setdefault(source, []).append(part)
+        if len(said) == 1:
+            return next(iter(said))
+        return "; ".join(f"{source}: {', '.join(of)}" for source, of in said.items())
+
+    def narrowed(self, interval: Universe | None) -> Universe | None:
+        """These bounds, if they lie within the range that the schema allows.
+
+        Raises
+        ------
+        ParameterError
+            If they are wider.
+        """
+        low, high = self.valid
+        below, above = interval is not None and interval.lo < low, interval is not None and interval.hi > high
+        if interval is None or not (below or above):
+            return interval
+        by = " and ".join(
+            [f"{low - interval.lo:.12g} too low"] * below + [f"{interval.hi - high:.12g} too high"] * above,
+        )
+        raise ParameterError(
+            f"bounds ({interval.lo:.12g}, {interval.hi:.12g}) of {self.column!r} are wider than the range that "
+            f"{self.valid_from} allows, {_range(self.valid)} ({by}): no value can lie there, and the noise would grow "
+            "for nothing. Narrow them."
+        )
+
+
+@dataclass(frozen=True)
+class Declarations:
+    """All that is declared for a frame or table: by hand, which wins, and by schemas."""
+
+    own: tuple[Entry, ...] = ()
+    schema: tuple[Entry, ...] = ()
+
+    @cached_property
+    def _by_label(self) -> tuple[dict[Hashable, Entry], dict[Hashable, Entry], list[tuple[Pattern, Entry]]]:
+        """Own entries, those of schemas, and patterns; of two with one label the first."""
+        labelled = [entry for entry in reversed(self.schema) if not entry.pattern]
+        return (
+            {entry.column: entry for entry in reversed(self.own)},
+            {entry.column: entry for entry in labelled},
+            [(_compiled(entry.column), entry) for entry in self.schema if entry.pattern],
+        )
+
+    @cached_property
+    def speak_of_codes(self) -> bool:
+        """Whether there may be missing codes."""
+        return any(entry.missing or entry.problem for entry in (*self.own, *self.schema))
+
+    def speak_of(self, column: Hashable) -> bool:
+        """Whether anything is said of a column, understood or not."""
+        by_hand, by_schema, patterns = self._by_label
+        return column in by_hand or column in by_schema or any(_fits(pattern, column) for pattern, _ in patterns)
+
+    def of(self, column: Hashable) -> Known:
+        """What holds for a column. Whether declared bounds lie within the range is for `Known.narrowed` to say.
+
+        Raises
+        ------
+        ParameterError
+            If what is said of it cannot be understood, or contradicts itself.
+        """
+        if not (self.own or self.schema):
+            return Known(column)
+        by_hand, by_schema, patterns = self._by_label
+        own = by_hand.get(column, Entry(column, "declare"))
+        said = [by_schema[column]] if column in by_schema else []
+        said += [entry for pattern, entry in patterns if _fits(pattern, column)]
+        if problem := next((entry.problem for entry in said if entry.problem), None):
+            raise ParameterError(problem)
+        missing, missing_from = _first(own, said, "missing")
+        valid, valid_from = _valid(column, said)
+        keys, keys_from = _keys(own, said)
+        if keys is not None and missing:
+            codes = set(missing)
+            keys = tuple(key for key in keys if key not in codes)
+        bounds, bounds_from = _first(own, said, "bounds")
+        interval = None if bounds is None else Universe(*bounds)
+        if bounds is None and (interval := universe_of(valid)) is not None:
+            bounds_from = valid_from
+        return Known(column, interval, valid, keys, missing or (), bounds_from, valid_from, keys_from, missing_from)
+
+    def and_schema(self, entries: tuple[Entry, ...]) -> Declarations:
+        """With a later schema: what it names is as it says, also if it says nothing; of the rest, what was known."""
+        named = {(entry.column, entry.pattern) for entry in entries}
+        before = (entry for entry in self.schema if (entry.column, entry.pattern) not in named)
+        return Declarations(self.own, (*(entry for entry in entries if entry.says_something), *before))
+
+    @property
+    def text(self) -> str:
+        """As one JSON text, for ``attrs``: a text is copied and compared for nothing, nested lists are not."""
+        return json.dumps({name: [_json(entry) for entry in getattr(self, name)] for name in ("own", "schema")})
+
+
+def _compiled(column: Hashable) -> Pattern:
+    return tuple(re.compile(str(part)) for part in (column if isinstance(column, tuple) else (column,)))
+
+
+def _fits(pattern: Pattern, column: Hashable) -> bool:
+    """As pandera matches a label; one of several levels, level by level."""
+    levels = column if isinstance(column, tuple) else (column,)
+    return len(levels) == len(pattern) and all(
+        part.match(str(level)) for part, level in zip(pattern, levels, strict=True)
+    )
+
+
+def universe_of(valid: Ends) -> Universe | None:
+    """The range of a schema as bounds, if it can be: one value, or one end alone, cannot."""
+    try:
+        return Universe(*valid)
+    except ParameterError:
+        return None
+
+
+def _first(own: Entry, said: list[Entry], name: str) -> tuple[Any, str | None]:
+    """What the first says who says anything."""
+    for entry in (own, *said):
+        if (value := getattr(entry, name)) is not None:
+            return value, entry.source
+    return None, None
+
+
+def _valid(column: Hashable, said: list[Entry]) -> tuple[Ends, str | None]:
+    """The range that all agree to."""
+    valid, source = EVERYTHING, None
+    for entry in said:
+        if entry.valid != EVERYTHING:
+            valid, source = narrower(column, valid, entry.valid), entry.source
+    return valid, source
+
+
+def narrower(column: Hashable, one: Ends, other: Ends) -> Ends:
+    """What two ranges have in common."""
+    low, high = max(one[0], other[0]), min(one[1], other[1])
+    if low > high:
+        ranges = " and ".join(_range(ends) for ends in (one, other) if ends != EVERYTHING)
+        raise ParameterError(f"the schema allows no value of {column!r}: its checks say {ranges}. Mend it.")
+    return low, high
+
+
+def _keys(own: Entry, said: list[Entry]) -> tuple[tuple[Hashable, ...] | None, str | None]:
+    """The list of keys in the order of who lists them first, without those that another list leaves out."""
+    lists = [entry for entry in said if entry.keys is not None]
+    if own.keys is not None or not lists:
+        return own.keys, own.source if own.keys is not None else None
+    common = set.intersection(*(set(entry.keys or ()) for entry in lists))
+    return tuple(key for key in lists[0].keys or () if key in common), lists[0].source
+
+
+def _range(ends: Ends) -> str:
+    low, high = ends
+    if math.isinf(high):
+        return f"{low:.12g} and more"
+    return f"{high:.12g} and less" if math.isinf(low) else f"{low:.12g} to {high:.12g}"
+
+
+class BadTextError(Exception):
+    """A text that `Declarations.text` did not write."""
+
+
+@lru_cache(maxsize=64)
+def from_text(text: str) -> Declarations:
+    """What `Declarations.text` wrote.
+
+    Raises
+    ------
+    BadTextError
+        If it did not.
+    """
+    try:
+        stored = json.loads(text)
+        found = Declarations(*(tuple(_entry(entry) for entry in stored[name]) for name in ("own", "schema")))
+        found._by_label  # noqa: B018 - regular expressions that are none
+        # Whatever else it holds, or holds twice: it would be gone.
+        if found.text == text and len({entry.column for entry in found.own}) == len(found.own):
+            return found
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError, re.error):
+        pass
+    raise BadTextError
+
+
+def _json(entry: Entry) -> dict[str, Any]:
+    """Only what is said."""
+    found: dict[str, Any] = {"column": coded(entry.column), "source": entry.source}
+    if entry.pattern:
+        found["pattern"] = True
+    if entry.bounds is not None:
+        found["bounds"] = list(entry.bounds)
+    if entry.valid != EVERYTHING:
+        found["valid"] = [end if math.isfinite(end) else None for end in entry.valid]
+    for name in ("keys", "missing"):
+        if (values := getattr(entry, name)) is not None:
+            found[name] = [coded(value) for value in values]
+    return found | ({} if entry.problem is None else {"problem": entry.problem})
+
+
+def _entry(stored: dict[str, Any]) -> Entry:
+    bounds, valid = stored.get("bounds"), stored.get("valid")
+    if bounds is not None:
+        Universe(*map(float, bounds))  # refuses what no bounds can be
+    str(stored["source"]).encode()  # and half of a surrogate pair, which no table can show
+    if valid is not None and None not in valid and not valid[0] <= valid[1]:
+        raise ValueError
+    return Entry(
+        column=_decoded(stored["column"]),
+        source=str(stored["source"]),
+        pattern=bool(stored.get("pattern", False)),
+        bounds=None if bounds is None else (float(bounds[0]), float(bounds[1])),
+        valid=EVERYTHING
+        if valid is None
+        else (
+            -math.inf if valid[0] is None else float(valid[0]),
+            math.inf if valid[1] is None else float(valid[1]),
+        ),
+        keys=_values(stored.get("keys")),
+        missing=_values(stored.get("missing")),
+        problem=None if "problem" not in stored else str(stored["problem"]),
+    )
+
+
+def _values(stored: list[Any] | None) -> tuple[Hashable, ...] | None:
+    return None if stored is None else tuple(map(_decoded, stored))
+
+
+def plain_value(value: Any, what: str) -> Hashable:
+    """A label, key or code as a value that a file can hold.
+
+    Raises
+    ------
+    ColumnTypeError
+        If it is of another kind.
+    """
+    try:
+        if pd.api.types.is_scalar(value) and pd.isna(value):
+            return None
+        if isinstance(value, np.datetime64 | datetime.datetime):
+            return pd.Timestamp(value)
+        if isinstance(value, np.timedelta64 | datetime.timedelta):
+            return pd.Timedelta(value)
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, tuple):
+            return tuple(plain_value(part, what) for part in value)
+        if isinstance(value, str | float | datetime.date | None):
+            return value
+        if isinstance(value, int) and -LARGEST < value < LARGEST:
+            return value
+    except PdriskError:
+        raise
+    except (ValueError, ArithmeticError, RecursionError):  # beyond pandas' dates, NaN that signals, nested too deeply
+        pass
+    raise ColumnTypeError(
+        f"{what} must be text, a number, a truth value or a date to be declared, not {type(value).__name__}."
+    )
+
+
+def coded(value: Any) -> Any:
+    """A JSON value; dates become a one-entry object."""
+    if isinstance(value, pd.Timestamp | pd.Timedelta):
+        return {type(value).__name__: value.isoformat()}
+    if isinstance(value, datetime.date):
+        return {"date": value.isoformat()}
+    return [coded(part) for part in value] if isinstance(value, tuple) else value
+
+
+def _decoded(value: Any) -> Hashable:
+    if isinstance(value, list):
+        return tuple(map(_decoded, value))
+    if isinstance(value, dict):
+        ((kind, text),) = value.items()
+        made: dict[str, Any] = {
+            "Timestamp": pd.Timestamp, "Timedelta": pd.Timedelta, "date": datetime.date.fromisoformat,
+        }  # fmt: skip
+        found: Hashable = made[kind](text)
+        return found
+    plain: Hashable = value
+    return plain

@@ -1,0 +1,406 @@
+"""The judged request: everything that can be wrong without data is refused here, for every front end."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import math
+import numbers
+import operator
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Final, Literal, Protocol
+
+import numpy as np
+
+from pdrisk._core.foreign import LONGEST, shown
+from pdrisk._core.order import Max, Median, Min, Quantile
+from pdrisk._core.risk import check_metric, privacy_loss
+from pdrisk._core.spread import Std, Var
+from pdrisk._core.statistics import Count, Mean, Statistic, Sum
+from pdrisk._core.universe import Universe
+from pdrisk._guard import guarded
+from pdrisk._printing import printable
+from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError, UnknownColumnError
+
+__all__ = [
+    "MECHANISM",
+    "MOST_STATISTICS",
+    "STATISTICS",
+    "Filter",
+    "Groups",
+    "Line",
+    "Origin",
+    "Query",
+    "Source",
+    "checked_probability",
+    "data_dependent",
+    "epsilon",
+    "statistic",
+    "statistics",
+    "universe",
+    "unknown_column",
+    "written",
+]
+
+MECHANISM: Final = "laplace"
+STATISTICS: Final = ("count", "sum", "mean", "median", "quantile", "min", "max", "var", "std")
+MOST_STATISTICS: Final = 10_000  # of one column
+MOST_BITS: Final = 4096  # of the exact fraction that an eps is: more than a thousand digits
+Source = Literal["given", "declared", "data"]
+
+
+class Filter(Protocol):
+    """Which records are asked about: a row-wise decision."""
+
+    @property
+    def text(self) -> str | None:
+        """What was asked, None where only the caller knows."""
+
+    @property
+    def canonical(self) -> str | None:
+        """One spelling for one meaning, exact to the types of constants; None where only the caller knows."""
+
+    @property
+    def trusted(self) -> bool:
+        """Whether it is row-wise by the caller's word only."""
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether what it does is known: not that of a mask or a callable."""
+
+    @property
+    def columns(self) -> tuple[Hashable, ...]:
+        """What it reads, as far as that is known."""
+
+    def mask(self, frame: Any) -> Any:
+        """The decision for each row; NA is False."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One statistic of one column. A ``universe`` of None is to be taken from the data.
+
+    ``condition`` says which records it alone looks at, beside the filter of the query; ``values`` what is read, where
+    ``column`` is only its heading.
+    """
+
+    column: Hashable | None
+    statistic: Statistic
+    universe: Universe | None
+    bounds_from: Source | None
+    condition: str | None = None
+    values: str | None = None
+
+    @property
+    def name(self) -> str:
+        """As people write it: ``mean(distance)``."""
+        return written(self.statistic.label, self.column)
+
+    @property
+    def people(self) -> tuple[Hashable | None, str | None]:
+        """Whose values it uses: equal for lines about the same records."""
+        return (self.column if self.values is None else self.values), self.condition
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Disjoint groups and the public list of their keys, in the order of the answer.
+
+    Attributes
+    ----------
+    columns : tuple of hashable
+    keys : tuple of tuple, or None
+        One value for each column, None for missing; None altogether: taken from the data.
+    keys_from : {"given", "declared", "data"}
+    """
+
+    columns: tuple[Hashable, ...]
+    keys: tuple[tuple[Hashable, ...], ...] | None
+    keys_from: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a query is about, for whoever remembers answers.
+
+    Attributes
+    ----------
+    said : str or None
+        All that decides the answer and that `Query` does not say, in one spelling; None where only the caller knows.
+    frame : DataFrame or None
+        The frame it reads, if it is one.
+    reads : tuple of int or None
+        Where the columns stand in it that it reads, if they have other names there than in `Query.reads`.
+    place : callable or None
+        Tells the table or file that it reads and the settings it is read with, None if it does not outlive the process.
+    """
+
+    said: str | None
+    frame: Any = None
+    reads: tuple[int, ...] | None = None
+    place: Callable[[], str | None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """An immutable request.
+
+    Attributes
+    ----------
+    shares : tuple of Fraction
+        What each line may spend; the groups of one line cost it once.
+    missing : dict from column to codes
+        Values that stand for a missing answer, of every column it reads.
+    reads : tuple of hashable
+        The columns it looks at, as far as that is known.
+    source, condition : str or None
+        What it reads in SQL, and the filter that is part of that.
+    times : int
+        How often it is paid: for groups that nobody knows to be disjoint.
+    is_opaque : bool
+        Whether nothing else is known of it: not the columns it reads, nor whether it has a filter or groups.
+    trusted : bool
+        Whether a value that the caller computed is in a filter of ``condition``, a group or an argument.
+    origin : Origin or None
+        What it is about; None where that is not known.
+    """
+
+    lines: tuple[Line, ...]
+    shares: tuple[Fraction, ...]
+    where: Filter | None = None
+    groups: Groups | None = None
+    missing: Mapping[Any, tuple[Hashable, ...]] = field(default_factory=dict)
+    reads: tuple[Hashable, ...] = ()
+    source: str | None = None
+    condition: str | None = None
+    times: int = 1
+    is_opaque: bool = False
+    trusted: bool = False
+    origin: Origin | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def is_private(self) -> bool:
+        """Whether all that is declared was declared, so that eps says what it should."""
+        listed = self.groups is None or self.groups.keys is not None
+        return listed and all(line.universe is not None or not line.statistic.bounded for line in self.lines)
+
+    @property
+    def eps(self) -> Fraction:
+        """The total of all lines."""
+        return sum(self.shares, Fraction(0)) * self.times
+
+
+def written(label: str, column: Hashable | None) -> str:
+    """A statistic of a column as people write it: ``mean(distance)``, ``quantile(0.9) of distance``."""
+    if column is None:
+        return f"{label}()"
+    name = printable(str(column))
+    return f"{label} of {name}" if "(" in label else f"{label}({name})"
+
+
+def epsilon(eps: object = None, risk: object = None, prior: object = None) -> Fraction:
+    """The privacy loss asked for, exactly as written: ``0.1`` is a tenth.
+
+    Parameters
+    ----------
+    eps : int, float, Decimal or Fraction, optional
+        Finite and above 0.
+    risk : float, optional
+        Highest worst-case risk, in (0, 1) and above the prior; exactly one of ``eps`` and ``risk`` is given.
+    prior : float, optional
+        What the attacker believes before, for ``risk``; 1/2 by default.
+
+    Raises
+    ------
+    ParameterError
+        With what was given and what may be.
+    """
+    if (eps is None) == (risk is None):
+        both = "not both" if eps is not None else "neither was given"
+        raise ParameterError(f"pass exactly one of eps= and risk= ({both}): eps=1, or risk=0.75 for the risk it means.")
+    if risk is not None:
+        own_prior = 0.5 if prior is None else checked_probability("prior", prior)
+        return Fraction(float(privacy_loss(checked_probability("risk", risk), own_prior)))
+    if prior is not None:
+        raise ParameterError("prior= belongs to risk=; with eps= the loss is what it is.")
+    plain = _plain("eps", eps)
+    number = _number("eps", plain)
+    if not math.isfinite(number) or number <= 0:
+        raise ParameterError(
+            f"eps must be finite and above 0, but is {number:g}. Usual values are 0.1 to 2; "
+            "where epsilon_for answers inf, any eps will do: choose one by the accuracy you need."
+        )
+    if _bits(plain) > MOST_BITS:
+        raise ParameterError("eps has more than a thousand digits: round it.")
+    return plain if isinstance(plain, Fraction) else Fraction(str(plain))
+
+
+def _bits(eps: object) -> int:
+    """About how long the exact fraction is that a number is."""
+    if isinstance(eps, Decimal):
+        return 4 * len(eps.as_tuple().digits)
+    return max(eps.numerator.bit_length(), eps.denominator.bit_length()) if isinstance(eps, Fraction) else 0
+
+
+def data_dependent(metric: object) -> ParameterError:
+    """The error for a metric that may not calibrate a release."""
+    check_metric(metric)
+    return ParameterError(
+        f"{metric} cannot calibrate a release: it depends on the data, so its eps would tell about them and bound "
+        f"nobody's risk. Plan with df.dprisk.epsilon_for(..., metric={metric!r}), round the result to a grid you chose "
+        "beforehand, and ask with eps=."
+    )
+
+
+def checked_probability(name: str, value: object) -> float:
+    """A number strictly between 0 and 1."""
+    number = _number(name, value)
+    if not 0 < number < 1:
+        raise ParameterError(f"{name} must be a probability above 0 and below 1, but is {number:g}.")
+    return number
+
+
+def _number(name: str, value: object) -> float:
+    if isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(value, numbers.Real | Decimal):
+        raise ColumnTypeError(f"{name} must be a number, but is {_kind(value)}.")
+    try:
+        return float(value)
+    except (OverflowError, ValueError):
+        raise ParameterError(f"{name} must be finite and fit a float.") from None
+
+
+def _plain(name: str, value: Any) -> Fraction | Decimal | float:
+    """A number of Python's own types, read once: what a subclass makes of itself the next time does not count."""
+    kind = type(value)  # not isinstance: an object may say that it is of another class
+    if issubclass(kind, bool | np.bool_) or not issubclass(kind, numbers.Real | Decimal):
+        raise ColumnTypeError(f"{name} must be a number, but is {_kind(value)}.")
+
+    def read() -> Fraction | Decimal | float:
+        if issubclass(kind, numbers.Rational):
+            return Fraction(operator.index(value.numerator), operator.index(value.denominator))
+        if issubclass(kind, Decimal):
+            return Decimal(value)
+        number = float(value)
+        # As it is written: the float of a narrow 0.1 is not a tenth.
+        return number if issubclass(kind, float) or not math.isfinite(number) else Fraction(str(value))
+
+    with suppress(QueryFailedError):  # by whatever such a class does
+        return guarded(read)
+    raise ColumnTypeError(f"{name} must be a number that can be read, but is {_kind(value)}.")
+
+
+_NO_BOUNDS = 'bounds must be a pair (lo, hi) of numbers or the word "column", but is {}.'
+
+
+def universe(bounds: object) -> Universe:
+    """The universe that a caller's ``(lo, hi)`` declares."""
+    if isinstance(bounds, str | bytes | Mapping | set | frozenset) or not isinstance(bounds, Iterable):
+        raise ColumnTypeError(_NO_BOUNDS.format(_kind(bounds)))
+    if isinstance(bounds, np.ndarray) and bounds.ndim != 1:
+        raise ColumnTypeError(_NO_BOUNDS.format("an array that is not one-dimensional"))
+    try:
+        ends = list(itertools.islice(bounds, 3))
+    except TypeError:  # as a pd.col expression, which looks as if it could be iterated
+        ends = None
+    if ends is None:
+        raise ColumnTypeError(_NO_BOUNDS.format(_kind(bounds)))
+    if len(ends) != 2:
+        has = ("no value", "one value", "", "more than two values")[len(ends)]
+        raise ParameterError(f"bounds must be a pair (lo, hi), but has {has}.")
+    return Universe(_number("lo of bounds", ends[0]), _number("hi of bounds", ends[1]))
+
+
+def statistic(spec: object) -> Statistic:
+    """A statistic from its name, or a pair of name and parameters.
+
+    Parameters
+    ----------
+    spec : str or (str, dict)
+        As in ``"mean"``, ``("quantile", {"q": 0.9})``, ``("var", {"ddof": 0})``.
+    """
+    if isinstance(spec, Statistic):
+        return spec
+    parameters: Mapping[str, object] = {}
+    name = spec
+    if isinstance(spec, tuple | list) and len(spec) == 2 and isinstance(spec[1], Mapping):
+        name, parameters = spec
+    if not isinstance(name, str):
+        raise ColumnTypeError(
+            f'a statistic is a name or a pair like ("quantile", {{"q": 0.9}}), no function; this one is {_kind(spec)}.'
+        )
+    if name not in STATISTICS:
+        raise ParameterError(
+            f"unknown statistic {shown(name)}; it must be one of {', '.join(STATISTICS)}.{_nearest(name, STATISTICS)}"
+        )
+    allowed = {"quantile": {"q"}, "var": {"ddof"}, "std": {"ddof"}}.get(name, set())
+    if extra := [each for each in itertools.islice(parameters, 3) if each not in allowed]:
+        raise ParameterError(f"{name} takes no {', '.join(sorted(str(each)[:LONGEST] for each in extra))}=.")
+    if name == "quantile":
+        if "q" not in parameters:
+            raise ParameterError('quantile needs q, as in ("quantile", {"q": 0.9}).')
+        return Quantile(_checked_quantile(parameters["q"]))
+    if name in ("var", "std"):
+        ddof = _checked_ddof(parameters.get("ddof", 1))
+        return Var(ddof) if name == "var" else Std(ddof)
+    plain: dict[str, type[Statistic]] = {
+        "count": Count, "sum": Sum, "mean": Mean, "median": Median, "min": Min, "max": Max,
+    }  # fmt: skip
+    return plain[name]()
+
+
+def statistics(specs: object) -> tuple[Statistic, ...]:
+    """One or several statistics, each as `statistic` takes it."""
+    if isinstance(specs, str | Statistic) or (
+        isinstance(specs, tuple) and len(specs) == 2 and isinstance(specs[1], Mapping)
+    ):
+        specs = [specs]
+    if not isinstance(specs, list | tuple) or not specs:
+        raise ColumnTypeError('statistics must be a name or a list of names, as in ["mean", "median"]; no functions.')
+    found = tuple(statistic(spec) for spec in itertools.islice(specs, MOST_STATISTICS + 1))
+    if len(found) > MOST_STATISTICS:
+        raise ParameterError(f"statistics lists more than {MOST_STATISTICS:,}: list fewer.")
+    if repeated := next((each.label for each, times in Counter(found).items() if times > 1), None):
+        raise ParameterError(f"{repeated} is asked for twice; ask once.")
+    return found
+
+
+def unknown_column(column: object, columns: Iterable[Hashable]) -> UnknownColumnError:
+    """The error for a column that is not there, with the nearest name."""
+    names = [str(name) for name in columns]
+    some = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+    return UnknownColumnError(
+        f"unknown column {shown(column)}; the frame has: {some or 'no columns'}.{_nearest(column, names)}"
+        + " Pass several columns as a list." * isinstance(column, tuple)
+    )
+
+
+def _checked_quantile(q: object) -> float:
+    number = _number("q", q)
+    if not 0 <= number <= 1:
+        raise ParameterError(f"q must be between 0 and 1, but is {number:g}: the 90th percentile is q=0.9.")
+    return number
+
+
+def _checked_ddof(ddof: object) -> int:
+    if isinstance(ddof, bool | np.bool_) or not isinstance(ddof, numbers.Integral) or ddof not in (0, 1):
+        raise ParameterError(
+            f"ddof must be 0 (population) or 1 (sample), but is {'missing' if ddof is None else shown(ddof)}."
+        )
+    return int(ddof)
+
+
+def _nearest(name: object, known: Iterable[str]) -> str:
+    if not isinstance(name, str) or len(name) > LONGEST:
+        return ""
+    by_lower = {each.lower(): each for each in known}
+    near = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    return f" Did you mean {by_lower[near[0]]!r}?" if near else ""
+
+
+def _kind(value: object) -> str:
+    return "missing" if value is None else f"of type {type(value).__name__}"

@@ -1,0 +1,223 @@
+"""Filters that decide each record by that record and constants alone.
+
+The sensitivities of pdrisk hold for a subgroup only if its selection is row-wise: then adding or removing one record
+changes the selected set by that record or not at all. A query string and a ``pd.col`` expression become one small
+tree of allowed operations, checked on zero rows before data is touched. A mask and a callable cannot be checked; they
+are taken at the caller's word and marked so.
+"""
+
+import sys
+import warnings
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pdrisk._caller_frame import caller
+from pdrisk._guard import guarded
+from pdrisk._model.rowwise.decide import decided
+from pdrisk._model.rowwise.expression import Recorded, Recorder, state_of
+from pdrisk._model.rowwise.families import categories_of, dense, has_categories
+from pdrisk._model.rowwise.query_string import Query
+from pdrisk._model.rowwise.tree import (
+    EXAMPLE,
+    Builder,
+    Column,
+    Constant,
+    Levels,
+    Operation,
+    constants,
+    equalities,
+    text_of,
+)
+from pdrisk._model.rowwise.types import BOOLEAN, check_boolean, typed
+from pdrisk.errors import ColumnTypeError, ParameterError, PdriskError, QueryFailedError
+
+__all__ = ["EXPRESSION", "Filter", "caller_names", "judged"]
+
+PIECE = 2**16  # rows evaluated at a time, which stay in the processor's cache
+FORMS = "a query string, a pd.col expression (pandas 3), a boolean Series, array or list, or a callable"
+EXPRESSION: Any = getattr(pd.api.typing, "Expression", ())  # pandas 2 has none, and isinstance(x, ()) is False
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A judged ``where``.
+
+    Parameters
+    ----------
+    text : str or None
+        What a checked filter says, with ``@names`` in the place of their values; None for masks and callables.
+    trusted : bool
+        Whether it is row-wise by the caller's word only: a mask, a callable, or a constant that came from a Python
+        variable and may have been computed from the data.
+    columns : tuple of Hashable
+        The columns it reads; () for masks and callables.
+    """
+
+    text: str | None
+    trusted: bool
+    columns: tuple[Hashable, ...]
+    _rule: Any = field(repr=False, compare=False)  # a tree, a mask or a callable
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether its tree is known; not that of masks and callables."""
+        return self.text is not None
+
+    @property
+    def canonical(self) -> str | None:
+        """The tree with the types and values of its constants; None for masks and callables."""
+        return repr(self._rule) if self.is_checked else None
+
+    @property
+    def asks_a_function(self) -> bool:
+        """Whether a callable decides, which may look at any column."""
+        return not self.is_checked and callable(self._rule)
+
+    def check_codes(self, missing: Mapping[Hashable, tuple[Hashable, ...]]) -> None:
+        """Refuse to ask for a declared missing code, which no record has left when the filter sees it.
+
+        Parameters
+        ----------
+        missing : dict from column to codes
+
+        Raises
+        ------
+        ParameterError
+            If it compares a column with one of its codes, for being equal or not.
+        """
+        for column, constant in equalities(self._rule) if self.is_checked else ():
+            values = constant.value if isinstance(constant.value, list) else [constant.value]
+            for code in [value for value in values if value in missing.get(column.name, ())]:
+                shown = constant.given or text_of(Constant(code))
+                raise ParameterError(
+                    f"cannot use where={self.text!r}: {shown} is declared to stand for a missing answer in "
+                    f"{text_of(column)}, so no record has it. Ask for {text_of(column)}.isna() or .notna()."
+                )
+
+    def mask(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
+        """Which records are selected; a missing decision counts as no.
+
+        Raises
+        ------
+        QueryFailedError
+            Whatever goes wrong: one fixed sentence, for the cause could reveal a record.
+        """
+        with suppress(PdriskError):  # what is wrong with a callable's mask is up to the data, too
+            return guarded(lambda: self._decided(frame) if self.is_checked else self._asked(frame))
+        raise QueryFailedError  # out here: inside a handler the cause would travel along as __context__
+
+    def _asked(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
+        result = self._rule
+        if callable(result):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                result = result(frame)
+        return _plain(_fitting(result, frame))
+
+    def _decided(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
+        columns = {name: dense(frame[name]) for name in self.columns}
+        selected = np.empty(len(frame), dtype=bool)
+        size = max(PIECE, 64 * self._each_time(columns))
+        for start in range(0, len(frame), size):
+            rows = slice(start, start + size)
+            selected[rows] = decided(self._rule, {name: column.iloc[rows] for name, column in columns.items()}).yes
+        return selected
+
+    def _each_time(self, columns: Mapping[Hashable, pd.Series]) -> int:
+        """How many categories and listed constants are looked at for each piece of rows."""
+        categories = sum(len(categories_of(column)) for column in columns.values() if has_categories(column))
+        return categories + sum(len(one.value) for one in constants(self._rule) if isinstance(one.value, list))
+
+
+def _fitting(mask: Any, frame: pd.DataFrame) -> Any:
+    """The mask, if it is boolean and made for this frame."""
+    arrow = sys.modules.get("pyarrow")
+    if arrow is not None and isinstance(mask, arrow.Array | arrow.ChunkedArray):
+        mask = pd.arrays.ArrowExtensionArray(mask)
+    if type(mask) is list:
+        if not all(type(value) in (bool, np.bool_) for value in mask):
+            raise ColumnTypeError("a mask must be boolean: every element of a list passed as where is True or False.")
+        mask = np.array(mask, dtype=bool)
+    if isinstance(mask, pd.DataFrame | np.ndarray) and mask.ndim != 1:
+        raise ColumnTypeError("a mask must have one dimension: pass one boolean Series or array as where.")
+    if not (type(mask) is np.ndarray or isinstance(mask, pd.Series | pd.api.extensions.ExtensionArray)):
+        raise ColumnTypeError(f"where cannot be a {type(mask).__name__}; it takes {FORMS}.")
+    if str(mask.dtype) not in BOOLEAN:
+        advice = "Convert it with .astype('boolean')" if mask.dtype == object else "Compare it with something"
+        raise ColumnTypeError(f"a mask must be boolean (bool, boolean or bool[pyarrow]), not {mask.dtype}. {advice}.")
+    if isinstance(mask, pd.Series):
+        if not (mask.index is frame.index or mask.index.equals(frame.index)):
+            raise ParameterError("the mask passed as where has another index than the frame. Make it from this frame.")
+    elif len(mask) != len(frame):
+        raise ParameterError("the mask passed as where has another length than the frame. Make it from this frame.")
+    return mask
+
+
+def _plain(mask: Any) -> NDArray[np.bool_]:
+    if isinstance(mask, np.ndarray):
+        return mask
+    plain: NDArray[np.bool_] = mask.to_numpy() if mask.dtype == bool else mask.to_numpy(dtype=bool, na_value=False)
+    return plain
+
+
+def judged(
+    where: Any,
+    frame: pd.DataFrame,
+    names: Callable[[], Mapping[str, object]],
+    levels: Levels = lambda _: None,
+) -> Filter:
+    """The filter that ``where`` describes; columns, dtypes, index and length are looked at, never a value.
+
+    Parameters
+    ----------
+    where : str, pd.col expression, boolean Series, array or list, or callable
+        Strings and expressions are checked to be row-wise; masks and callables are trusted.
+    frame : DataFrame
+        What it will select from.
+    names : callable
+        Gives the variables for ``@name``; called only if there is one.
+    levels : callable, optional
+        Gives the categories that were declared for a column, in order; None where none were.
+
+    Raises
+    ------
+    ParameterError, UnknownColumnError, ColumnTypeError
+        If it is not row-wise, does not fit the frame, or is none of these forms.
+    """
+    if isinstance(where, str):
+        query = Query(str(where), frame, names, levels)
+        return _checked(query, query.tree)
+    if isinstance(where, EXPRESSION):
+        builder = Builder("pd.col(...)", frame, levels)  # not its repr: that holds values, or the repr of a Series
+        return _checked(builder, lambda: where._eval_expression(Recorder(builder)))
+    if callable(where) and not isinstance(where, type):
+        return Filter(None, True, (), where)
+    return Filter(None, True, (), _fitting(where, frame))
+
+
+def _checked(builder: Builder, build: Callable[[], Any]) -> Filter:
+    def checked() -> Filter:
+        tree = build()
+        tree = state_of(tree)[1] if isinstance(tree, Recorded) else tree
+        if not isinstance(tree, Column | Operation):
+            builder.refuse(f"it names no column, so it decides nothing about a record. {EXAMPLE}.")
+        rule, value = typed(tree, {name: builder.frame[name].iloc[:0] for name in builder.columns}, builder)
+        check_boolean(tree, value, builder)
+        trusted = any(constant.given for constant in constants(tree))
+        return Filter(text_of(tree), trusted, tuple(builder.columns), rule)
+
+    with suppress(QueryFailedError):  # a RecursionError, or whatever foreign code inside a pd.col expression raises
+        return guarded(checked)
+    return builder.refuse(f"it is nested too deeply, or does something that is not an operator. {EXAMPLE}.")
+
+
+def caller_names() -> Mapping[str, object]:
+    """The variables of the nearest caller outside pdrisk, locals before globals."""
+    frame, _ = caller()
+    return {**frame.f_globals, **frame.f_locals}

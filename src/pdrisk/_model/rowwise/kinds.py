@@ -1,0 +1,212 @@
+"""What compares with what, judged by dtypes and constants: two kinds are never equal, and not every text is a date."""
+
+import datetime as dt
+import re
+from collections.abc import Callable, Hashable
+from contextlib import suppress
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from pdrisk._model.columns import column_kind
+from pdrisk._model.rowwise.families import DATES, LENGTHS, PERIODS, TEXT, ZONED, family, of_values
+from pdrisk._model.rowwise.tree import (
+    MEMBERSHIP,
+    ORDERINGS,
+    Builder,
+    Column,
+    Constant,
+    Node,
+    Operation,
+    needs_backticks,
+    text_of,
+)
+
+__all__ = ["check_kinds", "check_order", "converted", "dated", "described", "is_categorical", "mended", "unfit"]
+
+ISO: Final = re.compile(
+    r"\s*\d{4}(-\d\d?(-\d\d?([T ]\d\d?(:\d\d(:\d\d(\.\d{1,9})?)?)?(Z|[+-]\d\d(:?\d\d)?)?)?)?)?\s*|\d{8}", re.ASCII
+)
+OTHER_DATE: Final = re.compile(
+    r"""\s*(?: \d{1,2}\s?[./-]\s?\d{1,2}\s?[./-]\s?\d{4} | \d{1,2}[./-](?:19|20)\d\d          # 1.5.2019, 05/2019
+             | \d{4}\s?[./]\s?\d{1,2}\s?[./]\s?\d{1,2} | \d{4}-(?:\d-\d{1,2}|\d\d-\d)          # 2019/05/01, 2019-5-1
+             | \d{1,2}[.\s-]+[^\W\d_]{3,9}[.\s-]+(?:19|20)\d\d                                 # 1. Mai 2019
+             | [^\W\d_]{3,9}[.\s]+\d{1,2},?\s+(?:19|20)\d\d )                                  # May 1, 2019
+        (?:[\sT,]+\d.*)?\s*""",
+    re.VERBOSE,
+)
+FAMILIES: Final = {
+    **dict.fromkeys(("numbers", "truth values", "complex numbers"), "numbers"),  # True equals 1
+    **dict.fromkeys(("dates", "date"), "dates"),
+    **{kind: kind for kind in ("text", "dates with a time zone", "Timedelta", "Period", "Interval")},
+}
+WRITE: Final = {
+    ("numbers", "text"): "Write numbers without quotes",
+    ("truth values", "text"): "Write True or False, without quotes",
+    ("text", "numbers"): "Write text in quotes",
+    ("text", "truth values"): "Write text in quotes",
+    ("dates", "numbers"): "Write a range, as in `'2020-01-01' <= day < '2020-01-02'`",
+    ("dates with a time zone", "numbers"): "Write a range, as in `'2020-01-01' <= day < '2020-01-02'`",
+    ("dates", "dates with a time zone"): "Take a text or pd.Timestamp without a time zone",
+    ("dates with a time zone", "dates"): "Take a pd.Timestamp with a time zone",
+}
+CONVERT: Final = {
+    "numbers": "{}.astype('Float64')",
+    "text": "{}.astype('string')",
+    "truth values": "{}.astype('boolean')",
+    **dict.fromkeys(("date", "dates"), "pd.to_datetime({}, format='%d.%m.%Y')"),
+    "dates with a time zone": "pd.to_datetime({}, utc=True)",
+    "Timedelta": "pd.to_timedelta({}, unit='D')",
+}
+CONVERT_FROM: Final = {
+    **dict.fromkeys(("Period", "Interval"), "{}.astype('string')"),
+    "Timedelta": "{} / pd.Timedelta(days=1)",
+    "date": "pd.to_datetime({})",
+}
+
+
+def unfit(symbol: str, parts: list[Node], values: list[Any]) -> str:
+    """That an operator does not work on its parts."""
+    if symbol in MEMBERSHIP and isinstance(values[1], list) and len(values[1]) == 1:  # as it was written, or might be
+        symbol, values = "==" if symbol == "in" else "!=", [values[0], *values[1]]
+        parts = [parts[0], Constant(values[1], parts[1].given if isinstance(parts[1], Constant) else None)]
+    return f"`{symbol}` does not work on {' and '.join(map(described, parts, values))}"
+
+
+def described(node: Node, value: Any) -> str:
+    """A part and its dtype; of categories only theirs, for they may be values."""
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(node, Operation):
+        return f"{text_of(node)} ({'a decision' if value.dtype == 'boolean' else 'a number'})"
+    dtype: Any = value.dtype if isinstance(value, pd.Series) else type(value).__name__
+    return f"{text_of(node)} ({f'category of {dtype.categories.dtype}' if is_categorical(dtype) else dtype})"
+
+
+def converted(column: Hashable, formula: str) -> str:
+    """How to convert a column in the frame; ``{}`` in the formula stands for it."""
+    series = f"df[{column!r}]"
+    formula = formula.format(series)
+    is_plain = isinstance(column, str) and not needs_backticks(column)
+    example = f"df.assign({column}={formula})" if is_plain else f"{series} = {formula}"
+    return f"Convert the column in the frame before, as in {example}"
+
+
+def mended(symbol: str, parts: list[Node], values: list[Any]) -> str:
+    """What helps where an operator does not work on its parts."""
+    columns = [place for place, part in enumerate(parts) if isinstance(part, Column)]
+    if not columns:
+        return "Compare columns with constants, and compute columns in the frame before"
+    place = next((place for place in columns if isinstance(values[place].dtype, np.dtype)), columns[0])
+    own, other = _kind(values[place]), values[place - 1]
+    wanted = next((kind for kind in _kinds(other) if kind != own), own)
+    is_ordered_text = own == "text" and symbol in ORDERINGS  # an order of its own: '10' comes before '9'
+    if isinstance(parts[place - 1], Constant) and (own, wanted) in WRITE and not is_ordered_text:
+        return WRITE[own, wanted]
+    is_same = wanted == own and isinstance(other, pd.Series) and not isinstance(other.dtype, np.dtype)
+    formula = f"{{}}.astype({str(other.dtype)!r})" if is_same else CONVERT_FROM.get(own) or CONVERT.get(wanted)
+    column: Any = parts[place]
+    return converted(column.name, formula or "{}.astype(...)")
+
+
+def dated(part: Node, value: Any, other: Any, builder: Builder) -> Any:
+    """A constant beside a column of dates, durations or periods as pandas reads it there."""
+    if isinstance(value, pd.Series) or not isinstance(other, pd.Series):
+        return value
+    dtype = of_values(other.dtype)
+    name, is_text, read = family(dtype) or "", isinstance(value, str), value
+    if name == LENGTHS and is_text:
+        if not any(map(str.isalpha, value)) and ":" not in value:
+            builder.refuse(f"{text_of(part)} names no unit of time, and would be nanoseconds: write it like '5 days'.")
+        read = _read(pd.Timedelta, value)
+    elif name == PERIODS and is_text:
+        read = _read(lambda text: pd.Period(text, dtype.freq), value)
+    elif name in (DATES, ZONED):
+        if is_text and not ISO.fullmatch(value):
+            builder.refuse(
+                f"{text_of(part)} compared with dates is none: write it like '2020-12-31'. Other forms are not read, "
+                "since some mean the day first and others the month."
+            )
+        read = _read(pd.Timestamp, value) if isinstance(value, str | dt.date) else None
+        if name == ZONED and is_text and read is not None and read.tzinfo is None:
+            zone = dtype.tz if isinstance(dtype, pd.DatetimeTZDtype) else dtype.pyarrow_dtype.tz
+            read = _read(lambda text: pd.Timestamp(text, tz=zone), value)  # as pandas: in the zone of the column
+    if read is None:
+        builder.refuse(f"a column of {NAMED[name]}.")
+    return read
+
+
+NAMED = {
+    **dict.fromkeys((DATES, ZONED), "dates is compared with something that is no date. Write one like '2020-12-31'"),
+    LENGTHS: "durations is compared with something that is no duration. Write one like '5 days'",
+    PERIODS: "periods is compared with something that is no period. Write one like '2020-12'",
+}
+
+
+def _read(function: Callable[[Any], Any], value: Any) -> Any:
+    with suppress(ValueError, OverflowError):
+        found = function(value)
+        return None if found is pd.NaT else found
+    return None
+
+
+def check_kinds(symbol: str, parts: list[Node], values: list[Any], builder: Builder) -> None:
+    """Refuse to compare what can never be equal: it would select nobody, and be paid for."""
+    for place, value in enumerate(values):
+        if not isinstance(value, pd.Series):
+            continue
+        own, others = _kind(value), _kinds(values[1 - place])
+        if own in FAMILIES and any(FAMILIES.get(kind, FAMILIES[own]) != FAMILIES[own] for kind in others):
+            builder.refuse(
+                f"{unfit(symbol, parts, values)}: they are not of one kind, so never equal and in no order. "
+                f"{mended(symbol, parts, values)}."
+            )
+
+
+def check_order(symbol: str, parts: list[Node], values: list[Any], builder: Builder) -> None:
+    """Refuse what would be ordered as text and is none, and objects of another kind than what stands beside them.
+
+    A column of objects is asked for their kind here, which docs/limits.md tells.
+    """
+    for part, value, other in zip(parts, values, reversed(values), strict=True):
+        is_date = isinstance(other, str) and OTHER_DATE.fullmatch(other)
+        if is_date and isinstance(part, Column) and family(value.dtype) in (TEXT, None):
+            shown = text_of(parts[1 - parts.index(part)])
+            builder.refuse(
+                f"`{symbol}` compares text with text, letter by letter, and {shown} looks like a date. "
+                f"{converted(part.name, CONVERT['dates'])}; text in the form '2020-12-31' has the order of dates."
+            )
+    for part, value, other in zip(parts, values, reversed(values), strict=True):
+        if not isinstance(part, Column) or value.dtype != object:
+            continue
+        kind, wanted = column_kind(builder.frame[part.name]), _kind(other)
+        if wanted == "nothing" or (kind != "nothing" and FAMILIES.get(kind) != FAMILIES.get(wanted)):
+            beside = "such objects" if wanted == "nothing" else wanted
+            builder.refuse(
+                f"`{symbol}` compares {text_of(part)}, which holds {kind}, with {beside}: it takes things of one kind. "
+                f"{converted(part.name, CONVERT_FROM.get(kind) or CONVERT.get(wanted, '{}.astype(...)'))}."
+            )
+
+
+def _kinds(value: Any) -> list[str]:
+    members = value if isinstance(value, list) else [value]
+    return [_kind(member) for member in members if isinstance(member, pd.Series) or not pd.isna(member)]
+
+
+def _kind(value: Any) -> str:
+    """What a column on zero rows holds by its dtype, or a constant; of a column of objects, nothing is known."""
+    if isinstance(value, pd.Series):
+        return column_kind(value.cat.categories[:0].to_series() if is_categorical(value.dtype) else value)
+    if isinstance(value, bool | str):
+        return "text" if isinstance(value, str) else "truth values"
+    if isinstance(value, int | float | np.number):
+        return "numbers"
+    if isinstance(value, dt.timedelta | pd.Period):
+        return "Period" if isinstance(value, pd.Period) else "Timedelta"
+    return "dates" if getattr(value, "tzinfo", None) is None else "dates with a time zone"
+
+
+def is_categorical(dtype: Any) -> bool:
+    """Whether a column of this dtype holds categories."""
+    return isinstance(dtype, pd.CategoricalDtype)

@@ -1,0 +1,151 @@
+"""What dtypes a tree works on, judged on zero rows: nothing may depend on what a record holds."""
+
+import datetime as dt
+from collections.abc import Hashable, Mapping
+from typing import Any, NoReturn
+
+import pandas as pd
+
+from pdrisk._model.rowwise.families import DATES, LENGTHS, NUMBERS, PERIODS, ZONED, family, is_missing, of_values
+from pdrisk._model.rowwise.kinds import (
+    check_kinds,
+    check_order,
+    converted,
+    dated,
+    described,
+    is_categorical,
+    mended,
+    unfit,
+)
+from pdrisk._model.rowwise.tree import (
+    ARITHMETIC,
+    COMPARISONS,
+    LOGIC,
+    MEMBERSHIP,
+    MISSING,
+    ORDERINGS,
+    SIGNS,
+    Builder,
+    Column,
+    Constant,
+    Node,
+    Operation,
+    Rank,
+    text_of,
+)
+
+__all__ = ["BOOLEAN", "check_boolean", "typed"]
+
+DEPTH = 200  # levels of a tree; evaluation spends a few stack frames on each
+BOOLEAN = {"bool", "boolean", "bool[pyarrow]"}
+A_NUMBER, A_DECISION = pd.Series(dtype="float64"), pd.Series(dtype="boolean")
+
+
+def typed(node: Node, empty: Mapping[Hashable, pd.Series], builder: Builder, level: int = 0) -> tuple[Node, Any]:
+    """The node with its dates and categories as they are compared, and its value on zero rows."""
+    if level > DEPTH:
+        builder.refuse(f"it is nested more than {DEPTH} levels deep. Use `in` with a list, or fewer parentheses.")
+    if isinstance(node, Column):
+        return node, empty[node.name]
+    if isinstance(node, Constant):
+        return node, node.value
+    assert isinstance(node, Operation)
+    symbol = node.symbol
+    parts, values = map(list, zip(*[typed(part, empty, builder, level + 1) for part in node.parts], strict=True))
+    if symbol in LOGIC:
+        for part, value in zip(node.parts, values, strict=True):
+            if not isinstance(part, Constant):
+                check_boolean(part, value, builder)
+    elif symbol in ARITHMETIC or symbol in SIGNS:
+        _check_arithmetic(node, values, builder)
+        return Operation(symbol, tuple(parts)), A_NUMBER
+    elif symbol in COMPARISONS or symbol in MEMBERSHIP:
+        parts = _compared(symbol, parts, values, builder)
+    else:
+        assert symbol in MISSING
+    return Operation(symbol, tuple(parts)), A_DECISION
+
+
+def check_boolean(node: Node, value: Any, builder: Builder) -> None:
+    """Refuse a condition that is not one."""
+    if str(value.dtype) not in BOOLEAN:
+        advice = "Compare it, as in `age > 40`"
+        if isinstance(node, Column) and value.dtype == object:
+            advice = converted(node.name, "{}.astype('boolean')")
+        builder.refuse(f"{described(node, value)} is not a decision between True and False. {advice}.")
+
+
+def _compared(symbol: str, parts: list[Node], values: list[Any], builder: Builder) -> list[Node]:
+    """The parts of a comparison, with dates as Timestamps and ordered categories as their places."""
+    if symbol in ORDERINGS:
+        if any(isinstance(value, pd.Series) and is_categorical(value.dtype) for value in values):
+            return _ranked(symbol, parts, values, builder)
+        check_order(symbol, parts, values, builder)
+    if symbol in COMPARISONS:
+        values = [
+            dated(part, value, values[1 - place], builder)
+            for place, (part, value) in enumerate(zip(parts, values, strict=True))
+        ]
+        parts = [
+            Constant(value, part.given) if isinstance(part, Constant) else part
+            for part, value in zip(parts, values, strict=True)
+        ]
+    elif is_categorical(values[0].dtype):
+        given = parts[1].given if isinstance(parts[1], Constant) else None
+        values[1] = [
+            one if is_missing(one) else dated(Constant(one, given), one, values[0], builder) for one in values[1]
+        ]
+        parts[1] = Constant(values[1], given)
+    elif family(values[0].dtype) in (DATES, ZONED, LENGTHS) and {*map(type, values[1])} & {str, dt.date}:
+        builder.refuse(
+            "whether a date equals a text depends on the version of pandas. Write a range, as in "
+            "`'2020-01-01' <= day < '2020-01-02'`, or name a pd.Timestamp with `@name`."
+        )
+    check_kinds(symbol, parts, values, builder)
+    dtypes = [value.dtype for value in values if isinstance(value, pd.Series)]
+    freqs = {of_values(dtype).freq for dtype in dtypes if family(dtype) == PERIODS}
+    if "" in map(family, dtypes) or len(freqs) > 1:
+        _refuse_parts(symbol, parts, values, builder)
+    return parts
+
+
+def _ranked(symbol: str, parts: list[Node], values: list[Any], builder: Builder) -> list[Node]:
+    """Categories by their places among the declared ones: those of the column may have been read off the data."""
+    listed = []
+    for part, value in zip(parts, values, strict=True):
+        if isinstance(part, Constant):
+            continue
+        if not (isinstance(part, Column) and is_categorical(value.dtype) and value.dtype.ordered):
+            _refuse_parts(symbol, parts, values, builder)
+        listed.append((text_of(part), part.name, builder.levels(part.name)))
+    name, column, levels = listed[0]
+    if levels is None or any(other != levels for _, _, other in listed):
+        builder.refuse(
+            f"the order of categories is asked of {' and '.join(shown for shown, _, _ in listed)}, and categories may "
+            f"have been read off the data: declare theirs in order, as in df.dprisk.declare(keys={{{column!r}: "
+            f"['low', 'high']}}), or list those you mean, as in `{name} in ['low', 'middle']`."
+        )
+    for part in parts:
+        if isinstance(part, Constant) and part.value not in levels:
+            builder.refuse(f"{text_of(part)} is none of the categories that are declared for {name}.")
+    return [
+        Constant(levels.index(part.value), part.given) if isinstance(part, Constant) else Rank(part.name, levels)  # type: ignore[union-attr]
+        for part in parts
+    ]
+
+
+def _check_arithmetic(node: Operation, values: list[Any], builder: Builder) -> None:
+    """Refuse arithmetic on anything but numbers."""
+    for part, value in zip(node.parts, values, strict=True):
+        if isinstance(value, pd.Series) and (is_categorical(value.dtype) or family(value.dtype) != NUMBERS):
+            builder.refuse(
+                f"`{node.symbol}` on {described(part, value)}: arithmetic takes numbers, not text, dates, categories "
+                "or objects. Convert or compute a column before, or move the constant to the other side."
+            )
+    kinds = {str(value.dtype) if isinstance(value, pd.Series) else type(value).__name__ for value in values}
+    if kinds <= BOOLEAN:
+        builder.refuse(f"`{node.symbol}` on conditions alone. Join them with `and` and `or`; they differ by `!=`.")
+
+
+def _refuse_parts(symbol: str, parts: list[Node], values: list[Any], builder: Builder) -> NoReturn:
+    builder.refuse(f"{unfit(symbol, parts, values)}. {mended(symbol, parts, values)}.")

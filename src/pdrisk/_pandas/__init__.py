@@ -1,0 +1,1 @@
+"""Front end of pandas: the accessor ``df.dprisk``, declarations in ``attrs``, requests from what users write."""

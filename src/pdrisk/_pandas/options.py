@@ -1,0 +1,113 @@
+"""The options that every statistic of the accessors takes: written down once, shown by help, refused if unknown."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, TypedDict, TypeVar, cast, get_type_hints
+
+from pdrisk._model.query import MECHANISM
+
+__all__ = ["DEFAULTS", "OPTIONS_DOC", "PAYING", "Options", "with_options"]
+
+
+class Options(TypedDict, total=False):
+    """What every statistic takes, by keyword.
+
+    ``eps`` or ``risk`` (exactly one; ``prior`` and ``metric`` belong to ``risk``), ``bounds``, ``where``, ``by``,
+    ``keys``, ``mechanism``, ``ledger``, ``fresh``: see `OPTIONS_DOC`.
+    """
+
+    eps: Any
+    risk: float | None
+    prior: float | None
+    metric: str
+    bounds: Any
+    where: Any
+    by: Any
+    keys: Any
+    mechanism: str
+    ledger: Any
+    fresh: bool
+
+
+PAYING = ("ledger", "fresh")  # of the options, what is said to the ledger
+DEFAULTS: dict[str, Any] = {
+    "eps": None, "risk": None, "prior": None, "metric": "worst_case", "bounds": None,
+    "where": None, "by": None, "keys": None, "mechanism": MECHANISM, "ledger": None,
+    "fresh": False,
+}  # fmt: skip
+
+OPTIONS_DOC = """
+Options
+-------
+eps : float
+    Privacy loss to spend, in nats, finite and above 0. Exactly one of ``eps`` and ``risk``.
+risk : float
+    Highest belief instead that an attacker may reach who starts at ``prior`` (1/2 unless given), in (0, 1) and above
+    it; the ``worst_case`` of a release is always that of a prior of 1/2. ``metric`` can only be ``"worst_case"``: an
+    eps from any other would depend on the data.
+bounds : (lo, hi) or "column"
+    The range values can have, in the unit of the column; values outside are clamped. Not needed where declared with
+    ``df.dprisk.declare``. ``"column"`` takes the data's own, which is not differential privacy.
+where : str, pd.col expression, boolean mask or callable
+    Which rows to use, decided row by row. A missing decision is no.
+by, keys : column or list of columns, and the public list of their keys
+    For several columns tuples, or a dict of lists for all combinations; ``keys="observed"`` says that the keys which
+    occur are public. Not for a series.
+mechanism : {"laplace"}
+ledger : Ledger, optional
+    What pays, before the data is read; that of a ``with pdrisk.Ledger(...)`` block around otherwise.
+fresh : bool
+    Pay and draw anew, even if the ledger remembers the answer to this question.
+
+Returns
+-------
+Release
+    With ``by`` or from ``agg`` a DataFrame, one row for each key or line, whose ``attrs`` name the curator's columns.
+
+Raises
+------
+ParameterError
+    Whatever can be seen to be wrong without the data, in words.
+QueryFailedError
+    One fixed sentence for whatever went wrong on the data.
+"""
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def with_options(method: Method) -> Method:
+    """Show the options one by one to whoever asks for help or presses Tab, and refuse all others."""
+    own = [p for p in inspect.signature(method).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    kinds = get_type_hints(Options)
+    options = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kinds[name])
+        for name, default in DEFAULTS.items()
+    ]
+    signature = inspect.signature(method).replace(parameters=[*own, *options])
+
+    @wraps(method)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        try:
+            signature.bind(*args, **kwargs)
+        except TypeError as error:
+            problem = f"{method.__name__}(): {error}.{_hint(signature, kwargs)}"
+        else:
+            return method(*args, **kwargs)
+        raise TypeError(problem)
+
+    checked.__signature__ = signature  # type: ignore[attr-defined]
+    checked.__doc__ = f"{inspect.cleandoc(method.__doc__ or '')}\n{OPTIONS_DOC}"
+    return cast(Method, checked)
+
+
+def _hint(signature: inspect.Signature, given: Mapping[str, object]) -> str:
+    """What to write instead of a call that Python cannot bind."""
+    unknown = [name for name in given if name not in signature.parameters]
+    near = [match for name in unknown for match in difflib.get_close_matches(name, DEFAULTS, 1)]
+    if near:
+        return f" Did you mean {near[0]!r}?"
+    return "" if unknown else " Options are passed by name, as in eps=1."

@@ -1,0 +1,259 @@
+"""The scope of SELECT, HAVING and ORDER BY: groups by what they are made of, aggregates as columns of noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pdrisk._core.foreign import shown
+from pdrisk._core.universe import Universe
+from pdrisk._model.query import Source, universe, unknown_column, written
+from pdrisk._sql.allowed import NUMBER
+from pdrisk._sql.dry_run import types
+from pdrisk._sql.expressions import below, text
+from pdrisk._sql.grouping import Grouping, typed_key
+from pdrisk._sql.headings import heading
+from pdrisk._sql.pieces import Expression, lowered, number
+from pdrisk._sql.relations import Condition, Relation, Rows, condition, named
+from pdrisk._sql.statistics import AGGREGATES, Asked, asked
+from pdrisk._sql.tree import Call, Column, Constant, Node, Select, Star
+from pdrisk.errors import ParameterError
+
+__all__ = ["Answers", "Noted", "checked_bounds"]
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """A release that is asked for, and the aggregate that asked first.
+
+    Attributes
+    ----------
+    argument : Expression or None
+        What is aggregated; None for COUNT(*).
+    filtered : Condition or None
+        Its FILTER.
+    column : str or None
+        How the argument is written.
+    """
+
+    asked: Asked
+    call: Call
+    argument: Expression | None
+    filtered: Condition | None
+    column: str | None
+
+    @property
+    def values(self) -> str | None:
+        """What is read, exactly; None for COUNT(*) of all."""
+        argument = None if self.argument is None else self.argument.sql
+        filtered = None if self.filtered is None else f"FILTER {self.filtered.sql}"
+        return " ".join(filter(None, (argument, filtered))) or None
+
+    @property
+    def given(self) -> bool:
+        """Whether the value of a parameter decides what is read."""
+        return any(each is not None and each.given for each in (self.argument, self.filtered))
+
+
+@dataclass
+class Answers:
+    """What names mean in SELECT, HAVING and ORDER BY.
+
+    Attributes
+    ----------
+    bounds : dict, Universe or None
+        What the caller passed, by lower-case name where it is a dict.
+    noted : list of Noted
+        The releases met so far: an aggregate is the column ``v0``, ``v1``, ... of the noisy table.
+    ordering : bool
+        Whether this is ORDER BY, where an alias goes before a column.
+    """
+
+    relation: Relation
+    select: Select
+    bounds: Mapping[str, Universe] | Universe | None
+    noted: list[Noted] = field(default_factory=list)
+    ordering: bool = False
+    of_people = False
+    untyped = frozenset[str]()
+    zone = ""
+
+    def __post_init__(self) -> None:
+        named = {lowered(alias): item for item, alias in self.select.items if alias and not isinstance(item, Star)}
+        self.aliases: Mapping[str, Node] = named
+        self.rows = Rows(self.relation, named)
+        self.plain_rows = Rows(self.relation, {})
+        self.places: dict[Asked, int] = {}
+        self.place_of: dict[int, int] = {}  # by the identity of the call in the query
+        self.given = False  # whether the value of a parameter is in a group
+        self.groups = self._groups()
+
+    def known(self, node: Node) -> Expression | None:
+        """A group, an aggregate or an alias; an error for any other column."""
+        if isinstance(node, Constant):
+            return None
+        alias = lowered(node.path[0]) if isinstance(node, Column) and len(node.path) == 1 else ""
+        if self.ordering and alias in self.aliases:
+            return self._aliased(alias)
+        if isinstance(node, Call) and node.name in AGGREGATES:
+            return self._released(node)
+        group = self._group(node)
+        if group is None and isinstance(node, Column):
+            if alias in self.aliases and self.aliases[alias] != node:
+                return self._aliased(alias)
+            self.plain_rows.column(node)  # an unknown name is said to be one
+            raise ParameterError(
+                f"column {'.'.join(node.path)!r} is neither aggregated nor in GROUP BY: exact values never leave the "
+                "data."
+            )
+        return group
+
+    def names(self) -> list[str]:
+        """A name for each release: of the SELECT item that is nothing else, or how it is written."""
+        names = [heading(noted.call) for noted in self.noted]
+        for item, alias in reversed(self.select.items):  # the first of several aliases
+            if isinstance(item, Call) and item.name in AGGREGATES and alias:
+                names[self._place(item)] = alias
+        return names
+
+    def _aliased(self, alias: str) -> Expression:
+        inner = self.aliases[alias]
+        hidden, ordering = self.aliases, self.ordering
+        # Without itself, so that no alias can stand for itself.
+        self.aliases, self.ordering = {name: node for name, node in hidden.items() if name != alias}, False
+        try:
+            return text(inner, self)
+        finally:
+            self.aliases, self.ordering = hidden, ordering
+
+    def _group(self, node: Node) -> Expression | None:
+        if not self.groups or _aggregates(node):
+            return None
+        try:
+            sql = text(node, self.plain_rows).sql
+        except ParameterError:
+            return None
+        for at, group in enumerate(self.groups):
+            if group.sql == sql:
+                return (
+                    number(f"k{at}", group.type)
+                    if group.kind == NUMBER
+                    else Expression(f"k{at}", group.kind, group.type)
+                )
+        return None
+
+    def _groups(self) -> list[Grouping]:
+        select = self.select
+        if select.groups is None:
+            nodes = [item for item, _ in select.items if not isinstance(item, Star) and not _aggregates(item)]
+        else:
+            nodes = [self._positional(node) for node in select.groups]
+        if not nodes:
+            return []
+        found: list[tuple[Node, Expression]] = []
+        for node in nodes:
+            value = named(node, self.rows)
+            if not any(isinstance(part, Column) for part in below(node)):
+                raise ParameterError("GROUP BY needs a column: a constant makes one group.")
+            self.given = self.given or value.given
+            if all(value.sql != other.sql for _, other in found):
+                found.append((node, value))
+        sql_types = types(self.relation.source, [value for _, value in found], select.has_parameters)
+        return [
+            typed_key(value, sql_type, self._group_names(node, value))
+            for (node, value), sql_type in zip(found, sql_types, strict=True)
+        ]
+
+    def _positional(self, node: Node) -> Node:
+        if not isinstance(node, Constant) or type(node.value) is not int:
+            return node
+        items = self.select.items
+        if not 1 <= node.value <= len(items):
+            raise ParameterError(f"GROUP BY {heading(node)} means no item of SELECT, which has {len(items)}.")
+        item = items[node.value - 1][0]
+        assert not isinstance(item, Star)
+        return item
+
+    def _group_names(self, node: Node, value: Expression) -> tuple[str, ...]:
+        aliases = []
+        for item, alias in self.select.items:
+            if alias and not isinstance(item, Star) and not _aggregates(item):
+                aliases += [alias] * (_row_text(item, self.rows) == value.sql)
+        return tuple(dict.fromkeys([*aliases, heading(node)]))
+
+    def _released(self, call: Call) -> Expression:
+        return Expression(f"v{self._place(call)}", NUMBER, "DOUBLE")
+
+    def _place(self, call: Call) -> int:
+        """Where among the releases an aggregate stands: one asked before is not asked again."""
+        if id(call) in self.place_of:
+            return self.place_of[id(call)]
+        node = (
+            None
+            if call.name.endswith("_star") or not call.arguments or (call.names and call.names[0])
+            else call.arguments[0]
+        )
+        value = None if node is None else named(node, self.rows)
+        filtered = None if call.condition is None else condition(call.condition, self.rows)
+        kept = None if filtered is None else filtered.sql
+        one = asked(call, value, kept, lambda: self._bounds_of(call, node))
+        if one.statistic.bounded and value is not None:
+            self.relation.source.known(value.column).narrowed(one.universe)
+        if one not in self.places:
+            self.places[one] = len(self.noted)
+            self.noted.append(Noted(one, call, value, filtered, None if node is None else heading(node)))
+        self.place_of[id(call)] = self.places[one]
+        return self.places[one]
+
+    def _bounds_of(self, call: Call, node: Node | None) -> tuple[Universe, Source]:
+        name = lowered(node.path[-1]) if isinstance(node, Column) else None
+        if name is not None:
+            if isinstance(self.bounds, Universe):
+                return self.bounds, "given"
+            if self.bounds is not None and name in self.bounds:
+                return self.bounds[name], "given"
+            assert isinstance(node, Column)
+            declared = self.relation.source.known(self.rows.column(node).column).universe
+            if declared is not None:
+                return declared, "declared"
+        shown = "x" if node is None else heading(node)
+        statistic = AGGREGATES[call.name].statistic
+        if name is None:
+            raise ParameterError(
+                f"{call.name}({shown}) needs the bounds of the expression: write "
+                f"dp_{statistic}({shown}, lo := ..., hi := ...)."
+            )
+        raise ParameterError(
+            f"{written(call.name, shown)} needs bounds, the range its values can have: pass "
+            f"bounds={{{shown!r}: (lo, hi)}} or schema=, write dp_{statistic}({shown}, lo := ..., hi := ...), or "
+            "declare them with df.dprisk.declare(bounds=...)."
+        )
+
+
+def _row_text(node: Node, rows: Rows) -> str | None:
+    try:
+        return text(node, rows).sql
+    except ParameterError:
+        return None
+
+
+def _aggregates(node: Node) -> bool:
+    return any(isinstance(part, Call) and part.name in AGGREGATES for part in below(node))
+
+
+def checked_bounds(bounds: object, relation: Relation) -> Mapping[str, Universe] | Universe | None:
+    """The caller's bounds, by lower-case name where they are a dict."""
+    if bounds is None:
+        return None
+    if isinstance(bounds, str):
+        raise ParameterError(
+            f"bounds must be (lo, hi) or a dict from column to (lo, hi), but are {shown(bounds)}. Bounds from the data "
+            '("column") are for the accessor, df.dprisk.'
+        )
+    if not isinstance(bounds, Mapping):
+        return universe(bounds)
+    labels = [label for label, _ in relation.columns]
+    for name in bounds:
+        if not isinstance(name, str) or lowered(name) not in map(lowered, labels):
+            raise unknown_column(name, labels)
+    return {lowered(name): universe(pair) for name, pair in bounds.items()}

@@ -1,0 +1,106 @@
+"""The catalog of a connection: which table or view a name means.
+
+Names are looked up, not bound: DuckDB would take an unknown name for a file or for a Python variable.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pdrisk._sql.pieces import lowered, quoted
+from pdrisk._sql.source_identity import asked
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["VIEW", "Entry", "entry_names", "found_entry"]
+
+_IDENTIFIER = r'(?:"(?:[^"]|"")+"|[^\s.,"(]+)'
+VIEW = re.compile(
+    rf"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP(?:ORARY)?\s+)?VIEW\s+(?:IF\s+NOT\s+EXISTS\s+)?{_IDENTIFIER}(?:\.{_IDENTIFIER})*"
+    r'\s*(?:\((?:[^")]|"(?:[^"]|"")*")*\))?\s*AS\s+',
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A table or view of the catalog."""
+
+    database: str
+    schema: str
+    name: str
+    definition: str  # the statement that makes it, as far as DuckDB shows it
+    is_view: bool
+
+    @property
+    def sql(self) -> str:
+        """The fully qualified name."""
+        return ".".join(map(quoted, (self.database, self.schema, self.name)))
+
+    @property
+    def is_collated(self) -> bool:
+        """Whether a column may have a collation of its own."""
+        return "COLLATE" in self.definition.upper()
+
+
+def found_entry(connection: DuckDBPyConnection, path: tuple[str, ...], home: Entry | None = None) -> Entry | None:
+    """The table or view of this name, looked for where the view ``home`` lives first."""
+    rows = asked(connection, _CATALOG, [path[-1], path[-1]])
+    wanted = tuple(map(lowered, path))
+    found = [Entry(*row[:5]) for row in rows if lowered(row[2]) == wanted[-1]]
+    if not found:
+        return None
+    database, search_path = rows[0][5:]
+    if len(path) == 3:
+        fitting = [entry for entry in found if _place(entry) == wanted[:2]]
+    elif len(path) == 2:
+        places = [(lowered(database), wanted[0]), ("temp", wanted[0]), (wanted[0], "main")]
+        fitting = _first(found, places)
+    elif len(path) == 1:
+        fitting = _first(found, _search_path(database, search_path, home))
+    else:
+        fitting = []
+    return fitting[0] if fitting else None
+
+
+def entry_names(connection: DuckDBPyConnection) -> list[str]:
+    """The tables and views there are."""
+    return [row[0] for row in asked(connection, _NAMES, [])]
+
+
+def _search_path(database: str, setting: str, home: Entry | None) -> list[tuple[str, str]]:
+    """Databases and schemas in the order in which a bare name is looked for."""
+    places = [("temp", "main"), *([] if home is None else [_place(home)])]
+    for item in _PATH_ITEM.findall(setting):
+        *above, schema = [lowered(name.strip('"').replace('""', '"')) for name in re.findall(_IDENTIFIER, item)]
+        places += [(above[0], schema)] if above else [(lowered(database), schema), (schema, "main")]
+    return [*places, (lowered(database), "main")]
+
+
+_PATH_ITEM = re.compile(rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})*")
+_CATALOG = """
+SELECT *, system.main.current_database(), system.main.current_setting('search_path') FROM (
+    SELECT database_name, schema_name, table_name AS entry, COALESCE(sql, '') AS definition, false AS is_view
+    FROM system.main.duckdb_tables()
+    WHERE NOT internal AND system.main.lower(table_name) = system.main.lower($1)
+    UNION ALL
+    SELECT database_name, schema_name, view_name, COALESCE(sql, ''), true FROM system.main.duckdb_views()
+    WHERE NOT internal AND system.main.lower(view_name) = system.main.lower($2)
+) AS entries
+"""
+_NAMES = """
+SELECT table_name FROM system.main.duckdb_tables() WHERE NOT internal
+UNION ALL SELECT view_name FROM system.main.duckdb_views() WHERE NOT internal
+"""
+
+
+def _place(entry: Entry) -> tuple[str, str]:
+    return lowered(entry.database), lowered(entry.schema)
+
+
+def _first(found: list[Entry], places: list[tuple[str, str]]) -> list[Entry]:
+    """The entries at the first of these places that has one."""
+    return next(filter(None, ([entry for entry in found if _place(entry) == place] for place in places)), [])

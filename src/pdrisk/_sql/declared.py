@@ -1,0 +1,56 @@
+"""What is declared for a source, by the names that DuckDB knows its columns by."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import replace
+
+import pandas as pd
+
+from pdrisk._model.declarations import Declarations, Entry
+from pdrisk._pandas.declared import ATTRIBUTE, declarations_of
+from pdrisk._sql.pieces import lowered
+
+__all__ = ["declared_for", "declared_in_file", "folded"]
+
+
+def folded(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """For labels in lower case, as DuckDB compares them."""
+    return tuple(replace(e, column=_any_case(str(e.column)) if e.pattern else lowered(str(e.column))) for e in entries)
+
+
+def _any_case(pattern: str) -> str:
+    """A pattern that ignores case; one that sets flags itself keeps them."""
+    try:
+        re.compile(f"(?i){pattern}")
+    except re.error:
+        return pattern
+    return f"(?i){pattern}"
+
+
+def declared_for(frame: object, names: list[str]) -> Declarations:
+    """What is declared for a frame, by the names that DuckDB gives its columns."""
+    if not isinstance(frame, pd.DataFrame):
+        return Declarations()
+    said = declarations_of(frame)
+    name_of: dict[Hashable, Hashable] = dict(zip(frame.columns, names, strict=True))
+    return Declarations(
+        *(
+            tuple(e if e.pattern else replace(e, column=name_of.get(e.column, e.column)) for e in entries)
+            for entries in (said.own, said.schema)
+        )
+    )
+
+
+def declared_in_file(said: Mapping[str, Mapping[str, bytes]]) -> Declarations:
+    """What a frame knew that pandas wrote into Parquet files, from their metadata."""
+    try:
+        found = {json.loads(words["PANDAS_ATTRS"]).get(ATTRIBUTE) for words in said.values() if "PANDAS_ATTRS" in words}
+    except (ValueError, AttributeError, TypeError):
+        return Declarations()
+    frame = pd.DataFrame()
+    if len(found) == 1:
+        (frame.attrs[ATTRIBUTE],) = found
+    return declarations_of(frame)

@@ -1,0 +1,101 @@
+"""Frames as DuckDB should see them: no column whose type it would guess from values."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from contextlib import suppress
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from pdrisk._model.columns import column_kind
+from pdrisk.engines.numpy.frame import column_values
+
+__all__ = ["Plain", "plain_frame"]
+
+
+class Plain(NamedTuple):
+    """A frame for DuckDB.
+
+    Attributes
+    ----------
+    frame : DataFrame, or another frame that DuckDB reads
+    untyped : tuple of int
+        Places of the columns of Python objects that it holds as text.
+    whole : tuple of int
+        Places of the whole numbers that one missing value would make floats.
+    """
+
+    frame: Any
+    untyped: tuple[int, ...] = ()
+    whole: tuple[int, ...] = ()
+
+
+def plain_frame(frame: pd.DataFrame) -> Plain:
+    """The frame with its columns of Python objects as floats, truth values or text.
+
+    DuckDB would look at the values for a type, such as DECIMAL(3,1), and one record more would change all others.
+    """
+    changed: dict[int, Any] = {}
+    untyped, whole = [], []
+    for at in range(frame.shape[1]):
+        column = frame.iloc[:, at]
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            column, is_changed = _values(column)
+            if is_changed:
+                changed[at] = column.array
+        if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iu":
+            whole.append(at)
+        kind = column_kind(column) if column.dtype == object else "typed"
+        if kind == "numbers":
+            changed[at] = _floats(column)
+        elif kind == "truth values":
+            changed[at] = column.astype("boolean").array
+        elif kind != "typed":
+            untyped.append(at)
+            if kind != "text":
+                present = column.notna()
+                texts = [_text(value) if there else None for value, there in zip(column, present, strict=True)]
+                changed[at] = pd.array(texts, dtype="string")  # is text even where it holds nothing
+    if not changed:
+        return Plain(frame, tuple(untyped), tuple(whole))
+    result = frame.copy(deep=False)
+    for at, values in changed.items():
+        result.isetitem(at, values)
+    return Plain(result, tuple(untyped), tuple(whole))
+
+
+def _values(column: pd.Series) -> tuple[pd.Series, bool]:
+    """A column of categories as the values that they stand for; as it is where they are text."""
+    categories = column.cat.categories
+    if not len(categories):  # whose type pandas makes up
+        return pd.Series(np.full(len(column), None), index=column.index), True
+    if pd.api.types.is_string_dtype(categories):
+        return column, False
+    values: Any = categories.to_numpy() if isinstance(categories.dtype, np.dtype) else categories.array
+    taken = pd.api.extensions.take(values, column.cat.codes.to_numpy(), allow_fill=True)
+    return pd.Series(taken, index=column.index), True
+
+
+def _floats(column: pd.Series) -> Any:
+    """The numbers of a column; what is too large for a float is infinite, so that no record fails the query."""
+    with suppress(OverflowError, ValueError, ArithmeticError):
+        return column_values(column)
+    return np.array([_float(value) for value in column])
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.copysign(math.inf, value > 0 or -1)
+    except (TypeError, ValueError, ArithmeticError):  # missing, or a signalling NaN
+        return math.nan
+
+
+def _text(value: object) -> str:
+    plain = isinstance(value, str | bool | int | float | Decimal | datetime.date | np.generic)
+    return str(value) if plain else type(value).__name__

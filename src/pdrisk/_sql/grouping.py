@@ -1,0 +1,252 @@
+"""The groups of a query: their expressions, and the public list of their keys."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import math
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pdrisk._core.foreign import shown
+from pdrisk._model.keys import combined_keys, key_parts, listed_keys
+from pdrisk._model.query import Source
+from pdrisk._model.rowwise.families import is_missing
+from pdrisk._sql.allowed import DATE, NUMBER, TEXT, TIME, TRUTH, ZONED
+from pdrisk._sql.pieces import INTEGERS, Expression, limits
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = ["Grouping", "Key", "key_lists", "key_relation", "keys_given", "typed_key"]
+
+Key = tuple[Any, ...]
+
+BEYOND = "CAST('9223372036854775808' AS HUGEINT)"  # no BIGINT
+FIRST_DAY, LAST_DAY = "CAST('0001-01-01' AS DATE)", "CAST('9999-12-31' AS DATE)"
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """One expression of GROUP BY.
+
+    Attributes
+    ----------
+    sql : str
+        As the query means it: what the same expression in SELECT becomes.
+    key_sql : str
+        As rows are grouped: one value for what is equal, NULL for every kind of missing.
+    type : str
+        SQL type of the key.
+    names : tuple of str
+        What it may be called: alias, column, text.
+    column : str or None
+        The column of the source, if it is nothing else.
+    """
+
+    sql: str
+    key_sql: str
+    kind: str
+    type: str
+    names: tuple[str, ...]
+    column: str | None
+
+
+def typed_key(group: Expression, sql_type: str, names: tuple[str, ...]) -> Grouping:
+    """A group by an expression of this SQL type."""
+    key, to = group.sql, sql_type
+    if group.kind == TEXT:
+        to = "VARCHAR"
+        # Where the column ignores case, "north" and "North" would both claim the same people, for the price of one.
+        key = f'(CAST({key} AS VARCHAR) COLLATE "binary")'
+    elif group.wide and sql_type == "BIGINT":
+        # What does not fit is in no group that can be listed, and in that of missing values neither.
+        key = f"(CASE WHEN {key} IS NULL AND {group.wide} IS NOT NULL THEN {BEYOND} ELSE {key} END)"
+    elif group.kind == NUMBER and sql_type not in INTEGERS[:7]:
+        if sql_type.endswith("INT"):
+            raise ColumnTypeError(f"GROUP BY {names[0]} has type {sql_type}: write TRY_CAST({names[0]} AS BIGINT).")
+        # NaN is missing, and -0 is 0: DuckDB would make three groups of them.
+        to = "FLOAT" if sql_type == "FLOAT" else "DOUBLE"
+        key = f"CAST({key} AS {to})"
+        key = f"(CASE WHEN {key} <= CAST('infinity' AS {to}) THEN system.main.\"+\"({key}, CAST(0 AS {to})) END)"
+    elif group.kind in (DATE, TIME):
+        # What Python's dates can hold; DuckDB has farther ones, and infinities.
+        key = f"(CASE WHEN {key} BETWEEN {FIRST_DAY} AND {LAST_DAY} THEN {key} END)"
+    elif group.kind == ZONED:
+        raise ColumnTypeError(f"GROUP BY {names[0]} holds times with a zone: write TRY_CAST({names[0]} AS DATE).")
+    elif group.kind not in (TEXT, NUMBER, TRUTH, DATE, TIME):
+        raise ColumnTypeError(f"GROUP BY {names[0]} holds {group.kind}: group by text, numbers, truth values or dates.")
+    return Grouping(group.sql, key, group.kind, to, names, group.column)
+
+
+def keys_given(
+    groups: Sequence[Grouping], keys: object, declared: Callable[[Grouping], object]
+) -> tuple[tuple[Key, ...] | None, Source]:
+    """The list of keys and where it is from; None for those observed.
+
+    Parameters
+    ----------
+    groups : sequence of Grouping
+    keys : list, dict, "observed" or None
+        As the caller passed them.
+    declared : callable
+        What was declared for a group, or None.
+
+    Raises
+    ------
+    ParameterError, ColumnTypeError
+        If there are none, one stands twice, or is of another kind than its group.
+    """
+    if isinstance(keys, str):
+        if keys != "observed":
+            raise ParameterError(f'keys must be a list or the word "observed", but are {shown(keys)}.')
+        if made := [group.names[0] for group in groups if group.column is None]:
+            raise ParameterError(
+                f'keys="observed" says that the values of a column are public, but {made[0]} is computed: list its '
+                f"keys."
+            )
+        return None, "data"
+    if keys is not None:
+        return _checked(groups, keys), "given"
+    lists = [declared(group) for group in groups]
+    if missing := [group.names[0] for group, values in zip(groups, lists, strict=True) if values is None]:
+        raise ParameterError(
+            f"GROUP BY {', '.join(missing)} needs the public list of its groups, since which groups occur tells who "
+            f"is in the data: pass keys=[...] (a dict {{{missing[0]!r}: [...]}} for several), or declare them once "
+            'with schema= (isin) or df.dprisk.declare(keys=...), or pass keys="observed" to say that the keys '
+            "themselves are public."
+        )
+    by_name = {group.names[0]: values for group, values in zip(groups, lists, strict=True)}
+    return _checked(groups, by_name), "declared"
+
+
+def _checked(groups: Sequence[Grouping], given: object) -> tuple[Key, ...]:
+    names = tuple(group.names[0] for group in groups)
+    if isinstance(given, Mapping):
+        keys: list[Key] = combined_keys(_by_name(groups, given))
+    elif len(groups) == 1:
+        keys = [(key,) for key in listed_keys(given)]
+    else:
+        keys = [key_parts(key, names) for key in listed_keys(given)]
+    if not keys:
+        raise ParameterError("keys must list at least one group.")
+    columns = zip(*keys, strict=True)
+    plain = tuple(
+        zip(*(_plain_column(column, group) for column, group in zip(columns, groups, strict=True)), strict=True)
+    )
+    if len(set(plain)) < len(plain):
+        raise ParameterError("a key is listed twice; list each key once.")
+    return plain
+
+
+def _by_name(groups: Sequence[Grouping], given: Mapping[Any, object]) -> list[list[Any]]:
+    lists = []
+    listed = itertools.islice(given, len(groups) + 1)
+    left = {(name if isinstance(name, str) else shown(name)).lower(): given[name] for name in listed}
+    for group in groups:
+        name = next((name.lower() for name in group.names if name.lower() in left), None)
+        if name is None:
+            break
+        lists.append(listed_keys(left.pop(name)))
+    if left or len(lists) < len(groups):
+        raise ParameterError(
+            f"keys must be a dict with one list for each of {', '.join(group.names[0] for group in groups)}."
+        )
+    return lists
+
+
+def _plain_column(keys: Key, group: Grouping) -> Sequence[Any]:
+    """The keys of one group; a long list of plain text or integers is not looked at one by one."""
+    kinds = set(map(type, keys))
+    if str in kinds:
+        try:
+            "".join(key for key in keys if isinstance(key, str)).encode()
+        except UnicodeEncodeError:
+            raise ParameterError(f"a key of {group.names[0]} holds half of a surrogate pair: take it out.") from None
+    if kinds == {str} and group.kind == TEXT:
+        return keys
+    if kinds == {int} and group.type in INTEGERS:
+        low, high = limits(group.type)
+        if low <= min(keys) and max(keys) <= high:
+            return keys
+    return [_plain(key, group) for key in keys]
+
+
+def _plain(key: Any, group: Grouping) -> Any:
+    """The key as a value of the group's type; every kind of missing is None."""
+    if isinstance(key, np.generic) and not isinstance(key, np.datetime64):
+        key = key.item()
+    if is_missing(key):
+        return None
+    kind = _kind(key)
+    if kind != group.kind and {kind, group.kind} != {DATE, TIME}:
+        raise ColumnTypeError(
+            f"a key of {group.names[0]} is {kind}, but the group holds {group.kind}: list keys of its kind."
+        )
+    if kind == NUMBER:
+        if group.type in ("DOUBLE", "FLOAT"):
+            if isinstance(key, int) and abs(key) <= 2 ** (24 if group.type == "FLOAT" else 53):
+                return key  # as it was listed
+            return _float(key, group) + 0.0
+        low, high = limits(group.type)
+        if not math.isfinite(key) or key != int(key) or not low <= key <= high:
+            raise ParameterError(f"a key of {group.names[0]} is no {group.type}: no record could have it.")
+        return int(key)
+    if kind in (DATE, TIME):
+        stamp = pd.Timestamp(key)
+        if stamp.tzinfo is not None:
+            raise ColumnTypeError(f"a key of {group.names[0]} has a time zone, but the group has none.")
+        if group.kind == DATE and stamp != stamp.normalize():
+            raise ParameterError(f"a key of {group.names[0]} has a time of day, but the group holds dates.")
+        if not datetime.MINYEAR <= stamp.year <= datetime.MAXYEAR:
+            raise ParameterError(f"a key of {group.names[0]} is farther away than the years 1 to 9999.")
+        return stamp.as_unit("us")
+    return key
+
+
+def _float(key: Any, group: Grouping) -> float:
+    try:
+        return float(np.float32(key) if group.type == "FLOAT" else key)
+    except OverflowError:
+        pass
+    raise ParameterError(f"a key of {group.names[0]} is too large for a float: no record could have it.")
+
+
+def _kind(key: object) -> str:
+    if isinstance(key, bool):
+        return TRUTH
+    if isinstance(key, numbers.Real | Decimal):
+        return NUMBER
+    if isinstance(key, str):
+        return TEXT
+    if isinstance(key, datetime.datetime | np.datetime64):
+        return TIME
+    return DATE if isinstance(key, datetime.date) else f"of type {type(key).__name__}"
+
+
+_CARRIED = {TEXT: "VARCHAR", TRUTH: "BOOLEAN", DATE: "TIMESTAMP", TIME: "TIMESTAMP"}
+
+
+def key_relation(groups: Sequence[Grouping]) -> str:
+    """The listed keys as a relation with the columns g0, g1, ... and code, made from one list parameter for each "
+    "group."""
+    lists = []
+    for at, group in enumerate(groups):
+        carried = _CARRIED.get(group.kind, "DOUBLE" if group.type in ("DOUBLE", "FLOAT") else "BIGINT")
+        lists.append(f"unnest(CAST(${at + 1} AS {carried}[])) AS g{at}")
+    numbers_ = "unnest(system.main.range(system.main.len($1))) AS code"
+    exact = ' COLLATE "binary"'
+    columns = ", ".join(
+        f"CAST(g{at} AS {group.type}){exact * (group.kind == TEXT)} AS g{at}" for at, group in enumerate(groups)
+    )
+    return f"(SELECT {columns}, code FROM (SELECT {', '.join([*lists, numbers_])}) AS keys_carried) AS keys_listed"
+
+
+def key_lists(keys: Sequence[Key]) -> list[list[Any]]:
+    """The parameters of `key_relation`."""
+    columns = zip(*keys, strict=True)
+    return [[part.to_pydatetime() if isinstance(part, pd.Timestamp) else part for part in column] for column in columns]

@@ -1,0 +1,275 @@
+"""From a SELECT to what is asked, what is read, and what is computed on the noisy table: everything wrong is said here.
+
+Only names and types are looked at. Whatever needs no data fails before anything is paid: the statements made here are
+shown to a DuckDB without people first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from pdrisk._mechanisms.laplace import check_scale
+from pdrisk._model.keys import key_is_a_code
+from pdrisk._model.query import Groups, Line, Origin, Query, epsilon
+from pdrisk._sql.allowed import NOTHING, NUMBER, TRUTH
+from pdrisk._sql.answers import Answers, Noted, checked_bounds
+from pdrisk._sql.codes import relation_without_codes
+from pdrisk._sql.dry_run import computed, described, typed_nothing
+from pdrisk._sql.expressions import text
+from pdrisk._sql.grouping import Grouping, key_relation, keys_given
+from pdrisk._sql.headings import heading, unique
+from pdrisk._sql.pieces import Expression, quoted
+from pdrisk._sql.relations import Condition, Relation, condition, relation_of
+from pdrisk._sql.settings import Settings
+from pdrisk._sql.sources import Source, Sources
+from pdrisk._sql.tree import Constant, Select, Star
+from pdrisk.engines.sql.render import INFINITY, Counted, DuckWords, Measured, Plan, statement
+from pdrisk.errors import ParameterError
+
+__all__ = ["NOISY", "Judged", "judged"]
+
+NOISY = "noisy"  # the table of noisy values, where there are no people
+COLUMN = re.compile(r"[kv]\d+")  # of that table
+BY_KEY = " ORDER BY code"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A query that may be asked.
+
+    Attributes
+    ----------
+    plan : Plan
+        What is read; ``places`` says which part of it each line of the query sees.
+    names : tuple of str
+        A name for each line.
+    groups : tuple of Grouping
+    items : tuple of (str, str)
+        The SELECT list over the noisy table, SQL and heading.
+    rest : str
+        What follows it: HAVING as WHERE, ORDER BY, LIMIT.
+    """
+
+    query: Query
+    relation: Relation
+    plan: Plan
+    places: tuple[int, ...]
+    names: tuple[str, ...]
+    groups: tuple[Grouping, ...]
+    items: tuple[tuple[str, str], ...]
+    rest: str
+
+    @property
+    def whole_keys(self) -> frozenset[str]:
+        """The keys read as floats that are whole numbers: as they were listed, or as the frame has them."""
+        listed = None if self.query.groups is None else self.query.groups.keys
+        source = self.relation.source
+        return frozenset(
+            f"k{at}"
+            for at, group in enumerate(self.groups)
+            if group.type == "DOUBLE"
+            and (group.column in source.whole if listed is None else all(type(key[at]) is int for key in listed))
+        )
+
+    @property
+    def plain(self) -> bool:
+        """Whether SELECT lists keys and releases and nothing is computed of them."""
+        return self.rest == BY_KEY and all(COLUMN.fullmatch(sql) for sql, _ in self.items)
+
+
+def judged(select: Select, sources: Sources, *, eps: object, bounds: object, keys: object) -> Judged:
+    """The query that a SELECT asks, or the error that says what is wrong with it."""
+    if select.distinct:
+        raise ParameterError("SELECT DISTINCT is refused: every group stands once already. Leave DISTINCT out.")
+    if any(isinstance(item, Star) for item, _ in select.items):
+        raise ParameterError("SELECT * would show records: only groups and noisy aggregates leave the data.")
+    sources.check(select)
+    relation = relation_of(select, sources)
+    answers = Answers(relation, select, checked_bounds(bounds, relation))
+    where: tuple[Condition, ...] = () if select.where is None else (condition(select.where, answers.rows),)
+    items = tuple((text(item, answers).sql, alias or heading(item)) for item, alias in select.items)  # type: ignore[arg-type]
+    rest = _rest(select, answers, sources.settings)
+    if not answers.noted:
+        raise ParameterError(
+            "the query has no aggregate, so nothing to add noise to: ask for COUNT(*), AVG(x) or another, with "
+            "GROUP BY."
+        )
+    shares = _shares([noted.asked.eps for noted in answers.noted], eps)
+    lines = []
+    for noted, share in zip(answers.noted, shares, strict=True):
+        one = noted.asked
+        check_scale(share, one.statistic.lattice(one.universe))
+        shown = None if noted.filtered is None else noted.filtered.shown
+        lines.append(Line(noted.column, one.statistic, one.universe, one.bounds_from, shown, noted.values))
+    groups = _listed_groups(answers, keys)
+    parts, places = _parts(answers.noted, relation.source)
+    by = tuple(group.key_sql for group in answers.groups)
+    conditions = (*relation.owned, *relation.where, *where)
+    said = " ".join((*(each.sql for each in conditions), *by, *map(_said, parts)))
+    missing = relation.source.codes(said)
+    plan = Plan(
+        source=relation_without_codes(relation.source.sql, relation.source.columns, missing),
+        inner=tuple(each.sql for each in relation.owned),
+        where=tuple(each.sql for each in (*relation.where, *where)),
+        groups=by,
+        keys=None if groups is None or groups.keys is None else key_relation(answers.groups),
+        parts=parts,
+    )
+    names = list(relation.source.columns)
+    read = [at for at, name in enumerate(names) if quoted(name) in said]
+    query = Query(
+        tuple(lines),
+        shares,
+        None,
+        groups,
+        missing,
+        tuple(names[at] for at in read),
+        source=relation.source.name,
+        condition=" AND ".join(each.shown for each in conditions) or None,
+        trusted=answers.given or any(each.given for each in conditions) or any(each.given for each in answers.noted),
+        origin=Origin(repr((plan, places)), relation.source.frame, tuple(read), relation.source.place),
+    )
+    found = Judged(query, relation, plan, places, unique(answers.names()), tuple(answers.groups), items, rest)
+    _try_out(found, select.has_parameters)
+    return found
+
+
+def _listed_groups(answers: Answers, keys: object) -> Groups | None:
+    """The groups with their keys."""
+    if answers.groups:
+        source = answers.relation.source
+        listed, keys_from = keys_given(answers.groups, keys, lambda group: source.known(group.column).keys)
+        for at, group in enumerate(answers.groups):
+            codes = source.known(group.column).missing if listed and source.declared.speak_of_codes else ()
+            if codes and any(key[at] in codes for key in listed or ()):
+                raise key_is_a_code(group.names[0])
+        return Groups(tuple(group.names[0] for group in answers.groups), listed, keys_from)
+    if keys is not None:
+        raise ParameterError("keys= lists the groups of GROUP BY, which is missing: write it, or leave keys out.")
+    return None
+
+
+def _shares(explicit: Sequence[Fraction | None], eps: object) -> tuple[Fraction, ...]:
+    """What each release costs: its own eps, or an even share of what the others leave of the total."""
+    written_out = sum((share for share in explicit if share is not None), Fraction(0))
+    open_places = sum(share is None for share in explicit)
+    if eps is None:
+        if open_places:
+            raise ParameterError(
+                "the query needs eps, the privacy loss it may spend in total: pass eps=1, or write "
+                "dp_mean(x, eps := 1)."
+            )
+        return tuple(share for share in explicit if share is not None)
+    total = epsilon(eps)
+    left = total - written_out
+    if left < 0 or (open_places and left == 0):
+        raise ParameterError(
+            f"the query may spend eps={float(total):g} in total, but asks for {float(written_out):g} in its dp_ "
+            "functions"
+            + (f" and leaves nothing for {open_places} more" if left == 0 else "")
+            + ": pass a larger eps=, or write smaller ones."
+        )
+    return tuple(left / open_places if share is None else share for share in explicit)
+
+
+def _parts(releases: Sequence[Noted], source: Source) -> tuple[tuple[Measured | Counted, ...], tuple[int, ...]]:
+    """What is to be read, each thing once, and where each release finds it."""
+    found: dict[tuple[object, ...], Measured | Counted] = {}
+    keys: list[tuple[object, ...]] = []
+    for noted in releases:
+        one, argument = noted.asked, noted.argument
+        if argument is None or not one.statistic.bounded:
+            counted = _counted(argument, one.condition)
+            keys.append((counted,))
+            found[counted,] = Counted(counted)
+            continue
+        value = argument.double
+        stored = argument.column is not None and argument.kind == NUMBER and not source.known(argument.column).missing
+        column = quoted(argument.column) if stored and argument.column else None
+        if one.condition is not None:
+            value, column = f"CASE WHEN {one.condition} THEN {value} END", None
+        keys.append((value, one.universe))
+        needs, before = one.statistic.needs, found.get((value, one.universe))
+        if isinstance(before, Measured):
+            needs |= before.needs
+        found[value, one.universe] = Measured(value, one.universe, needs, column)
+    order = list(found)
+    return tuple(found.values()), tuple(order.index(key) for key in keys)
+
+
+def _counted(argument: Expression | None, filtered: str | None) -> str | None:
+    """Which records a count counts."""
+    present = None
+    if argument is not None:
+        numeric = argument.kind == NUMBER
+        present = f"({argument.double} <= {INFINITY})" if numeric else f"({argument.sql} IS NOT NULL)"
+    said = [each for each in (filtered, present) if each is not None]
+    return " AND ".join(said) if said else None
+
+
+def _said(part: Measured | Counted) -> str:
+    """The SQL of what is read."""
+    return part.value if isinstance(part, Measured) else part.condition or ""
+
+
+def _rest(select: Select, answers: Answers, settings: Settings) -> str:
+    said = ""
+    if select.having is not None:
+        found = text(select.having, answers)
+        if found.kind not in (TRUTH, NOTHING):
+            raise ParameterError(f"HAVING needs a condition, but has {found.kind}: compare it with something.")
+        said += f" WHERE {found.sql}"
+    order = []
+    answers.ordering = True
+    for item in select.order:
+        if item.item is None:
+            order += [f"{at} {settings.order(item.how)}" for at in range(1, len(select.items) + 1)]
+        elif isinstance(item.item, Constant) and type(item.item.value) is int:
+            if not 1 <= item.item.value <= len(select.items):
+                raise ParameterError(
+                    f"ORDER BY {heading(item.item)} means no item of SELECT, which has {len(select.items)}."
+                )
+            order.append(f"{item.item.value} {settings.order(item.how)}")
+        else:
+            order.append(f"{text(item.item, answers).sql} {settings.order(item.how)}")
+    answers.ordering = False
+    said += f" ORDER BY {', '.join([*order, 'code'])}"
+    for word, node in (("LIMIT", select.limit), ("OFFSET", select.offset)):
+        if node is None:
+            continue
+        if not isinstance(node, Constant) or type(node.value) is not int or node.value < 0:
+            raise ParameterError(f"{word} takes a whole number written out or a parameter.")
+        said += f" {word} {node.value}"
+    return said
+
+
+def _try_out(found: Judged, has_parameters: bool) -> None:
+    """Show both statements to a DuckDB without people: what it refuses there costs nothing."""
+    if not _reads_columns_only(found):
+        described(_without_people(found), has_parameters)
+    if found.plain:
+        return
+    columns = [f"CAST(NULL AS {group.type}) AS k{at}" for at, group in enumerate(found.groups)]
+    columns += [f"CAST(NULL AS DOUBLE) AS v{at}" for at in range(len(found.query.lines))]
+    nothing = f"(SELECT {', '.join(columns)}, CAST(0 AS BIGINT) AS code) AS {NOISY}"
+    computed(f"SELECT {', '.join(sql for sql, _ in found.items)} FROM {nothing}{found.rest}", has_parameters)
+
+
+def _reads_columns_only(found: Judged) -> bool:
+    """Whether there is nothing in what is read that DuckDB could refuse."""
+    plan = found.plan
+    plain = all(part.column if isinstance(part, Measured) else part.condition is None for part in plan.parts)
+    return plain and not (plan.inner or plan.where) and all(group.column for group in found.groups)
+
+
+def _without_people(found: Judged) -> str:
+    """The statement that reads the data, over one row of NULLs."""
+    plan, keys = found.plan, None
+    if plan.keys is not None:
+        nothing = ", ".join(f"CAST(NULL AS {group.type}) AS g{at}" for at, group in enumerate(found.groups))
+        keys = f"(SELECT {nothing}, CAST(NULL AS BIGINT) AS code) AS keys_listed"
+    said = " ".join((*plan.inner, *plan.where, *plan.groups, *map(_said, plan.parts)))
+    return statement(replace(plan, source=typed_nothing(found.relation.source, said), keys=keys), DuckWords())

@@ -1,0 +1,374 @@
+"""From text to `Select`, by DuckDB's own parser: what is read here is what DuckDB would read.
+
+``json_serialize_sql`` gives the tree of a statement. Its shape differs between DuckDB 1 and 2 and is not promised, so
+every field of every object must be known here: whatever is not, is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import NoReturn
+
+from pdrisk._core.foreign import shown
+from pdrisk._sql import workspace
+from pdrisk._sql.literals import (
+    Json,
+    literal,
+    not_understood,
+    of_duckdb_1,
+    of_duckdb_2,
+    only,
+    type_of_duckdb_1,
+    type_of_duckdb_2,
+)
+from pdrisk._sql.pieces import quoted
+from pdrisk._sql.statements import no_select
+from pdrisk._sql.tree import (
+    Call,
+    Case,
+    Cast,
+    Column,
+    Constant,
+    Cte,
+    Derived,
+    File,
+    From,
+    Node,
+    Order,
+    Scalar,
+    Select,
+    Star,
+    Table,
+)
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = ["parsed"]
+
+COMPARISONS = {
+    "COMPARE_EQUAL": "=", "COMPARE_NOTEQUAL": "<>", "COMPARE_LESSTHAN": "<", "COMPARE_LESSTHANOREQUALTO": "<=",
+    "COMPARE_GREATERTHAN": ">", "COMPARE_GREATERTHANOREQUALTO": ">=",
+    "COMPARE_DISTINCT_FROM": "is distinct from", "COMPARE_NOT_DISTINCT_FROM": "is not distinct from",
+}  # fmt: skip
+OPERATORS = {
+    "OPERATOR_NOT": "not", "OPERATOR_IS_NULL": "is null", "OPERATOR_IS_NOT_NULL": "is not null",
+    "OPERATOR_COALESCE": "coalesce", "OPERATOR_TRY": "try", "COMPARE_IN": "in", "COMPARE_NOT_IN": "not in",
+}  # fmt: skip
+REFUSED = {
+    "WINDOW": "window functions (OVER) give one value per record: write an aggregate with GROUP BY instead",
+    "SUBQUERY": "subqueries inside an expression can carry other records into it: compute that value with a query of "
+    "its own, and pass it as a parameter",
+    "STAR": "* stands only alone in SELECT or as COUNT(*): name the columns",
+    "LAMBDA": "lambda functions are not understood: write the expression out",
+    "COLLATE": "COLLATE is not understood: compare lower(x)",
+    "POSITIONAL_REFERENCE": "#1 is not understood: name the column",
+    "JOIN": "joins are refused, since a record may match any number of others, and a person's share of the answer "
+    "would "
+    "have no bound: put what you need into one table with one row a person first",
+    "EXPRESSION_LIST": "VALUES has no people in it: ask a table, view, frame or Parquet file",
+    "EMPTY": "there is no FROM: ask a table, view, frame or Parquet file",
+    "SHOW_REF": "pdrisk.sql answers one SELECT: ask the connection itself for its tables and columns",
+    "ARRAY_EXTRACT": "lists and structs are not understood: make a column of what you need",
+    "ARRAY_SLICE": "lists and structs are not understood: make a column of what you need",
+    "STRUCT_EXTRACT": "lists and structs are not understood: make a column of what you need",
+    "GROUPING_FUNCTION": "GROUPING belongs to ROLLUP and CUBE, which are refused",
+    "PIVOT": "PIVOT is not understood: write GROUP BY",
+    "SET_OPERATION_NODE": "UNION, INTERSECT and EXCEPT are refused, since a person may be in both parts: ask one "
+    "table, "
+    "or put both into one table with one row a person first",
+    "RECURSIVE_CTE_NODE": "recursive queries are refused: a record may appear any number of times",
+    "CTE_NODE": "this kind of WITH is not understood: write a subquery in FROM",
+}
+
+
+def parsed(text: str, parameters: object = None) -> Select:
+    """The one SELECT that ``text`` holds, its parameters filled in.
+
+    Parameters
+    ----------
+    text : str
+    parameters : sequence or mapping, optional
+        Values for ``?`` (a list) or ``$name`` (a dict).
+
+    Raises
+    ------
+    ParameterError
+        If it is no single SELECT, or holds what pdrisk does not understand.
+    """
+    if not isinstance(text, str):
+        raise ColumnTypeError(f"a query is text, not {type(text).__name__}.")
+    literal(text, "the query")
+    answer = json.loads(workspace.serialized(text))
+    statements = answer.get("statements", ())
+    if answer["error"] or len(statements) != 1:
+        raise no_select(text, str(answer.get("error_message", "")))
+    reader = _Reader(text, _checked(parameters))
+    try:
+        select = reader.select(only(statements[0], "node", "named_param_map")["node"])
+    except ParameterError:
+        raise
+    except (KeyError, TypeError, IndexError, AttributeError):  # of a DuckDB whose trees are made otherwise
+        select = None
+    if select is None:
+        not_understood("a part")
+    reader.check_used()
+    return replace(select, functions=frozenset(reader.functions), has_parameters=bool(reader.used))
+
+
+MOST = 100_000  # parameters by name
+Parameters = Mapping[str, object] | Sequence[object]
+
+
+def _checked(parameters: object) -> Parameters:
+    if parameters is None:
+        return ()
+    if isinstance(parameters, Mapping):
+        names = list(islice(parameters, MOST + 1))
+        if len(names) > MOST:
+            raise ParameterError(f"params can be {MOST:,} at most: put long lists into a table.")
+        return {name if isinstance(name, str) else shown(name): parameters[name] for name in names}
+    if isinstance(parameters, Sequence) and not isinstance(parameters, str | bytes):
+        return parameters
+    raise ColumnTypeError(f"params must be a list for ? or a dict for $name, not {type(parameters).__name__}.")
+
+
+def _refuse(what: str) -> NoReturn:
+    raise ParameterError(f"{REFUSED[what]}.")
+
+
+class _Reader:
+    """Turns the parser's objects into ours, filling in parameters."""
+
+    def __init__(self, text: str, parameters: Parameters) -> None:
+        self.text = text
+        self.parameters = parameters
+        self.used: set[str] = set()
+        self.functions: set[str] = set()
+
+    def check_used(self) -> None:
+        if isinstance(self.parameters, Mapping):
+            unused = sorted(set(self.parameters) - self.used)
+        else:
+            unused = [str(at) for at in range(1, min(len(self.parameters), len(self.used) + 9) + 1)]
+            unused = [at for at in unused if at not in self.used][:9]
+        if unused:
+            raise ParameterError(f"the query has no place for parameter {', '.join(unused)}: take it out of params.")
+
+    def value(self, name: str) -> Scalar:
+        """The value of a parameter."""
+        if isinstance(self.parameters, Mapping):
+            if name in self.parameters:
+                return literal(self.parameters[name], f"parameter {name}")
+        elif name.isdigit() and 1 <= int(name) <= len(self.parameters):
+            return literal(self.parameters[int(name) - 1], f"parameter {name}")
+        shown = f"parameter {name} (?)" if name.isdigit() else f"${name}"
+        raise ParameterError(f"the query has no value for {shown}: pass params=, a list for ?, a dict for $name.")
+
+    # statements
+
+    def select(self, node: Json) -> Select:
+        if node["type"] in REFUSED:
+            _refuse(node["type"])
+        if node["type"] != "SELECT_NODE":
+            not_understood("a statement")
+        if node.get("sample"):
+            raise ParameterError(
+                "TABLESAMPLE and USING SAMPLE are refused: which records it picks is not theirs to say."
+            )
+        if node.get("qualify"):
+            raise ParameterError("QUALIFY is refused, as window functions are: write HAVING.")
+        only(
+            node, "type", "modifiers", "cte_map", "select_list", "from_table", "where_clause", "group_expressions",
+            "group_sets", "aggregate_handling", "having",
+        )  # fmt: skip
+        order: tuple[Order, ...] = ()
+        limit = offset = None
+        distinct = False
+        for modifier in node["modifiers"]:
+            match modifier["type"]:
+                case "ORDER_MODIFIER":
+                    order = tuple(self.order(item) for item in only(modifier, "type", "orders")["orders"])
+                case "LIMIT_MODIFIER" if modifier.get("limit_type", "ROW_COUNT") == "ROW_COUNT":
+                    only(modifier, "type", "limit", "offset", "limit_type")
+                    limit, offset = self.optional(modifier["limit"]), self.optional(modifier["offset"])
+                case "DISTINCT_MODIFIER" if not modifier.get("distinct_on_targets"):
+                    distinct = True
+                case "LIMIT_MODIFIER" | "LIMIT_PERCENT_MODIFIER":
+                    raise ParameterError("LIMIT takes a number of rows here, no percentage.")
+                case _:
+                    raise ParameterError("DISTINCT ON picks records by their order, which is refused.")
+        return Select(
+            items=tuple((self.item(item), item.get("alias", "")) for item in node["select_list"]),
+            source=self.source(node["from_table"]),
+            where=self.optional(node["where_clause"]),
+            groups=self.groups(node),
+            having=self.optional(node["having"]),
+            order=order,
+            limit=limit,
+            offset=offset,
+            distinct=distinct,
+            ctes={item["key"]: self.cte(item["value"]) for item in node["cte_map"].get("map", [])},
+        )
+
+    def groups(self, node: Json) -> tuple[Node, ...] | None:
+        expressions, sets = node["group_expressions"], node["group_sets"]
+        if sets and sets != [list(range(len(expressions)))]:
+            raise ParameterError(
+                "ROLLUP, CUBE and GROUPING SETS answer about the same person several times: ask one query for each "
+                "grouping, so that each is paid for."
+            )
+        if node["aggregate_handling"] == "FORCE_AGGREGATES":
+            return None
+        if node["aggregate_handling"] != "STANDARD_HANDLING":
+            not_understood("the aggregates")
+        return tuple(self.node(item) for item in expressions)
+
+    def order(self, item: Json) -> Order:
+        only(item, "type", "null_order", "expression")
+        words = {"ORDER_DEFAULT": "", "ASCENDING": "ASC", "DESCENDING": "DESC"}
+        nulls = {"ORDER_DEFAULT": "", "NULLS FIRST": "NULLS FIRST", "NULLS LAST": "NULLS LAST"}
+        how = f"{words[item['type']]} {nulls[item['null_order']]}".strip()
+        expression = item["expression"]
+        everything = expression["class"] == "STAR"
+        return Order(None if everything else self.node(expression), how)
+
+    def cte(self, value: Json) -> Cte:
+        only(value, "aliases", "materialized", "query", "query_node")
+        node = value["query_node"] if "query_node" in value else value["query"]["node"]
+        return Cte(self.select(node), tuple(value["aliases"]))
+
+    def source(self, table: Json) -> From:
+        kind = table["type"]
+        if table.get("sample"):
+            raise ParameterError(
+                "TABLESAMPLE and USING SAMPLE are refused: which records it picks is not theirs to say."
+            )
+        if kind in REFUSED and kind != "SUBQUERY":
+            _refuse(kind)
+        alias, columns = table["alias"], tuple(table.get("column_name_alias", ()))
+        if kind == "BASE_TABLE":
+            only(table, "type", "alias", "schema_name", "table_name", "catalog_name", "column_name_alias")
+            path = (table["catalog_name"], table["schema_name"], table["table_name"])
+            return Table(tuple(name for name in path if name), alias, columns)
+        if kind == "SUBQUERY":
+            only(table, "type", "alias", "subquery", "column_name_alias")
+            return Derived(self.select(only(table["subquery"], "node")["node"]), alias, columns)
+        if kind == "TABLE_FUNCTION":
+            only(table, "type", "alias", "function", "column_name_alias", "with_ordinality")
+            call = self.node(table["function"])
+            if (
+                isinstance(call, Call)
+                and call.name in ("read_parquet", "parquet_scan")
+                and len(call.arguments) == 1
+                and isinstance(call.arguments[0], Constant)
+                and isinstance(call.arguments[0].value, str)
+                and table.get("with_ordinality", "WITHOUT_ORDINALITY") == "WITHOUT_ORDINALITY"
+            ):
+                return File(call.arguments[0].value, alias, columns)
+            raise ParameterError(
+                "the only function in FROM is read_parquet('path') of a file that was named when pdrisk.sql was "
+                "called: "
+                "load anything else into a table first."
+            )
+        return not_understood("FROM")
+
+    # expressions
+
+    def item(self, item: Json) -> Node | Star:
+        if item["class"] != "STAR":
+            return self.node(item)
+        only(item, "class", "type", "alias", "relation_name", "exclude_list", "replace_list")
+        replaced = {pair["key"]: self.node(pair["value"]) for pair in item.get("replace_list", [])}
+        return Star(item.get("relation_name", ""), tuple(item.get("exclude_list", ())), replaced)
+
+    def optional(self, item: Json | None) -> Node | None:
+        return None if item is None else self.node(item)
+
+    def node(self, item: Json) -> Node:
+        kind = item["class"]
+        if kind in REFUSED:
+            _refuse(kind)
+        read = {
+            "COLUMN_REF": self.column, "CONSTANT": self.constant, "PARAMETER": self.parameter, "CAST": self.cast,
+            "FUNCTION": self.function, "CASE": self.case, "COMPARISON": self.comparison,
+            "CONJUNCTION": self.conjunction, "OPERATOR": self.operator, "BETWEEN": self.between,
+        }.get(kind)  # fmt: skip
+        if read is None:
+            not_understood(f"a {kind.lower().replace('_', ' ')}")
+        return read(item)
+
+    def column(self, item: Json) -> Node:
+        path = tuple(only(item, "class", "type", "alias", "column_names")["column_names"])
+        return Column(path, in_quotes=quoted(path[-1]) in self.text)
+
+    def constant(self, item: Json) -> Node:
+        only(item, "class", "type", "alias", "value", "literal")
+        return Constant(of_duckdb_2(item["literal"]) if "literal" in item else of_duckdb_1(item["value"]))
+
+    def parameter(self, item: Json) -> Node:
+        name = only(item, "class", "type", "alias", "identifier")["identifier"]
+        self.used.add(name)
+        return Constant(self.value(name), "?" if name.isdigit() else f"${name}")
+
+    def cast(self, item: Json) -> Node:
+        only(item, "class", "type", "alias", "child", "cast_type", "type_expr", "try_cast")
+        to = type_of_duckdb_2(item["type_expr"]) if "type_expr" in item else type_of_duckdb_1(item["cast_type"])
+        child = self.node(item["child"])
+        if to == "BOOLEAN" and child in (Constant("t"), Constant("f")):  # what DuckDB 1 makes of true and false
+            return Constant(child == Constant("t"))
+        return Cast(child, to, bool(item["try_cast"]))
+
+    def function(self, item: Json) -> Node:
+        only(
+            item, "class", "type", "alias", "function_name", "schema", "catalog", "children", "arguments", "filter",
+            "order_bys", "distinct",
+        )  # fmt: skip
+        if item.get("catalog") or item.get("schema") not in ("", "main", None):
+            not_understood("a qualified function name")
+        if "arguments" in item:
+            pairs = [(argument.get("name", ""), argument["expression"]) for argument in item["arguments"]]
+        else:
+            pairs = [(child.get("alias", ""), child) for child in item["children"]]
+        name = item["function_name"].lower()
+        self.functions.add(name)
+        if name == "dp_count" and pairs and pairs[0][1]["class"] == "STAR":
+            only(pairs.pop(0)[1], "class", "type")
+            name = "dp_count_star"
+        return Call(
+            name,
+            tuple(self.node(child) for _, child in pairs),
+            tuple(name.lower() for name, _ in pairs),
+            distinct=bool(item["distinct"]),
+            ordered=bool((item["order_bys"] or {}).get("orders")),
+            condition=self.optional(item["filter"]),
+        )
+
+    def case(self, item: Json) -> Node:
+        only(item, "class", "type", "alias", "case_checks", "else_expr")
+        branches = ((self.node(check["when_expr"]), self.node(check["then_expr"])) for check in item["case_checks"])
+        return Case(tuple(branches), self.node(item["else_expr"]))
+
+    def comparison(self, item: Json) -> Node:
+        only(item, "class", "type", "alias", "left", "right")
+        if item["type"] not in COMPARISONS:
+            not_understood("a comparison")
+        return Call(COMPARISONS[item["type"]], (self.node(item["left"]), self.node(item["right"])))
+
+    def conjunction(self, item: Json) -> Node:
+        only(item, "class", "type", "alias", "children")
+        name = {"CONJUNCTION_AND": "and", "CONJUNCTION_OR": "or"}[item["type"]]
+        return Call(name, tuple(self.node(child) for child in item["children"]))
+
+    def operator(self, item: Json) -> Node:
+        only(item, "class", "type", "alias", "children")
+        if item["type"] in REFUSED:
+            _refuse(item["type"])
+        if item["type"] not in OPERATORS:
+            not_understood(f"the operator {item['type'].lower().replace('_', ' ')}")
+        return Call(OPERATORS[item["type"]], tuple(self.node(child) for child in item["children"]))
+
+    def between(self, item: Json) -> Node:
+        only(item, "class", "type", "alias", "input", "lower", "upper")
+        return Call("between", tuple(self.node(item[name]) for name in ("input", "lower", "upper")))

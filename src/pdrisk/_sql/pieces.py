@@ -1,0 +1,175 @@
+"""Pieces of SQL with the kind of thing they give, and how names and constants are written."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+
+from pdrisk._sql.allowed import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH
+from pdrisk._sql.tree import Scalar
+from pdrisk.errors import ParameterError
+
+__all__ = [
+    "BIGINT",
+    "INTEGERS",
+    "Expression",
+    "constant",
+    "kind_of_type",
+    "limits",
+    "lowered",
+    "number",
+    "quoted",
+    "written_constant",
+]
+
+INTEGERS = ("TINYINT", "UTINYINT", "SMALLINT", "USMALLINT", "INTEGER", "UINTEGER", "BIGINT", "UBIGINT", "HUGEINT")
+BIGINT = (-(2**63), 2**63 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A piece of SQL.
+
+    Attributes
+    ----------
+    sql : str
+        Of a whole number that may be too large for BIGINT: NULL then, and ``wide`` has it.
+    kind : str
+        numbers, truth values, text, dates, times, nothing, or the name of another type.
+    type : str
+        The SQL type where it is known for certain; ``constant`` for a short literal, else "".
+    column : str or None
+        The column of the source, if it is nothing else.
+    constant : bool
+    span : (int, int) or None
+        Of a whole number: the range that ``sql`` can have by its type.
+    wide : str
+        Of a whole number that may be too large for BIGINT: its value as DOUBLE, always.
+    given : bool
+        Whether the value of a parameter is in it.
+    shown : str
+        For people, with the names of parameters instead of their values; of a relation's columns only.
+    """
+
+    sql: str
+    kind: str
+    type: str = ""
+    column: str | None = None
+    constant: bool = False
+    value: Scalar = None
+    span: tuple[int, int] | None = None
+    wide: str = ""
+    given: bool = False
+    shown: str = ""
+
+    @property
+    def double(self) -> str:
+        """The value as DOUBLE."""
+        if self.type == "DOUBLE":
+            return self.sql
+        return self.wide or f"CAST({self.sql} AS DOUBLE)"
+
+
+def kind_of_type(sql_type: str) -> str:
+    """What a column of this type holds."""
+    if sql_type.endswith("]"):
+        return "lists"
+    name = sql_type.partition("(")[0]
+    if name in INTEGERS or name in ("UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL"):
+        return NUMBER
+    plain = {"BOOLEAN": TRUTH, "VARCHAR": TEXT, "ENUM": TEXT, "DATE": DATE, "TIMESTAMP": TIME}
+    return plain.get(name, name.lower())
+
+
+def limits(sql_type: str) -> tuple[int, int]:
+    """The smallest and the largest whole number of an integer type."""
+    bits = 128 if sql_type == "UHUGEINT" else 8 << (INTEGERS.index(sql_type) // 2)
+    return (0, 2**bits - 1) if sql_type.startswith("U") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def number(sql: str, sql_type: str, column: str | None = None) -> Expression:
+    """A number of this type, as expressions compute with it."""
+    if sql_type not in INTEGERS and sql_type != "UHUGEINT":
+        return Expression(sql, NUMBER, sql_type, column)
+    low, high = limits(sql_type)
+    if BIGINT[0] <= low and high <= BIGINT[1]:
+        return Expression(sql, NUMBER, sql_type, column, span=(low, high))
+    span = max(low, BIGINT[0]), BIGINT[1]
+    return Expression(f"TRY_CAST({sql} AS BIGINT)", NUMBER, sql_type, column, span=span, wide=f"CAST({sql} AS DOUBLE)")
+
+
+def quoted(name: str) -> str:
+    """An identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def lowered(name: str) -> str:
+    """A name as DuckDB compares names: ASCII letters without case, others as they are."""
+    return "".join(letter.lower() if letter.isascii() else letter for letter in name)
+
+
+def written_constant(value: Scalar) -> str:
+    """A literal."""
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return "'" + value.replace("'", "''") + "'"
+        case datetime.datetime():
+            return f"CAST('{value.isoformat(sep=' ')}' AS TIMESTAMP)"
+        case datetime.date():
+            return f"CAST('{value.isoformat()}' AS DATE)"
+        case float() if not math.isfinite(value):
+            return f"CAST('{value}' AS DOUBLE)"
+        case float():
+            return f"CAST('{value!r}' AS DOUBLE)" if value < 0 else f"{value!r}" + ("" if "e" in repr(value) else "e0")
+        case int():
+            return f"CAST('{value}' AS {_integer(value)})" if value < 0 else f"{value}"
+        case Decimal():
+            if not value.is_finite():
+                raise ParameterError("a number in the query is not finite.")
+            if value >= 0:
+                return f"({value:f})"
+            scale = len(f"{value:f}".partition(".")[2])
+            return f"CAST('{value:f}' AS {f'DECIMAL(18,{scale})' if _is_short(value) else 'DOUBLE'})"
+
+
+def _integer(value: int) -> str:
+    return next((name for name, bits in (("INTEGER", 31), ("BIGINT", 63)) if -(2**bits) <= value < 2**bits), "HUGEINT")
+
+
+def constant(value: Scalar) -> Expression:
+    """A literal or the value of a parameter."""
+    kind, sql_type = _kind_of_constant(value)
+    span = None
+    if type(value) is int and BIGINT[0] <= value <= BIGINT[1]:
+        span = value, value
+    return Expression(written_constant(value), kind, sql_type, constant=True, value=value, span=span)
+
+
+def _kind_of_constant(value: Scalar) -> tuple[str, str]:
+    match value:
+        case None:
+            return NOTHING, ""
+        case bool():
+            return TRUTH, "BOOLEAN"
+        case str():
+            return TEXT, "VARCHAR"
+        case datetime.datetime():
+            return TIME, "TIMESTAMP"
+        case datetime.date():
+            return DATE, "DATE"
+        case Decimal():
+            return NUMBER, "constant" if _is_short(value) else ""
+        case int():
+            return NUMBER, "constant" if BIGINT[0] <= value <= BIGINT[1] else ""
+    return NUMBER, "DOUBLE"
+
+
+def _is_short(value: Decimal) -> bool:
+    """As a DECIMAL of many digits it would pull the other side into one that may not hold it."""
+    return len(f"{value:f}") <= 12

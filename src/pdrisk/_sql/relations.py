@@ -1,0 +1,320 @@
+"""Row-wise subqueries, CTEs and views put together: one source, one expression for each column, and the filters.
+
+Each record of the result is made of one record of the source, and of each record at most one: what adding or removing
+one person does stays known. Everything that breaks this is refused.
+"""
+
+from __future__ import annotations
+
+import datetime
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from pdrisk._model.query import unknown_column
+from pdrisk._sql.allowed import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH, check_clock
+from pdrisk._sql.catalog import Entry
+from pdrisk._sql.expressions import below, text
+from pdrisk._sql.headings import heading
+from pdrisk._sql.parse import parsed
+from pdrisk._sql.pieces import Expression, kind_of_type, lowered, number, quoted, written_constant
+from pdrisk._sql.sources import Source, Sources
+from pdrisk._sql.statistics import AGGREGATES
+from pdrisk._sql.tree import Call, Column, Constant, Cte, Derived, File, From, Node, Select, Star, Table
+from pdrisk.errors import ParameterError, UnknownColumnError
+
+__all__ = ["Condition", "Relation", "Rows", "condition", "relation_of"]
+
+_UNNAMED = "(an expression without a name)"
+DEEPEST = 50  # subqueries in subqueries: a view may name itself
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Which records are kept.
+
+    Attributes
+    ----------
+    sql : str
+    shown : str
+        For people, with the names of parameters instead of their values.
+    given : bool
+        Whether the value of a parameter is in it.
+    """
+
+    sql: str
+    shown: str
+    given: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """What FROM gives: one record of it for each record of the source that ``where`` keeps.
+
+    Attributes
+    ----------
+    source : Source
+    columns : tuple of (str, Expression)
+        In order; names may repeat.
+    names : tuple of str
+        What may stand before a column's name, the outermost first.
+    owned, where : tuple of Condition
+        All of them hold: those of the owner's views, and those of the query's own subqueries.
+    """
+
+    source: Source
+    columns: tuple[tuple[str, Expression], ...]
+    names: tuple[str, ...]
+    owned: tuple[Condition, ...] = ()
+    where: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The scope of row-wise expressions: columns of a relation, then aliases of the SELECT list."""
+
+    relation: Relation
+    aliases: Mapping[str, Node]
+    of_people = True
+
+    @property
+    def untyped(self) -> frozenset[str]:
+        """Columns of Python objects."""
+        return self.relation.source.untyped
+
+    @property
+    def zone(self) -> str:
+        """Whose clock times with a zone are read by."""
+        return self.relation.source.zone
+
+    def known(self, node: Node) -> Expression | None:
+        """A column, or the error for what looks at several records."""
+        if isinstance(node, Call) and node.name in AGGREGATES:
+            raise ParameterError(
+                f"{node.name} stands where one record is looked at: aggregates belong into SELECT, HAVING and ORDER "
+                "BY, and nothing can be aggregated twice."
+            )
+        return self.column(node) if isinstance(node, Column) else None
+
+    def column(self, node: Column) -> Expression:
+        """The expression behind a name."""
+        name = lowered(node.path[-1])
+        qualifiers = tuple(map(lowered, node.path[:-1]))
+        own = tuple(map(lowered, self.relation.names))
+        found = [value for label, value in self.relation.columns if lowered(label) == name]
+        if found and (not qualifiers or own[len(own) - len(qualifiers) :] == qualifiers):
+            if len(found) > 1:
+                raise ParameterError(f"several columns of FROM are named {node.path[-1]!r}: give them different names.")
+            return found[0]
+        if not qualifiers and name in self.aliases:
+            # Without itself, so that no alias can stand for itself.
+            shorter = {alias: value for alias, value in self.aliases.items() if alias != name}
+            return named(self.aliases[name], Rows(self.relation, shorter))
+        if not qualifiers and name != "age":  # of a person, not of time
+            check_clock(name)
+        error = unknown_column(".".join(node.path), [label for label, _ in self.relation.columns])
+        if not node.in_quotes:
+            raise error
+        raise UnknownColumnError(f"{error} Text stands in single quotes: {written_constant(node.path[-1])}.")
+
+
+def named(node: Node, scope: Rows) -> Expression:
+    """The SQL of a node, and what it is for people."""
+    found = text(node, scope)
+    inside = list(below(node))
+    given = any(isinstance(part, Constant) and part.name for part in inside)
+    given = given or any(isinstance(part, Column) and scope.column(part).given for part in inside)
+    return replace(found, shown=heading(node, lambda column: scope.column(column).shown), given=given)
+
+
+def relation_of(select: Select, sources: Sources) -> Relation:
+    """What the FROM of a query gives, before its own WHERE."""
+    return _relation(select.source, sources, _with(select, {}), None, 0)
+
+
+Ctes = Mapping[str, tuple[Cte, "Ctes"]]
+
+
+def _with(select: Select, ctes: Ctes) -> Ctes:
+    """The CTEs a SELECT sees: its own, each of which sees those before it, and those around it."""
+    known = dict(ctes)
+    for name, cte in select.ctes.items():
+        known[lowered(name)] = (cte, dict(known))
+    return known
+
+
+def _relation(item: From, sources: Sources, ctes: Ctes, home: Entry | None, depth: int) -> Relation:
+    if depth > DEEPEST:
+        raise ParameterError(f"more than {DEEPEST} subqueries stand in each other: put them together.")
+    match item:
+        case Derived(select, alias, columns):
+            inner = _rowwise(select, sources, ctes, home, depth)
+            return _renamed(inner, (alias,) if alias else (), columns)
+        case File(path, alias, columns):
+            source = sources.named_file(path) if home is None else sources.file(path)
+            return _renamed(_whole(source), (alias,) if alias else ("read_parquet",), columns)
+        case Table(path, alias, columns):
+            if len(path) == 1 and lowered(path[0]) in ctes:
+                cte, outer = ctes[lowered(path[0])]
+                inner = _rowwise(cte.select, sources, outer, home, depth)
+                return _renamed(_renamed(inner, path, cte.columns), (alias,) if alias else path, columns)
+            return _renamed(_stored(path, sources, home, depth), (alias,) if alias else (), columns)
+
+
+def _stored(path: tuple[str, ...], sources: Sources, home: Entry | None, depth: int) -> Relation:
+    """A frame, file, table or view by its name."""
+    if home is None and len(path) == 1:
+        if (source := sources.keyword(path[0])) is not None:
+            return _renamed(_whole(source), path, ())
+        if path[0].endswith(".parquet"):
+            return _renamed(_whole(sources.named_file(path[0])), path, ())
+    entry = sources.entry(path, home)
+    if entry is None and home is not None and len(path) == 1 and path[0].endswith(".parquet"):
+        return _whole(sources.file(path[0]))
+    if entry is None:
+        known = sources.names()
+        near = difflib.get_close_matches(path[-1], known, n=1)
+        hint = f"Did you mean {near[0]!r}? " if near else ""
+        if re.search(r"\.\w+$", path[-1]):
+            hint = "Of a file, load what you need into a table first, or pass a Parquet file by keyword. "
+        raise ParameterError(
+            f"unknown table {'.'.join(path)!r}; there {'is ' + ', '.join(known[:20]) if known else 'are none'}. "
+            f"{hint}Pass a frame by keyword, as in pdrisk.sql(query, people=frame), or a connection as con."
+        )
+    names = (entry.database, entry.schema, entry.name)
+    body = sources.view_text(entry) if entry.is_view else None
+    if body is None:
+        return _renamed(_whole(sources.table(entry)), names, ())
+    select = parsed(body)
+    sources.check(select)
+    inner = _rowwise(select, sources, {}, entry, depth)
+    found = _renamed(inner, names, tuple(sources.columns_of(entry)))
+    for label, value in found.columns if found.source.folded else ():
+        if found.source.declared.speak_of(lowered(label)) and lowered(value.column or "") != lowered(label):
+            raise ParameterError(
+                f"schema= speaks of {label!r}, which the view {entry.name} makes of something else: a schema is that "
+                "of the table behind a view. Ask the table, or give the column another name in the view."
+            )
+    return found
+
+
+def _whole(source: Source) -> Relation:
+    """All columns of a source, as the few types that expressions know."""
+    columns = ((name, _column(name, sql_type, source)) for name, sql_type in source.columns.items())
+    return Relation(source, tuple(columns), ())
+
+
+def _column(name: str, sql_type: str, source: Source) -> Expression:
+    sql, kind, collated = quoted(name), kind_of_type(sql_type), source.collated
+    if kind == TEXT:
+        # The labels of an ENUM may be people's values: their order is no column's, and DuckDB writes them into errors.
+        sql = f"CAST({sql} AS VARCHAR)" if collated or sql_type != "VARCHAR" else sql
+        sql = f'({sql} COLLATE "binary")' if collated else sql
+        return Expression(sql, TEXT, "VARCHAR", name, shown=quoted(name))
+    if sql_type in ("TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"):
+        # DuckDB 1 fails where TRY_CAST should give NULL.
+        return Expression(f"TRY(TRY_CAST({sql} AS TIMESTAMP))", TIME, "TIMESTAMP", name, shown=quoted(name))
+    if name in source.whole:
+        return Expression(f"CAST({sql} AS DOUBLE)", NUMBER, "DOUBLE", name, shown=quoted(name))
+    found = number(sql, sql_type, name) if kind == NUMBER else Expression(sql, kind, sql_type, name)
+    return replace(found, shown=quoted(name))
+
+
+def _renamed(relation: Relation, names: tuple[str, ...], columns: tuple[str, ...]) -> Relation:
+    """Under other names; the columns from the first on."""
+    if len(columns) > len(relation.columns):
+        raise ParameterError(f"FROM names {len(columns)} columns, but there are {len(relation.columns)}.")
+    labels = [*columns, *(label for label, _ in relation.columns[len(columns) :])]
+    values = (value for _, value in relation.columns)
+    return replace(relation, columns=tuple(zip(labels, values, strict=True)), names=names or relation.names)
+
+
+def _rowwise(select: Select, sources: Sources, ctes: Ctes, home: Entry | None, depth: int) -> Relation:
+    """A subquery that gives one record for each of its own FROM."""
+    for said, what in (
+        (select.groups != (), "GROUP BY"),
+        (select.having is not None, "HAVING"),
+        (select.distinct, "DISTINCT"),
+        (select.limit is not None or select.offset is not None, "LIMIT"),
+    ):
+        if said:
+            raise ParameterError(
+                f"{what} in a subquery, CTE or view makes its records depend on each other, so that a person's share "
+                "of the answer is unknown: only row-wise subqueries (columns and WHERE) can be asked. A table made "
+                "from it would do the same harm unseen."
+            )
+    ctes = _with(select, ctes)
+    relation = _relation(select.source, sources, ctes, home, depth + 1)
+    aliases = {lowered(alias): item for item, alias in select.items if alias and not isinstance(item, Star)}
+    scope = Rows(relation, aliases)
+    columns = tuple(_columns(select, scope))
+    relation = replace(relation, columns=columns, names=())
+    if select.where is None:
+        return relation
+    kept = condition(select.where, scope)
+    if home is None:
+        return replace(relation, where=(*relation.where, kept))
+    return replace(relation, owned=(*relation.owned, kept))
+
+
+def condition(node: Node, scope: Rows) -> Condition:
+    """What a WHERE keeps."""
+    _check_codes(node, scope)
+    found = named(node, scope)
+    if found.kind not in (TRUTH, NOTHING):
+        raise ParameterError(f"WHERE needs a condition, but has {found.kind}: compare it with something.")
+    return Condition(found.sql, found.shown, found.given)
+
+
+def _check_codes(node: Node, scope: Rows) -> None:
+    """Refuse to ask who has a missing code: it is NULL when the filter sees it, equal and unequal to nothing."""
+    source = scope.relation.source
+    if not isinstance(node, Call) or not source.declared.speak_of_codes:
+        return
+    if node.name in ("and", "or"):
+        for part in node.arguments:
+            _check_codes(part, scope)
+    elif node.name in ("=", "in"):
+        found = [text(part, scope) for part in node.arguments]
+        for asked in found:
+            codes = source.known(asked.column).missing or ()
+            for raw, one in zip(node.arguments, found, strict=True):
+                if one.constant and _plain(one.value, asked.kind) in codes:
+                    given = any(isinstance(each, Constant) and each.name for each in below(raw))
+                    shown = heading(raw) if given else repr(one.value)
+                    raise ParameterError(
+                        f"{shown} is declared to stand for a missing answer in {asked.column!r}, so no record has it: "
+                        f"ask for {asked.column} IS NULL, or IS NOT NULL."
+                    )
+
+
+def _plain(value: object, kind: str) -> object:
+    """A constant as a code is written: a date beside dates as a Timestamp."""
+    if kind not in (DATE, TIME) or not isinstance(value, str | datetime.date):
+        return value
+    try:
+        return pd.Timestamp(value)
+    except ValueError:
+        return value
+
+
+def _columns(select: Select, scope: Rows) -> Iterator[tuple[str, Expression]]:
+    for item, alias in select.items:
+        if not isinstance(item, Star):
+            label = alias or (item.path[-1] if isinstance(item, Column) else _UNNAMED)
+            yield label, named(item, scope)
+            continue
+        if item.table and lowered(item.table) not in map(lowered, scope.relation.names[-1:]):
+            raise ParameterError(f"unknown table {item.table!r} before the star.")
+        labels = {lowered(label) for label, _ in scope.relation.columns}
+        excluded, replaced = set(map(lowered, item.excluded)), {lowered(k): v for k, v in item.replaced.items()}
+        if unknown := sorted((excluded | set(replaced)) - labels):
+            raise unknown_column(unknown[0], [label for label, _ in scope.relation.columns])
+        for label, value in scope.relation.columns:
+            if lowered(label) in replaced:
+                yield label, named(replaced[lowered(label)], scope)
+            elif lowered(label) not in excluded:
+                yield label, value

@@ -1,0 +1,173 @@
+"""Settings and macros of the caller's connection that could change what a query means: honoured, or refused by name.
+
+What pdrisk writes out reads the same under any of them, but for those in `PINNED`, which are set on cursors of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING
+
+from pdrisk._sql import workspace
+from pdrisk._sql.allowed import FUNCTIONS
+from pdrisk._sql.pieces import quoted, written_constant
+from pdrisk._sql.source_identity import asked
+from pdrisk._sql.statistics import AGGREGATES
+from pdrisk.errors import ParameterError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["Settings", "check_macros", "pin"]
+
+FILES = frozenset({"read_parquet", "parquet_scan"})
+VARIADIC = frozenset({"+", "concat", "greatest", "least"})
+_FLOATING = "/ // % mod fmod ^ ** pow power sqrt ln log log2 log10 exp asin acos sin cos tan"
+# By name: what pdrisk takes for granted, and for which functions; None: whatever is asked.
+REFUSED: dict[str, tuple[str, Collection[str] | None]] = {
+    "dialect_compatibility_mode": ("none", None),
+    "current_dialect": ("", None),
+    "integer_division": ("false", {"/"}),
+    "ieee_floating_point_ops": (
+        "true",
+        frozenset(_FLOATING.split()),
+    ),
+    "regex_match_operator_semantics": ("partial", {"regexp_matches", "regexp_full_match"}),
+}
+# What would change a statement of pdrisk's own.
+PINNED = {"default_collation": "", "ieee_floating_point_ops": "true", "max_expression_depth": "1000"}
+IN_FILES = {"binary_as_string": "false", "file_search_path": ""}
+ORDERED = {"asc": "ASC", "ascending": "ASC", "desc": "DESC", "descending": "DESC", "default": "ASC"}
+NULLS = {  # last or first in ascending, and in descending order
+    **dict.fromkeys(("nulls_last", "last", "nulls last", "default"), ("LAST", "LAST")),
+    **dict.fromkeys(("nulls_first", "first", "nulls first"), ("FIRST", "FIRST")),
+    **dict.fromkeys(("nulls_first_on_asc_last_on_desc", "sqlite", "mysql"), ("FIRST", "LAST")),
+    **dict.fromkeys(("nulls_last_on_asc_first_on_desc", "postgres"), ("LAST", "FIRST")),
+}
+STANDARD = {
+    "TimeZone": "UTC", "Calendar": "gregorian", "default_order": "asc", "default_null_order": "nulls_last",
+    **{name: value for name, (value, _) in REFUSED.items()}, **PINNED, **IN_FILES,
+}  # fmt: skip
+
+
+@cache
+def _known() -> tuple[str, ...]:
+    """Those of them that this DuckDB has."""
+    rows = workspace.bench().execute("SELECT name FROM system.main.duckdb_settings()").fetchall()
+    return tuple(sorted({row[0] for row in rows} & set(STANDARD)))
+
+
+def _values(connection: DuckDBPyConnection, names: Collection[str]) -> dict[str, str]:
+    here = [name for name in _known() if name in names]
+    chosen = ", ".join(f"CAST(system.main.current_setting({written_constant(name)}) AS VARCHAR)" for name in here)
+    (row,) = asked(connection, f"SELECT {chosen}", [])
+    return {name: value or "" for name, value in zip(here, row, strict=True)}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a connection is set to; DuckDB's own defaults, and UTC, without one."""
+
+    values: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, connection: DuckDBPyConnection | None) -> Settings:
+        """Those of a connection."""
+        return cls() if connection is None else cls(_values(connection, STANDARD))
+
+    def __getitem__(self, name: str) -> str:
+        return self.values.get(name, STANDARD[name])
+
+    @property
+    def zone(self) -> str:
+        """Whose clock times with a zone are read by."""
+        return self["TimeZone"]
+
+    def check(self, functions: Collection[str]) -> None:
+        """Refuse settings under which these functions would mean something else."""
+        for name, (standard, where) in REFUSED.items():
+            used = None if where is None else sorted(set(where) & set(functions))
+            if self[name].lower() != standard and used != []:
+                raise _refusal(name, self[name], f"{used[0]} means something else then" if used else "")
+
+    def check_calendar(self) -> None:
+        """Refuse other calendars for times with a zone."""
+        if self["Calendar"].lower() != "gregorian":
+            raise _refusal("Calendar", self["Calendar"], "times with a zone are read by the gregorian one")
+
+    def check_files(self) -> None:
+        """Refuse settings that change what a file holds, or which it is."""
+        for name, standard in IN_FILES.items():
+            if self[name].lower() != standard:
+                raise _refusal(name, self[name], "files are read without it")
+
+    def order(self, how: str) -> str:
+        """The words after an item of ORDER BY, written out."""
+        direction, _, nulls = map(str.strip, how.partition("NULLS"))
+        for name, known in (("default_order", ORDERED), ("default_null_order", NULLS)):
+            if self[name].lower() not in known:
+                raise _refusal(name, self[name], "pdrisk does not know this order")
+        direction = direction or ORDERED[self["default_order"].lower()]
+        nulls = nulls or NULLS[self["default_null_order"].lower()][direction == "DESC"]
+        return f"{direction} NULLS {nulls}"
+
+
+def _refusal(name: str, value: str, why: str) -> ParameterError:
+    return ParameterError(
+        f"the connection's setting {name} is {value!r}, which pdrisk.sql cannot honour"
+        + (f": {why}" if why else "")
+        + f". RESET {name}, or pass another connection."
+    )
+
+
+def pin(cursor: DuckDBPyConnection, *, is_own: bool) -> None:
+    """Have a statement mean the same whatever the settings are.
+
+    Parameters
+    ----------
+    cursor : DuckDBPyConnection
+    is_own : bool
+        Whether it is pdrisk's, so that it can be set; else what differs is refused.
+    """
+    import duckdb
+
+    for name, value in _values(cursor, PINNED).items():
+        if value.lower() == PINNED[name] or (name == "max_expression_depth" and int(value) > int(PINNED[name])):
+            continue
+        try:
+            if is_own:
+                cursor.execute(f"SET SESSION {name} = {written_constant(PINNED[name])}")
+                continue
+        except duckdb.Error:  # the configuration is locked
+            pass
+        why = "the configuration is locked" if is_own else "what only this connection sees is read on the connection"
+        raise _refusal(name, value, why)
+
+
+def check_macros(connection: DuckDBPyConnection, functions: Collection[str]) -> None:
+    """Refuse functions that a macro of the connection stands in for.
+
+    To list macros takes 30 ms, so a plan of each call is asked for first: who it is shows in why it cannot be made.
+    """
+    names = sorted(set(functions) & {*FUNCTIONS, *AGGREGATES, *FILES} - {n for n in AGGREGATES if n.startswith("dp_")})
+    if not names:
+        return
+    nothing = ", ".join(["NULL"] * 30)
+    plans = (written_constant(f"SELECT {quoted(name)}({nothing})") for name in names)
+    (told,) = asked(connection, f"SELECT {', '.join(f'system.main.json_serialize_plan({plan})' for plan in plans)}", [])
+    unclear = [name for name, said in zip(names, told, strict=True) if name in FILES or not _is_built_in(name, said)]
+    for (name,) in asked(connection, _MACROS, []) if unclear else ():
+        if name.lower() in unclear:
+            raise ParameterError(
+                f"a macro of the connection is named {name}, as a function of the query is: pdrisk.sql does not know "
+                "what it does. Drop the macro, give it another name, or pass another connection."
+            )
+
+
+def _is_built_in(name: str, said: str) -> bool:
+    return '"No function matches' in said or (name in VARIADIC and '"error":false' in said)
+
+
+_MACROS = "SELECT function_name FROM system.main.duckdb_functions() WHERE NOT internal"

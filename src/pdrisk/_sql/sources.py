@@ -1,0 +1,343 @@
+"""Where the people are: the one table, file or frame that a query reads, and what its columns are."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from pdrisk._model.declarations import Declarations, Known
+from pdrisk._model.schema import entries_of
+from pdrisk._sql import workspace
+from pdrisk._sql.allowed import ZONED
+from pdrisk._sql.catalog import VIEW, Entry, entry_names, found_entry
+from pdrisk._sql.declared import declared_for, declared_in_file, folded
+from pdrisk._sql.frame_types import Plain, plain_frame
+from pdrisk._sql.pieces import kind_of_type, lowered, quoted, written_constant
+from pdrisk._sql.settings import Settings, check_macros, pin
+from pdrisk._sql.source_identity import asked, file_place, table_place
+from pdrisk._sql.stored import (
+    as_meant,
+    meanings_in_arrow,
+    meanings_in_files,
+    metadata,
+    whole_in_arrow,
+    whole_in_files,
+)
+from pdrisk._sql.tree import Select
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["Source", "Sources"]
+
+FRAME = "frame_of_this_call"
+WHOLE = "see whether it exists and is whole"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A table, file or frame, and the connection that can read it.
+
+    Attributes
+    ----------
+    sql : str
+        As it stands in FROM.
+    columns : mapping of str to str
+        SQL types by column name.
+    declared : Declarations
+        By the names of the columns; ``folded``: in lower case, since a schema is written for a table.
+    name : str
+        For people.
+    frame : DataFrame or None
+        The pandas frame, if it is one.
+    place : callable or None
+        Tells where it lies and with which settings it is read; None if it does not outlive the process.
+    untyped : frozenset of str
+        Columns of Python objects that are read as text.
+    whole : frozenset of str
+        Columns of whole numbers that pandas would make floats for one missing value: they are computed as floats.
+    collated : bool
+        Whether a column may have a collation of its own.
+    zone : str
+        Whose clock times with a zone are read by.
+    """
+
+    sql: str
+    columns: Mapping[str, str]
+    connection: DuckDBPyConnection
+    declared: Declarations = field(default_factory=Declarations)
+    folded: bool = False
+    name: str = ""
+    frame: pd.DataFrame | None = None
+    place: Callable[[], str | None] | None = None
+    untyped: frozenset[str] = frozenset()
+    whole: frozenset[str] = frozenset()
+    collated: bool = False
+    zone: str = "UTC"
+
+    def known(self, column: str | None) -> Known:
+        """What is declared for a column; nothing for an expression."""
+        if column is None:
+            return Known(None)
+        return self.declared.of(lowered(column) if self.folded else column)
+
+    def codes(self, said: str) -> dict[str, tuple[Hashable, ...]]:
+        """The missing codes of the columns that a text of SQL speaks of."""
+        if not self.declared.speak_of_codes:
+            return {}
+        return {name: codes for name in self.columns if quoted(name) in said and (codes := self.known(name).missing)}
+
+
+@dataclass
+class Sources:
+    """What one call may read: the caller's connection, and what was passed by keyword."""
+
+    connection: DuckDBPyConnection | None
+    named: Mapping[str, Any]
+    schema: object = None
+    opened: list[DuckDBPyConnection] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.named = {lowered(name): _checked(name, value) for name, value in self.named.items()}
+        if self.connection is None and not self.named:
+            import duckdb
+
+            self.connection = duckdb.default_connection()
+
+    @cached_property
+    def settings(self) -> Settings:
+        """What the caller's connection is set to."""
+        return Settings.of(self.connection)
+
+    def check(self, select: Select) -> None:
+        """Refuse what settings or macros of the connection would give another meaning than pdrisk does."""
+        if self.connection is not None:
+            self.settings.check(select.functions)
+            check_macros(self.connection, select.functions)
+
+    def close(self) -> None:
+        """Let go of the frames."""
+        for connection in self.opened:
+            connection.close()
+
+    def keyword(self, name: str) -> Source | None:
+        """What was passed under this name."""
+        value = self.named.get(lowered(name))
+        if value is None:
+            return None
+        if isinstance(value, str):
+            return self.file(value)
+        connection = self._opened(workspace.reader())
+        try:
+            plain = plain_frame(value) if isinstance(value, pd.DataFrame) else Plain(value)
+            connection.register(FRAME, plain.frame)
+            columns = _described(connection, f"SELECT * FROM {FRAME}", "this frame", WHOLE)
+            names = list(columns)
+            untyped, whole = (frozenset(names[at] for at in places) for places in (plain.untyped, plain.whole))
+            whole |= whole_in_arrow(value, columns)
+            meanings = meanings_in_arrow(value, columns)
+            sql, columns = as_meant(FRAME, columns, meanings)
+        except ParameterError:
+            raise
+        except Exception:  # noqa: BLE001 - which one could depend on a record
+            pass
+        else:
+            return self._told(
+                Source(
+                    sql,
+                    columns,
+                    connection,
+                    declared_for(value, list(columns)),
+                    name=lowered(name),
+                    frame=value,
+                    untyped=untyped,
+                    whole=whole - set(meanings),
+                )
+            )
+        raise ParameterError(f"DuckDB cannot read the frame {name!r}: leave out columns of unusual types.")
+
+    def named_file(self, path: str) -> Source:
+        """A file that a query names."""
+        if not any(isinstance(value, str) and value == path for value in self.named.values()):
+            raise ParameterError(
+                "a query may read only files that were named when pdrisk.sql was called: pass it by keyword, as in "
+                "pdrisk.sql('SELECT ... FROM people', people='people.parquet')."
+            )
+        return self.file(path)
+
+    def file(self, path: str) -> Source:
+        """A Parquet file that the owner named."""
+        self.settings.check_files()
+        connection = self._opened(workspace.reader() if self.connection is None else _cursor(self.connection))
+        if self.connection is not None:
+            pin(connection, is_own=True)
+        sql = f"system.main.read_parquet({written_constant(path)})"
+        columns = _described(connection, f"SELECT * FROM {sql}", *_file_failure(path))
+        name = os.path.basename(path)
+        said = metadata(connection, path)
+        declared = declared_in_file(said)
+        meanings = meanings_in_files(connection, path, said, columns)
+        whole = whole_in_files(said, columns) - set(meanings)
+        sql, columns = as_meant(sql, columns, meanings)
+        return self._told(
+            Source(
+                sql,
+                columns,
+                connection,
+                declared,
+                name=name,
+                place=lambda: file_place(connection, path),
+                whole=whole,
+            )
+        )
+
+    def entry(self, path: tuple[str, ...], home: Entry | None = None) -> Entry | None:
+        """The table or view of this name, looked for where the view ``home`` lives first."""
+        return None if self.connection is None else found_entry(self.connection, path, home)
+
+    def table(self, entry: Entry) -> Source:
+        """A table, or a view that is read as it is.
+
+        On a cursor, so that what the caller has open on the connection stays as it is; on the connection itself only
+        what no cursor sees: temporary tables, and what an open transaction has made.
+        """
+        if entry.definition is not None and "GENERATED ALWAYS" in entry.definition.upper():
+            raise ParameterError(
+                f"table {entry.name} has generated columns, which may be computed anew at each read: ask a table "
+                "made from it."
+            )
+        own = self._connection()
+        if entry.database != "temp":
+            cursor = self._opened(_cursor(own))
+            try:
+                columns = _described(cursor, f"SELECT * FROM {entry.sql}", entry.name, WHOLE)
+            except ParameterError:
+                pass
+            else:
+                pin(cursor, is_own=True)
+                place = None if entry.is_view else lambda: table_place(own, entry.database)  # a view may change alone
+                return self._told(
+                    Source(entry.sql, columns, cursor, name=entry.name, place=place, collated=entry.is_collated)
+                )
+        pin(own, is_own=False)
+        columns = _described(own, f"SELECT * FROM {entry.sql}", entry.name, WHOLE)
+        return self._told(Source(entry.sql, columns, own, name=entry.name, collated=entry.is_collated))
+
+    def _told(self, source: Source) -> Source:
+        """The source with what schema= declares, and the connection's clock."""
+        if any(kind_of_type(sql_type) == ZONED for sql_type in source.columns.values()):
+            self.settings.check_calendar()
+            source = replace(source, zone=self.settings.zone)
+        if self.schema is None:
+            return source
+        entries = folded(entries_of(self.schema))
+        if not any(Declarations(schema=entries).speak_of(lowered(name)) for name in source.columns):
+            raise ParameterError(
+                "schema= speaks of none of the columns that are asked: pass the schema of this table or frame."
+            )
+        said = Declarations(folded(source.declared.own), folded(source.declared.schema)).and_schema(entries)
+        return replace(source, declared=said, folded=True)
+
+    def names(self) -> list[str]:
+        """What can be asked, for an error."""
+        return sorted([*self.named, *([] if self.connection is None else entry_names(self.connection))])
+
+    def columns_of(self, entry: Entry) -> list[str]:
+        """The column names of a view, in order."""
+        return list(_described(self._connection(), f"SELECT * FROM {entry.sql}", entry.name, WHOLE))
+
+    def view_text(self, entry: Entry) -> str | None:
+        """The SELECT of a view; None if it shows a Python frame."""
+        if matched := VIEW.match(entry.definition):
+            select = entry.definition[matched.end() :].rstrip().removesuffix(";")
+            if not re.fullmatch(r"SELECT \* FROM (pandas|arrow|polars)_scan\(.*\) AS \w+", select, re.DOTALL):
+                return select
+        if self._shows_a_frame(entry):
+            return None
+        raise ParameterError(
+            f"DuckDB does not show how the view {entry.name} is made, so it cannot be checked: create it with CREATE "
+            "VIEW, or pass the frame by keyword."
+        )
+
+    def _shows_a_frame(self, entry: Entry) -> bool:
+        """Whether reading the view is one scan of a pandas frame and nothing else.
+
+        An Arrow stream looks like an Arrow table, but can be read only once.
+        """
+        plan = asked(self._connection(), f"EXPLAIN (FORMAT json) SELECT * FROM {entry.sql}", [])[-1][-1]
+        return re.findall(r'"name":\s*"([^"]*?)\s*"', plan) == ["PANDAS_SCAN"]
+
+    def _connection(self) -> DuckDBPyConnection:
+        assert self.connection is not None  # an entry was found on it
+        return self.connection
+
+    def _opened(self, connection: DuckDBPyConnection) -> DuckDBPyConnection:
+        self.opened.append(connection)
+        return connection
+
+
+def _cursor(connection: DuckDBPyConnection) -> DuckDBPyConnection:
+    import duckdb
+
+    try:
+        return connection.cursor()
+    except duckdb.Error:
+        pass
+    raise ParameterError("the connection is closed: open it again.")
+
+
+def _described(connection: DuckDBPyConnection, sql: str, what: str, advice: str) -> dict[str, str]:
+    import duckdb
+
+    try:
+        rows = connection.execute(f"DESCRIBE {sql}").fetchall()
+    except duckdb.Error as error:
+        failure = type(error).__name__
+    else:
+        return {row[0]: row[1] for row in rows}
+    raise ParameterError(f"DuckDB cannot open {what} ({failure}): {advice}.")
+
+
+def _file_failure(path: str) -> tuple[str, str]:
+    """What DuckDB cannot open, and what to do."""
+    ending = os.path.splitext(path)[1].lower()
+    if ending in ("", ".parquet"):
+        return "this Parquet file", WHOLE
+    return f"this {ending} file as Parquet", (
+        "no other kind of file is read, so read it with pandas (such as pd.read_csv) and pass the frame, or load it "
+        "into a table with DuckDB (such as read_csv) and pass the connection"
+    )
+
+
+def _checked(name: str, value: object) -> Any:
+    """A frame as DuckDB reads it, or the path of a file as text."""
+    if isinstance(value, os.PathLike | str):
+        path = os.fspath(value)
+        if isinstance(path, str) and path and "\0" not in path:
+            return path
+    elif isinstance(value, pd.DataFrame):
+        return value
+    module, kind = type(value).__module__.partition(".")[0], type(value).__name__
+    if (module, kind) in {
+        ("polars", "DataFrame"),
+        ("polars", "LazyFrame"),
+        ("pyarrow", "Table"),
+        ("pyarrow", "RecordBatch"),
+    }:
+        return value
+    if module == "pyarrow" and kind.endswith("Dataset"):
+        return value
+    advice = " Parameters of the query go into params=." if name == "parameters" else ""
+    if kind in ("RecordBatchReader", "DuckDBPyRelation"):
+        advice = " Pass all its rows: read_all() of a reader, to_arrow_table() or df() of a relation."
+    raise ColumnTypeError(
+        f"{name}= is no option, so it should be a pandas, Polars or Arrow frame, or the path of a Parquet file, not "
+        f"of type {kind}.{advice}"
+    )

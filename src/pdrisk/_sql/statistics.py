@@ -1,0 +1,197 @@
+"""The aggregates of a query: which statistic each one is, of what, under which bounds, and for how much."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from pdrisk._core.statistics import Statistic
+from pdrisk._core.universe import Universe
+from pdrisk._model.query import Source, epsilon, statistic, universe
+from pdrisk._sql.allowed import NO_NUMBERS, NUMBER, TEXT, TRUTH
+from pdrisk._sql.pieces import Expression
+from pdrisk._sql.tree import Call, Constant, Node, Scalar
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = ["AGGREGATES", "Asked", "asked", "check_number"]
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """A function that stands for a statistic; ``private`` ones take eps, lo and hi."""
+
+    statistic: str
+    ddof: int | None = None
+    private: bool = False
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Its arguments after the column, in their order."""
+        own = ("q",) if self.statistic == "quantile" else ()
+        if not self.private:
+            return own
+        return (*own, "eps", "lo", "hi", *(("ddof",) if self.statistic in ("var", "std") else ()))
+
+
+AGGREGATES: Mapping[str, Aggregate] = {
+    "count": Aggregate("count"),
+    "count_star": Aggregate("count"),
+    "sum": Aggregate("sum"),
+    "avg": Aggregate("mean"),
+    "mean": Aggregate("mean"),
+    "median": Aggregate("median"),
+    "quantile_cont": Aggregate("quantile"),
+    "min": Aggregate("min"),
+    "max": Aggregate("max"),
+    "var_pop": Aggregate("var", 0),
+    "var_samp": Aggregate("var", 1),
+    "variance": Aggregate("var", 1),
+    "stddev_pop": Aggregate("std", 0),
+    "stddev_samp": Aggregate("std", 1),
+    "stddev": Aggregate("std", 1),
+    "dp_count_star": Aggregate("count", private=True),
+    "dp_avg": Aggregate("mean", private=True),
+    **{
+        f"dp_{name}": Aggregate(name, private=True)
+        for name in ("count", "sum", "mean", "median", "quantile", "min", "max", "var", "std")
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One release that a query asks for. Two that are equal are one.
+
+    Attributes
+    ----------
+    argument : str or None
+        SQL of what is aggregated, None for COUNT(*).
+    condition : str or None
+        SQL of its FILTER.
+    eps : Fraction or None
+        None: a share of what the call leaves.
+    """
+
+    statistic: Statistic
+    argument: str | None
+    condition: str | None
+    universe: Universe
+    bounds_from: Source | None
+    eps: Fraction | None
+
+
+def asked(
+    call: Call,
+    argument: Expression | None,
+    condition: str | None,
+    bounds: Callable[[], tuple[Universe, Source]],
+) -> Asked:
+    """What an aggregate asks for.
+
+    Parameters
+    ----------
+    call : Call
+        Its first argument is the column, unless there is none.
+    argument : Expression or None
+        That column in SQL.
+    condition : str or None
+        Its FILTER in SQL.
+    bounds : callable
+        The bounds known from elsewhere; raises what to say if there are none.
+
+    Raises
+    ------
+    ParameterError
+        If an option is missing, unknown, not constant or not what it should be.
+    """
+    kind = AGGREGATES[call.name]
+    options = _options(call, kind, 0 if argument is None else 1)
+    found = statistic(_spec(call.name, kind, options))
+    eps = epsilon(_eps(options["eps"])) if "eps" in options else None
+    if not found.bounded:
+        return Asked(found, None if argument is None else argument.sql, condition, Universe(0.0, 1.0), None, eps)
+    if argument is None:
+        raise ParameterError(f"{call.name} needs a column, as in {call.name}(distance).")
+    check_number(call.name, argument)
+    if ("lo" in options) != ("hi" in options):
+        raise ParameterError(f"{call.name} needs both ends of the bounds: lo := 1, hi := 675.")
+    given = universe((options["lo"], options["hi"])) if "lo" in options else None
+    own, source = (given, "given") if given is not None else bounds()
+    return Asked(found, argument.sql, condition, own, source, eps)  # type: ignore[arg-type]
+
+
+def check_number(name: str, argument: Expression) -> None:
+    """Refuse what cannot be counted with."""
+    if argument.kind in (NUMBER, TRUTH):
+        return
+    advice = {**NO_NUMBERS, TEXT: "write TRY_CAST(x AS DOUBLE), or count them"}.get(
+        argument.kind, "count them, or make a column of numbers"
+    )
+    raise ColumnTypeError(f"{name} needs numbers, but its argument holds {argument.kind}: {advice}.")
+
+
+def _options(call: Call, kind: Aggregate, used: int) -> dict[str, Scalar]:
+    """The constants after the column, by name."""
+    if call.distinct:
+        raise ParameterError(
+            f"{call.name}(DISTINCT ...) is refused: what one person changes depends on whether others have the same "
+            "value. Leave DISTINCT out."
+        )
+    if call.ordered:
+        raise ParameterError(
+            f"ORDER BY inside {call.name} (or WITHIN GROUP) is not understood: write QUANTILE_CONT(x, 0.5) or "
+            "MEDIAN(x)."
+        )
+    if call.names and any(call.names[:used]):
+        raise ParameterError(f"the first argument of {call.name} is the column, without a name.")
+    options: dict[str, Scalar] = {}
+    for at, node in enumerate(call.arguments[used:]):
+        name = call.names[used + at]
+        if not name:
+            if at >= len(kind.options):
+                takes = (
+                    f"after the column: {', '.join(kind.options)}" if kind.options else "one column and nothing else"
+                )
+                raise ParameterError(f"{call.name} takes {takes}.")
+            name = kind.options[at]
+        if name not in kind.options:
+            hint = "" if kind.private else f" Write dp_{kind.statistic} for eps, lo and hi."
+            raise ParameterError(f"{call.name} has no option {name}.{hint}")
+        if name in options:
+            raise ParameterError(f"{call.name} is given {name} twice.")
+        options[name] = _constant(call.name, name, node)
+    return options
+
+
+def _constant(function: str, option: str, node: Node) -> Scalar:
+    match node:
+        case Constant(value):
+            if isinstance(value, str | datetime.date):
+                raise ColumnTypeError(f"{option} of {function} must be a number, not a text or date.")
+            return value
+        case Call("-" | "+" as sign, (only,)):
+            value = _constant(function, option, only)
+            return -value if sign == "-" and isinstance(value, int | float | Decimal) else value
+    raise ParameterError(
+        f"{option} of {function} must be a number written out or a parameter (? or $name): a value computed from the "
+        "data would tell about them."
+    )
+
+
+def _eps(value: Scalar) -> object:
+    if value is None:
+        raise ParameterError("eps is NULL: write a number above 0.")
+    return value
+
+
+def _spec(name: str, kind: Aggregate, options: Mapping[str, Scalar]) -> object:
+    if kind.statistic == "quantile":
+        if "q" not in options:
+            raise ParameterError(f"{name} needs the quantile after the column, as in {name}(distance, 0.9).")
+        return "quantile", {"q": options["q"]}
+    if kind.statistic in ("var", "std"):
+        return kind.statistic, {"ddof": options.get("ddof", 1) if kind.ddof is None else kind.ddof}
+    return kind.statistic

@@ -1,7 +1,0 @@
-"""``python -m pdrisk.cli``."""
-
-import sys
-
-from pdrisk.cli import main
-
-sys.exit(main())

@@ -1,0 +1,1 @@
+"""numpy engine: summaries of frames in memory."""

@@ -1,0 +1,158 @@
+"""Reads a pandas frame: one `Summary` for each line of a query, one pass for each column and universe."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pdrisk._core.summary import Needs, Summary
+from pdrisk._core.universe import Universe
+from pdrisk._guard import guarded
+from pdrisk._model.keys import Key, key_codes, key_index, observed_keys
+from pdrisk._model.query import Filter, Groups, Line
+from pdrisk._model.rowwise.families import missing_of, quantity_of
+from pdrisk.engines.numpy.codes import without_codes
+from pdrisk.engines.numpy.grouped import summary_of_groups
+from pdrisk.engines.numpy.single import summary_of_one
+from pdrisk.errors import QueryFailedError
+
+__all__ = ["Reading", "column_values", "present_rows", "read"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the data say.
+
+    Attributes
+    ----------
+    universes, summaries : tuple
+        For each line.
+    groups : Index or None
+        Of the answer.
+    selected : ndarray of bool or None
+        The rows that the filter keeps.
+    codes : ndarray of int32 or None
+        The group of each row, the number of groups where it is in none.
+    frame : DataFrame
+        What was read: missing codes are missing there.
+    """
+
+    universes: tuple[Universe, ...]
+    summaries: tuple[Summary, ...]
+    groups: pd.Index | None
+    selected: NDArray[np.bool_] | None
+    codes: NDArray[np.int32] | None
+    frame: pd.DataFrame
+
+
+def read(
+    raw: pd.DataFrame,
+    lines: tuple[Line, ...],
+    where: Filter | None,
+    groups: Groups | None,
+    missing: Mapping[Hashable, tuple[Hashable, ...]],
+) -> Reading:
+    """Summarise the data for a judged request; fails as `guarded` does."""
+    return guarded(lambda: _read(raw, lines, where, groups, missing))
+
+
+def _read(
+    raw: pd.DataFrame,
+    lines: tuple[Line, ...],
+    where: Filter | None,
+    groups: Groups | None,
+    missing: Mapping[Hashable, tuple[Hashable, ...]],
+) -> Reading:
+    frame = without_codes(raw, missing)
+    selected = None if where is None else where.mask(frame)
+    codes, keys, index = None, None, None
+    if groups is not None:
+        keys = observed_keys(frame, groups.columns) if groups.keys is None else groups.keys
+        codes = key_codes(frame, groups.columns, keys)
+        if selected is not None:
+            codes[~selected] = len(keys)
+        index = key_index(raw, groups.columns, keys)
+    columns = {line.column: frame[line.column] for line in lines if line.column is not None}
+    own = {line.column: own_universe(columns[line.column]) for line in lines if line.universe is None}
+    universes = tuple(line.universe or own[line.column] for line in lines)
+
+    needs: dict[tuple[Hashable, Universe], Needs] = {}
+    counted: dict[Hashable, Summary] = {}
+    for line, universe in zip(lines, universes, strict=True):
+        if line.statistic.bounded:
+            at = line.column, universe
+            needs[at] = needs.get(at, Needs()) | line.statistic.needs
+    summaries: dict[tuple[Hashable, Universe], Summary] = {}
+    for (column, universe), wanted in needs.items():
+        values = column_values(columns[column])
+        summary = (
+            summary_of_one(values, universe, wanted, selected)
+            if codes is None
+            else summary_of_groups(values, codes, len(keys or ()), universe, wanted)
+        )
+        summaries[column, universe] = summary
+        counted.setdefault(column, summary)
+    for line in lines:
+        if not line.statistic.bounded and line.column not in counted:
+            present = None if line.column is None else present_rows(columns[line.column])
+            counted[line.column] = _count(len(frame), present, selected, codes, keys)
+    return Reading(
+        universes,
+        tuple(
+            summaries[line.column, universe] if line.statistic.bounded else counted[line.column]
+            for line, universe in zip(lines, universes, strict=True)
+        ),
+        index,
+        selected,
+        codes,
+        frame,
+    )
+
+
+def column_values(series: pd.Series) -> NDArray[np.generic]:
+    """A numeric column as a numpy array, missing as NaN; a view where it can be."""
+    dtype = series.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind != "O":
+        return series.to_numpy()
+    if not isinstance(dtype, np.dtype):
+        return series.to_numpy(dtype=np.float64, na_value=np.nan)
+    return quantity_of(series).numbers.high  # of objects: what is no number is missing, and makes nothing fail
+
+
+def present_rows(series: pd.Series) -> NDArray[np.bool_]:
+    """Which rows of a column of any kind hold a value; NaN is missing whatever the dtype thinks of it."""
+    return ~missing_of(series)
+
+
+def own_universe(series: pd.Series) -> Universe:
+    """The finite range of a whole column, as the SOEP paper takes it: not private."""
+    values = column_values(series)
+    if values.dtype.kind == "f":
+        values = values[np.isfinite(values)]
+    try:
+        return Universe(float(values.min()), float(values.max()))
+    except ValueError:  # of an empty column, or of ends that make no universe: its words would quote them
+        pass
+    raise QueryFailedError(
+        'bounds="column" found no usable range in the column: it needs at least two different values of ordinary size. '
+        "Pass bounds=(lo, hi)."
+    )
+
+
+def _count(
+    rows: int,
+    present: NDArray[np.bool_] | None,
+    selected: NDArray[np.bool_] | None,
+    codes: NDArray[np.int32] | None,
+    keys: tuple[Key, ...] | None,
+) -> Summary:
+    if codes is not None and keys is not None:
+        counted = codes if present is None else codes[present]
+        return Summary(np.bincount(counted, minlength=len(keys) + 1)[: len(keys)])
+    if selected is not None:
+        present = selected if present is None else present & selected
+    return Summary(np.array([rows if present is None else np.count_nonzero(present)], dtype=np.int64))

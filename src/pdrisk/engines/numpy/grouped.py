@@ -1,0 +1,136 @@
+"""The summaries of many groups at once, without a loop over groups."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdrisk._core.lattice import Lattice
+from pdrisk._core.summary import FloatArray, Needs, Summary
+from pdrisk._core.universe import Universe
+from pdrisk.engines.numpy.chunks import clamped
+from pdrisk.engines.numpy.ranks import windows
+
+__all__ = ["summary_of_groups"]
+
+MANY_GROUPS = 2**14  # beyond, a fresh array of all groups for every piece costs more than scattered additions
+ROWS_IN_A_ROW = 2**17  # added up one by one before they join the total
+
+
+def summary_of_groups(
+    values: NDArray[np.generic], codes: NDArray[np.int32], groups: int, universe: Universe, needs: Needs
+) -> Summary:
+    """Summarise the non-missing, clamped values of each group.
+
+    Parameters
+    ----------
+    values : ndarray of bool, int or float, shape (N,)
+    codes : ndarray of int32, shape (N,)
+        The group of each row; ``groups`` marks the rows of no group.
+    groups : int
+        Number of groups G.
+    universe : Universe
+    needs : Needs
+    """
+    bins = groups + 1
+    step = Lattice.of_records(universe.magnitude).step
+    n = np.zeros(bins, dtype=np.int64)
+    totals = _Sums(bins)
+    steps = np.zeros(bins, dtype=np.int64)
+    lowest = np.full((2, bins), universe.hi)
+    highest = np.full((2, bins), universe.lo)
+    ranked, found = windows(values, universe, needs.windows, codes=codes, groups=groups)
+    scan = needs.moments or not needs.windows
+    if not scan:
+        n[:groups] = ranked
+    for _, records, code, _ in clamped(values, universe, codes=codes) if scan else ():
+        if bins > MANY_GROUPS:
+            np.add.at(n, code, 1)
+        else:
+            n += np.bincount(code, minlength=bins)
+        if needs.total:
+            totals.add(code, records)
+        if needs.ends:
+            np.minimum.at(lowest[0], code, records)
+            np.maximum.at(highest[0], code, records)
+        if needs.steps:
+            np.add.at(steps, code, np.rint(records * (1 / step)).astype(np.int64))
+    total = totals.result()
+    if needs.seconds:
+        _fill_seconds(values, codes, universe, lowest, highest)
+    squares, nearest = np.zeros(bins), np.zeros(bins)
+    if needs.squares:
+        squares, nearest = _distances(values, codes, universe, n, total)
+    kept = slice(groups)
+    return Summary(
+        n=n[kept],
+        total=total[kept],
+        steps=steps[kept],
+        lowest=lowest[:, kept],
+        highest=highest[:, kept],
+        squares=squares[kept],
+        nearest=nearest[kept],
+        windows=found,
+    )
+
+
+class _Sums:
+    """Sums of groups, of which no part is made of more than 2**18 additions in a row."""
+
+    def __init__(self, bins: int) -> None:
+        self._total = np.zeros(bins)
+        self._part = np.zeros(bins if bins > MANY_GROUPS else 0)
+        self._rows = 0
+
+    def add(self, code: NDArray[np.intp], weights: FloatArray) -> None:
+        if len(self._part) == 0:
+            self._total += np.bincount(code, weights, minlength=len(self._total))
+            return
+        np.add.at(self._part, code, weights)
+        self._rows += len(code)
+        if self._rows >= ROWS_IN_A_ROW:
+            self._total += self._part
+            self._part[:] = 0
+            self._rows = 0
+
+    def result(self) -> FloatArray:
+        return self._total + self._part if len(self._part) else self._total
+
+
+def _fill_seconds(
+    values: NDArray[np.generic],
+    codes: NDArray[np.int32],
+    universe: Universe,
+    lowest: FloatArray,
+    highest: FloatArray,
+) -> None:
+    """Second row: the next record beyond the extreme, or the extreme again where two records share it."""
+    at_low, at_high = np.zeros(lowest.shape[1], dtype=np.int64), np.zeros(lowest.shape[1], dtype=np.int64)
+    for _, records, code, _ in clamped(values, universe, codes=codes):
+        for extreme, beyond, shared in ((lowest, np.minimum, at_low), (highest, np.maximum, at_high)):
+            equal = records == extreme[0][code]
+            np.add.at(shared, code[equal], 1)
+            beyond.at(extreme[1], code[~equal], records[~equal])
+    lowest[1] = np.where(at_low > 1, lowest[0], lowest[1])
+    highest[1] = np.where(at_high > 1, highest[0], highest[1])
+
+
+def _distances(
+    values: NDArray[np.generic],
+    codes: NDArray[np.int32],
+    universe: Universe,
+    n: NDArray[np.int64],
+    total: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Sum of squared distances from the mean of each group, and the smallest distance."""
+    mean = total / np.maximum(n, 1)
+    square_sums, offset_sums = _Sums(len(n)), _Sums(len(n))
+    nearest = np.full(len(n), np.inf)
+    for _, records, code, _ in clamped(values, universe, codes=codes):
+        records -= mean[code]
+        offset_sums.add(code, records)
+        square_sums.add(code, records * records)
+        np.minimum.at(nearest, code, np.abs(records, out=records))
+    # The mean is rounded, so the distances do not quite add up to zero (Chan, Golub & LeVeque 1983, eq. 1.7).
+    squares = square_sums.result() - offset_sums.result() ** 2 / np.maximum(n, 1)
+    return np.maximum(squares, 0), np.where(n > 0, nearest, 0)

@@ -1,0 +1,112 @@
+"""The summary of one group: a whole column, or the rows a filter selects."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdrisk._core.lattice import Lattice
+from pdrisk._core.summary import FloatArray, Needs, Summary
+from pdrisk._core.universe import Universe
+from pdrisk.engines.numpy.chunks import SIZE, clamped
+from pdrisk.engines.numpy.ranks import windows
+
+__all__ = ["summary_of_one"]
+
+Pieces = Callable[[], Iterator[tuple[int, FloatArray, NDArray[np.intp], float]]]
+
+
+def summary_of_one(
+    values: NDArray[np.generic], universe: Universe, needs: Needs, selected: NDArray[np.bool_] | None = None
+) -> Summary:
+    """Summarise the selected, non-missing, clamped values of a column as a batch of one group.
+
+    Parameters
+    ----------
+    values : ndarray of bool, int or float, shape (N,)
+    universe : Universe
+    needs : Needs
+    selected : ndarray of bool, shape (N,), optional
+    """
+    pieces = partial(clamped, values, universe, selected=selected)
+    lattice = Lattice.of_records(universe.magnitude)
+    n, steps = 0, 0
+    starts: list[int] = []
+    totals: list[float] = []
+    lows: list[float] = []
+    highs: list[float] = []
+    ranked, found = windows(values, universe, needs.windows, selected=selected)
+    for start, records, _, part in pieces() if needs.moments or not needs.windows else ():
+        n += len(records)
+        starts.append(start)
+        totals.append(part)
+        if needs.ends:
+            lows.append(float(records.min()))
+            highs.append(float(records.max()))
+        if needs.steps:
+            steps += int(np.rint(records * (1 / lattice.step)).sum())  # integers below 2**53: exact
+    n = n or int(ranked[0])
+    total = math.fsum(totals)
+    lowest, highest = (universe.hi, universe.hi), (universe.lo, universe.lo)
+    if needs.ends and n:
+        lowest, highest = (min(lows), math.nan), (max(highs), math.nan)
+    if needs.seconds and n:
+        lowest, highest = _seconds(values, universe, selected, starts, lows, highs)
+    squares, nearest = _distances(pieces, total / n) if needs.squares and n else (0.0, 0.0)
+    return Summary(
+        n=np.array([n], dtype=np.int64),
+        total=np.array([total]),
+        steps=np.array([max(-(2**63), min(steps, 2**63 - 1))], dtype=np.int64),
+        lowest=np.array(lowest).reshape(2, 1),
+        highest=np.array(highest).reshape(2, 1),
+        squares=np.array([squares]),
+        nearest=np.array([nearest]),
+        windows=found,
+    )
+
+
+def _distances(pieces: Pieces, mean: float) -> tuple[float, float]:
+    """Sum of squared distances from the mean, and the smallest distance."""
+    squares: list[float] = []
+    offsets: list[float] = []
+    nearest = math.inf
+    n = 0
+    spare = np.empty(SIZE)
+    for _, records, _, _ in pieces():
+        n += len(records)
+        records -= mean
+        offsets.append(float(records.sum()))
+        squares.append(float(np.square(records, out=spare[: len(records)]).sum()))
+        nearest = min(nearest, float(np.abs(records, out=records).min()))
+    # The mean is rounded, so the distances do not quite add up to zero (Chan, Golub & LeVeque 1983, eq. 1.7).
+    return max(math.fsum(squares) - math.fsum(offsets) ** 2 / n, 0.0), nearest
+
+
+def _seconds(
+    values: NDArray[np.generic],
+    universe: Universe,
+    selected: NDArray[np.bool_] | None,
+    starts: list[int],
+    lows: list[float],
+    highs: list[float],
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """The two smallest and the two largest records: only the pieces that hold the extremes are opened again."""
+
+    def piece(index: int) -> FloatArray:
+        rows = slice(starts[index], starts[index + 1] if index + 1 < len(starts) else None)
+        inside = values[rows], universe
+        return np.sort(
+            np.concatenate(
+                [r.copy() for _, r, *_ in clamped(*inside, selected=None if selected is None else selected[rows])]
+            )
+        )
+
+    first, last = int(np.argmin(lows)), int(np.argmax(highs))
+    low_piece, high_piece = piece(first), piece(last)
+    other_lows = [*lows[:first], *lows[first + 1 :], universe.hi, *low_piece[1:2]]
+    other_highs = [*highs[:last], *highs[last + 1 :], universe.lo, *high_piece[-2:-1]]
+    return (lows[first], float(min(other_lows))), (highs[last], float(max(other_highs)))

@@ -1,0 +1,1 @@
+"""SQL engines: one statement that summarises where the data are."""

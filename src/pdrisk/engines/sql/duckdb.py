@@ -1,0 +1,162 @@
+"""Reads what DuckDB can read: one `Summary` for each part of a plan, from one statement."""
+
+from __future__ import annotations
+
+import threading
+import time
+from _thread import start_new_thread
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdrisk._core.summary import FloatArray, Summary, window_start
+from pdrisk.engines.sql.render import RANKED, Counted, DuckWords, Measured, Plan, Words, sides, statement
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["read"]
+
+Columns = dict[str, Any]
+
+
+def read(
+    connection: DuckDBPyConnection, plan: Plan, key_lists: list[list[Any]] | None = None, words: Words | None = None
+) -> tuple[tuple[Summary, ...], list[list[Any]]]:
+    """The summaries of a plan's parts, and the keys of the groups, a list for each expression of GROUP BY.
+
+    Parameters
+    ----------
+    connection : DuckDBPyConnection
+    plan : Plan
+    key_lists : list of list, optional
+        The parameters of ``plan.keys``; without them, the keys observed are returned.
+    words : Words, optional
+
+    Raises
+    ------
+    duckdb.Error
+        Whatever goes wrong; its words may quote a record.
+    """
+    words = words or DuckWords()
+    found = _fetched(connection, statement(plan, words), key_lists or [])
+    size = len(next(iter(found.values())))
+    summaries = tuple(_summary(i, part, found, size, words) for i, part in enumerate(plan.parts))
+    if key_lists is None:
+        key_lists = [np.ma.getdata(found[f"g{i}"]).tolist() for i in range(len(plan.groups))]
+    return summaries, key_lists
+
+
+def _fetched(connection: DuckDBPyConnection, sql: str, values: list[Any]) -> Columns:
+    """The columns of an answer.
+
+    DuckDB lets signal handlers run while it works, and says no more of what one raised than that there was something,
+    be it Ctrl-C or a timeout. So the thread in which handlers run only waits, and what they raise comes out there.
+    """
+    import duckdb
+
+    if threading.current_thread() is not threading.main_thread():
+        return connection.execute(sql, values).fetchnumpy()
+    found: list[Columns] = []
+    failed: list[BaseException] = []
+    begun, ended = threading.Lock(), threading.Lock()
+    ended.acquire()
+
+    def work() -> None:
+        if begun.acquire(blocking=False):  # else nobody waits for it any more
+            try:
+                found.append(connection.execute(sql, values).fetchnumpy())
+            except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+                failed.append(error)
+            ended.release()
+
+    try:
+        # Not a Thread, nor a Future: a handler that raises while they hold a lock of their own leaves it held.
+        start_new_thread(work, ())
+        ended.acquire()
+    finally:
+        while not (found or failed or begun.acquire(blocking=False)):
+            with suppress(duckdb.Error):  # "busy" between two steps of its work
+                connection.interrupt()
+            time.sleep(0.005)
+    if failed:
+        raise failed[0]
+    return found[0]
+
+
+def _summary(i: int, part: Measured | Counted, found: Columns, size: int, words: Words) -> Summary:
+    n = _integers(found, f"n_{i}", size)
+    if isinstance(part, Counted):
+        return Summary(n)
+    needs, universe = part.needs, part.universe
+
+    def inside(name: str, padding: float) -> FloatArray:
+        """Clamping a record found by its rank is finding it among the clamped ones."""
+        return np.clip(_floats(found, f"{name}_{i}", size, padding), universe.lo, universe.hi)
+
+    lowest = highest = None
+    if needs.ends or needs.seconds:
+        some = n > 0
+        lowest = np.full((2, size), universe.hi)
+        highest = np.full((2, size), universe.lo)
+        lowest[0, some] = inside("lowest", universe.hi)[some]
+        highest[0, some] = np.clip(
+            -_floats(found, f"lowest_of_negatives_{i}", size, -universe.lo), universe.lo, universe.hi
+        )[some]
+        if needs.seconds:
+            several = n > 1
+            lowest[1, several] = inside("second_lowest", universe.hi)[several]
+            highest[1, several] = inside("second_highest", universe.lo)[several]
+    squares = nearest = None
+    if needs.squares:
+        squares = _floats(found, f"squares_{i}", size, 0.0) / part.square_grid
+        nearest = _floats(found, f"nearest_{i}", size, 0.0)
+    return Summary(
+        n,
+        total=_floats(found, f"total_{i}", size, 0.0) / part.grid if needs.total or needs.squares else None,
+        steps=_integers(found, f"steps_{i}", size) if needs.steps else None,
+        lowest=lowest,
+        highest=highest,
+        squares=squares,
+        nearest=nearest,
+        windows={
+            q: np.clip(_window(f"{i}_{k}", n, q, found, (universe.lo, universe.hi), words), universe.lo, universe.hi)
+            for k, q in enumerate(sorted(needs.windows))
+        },
+    )
+
+
+def _window(
+    suffix: str, n: NDArray[np.int64], q: float, found: Columns, padding: tuple[float, float], words: Words
+) -> FloatArray:
+    """The four order statistics from `window_start` on, padded."""
+    size = len(n)
+    ranks = window_start(n, q) + np.arange(4)[:, None]
+    if words.by_pivot:
+        less, equal = (_integers(found, f"{name}_{suffix}", size) for name in ("less", "equal"))
+        first = less - sides(q) + 1
+        below = [_floats(found, f"below_{at}_{suffix}", size, 0.0) for at in reversed(range(sides(q)))]
+        above = [_floats(found, f"above_{at}_{suffix}", size, 0.0) for at in range(sides(q))]
+        pivot = _floats(found, f"pivot_{suffix}", size, 0.0)
+        known = np.stack([*below, pivot, *above])
+        # Equal records share one place among the known: ranks beyond them move back by one less than their number.
+        place = np.where(ranks <= less, ranks - first, np.maximum(sides(q), ranks - first - (equal - 1)))
+    else:
+        known = np.stack([_floats(found, f"ranked_{at}_{suffix}", size, 0.0) for at in range(len(RANKED))])
+        place = ranks - _integers(found, f"base_{suffix}", size)
+    values = known[np.clip(place, 0, len(known) - 1), np.arange(size)]
+    return np.where(ranks < 1, padding[0], np.where(ranks > n, padding[1], values))
+
+
+def _floats(found: Columns, name: str, size: int, missing: float) -> FloatArray:
+    values = np.ma.filled(np.ma.asarray(found[name], dtype=np.float64), missing)
+    assert values.shape == (size,)
+    return values
+
+
+def _integers(found: Columns, name: str, size: int) -> NDArray[np.int64]:
+    values = np.ma.filled(np.ma.asarray(found[name], dtype=np.int64), 0)
+    assert values.shape == (size,)
+    return values

@@ -1,0 +1,395 @@
+"""The `Summary` as SQL: one statement in few, portable words.
+
+One statement reads the data, so that all of it sees the same records. Groups are read in a first pass; what needs to
+know the mean or a pivot is read in a second, joined to the first. Sums are sums of integers on public grids: the same
+records give the same answer in whatever order, and however many threads, add them.
+
+    keys ──┐
+    rows ──┴─> first (n, sums, ends, pivots) ──> second (squares, nearest, what is around pivots) ──> a line a group
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from pdrisk._core.lattice import LARGEST_STEPS, Lattice, power_of_two_below
+from pdrisk._core.summary import Needs
+from pdrisk._core.universe import Universe
+
+__all__ = ["RANKED", "Counted", "DuckWords", "Measured", "Plan", "Words", "clamped", "sides", "statement"]
+
+INFINITY = "CAST('infinity' AS DOUBLE)"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Records of one expression under one universe.
+
+    Attributes
+    ----------
+    value : str
+        SQL of type DOUBLE over the columns of the source; NULL and NaN are missing.
+    column : str or None
+        The column in SQL, where the value is nothing else but its numbers.
+    """
+
+    value: str
+    universe: Universe
+    needs: Needs
+    column: str | None = None
+
+    @cached_property
+    def grid(self) -> float:
+        """Steps to one unit of the exact sum: a power of two that makes the largest record 2**51 to 2**52 steps."""
+        return 2.0**51 / power_of_two_below(self.universe.magnitude)
+
+    @cached_property
+    def coarse_grid(self) -> float:
+        """Steps to one unit of the grid that sums are released on."""
+        return 1 / Lattice.of_records(self.universe.magnitude).step
+
+    @cached_property
+    def square_grid(self) -> float:
+        """Steps to one squared unit, so that the largest squared distance is below 2**90 steps.
+
+        Half a step off, a standard deviation of nothing would be off by the root of it: 2**-45 of the width.
+        """
+        return float(2.0**90 / (2 * power_of_two_below(self.universe.width)) ** 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Records for which a condition holds; all, if it is None."""
+
+    condition: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be read.
+
+    Attributes
+    ----------
+    source : str
+        As it stands in FROM.
+    inner, where : tuple of str
+        Conditions, those of subqueries and the query's own.
+    groups : tuple of str
+        Group keys in SQL.
+    keys : str or None
+        A relation with the columns g0, g1, ... and code, one line for each listed key; None for the keys observed.
+    """
+
+    source: str
+    inner: tuple[str, ...]
+    where: tuple[str, ...]
+    groups: tuple[str, ...]
+    keys: str | None
+    parts: tuple[Measured | Counted, ...]
+
+
+class Words:
+    """How an engine says things: here in words that every engine has."""
+
+    by_pivot = False  # whether order statistics are found around a pivot, instead of by ROW_NUMBER
+    skips = False  # whether ORDER BY with LIMIT, and WHERE, leave out blocks that cannot matter
+
+    def call(self, name: str, *arguments: str) -> str:
+        """A function of the engine."""
+        return f"{name}({', '.join(arguments)})"
+
+    def counted(self, condition: str) -> str:
+        """How many records a condition holds for."""
+        return f"{self.call('COUNT', '*')} FILTER (WHERE {condition})"
+
+    def infix(self, left: str, operator: str, right: str) -> str:
+        """An arithmetic operation."""
+        return f"({left} {operator} {right})"
+
+    def negative(self, value: str) -> str:
+        """The value with the other sign."""
+        return f"(-{value})"
+
+
+class DuckWords(Words):
+    """DuckDB: a pivot by QUANTILE_DISC costs half of a sort, and no memory beyond that of a median.
+
+    Everything is called by its full name: a macro of the same name would stand in for it otherwise, operators included.
+    """
+
+    by_pivot = True
+    skips = True
+
+    def call(self, name: str, *arguments: str) -> str:  # noqa: D102
+        if arguments == ("*",):
+            name, arguments = "count_star", ()
+        return f'system.main."{name.lower()}"({", ".join(arguments)})'
+
+    def counted(self, condition: str) -> str:  # noqa: D102
+        return f"CAST({self.call('COUNT_IF', condition)} AS BIGINT)"
+
+    def infix(self, left: str, operator: str, right: str) -> str:  # noqa: D102
+        return self.call(operator, left, right)
+
+    def negative(self, value: str) -> str:  # noqa: D102
+        return self.call("-", value)
+
+
+def clamped(value: str, lo: str, hi: str) -> str:
+    """A DOUBLE moved into the bounds; NULL where it is NULL or NaN. Infinities are moved like any other.
+
+    Parameters
+    ----------
+    value, lo, hi : str
+        SQL expressions of type DOUBLE.
+    """
+    return _inside(value, value, lo, hi, lo, hi)
+
+
+def _inside(value: str, then: str, lo: str, hi: str, at_lo: str, at_hi: str) -> str:
+    # The common case first: where all of a vector is inside, DuckDB evaluates no other branch. Engines that order NaN
+    # last, and those that make every comparison with it false, end up at NULL alike.
+    return (
+        f"CASE WHEN {value} BETWEEN {lo} AND {hi} THEN {then} WHEN {value} < {lo} THEN {at_lo} "
+        f"WHEN {value} <= {INFINITY} THEN {at_hi} END"
+    )
+
+
+def number(value: float) -> str:
+    """A DOUBLE literal."""
+    return f"CAST('{value!r}' AS DOUBLE)"
+
+
+def statement(plan: Plan, words: Words) -> str:
+    """The SELECT that gives one line for each group, in the order of the keys.
+
+    Columns: ``g0``, ``g1``, ... where there are groups; for part i, ``n_i``, ``total_i``, ``steps_i``, ``lowest_i``,
+    ``lowest_of_negatives_i``, ``second_lowest_i``, ``second_highest_i``, ``squares_i``, ``nearest_i`` as its needs say.
+    For its k-th quantile in ascending order, by pivot: ``pivot_i_k``, ``less_i_k``, ``equal_i_k``, ``below_0_i_k``,
+    ..., ``above_0_i_k``, ...; by row number: ``base_i_k``, and the records from that rank on, ``ranked_0_i_k``, ...
+    """
+    return _Statement(plan, words).text()
+
+
+def sides(q: float) -> int:
+    """How many order statistics are read on each side of a pivot.
+
+    It stands at rank ceil(n q), give or take one by rounding; four on each side cover what `Quantile` reads. At 1/2
+    the product is exact, and of what is farther than one, only a multiple of zero is read.
+    """
+    return 1 if q == 0.5 else 4
+
+
+MEAN = Needs(total=True, ends=True)
+FEW = 25  # quantiles in a statement
+RANKED = range(-2, 5)  # around floor(n q), which rounding may move by one
+
+
+class _Statement:
+    def __init__(self, plan: Plan, words: Words) -> None:
+        self.plan = plan
+        self.words = words
+        self.groups = [f"g{i}" for i in range(len(plan.groups))]
+        self.measured = [(i, part) for i, part in enumerate(plan.parts) if isinstance(part, Measured)]
+        whole = words.skips and not (plan.groups or plan.inner or plan.where)
+        # FILTER is fast, but planning n of them takes a time that grows as n**2.
+        self.many = words.skips and sum(len(part.needs.windows) for _, part in self.measured) > FEW
+        self.whole_columns = {i for i, part in self.measured if whole and part.column and part.needs == MEAN}
+
+    def text(self) -> str:
+        first = list(self._first())
+        passes = {
+            f"column_{i}": f"({self._whole_column(i, part)})" for i, part in self.measured if i in self.whole_columns
+        }
+        if first:
+            passes["first_pass"] = f"MATERIALIZED ({self._grouped(first, self._rows(), '')})"
+        if second := list(self._second()):
+            joined = f"{self._rows()} JOIN first_pass ON {self._same('rows_read', 'first_pass')}"
+            passes["second_pass"] = f"({self._grouped(second, joined, 'rows_read.')})"
+        passes |= dict(self._by_row_number())
+        ctes = ", ".join(f"{name} AS {body}" for name, body in passes.items())
+        if len(passes) == 1 and not self.groups:
+            return next(iter(passes.values())).removeprefix("MATERIALIZED ")[1:-1]
+        if not self.groups:
+            return f"WITH {ctes} SELECT * FROM {' CROSS JOIN '.join(passes)}"
+        joins = " ".join(f"LEFT JOIN {name} ON {self._same('listed', name)}" for name in passes)
+        keys = ["code"] if self.plan.keys is not None else self.groups
+        order = ", ".join(f"listed.{name} ASC NULLS LAST" for name in keys)  # whatever the settings say
+        return f"WITH {ctes}, listed AS ({self._keys()}) SELECT * FROM listed {joins} ORDER BY {order}"
+
+    def _grouped(self, columns: list[tuple[str, str]], rows: str, prefix: str) -> str:
+        keys = [f"{prefix}{name}" for name in self.groups]
+        chosen = [*(f"{key} AS {name}" for key, name in zip(keys, self.groups, strict=True))]
+        chosen += [f"{sql} AS {name}" for name, sql in columns]
+        return f"SELECT {', '.join(chosen)} FROM {rows}" + (f" GROUP BY {', '.join(keys)}" if keys else "")
+
+    def _keys(self) -> str:
+        if self.plan.keys is not None:
+            return f"SELECT * FROM {self.plan.keys}"
+        keys = ", ".join(f"{sql} AS {name}" for sql, name in zip(self.plan.groups, self.groups, strict=True))
+        present = " AND ".join(f"{name} IS NOT NULL" for name in self.groups)
+        rows = f"(SELECT {keys} FROM {self.plan.source}{_where(self.plan.inner)}) AS all_rows"
+        return f"SELECT DISTINCT {', '.join(self.groups)} FROM {rows} WHERE {present}"
+
+    def _same(self, left: str, right: str) -> str:
+        return " AND ".join(f"{left}.{g} IS NOT DISTINCT FROM {right}.{g}" for g in self.groups) or "true"
+
+    def _rows(self) -> str:
+        """The records read, with their values on the grids."""
+        plan = self.plan
+        read = [f"{sql} AS {name}" for sql, name in zip(plan.groups, self.groups, strict=True)]
+        for i, part in enumerate(plan.parts):
+            if isinstance(part, Measured):
+                read.append(f"{part.value} AS x{i}")
+            elif part.condition is not None:
+                read.append(f"{part.condition} AS c{i}")
+        base = f"SELECT {', '.join(read or ['1 AS one'])} FROM {plan.source}{_where((*plan.inner, *plan.where))}"
+        derived = [f"{sql} AS {name}" for i, part in self.measured for name, sql in self._derived(i, part)]
+        return f"(SELECT {', '.join(['*', *derived])} FROM ({base}) AS values_read) AS rows_read"
+
+    def _derived(self, i: int, part: Measured) -> Iterator[tuple[str, str]]:
+        """The value without NaN, clamped, and on the grids: those that the needs ask for."""
+        needs, x = part.needs, f"x{i}"
+        lo, hi = part.universe.lo, part.universe.hi
+        ends = number(lo), number(hi)
+        if needs.windows or needs.seconds or not (needs.total or needs.squares or needs.steps):
+            yield f"p{i}", f"CASE WHEN {x} <= {INFINITY} THEN {x} END"
+        if needs.squares:
+            yield f"v{i}", clamped(x, *ends)
+        for wanted, name, grid in (
+            (needs.total or needs.squares, "s", part.grid),
+            (needs.steps, "t", part.coarse_grid),
+        ):
+            if wanted:
+                steps = f"CAST({self.words.infix(x, '*', number(grid))} AS BIGINT)"
+                yield f"{name}{i}", _inside(x, steps, *ends, _steps(lo, grid), _steps(hi, grid))
+
+    def _first(self) -> Iterator[tuple[str, str]]:
+        call = self.words.call
+        for i, part in enumerate(self.plan.parts):
+            if i in self.whole_columns:
+                continue
+            if isinstance(part, Counted):
+                yield f"n_{i}", call("COUNT", "*") if part.condition is None else self.words.counted(f"c{i}")
+                continue
+            needs, x = part.needs, f"x{i}"
+            yield f"n_{i}", call("COUNT", f"{'s' if needs.total or needs.squares else 't' if needs.steps else 'p'}{i}")
+            if needs.total or needs.squares:
+                yield f"total_{i}", f"CAST({call('SUM', f's{i}')} AS DOUBLE)"
+            if needs.steps:
+                sum_, most, least = call("SUM", f"t{i}"), f"{LARGEST_STEPS}", f"CAST('-{LARGEST_STEPS}' AS BIGINT)"
+                held = f"CASE WHEN {sum_} > {most} THEN {most} WHEN {sum_} < {least} THEN {least} ELSE {sum_} END"
+                yield f"steps_{i}", f"CAST({held} AS BIGINT)"
+            if needs.ends or needs.seconds:
+                # NaN counts as the largest number or as none; of the negatives the smallest is the largest either way.
+                yield f"lowest_{i}", call("MIN", x)
+                yield f"lowest_of_negatives_{i}", call("MIN", self.words.negative(x))
+            if needs.seconds and self.words.by_pivot:
+                yield f"second_lowest_{i}", call("ARRAY_EXTRACT", call("MIN", f"p{i}", "2"), "2")
+                yield f"second_highest_{i}", call("ARRAY_EXTRACT", call("MAX", f"p{i}", "2"), "2")
+            for k, q in enumerate(sorted(needs.windows)):
+                if self.words.by_pivot:
+                    yield f"pivot_{i}_{k}", call("QUANTILE_DISC", f"p{i}", f"{q!r}")
+
+    def _whole_column(self, i: int, part: Measured) -> str:
+        """What a mean needs of a whole column, without clamping each record, which costs more than all the rest.
+
+        All records are summed as they are; those outside the bounds, which are few or none, are summed again, taken
+        off, and put back at the ends. A record too large for a step is NULL in both sums.
+        """
+        call, infix, source = self.words.call, self.words.infix, self.plan.source
+        lo, hi = number(part.universe.lo), number(part.universe.hi)
+        steps = call("SUM", f"TRY_CAST({infix(part.value, '*', number(part.grid))} AS BIGINT)")
+
+        def outside(suffix: str, condition: str) -> str:
+            counts = f"{call('COUNT', '*')} AS n_{suffix}"
+            kept = f"{call('COUNT', '*')} FILTER (WHERE {part.value} <= {INFINITY}) AS real_{suffix}"
+            return f"(SELECT {counts}, {kept}, {steps} AS steps_{suffix} FROM {source} WHERE {condition}) AS {suffix}"
+
+        def end(direction: str) -> str:
+            real = f"{part.value} <= {INFINITY}"
+            return f"(SELECT {part.value} FROM {source} WHERE {real} ORDER BY {part.column} {direction} LIMIT 1)"
+
+        total = "steps_all"
+        for suffix, value in (("below", part.universe.lo), ("above", part.universe.hi)):
+            moved = infix(f"CAST(real_{suffix} AS HUGEINT)", "*", _steps(value, part.grid))
+            total = infix(infix(total, "-", f"COALESCE(steps_{suffix}, 0)"), "+", moved)
+        n = infix("n_all", "-", infix("n_above", "-", "real_above"))  # NaN is above everything
+        present = call("COUNT", part.value)
+        counted = f"(SELECT {present} AS n_all, COALESCE({steps}, 0) AS steps_all FROM {source}) AS everything"
+        sides_ = f"{outside('below', f'{part.value} < {lo}')} CROSS JOIN {outside('above', f'{part.value} > {hi}')}"
+        return (
+            f"SELECT {n} AS n_{i}, CAST({total} AS DOUBLE) AS total_{i}, {end('ASC')} AS lowest_{i}, "
+            f"{self.words.negative(end('DESC'))} AS lowest_of_negatives_{i} FROM {counted} CROSS JOIN {sides_}"
+        )
+
+    def _second(self) -> Iterator[tuple[str, str]]:
+        call, infix = self.words.call, self.words.infix
+        for i, part in self.measured:
+            if part.needs.squares:
+                mean = infix(infix(f"total_{i}", "*", number(1 / part.grid)), "/", f"n_{i}")
+                off = infix(f"v{i}", "-", mean)
+                square = infix(infix(off, "*", off), "*", number(part.square_grid))
+                yield f"squares_{i}", f"CAST({call('SUM', f'CAST({square} AS HUGEINT)')} AS DOUBLE)"
+                yield f"nearest_{i}", call("MIN", call("ABS", off))
+            if not self.words.by_pivot:
+                continue
+            for k, q in enumerate(sorted(part.needs.windows)):
+                p, pivot = f"p{i}", f"pivot_{i}_{k}"
+                yield f"less_{i}_{k}", self._counted(f"{p} < {pivot}")
+                yield f"equal_{i}_{k}", self._counted(f"{p} = {pivot}")
+                several = (str(sides(q)),) if sides(q) > 1 else ()
+                below = self._kept("MAX", p, f"{p} < {pivot}", *several)
+                above = self._kept("MIN", p, f"{p} > {pivot}", *several)
+                for at in range(sides(q)):
+                    place = f"{at + 1}"
+                    yield f"below_{at}_{i}_{k}", call("ARRAY_EXTRACT", below, place) if several else below
+                    yield f"above_{at}_{i}_{k}", call("ARRAY_EXTRACT", above, place) if several else above
+
+    def _counted(self, condition: str) -> str:
+        return self.words.counted(condition) if self.many else Words.counted(self.words, condition)
+
+    def _kept(self, name: str, value: str, condition: str, *more: str) -> str:
+        """An aggregate of the records for which a condition holds."""
+        if self.many:
+            return self.words.call(name, f"CASE WHEN {condition} THEN {value} END", *more)
+        return f"{self.words.call(name, value, *more)} FILTER (WHERE {condition})"
+
+    def _by_row_number(self) -> Iterator[tuple[str, str]]:
+        """Order statistics for engines without a pivot, one sorted pass for each."""
+        if self.words.by_pivot:
+            return
+        keys = "".join(f"{name}, " for name in self.groups)
+        within = f"PARTITION BY {', '.join(self.groups)} " if self.groups else ""
+        by = f" GROUP BY {', '.join(self.groups)}" if self.groups else ""
+        for i, part in self.measured:
+            placed = (
+                f"(SELECT {keys}p{i} AS p, ROW_NUMBER() OVER ({within}ORDER BY p{i}) AS place, "
+                f"COUNT(*) OVER ({within}) AS n FROM {self._rows()} WHERE p{i} IS NOT NULL) AS placed"
+            )
+            if part.needs.seconds:
+                second = f"MAX(CASE WHEN place = 2 THEN p END) AS second_lowest_{i}"
+                other = f"MAX(CASE WHEN place = n - 1 THEN p END) AS second_highest_{i}"
+                yield f"seconds_{i}", f"(SELECT {keys}{second}, {other} FROM {placed}{by})"
+            for k, q in enumerate(sorted(part.needs.windows)):
+                start = f"CAST(FLOOR(n * {number(q)}) AS BIGINT)"
+                found = [
+                    f"MAX(CASE WHEN place = base + {at} THEN p END) AS ranked_{at}_{i}_{k}" for at in range(len(RANKED))
+                ]
+                based = f"(SELECT *, {start} + ({RANKED.start}) AS base FROM {placed}) AS based"
+                near = f"WHERE place BETWEEN base AND base + {len(RANKED) - 1}"
+                yield (
+                    f"ranked_{i}_{k}",
+                    f"(SELECT {keys}MAX(base) AS base_{i}_{k}, {', '.join(found)} FROM {based} {near}{by})",
+                )
+
+
+def _steps(value: float, grid: float) -> str:
+    """As the engine casts: half to even. The product with a power of two is exact."""
+    return f"CAST('{round(value * grid)}' AS BIGINT)"
+
+
+def _where(conditions: tuple[str, ...]) -> str:
+    return f" WHERE {' AND '.join(conditions)}" if conditions else ""

@@ -1,0 +1,155 @@
+"""The assessment of a person's own data, as a page and as text."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from pdrisk._answer.words import participant, reached
+from pdrisk._printing import printable
+from pdrisk.study.page import Page, cell, shown
+from pdrisk.study.person_section import heading as heading_of
+from pdrisk.study.person_section import tell
+
+if TYPE_CHECKING:
+    from pdrisk.study.exposure import Exposure
+
+__all__ = ["NOTICE", "part", "report", "text"]
+
+NOTICE = "Curator only: these figures come from the data without noise. Do not publish them or pass them on."
+HEADS = {
+    "column": "column", "statistic": "statistic", "group": "group", "eps": "eps", "n": "values", "exposure": "LS / GS",
+    "noise95": "noise ± (95 %)", "worst_case": "worst case", "two_worlds": "two worlds", "many_worlds": "many worlds",
+    "identifiability": "identifiability", "lo": "from", "hi": "to", "bounds": "bounds", "most_exposed": "most exposed",
+    "share": "noise / range",
+}  # fmt: skip
+RISK = ["two_worlds", "many_worlds", "identifiability", "worst_case"]
+TOP = 15
+ANSWERS = "Most exposed answers"
+GROUPS = "Most exposed groups"
+COLUMNS = "Columns"
+NOISE = "What an eps buys"
+
+
+def _sections(found: Exposure) -> list[tuple[str, list[str], pd.DataFrame]]:
+    """Title, paragraphs and table of each section, the same for every form."""
+    largest = _largest(found)
+    at = f"at eps = {shown(largest)}"
+    sections = [
+        (
+            f"{ANSWERS}, {at}",
+            [
+                f"{found.rows:,} rows. LS / GS is the share of eps that the most exposed person bears: how far one "
+                "person could move this very answer, against how far one could in any data.",
+                "Two worlds is how sure somebody who knows everybody else can become, from a coin's 0.5, that this "
+                "person is in the data. Many worlds asks the same of somebody who starts at 1/n. Identifiability is "
+                "about who of the n is missing, also from 1/n: two worlds without one person each can lie farther "
+                "apart than LS, so it may be above the others. Worst case is the two-worlds risk of anybody in any "
+                "data, and the only one of these that may be published.",
+                "One person moves a count or a sum by all of GS in any data: they are always at the worst case.",
+            ],
+            _top(found.answers, largest, ["column", "statistic", "n", "exposure", *RISK, "noise95"]),
+        )
+    ]
+    if found.groups is not None:
+        said = ["The same within groups. Everybody is in one group at most, so the answers of one table cost eps once."]
+        empty = found.groups.loc[found.groups["n"] == 0, ["column", "group"]].drop_duplicates()
+        if len(empty):
+            several = empty.groupby("column", sort=False).size()
+            told = ", ".join(f"{number:,} for {column}" for column, number in several.items())
+            said.append(f"Groups that hold no value, so nobody is exposed there, are left out: {told}.")
+        some = found.groups[found.groups["n"] > 0]
+        columns = ["column", "statistic", "group", "n", "exposure", *RISK, "noise95"]
+        sections.append((f"{GROUPS}, {at}", said, _top(some, largest, columns)))
+    taken = [str(name) for name in found.columns.index[found.columns["bounds"] == "the data's own"]]
+    said = ["A column with few people near an end of its bounds, or with wide gaps, exposes whoever is there."]
+    if taken:
+        said.append(
+            f"No bounds are declared for {', '.join(taken)}: the data's own were taken, as in the SOEP paper. That is "
+            "fit for looking, not for a release, whose bounds must be known without the data."
+        )
+    sections.append((COLUMNS, said, found.columns.reset_index()))
+    sections.append(
+        (
+            NOISE,
+            [
+                "What the noise would be if the eps of an answer is chosen by its worst-case risk (four digits of it, "
+                "rounded down, so that the risk is no more than this): 95 of 100 times the released number lies that "
+                "close to the exact one. In brackets how many times the answer itself that "
+                "is: from 1 on, the number tells little. Then ask for a sum and a count instead of a mean, declare "
+                "narrower bounds, or spend more.",
+                "Losses add: of two answers with this eps, the worst case is that of twice the eps.",
+            ],
+            _bought(found.recommendation),
+        )
+    )
+    return sections
+
+
+def report(name: str, found: Exposure) -> str:
+    """The page, as HTML that needs nothing else."""
+    page = _page(name, found)
+    tell(page, _largest(found))
+    return page.html
+
+
+def part(name: str, found: Exposure) -> str:
+    """The tables of the page, for a notebook."""
+    return _page(name, found).body
+
+
+def _page(name: str, found: Exposure) -> Page:
+    page = Page(_title(name), NOTICE)
+    page.text(*_left_out(found))
+    for title, paragraphs, table in _sections(found):
+        page.heading(title)
+        page.text(*paragraphs)
+        page.table(table, title, HEADS)
+    return page
+
+
+def _title(name: str) -> str:
+    return f"Curator only: what answers about {name} would mean for the people in it"
+
+
+def _left_out(found: Exposure) -> list[str]:
+    """Said before everything else: what is not in the tables may be what somebody looks for."""
+    reasons = "; ".join(f"{name} ({reason})" for name, reason in found.left_out.items())
+    return [f"Left out: {reasons}."] if reasons else []
+
+
+def text(name: str, found: Exposure) -> str:
+    """The same for a terminal."""
+    title = _title(name)
+    lines = [title, "=" * len(title), NOTICE, ""]
+    for paragraph in _left_out(found):
+        lines += [textwrap.fill(paragraph), ""]
+    for heading, paragraphs, table in _sections(found):
+        lines += [heading, "-" * len(heading), *map(textwrap.fill, paragraphs), ""]
+        cells = {HEADS.get(name, name): [cell(name, value) for value in table[name]] for name in table.columns}
+        lines += [pd.DataFrame(cells).to_string(index=False), ""]
+    largest = _largest(found)
+    told = heading_of(largest)
+    lines += [told, "-" * len(told), *map(textwrap.fill, participant(reached(largest)).split("\n"))]
+    return printable("\n".join(lines), keep="\n")
+
+
+def _largest(found: Exposure) -> float:
+    return float(found.answers["eps"].max())
+
+
+def _bought(table: pd.DataFrame) -> pd.DataFrame:
+    """A row for each answer, a column for each risk."""
+    noise = table["noise95"].map(lambda value: f"±{shown(float(value))}")
+    times = table["share"].map(lambda share: "" if pd.isna(share) else f" ({shown(float(share))} ×)")
+    at = [f"risk {risk:g}, eps {eps:g}" for risk, eps in zip(table["worst_case"], table["eps"], strict=True)]
+    said = table.assign(noise=noise + times, at=at)
+    order = said[["column", "statistic"]].drop_duplicates()
+    wide = said.pivot(index=["column", "statistic"], columns="at", values="noise")[list(dict.fromkeys(at))]
+    return order.merge(wide.reset_index(), on=["column", "statistic"])
+
+
+def _top(table: pd.DataFrame, eps: float, columns: list[str]) -> pd.DataFrame:
+    return table.loc[table["eps"] == eps, columns].head(TOP)

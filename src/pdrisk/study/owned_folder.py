@@ -1,0 +1,72 @@
+"""Files in a folder that only their owner may read, and of which pdrisk knows which it wrote."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from pdrisk._atomic_file import remove_leftovers, write_whole
+from pdrisk.errors import ParameterError
+
+__all__ = ["own_folder", "remove_own", "write_own"]
+
+LISTED = ".pdrisk"  # the file in a folder that names the files there which pdrisk wrote, each with its hash
+KEPT = 2  # hashes of a name: of what stands there, and of what was about to
+
+
+def own_folder(path: Path, files: Collection[str]) -> None:
+    """Make a folder for files of these names, and those above it, if it is not there; a new one is its owner's alone.
+
+    Raises
+    ------
+    ParameterError
+        If it is no folder, or holds a file of such a name that is not as pdrisk wrote it.
+    """
+    if path.exists() and not path.is_dir():
+        raise ParameterError(f"{path} is a file: name a folder.")
+    listed = _listed(path)
+    there = sorted(name for name in files if os.path.lexists(path / name))
+    if others := [name for name in there if (_digest(path / name), name) not in listed]:
+        raise ParameterError(
+            f"the folder {path} holds {', '.join(others)} already, and not as pdrisk wrote it there: name another "
+            "folder, or move what is there."
+        )
+    if path.is_dir():
+        remove_leftovers(path)
+    else:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, exist_ok=True)
+
+
+def write_own(folder: Path, name: str, write: Callable[[Path], object]) -> Path:
+    """Write a file as `write_whole` does, and note that it is pdrisk's to replace."""
+
+    def noted(path: Path) -> None:
+        write(path)
+        before = _listed(folder)
+        own = [*[each for each in before if each[1] == name], (_digest(path), name)][-KEPT:]
+        lines = [f"{digest} {of}\n" for digest, of in [*(each for each in before if each[1] != name), *own]]
+        write_whole(folder / LISTED, lambda file: file.write_text("".join(lines), encoding="utf-8"))
+
+    return write_whole(folder / name, noted)
+
+
+def remove_own(folder: Path, name: str) -> None:
+    """Take away what an earlier run wrote and this one does not."""
+    if (folder / name).is_file() and (_digest(folder / name), name) in _listed(folder):
+        (folder / name).unlink()
+
+
+def _listed(folder: Path) -> list[tuple[str, ...]]:
+    listed = folder / LISTED
+    text = listed.read_text(encoding="utf-8", errors="replace") if listed.is_file() else ""
+    return [tuple(line.split(" ", 1)) for line in text.splitlines()]
+
+
+def _digest(path: Path) -> str:
+    if not path.is_file():
+        return ""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,25 @@
+"""What an eps means to a person, in a report."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from pdrisk._answer import pictures
+from pdrisk._answer.words import participant, reached
+from pdrisk.study.page import Page, svg_of
+
+__all__ = ["heading", "tell"]
+
+
+def heading(eps: float) -> str:
+    """Of the section."""
+    return f"What to tell the people: one answer with eps = {eps:g}"
+
+
+def tell(page: Page, eps: float) -> None:
+    """Add the section: the words for a participant, and a picture of them where matplotlib is installed."""
+    page.heading(heading(eps))
+    page.text(" ".join(participant(reached(eps)).split("\n")))
+    if find_spec("matplotlib") is not None:
+        caption = "The same as signs. This much may be published: it depends on eps alone."
+        page.figure(svg_of(pictures.icons(eps), "icons"), caption, pictures.icons_text(eps))
