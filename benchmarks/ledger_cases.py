@@ -37,16 +37,17 @@ def _cases(rows: int, folder: Path) -> Iterator[Case]:
         "one row in SQLite, as safely", 3, at_full_size=False, number=20,
     )  # fmt: skip
     frame = pd.DataFrame({"x": distances(rows)})
-    known = pdrisk.Ledger(folder / "known.db", dataset="x", eps=BUDGET, data=frame)
+    known = pdrisk.Dataset(frame, ledger=pdrisk.Ledger(folder / "known.db", dataset="x", eps=BUDGET))
     yield Case(
-        "mean, remembered", lambda: frame.dprisk.mean("x", eps=EPS, bounds=(LO, HI), ledger=known),
+        "mean, remembered", lambda: known.mean("x", eps=EPS, bounds=(LO, HI)),
         lambda: frame["x"].clip(LO, HI).mean(), "Series.clip().mean()", column=frame["x"].to_numpy().nbytes,
     )  # fmt: skip
     people = pd.DataFrame({"x": distances(PEOPLE), "pid": np.arange(PEOPLE)})
-    owner = pdrisk.Ledger(folder / "owner.db", dataset="x", eps=BUDGET, policy={"person": "pid"})
+    owner = pdrisk.Ledger(folder / "owner.db", dataset="x", eps=BUDGET)
+    own = pdrisk.Dataset(people, ledger=owner, version="1", person="pid", per_person="one")
     yield Case(
         "mean with an odometer, 1e6 people",
-        lambda: people.dprisk.mean("x", eps=EPS, bounds=(LO, HI), ledger=owner),
+        lambda: own.mean("x", eps=EPS, bounds=(LO, HI), fresh=True),
         lambda: people.groupby("pid")["x"].sum(), "groupby(pid).sum()", at_full_size=False,
     )  # fmt: skip
     place = folder / "long.db"

@@ -77,6 +77,11 @@ def clock(monkeypatch):
     return lambda **by: moment.update(now=moment["now"] + datetime.timedelta(**by))
 
 
+def of(data):
+    """What answers about a Dataset or a frame."""
+    return data if isinstance(data, pdrisk.Dataset) else data.dprisk
+
+
 def people(n=60):
     """Everybody's own row; every third region has as many people."""
     at = np.arange(n)

@@ -22,6 +22,10 @@ def words_of(figure: Figure, ticks: bool = False) -> list[Text]:
     return [text for key, text in found.items() if (ticks and beside[key] if key in beside else True)]
 
 
+def lines_of(figure: Figure) -> set[str]:
+    return {line for text in words_of(figure) for line in text.get_text().splitlines()}
+
+
 def numbers(text: str) -> set[str]:
     return {found.replace(",", "").rstrip(".") for found in re.findall(r"\d[\d,.]*(?:e-?\d+)?", text)}
 

@@ -517,7 +517,7 @@ class TestInPlainWords:
             lambda: FRAME.dprisk.declare(keys={"n": [10**5000]}),
             lambda: FRAME.dprisk.declare(missing={"n": [10**5000]}),
         ):
-            with pytest.raises(ColumnTypeError, match="a key must be a single value that pandas can hold"):
+            with pytest.raises(ColumnTypeError, match="must be a single value that pandas can hold"):
                 call()
 
     def test_more_columns_than_could_be(self):

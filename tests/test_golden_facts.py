@@ -43,7 +43,7 @@ def by_pandas(column, where, by):
     """Facts of every statistic, shape (statistics, groups, facts)."""
     table = PEOPLE.dprisk.assess(
         column, [SPECS.get(name, name) for name in STATISTICS], EPS, bounds=BOUNDS[column], where=where or None,
-        by=by.split(", ") if by else None, keys=BY[by],
+        by=by.split(", ") if by else None, keys=BY[by], mechanism="laplace",
     )  # fmt: skip
     return table[list(FACTS)].to_numpy(dtype=float).reshape(len(STATISTICS), -1, len(FACTS))
 
@@ -54,7 +54,9 @@ def by_duckdb(column, where, by):
     query = (
         f"SELECT {asked} FROM people" + (f" WHERE {WHERE[where]}" if where else "") + (f" GROUP BY {by}" if by else "")
     )
-    table = pdrisk.sql(query, eps=EPS * len(STATISTICS), bounds=BOUNDS, keys=BY[by], risk_columns=True, people=PEOPLE)
+    table = pdrisk.sql(
+        query, eps=EPS * len(STATISTICS), bounds=BOUNDS, keys=BY[by], mechanism="laplace", curator=True, people=PEOPLE
+    )
     return np.array([table[[f"s{at}_{fact}" for fact in FACTS]].to_numpy(dtype=float) for at in range(len(STATISTICS))])
 
 

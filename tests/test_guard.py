@@ -349,9 +349,10 @@ class TestTimeouts:
                 raise TimeoutError(SECRET)
 
         frame = people(5).assign(odd=[Unspeakable() for _ in range(5)])
-        ledger = book(data=frame)
+        ledger = book()
+        d = pdrisk.Dataset(frame, ledger=ledger)
         for _ in range(2):
-            frame.dprisk.count("odd", eps=1, ledger=ledger)
+            d.count("odd", eps=1)
         assert ledger.remaining().spent == 2
 
     def test_while_the_dataset_is_compared(self, book, alarm):
@@ -364,4 +365,4 @@ class TestTimeouts:
 
         frame = people(5).assign(slow=[Slow() for _ in range(5)])
         with pytest.raises(TimeoutError, match="too late"):
-            book(data=frame)
+            pdrisk.Dataset(frame, ledger=book())

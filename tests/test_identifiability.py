@@ -352,7 +352,8 @@ class TestOfAColumn:
         assert "secret" not in str(caught.value)
 
     def test_nothing_is_spent(self, tmp_path):
-        ledger = pdrisk.Ledger(tmp_path / "budget.db", dataset="distances", eps=1)
+        policy = {"curators": ["ann"]}
+        ledger = pdrisk.Ledger(tmp_path / "budget.db", dataset="distances", eps=1, analyst="ann", policy=policy)
         with ledger:
             DISTANCES.dprisk.identifiability("distance", eps=1, bounds=BOUNDS)
             DISTANCES.dprisk.identifiability("distance", risk=0.5, bounds=BOUNDS)

@@ -20,6 +20,7 @@ LAYERS = [
     {"_answer"},
     {"_pandas", "identifiability"},
     {"_sql", "_functions"},
+    {"dataset"},
     {"study"},
     {"__init__"},
     {"_cli"},

@@ -140,7 +140,7 @@ class TestCharging:
 
     @pytest.mark.parametrize("call", FREE.values(), ids=FREE.keys())
     def test_the_curators_questions_are_free(self, book, call):
-        with book(eps=1) as ledger:
+        with book(eps=1, policy={"curators": ["ann"]}) as ledger:
             call(people())
         assert events(ledger) == ["opened"]
 

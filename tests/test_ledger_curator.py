@@ -14,12 +14,14 @@ import pdrisk
 from ledgers import tables
 from noisy_answers import HI, LO, STATISTICS
 from oracle import DEFINITIONS, fractions
+from pdrisk import Dataset
 
 secret, path, book = ledgers.secret, ledgers.path, ledgers.book
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
 BOUNDS = {"bounds": (LO, HI)}
-PERSON = {"policy": {"person": "pid"}}
+CURATOR = {"policy": {"curators": ["ann"]}}
+PERSON = {"person": "pid", "per_person": "one"}
 LABELS = {"quantile": "quantile(0.9)", "var0": "var(ddof=0)", "var1": "var", "std0": "std(ddof=0)", "std1": "std"}
 KEYS = {None: None, "all": ["a", "b", "c"], "some": ["c", "a", "nobody"]}
 FILTERS = {None: lambda df: df["pid"] >= 0, "z > 0": lambda df: df["z"] > 0, "x < 5": lambda df: df["x"] < 5}
@@ -60,15 +62,16 @@ def request(lines):
     return made
 
 
-def ask(frame, lines, keys, where, ledger):
-    options = {"eps": sum(eps for *_, eps in lines), "where": where, "ledger": ledger}
+def ask(frame, lines, keys, where, ledger, of_people=True, fresh=False):
+    d = Dataset(frame, ledger=ledger, **PERSON) if of_people else frame.dprisk
+    options = {"eps": sum(eps for *_, eps in lines), "where": where, "ledger": ledger, "fresh": fresh}
     if keys is not None:
         options |= {"by": "g", "keys": keys}
     if len(lines) > 1:
-        return frame.dprisk.agg(request(lines), **BOUNDS, **options)
+        return d.agg(request(lines), **BOUNDS, **options)
     ((column, name, _),) = lines
     method, parameters, *_ = STATISTICS[name]
-    return getattr(frame.dprisk, method)(column, **parameters, **({} if method == "count" else BOUNDS), **options)
+    return getattr(d, method)(column, **parameters, **({} if method == "count" else BOUNDS), **options)
 
 
 SHAPES = list(itertools.product(KEYS, FILTERS))
@@ -93,7 +96,7 @@ class TestOdometer:
 
     def assert_each(self, book, lines, keys, where, seeds):
         """Of several answers, each about other people: few of them, and a dozen."""
-        ledger, frames, expected = book(**PERSON), [], []
+        ledger, frames, expected = book(**CURATOR), [], []
         for seed in seeds:
             frame = sample(seed if seed < 5 else 3 * seed - 12, seed)
             frame["pid"] += 100 * seed
@@ -114,7 +117,7 @@ class TestOdometer:
 
     def test_answers_add(self, book):
         """Of other rows, in other orders, with other filters."""
-        frame, ledger, expected = sample(14, 9), book(**PERSON), np.zeros(14)
+        frame, ledger, expected = sample(14, 9), book(**CURATOR), np.zeros(14)
         for name, keys, where in (("mean", None, None), ("sum", "all", "z > 0"), ("max", "some", "x < 5")):
             part = frame.sample(frac=1, random_state=3)[: 10 if name == "mean" else 14]
             lines = [("x", name, 0.5)]
@@ -130,7 +133,7 @@ class TestOdometer:
         """Never less than when all their rows are taken out; eps for each row that is used, if several are."""
         lines, where = [("x", name, 0.5)], "z > 0"
         for seed in range(4):
-            frame, ledger = sample(12, seed, repeated=True), book(dataset=f"{seed}", **PERSON)
+            frame, ledger = sample(12, seed, repeated=True), book(dataset=f"{seed}", **CURATOR)
             ask(frame, lines, KEYS[keys], where, ledger)
             used = frame[(frame["z"] > 0) & frame["x"].notna() & (keys is None or frame["g"].isin(KEYS[keys] or []))]
             rows = used["pid"].value_counts()
@@ -142,7 +145,7 @@ class TestOdometer:
     def test_missing_codes(self, book):
         frame = sample(12, 3)
         coded = frame.fillna({"x": -9}).dprisk.declare(missing={"x": [-9]})
-        ledger = book(**PERSON)
+        ledger = book(**CURATOR)
         ask(coded, [("x", "mean", 0.5)], None, None, ledger)
         expected = removed(frame, [("x", "mean", 0.5)], None, None)
         self.assert_right(ledger, frame, [*expected.values()], 0.5)
@@ -150,20 +153,20 @@ class TestOdometer:
     def test_many_people(self, book):
         n = 200_000
         frame = pd.DataFrame({"pid": np.arange(n), "x": np.arange(n) % 7 + 1.0})
-        ledger, start = book(**PERSON), time.perf_counter()
+        ledger, start = book(**CURATOR), time.perf_counter()
         for _ in range(3):
-            ask(frame, [("x", "sum", 0.5)], None, None, ledger)
+            ask(frame, [("x", "sum", 0.5)], None, None, ledger, fresh=True)
         np.testing.assert_allclose(ledger.odometer(frame)["loss"], 1.5 * frame["x"] / 7, rtol=1e-12)
         assert time.perf_counter() - start < 10
 
 
 UNKNOWN = {
-    "sql": lambda df, led: pdrisk.sql("SELECT AVG(x) FROM t", eps=0.5, ledger=led, t=df, **BOUNDS),
-    "a series": lambda df, led: df["x"].dprisk.mean(eps=0.5, ledger=led, **BOUNDS),
-    "without the column": lambda df, led: df[["x"]].dprisk.mean("x", eps=0.5, ledger=led, **BOUNDS),
-    "the column twice": lambda df, led: df[["x", "pid", "pid"]].dprisk.mean("x", eps=0.5, ledger=led, **BOUNDS),
-    "failed": lambda df, led: df.dprisk.count(where=lambda frame: 1 / 0, eps=0.5, ledger=led),
-    "bounds that were not found": lambda df, led: df.dprisk.suggest_bounds("x", eps=0.5, ledger=led),
+    "sql": lambda d, df: d.sql("SELECT AVG(x) FROM data", eps=0.5, **BOUNDS),
+    "a series": lambda d, df: df["x"].dprisk.mean(eps=0.5, ledger=d.ledger, **BOUNDS),
+    "without the Dataset": lambda d, df: df.dprisk.mean("x", eps=0.5, ledger=d.ledger, **BOUNDS),
+    "a Dataset without people": lambda d, df: Dataset(df, ledger=d.ledger).mean("x", eps=0.5, **BOUNDS),
+    "failed": lambda d, df: d.count(where=lambda frame: 1 / 0, eps=0.5),
+    "bounds that were not found": lambda d, df: d.suggest_bounds("x", eps=0.5),
 }
 
 
@@ -172,27 +175,33 @@ class TestInFull:
 
     @pytest.mark.parametrize("unknown", UNKNOWN.values(), ids=UNKNOWN.keys())
     def test_unknown(self, book, unknown):
-        frame, ledger = sample(8, 3), book(**PERSON)
+        frame, ledger = sample(8, 3), book(**CURATOR)
         ask(frame, [("x", "sum", 0.25)], None, None, ledger)
         before = ledger.odometer([*frame["pid"], 999])["loss"]
         try:
-            unknown(frame, ledger)
+            unknown(Dataset(frame, ledger=ledger, **PERSON), frame)
         except (pdrisk.QueryFailedError, pdrisk.BoundsNotFoundError):
             pass
         after = ledger.odometer([*frame["pid"], 999])["loss"]
         np.testing.assert_allclose(after, before.fillna(0) + 0.5)
         assert np.isnan(before[999])  # nobody asked about this person yet
 
-    def test_before_the_rule(self, book):
-        frame, ledger = sample(8, 3), book()
-        ask(frame, [("x", "mean", 0.5)], None, None, ledger)
-        ledger.amend(policy=PERSON["policy"])
-        assert set(ledger.odometer(frame)["loss"]) == {0.5}
-        ledger.amend(policy={})
+    def test_before_people_were_declared(self, book):
+        frame, ledger = sample(8, 3), book(**CURATOR)
+        ask(frame, [("x", "mean", 0.5)], None, None, ledger, of_people=False)
         assert ledger.odometer([7, 8])["loss"].tolist() == [0.5, 0.5]
+        Dataset(frame, ledger=ledger, **PERSON)
+        assert set(ledger.odometer(frame)["loss"]) == {0.5}
+
+    def test_in_a_block(self, book):
+        """A Dataset without a ledger of its own tells the one that pays who its people are."""
+        frame, ledger = sample(8, 3), book(**CURATOR)
+        with ledger:
+            Dataset(frame, **PERSON).count(eps=0.5, where="pid > 10")
+        assert ledger.odometer(frame)["loss"].tolist() == [0.5 * (pid > 10) for pid in frame["pid"]]
 
     def test_a_least_group(self, book):
-        frame, ledger = sample(8, 3), book(policy=PERSON["policy"] | {"least_group": {"size": 2, "eps": 0.25}})
+        frame, ledger = sample(8, 3), book(policy=CURATOR["policy"] | {"least_group": {"size": 2, "eps": 0.25}})
         lines = [("x", "mean", 0.5)]
         ask(frame, lines, None, None, ledger)
         expected = [0.25 + loss for loss in removed(frame, lines, None, None).values()]
@@ -202,30 +211,35 @@ class TestInFull:
     def test_remembered(self, book):
         """Adds nothing; asked anew, it adds."""
         frame = sample(8, 3)
-        ledger, lines = book(data=frame, **PERSON), [("x", "mean", 0.5)]
+        ledger, lines = book(**CURATOR), [("x", "mean", 0.5)]
         ask(frame, lines, None, None, ledger)
         once = ledger.odometer(frame)["loss"]
         ask(frame, lines, None, None, ledger)
         pd.testing.assert_series_equal(ledger.odometer(frame)["loss"], once)
-        frame.dprisk.mean("x", eps=0.5, ledger=ledger, fresh=True, **BOUNDS)
+        Dataset(frame, ledger=ledger, **PERSON).mean("x", eps=0.5, fresh=True, **BOUNDS)
         np.testing.assert_allclose(ledger.odometer(frame)["loss"], 2 * once)
         assert len(ledger.facts()) == 2
 
-    @pytest.mark.parametrize("now", ["another secret", "another column"])
-    def test_people_who_cannot_be_told_apart(self, book, monkeypatch, now):
-        """Under another secret, or by another column, nobody is who they were: no loss may be lost for that."""
-        frame = sample(8, 3)
-        frame["other"], lines = frame["pid"].to_numpy()[::-1], [("x", "max", 0.5)]
-        ledger = book(**PERSON)
+    def test_people_who_cannot_be_told_apart(self, book, monkeypatch):
+        """Under another secret nobody is who they were: no loss may be lost for that."""
+        frame, lines = sample(8, 3), [("x", "max", 0.5)]
+        ledger = book(**CURATOR)
         ask(frame, lines, None, "z > 0", ledger)
         true = np.array([*removed(frame, lines, None, "z > 0").values()])
-        if now == "another column":
-            ledger.amend(policy={"person": "other"})
-        else:
-            monkeypatch.setenv("PDRISK_SECRET", "another")
+        monkeypatch.setenv("PDRISK_SECRET", "another")
         assert (ledger.odometer(frame)["loss"].to_numpy() >= true - 1e-12).all()
         ask(frame, lines, None, "z > 0", ledger)
         assert (ledger.odometer(frame)["loss"].to_numpy() >= 2 * true - 1e-12).all()
+
+    def test_another_column_of_people(self, book):
+        """The budget is that of one kind of person, whichever Dataset spends it."""
+        frame, ledger = sample(8, 3).assign(other=1), book(**CURATOR)
+        Dataset(frame, ledger=ledger, **PERSON)
+        others = Dataset(frame, person="other", per_person="one")
+        for call in (lambda: others.count(eps=1, ledger=ledger), lambda: others.sql("SELECT 1", eps=1, ledger=ledger)):
+            with pytest.raises(pdrisk.ParameterError, match=r"by column 'pid', not 'other'"):
+                call()
+        assert ledger.remaining().spent == 0
 
 
 DAYS = pd.date_range("2020", periods=4)
@@ -254,19 +268,19 @@ class TestPeople:
     @pytest.mark.parametrize("swapped", [False, True])
     @pytest.mark.parametrize("pair", IDS.values(), ids=IDS.keys())
     def test_one_person(self, book, pair, swapped):
-        ledger = book(**PERSON)
+        ledger = book(**CURATOR)
         for ids in reversed(pair) if swapped else pair:
             frame = pd.DataFrame({"pid": ids, "x": 2.0})
-            frame.dprisk.count(eps=0.5, ledger=ledger)
+            Dataset(frame, ledger=ledger, **PERSON).count(eps=0.5, fresh=True)
             for few in (frame, frame[:1], frame[-1:]):  # alone, they may look different
                 assert set(ledger.odometer(few)["loss"]) == {ledger.remaining().spent}
         assert set(ledger.odometer(list(pair[0]))["loss"]) == {1.0}
 
     def test_times_of_day(self, book):
         """Dates stay what they are beside a time of day."""
-        ledger, days = book(**PERSON), pd.Series(DAYS)
+        ledger, days = book(**CURATOR), pd.Series(DAYS)
         for ids in (days, pd.concat([days, days + pd.Timedelta(hours=12)])):
-            pd.DataFrame({"pid": ids}).dprisk.count(eps=0.5, ledger=ledger)
+            Dataset(pd.DataFrame({"pid": ids}), ledger=ledger, **PERSON).count(eps=0.5)
         assert ledger.odometer(days)["loss"].tolist() == [1.0] * 4
 
     @pytest.mark.parametrize(
@@ -278,25 +292,29 @@ class TestPeople:
         ids=["None", "NaN", "NA", "category", "object"],
     )  # fmt: skip
     def test_missing(self, book, path, ids):
-        frame, ledger = pd.DataFrame({"pid": ids, "x": 2.0}), book(**PERSON)
-        frame.dprisk.count(eps=0.5, ledger=ledger)
+        frame, ledger = pd.DataFrame({"pid": ids, "x": 2.0}), book(**CURATOR)
+        Dataset(frame, ledger=ledger, **PERSON).count(eps=0.5)
         table = ledger.odometer(frame)
         assert tables(path, "SELECT length(people), length(losses) FROM curator_people") == [(16, 16)]
         np.testing.assert_array_equal(table["loss"], [0.5, math.nan, 0.5, math.nan])
         np.testing.assert_array_equal(table["two_worlds"].isna(), [False, True, False, True])
 
     def test_the_same_in_all_processes(self, book, path):
-        book(**PERSON)
+        book(**CURATOR)
         text = """
-            ledger = pdrisk.Ledger(sys.argv[1], dataset="survey")
-            pd.DataFrame({"pid": ["ann", "bob"], "x": [1, 2]}).dprisk.count(eps=1, where="x > 1", ledger=ledger)
+            frame = pd.DataFrame({"pid": ["ann", "bob"], "x": [1, 2]})
+            d = pdrisk.Dataset(frame, name="survey", ledger=sys.argv[1], person="pid", per_person="one")
+            d.count(eps=1, where="x > 1")
         """
         ledgers.script(text, path)
         assert book().odometer(["ann", "bob"])["loss"].tolist() == [0, 1]
 
     def test_threads(self, book):
-        frame, ledger = sample(8, 3), book(**PERSON)
-        ways = [threading.Thread(target=ask, args=(frame, [("x", "count", 0.5)], None, None, ledger)) for _ in range(8)]
+        frame, ledger = sample(8, 3), book(**CURATOR)
+        ways = [
+            threading.Thread(target=ask, args=(frame, [("x", "count", 0.5)], None, None, ledger, True, True))
+            for _ in range(8)
+        ]
         for thread in ways:
             thread.start()
         for thread in ways:
@@ -314,7 +332,7 @@ class TestPeople:
     )  # fmt: skip
     def test_what_are_no_people(self, book, people, error):
         with pytest.raises(error):
-            book(**PERSON).odometer(people)
+            book(**CURATOR).odometer(people)
 
 
 class TestFacts:
@@ -323,10 +341,10 @@ class TestFacts:
     @pytest.mark.parametrize("name", STATISTICS)
     @pytest.mark.parametrize("keys", KEYS)
     def test_each_statistic(self, book, name, keys):
-        ledger = book(policy={"curator_facts": True})
+        ledger = book(policy={"curator_facts": True, "curators": ["ann"]})
         for n, seed in ((0, 0), (1, 1), (2, 2), (6, 3)):
             frame = sample(n, seed)
-            ask(frame, [("x", name, 0.5)], KEYS[keys], None, ledger)
+            ask(frame, [("x", name, 0.5)], KEYS[keys], None, ledger, of_people=False)
             groups = [frame] if keys is None else [frame[frame["g"] == key] for key in KEYS[keys]]
             records = [fractions(group["x"].dropna().clip(LO, HI)) for group in groups]
             definition = DEFINITIONS[LABELS.get(name, name)]
@@ -339,7 +357,7 @@ class TestFacts:
     @pytest.mark.parametrize("keys", KEYS)
     def test_agg(self, book, lines, keys):
         """The groups' own sums are compared, not the largest of each line added."""
-        frame, ledger = sample(12, 8), book(policy={"person": "pid"})
+        frame, ledger = sample(12, 8), book(**CURATOR)
         answer = ask(frame, lines, KEYS[keys], None, ledger)
         shares = answer["eps"] * answer["local_sensitivity"] / answer["global_sensitivity"]
         (fact,) = ledger.facts().to_dict("records")
@@ -348,12 +366,12 @@ class TestFacts:
 
     def test_the_table(self, book, path, tmp_path):
         frame, ledger = sample(12, 8), book(eps=2)
-        ask(frame, [("x", "mean", 0.5)], None, None, ledger)
-        ledger.amend(policy={"curator_facts": True})
+        ask(frame, [("x", "mean", 0.5)], None, None, ledger, of_people=False)
+        ledger.amend(policy={"curator_facts": True, "curators": ["ANN "]})
         with pytest.raises(pdrisk.BudgetExceededError):
             frame.dprisk.count(eps=2, ledger=ledger)
         pdrisk.sql("SELECT AVG(x) FROM t WHERE z > 0", eps=1, ledger=ledger, t=frame, **BOUNDS)
-        ask(frame, [("x", "count", 0.25)], KEYS["all"], None, ledger)
+        ask(frame, [("x", "count", 0.25)], KEYS["all"], None, ledger, of_people=False)
         table = ledger.facts()
         assert table["query"].iloc[[0, 2]].tolist() == ["mean(x)", "count(x) by g"]
         assert table["known"].tolist() == [False, True, True] and table["loss"].iloc[0] == 0.5
@@ -366,17 +384,17 @@ class TestFacts:
 
     def test_people_with_several_rows(self, book):
         """A record moves the sum by a quarter of GS, the person with three of them by up to three times GS."""
-        frame, ledger = pd.DataFrame({"pid": [1, 1, 1, 2], "x": [2.0, 2, 2, 1]}), book(eps=9, **PERSON)
-        frame.dprisk.sum("x", eps=0.5, bounds=(0, 8), ledger=ledger)
+        frame, ledger = pd.DataFrame({"pid": [1, 1, 1, 2], "x": [2.0, 2, 2, 1]}), book(eps=9, **CURATOR)
+        Dataset(frame, ledger=ledger, **PERSON).sum("x", eps=0.5, bounds=(0, 8))
         assert ledger.facts()["loss"].tolist() == [1.5] == [ledger.odometer(frame)["loss"].max()]
 
     def test_nothing_is_kept_unasked(self, book, path):
         frame = sample(12, 8)
-        ask(frame, [("x", "mean", 0.5)], None, None, book(data=frame))
+        Dataset(frame, ledger=book()).mean("x", eps=0.5, **BOUNDS)
         assert [tables(path, f"SELECT * FROM curator_{name}") for name in ("releases", "people")] == [[], []]
 
     def test_a_copy_that_was_changed(self, book, path):
-        frame, ledger = sample(12, 8), book(**PERSON)
+        frame, ledger = sample(12, 8), book(**CURATOR)
         ask(frame, [("x", "mean", 0.5)], None, None, ledger)
         tables(path, "UPDATE curator_people SET losses = x'0000000000000000'")
         with pytest.raises(pdrisk.LedgerError, match="damaged"):
@@ -384,8 +402,8 @@ class TestFacts:
 
     def test_people_with_several_rows_are_counted_as_often(self, book):
         """For the least group, each row moves the number of people by one."""
-        policy = {"person": "pid", "least_group": {"size": 3, "eps": 1}}
+        policy = CURATOR["policy"] | {"least_group": {"size": 3, "eps": 1}}
         frame, ledger = pd.DataFrame({"pid": [0] * 6 + [1], "x": 1.0}), book(eps=9, policy=policy)
-        frame.dprisk.count(eps=0.5, ledger=ledger)
+        Dataset(frame, ledger=ledger, **PERSON).count(eps=0.5)
         assert ledger.odometer(frame)["loss"].tolist() == [6 * 1.5] * 6 + [1.5]
         assert ledger.facts()["loss"].tolist() == [6 * 1.5]

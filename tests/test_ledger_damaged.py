@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import traceback
 from contextlib import closing, suppress
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -21,7 +22,12 @@ from postgres_databases import connected, database, needs_server
 
 secret, path = ledgers.secret, ledgers.path
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
-POLICY = {"person": "pid", "least_group": {"size": 2, "eps": 0.1}, "round_to": {"count": 5}, "refuse_columns": ["sex"]}
+POLICY = {
+    "curators": ["ann"],
+    "least_group": {"size": 2, "eps": 0.1},
+    "round_to": {"count": 5},
+    "refuse_columns": ["sex"],
+}
 FRAME = people()
 
 COLUMNS = {
@@ -42,6 +48,7 @@ WRONG = [
     '{"whole": {"eps": "1"}, "each_analyst": {}, "policy": {"person": true}}',
     '{"whole": {"eps": "1"}, "each_analyst": {}, "policy": {"least_group": {"size": 0, "eps": "1"}}}',
     '{"whole": {"queries": "many"}, "each_analyst": {}, "policy": {}}', '{"state": 5}', '{"of": "x", "answer": 5}',
+    '{"column": true}',
     "[[1, [2]]]", '[["x"]]', "{\"loss\": -1}", '{"loss": "x", "n": 5, "local_sensitivity": [1]}', "2020-13-45",
     "2020-01-01", "10000-01-01T00:00:00+00:00", "\0", "\ud7ff",
 ]  # fmt: skip
@@ -57,13 +64,17 @@ def opened(where, **said):
     return pdrisk.Ledger(where, **({"dataset": "survey", "analyst": analyst} | said))
 
 
+def dataset(ledger):
+    return pdrisk.Dataset(FRAME, ledger=ledger, person="pid", per_person="one")
+
+
 METHODS = {
     "open": opened,
-    "open with data": lambda path: opened(path, data=FRAME),
+    "open with data": lambda path: dataset(opened(path)),
     "open another": lambda path: opened(path, dataset="new", eps=1),
     "datasets": lambda path: pdrisk.Ledger.datasets(path),
     "ask": lambda path: FRAME.dprisk.count(eps=0.1, ledger=opened(path)),
-    "ask again": lambda path: FRAME.dprisk.count(eps=0.1, where="age > 30", ledger=opened(path, data=FRAME)),
+    "ask again": lambda path: dataset(opened(path)).count(eps=0.1, where="age > 30"),
     "ask too much": lambda path: refused(lambda: FRAME.dprisk.count(eps=50, ledger=opened(path))),
     "ask what fails": lambda path: refused(
         lambda: FRAME.dprisk.count(eps=0.1, where=lambda _: {}[0], ledger=opened(path))
@@ -93,10 +104,11 @@ def whole(tmp_path_factory):
     place = tmp_path_factory.mktemp("whole") / "budget.db"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PDRISK_SECRET", "a long random text")
-        ledger = opened(place, data=FRAME, eps=5, queries_per_day=900, each_analyst={"eps": 4}, policy=POLICY)
-        FRAME.dprisk.count(eps=0.1, where="age > 30", ledger=ledger)
-        FRAME.dprisk.sum("hours", eps=0.1, bounds=(0, 9), ledger=ledger)
-        FRAME.dprisk.count(eps=0.1, where="age > 30", ledger=ledger)
+        ledger = opened(place, eps=5, queries_per_day=900, each_analyst={"eps": 4}, policy=POLICY)
+        d = dataset(ledger)
+        d.count(eps=0.1, where="age > 30")
+        d.sum("hours", eps=0.1, bounds=(0, 9))
+        d.count(eps=0.1, where="age > 30")
         refused(lambda: FRAME.dprisk.count(eps=50, ledger=ledger))
         refused(lambda: FRAME.dprisk.count(eps=0.1, where=lambda _: {}[0], ledger=ledger))
         ledger.amend(queries=90)
@@ -296,7 +308,8 @@ class TestOnAServer:
             yield made
 
     def made(self, url):
-        return pdrisk.Ledger(url, dataset="survey", data=FRAME, eps=5, each_analyst={"eps": 4}, policy=POLICY)
+        policy = POLICY | {"curators": [urlsplit(url).username]}
+        return pdrisk.Ledger(url, dataset="survey", eps=5, each_analyst={"eps": 4}, policy=policy)
 
     @pytest.mark.parametrize("kind", BUGS)
     def test_bugs(self, url, kind, monkeypatch):
@@ -306,16 +319,16 @@ class TestOnAServer:
                 broken.setattr(owner, name, raising(kind))
                 with pytest.raises(kind, match="of ours"):
                     FRAME.dprisk.count(eps=50 if name == "shown" else 0.1, ledger=ledger)
-        assert ledger.history()["event"].tolist() == ["opened", "data"]
-        FRAME.dprisk.count(eps=0.1, ledger=ledger)
-        assert ledger.verify()[0] == 4  # with the answer that is kept
+        assert ledger.history()["event"].tolist() == ["opened"]
+        dataset(ledger).count(eps=0.1)
+        assert ledger.verify()[0] == 5  # with the data, their people and the answer that is kept
 
     @pytest.mark.parametrize("place", BODIES, ids=".".join)
     def test_damage(self, url, place):
-        ledger = self.made(url)
+        d = dataset(self.made(url))
         for _ in range(2):
-            FRAME.dprisk.count(eps=0.1, where="age > 30", ledger=ledger)
-        FRAME.dprisk.sum("hours", eps=0.1, bounds=(0, 9), ledger=ledger)
+            d.count(eps=0.1, where="age > 30")
+        d.sum("hours", eps=0.1, bounds=(0, 9))
         table, column = place
         binary, number = column in ("people", "losses"), column == "queries"
         with connected(url) as other:

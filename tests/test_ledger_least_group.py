@@ -186,8 +186,9 @@ class TestCosts:
     def test_remembered(self, book):
         """What was withheld stays withheld, for nothing."""
         frame = pd.DataFrame({"g": np.repeat(np.arange(50), SIZE), "x": 1.0})
-        ledger = book(data=frame, policy=policy(eps=0.5))
-        ask = partial(lambda df, led, **o: df.dprisk.count(eps=1, by="g", keys=range(50), ledger=led, **o), frame)
+        ledger = book(policy=policy(eps=0.5))
+        d = pdrisk.Dataset(frame, ledger=ledger)
+        ask = partial(lambda led, **o: d.count(eps=1, by="g", keys=range(50), **o))
         first, cost = asked(ledger, ask)
         again, nothing = asked(ledger, ask)
         np.testing.assert_array_equal(again, first)

@@ -1,4 +1,7 @@
-"""Whoever wants to learn from memory itself: an old answer to a new question, or whom the data hold."""
+"""Whoever wants to learn from memory itself: an old answer to a new question, or whom the data hold.
+
+The frame that a Dataset holds is its own, but a function in ``where=`` gets it and may change it.
+"""
 
 import contextlib
 import decimal
@@ -11,7 +14,8 @@ import pytest
 
 import ledgers
 import pdrisk
-from ledgers import SURE, asked, events, people, tables, values
+from ledgers import SURE, asked, events, of, people, tables, values
+from pdrisk import Dataset
 
 secret, path, book = ledgers.secret, ledgers.path, ledgers.book
 pytestmark = [
@@ -23,7 +27,7 @@ NAN = float("nan")
 
 
 def count(frame, ledger, column=None, eps=1, **options):
-    return frame.dprisk.count(column, eps=eps, ledger=ledger, **options)
+    return of(frame).count(column, eps=eps, ledger=ledger, **options)
 
 
 def objects(*listed):
@@ -171,9 +175,9 @@ class TestOldAnswers:
     @pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS.keys())
     def test_values(self, book, pair, swapped):
         before, after = reversed(pair) if swapped else pair
-        frame = pd.DataFrame({"x": before})
-        ledger = book(data=frame)
-        ask = partial(count, frame, column="x")
+        ledger = book()
+        d = Dataset(pd.DataFrame({"x": before}), ledger=ledger)
+        frame, ask = d._frame, partial(count, d, column="x")
         assert asked(ledger, ask)[1] == 1
         frame["x"] = after
         assert asked(ledger, ask)[1] == 1
@@ -184,7 +188,9 @@ class TestOldAnswers:
             pytest.importorskip("pyarrow")
         listed = {"s": ["1", "2"], "t": [pd.Timestamp(1), pd.Timestamp(2)]}.get(kind[0], [1, 2])
         frame = pd.DataFrame({"x": KINDS[kind] if kind in KINDS else pd.array(listed, dtype=kind)})
-        ledger, ask = book(data=frame), partial(count, frame, column="x")
+        ledger = book()
+        d = Dataset(frame, ledger=ledger)
+        frame, ask = d._frame, partial(count, d, column="x")
         first, _ = asked(ledger, ask)
         for _ in range(2):
             looked_at(frame)
@@ -196,9 +202,10 @@ class TestOldAnswers:
         pytest.importorskip("pyarrow")
         listed = {"s": ["1", "2"], "t": [pd.Timestamp(1), pd.Timestamp(2)]}.get(kind[0], [1, 2])
         frame = pd.DataFrame({"x": pd.array(listed, dtype=kind)})
-        ask = partial(count, frame, column="x")
         for state in ([listed[0], None], listed[::-1]):
-            ledger = book(data=frame)
+            ledger = book()
+            d = Dataset(frame, ledger=ledger)
+            frame, ask = d._frame, partial(count, d, column="x")
             assert [asked(ledger, ask)[1] for _ in range(2)] == [1, 0]
             frame["x"] = pd.array(state, dtype=kind)
             assert asked(ledger, ask)[1] == 1
@@ -208,18 +215,18 @@ class TestOldAnswers:
         frame = people()
         frame["box"] = [[] for _ in range(len(frame))]
         column = "box" if change is IN_PLACE["a list inside"] else "age"
-        ledger = book(data=frame)
-        ask = partial(count, frame, column=column)
+        ledger = book()
+        d = Dataset(frame, ledger=ledger)
+        ask = partial(count, d, column=column)
         first, _ = asked(ledger, ask)
-        change(frame)
+        change(d._frame)
         second, cost = asked(ledger, ask)
         assert cost == 1 and second != first
 
     def test_behind_its_back(self, book):
         """Written into the memory of the values, which pandas does not see."""
-        frame = people().astype({"age": "float64"})
-        ledger = book(data=frame)
-        ask = partial(count, frame, column="age")
+        frame, ledger = people().astype({"age": "float64"}), book()
+        ask = partial(count, Dataset(frame, ledger=ledger), column="age")
         asked(ledger, ask)
         held = frame["age"].to_numpy()
         held.flags.writeable = True
@@ -228,69 +235,72 @@ class TestOldAnswers:
 
     @pytest.mark.parametrize("change", NOTHING.values(), ids=NOTHING.keys())
     def test_what_does_not_matter(self, book, change):
-        frame = people()
-        ledger = book(data=frame)
-        asks = [partial(count, frame, column="age"), partial(count, frame, where="age > 30")]
+        ledger = book()
+        d = Dataset(people(), ledger=ledger)
+        asks = [partial(count, d, column="age"), partial(count, d, where="age > 30")]
         before = [asked(ledger, ask)[0] for ask in asks]
-        change(frame)
+        change(d._frame)
         assert [asked(ledger, ask) for ask in asks] == [(answer, 0) for answer in before]
 
     @pytest.mark.parametrize("columns", [["a", "A", "A_1"], ["A_1", "a", "A"], ["a", "A_1", "A"]], ids=str)
     def test_names_that_sql_cannot_tell_apart(self, book, columns):
-        frame = pd.DataFrame([[1] * 3] * 8, columns=columns)
-        ledger = book(data=frame)
+        d = Dataset(pd.DataFrame([[1] * 3] * 8, columns=columns), ledger=book())
+        frame = d._frame
         for text in ('SELECT COUNT(*) FROM t WHERE "A_1" > 0', "SELECT COUNT(*) FROM t WHERE a > 0"):
             for column in columns:
                 frame[column] = 1
-            pdrisk.sql(text, eps=SURE, ledger=ledger, t=frame)
+            own = text.replace("FROM t", "FROM data")
+            d.sql(own, eps=SURE)
             for column in columns:
                 frame[column] = 0
-                now = values(pdrisk.sql(text, eps=SURE, ledger=ledger, t=frame))
+                now = values(d.sql(own, eps=SURE))
                 assert now == pytest.approx(values(pdrisk.sql(text, eps=SURE, t=frame)), abs=0.01)
                 frame[column] = 1
 
     @pytest.mark.parametrize("op", ["x == 1", "x == '1'", "x == True", "x == 1.0", "x != 'b'"])
     @pytest.mark.parametrize("now", ["1", True, 1.0, b"1", "b"], ids=repr)
     def test_filters_of_mixed_categories(self, book, op, now):
-        frame = pd.DataFrame({"x": categories_of(1, "c").repeat(9).reset_index(drop=True)})
-        ledger = book(data=frame)
-        count(frame, ledger, eps=SURE, where=op)
+        d = Dataset(pd.DataFrame({"x": categories_of(1, "c").repeat(9).reset_index(drop=True)}), ledger=book())
+        frame = d._frame
+        d.count(eps=SURE, where=op)
         frame["x"] = frame["x"].cat.rename_categories(pd.Index([now, "c"], dtype=object))
-        found = values(count(frame, ledger, eps=SURE, where=op))
+        found = values(d.count(eps=SURE, where=op))
         assert found == pytest.approx(values(count(frame, None, eps=SURE, where=op)), abs=0.01)
 
 
-def sold(frame, person):
+def sold(d, person):
     """What somebody tries, to see whether a person is there, or has a value, for the price of nothing."""
+    frame = d._frame
     there = frame["pid"] != person
     return {
         "a selection": lambda led: count(frame[there], led),
         "a query": lambda led: count(frame.query(f"pid != {person}"), led),
-        "a mask": lambda led: count(frame, led, where=there),
-        "a function": lambda led: count(frame, led, where=lambda df: df["pid"] != person),
+        "a query of the Dataset": lambda led: count(d.query(f"pid != {person}"), led, where=there),
+        "a mask": lambda led: count(d, led, where=there),
+        "a function": lambda led: count(d, led, where=lambda df: df["pid"] != person),
         "a copy that was changed": lambda led: count(frame.assign(age=frame["age"].where(there)), led, "age"),
         "a column": lambda led: frame["age"][there].dprisk.count(eps=1, ledger=led),
-        "dropped in place": lambda led: (frame.drop(index=frame.index[~there], inplace=True), count(frame, led)),
-        "asked in place": lambda led: (frame.query(f"pid != {person}", inplace=True), count(frame, led)),
+        "dropped in place": lambda led: (frame.drop(index=frame.index[~there], inplace=True), count(d, led)),
+        "asked in place": lambda led: (frame.query(f"pid != {person}", inplace=True), count(d, led)),
         "in sql": lambda led: pdrisk.sql("SELECT COUNT(*) FROM t", eps=1, ledger=led, t=frame[there]),
-        "without duplicates": lambda led: (frame.drop_duplicates("pid", inplace=True), count(frame, led)),
+        "without duplicates": lambda led: (frame.drop_duplicates("pid", inplace=True), count(d, led)),
     }
 
 
 class TestWhoIsThere:
     """What is remembered and what is not tells nobody whether a person is in the data."""
 
-    @pytest.mark.parametrize("way", sold(people(), 0).keys())
+    @pytest.mark.parametrize("way", sold(Dataset(people()), 0).keys())
     def test_one_person(self, book, way):
         """The costs and records are the same, whether the person is there or not."""
         seen = []
         for dataset, person in (("without", 9999), ("with", 107)):
-            frame = people()
-            ledger = book(data=frame, dataset=dataset)
-            count(frame, ledger)
-            count(frame, ledger, column="age")
+            ledger = book(dataset=dataset)
+            d = Dataset(people(), ledger=ledger)
+            d.count(eps=1)
+            d.count("age", eps=1)
             for _ in range(2):
-                sold(frame, person)[way](ledger)
+                sold(d, person)[way](ledger)
             seen.append((ledger.remaining().spent, events(ledger)))
         assert seen[0] == seen[1] and seen[0][0] == 4
 
@@ -299,15 +309,15 @@ class TestWhoIsThere:
         frame, kept = people(), []
         for key in ("one", "two", "two", "one"):
             monkeypatch.setenv("PDRISK_SECRET", key)
-            kept.append(asked(book(data=frame), partial(count, frame, column="age"))[1])
+            kept.append(asked(book(), lambda led: Dataset(frame, ledger=led).count("age", eps=1))[1])
         assert kept == [1, 1, 0, 1]
         states = tables(path, "SELECT body FROM records WHERE event = 'data'")
         assert len(states) == 3 and states[0] == states[2] != states[1]
 
     def test_no_answer_in_the_history(self, book, path, tmp_path):
-        frame = people()
-        ledger = book(data=frame, policy={"curator_facts": True, "person": "pid"})
-        (answer,) = values(count(frame, ledger))
+        ledger = book(policy={"curator_facts": True})
+        d = Dataset(people(), ledger=ledger, person="pid", per_person="one")
+        (answer,) = values(d.count(eps=1))
         written = ledger.export(tmp_path / "history.csv").read_text() + ledger.history().to_string() + repr(ledger)
         assert not {str(answer), f"{answer:.4f}", "local_sensitivity", "losses"} & set(
             written.replace('"', " ").split()

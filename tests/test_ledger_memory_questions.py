@@ -10,7 +10,8 @@ import pytest
 
 import ledgers
 import pdrisk
-from ledgers import REGIONS, SURE, asked, people, values
+from ledgers import REGIONS, SURE, asked, of, people, values
+from pdrisk import Dataset
 
 secret, path, book = ledgers.secret, ledgers.path, ledgers.book
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
@@ -31,46 +32,54 @@ def where(text, a=None):
 
     def ask(df, led):
         held = a  # noqa: F841 - as @held
-        return df.dprisk.count(eps=SURE, where=text, ledger=led)
+        return of(df).count(eps=SURE, where=text, ledger=led)
 
     return ask
 
 
 def keys(*listed, by="sex"):
-    return lambda df, led: df.dprisk.count(eps=SURE, by=by, keys=list(listed), ledger=led)
+    return lambda df, led: of(df).count(eps=SURE, by=by, keys=list(listed), ledger=led)
 
 
 def declared(**said):
     def ask(df, led):
-        before = dict(df.attrs)
-        df.attrs.update(df.dprisk.declare(**said).attrs)
+        frame = df._frame if isinstance(df, Dataset) else df
+        before = dict(frame.attrs)
+        frame.attrs.update(frame.dprisk.declare(**said).attrs)
         try:
-            return df.dprisk.mean("age", eps=SURE, ledger=led)
+            return of(df).mean("age", eps=SURE, ledger=led)
         finally:
-            df.attrs.clear()
-            df.attrs.update(before)
+            frame.attrs.clear()
+            frame.attrs.update(before)
 
     return ask
 
 
 def mean(**options):
-    return lambda df, led: df.dprisk.mean("age", ledger=led, **{"eps": SURE, "bounds": (0, 100)} | options)
+    return lambda df, led: of(df).mean("age", ledger=led, **{"eps": SURE, "bounds": (0, 100)} | options)
 
 
 def quantile(q):
-    return lambda df, led: df.dprisk.quantile("age", q, eps=SURE, bounds=(0, 100), ledger=led)
+    return lambda df, led: of(df).quantile("age", q, eps=SURE, bounds=(0, 100), ledger=led)
 
 
 def variance(ddof):
-    return lambda df, led: df.dprisk.var("age", ddof=ddof, eps=SURE, bounds=(0, 100), ledger=led)
+    return lambda df, led: of(df).var("age", ddof=ddof, eps=SURE, bounds=(0, 100), ledger=led)
 
 
 def agg(request):
-    return lambda df, led: df.dprisk.agg(request, eps=SURE, bounds=(0, 100), ledger=led)
+    return lambda df, led: of(df).agg(request, eps=SURE, bounds=(0, 100), ledger=led)
 
 
 def sql(text, **options):
-    return lambda df, led: pdrisk.sql(text, ledger=led, t=df, **{"eps": SURE, "bounds": (0, 100)} | options)
+    said = {"eps": SURE, "bounds": (0, 100)} | options
+
+    def ask(df, led):
+        if isinstance(df, Dataset):
+            return df.sql(text.replace("FROM t", "FROM data"), ledger=led, **said)
+        return pdrisk.sql(text, ledger=led, t=df, **said)
+
+    return ask
 
 
 AGE, HOURS = {"age": (0, 100)}, {"age": (0, 50)}
@@ -85,7 +94,7 @@ DIFFERENT = {  # each question of a row is another one
     "degrees of freedom": [variance(0), variance(1)],
     "columns": [agg({"age": "mean"}), agg({"hours": "mean"}), agg({"age": "mean", "hours": "mean"})],
     "the order of lines": [agg({"age": ["min", "max"]}), agg({"age": ["max", "min"]})],
-    "counts": [lambda df, led, c=c: df.dprisk.count(c, eps=SURE, ledger=led) for c in (None, "age", "o", 1, "1")],
+    "counts": [lambda df, led, c=c: of(df).count(c, eps=SURE, ledger=led) for c in (None, "age", "o", 1, "1")],
     "filters": [where(f"age {op} {n}") for op in "<>" for n in (30, 30.5, 31)],
     "kinds of constants": [where("o == @held", a=a) for a in (1, True, "1", 2)],
     "names of the same text": [where("age > @held", a=a) for a in (30, 30.5, 40, -30)],
@@ -128,22 +137,22 @@ class TestQuestions:
 
     @pytest.mark.parametrize("asks", DIFFERENT.values(), ids=DIFFERENT.keys())
     def test_different(self, book, asks):
-        frame = survey()
-        ledger = book(data=frame, eps=10**12)
-        costs = [asked(ledger, partial(ask, frame))[1] for ask in asks]
+        ledger = book(eps=10**12)
+        d = Dataset(survey(), ledger=ledger)
+        costs = [asked(ledger, partial(ask, d))[1] for ask in asks]
         assert all(costs)
-        assert [asked(ledger, partial(ask, frame))[1] for ask in asks] == [0] * len(asks)
+        assert [asked(ledger, partial(ask, d))[1] for ask in asks] == [0] * len(asks)
 
     @pytest.mark.parametrize("asks", (SURELY | SPELLED).values(), ids=(SURELY | SPELLED).keys())
     def test_right(self, book, asks):
         frame = survey()
-        ledger = book(data=frame, eps=10**12)
+        ledger = book(eps=10**12)
+        d = Dataset(frame, ledger=ledger)
         for ask in (*asks, *reversed(asks)):
-            assert values(ask(frame, ledger)) == pytest.approx(values(ask(frame, None)), abs=0.5)
+            assert values(ask(d, ledger)) == pytest.approx(values(ask(frame, None)), abs=0.5)
 
     def test_another_mechanism(self, book):
-        frame = people()
-        ledger = book(data=frame)
-        frame.dprisk.count(eps=1, ledger=ledger)
+        d = Dataset(people(), ledger=book())
+        d.count(eps=1)
         with pytest.raises(pdrisk.ParameterError, match="unknown mechanism"):
-            frame.dprisk.count(eps=1, ledger=ledger, mechanism="gaussian")
+            d.count(eps=1, mechanism="gaussian")

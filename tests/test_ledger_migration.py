@@ -99,15 +99,17 @@ class TestForward:
         assert_forward(path, old)
         assert pdrisk.Ledger.datasets(path) == ["other", "survey"]
         assert pdrisk.Ledger(path, dataset="other").remaining().spent == 0.5
+        ledger.amend(policy={"curators": ["ann"]})
         assert ledger.facts()["loss"].tolist() == [0.3, 1, 0.7] and not ledger.facts()["known"].any()
         assert ledger.odometer([1, "two"])["loss"].tolist() == [2, 2]
 
     def test_what_is_new_works(self, old, path):
         assert_forward(path, old)
         frame = people()
-        ledger = pdrisk.Ledger(path, dataset="survey", analyst="ann", data=frame)
-        ledger.amend(policy={"person": "pid", "least_group": {"size": 2, "eps": 0.25}})
-        first, second = (values(frame.dprisk.count(eps=0.5, ledger=ledger, where="age > 30")) for _ in range(2))
+        ledger = pdrisk.Ledger(path, dataset="survey", analyst="ann")
+        ledger.amend(policy={"curators": ["ann"], "least_group": {"size": 2, "eps": 0.25}})
+        d = pdrisk.Dataset(frame, ledger=ledger, person="pid", per_person="one")
+        first, second = (values(d.count(eps=0.5, where="age > 30")) for _ in range(2))
         assert first == second and ledger.remaining().spent == 2.75
         losses = ledger.odometer(frame)["loss"].to_numpy()
         assert (losses == 2.25 + 0.5 * (frame["age"] > 30)).all()

@@ -159,8 +159,8 @@ class TestLikeAFile:
 
 OTHERS = {
     "tables": ["CREATE SCHEMA pdrisk", "CREATE TABLE pdrisk.customers (name TEXT)"],
-    "a table of the same name": ["CREATE SCHEMA pdrisk", "CREATE TABLE pdrisk._ledger (name TEXT)"],
-    "a view": ["CREATE SCHEMA pdrisk", "CREATE VIEW pdrisk._ledger AS SELECT 'x' AS id, 1 AS version"],
+    "a table of the same name": ["CREATE SCHEMA pdrisk", "CREATE TABLE pdrisk.ledger (name TEXT)"],
+    "a view": ["CREATE SCHEMA pdrisk", "CREATE VIEW pdrisk.ledger AS SELECT 'x' AS id, 1 AS version"],
     "a function": ["CREATE SCHEMA pdrisk", "CREATE FUNCTION pdrisk.f() RETURNS int LANGUAGE sql AS 'SELECT 1'"],
 }
 
@@ -182,7 +182,7 @@ class TestOpening:
 
     def test_newer(self, url):
         ledger = opened(url, eps=1)
-        run(url, "UPDATE pdrisk._ledger SET version = 99")
+        run(url, "UPDATE pdrisk.ledger SET version = 99")
         for look in (lambda: opened(url), ledger.remaining, lambda: count(ledger)):
             with pytest.raises(pdrisk.LedgerError, match=r"newer pdrisk \(version 99 of .*upgrade pdrisk"):
                 look()
@@ -195,9 +195,9 @@ class TestOpening:
             old.setattr(postgres_tables, "VERSION", version)
             old.setattr(postgres, "VERSION", version)
             PostgresStore(url)
-        assert run(url, "SELECT version FROM pdrisk._ledger") == [(version,)]
+        assert run(url, "SELECT version FROM pdrisk.ledger") == [(version,)]
         count(opened(url, eps=1))
-        assert run(url, "SELECT version FROM pdrisk._ledger") == [(VERSION,)]
+        assert run(url, "SELECT version FROM pdrisk.ledger") == [(VERSION,)]
         assert opened(url).verify()[0] == 2
 
     def test_another_encoding(self):
@@ -210,18 +210,18 @@ class TestOpening:
         ledger = opened(url, eps=1)
         count(ledger)
         with connected(url) as other:
-            name = other.execute("SELECT id FROM pdrisk._ledger").fetchone()
+            name = other.execute("SELECT id FROM pdrisk.ledger").fetchone()
             other.execute("DROP SCHEMA pdrisk CASCADE")
             opened(url, eps=1)
             for _ in range(2):
                 for look in (lambda: count(ledger), ledger.remaining, ledger.verify):
                     with pytest.raises(pdrisk.LedgerError, match="was moved or replaced; nothing was answered"):
                         look()
-                other.execute("UPDATE pdrisk._ledger SET id = %s", name)
+                other.execute("UPDATE pdrisk.ledger SET id = %s", name)
         assert events(opened(url)) == ["opened"]
 
     @pytest.mark.parametrize(
-        "statement", ["DROP SCHEMA pdrisk CASCADE", "DROP TABLE pdrisk.spending", "DELETE FROM pdrisk._ledger"]
+        "statement", ["DROP SCHEMA pdrisk CASCADE", "DROP TABLE pdrisk.spending", "DELETE FROM pdrisk.ledger"]
     )
     def test_gone(self, url, drawn, statement):
         ledger = opened(url, eps=1)

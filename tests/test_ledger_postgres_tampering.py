@@ -203,17 +203,22 @@ class TestRights:
         """All tables are written with these rights, the curator's too."""
         monkeypatch.setenv("PDRISK_SECRET", "ab" * 32)
         frame = pd.DataFrame({"pid": range(60), "age": [30, 41, 52] * 20})
-        kept = {"curator_facts": True, "person": "pid"}
-        owner = opened(url, dataset="kept", eps=1, policy=kept)
-        ledger = opened(analyst[0], dataset="kept", data=frame)
-        first, again = (frame.dprisk.count(eps=0.1, where="age > 40", ledger=ledger) for _ in range(2))
-        frame.dprisk.sum("age", eps=0.2, bounds=(0, 99), ledger=ledger)
+        told = {"person": "pid", "per_person": "one"}
+        owner = opened(url, dataset="kept", eps=1, policy={"curator_facts": True})
+        owner.amend(policy={"curator_facts": True, "curators": [owner.analyst]})
+        d = pdrisk.Dataset(frame, ledger=opened(analyst[0], dataset="kept"), **told)
+        first, again = (d.count(eps=0.1, where="age > 40") for _ in range(2))
+        d.sum("age", eps=0.2, bounds=(0, 99))
+        with pytest.raises(pdrisk.PolicyError, match="not one of the curators"):
+            d.ledger.facts()
         assert (first.value == again.value, owner.remaining().eps) == (True, 0.7)
         assert owner.facts()["eps"].tolist() == [0.1, 0.2] and len(owner.odometer(frame)) == 60
-        in_file = opened(tmp_path / "budget.db", dataset="kept", eps=1, policy=kept, data=frame)
+        policy = {"curator_facts": True, "curators": ["ann"]}
+        in_file = opened(tmp_path / "budget.db", dataset="kept", eps=1, analyst="ann", policy=policy)
+        held = pdrisk.Dataset(frame, ledger=in_file, **told)
         for _ in range(2):
-            frame.dprisk.count(eps=0.1, where="age > 40", ledger=in_file)
-        frame.dprisk.sum("age", eps=0.2, bounds=(0, 99), ledger=in_file)
+            held.count(eps=0.1, where="age > 40")
+        held.sum("age", eps=0.2, bounds=(0, 99))
         pd.testing.assert_frame_equal(
             *(each.facts().drop(columns="time", errors="ignore").reset_index(drop=True) for each in (owner, in_file))
         )
@@ -234,7 +239,7 @@ class TestRights:
             *(f"DELETE FROM pdrisk.{table}" for table in ("records", "spending", "datasets", "answers", "ledger")),
             *("UPDATE pdrisk.records SET eps = '0'", "TRUNCATE pdrisk.spending", "DROP TABLE pdrisk.spending"),
             *("ALTER TABLE pdrisk.records DISABLE TRIGGER ALL", "CREATE TABLE pdrisk.x ()"),
-            *("UPDATE pdrisk._ledger SET version = 1", "SET session_replication_role = replica"),
+            *("UPDATE pdrisk.ledger SET version = 1", "SET session_replication_role = replica"),
         ):
             with pytest.raises(psycopg.Error, match=r"permission denied|must be owner"):
                 run(own, statement)

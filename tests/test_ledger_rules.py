@@ -251,7 +251,7 @@ def seen(monkeypatch):
 
     monkeypatch.setattr(pdrisk.Ledger, "pay", paying)
     monkeypatch.setattr("pdrisk._answer.releasing.read", noted("read", pdrisk._answer.releasing.read))
-    monkeypatch.setattr("pdrisk._sql.duck.read", noted("read", pdrisk._sql.duck.read))
+    monkeypatch.setattr("pdrisk.engines.sql.duckdb.read", noted("read", pdrisk.engines.sql.duckdb.read))
     monkeypatch.setattr("pdrisk._answer.releasing.laplace", noted("draw", pdrisk._answer.releasing.laplace))
     monkeypatch.setattr("pdrisk._answer.releasing.warnings.warn", noted("warn", warnings.warn))
     return found
@@ -327,11 +327,11 @@ class TestFailures:
         monkeypatch.setattr("pdrisk._answer.releasing.laplace", failing(error))
         stopped(WAYS["frame"], error)
 
-    @pytest.mark.parametrize("step", ["duck.read", "_computed"])
+    @pytest.mark.parametrize("step", ["engines.sql.duckdb.read", "_sql._computed"])
     @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
     def test_sql(self, book, monkeypatch, step, error):
         ledger = book(eps=1)
-        monkeypatch.setattr(f"pdrisk._sql.{step}", failing(error))
+        monkeypatch.setattr(f"pdrisk.{step}", failing(error))
         with pytest.raises(pdrisk.QueryFailedError if error is ValueError else error):
             sql("SELECT COUNT(*) + 1 FROM people", ledger)
         assert (events(ledger), ledger.remaining().eps) == (["opened", "paid", "failed"], 0.7)

@@ -380,7 +380,7 @@ class TestRefusals:
     @pytest.mark.parametrize("ask", ASKED)
     def test_a_column_that_changed_its_kind(self, ask, monkeypatch):
         frame = numbers("int64").frame().dprisk.declare(missing={"x": [-987654321]}).astype({"x": "string"})
-        for module in ("answer", "assess"):
+        for module in ("_answer.releasing", "_pandas.assess"):
             monkeypatch.setattr(f"pdrisk.{module}.read", lambda *_: pytest.fail("the data were read"))
         with pytest.raises(pdrisk.ColumnTypeError, match=r"code of column 'x' is numbers, .* holds text") as caught:
             ask(frame)

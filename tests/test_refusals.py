@@ -107,7 +107,7 @@ TABLE = [  # front ends, options, exception, what it says
     (BY_NAME, {"column": ("distance", "age")}, UnknownColumnError, "unknown column"),
     (ALL, {"column": "region"}, ColumnTypeError, "needs numbers, but column 'region' holds"),
     (ALL, {"column": "mixed"}, ColumnTypeError, "needs numbers, but column 'mixed' holds text"),
-    (ALL, {"column": "day"}, ColumnTypeError, "column 'day' holds dates"),
+    (ALL, {"column": "day"}, ColumnTypeError, "column 'day' holds timestamps"),
     (ALL, {"column": "level"}, ColumnTypeError, "column 'level' holds categories"),
     (ALL, {"column": "phase"}, ColumnTypeError, "column 'phase' holds complex numbers"),
     *[(ALL, {"where": w}, ParameterError, "another length") for w in ([True] * 4, [], np.ones(6, bool))],
@@ -172,7 +172,12 @@ def untouched(monkeypatch):
     def forbidden(*args, **kwargs):
         raise AssertionError("the data were touched")  # never caught: this stands where the data would be read
 
-    for name in ("answer.read", "answer.laplace", "assess.read", "engines.influence.column_values"):
+    for name in (
+        "_answer.releasing.read",
+        "_answer.releasing.laplace",
+        "_pandas.assess.read",
+        "engines.numpy.influence.column_values",
+    ):
         monkeypatch.setattr(f"pdrisk.{name}", forbidden)
     return people()
 

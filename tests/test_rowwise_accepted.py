@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pdrisk._model.rowwise import Filter, caller_names, judged
+from pdrisk._model.rowwise import RowwiseFilter, caller_names, judged
 from pdrisk.errors import ParameterError
 from rowwise_people import FRAME, by_pandas, names, selected, towns
 
@@ -276,5 +276,7 @@ def test_a_filter_can_be_compared():
     """Filters of one meaning are equal, whatever their spelling."""
     spellings = "age>3 and town=='A'", "age > 3 & town in ['A']", "(age > 3) & (town == @towns_of_a)"
     found = [judged(text, FRAME, lambda: {"towns_of_a": "A"}) for text in spellings]
-    assert all(isinstance(one, Filter) and one.canonical == other.canonical for one, other in itertools.pairwise(found))
+    assert all(
+        isinstance(one, RowwiseFilter) and one.canonical == other.canonical for one, other in itertools.pairwise(found)
+    )
     assert found[0] == found[1] != found[2]  # whose town is the caller's word

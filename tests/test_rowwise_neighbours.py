@@ -250,7 +250,7 @@ class TestConstantsFromPython:
 
     def test_no_public_text_shows_it(self, tmp_path):
         for at, (where, values) in enumerate(self.forms()):
-            with pdrisk.Ledger(tmp_path / f"{at}.db", dataset="d", eps=10, data=self.FRAME) as ledger:
+            with pdrisk.Ledger(tmp_path / f"{at}.db", dataset="d", eps=10) as ledger:
                 scope = {"frame": self.FRAME, "where": where, **values}
                 release = eval("frame.dprisk.count(eps=1, where=where)", scope)
                 table = eval("frame.dprisk.agg({'age': 'mean'}, eps=1, bounds=(0, 100), where=where)", scope)
@@ -293,10 +293,11 @@ class TestConstantsFromPython:
         assert (mean, stamp.year, text) == (43.75, 1987, "43,75")
 
     def test_other_values_are_other_questions(self, tmp_path):
-        with pdrisk.Ledger(tmp_path / "d.db", dataset="d", eps=10, data=self.FRAME) as ledger:
-            for limit in (40, 50, 40, 40.0):
-                self.FRAME.dprisk.count(eps=1, where="age > @limit")
-                assert limit
+        ledger = pdrisk.Ledger(tmp_path / "d.db", dataset="d", eps=10)
+        d = pdrisk.Dataset(self.FRAME, ledger=ledger)
+        for limit in (40, 50, 40, 40.0):
+            d.count(eps=1, where="age > @limit")
+            assert limit
         assert ledger.history()["event"].tolist().count("paid") == 3  # 40.0 is another type
 
     def test_refused_columns_are_still_seen(self, tmp_path):

@@ -1,4 +1,4 @@
-"""What DuckDB says of the records of each group is true of them, in its own words and in those of any other engine."""
+"""What DuckDB says of the records of each group is true of them, in its own dialect and in any other."""
 
 import math
 from fractions import Fraction
@@ -18,12 +18,12 @@ from pdrisk._core.universe import Universe
 from pdrisk.engines.numpy.grouped import summary_of_groups
 from pdrisk.engines.numpy.single import summary_of_one
 from pdrisk.engines.sql import duckdb as duckdb_engine
-from pdrisk.engines.sql.render import Counted, DuckWords, Measured, Plan, Words
+from pdrisk.engines.sql.render import Counted, Dialect, DuckDBDialect, Measured, SummaryPlan
 
 QUANTILES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
 EVERYTHING = Needs(total=True, steps=True, ends=True, seconds=True, squares=True, windows=frozenset(QUANTILES))
 UNIVERSES = [Universe(-1.0, 3.0), Universe(0.5, 0.75), Universe(-1e9, 1e-9), Universe(2.0, 2.0**40)]
-WORDS = pytest.mark.parametrize("words", [DuckWords(), Words()], ids=["DuckDB's", "portable"])
+DIALECTS = pytest.mark.parametrize("dialect", [DuckDBDialect(), Dialect()], ids=["DuckDB's", "portable"])
 
 
 @pytest.fixture(scope="module")
@@ -93,24 +93,24 @@ needs_of = st.builds(
 )  # fmt: skip
 
 
-@WORDS
+@DIALECTS
 class TestTruth:
     """Of any table, for any needs: n, sums, ends, squares and order statistics."""
 
     @settings(max_examples=30, deadline=None)
     @given(rows=tables, universe=st.sampled_from(UNIVERSES), needs=needs_of)
-    def test_one_group(self, words, con, rows, universe, needs):
-        plan = Plan(rows_of(rows), (), (), (), None, (Measured("x", universe, needs), Counted(None)))
-        (found, counted), _ = duckdb_engine.read(con, plan, words=words)
+    def test_one_group(self, dialect, con, rows, universe, needs):
+        plan = SummaryPlan(rows_of(rows), (), (), (), None, (Measured("x", universe, needs), Counted(None)))
+        (found, counted), _ = duckdb_engine.read(con, plan, dialect=dialect)
         assert counted.n.tolist() == [len(rows)]
         assert_summary(found, 0, clean([x for x, _ in rows], universe), universe, needs)
 
     @settings(max_examples=30, deadline=None)
     @given(rows=tables, universe=st.sampled_from(UNIVERSES), needs=needs_of)
-    def test_listed_groups(self, words, con, rows, universe, needs):
+    def test_listed_groups(self, dialect, con, rows, universe, needs):
         parts = (Measured("x", universe, needs), Counted("x > 0.5"), Measured("x", UNIVERSES[0], EVERYTHING))
-        plan = Plan(rows_of(rows), (), (), ("g",), LISTED, parts)
-        (found, counted, other), _ = duckdb_engine.read(con, plan, words=words)
+        plan = SummaryPlan(rows_of(rows), (), (), ("g",), LISTED, parts)
+        (found, counted, other), _ = duckdb_engine.read(con, plan, dialect=dialect)
         for at, key in enumerate(KEYS):
             own = [x for x, g in rows if g == key]
             assert_summary(found, at, clean(own, universe), universe, needs)
@@ -119,10 +119,12 @@ class TestTruth:
 
     @settings(max_examples=20, deadline=None)
     @given(rows=tables)
-    def test_observed_groups_and_conditions(self, words, con, rows):
+    def test_observed_groups_and_conditions(self, dialect, con, rows):
         universe = UNIVERSES[0]
-        plan = Plan(rows_of(rows), ("g <> 'c'",), ("x >= 0.5",), ("g",), None, (Measured("x", universe, EVERYTHING),))
-        (found,), (keys,) = duckdb_engine.read(con, plan, words=words)
+        plan = SummaryPlan(
+            rows_of(rows), ("g <> 'c'",), ("x >= 0.5",), ("g",), None, (Measured("x", universe, EVERYTHING),)
+        )
+        (found,), (keys,) = duckdb_engine.read(con, plan, dialect=dialect)
         assert keys == sorted({g for _, g in rows if g in ("a", "b")})
         for at, key in enumerate(keys):
             own = [x for x, g in rows if g == key and x is not None and (math.isnan(x) or x >= 0.5)]
@@ -130,9 +132,9 @@ class TestTruth:
 
     @settings(max_examples=20, deadline=None)
     @given(rows=tables, universe=st.sampled_from(UNIVERSES))
-    def test_the_pandas_engine_says_the_same(self, words, con, rows, universe):
-        plan = Plan(rows_of(rows), (), (), ("g",), LISTED, (Measured("x", universe, EVERYTHING),))
-        (found,), _ = duckdb_engine.read(con, plan, words=words)
+    def test_the_pandas_engine_says_the_same(self, dialect, con, rows, universe):
+        plan = SummaryPlan(rows_of(rows), (), (), ("g",), LISTED, (Measured("x", universe, EVERYTHING),))
+        (found,), _ = duckdb_engine.read(con, plan, dialect=dialect)
         column = np.array([math.nan if x is None else x for x, _ in rows], dtype=float)
         codes = np.array([KEYS.index(g) if g in KEYS else 4 for _, g in rows], dtype=np.int32)
         expected = summary_of_groups(column, codes, 4, universe, EVERYTHING)
@@ -147,20 +149,22 @@ class TestTruth:
             whole = statistic.global_sensitivity(universe)
             np.testing.assert_allclose(local[0], local[1], rtol=1e-7, atol=1e-7 * min(whole, 1e9))
 
-    def test_nothing_is_asked_of_the_records(self, words, con):
-        plan = Plan(rows_of([(1.0, "a"), (None, "a")]), (), (), (), None, (Measured("x", UNIVERSES[0], Needs()),))
-        (found,), _ = duckdb_engine.read(con, plan, words=words)
+    def test_nothing_is_asked_of_the_records(self, dialect, con):
+        plan = SummaryPlan(
+            rows_of([(1.0, "a"), (None, "a")]), (), (), (), None, (Measured("x", UNIVERSES[0], Needs()),)
+        )
+        (found,), _ = duckdb_engine.read(con, plan, dialect=dialect)
         assert found.n.tolist() == [1]
 
     @pytest.mark.parametrize("n", [1, 2, 3, 4, 10, 11, 100, 101])
     @pytest.mark.parametrize("equal", [1, 3], ids=lambda k: f"{k} alike")
-    def test_every_rank(self, words, con, n, equal):
+    def test_every_rank(self, dialect, con, n, equal):
         universe = Universe(-1.0, 2000.0)
         records = [float(k // equal) for k in range(n)]
         needs = Needs(windows=frozenset({0.0, 0.1, 1 / 3, 0.5, 0.95, 1.0}))
         source = f"(SELECT (i // {equal})::DOUBLE AS x FROM range({n}) AS r(i)) AS people"
         (found,), _ = duckdb_engine.read(
-            con, Plan(source, (), (), (), None, (Measured("x", universe, needs),)), words=words
+            con, SummaryPlan(source, (), (), (), None, (Measured("x", universe, needs),)), dialect=dialect
         )
         assert_summary(found, 0, records, universe, needs)
 
@@ -193,7 +197,7 @@ class TestLarge:
         answers = []
         for source, threads in (("people", 4), ("people", 4), ("people", 1), ("shuffled", 4)):
             con.execute(f"SET threads = {threads}")
-            plan = Plan(source, (), (), groups, None, (Measured("x", self.UNIVERSE, needs),))
+            plan = SummaryPlan(source, (), (), groups, None, (Measured("x", self.UNIVERSE, needs),))
             (found,), _ = duckdb_engine.read(con, plan)
             fields = (found.n, found.total, found.steps, found.lowest, found.highest, found.squares, found.nearest)
             answers.append([field.tobytes() for field in (*fields, *found.windows.values())])
@@ -201,7 +205,9 @@ class TestLarge:
 
     def test_true(self, con, frame):
         needs = Needs(total=True, steps=True, ends=True, seconds=True, squares=True, windows=frozenset({0.5}))
-        (found,), _ = duckdb_engine.read(con, Plan("people", (), (), (), None, (Measured("x", self.UNIVERSE, needs),)))
+        (found,), _ = duckdb_engine.read(
+            con, SummaryPlan("people", (), (), (), None, (Measured("x", self.UNIVERSE, needs),))
+        )
         kept = np.sort(np.clip(frame["x"].dropna().to_numpy(), -1e3, 1e6))
         assert found.n[0] == len(kept)
         assert found.total[0] == pytest.approx(math.fsum(kept), rel=1e-9)

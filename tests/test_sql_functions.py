@@ -6,7 +6,8 @@ import duckdb
 import pytest
 
 import pdrisk
-from pdrisk._sql.allowed import FUNCTIONS, NUMBER, TEXT, TIME, TRUTH
+from pdrisk._model.kinds import NUMBER, TEXT, TIME, TRUTH
+from pdrisk._sql.allowed import FUNCTIONS
 from sql_people import without_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk._sql.allowed import FUNCTIONS, NUMBER
+from pdrisk._model.kinds import NUMBER
+from pdrisk._sql.allowed import FUNCTIONS
 from sql_people import without_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")

@@ -165,12 +165,12 @@ class TestLedger:
         "SELECT COUNT(*) AS n FROM (SELECT * FROM people WHERE distance > ?)",
     ])  # fmt: skip
     def test_other_values_are_other_questions(self, form, path):
-        frame = PEOPLE.copy()
-        ledger = pdrisk.Ledger(path, dataset="people", eps=1e9, data=frame)
+        ledger = pdrisk.Ledger(path, dataset="people", eps=1e9)
+        d = pdrisk.Dataset({"people": PEOPLE}, ledger=ledger)
         values = [47.8125, 100, 100.5, 300]
-        first = [asked(form, [value], people=frame, ledger=ledger)["n"].item() for value in values]
+        first = [d.sql(form, eps=1, bounds=(1, 675), params=[value])["n"].item() for value in values]
         spent = str(ledger.remaining())
-        again = [asked(form, [value], people=frame, ledger=ledger)["n"].item() for value in values]
+        again = [d.sql(form, eps=1, bounds=(1, 675), params=[value])["n"].item() for value in values]
         assert len(set(first)) == len(values)
         assert again == first
         assert str(ledger.remaining()) == spent

@@ -1,10 +1,8 @@
-"""What a study takes and what it gives: universes, refusals, the frame, and the line on the terminal."""
+"""What a study takes and what it gives: universes, refusals and the frame."""
 
-import io
 import itertools
 import json
 import math
-import sys
 from datetime import date
 from decimal import Decimal
 
@@ -13,7 +11,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk.study import progress, run
+from pdrisk.study import run
 
 VALUES = [0.0, 1.0, 1.0, 2.5, 4.0, 7.0, 7.5, 10.0]
 FRAME = pd.DataFrame({"x": VALUES, "y": [3.0, 1.0, 10.0, 675.0, 17.0, math.nan, math.nan, math.nan]})
@@ -103,7 +101,7 @@ class TestRefusals:
         assert any(line.startswith("'name', 'town': holds text") and "to_numeric" in line for line in told)
         assert any(line.startswith("'same': has one value only") and "bounds=" in line for line in told)
         assert any(line.startswith("'none', 'nothing': has no value") for line in told)
-        assert any(line.startswith("'day': holds dates") for line in told)
+        assert any(line.startswith("'day': holds timestamps") for line in told)
         assert any(line.startswith("'mixed': ") for line in told)
         assert any(line.startswith("'far': has no range") for line in told)
         assert any(line.startswith("unknown column 'nam'") and "Did you mean 'name'" in line for line in told)
@@ -231,58 +229,3 @@ class TestFrame:
         frame = FRAME.copy()
         run(frame, ["x", "y"], repetitions=2, bounds=(2, 5))
         pd.testing.assert_frame_equal(frame, FRAME)
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
-class TestProgress:
-    """A line on the terminal for what takes longer than a second, and nothing anywhere else."""
-
-    @pytest.fixture
-    def slow(self, monkeypatch):
-        """Every look at the clock takes a third of a second."""
-        ticks = itertools.count()
-        monkeypatch.setattr(progress.time, "monotonic", lambda: next(ticks) / 3)
-
-    def watched(self, monkeypatch, stream, **options):
-        monkeypatch.setattr(sys, "stderr", stream)
-        run(FRAME, ["x", "y"], repetitions=3, workers=1, **options)
-        return stream.getvalue()
-
-    def test_it_is_drawn_and_taken_away(self, monkeypatch, slow):
-        shown = self.watched(monkeypatch, Terminal())
-        lines = shown.split("\r")
-        assert any("study: [" in line and " left" in line for line in lines)
-        assert not lines[-1]
-        assert not lines[-2].strip()
-
-    def test_shares_only_grow(self, monkeypatch, slow):
-        shown = self.watched(monkeypatch, Terminal())
-        shares = [int(line.split("]")[1].split("%")[0]) for line in shown.split("\r") if "%" in line]
-        assert shares == sorted(shares)
-        assert 0 < shares[0] <= shares[-1] <= 100
-
-    @pytest.mark.parametrize(
-        ("stream", "options"), [(io.StringIO, {}), (Terminal, {"progress": False})], ids=["no terminal", "turned off"]
-    )
-    def test_it_can_be_silent(self, monkeypatch, slow, stream, options):
-        assert self.watched(monkeypatch, stream(), **options) == ""
-
-    def test_it_waits_for_a_second(self, monkeypatch, slow):
-        monkeypatch.setattr(sys, "stderr", Terminal())
-        bar = progress.Progress(10)
-        shown = []
-        for _ in range(3):
-            bar.add(1)
-            shown.append(bool(sys.stderr.getvalue()))
-        assert shown == [False, False, True]
-
-    def test_what_is_quick_shows_nothing(self, monkeypatch):
-        assert self.watched(monkeypatch, Terminal()) == ""
-
-    @pytest.mark.parametrize(("seconds", "words"), [(0.1, "1 s"), (80, "80 s"), (600, "10 min"), (9000, "2.5 h")])
-    def test_durations(self, seconds, words):
-        assert progress._duration(seconds) == words

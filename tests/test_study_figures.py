@@ -21,7 +21,7 @@ from pdrisk._core.risk import posterior
 from pdrisk.study import figures, texts
 from pdrisk.study.page import svg_of
 from pdrisk.study.points import by_epsilon, by_proportion, by_query, noise_and_risk, unit_of
-from seen import unreadable, words_of
+from seen import lines_of, unreadable, words_of
 
 EPS = [0.1, 1.0, 10.0]
 SIZES = {2: 21, 5: 4, 20: 1}  # and how often
@@ -187,9 +187,7 @@ class TestManyColumns:
     def test_says_so(self, name: str) -> None:
         figure, text = getattr(figures, name)(wide(13)), getattr(texts, name)(wide(13))
         assert "\n(the first 12 of 13 columns; for others pass their rows)\n" in text
-        assert "the first 12 of 13 columns; for others pass their rows" in {
-            each.get_text() for each in words_of(figure)
-        }
+        assert "the first 12 of 13 columns; for others pass their rows" in lines_of(figure)
         assert "first 12" not in getattr(texts, name)(wide(12))
 
     def test_no_value_of_a_metric_is_no_panel_row(self) -> None:
@@ -328,7 +326,7 @@ class TestSeen:
         result = RESULT.assign(column=RESULT["column"].replace("km", "通勤"))
         figure, text = getattr(figures, name)(result), getattr(texts, name)(result)
         figure.savefig(tmp_path / "figure.png")  # without a warning
-        assert {"□□", "hours", "□: a letter that this font lacks"} <= {each.get_text() for each in words_of(figure)}
+        assert {"□□", "hours", "□: a letter that this font lacks"} <= lines_of(figure)
         assert "通勤" in text
         assert "□" not in text
         assert not any("□" in each.get_text() for each in words_of(getattr(figures, name)(RESULT)))

@@ -223,7 +223,7 @@ class TestStopped:
     def test_by_a_kill(self, tmp_path, computed):
         code = (
             "import numpy as np, pandas as pd, sys, time\n"
-            "from pdrisk.study import kept, run\n"
+            "from pdrisk.study import checkpoint, run\n"
             "from test_study_resume import study\n"
             "own = checkpoint.os.fsync\n"
             "checkpoint.os.fsync = lambda file: (time.sleep(0.15), own(file))[1]\n"  # so that the kill hits a write

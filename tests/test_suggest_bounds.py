@@ -399,7 +399,7 @@ class TestContract:
         [
             ("distnace", pdrisk.UnknownColumnError, "Did you mean 'distance'"),
             ("name", pdrisk.ColumnTypeError, "suggest_bounds needs numbers, but column 'name' holds text"),
-            ("day", pdrisk.ColumnTypeError, "holds dates"), (["distance"], pdrisk.ColumnTypeError, "by its label"),
+            ("day", pdrisk.ColumnTypeError, "holds timestamps"), (["distance"], pdrisk.ColumnTypeError, "by its label"),
             (None, pdrisk.ParameterError, "column"),
         ],
         ids=str,

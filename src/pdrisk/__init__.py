@@ -11,7 +11,7 @@
 """
 
 from pdrisk import datasets, identifiability, risk, study
-from pdrisk._answer.merged import explain
+from pdrisk._answer.explain import explain
 from pdrisk._answer.release import Release, public
 from pdrisk._core.risk import Risk
 from pdrisk._functions import register
@@ -21,6 +21,7 @@ from pdrisk._pandas import accessor as _accessor
 from pdrisk._pandas.suggested_bounds import SuggestedBounds
 from pdrisk._pandas.validated import watch as _watch
 from pdrisk._sql import sql
+from pdrisk.dataset import Dataset
 from pdrisk.errors import (
     BoundsNotFoundError,
     BudgetExceededError,
@@ -40,6 +41,7 @@ __all__ = [
     "BoundsNotFoundError",
     "BudgetExceededError",
     "ColumnTypeError",
+    "Dataset",
     "Ledger",
     "LedgerError",
     "NoisyReleaseWarning",
@@ -68,5 +70,12 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+
+def __dir__() -> list[str]:
+    """The public names alone, for whoever presses Tab."""
+    return sorted(__all__)
+
+
 _watch()
 del _accessor, _watch

@@ -1,4 +1,4 @@
-"""Who called pdrisk: for the variables a filter names, and for the line a warning points to."""
+"""Stack frame of whoever called pdrisk: for the variables a filter names, and for the line a warning points to."""
 
 import sys
 from types import FrameType

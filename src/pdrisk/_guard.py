@@ -1,4 +1,4 @@
-"""What fails while data is read says nothing about them."""
+"""Guard around reading: what fails there says nothing about the data."""
 
 from __future__ import annotations
 

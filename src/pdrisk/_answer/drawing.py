@@ -18,30 +18,34 @@ if TYPE_CHECKING:
 __all__ = [
     "COLOURS",
     "DASHES",
+    "EDGE",
     "INK",
     "LINE",
     "MARKERS",
     "PALE",
     "SIZE",
     "WIDTH",
+    "WORDS",
     "apart",
     "breadth",
     "canvas",
     "few_ticks",
     "legible",
     "lines_of",
-    "panel",
     "shortened",
+    "styled",
     "tick_label",
-    "words",
+    "under",
 ]
 
 WIDTH: Final = 3.4  # inches: a column
 SIZE: Final = 8  # points
 LINE: Final = 0.135  # inches, from one line of text to the next
 LETTER: Final = 0.062  # inches, of a wide one: an average over a line is smaller
+EDGE: Final = 0.07  # inches of white around everything
 INK: Final = "#222222"
 PALE: Final = "#999999"
+WORDS: Final[Any] = {"fontsize": SIZE, "color": INK, "parse_math": False}  # a dollar sign in them is a dollar sign
 # Okabe & Ito's colours in an order that also differs in grey; with each a line style and a marker.
 COLOURS: Final = ("#0072B2", "#E69F00", "#000000", "#CC79A7", "#009E73", "#D55E00")
 DASHES: Final[Any] = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1)), (0, (8, 2)))
@@ -49,13 +53,16 @@ MARKERS: Final = ("o", "s", "^", "D", "v", "P")
 BOX: Final = "□"  # for a letter that the font lacks
 
 
-def canvas(height: float, width: float = WIDTH) -> Figure:
-    """An empty figure that can be shown in a notebook and saved without a display.
+def canvas(height: float, title: str = "") -> Figure:
+    """An empty figure one column wide that can be shown in a notebook and saved without a display.
+
+    matplotlib's constrained layout gives every text its room, and the axes what is left.
 
     Parameters
     ----------
-    height, width : float
+    height : float
         In inches.
+    title : str
 
     Raises
     ------
@@ -65,10 +72,14 @@ def canvas(height: float, width: float = WIDTH) -> Figure:
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
+        from matplotlib.layout_engine import ConstrainedLayoutEngine
     except ModuleNotFoundError:
         raise _no_matplotlib() from None
-    figure = Figure(figsize=(width, height), dpi=200, facecolor="white")
+    layout = ConstrainedLayoutEngine(w_pad=EDGE, h_pad=EDGE, wspace=0, hspace=0)
+    figure = Figure(figsize=(WIDTH, height), dpi=200, facecolor="white", layout=layout)
     FigureCanvasAgg(figure)
+    if title:
+        figure.suptitle(title, x=EDGE / WIDTH, ha="left", **WORDS)
     return figure
 
 
@@ -79,21 +90,17 @@ def _no_matplotlib() -> ParameterError:
     )
 
 
-def panel(figure: Figure, left: float, bottom: float, width: float, height: float) -> Axes:
-    """Axes at a place in inches from the lower left corner."""
-    across, up = figure.get_size_inches()
-    axes = figure.add_axes((left / across, bottom / up, width / across, height / up))
+def styled(axes: Axes) -> Axes:
+    """Axes in the look of all: thin lines at the left and below, small ticks."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_linewidth(0.6)
     axes.tick_params(labelsize=SIZE, width=0.6, length=3, pad=2, colors=INK)
     return axes
 
 
-def words(figure: Figure, left: float, top: float, text: str, **style: Any) -> None:
-    """Text below and right of a place in inches from the lower left corner; a dollar sign in it is a dollar sign."""
-    across, up = figure.get_size_inches()
-    usual = {"fontsize": SIZE, "color": INK, "va": "top", "ha": "left", "linespacing": 1.15, "parse_math": False}
-    figure.text(left / across, top / up, text, **{**usual, **style})
+def under(figure: Figure, lines: Sequence[str]) -> None:
+    """Lines of text below everything else."""
+    figure.supxlabel("\n".join(lines), x=EDGE / WIDTH, ha="left", style="italic", linespacing=1.15, **WORDS)
 
 
 def few_ticks(axes: Axes) -> None:
@@ -101,16 +108,8 @@ def few_ticks(axes: Axes) -> None:
     from matplotlib.ticker import MaxNLocator
 
     low, high = axes.get_xlim()
-    box, whole, inch = axes.get_window_extent(), axes.figure.bbox.width, axes.figure.dpi
-
-    def fits(place: float) -> bool:
-        """Whether its label ends before the edge of the figure."""
-        half = LETTER * len(tick_label(place)) / 2 * inch
-        at = box.x0 + (place - low) / (high - low) * box.width
-        return low <= place <= high and half <= at <= whole - half
-
     round_numbers = MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low, high)
-    places = [float(place) for place in round_numbers if fits(place)]
+    places = [float(place) for place in round_numbers if low <= place <= high]
     axes.set_xticks(places, [tick_label(place) for place in places])
 
 

@@ -30,16 +30,18 @@ def risk(value: float) -> str:
     return "none: no record was used" if math.isnan(value) else probability(value)
 
 
-def text(title: str, public: Rows, curator: Rows) -> str:
+def text(title: str, public: Rows, curator: Rows, elsewhere: str | None = None) -> str:
     """Aligned lines under a title."""
     lines = [title]
     lines += [f"  {label:<19} {value}" for label, value in public]
-    lines += [f"  -- {CURATOR} --"]
-    lines += [f"  {label:<19} {value}" for label, value in curator]
+    if curator:
+        lines += [f"  -- {CURATOR} --", *(f"  {label:<19} {value}" for label, value in curator)]
+    if elsewhere:
+        lines.append(f"  {elsewhere}")
     return "\n".join(map(printable, lines))
 
 
-def html(title: str, public: Rows, curator: Rows) -> str:
+def html(title: str, public: Rows, curator: Rows, elsewhere: str | None = None) -> str:
     """A table for notebooks, readable on light and dark pages."""
 
     def shown(said: str) -> str:
@@ -53,7 +55,9 @@ def html(title: str, public: Rows, curator: Rows) -> str:
         )
 
     heading = f'<tr><th colspan="2" style="text-align:left;border-top:1px solid;color:#d33">{CURATOR}</th></tr>'
+    heading = heading if curator else ""
+    note = f'<tr><td colspan="2" style="text-align:left;opacity:.75">{shown(elsewhere)}</td></tr>' if elsewhere else ""
     return (
         f'<table style="color:inherit"><caption style="text-align:left"><code>{shown(title)}</code></caption>'
-        f"<tbody>{rows(public, '')}{heading}{rows(curator, 'opacity:.75')}</tbody></table>"
+        f"<tbody>{rows(public, '')}{heading}{rows(curator, 'opacity:.75')}{note}</tbody></table>"
     )

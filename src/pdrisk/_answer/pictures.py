@@ -16,17 +16,19 @@ import numpy as np
 from pdrisk._answer import formatting
 from pdrisk._answer.drawing import (
     COLOURS,
+    EDGE,
     INK,
     LINE,
     PALE,
     SIZE,
     WIDTH,
+    WORDS,
     canvas,
     few_ticks,
     legible,
     lines_of,
-    panel,
-    words,
+    styled,
+    under,
 )
 from pdrisk._answer.words import common_denominator, counted, reached, texts
 from pdrisk._core.risk import posterior
@@ -40,7 +42,6 @@ __all__ = ["KINDS", "icons", "icons_text", "risk", "risk_text", "two_worlds", "t
 KINDS: Final = ("icons", "two_worlds", "risk")
 ANYWAY, EXTRA, MIXED, WRONG = "o", "#", "%", "."
 BLUE, ORANGE, RED = COLOURS[0], COLOURS[1], COLOURS[5]
-EDGE: Final = 0.07  # inches
 ACROSS: Final = 54  # letters below an axis
 
 
@@ -109,23 +110,21 @@ def icons(eps: float, *, language: str = "en") -> Figure:
     beside = sum(_key_height(text) for _, text in keys) + apart
     height = max(2.15 if array.each == 1 else 2.45, 0.3 + beside + EDGE)
     figure = canvas(height)
-    words(figure, EDGE, height - EDGE, said["icons_title"].format(out_of=f"{array.out_of:,}"))
-    _signs(panel(figure, EDGE, height - 2.07, 1.8, 1.8), array.signs, 10)
-    top = height - 0.3
+    figure.set_layout_engine("none")  # a grid of signs is drawn to scale, in inches
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, WIDTH), ylim=(height, 0))
+    axes.set_axis_off()
+    style: dict[str, Any] = {"va": "top", "linespacing": 1.15, **WORDS}
+    axes.text(EDGE, EDGE, said["icons_title"].format(out_of=f"{array.out_of:,}"), **style)
+    _signs(axes, array.signs, EDGE, 0.27, 0.18)
+    top = 0.3
     for sign, text in keys:
-        _keyed(figure, top, sign, text)
-        top -= _key_height(text)
-    if array.enlarged:
-        _signs(panel(figure, 2.25, top - apart, 0.65, apart), array.enlarged, 10)
+        _signs(axes, sign, 2.0, top, 0.18)
+        axes.text(2.25, top, "\n".join(_key_lines(text)), **style)
+        top += _key_height(text)
+    _signs(axes, array.enlarged, 2.25, top, 0.065)
     if array.each > 1:
-        words(figure, EDGE, height - 2.2, said["icons_each"].format(each=array.each))
+        axes.text(EDGE, 2.2, said["icons_each"].format(each=array.each), **style)
     return figure
-
-
-def _keyed(figure: Figure, top: float, sign: str, text: str) -> None:
-    """A sign and what it means, beside the array."""
-    _signs(panel(figure, 2.0, top - 0.18, 0.18, 0.18), sign, 1)
-    words(figure, 2.25, top, "\n".join(_key_lines(text)))
 
 
 def _key_lines(text: str) -> list[str]:
@@ -136,13 +135,8 @@ def _key_height(text: str) -> float:
     return LINE * len(_key_lines(text)) + 0.1
 
 
-def _signs(axes: Axes, signs: str, across: int) -> None:
-    """Signs in rows; each kind has a colour, a shape and a filling of its own."""
-    axes.set_axis_off()
-    rows = math.ceil(len(signs) / across)
-    axes.set_xlim(-0.5, across - 0.5)
-    axes.set_ylim(rows - 0.5, -0.5)
-    inches = axes.get_window_extent().width / axes.figure.dpi / across
+def _signs(axes: Axes, signs: str, left: float, top: float, inches: float) -> None:
+    """Signs in rows of ten, each so many inches wide; each kind has a colour, a shape and a filling of its own."""
     for sign, marker, style in (
         (ANYWAY, "o", {"facecolor": BLUE, "edgecolor": BLUE}),
         (EXTRA, "D", {"facecolor": ORANGE, "edgecolor": INK}),
@@ -151,7 +145,8 @@ def _signs(axes: Axes, signs: str, across: int) -> None:
     ):
         at = np.array([place for place, each in enumerate(signs) if each == sign])
         share = 0.6 if marker == "D" else 0.7
-        axes.scatter(at % across, at // across, s=(72 * inches * share) ** 2, marker=marker, linewidth=0.6, **style)  # type: ignore[arg-type]
+        x, y = left + inches * (at % 10 + 0.5), top + inches * (at // 10 + 0.5)
+        axes.scatter(x, y, s=(72 * inches * share) ** 2, marker=marker, linewidth=0.6, **style)  # type: ignore[arg-type]
 
 
 def icons_text(eps: float, *, language: str = "en") -> str:
@@ -206,15 +201,12 @@ def two_worlds(local_sensitivity: float, scale: float, *, unit: str = "", langua
         Curator only, and it says so. In words: `two_worlds_text`.
     """
     said, distance, b = texts(language), local_sensitivity, scale
-    facts = _worlds_facts(said, distance, b)
-    if legible(unit) != unit:
-        facts.append(said["font_lacks"])
-    lines = [line for fact in facts for line in lines_of(fact, WIDTH - 2 * EDGE)]
+    facts = [line for fact in _worlds_facts(said, distance, b) for line in lines_of(fact, WIDTH - 2 * EDGE)]
+    facts += [said["font_lacks"]] if legible(unit) != unit else []
     axis = textwrap.wrap(legible(said["worlds_axis"].format(unit=f", {unit}" if unit else "")), ACROSS)
-    under = 0.37 + LINE * (len(axis) - 1)
-    low = under + 0.23 + LINE * len(lines)
-    figure = canvas(low + 1.75)
-    axes = panel(figure, 0.25, low, WIDTH - 0.4, 1.45)
+    notes = [*facts, said["curator_only"]]
+    figure = canvas(2.1 + LINE * (len(axis) + len(notes)), said["worlds_title"])
+    axes = styled(figure.subplots())
     reach = max(4 * b, 1.3 * distance)
     x = np.unique(np.concatenate([np.linspace(-reach, distance + reach, 801), [0.0, distance]]))
     without, with_person = (np.exp(-np.abs(x - centre) / b) / (2 * b) for centre in (0.0, distance))
@@ -229,11 +221,9 @@ def two_worlds(local_sensitivity: float, scale: float, *, unit: str = "", langua
     peak = 0.95 / (2 * b)
     axes.annotate(said["worlds_without"], (0, peak), (-8, 0), ha="right", color=BLUE, **style)
     axes.annotate(said["worlds_with"], (distance, peak), (8, 0), ha="left", color=RED, **style)
-    axes.set_xlabel("\n".join(axis), fontsize=SIZE, labelpad=2, parse_math=False)
-    axes.set_ylabel(said["worlds_density"], fontsize=SIZE, labelpad=3)
-    words(figure, EDGE, low + 1.75 - EDGE, said["worlds_title"])
-    words(figure, EDGE, low - under, "\n".join(lines))
-    words(figure, EDGE, LINE + 0.05, said["curator_only"], style="italic")
+    axes.set_xlabel("\n".join(axis), labelpad=2, **WORDS)
+    axes.set_ylabel(said["worlds_density"], labelpad=3, **WORDS)
+    under(figure, notes)
     return figure
 
 
@@ -319,8 +309,8 @@ def risk(eps: float, *, language: str = "en") -> Figure:
     """
     said = texts(language)
     marks, out_of = _marks(said, eps)
-    figure = canvas(2.75)
-    axes = panel(figure, 0.62, 0.85, WIDTH - 0.75, 1.6)
+    figure = canvas(2.75, said["curve_title"])
+    axes = styled(figure.subplots())
     x = np.linspace(0, 2.6 * eps, 400)
     axes.plot(x, posterior(x), color=INK, linewidth=1.4)
     axes.set_xlim(0, x[-1])
@@ -328,18 +318,12 @@ def risk(eps: float, *, language: str = "en") -> Figure:
     ticks = [0.5, 0.6, 0.7, 0.8, 0.9]
     axes.set_yticks(ticks, [f"{round(tick * out_of):,}" for tick in ticks])
     few_ticks(axes)
-    axes.set_xlabel(said["curve_axis"], fontsize=SIZE, labelpad=2)
-    axes.set_ylabel(said["curve_risk"].format(out_of=f"{out_of:,}"), fontsize=SIZE, labelpad=3)
-    words(figure, EDGE, 2.75 - EDGE, said["curve_title"])
-    key = panel(figure, 0.55, 0.05, 0.2, 3 * LINE)
-    key.set_axis_off()
-    key.set_xlim(0, 1)
-    key.set_ylim(3, 0)
-    for line, (mark, marker, size) in enumerate(zip(marks, "oDs", (5, 7, 5), strict=True)):
+    axes.set_xlabel(said["curve_axis"], labelpad=2, **WORDS)
+    axes.set_ylabel(said["curve_risk"].format(out_of=f"{out_of:,}"), labelpad=3, **WORDS)
+    for mark, marker, size in zip(marks, "oDs", (5, 7, 5), strict=True):
         style: dict[str, Any] = {"color": ORANGE if marker == "D" else "white", "markeredgecolor": INK}
-        axes.plot(mark.eps, mark.risk, marker, markersize=size, clip_on=False, **style)
-        key.plot(0.5, line + 0.5, marker, markersize=size, clip_on=False, **style)
-        words(figure, 0.8, 0.05 + LINE * (3 - line), mark.text)
+        axes.plot(mark.eps, mark.risk, marker, linestyle="", markersize=size, clip_on=False, label=mark.text, **style)
+    figure.legend(loc="outside lower left", frameon=False, fontsize=SIZE, labelcolor=INK, borderaxespad=0)
     return figure
 
 

@@ -1,107 +1,169 @@
-"""What comes back: the noisy value, what was declared, and the curator's part, which never leaves unasked."""
+"""Release: one noisy answer, what was declared for it, and the curator's numbers apart."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
 import pandas as pd
 
 from pdrisk._answer import formatting, pictures
-from pdrisk._answer.words import Exposed, Line, Told, explained, not_for_others
+from pdrisk._answer.answer import Answer, AnswerLine, Curator, Exposed
+from pdrisk._answer.combined import Arithmetic
+from pdrisk._answer.noisy import NoisyAnswers
+from pdrisk._answer.words import explained, not_for_others
 from pdrisk._core.foreign import own_errors, shown
 from pdrisk._core.risk import Risk
-from pdrisk._model.columns import plain_label
+from pdrisk._model.plain import plain_label
 from pdrisk._model.query import checked_probability, written
 from pdrisk.errors import ColumnTypeError, NotPublicError, ParameterError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["CURATOR_ONLY", "Release", "half_width", "public"]
+__all__ = ["Release", "public"]
 
-RULED = ("least_group", "rounded_to")
-CURATOR_ONLY = ("local_sensitivity", "n", "two_worlds", "many_worlds", "identifiability")
-
-
-def half_width(scale: Any, level: float = 0.95, rounded_to: float | None = None) -> Any:
-    """Distance from the answer that Laplace noise keeps within at a confidence level: ``scale ln(1/(1-level))``.
-
-    A value that was rounded to a base lies half of it farther away.
-    """
-    return scale * -math.log1p(-level) + (rounded_to or 0.0) / 2
+WHERE_TO_LOOK = "curator's numbers: .curator (never published, printed or pickled)"
 
 
-@dataclass(frozen=True, slots=True)
-class Release:
-    """A noisy answer, what was declared for it, and what only the curator may see.
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Release(Arithmetic):
+    """A noisy answer. What it prints, pickles and exports may be published; `curator` holds the rest.
 
     Attributes
     ----------
-    statistic : str
-        Name with its parameters, as in ``"quantile(0.9)"``.
+    answer : Answer
+        Its description.
+    noisy : NoisyAnswers
+        What was drawn, for intervals of other levels.
     column : hashable or None
-        None for the count of rows.
-    value : float
-        The noisy answer. Not clamped to the bounds.
-    eps : float
-        The privacy loss paid, in nats.
-    bounds : (float, float) or None
-        The universe; None for counts.
-    mechanism : str
-        ``"laplace"``: noise of scale GS/eps.
-    scale : float
-        Of the noise, in the unit of the value.
-    global_sensitivity : float
-        Largest change one record can make, in any data within the bounds; in the unit of the value.
-    local_sensitivity : float
-        Curator only. The same in these data.
-    n : int
-        Curator only. Number of records used.
-    risk : Risk
-        Its ``worst_case`` is publishable, the rest is the curator's.
-    where : str or None
-        The filter as far as it is known; None for all rows.
-    where_trusted : bool
-        Whether the filter is row-wise by the caller's word only.
-    bounds_from_data : bool
-        Whether the bounds are the data's own: then this is not differential privacy.
-    least_group : (int, float) or None
-        How many people the owner of a ledger wants an answer to be about, and the eps that was paid besides to see,
-        with noise, whether they are there; the value is NaN if not.
-    rounded_to : float or None
-        The base that the owner of a ledger has answers rounded to, after the noise.
+        Column that was asked about; None for a count of records.
+    curator : Curator or None
+        Sensitivity and risk in these data: for whoever holds the data. Under a ledger None, unless a curator whom its
+        policy names asked with ``curator=True``. It stays out of reprs, pickles, `to_dict` and JSON.
     """
 
-    statistic: str
-    column: Hashable | None
-    value: float
-    eps: float
-    bounds: tuple[float, float] | None
-    mechanism: str
-    scale: float
-    global_sensitivity: float
-    local_sensitivity: float
-    n: int
-    risk: Risk
-    where: str | None = None
-    where_trusted: bool = False
-    bounds_from_data: bool = False
-    least_group: tuple[int, float] | None = None
-    rounded_to: float | None = None
+    answer: Answer
+    noisy: NoisyAnswers
+    column: Hashable | None = None
+    curator: Curator | None = None
+    shows_curator: bool = field(default=False)
 
-    def __float__(self) -> float:
-        return self.value
+    @property
+    def statistic(self) -> str:
+        """Name with its parameters, as in ``"quantile(0.9)"``."""
+        return self._line.statistic
+
+    @property
+    def value(self) -> Any:
+        """Noisy answer: an int for counts, else a float; NaN where a ledger's rule withholds it."""
+        return self._line.value
+
+    @property
+    def low(self) -> float:
+        """Lower end of the 95 % noise interval: sampling error comes on top."""
+        return _number(self._line.low)
+
+    @property
+    def high(self) -> float:
+        """Upper end of the 95 % noise interval."""
+        return _number(self._line.high)
+
+    @property
+    def noise95(self) -> float:
+        """Half the width of the 95 % noise interval, in the unit of the value."""
+        return (self.high - self.low) / 2
+
+    @property
+    def eps(self) -> float:
+        """Privacy loss paid, in nats."""
+        return self._line.eps
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Range of values that was declared; values outside counted as its ends. None for counts."""
+        return self._line.bounds
+
+    @property
+    def mechanism(self) -> str:
+        """Name of the noise mechanism, as in ``"two_sums"``."""
+        return self._line.mechanism
+
+    @property
+    def unit(self) -> str:
+        """Privacy unit: whose presence the noise hides."""
+        return self.answer.unit
+
+    @property
+    def global_sensitivity(self) -> float:
+        """Largest change that one record can make to the statistic, in any data within the bounds."""
+        return self._line.global_sensitivity
+
+    @property
+    def scale(self) -> float | None:
+        """Scale of additive noise, in the unit of the value; None where the mechanism adds no noise to the answer."""
+        return self._line.scale
+
+    @property
+    def risk(self) -> Risk:
+        """Publishable risks: ``worst_case`` and ``success``."""
+        return self._line.risk
+
+    @property
+    def where(self) -> str | None:
+        """Filter, as far as it is known; None for all records."""
+        return self.answer.where
+
+    @property
+    def where_trusted(self) -> bool:
+        """Whether the filter decides record by record by the caller's word only."""
+        return self.answer.where_trusted
+
+    @property
+    def bounds_from_data(self) -> bool:
+        """Whether the bounds are the data's own: then this is not differential privacy."""
+        return self.answer.bounds_from_data
+
+    @property
+    def least_group(self) -> tuple[int, float] | None:
+        """How many people a ledger wants an answer to be about, and the eps paid besides to see whether they are."""
+        return None if self.answer.least_group is None else (self.answer.least_group, self.answer.extra)
+
+    @property
+    def rounded_to(self) -> float | None:
+        """Base that a ledger has answers rounded to, after the noise."""
+        return self._line.rounded_to
+
+    @property
+    def name(self) -> str:
+        """As people write it: ``mean(distance)``."""
+        return written(self.statistic, self.column)
+
+    @property
+    def _line(self) -> AnswerLine:
+        return self.answer.lines[0]
 
     def __format__(self, spec: str) -> str:
         return format(self.value, spec) if spec else repr(self)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Release, (
+            self.answer,
+            self.noisy,
+            self.column,
+        )  # pickles and copies to disk leave the curator's numbers out
+
+    def __copy__(self) -> Release:
+        return self
+
+    def __deepcopy__(self, _: object) -> Release:
+        return self
+
     @own_errors
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Where the noise-free answer lies, with a probability of at least ``level`` over the noise.
+        """Noise interval: where the noise-free answer lies, with a probability of at least ``level`` over the noise.
 
         Parameters
         ----------
@@ -113,8 +175,8 @@ class Release:
         (float, float)
             In the unit of the value. It says nothing about sampling error.
         """
-        reach = half_width(self.scale, checked_probability("level", level), self.rounded_to)
-        return self.value - reach, self.value + reach
+        low, high = self.noisy.interval(checked_probability("level", level))
+        return float(low[0]), float(high[0])
 
     def public(self) -> dict[str, Any]:
         """The publishable fields.
@@ -127,35 +189,52 @@ class Release:
         if self.bounds_from_data:
             raise NotPublicError(
                 f"{self.name} took its bounds from the data, so nothing of it is publishable: "
-                "declare bounds=(lo, hi) without looking at the data and ask again."
+                "declare bounds=(lo, hi) and ask again."
             )
+        return self._fields()
+
+    def _fields(self) -> dict[str, Any]:
+        """What is public unless the bounds came from the data."""
+        ruled = {"least_group": self.least_group, "rounded_to": self.rounded_to}
         return {
             "statistic": self.statistic,
             "column": plain_label(self.column),
             "where": self.where,
             "where_trusted": self.where_trusted,
             "value": self.value,
+            "low": self.low,
+            "high": self.high,
+            "noise95": self.noise95,
             "eps": self.eps,
             "bounds": self.bounds,
             "mechanism": self.mechanism,
             "scale": self.scale,
+            "unit": self.unit,
             "global_sensitivity": self.global_sensitivity,
             "worst_case": self.risk.worst_case,
-        } | self._ruled
+            "success": self.risk.success,
+        } | {name: value for name, value in ruled.items() if value is not None}
 
     def to_dict(self, curator: bool = False) -> dict[str, Any]:
-        """Flat fields: the publishable ones as `public` gives them, or with ``curator=True`` all of them."""
+        """Flat fields: the publishable ones as `public` gives them, or with ``curator=True`` all that there are."""
         if not curator:
             return self.public()
-        own = [field.name for field in dataclasses.fields(self)]
-        left_out = {"risk"} | set(RULED) - set(self._ruled)
-        fields = {name: getattr(self, name) for name in own if name not in left_out}
-        return fields | dataclasses.asdict(self.risk)
-
-    @property
-    def _ruled(self) -> dict[str, Any]:
-        """What the rules of a ledger made of the answer."""
-        return {name: getattr(self, name) for name in RULED if getattr(self, name) is not None}
+        if self.curator is None:
+            return self._fields() | {"bounds_from_data": self.bounds_from_data}
+        own = {
+            name: getattr(self.curator, name)
+            for name in (
+                "n",
+                "local_sensitivity",
+                "loss",
+                "two_worlds",
+                "many_worlds",
+                "identifiability",
+                "clamped",
+                "unlisted",
+            )
+        }
+        return self._fields() | {"bounds_from_data": self.bounds_from_data} | own
 
     def to_series(self, curator: bool = False) -> pd.Series:
         """`to_dict` as a Series, named like the answer."""
@@ -198,7 +277,9 @@ class Release:
         It does not cover theft of the data itself, or conclusions about people like you that hold whether or not you
         take part.
         """
-        return explained(self._told(), audience, so_far, language)
+        return explained(
+            self.answer, audience, so_far, language, exposed=[None if self.curator is None else Exposed(self.curator)]
+        )
 
     @own_errors
     def picture(self, kind: str = "icons", *, unit: str = "", language: str = "en") -> Figure:
@@ -238,41 +319,14 @@ class Release:
             raise ParameterError(f"unknown picture {shown(kind)}; there are {', '.join(pictures.KINDS)}.")
         draw = getattr(pictures, kind + form)
         if kind == "two_worlds":
-            return draw(self.local_sensitivity, self.scale, unit=unit, language=language)
+            if self.curator is None:
+                raise ParameterError("this answer does not hold the curator's numbers, of which this picture is made.")
+            if self.scale is None:  # two shifted curves all the same, one unit of loss apart for each scale
+                return draw(self.curator.loss, 1.0, unit="in scales of the noise", language=language)
+            return draw(self.curator.loss * self.scale, self.scale, unit=unit, language=language)
         if self.bounds_from_data:
             raise not_for_others(self.name)
-        return draw(self._told().eps, language=language)
-
-    def _told(self) -> Told:
-        """Everything about this release that words are made of."""
-        exposed = Exposed(self.local_sensitivity, self.n, self.risk)
-        line = Line(
-            name=self.name,
-            eps=self.eps,
-            bounds=self.bounds,
-            scale=self.scale,
-            half=float(half_width(self.scale, rounded_to=self.rounded_to)),
-            global_sensitivity=self.global_sensitivity,
-            value=self.value,
-            exposed=exposed,
-        )
-        size, extra = (None, 0.0) if self.least_group is None else self.least_group
-        return Told(
-            name=self.name,
-            lines=(line,),
-            eps=self.eps + extra,
-            mechanism=self.mechanism,
-            where=self.where,
-            where_trusted=self.where_trusted,
-            bounds_from_data=self.bounds_from_data,
-            extra=extra,
-            least_group=size,
-        )
-
-    @property
-    def name(self) -> str:
-        """As people write it: ``mean(distance)``."""
-        return written(self.statistic, self.column)
+        return draw(self.answer.eps, language=language)
 
     def __repr__(self) -> str:
         return formatting.text(self.name, *self._rows())
@@ -280,23 +334,28 @@ class Release:
     def _repr_html_(self) -> str:
         return formatting.html(self.name, *self._rows())
 
-    def _rows(self) -> tuple[formatting.Rows, formatting.Rows]:
-        """The publishable and the curator's lines of the reprs."""
-        low, high = self.interval()
+    def _rows(self) -> tuple[formatting.Rows, formatting.Rows, str | None]:
+        """The public and the curator's lines of the reprs, and where the curator's numbers are if not there."""
         bounds = (
             "none needed"
             if self.bounds is None
             else f"{formatting.number(self.bounds[0])} to {formatting.number(self.bounds[1])}"
         )
         withheld = math.isnan(self.value)
+        scale = "" if self.scale is None else f", scale {formatting.number(self.scale)}"
         public = [
             ("noisy value", "withheld: too few people" if withheld else formatting.number(self.value)),
-            ("95 % noise interval", "none" if withheld else f"{formatting.number(low)} to {formatting.number(high)}"),
+            (
+                "95 % noise interval",
+                "none" if withheld else f"{formatting.number(self.low)} to {formatting.number(self.high)}",
+            ),
             ("eps", f"{self.eps:.6g}"),
             ("bounds", bounds + (" (from the data)" if self.bounds_from_data else "")),
-            ("noise", f"{self.mechanism}, scale {formatting.number(self.scale)}"),
+            ("noise", f"{self.mechanism}{scale}"),
+            ("unit", self.unit),
             ("global sensitivity", formatting.number(self.global_sensitivity)),
             ("worst-case risk", formatting.risk(self.risk.worst_case)),
+            ("attacker's success", formatting.risk(self.risk.success)),
         ]
         if self.where is not None:
             public.insert(3, ("where", self.where + (" (row-wise by your word)" if self.where_trusted else "")))
@@ -305,14 +364,20 @@ class Release:
             public.append(("least group", f"{size} people, by a noisy number of them for eps {eps:.6g} more"))
         if self.rounded_to is not None:
             public.append(("rounded to", f"multiples of {formatting.number(self.rounded_to)}"))
-        curator = [
-            ("local sensitivity", formatting.number(self.local_sensitivity)),
-            ("n", f"{self.n}"),
-            ("two-worlds risk", formatting.risk(self.risk.two_worlds)),
-            ("many-worlds risk", formatting.risk(self.risk.many_worlds)),
-            ("identifiability", formatting.risk(self.risk.identifiability)),
-        ]
-        return ([], public + curator) if self.bounds_from_data else (public, curator)
+        known, curator, elsewhere = self.curator, [], None
+        if known is not None and not self.shows_curator:
+            elsewhere = WHERE_TO_LOOK
+        elif known is not None:
+            curator = [
+                ("n", f"{known.n}"),
+                ("local sensitivity", formatting.number(known.local_sensitivity)),
+                ("privacy loss", f"{known.loss:.6g} of eps {self.eps:.6g}"),
+                ("two-worlds risk", formatting.risk(known.two_worlds)),
+                ("many-worlds risk", formatting.risk(known.many_worlds)),
+                ("identifiability", formatting.risk(known.identifiability)),
+                ("moved to a bound", "none" if not known.clamped > 0 else f"{known.clamped:.2%} of the records"),
+            ]
+        return ([], public + curator, elsewhere) if self.bounds_from_data else (public, curator, elsewhere)
 
 
 @overload
@@ -321,12 +386,12 @@ def public(answer: pd.DataFrame) -> pd.DataFrame: ...
 def public(answer: Release) -> dict[str, Any]: ...
 @own_errors
 def public(answer: pd.DataFrame | Release) -> pd.DataFrame | dict[str, Any]:
-    """The publishable columns of a ``by=`` or ``agg`` answer; of a `Release`, its `Release.public`.
+    """The publishable columns of a table of answers; of a `Release`, its `Release.public`.
 
     Parameters
     ----------
-    answer : DataFrame
-        As pdrisk returned it, or with rows taken out; its ``attrs`` say which columns are the curator's.
+    answer : DataFrame or Release
+        As pdrisk returned it, or with rows taken out; its ``attrs`` say what it is.
 
     Raises
     ------
@@ -337,25 +402,21 @@ def public(answer: pd.DataFrame | Release) -> pd.DataFrame | dict[str, Any]:
         return answer.public()
     if not isinstance(answer, pd.DataFrame):
         raise ColumnTypeError(f"public takes a frame that pdrisk returned, not {type(answer).__name__}.")
-    if "curator_only" not in answer.attrs:
+    said = Answer.from_attrs(answer.attrs)
+    if said is None:
+        raise NotPublicError("this frame does not say what was asked: pass the answer as pdrisk returned it.")
+    if said.bounds_from_data:
         raise NotPublicError(
-            "this frame does not say which of its columns are the curator's: pass the answer as pdrisk returned it."
+            "this answer took bounds from the data, so nothing of it is publishable: ask with declared bounds=(lo, hi)."
         )
-    if answer.attrs.get("bounds_from_data", True):
-        raise NotPublicError(
-            "this answer took bounds from the data, or adds no noise, so nothing of it is publishable: "
-            "ask with declared bounds=(lo, hi)."
-        )
-    kept = answer.drop(columns=[name for name in answer.attrs["curator_only"] if name in answer.columns])
-    labels = answer.attrs.get("index", [])
+    kept = answer.drop(columns=[name for name in said.curators_columns if name in answer.columns])
     named = [plain_label(name) for name in answer.index.names]
     counted = named == [None] and answer.index.equals(pd.RangeIndex(len(answer)))  # as reset_index leaves it
-    if not counted and any(name not in labels for name in named):
+    if not counted and any(name not in said.index for name in named):
         raise ParameterError(
             "the index of this frame is not the one pdrisk gave it, and may hold what is the curator's."
         )
-    allowed = {*PUBLIC_COLUMNS, *labels} if "columns" not in answer.attrs else set(answer.attrs["columns"])
-    if unknown := [name for name in kept.columns if plain_label(name) not in allowed]:
+    if unknown := [name for name in kept.columns if plain_label(name) not in said.public_columns]:
         raise ParameterError(
             f"columns {', '.join(map(str, unknown))} are not pdrisk's, so it cannot say whether they may be published: "
             "take them out first."
@@ -363,4 +424,5 @@ def public(answer: pd.DataFrame | Release) -> pd.DataFrame | dict[str, Any]:
     return kept
 
 
-PUBLIC_COLUMNS = ("value", "eps", "scale", "global_sensitivity", "worst_case")
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)

@@ -5,72 +5,68 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from pdrisk._answer.release import CURATOR_ONLY, Release, half_width
+from pdrisk._answer.answer import ONE_RECORD, Answer, AnswerLine, Curator
+from pdrisk._answer.noisy import NoisyAnswers, withhold
 from pdrisk._caller_frame import caller
-from pdrisk._core.risk import METRICS, Risk, metrics
-from pdrisk._core.statistics import Count
-from pdrisk._core.summary import FloatArray, Summary
+from pdrisk._core.risk import METRICS, risks_of_losses
+from pdrisk._core.statistics import Count, Mean
+from pdrisk._core.summary import FloatArray, IntArray, Summary
 from pdrisk._core.universe import Universe
 from pdrisk._guard import guarded
-from pdrisk._ledger import Meaning, Policy, paying
-from pdrisk._mechanisms.laplace import laplace
-from pdrisk._model.columns import plain_label
-from pdrisk._model.query import MECHANISM, Line, Query
-from pdrisk.engines.numpy.frame import Reading, read
-from pdrisk.engines.numpy.influence import losses
-from pdrisk.errors import LedgerError, NoisyReleaseWarning
+from pdrisk._ledger import Identity, Meaning, Policy, check_curator, ledger_for, paying
+from pdrisk._mechanisms import Drawn, Mechanism, calibrated, discrete_laplace
+from pdrisk._model.query import UNIT, Line, Query
+from pdrisk.errors import ColumnTypeError, LedgerError, NoisyReleaseWarning
 
-__all__ = ["Facts", "Released", "answered", "answers", "drawn", "facts", "released"]
+__all__ = ["Facts", "Released", "Results", "Summarised", "drawn", "drawn_once", "facts", "released"]
+
+USEFUL = 0.25  # of the range of possible answers: a wider noise interval is warned about
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Everything but the noisy value, for the G groups of one line."""
+    """What only the curator may see of the G groups of one line: arrays of shape (G,), named as in `Curator`."""
 
-    eps: float
-    scale: float
-    global_sensitivity: float
+    n: IntArray
     local_sensitivity: FloatArray
-    world_range: FloatArray
-    n: NDArray[np.int64]
-    risk: dict[str, FloatArray]
+    loss: FloatArray
+    loss_between_worlds: FloatArray
+    two_worlds: FloatArray
+    many_worlds: FloatArray
+    identifiability: FloatArray
+    clamped: FloatArray
+
+    def of_group(self, group: int, unlisted: int = 0) -> Curator:
+        """The numbers of one group."""
+        own = {name: float(getattr(self, name)[group]) for name in (*Curator.COLUMNS[1:], "loss")}
+        return Curator(n=int(self.n[group]), **own, unlisted=unlisted)
 
 
-def facts(line: Line, universe: Universe, summary: Summary, eps: Fraction) -> Facts:
-    """Sensitivities and risks of a release with ``eps``."""
-    whole = line.statistic.global_sensitivity(universe)
-    local = line.statistic.local_sensitivity(summary, universe)
-    between = line.statistic.world_range(summary, universe)
-    loss = float(eps)
-    risk = metrics(loss, summary.n, global_sensitivity=whole, local_sensitivity=local, world_range=between)
-    return Facts(loss, whole / loss, whole, local, between, summary.n, risk)
+def facts(mechanism: Mechanism, summary: Summary) -> Facts:
+    """Sensitivities and risks of a release."""
+    n, loss, between = summary.n, mechanism.loss(summary), mechanism.loss_between_worlds(summary)
+    risk = risks_of_losses(float(mechanism.eps), n, loss, between)
+    moved = (
+        np.zeros(n.shape) if summary.clamped is None else np.where(n > 0, summary.clamped / np.maximum(n, 1), np.nan)
+    )
+    return Facts(
+        n=n,
+        local_sensitivity=mechanism.statistic.local_sensitivity(summary, mechanism.universe),
+        loss=loss,
+        loss_between_worlds=between,
+        clamped=moved,
+        **{name: risk[name] for name in METRICS if name != "worst_case"},
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Released:
-    """The noisy values of one line, shape (G,), and everything else about them.
-
-    ``least_group`` is the least number of people it must be about and the eps paid to see that, if a ledger wants it,
-    ``rounded_to`` the base it wants answers rounded to.
-    """
-
-    line: Line
-    universe: Universe
-    values: FloatArray
-    facts: Facts
-    least_group: tuple[int, float] | None = None
-    rounded_to: float | None = None
-
-
-class Read(Protocol):
+class Summarised(Protocol):
     """What an engine found: for each line its universe and summary."""
 
     @property
@@ -82,19 +78,72 @@ class Read(Protocol):
 
 COUNT = Count()
 People = tuple[pd.Series, FloatArray]
-Found = TypeVar("Found", bound=Read)
-Answer = TypeVar("Answer")
+Found = TypeVar("Found", bound=Summarised)
+Shown = TypeVar("Shown")
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """The noisy answers of one line.
+
+    Attributes
+    ----------
+    facts : Facts or None
+        The curator's numbers, where the caller may see them.
+    """
+
+    line: Line
+    noisy: NoisyAnswers
+    facts: Facts | None
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The noisy answers to a query, whatever the front end shows them as.
+
+    Attributes
+    ----------
+    shows_curator : bool
+        Whether the caller asked for the curator's numbers.
+    unit : str
+        Privacy unit: a record, or the column that says who a person is.
+    """
+
+    query: Query
+    releases: tuple[Released, ...]
+    extra: float
+    least_group: int | None
+    shows_curator: bool
+    unit: str = ONE_RECORD
+
+    def answer(self, names: Sequence[str] | None = None, *, one: bool = False) -> Answer:
+        """The description of all of them.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            Of the lines, if they have others than their own.
+        one : bool
+            Whether there is one number alone, which belongs to the description.
+        """
+        lines = tuple(
+            AnswerLine.of(each.line, each.noisy, None if names is None else names[at], one=one)
+            for at, each in enumerate(self.releases)
+        )
+        return replace(Answer.of(self.query, lines, self.extra, self.least_group), unit=self.unit)
 
 
 def released(
     query: Query,
     read: Callable[[], Found],
-    shown: Callable[[list[Released], Found], Answer],
+    shown: Callable[[Results, Found], Shown],
     ledger: object = None,
     *,
     fresh: object = False,
+    curator: object = False,
     people: Callable[[Found, Hashable], People | None] = lambda *_: None,
-) -> Answer:
+    dataset: Identity | None = None,
+) -> Shown:
     """The releases of a query, for every front end: warned of, paid, read, drawn and shown in this order.
 
     Parameters
@@ -108,207 +157,146 @@ def released(
         What pays; None: that of the ``with`` block around, if there is one.
     fresh : bool
         Pay and draw even if the ledger remembers the answer.
+    curator : bool
+        Whether the curator's numbers are asked for; under a ledger only by analysts whom its policy names.
     people : callable
-        For the curator: who stands in each row, by the column of that name, and the privacy loss of each; None where
+        For the ledger: who stands in each row, by the column of that name, and the privacy loss of each; None where
         that is not known.
+    dataset : Identity, optional
+        The Dataset that is asked, for the ledger's memory and odometer.
     """
+    if not isinstance(curator, bool | np.bool_):
+        raise ColumnTypeError(f"curator is True or False, not of type {type(curator).__name__}.")
+    payer = ledger_for(ledger)
+    if curator and payer is not None:
+        check_curator(payer, "curator=True")
     _warn_of_noise(query)
-    with paying(query, ledger, fresh) as payment:
+    with paying(query, ledger, fresh, dataset) as payment:
         reading = read()
         rules = payment.policy
         parts = list(zip(query.lines, query.shares, reading.universes, reading.summaries, strict=True))
-        known = [facts(line, universe, summary, eps) for line, eps, universe, summary in parts]
+        mechanisms = [line.calibrated(eps, universe) for line, eps, universe, _ in parts]
         noisy = payment.remembered
         if noisy is None:
-            noisy = drawn(query.lines, query.shares, reading, rules)
-        elif [each.shape for each in noisy] != [each.n.shape for each in known]:
+            noisy = drawn(query.lines, mechanisms, reading.summaries, rules)
+        elif [each.shape[-1:] for each in noisy] != [each.n.shape for each in reading.summaries]:
             raise LedgerError("the ledger remembers the answer to another question: it is damaged. See verify().")
+        sees = bool(curator) or payer is None
+        known = [
+            facts(mechanism, summary) if sees or rules.keeps_facts else None
+            for mechanism, summary in zip(mechanisms, reading.summaries, strict=True)
+        ]
         if query.is_private:  # else eps says nothing, and counts in full
             payment.settle(noisy, lambda: guarded(lambda: _meant(query, known, rules, people, reading)))
-        result = [
-            _ruled(line, universe, values, own, rules)
-            for (line, _, universe, _), values, own in zip(parts, noisy, known, strict=True)
-        ]
-        return shown(result, reading)
+        releases = tuple(
+            Released(line, NoisyAnswers(mechanism, own, rules.base_of(line.statistic.name)), about if sees else None)
+            for line, mechanism, own, about in zip(query.lines, mechanisms, noisy, known, strict=True)
+        )
+        least = next((least for line in query.lines if (least := rules.least_group_of(line)) is not None), None)
+        size = None if least is None else least.size
+        unit = ONE_RECORD if dataset is None or dataset.person is None else str(dataset.person)
+        results = Results(query, releases, float(rules.cost(query) - query.eps), size, bool(curator), unit)
+        answer = shown(results, reading)
+    _warn_of_width(results)
+    return answer
 
 
-def _ruled(line: Line, universe: Universe, noisy: FloatArray, known: Facts, rules: Policy) -> Released:
-    """What is shown under the owner's rules."""
-    least, base = rules.least_group_of(line), rules.base_of(line.statistic.name)
-    return Released(
-        line=line,
-        universe=universe,
-        values=rules.rounded(line.statistic.name, noisy),
-        facts=known,
-        least_group=None if least is None else (least.size, float(least.eps)),
-        rounded_to=base,
-    )
-
-
-def drawn(lines: Sequence[Line], shares: Sequence[Fraction], reading: Read, rules: Policy) -> list[FloatArray]:
-    """Noisy values of each line; NaN where the owner wants more people than there are, by a noisy number of them."""
-    result: list[FloatArray] = []
-    sizes: dict[Any, FloatArray] = {}
-    for line, eps, universe, summary in zip(lines, shares, reading.universes, reading.summaries, strict=True):
-        values = laplace(line.statistic.steps(summary, universe), line.statistic.lattice(universe), eps)
+def drawn(
+    lines: Sequence[Line], mechanisms: Sequence[Mechanism], summaries: Sequence[Summary], rules: Policy
+) -> list[Drawn]:
+    """What is drawn for each line; nothing where the owner wants more people than there are, by a noisy number."""
+    result: list[Drawn] = []
+    sizes: dict[Any, Drawn] = {}
+    for line, mechanism, summary in zip(lines, mechanisms, summaries, strict=True):
+        noisy = drawn_once(mechanism, summary)
         if (least := rules.least_group_of(line)) is not None:
             if line.people not in sizes:
-                steps = COUNT.steps(Summary(summary.n), universe)
-                sizes[line.people] = laplace(steps, COUNT.lattice(universe), least.eps)
-            values = np.where(sizes[line.people] < least.size, np.nan, values)
-        result.append(values)
+                sizes[line.people] = drawn_once(calibrated("geometric", COUNT, UNIT, least.eps), Summary(summary.n))
+            noisy = withhold(noisy, sizes[line.people] < least.size)
+        result.append(noisy)
     return result
 
 
+def drawn_once(mechanism: Mechanism, summary: Summary) -> Drawn:
+    """What a mechanism draws for a summary; nothing else in pdrisk calls for noise."""
+    return mechanism.draw(summary, discrete_laplace)
+
+
 def _meant(
-    query: Query, known: list[Facts], rules: Policy, people: Callable[[Found, Hashable], People | None], reading: Found
+    query: Query,
+    known: Sequence[Facts | None],
+    rules: Policy,
+    people: Callable[[Found, Hashable], People | None],
+    reading: Found,
 ) -> Meaning:
     """What an answer means for the people in these data."""
-    of_groups = sum(one.eps * one.local_sensitivity / one.global_sensitivity for one in known)
+    about = [one for one in known if one is not None]
     return Meaning(
-        loss=float(np.max(of_groups, initial=0.0)),
+        loss=float(np.max(sum(one.loss for one in about), initial=0.0)),
         counting=float(rules.cost(query) - query.eps),
-        local_sensitivity=[float(np.max(one.local_sensitivity, initial=0.0)) for one in known],
-        n=[int(np.min(one.n, initial=np.iinfo(np.int64).max)) for one in known],
+        local_sensitivity=[float(np.max(one.local_sensitivity, initial=0.0)) for one in about],
+        n=[int(np.min(one.n, initial=np.iinfo(np.int64).max)) for one in about],
         people=None if rules.person is None else people(reading, rules.person),
     )
 
 
-def answered(frame: pd.DataFrame, query: Query, ledger: object = None, fresh: object = False) -> Release | pd.DataFrame:
-    """The answer to a query of one line: a `Release`, or a frame of one row for each group."""
-    return _of_frame(frame, query, lambda found, reading: _one(query, found[0], reading), ledger, fresh)
-
-
-def answers(frame: pd.DataFrame, query: Query, ledger: object = None, fresh: object = False) -> pd.DataFrame:
-    """The answers to a query of several lines, indexed by column and statistic, and by group if there are groups."""
-    return _of_frame(frame, query, lambda found, reading: _several(query, found, reading), ledger, fresh)
-
-
-def _of_frame(
-    frame: pd.DataFrame,
-    query: Query,
-    shown: Callable[[list[Released], Reading], Answer],
-    ledger: object,
-    fresh: object,
-) -> Answer:
-    def people(reading: Reading, column: Hashable) -> People | None:
-        if [str(label) for label in frame.columns].count(str(column)) != 1 or column not in frame.columns:
-            return None
-        return frame[column], losses(reading, query.lines, tuple(map(float, query.shares)))
-
-    return released(query, lambda: _read(frame, query), shown, ledger, fresh=fresh, people=people)
-
-
-def _read(frame: pd.DataFrame, query: Query) -> Reading:
-    return read(frame, query.lines, query.where, query.groups, query.missing)
-
-
-def _one(query: Query, one: Released, reading: Reading) -> Release | pd.DataFrame:
-    if reading.groups is not None:
-        return _table(query, [one], reading.groups)
-    line, universe, known = one.line, one.universe, one.facts
-    return Release(
-        statistic=line.statistic.label,
-        column=line.column,
-        value=float(one.values[0]),
-        eps=known.eps,
-        bounds=(universe.lo, universe.hi) if line.statistic.bounded else None,
-        mechanism=MECHANISM,
-        scale=known.scale,
-        global_sensitivity=known.global_sensitivity,
-        local_sensitivity=float(known.local_sensitivity[0]),
-        n=int(known.n[0]),
-        risk=Risk(**{name: float(known.risk[name][0]) for name in METRICS}),
-        where=_where_text(query),
-        where_trusted=query.where is not None and query.where.trusted,
-        bounds_from_data=line.bounds_from == "data",
-        least_group=one.least_group,
-        rounded_to=one.rounded_to,
-    )
-
-
-def _several(query: Query, several: list[Released], reading: Reading) -> pd.DataFrame:
-    names = ["column", "statistic"]
-    labels: list[tuple[Any, ...]] = [(one.line.column, one.line.statistic.label) for one in several]
-    if reading.groups is not None:
-        names.append("group")
-        labels = [(*label, group) for label in labels for group in reading.groups]
-    index = pd.MultiIndex.from_tuples(labels, names=names)
-    return _table(query, several, index)
-
-
-def _rows(one: Released) -> pd.DataFrame:
-    known = one.facts
-    return pd.DataFrame(
-        {
-            "value": one.values,
-            "eps": known.eps,
-            "scale": known.scale,
-            "global_sensitivity": known.global_sensitivity,
-            "local_sensitivity": known.local_sensitivity,
-            "n": known.n,
-            **known.risk,
-        }
-    )
-
-
-def _table(query: Query, several: list[Released], index: pd.Index) -> pd.DataFrame:
-    parts = [_rows(one) for one in several]
-    table = parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
-    table.index = index
-    table.attrs = {
-        "curator_only": list(CURATOR_ONLY),
-        "bounds_from_data": any(line.bounds_from == "data" for line in query.lines),
-        "keys_from_data": query.groups is not None and query.groups.keys_from == "data",
-        "index": [plain_label(name) for name in index.names],
-        "lines": [_described(one) for one in several],
-        "eps": float(query.eps),
-        "mechanism": MECHANISM,
-        "where": _where_text(query),
-        "where_trusted": query.where is not None and query.where.trusted,
-        **({} if several[0].least_group is None else {"least_group": list(several[0].least_group)}),
-    }
-    return table
-
-
-def _described(one: Released) -> dict[str, Any]:
-    line = one.line
-    bounds = None if line.universe is None or not line.statistic.bounded else [line.universe.lo, line.universe.hi]
-    said = {"column": plain_label(line.column), "statistic": line.statistic.label, "bounds": bounds}
-    return said if one.rounded_to is None else said | {"rounded_to": one.rounded_to}
-
-
-def _where_text(query: Query) -> str | None:
-    if query.where is None:
-        return None
-    return "a mask or function" if query.where.text is None else query.where.text
-
-
 def _warn_of_noise(query: Query) -> None:
-    """Say so if the noise is wider than the range of possible answers: public facts, before anything is paid."""
+    """Warn before anything is paid if public facts say that the noise leaves little of the answer."""
     wide = []
-    unit, is_even = Universe(0.0, 1.0), len(set(query.shares)) == 1
+    is_even = len(set(query.shares)) == 1
     for line, share in zip(query.lines, query.shares, strict=True):
         # The ratio of noise to range is the same in every universe, so bounds from the data stay out of it.
-        low, high = line.statistic.value_range(unit)
-        ratio = half_width(line.statistic.global_sensitivity(unit) / float(share)) / (high - low)
-        if ratio <= 1 or not math.isfinite(high):
+        low, high = line.statistic.value_range(UNIT)
+        if line.mechanism != "laplace" or not math.isfinite(high - low):
+            continue
+        reach = _reach(line, share, UNIT)
+        if 2 * reach <= USEFUL * (high - low):
             continue
         at = line.name if is_even else f"{line.name} at eps={float(share):.3g}"
         if line.universe is None:
-            wide.append(f"{at}: {ratio:.2g} times the range of possible answers")
+            wide.append(f"{at}: {reach / (high - low):.2g} times the range of possible answers")
         else:
-            reach = half_width(line.statistic.global_sensitivity(line.universe) / float(share))
-            low, high = line.statistic.value_range(line.universe)
+            reach, (low, high) = _reach(line, share, line.universe), line.statistic.value_range(line.universe)
             wide.append(f"{at}: {reach:.4g}, where all possible answers lie in {low:.6g} to {high:.6g}")
     if wide:
         loss = f" at eps={float(query.shares[0]):.3g}" if is_even else ""
-        means = any(line.statistic.name == "mean" for line in query.lines)
-        advice = " So does asking for a sum and a count instead of a mean, if the records are many." * means
-        shown = "; ".join(wide[:3]) + (f"; and {len(wide) - 3} more" if len(wide) > 3 else "")
-        warnings.warn(
-            f"the noise is wider than the answer: its 95 % half-width{loss} is {shown}. "
-            f"A larger eps or narrower bounds make it smaller.{advice}",
-            NoisyReleaseWarning,
-            stacklevel=caller()[1],
+        means = any(isinstance(line.statistic, Mean) and line.mechanism == "laplace" for line in query.lines)
+        advice = ' mechanism="auto" is far more accurate for a mean.' * means
+        _warn(
+            f"the noise leaves little of the answer: its 95 % half-width{loss} is {_some(wide)}. "
+            f"A larger eps or narrower bounds make it smaller.{advice}"
         )
+
+
+def _reach(line: Line, share: Fraction, universe: Universe) -> float:
+    """Half the width of the 95 % interval of Laplace noise."""
+    low, high = calibrated(line.mechanism, line.statistic, universe, share).interval(np.zeros(1), 0.95)
+    return float(high[0] - low[0]) / 2
+
+
+def _warn_of_width(results: Results) -> None:
+    """Warn of answers whose own noise interval, which is published, covers much of the range of possible answers."""
+    wide = []
+    for each in results.releases:
+        low, high = each.line.statistic.value_range(each.noisy.mechanism.universe)
+        if each.line.mechanism == "laplace" or each.line.universe is None or not math.isfinite(high - low):
+            continue
+        ends = each.noisy.interval()
+        broad = ends[1] - ends[0] > USEFUL * (high - low)
+        if broad.all():
+            wide.append(f"{each.line.name}: {float(np.min(ends[1] - ends[0])):.4g} wide, of {high - low:.6g} possible")
+        elif broad.any():
+            wide.append(f"{each.line.name}: {int(broad.sum())} of {len(broad)} groups")
+    if wide:
+        _warn(
+            f"the noise leaves little of the answer; its 95 % interval is {_some(wide)}. Ask with a larger "
+            "eps, narrower bounds, or about more people at once."
+        )
+
+
+def _some(wide: Sequence[str]) -> str:
+    return "; ".join(wide[:3]) + (f"; and {len(wide) - 3} more" if len(wide) > 3 else "")
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, NoisyReleaseWarning, stacklevel=caller()[1])

@@ -1,4 +1,4 @@
-"""What stands in words of the command line: one or several things, with blanks or commas between them."""
+"""Arguments of the command line: one or several things in a word, with blanks or commas between them."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ __all__ = ["demo"]
 
 EPSILONS = (0.1, 0.5, 1, 2, 5)
 QUERIES = ["mean", "median", "min", "max", "var"]  # the paper's
-SQL = "SELECT sex, SUM(hours) AS hours FROM survey WHERE age > 40 GROUP BY sex"
+SQL = "SELECT sex, AVG(hours) AS hours FROM survey WHERE age > 40 GROUP BY sex"
 UNITS = {"hours": "h", "distance": "km", "income": "EUR"}  # of the columns that the paper studies
 
 
@@ -24,77 +24,56 @@ def demo(*, eps: float = 1.0, seed: int = 2019) -> str:
     """The text of ``pdrisk demo``."""
     survey: Any = soep_like(seed=seed).pipe(soep_like_schema().validate)  # type checkers know no accessors
     declared = survey.dprisk.declared.loc[[*UNITS, "state"], ["lo", "hi", "missing", "keys"]]
-    whole, warned = _asked(lambda: survey.dprisk.mean("distance", eps=eps))
-    older, _ = _asked(lambda: survey.dprisk.mean("distance", eps=eps, where="age > 40 and sex == 'female'"))
-    counts, _ = _asked(lambda: survey.dprisk.count(eps=eps, by="state"))
-    parts, _ = _asked(lambda: survey.dprisk.agg({"distance": ["sum", "count"]}, eps=eps))
-    in_sql, _ = _asked(lambda: pdrisk.sql(SQL, eps=eps, risk_columns=True, survey=survey))
-    total, people = parts["value"]
-    risks = survey.dprisk.assess(list(UNITS), QUERIES, eps=list(EPSILONS))
-    low, high = whole.interval()
-    half = (high - low) / 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pdrisk.NoisyReleaseWarning)  # at a small eps; the intervals say it too
+        whole = survey.dprisk.mean("distance", eps=eps)
+        older = survey.dprisk.mean("distance", eps=eps, where="age > 40 and sex == 'female'")
+        by_state = survey.dprisk.mean("distance", eps=eps, by="state")
+        in_sql = pdrisk.sql(SQL, eps=eps, risk_columns=True, survey=survey)
+        paper = survey.dprisk.mean("distance", eps=eps, mechanism="laplace")
+        risks = survey.dprisk.assess(list(UNITS), QUERIES, eps=list(EPSILONS), mechanism="laplace")
     several = eps * 5
     return "\n".join(
         [
-            _title("A synthetic survey like the Socio-Economic Panel: 30,000 people, none of them real"),
-            "survey = soep_like().pipe(soep_like_schema().validate)   # a pandera schema: facts, declared once",
+            _title("How far do people travel to work? A synthetic survey of 30,000 people, none of them real"),
+            f"survey.dprisk.mean('distance', eps={eps:g})",
+            "",
+            repr(whole),
+            "",
+            "The value is noisy, so that nobody can tell from it whether one person took part:",
+            "",
+            participant(whole.risk.worst_case),
+            "",
+            _title("Where the bounds come from: a pandera schema, facts that are declared once"),
+            "survey = soep_like().pipe(soep_like_schema().validate)",
             "survey.dprisk.declared",
             "",
             declared.astype(object).map(_told).to_string(max_colwidth=40, index_names=False),
             "  (bounds of the answers, codes that are missing before anything else is done, public group keys)",
             "",
-            _title("One answer: how far do people travel to work?"),
-            f"survey.dprisk.mean('distance', eps={eps:g})",
-            "",
-            repr(whole),
-            "",
-            "The true mean is known to lie in 1 to 675 km. "
-            f"The noise at eps={eps:g} has a 95 % half-width of {half:,.0f} km:",
-            *(
-                [
-                    "this number is noise. One person can move a mean over (1, 675) by 337 km, when hardly anybody is",
-                    "in the data, and the mechanism must hide even that one. This is what the paper studies. Narrower",
-                    "bounds, a larger eps, or a sum and a count (next) give numbers to work with.",
-                ]
-                if warned
-                else ["one person can move a mean over (1, 675) by 337 km, when hardly anybody is in the data."]
-            ),
-            *([f"pdrisk warned: {warned}"] if warned else []),
-            "",
-            _title("The same question as a sum and a count, half of the eps each"),
-            f"pdrisk.public(survey.dprisk.agg({{'distance': ['sum', 'count']}}, eps={eps:g}))",
-            "",
-            pdrisk.public(parts).to_string(float_format=lambda x: f"{x:.6g}"),
-            "",
-            f"  {total:,.0f} km / {people:,.0f} people = {total / people:.2f} km; the noise in the sum is "
-            f"±{float(pdrisk._answer.release.half_width(parts['scale'].iloc[0])):,.0f} km for all together.",
-            "",
-            _title("What this means for a person"),
-            participant(whole.risk.worst_case),
-            "",
-            _title("A subgroup, judged against the whole column's universe"),
+            _title("A subgroup"),
             f"survey.dprisk.mean('distance', eps={eps:g}, where=\"age > 40 and sex == 'female'\")",
-            f"  noisy value {older.value:,.1f} km, 95 % interval {_interval(older)}, "
-            f"worst-case risk {probability(older.risk.worst_case)};",
-            f"  for the curator: local sensitivity {older.local_sensitivity:.4g} km instead of 337 km, "
-            f"two-worlds risk {probability(older.risk.two_worlds)}.",
+            f"  noisy value {older.value:.4g} km, 95 % noise interval {_interval(older)}, "
+            f"worst-case risk {probability(older.risk.worst_case)}",
             "",
-            _title("Groups: everybody is in one state, so all 16 answers cost eps once"),
-            f"pdrisk.public(survey.dprisk.count(eps={eps:g}, by='state')).head(4)",
+            _title("Groups: assuming one record per person, all 16 answers cost eps once"),
+            f"survey.dprisk.mean('distance', eps={eps:g}, by='state').head(4)",
             "",
-            pdrisk.public(counts).head(4).to_string(float_format=lambda x: f"{x:.6g}"),
+            by_state.head(4).to_string(float_format=lambda x: f"{x:.6g}"),
             "",
-            _title("The same in SQL, with risk columns"),
+            _title("The same in SQL"),
             f'pdrisk.sql("{SQL}",',
             f"    eps={eps:g}, risk_columns=True, survey=survey)",
             "",
-            in_sql.drop(columns=[f"hours_{name}" for name in ("many_worlds", "identifiability", "eps", "scale")])
-            .rename(columns=lambda name: name.removeprefix("hours_"))
-            .to_string(index=False, float_format=lambda x: f"{x:.6g}"),
-            "  (two_worlds, local_sensitivity and n are the curator's: pdrisk.public takes them out)",
+            in_sql.to_string(index=False, float_format=lambda x: f"{x:.6g}"),
             "",
-            f"Losses add: the answers above cost {several:g} together, a worst-case risk of "
+            f"Losses add: the answers above and the next one cost {several:g} together, a worst-case risk of "
             f"{probability(float(pdrisk.risk.posterior(several)))} instead of {probability(whole.risk.worst_case)}.",
+            "",
+            _title("The paper's mechanism, one word away"),
+            f"survey.dprisk.mean('distance', eps={eps:g}, mechanism='laplace')",
+            f"  noisy value {paper.value:,.0f} km, 95 % noise interval {_interval(paper)}: one person can move",
+            "  a mean over (1, 675) by 337 km when hardly anybody is in the data, and this noise hides even that one.",
             "",
             _title("The paper's table, for the curator: two-worlds risk, and the noise that comes with it (±, 95 %)"),
             _table(risks),
@@ -105,14 +84,6 @@ def demo(*, eps: float = 1.0, seed: int = 2019) -> str:
             "same large global sensitivity.",
         ]
     )
-
-
-def _asked(question: Any) -> tuple[Any, str]:
-    """An answer, and what pdrisk warned of."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", pdrisk.NoisyReleaseWarning)
-        answer = question()
-    return answer, "; ".join(str(warning.message) for warning in caught)
 
 
 def _table(risks: pd.DataFrame) -> str:
@@ -152,7 +123,7 @@ def _told(cell: Any) -> str:
 
 def _interval(release: pdrisk.Release) -> str:
     low, high = release.interval()
-    return f"{low:,.0f} to {high:,.0f} km"
+    return f"{low:.4g} to {high:.4g} km"
 
 
 def _title(text: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from pdrisk._cli.arguments import Several, bounds, code, several
+from pdrisk._model.kinds import CATEGORIES, TEXT
 from pdrisk.errors import ParameterError
 from pdrisk.study.plan import usable, variables
 
@@ -44,7 +45,7 @@ def read(chosen: argparse.Namespace) -> pd.DataFrame:
     try:
         frame = READERS[kind](path, **options)
     except ImportError:
-        problem = 'Parquet files need pyarrow: pip install "pdrisk[functions]"'
+        problem = 'Parquet files need pyarrow: pip install "pdrisk[arrow]"'
     except Exception as error:  # noqa: BLE001 - whatever a file may hold; the message could quote it
         said = " Name what stands between the values with --sep, and the encoding with --encoding." * (kind == ".csv")
         problem = f"{path.name} cannot be read as a {kind} file ({type(error).__name__}).{said}"
@@ -106,11 +107,11 @@ def columns_of(
 
 def _advice(series: pd.Series, kind: str) -> str:
     """What to do with a column that holds no numbers. It looks at the data: whoever reads it is their curator."""
-    if kind == "text":
+    if kind == TEXT:
         some = series.dropna().head(LOOKED_AT).astype(str)
         commas = some.str.fullmatch(DECIMAL_COMMA).mean() if len(some) else 0
         return "read decimal commas with --decimal=, and --thousands=." if commas > 0.5 else ""
-    return "" if kind == "categories" else "store a number made of them in the file"
+    return "" if kind == CATEGORIES else "store a number made of them in the file"
 
 
 def known(frame: pd.DataFrame, chosen: argparse.Namespace, others: Sequence[str] = ()) -> pd.DataFrame:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-__all__ = ["LARGEST_STEPS", "Lattice"]
+__all__ = ["LARGEST_STEPS", "PLACES", "Lattice", "places_per_unit"]
 
+PLACES = 2**30  # of the grid that two_sums lays between the bounds
 LARGEST_STEPS = 2**62  # answers are clamped here, so that noise never overflows int64
 
 
@@ -64,3 +65,13 @@ class Lattice:
 def power_of_two_below(value: float) -> float:
     """Largest power of two that is at most ``value``."""
     return math.ldexp(1.0, math.frexp(value)[1] - 1)
+
+
+def places_per_unit(width: float) -> float:
+    """Grid of two_sums: a record x has the place ``floor((x - lo) * places_per_unit(hi - lo) + .5)``, 0 to `PLACES`.
+
+    One float64 constant and one rule, so that every engine finds the same integers: engines differ in how they round
+    ties. The place never exceeds `PLACES`: ``x - lo`` and its product grow with x, and at hi the product is off by
+    less than 2**-21.
+    """
+    return PLACES / width

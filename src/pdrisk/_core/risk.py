@@ -12,7 +12,16 @@ from pdrisk._core.foreign import array_of, own_errors, shown
 from pdrisk._core.summary import FloatArray
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["METRICS", "Risk", "epsilon_for", "metrics", "most_exposed_first", "posterior", "privacy_loss"]
+__all__ = [
+    "METRICS",
+    "Risk",
+    "epsilon_for",
+    "metrics",
+    "most_exposed_first",
+    "posterior",
+    "privacy_loss",
+    "risks_of_losses",
+]
 
 SMALLEST: Final = 1e-300  # of a probability, so that its odds are finite
 METRICS: Final = ("worst_case", "two_worlds", "many_worlds", "identifiability")
@@ -195,24 +204,19 @@ def _one_of(metric: str, n: ArrayLike | None) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Risk:
-    """How likely an attacker is to be right about a person, by four metrics.
+    """How likely an attacker is to be right about a person because of a release; both may be published.
 
     Attributes
     ----------
     worst_case : float
-        Publishable: from eps alone (Mehner et al. 2021; eq. 5 of the SOEP paper).
-    two_worlds : float
-        Curator only: the paper's own metric, eq. 6.
-    many_worlds : float
-        Curator only: the paper's eq. 4, after Lee & Clifton 2011; NaN where no record was used.
-    identifiability : float
-        Curator only: Lee & Clifton's own distance between worlds; NaN where no record was used.
+        The highest belief that anybody who starts from a coin's 1/2 can reach, after the most telling noisy value:
+        from eps alone (Mehner et al. 2021; eq. 5 of the SOEP paper).
+    success : float
+        How often the best such attacker is right, over all noisy values: from eps and the mechanism alone.
     """
 
     worst_case: float
-    two_worlds: float
-    many_worlds: float
-    identifiability: float
+    success: float
 
 
 def metrics(
@@ -244,15 +248,37 @@ def metrics(
     ``1/n <= many_worlds <= two_worlds <= worst_case``, and ``identifiability <= posterior(2 eps, 1/n)``.
     """
     epsilon = np.asarray(eps, dtype=np.float64)
-    own = epsilon * (local_sensitivity / np.asarray(global_sensitivity))
-    between = epsilon * (world_range / np.asarray(global_sensitivity))
+    whole = np.asarray(global_sensitivity)
+    return risks_of_losses(epsilon, n, epsilon * (local_sensitivity / whole), epsilon * (world_range / whole))
+
+
+def risks_of_losses(
+    eps: ArrayLike, n: NDArray[np.int64], loss: FloatArray, loss_between_worlds: FloatArray
+) -> dict[str, FloatArray]:
+    """The four metrics from the privacy losses of a mechanism.
+
+    Parameters
+    ----------
+    eps : array_like of float, shape (...)
+    n : ndarray of int64, shape (...)
+    loss : ndarray of float64, shape (...)
+        Of the most exposed neighbour.
+    loss_between_worlds : ndarray of float64, shape (...)
+        Largest between two worlds that lack one record each.
+
+    Returns
+    -------
+    dict of str to ndarray of float64, shape (...)
+        As `metrics`.
+    """
+    epsilon = np.asarray(eps, dtype=np.float64)
     one_of_n = np.where(n > 0, 1 / np.maximum(n, 1), np.nan)
     shape = np.broadcast_shapes(epsilon.shape, np.shape(n))
     return {
         "worst_case": np.broadcast_to(belief(epsilon, 0.5), shape),
-        "two_worlds": belief(own, 0.5),
-        "many_worlds": belief(own, one_of_n),
-        "identifiability": belief(between, one_of_n),
+        "two_worlds": belief(loss, 0.5),
+        "many_worlds": belief(loss, one_of_n),
+        "identifiability": belief(loss_between_worlds, one_of_n),
     }
 
 

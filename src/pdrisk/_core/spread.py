@@ -60,7 +60,7 @@ class Var(Statistic):
 
     def leave_one_out(self, records: FloatArray, summary: Summary, universe: Universe) -> FloatArray:
         left = summary.n - 1 - self.ddof
-        rest = _rest(summary, records - mean_of(summary))
+        rest = _rest(summary, records - mean_of(summary, universe), universe)
         return np.where(left > 0, rest / np.maximum(left, 1), 0.0)
 
     def rounding(self, universe: Universe) -> float:
@@ -72,7 +72,7 @@ class Var(Statistic):
         Rows: add lo, add hi, add the mean itself, remove x_1, remove x_n, remove the record nearest the mean.
         """
         assert summary.lowest is not None and summary.highest is not None and summary.nearest is not None
-        mu = mean_of(summary)
+        mu = mean_of(summary, universe)
         n = summary.n.astype(np.float64)
         variance = self.value(summary, universe)
         added = np.stack([mu - universe.lo, universe.hi - mu, np.zeros_like(mu)]) ** 2
@@ -88,12 +88,12 @@ class Var(Statistic):
             remove = np.where(n > 2, remove, -variance)  # one record left has no variance
         # Only the end of the records can be what all spread is due to: the nearest never is, of three or more.
         ends = np.stack([mu - summary.lowest[0], summary.highest[0] - mu])
-        remove[:2] = np.where(_rest(summary, ends) > 0, remove[:2], -variance)
+        remove[:2] = np.where(_rest(summary, ends, universe) > 0, remove[:2], -variance)
         # A variance cannot fall below zero; rounding could say so where it falls to zero.
         return np.maximum(np.concatenate([add, remove]), -variance)
 
 
-def _rest(summary: Summary, distance: FloatArray) -> FloatArray:
+def _rest(summary: Summary, distance: FloatArray, universe: Universe) -> FloatArray:
     """The sum of squares without a record at such a distance from the mean.
 
     Zero where rounding alone may have left it: the root of that would not be small at all. Zero makes the change, and
@@ -104,7 +104,7 @@ def _rest(summary: Summary, distance: FloatArray) -> FloatArray:
     rest = summary.squares - n / np.maximum(n - 1, 1) * distance**2
     # Each of n additions is off by 2**-53 of what it gives, a mean by as much of itself; see SUMMATION_ERROR.
     error = np.minimum(n * 2.0**-52, SUMMATION_ERROR)
-    error = error * (summary.squares + 2 * np.abs(distance * mean_of(summary)))
+    error = error * (summary.squares + 2 * np.abs(distance * mean_of(summary, universe)))
     return np.where(rest > error, rest, 0.0)
 
 

@@ -13,13 +13,23 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pdrisk._core.lattice import LARGEST_STEPS, Lattice
-from pdrisk._core.summary import FloatArray, Needs, Summary
+from pdrisk._core.lattice import LARGEST_STEPS, Lattice, places_per_unit
+from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._core.universe import Universe
 
-__all__ = ["Count", "Mean", "Statistic", "Sum"]
+__all__ = [
+    "Count",
+    "Distinct",
+    "Histogram",
+    "Mean",
+    "Proportion",
+    "Statistic",
+    "Sum",
+    "WholeStatistic",
+    "WholeSum",
+    "mean_of",
+]
 
 # Engines add at most 2**18 floats one after another (pieces of 2**15, at most 2**17 pieces), so a computed mean is off
 # by at most 2**18 * 2**-53 of the largest absolute value (Higham 2002, eq. 4.4). Those that add integers on a grid of
@@ -104,14 +114,23 @@ class Statistic(ABC):
         """The public grid the answer is rounded to before noise is added."""
         return Lattice.around(self.global_sensitivity(universe), self.rounding(universe))
 
-    def steps(self, summary: Summary, universe: Universe) -> NDArray[np.int64]:
+    def steps(self, summary: Summary, universe: Universe) -> IntArray:
         """The answer in steps of `lattice`, clamped to its public range first: a cast never overflows."""
         bounded = np.clip(self.value(summary, universe), *self.value_range(universe))
         return np.rint(bounded / self.lattice(universe).step).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class Count(Statistic):
+class WholeStatistic(Statistic):
+    """A statistic whose answers are whole numbers, and stay so under whole noise."""
+
+    @abstractmethod
+    def whole(self, summary: Summary) -> IntArray:
+        """The exact answer, shape (G,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Count(WholeStatistic):
     """Number of records. One record changes it by exactly 1, whatever the data."""
 
     name: ClassVar[str] = "count"
@@ -130,8 +149,11 @@ class Count(Statistic):
     def global_sensitivity(self, universe: Universe) -> float:
         return 1.0
 
+    def whole(self, summary: Summary) -> IntArray:
+        return summary.n
+
     def value(self, summary: Summary, universe: Universe) -> FloatArray:
-        return summary.n.astype(np.float64)
+        return self.whole(summary).astype(np.float64)
 
     def largest_change(self, summary: Summary, universe: Universe) -> FloatArray:
         return np.ones(summary.n.shape)
@@ -148,9 +170,55 @@ class Count(Statistic):
     def lattice(self, universe: Universe) -> Lattice:
         return Lattice.of_records(1.0)
 
-    def steps(self, summary: Summary, universe: Universe) -> NDArray[np.int64]:
+    def steps(self, summary: Summary, universe: Universe) -> IntArray:
         one = self.lattice(universe).sensitivity
-        return np.minimum(summary.n, LARGEST_STEPS // one) * one
+        return np.minimum(self.whole(summary), LARGEST_STEPS // one) * one
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct(Count):
+    """Number of different values. A new value adds 1; a record takes 1 away if nobody shares its value."""
+
+    name: ClassVar[str] = "nunique"
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(distinct=True)
+
+    def whole(self, summary: Summary) -> IntArray:
+        assert summary.distinct is not None
+        return summary.distinct
+
+    def world_range(self, summary: Summary, universe: Universe) -> FloatArray:
+        assert summary.singles is not None
+        return ((summary.singles > 0) & (summary.singles < summary.n)).astype(np.float64)
+
+    def leave_one_out(self, records: FloatArray, summary: Summary, universe: Universe) -> FloatArray:
+        """As for every statistic; a record is 1 where it alone has its value, else 0."""
+        return self.whole(summary) - records
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram(Count):
+    """Numbers of records between edges: counts of disjoint groups.
+
+    Attributes
+    ----------
+    edges : tuple of float
+        Ascending; each bin holds its left edge, the last one both.
+    clamps : bool
+        Whether records beyond the edges count in the first and last bin, instead of not at all.
+    """
+
+    edges: tuple[float, ...] = (0.0, 1.0)
+    clamps: bool = False
+    name: ClassVar[str] = "hist"
+
+    @property
+    def label(self) -> str:
+        few = self.edges if len(self.edges) <= 5 else (*self.edges[:2], "...", *self.edges[-2:])
+        said = ", ".join(each if isinstance(each, str) else f"{each:g}" for each in few)
+        return f"hist({len(self.edges) - 1} bins: {said})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,9 +262,35 @@ class Sum(Statistic):
     def lattice(self, universe: Universe) -> Lattice:
         return Lattice.of_records(universe.magnitude)
 
-    def steps(self, summary: Summary, universe: Universe) -> NDArray[np.int64]:
+    def steps(self, summary: Summary, universe: Universe) -> IntArray:
         assert summary.steps is not None
         return np.clip(summary.steps, -LARGEST_STEPS, LARGEST_STEPS)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeSum(Sum, WholeStatistic):
+    """Sum of records that are declared to be whole numbers; others are rounded first. The ends are whole numbers."""
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(whole=True, ends=True)
+
+    def whole(self, summary: Summary) -> IntArray:
+        assert summary.whole is not None
+        return summary.whole
+
+    def value(self, summary: Summary, universe: Universe) -> FloatArray:
+        return self.whole(summary).astype(np.float64)
+
+    def world_range(self, summary: Summary, universe: Universe) -> FloatArray:
+        assert summary.lowest is not None and summary.highest is not None
+        return np.where(summary.n > 0, np.floor(summary.highest[0] + 0.5) - np.floor(summary.lowest[0] + 0.5), 0.0)
+
+    def leave_one_out(self, records: FloatArray, summary: Summary, universe: Universe) -> FloatArray:
+        return self.value(summary, universe) - np.floor(records + 0.5)
+
+    def influence(self, records: FloatArray, summary: Summary, universe: Universe) -> FloatArray:
+        return np.abs(np.floor(records + 0.5))
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +313,7 @@ class Mean(Statistic):
         return universe.width / 2
 
     def value(self, summary: Summary, universe: Universe) -> FloatArray:
-        mu = mean_of(summary)
+        mu = mean_of(summary, universe)
         # Rounding can carry the mean of equal records one float past them.
         return np.where(summary.n > 0, np.clip(mu, universe.lo, universe.hi), self.value_of_nothing(universe))
 
@@ -251,10 +345,20 @@ class Mean(Statistic):
         return SUMMATION_ERROR * universe.magnitude
 
 
-def mean_of(summary: Summary) -> FloatArray:
-    """The mean of each group; 0 where there is no record."""
-    assert summary.total is not None
-    return summary.total / np.maximum(summary.n, 1)
+@dataclass(frozen=True, slots=True)
+class Proportion(Mean):
+    """Mean of truth values: the share of records for which something holds."""
+
+    name: ClassVar[str] = "proportion"
+
+
+def mean_of(summary: Summary, universe: Universe) -> FloatArray:
+    """The mean of each group, from the sum of its records or of their places; 0 where there is no record."""
+    n = np.maximum(summary.n, 1)
+    if summary.total is not None:
+        return summary.total / n
+    assert summary.places is not None
+    return np.where(summary.n > 0, universe.lo + summary.places / n / places_per_unit(universe.width), 0.0)
 
 
 def _spread(summary: Summary) -> FloatArray:

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Needs", "Summary", "window_start"]
+__all__ = ["FloatArray", "IntArray", "Needs", "Summary", "window_start"]
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Needs:
     """Which parts of a `Summary` a statistic reads; an engine computes no others.
 
@@ -26,7 +27,16 @@ class Needs:
     ends: bool = False
     seconds: bool = False
     squares: bool = False
+    places: bool = False
+    whole: bool = False
+    distinct: bool = False
     windows: frozenset[float] = frozenset()
+
+    def __repr__(self) -> str:
+        # Part of the canonical text of questions in SQL: as the first edition wrote it, with what has come since added.
+        first = ("total", "steps", "ends", "seconds", "squares", "windows")
+        since = [name for name in ("places", "whole", "distinct") if getattr(self, name)]
+        return f"Needs({', '.join(f'{name}={getattr(self, name)!r}' for name in (*first, *since))})"
 
     def __or__(self, other: Needs) -> Needs:
         return Needs(
@@ -35,13 +45,16 @@ class Needs:
             self.ends or other.ends,
             self.seconds or other.seconds,
             self.squares or other.squares,
+            self.places or other.places,
+            self.whole or other.whole,
+            self.distinct or other.distinct,
             self.windows | other.windows,
         )
 
     @property
     def moments(self) -> bool:
         """Whether anything but windows and the number of records is read."""
-        return self.total or self.steps or self.ends or self.seconds or self.squares
+        return self.total or self.steps or self.ends or self.seconds or self.squares or self.places or self.whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +80,14 @@ class Summary:
         Smallest absolute distance of a record from the mean; 0 where n = 0.
     windows : mapping of float to ndarray of float64, shape (4, G)
         For each quantile q the order statistics from rank `window_start` on.
+    places : ndarray of int64, shape (G,)
+        Sum of the records' places on the grid of `places_per_unit`: exact in any order.
+    whole : ndarray of int64, shape (G,)
+        Sum of the records, each rounded to a whole number first (halves up).
+    distinct, singles : ndarray of int64, shape (G,)
+        Number of different values, and of those that one record alone has.
+    clamped : ndarray of int64, shape (G,)
+        Number of records that lay outside the universe and were moved to its ends.
     """
 
     n: NDArray[np.int64]
@@ -77,6 +98,11 @@ class Summary:
     squares: FloatArray | None = None
     nearest: FloatArray | None = None
     windows: Mapping[float, FloatArray] = field(default_factory=dict)
+    places: IntArray | None = None
+    whole: IntArray | None = None
+    distinct: IntArray | None = None
+    singles: IntArray | None = None
+    clamped: IntArray | None = None
 
     def of_rows(self, groups: NDArray[np.integer]) -> Summary:
         """For each of R records the summary of its group, shape (R,) instead of (G,)."""
@@ -93,6 +119,11 @@ class Summary:
             of(self.squares),
             of(self.nearest),
             {q: of(window) for q, window in self.windows.items()},
+            of(self.places),
+            of(self.whole),
+            of(self.distinct),
+            of(self.singles),
+            of(self.clamped),
         )
 
 

@@ -9,8 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pdrisk._functions.macros import JUDGED, MACROS, PER_UNIT
-from pdrisk._functions.scalars import RISK_FIELDS, answering, judged, payer_of, per_unit
-from pdrisk._ledger import Ledger, ledger_for
+from pdrisk._functions.scalars import RISK_FIELDS, answering, judged, per_unit
 from pdrisk.errors import ColumnTypeError
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ __all__ = ["register"]
 REGISTERING = Lock()
 
 
-def register(con: DuckDBPyConnection, curator: bool = False, ledger: Ledger | None = None) -> None:
+def register(con: DuckDBPyConnection, curator: bool = False) -> None:
     """Give a DuckDB connection aggregate functions with noise, for plain SQL.
 
     ``dp_count(x, eps)``, ``dp_count_star(eps)``, ``dp_sum(x, eps, lo, hi)``, likewise ``dp_mean`` (also ``dp_avg``),
@@ -36,22 +35,17 @@ def register(con: DuckDBPyConnection, curator: bool = False, ledger: Ledger | No
         Also ``dp_mean_risk`` and so on, with the same arguments: a STRUCT of eps, scale, the sensitivities, n and the
         four risks. They are exact and draw nothing: for the curator's eyes. Without, this connection loses them.
 
-    ledger : Ledger, optional
-        What pays from now on for what is drawn on this connection, by default that of a ``with`` block around; if
-        there is none, that around each query. Every group of a query pays its own eps: a function cannot know whether
-        groups are about different people. So what is spent, and what is refused, tells how many groups there are.
-
     Raises
     ------
     ColumnTypeError
-        If ``con`` is no connection, or ``ledger`` no ledger.
+        If ``con`` is no connection.
     ImportError
         Without pyarrow.
 
     Notes
     -----
-    For a curator on a private connection, who adds up what is spent: without a ledger *there is no budget*, and every
-    draw is a release.
+    For a curator on a private connection, who adds up what is spent: *there is no budget*, and every draw is a release.
+    Inside the ``with`` block of a ledger the functions are refused: `pdrisk.sql` pays it.
     DuckDB draws more often than one might think:
 
     - a relation (``con.sql``) runs anew at every read, its repr included; so does a view;
@@ -88,7 +82,6 @@ def register(con: DuckDBPyConnection, curator: bool = False, ledger: Ledger | No
             "register takes a DuckDB connection, as duckdb.connect() or duckdb.default_connection() gives it, "
             f"not {type(con).__name__}."
         )
-    payer = payer_of(ledger_for(ledger))
     if find_spec("pyarrow") is None:
         raise ImportError("register needs pyarrow, by which DuckDB hands groups to Python: pip install pyarrow")
     # Scalar functions belong to the database. Made through a cursor, they are there for every connection at once, and
@@ -111,7 +104,7 @@ def register(con: DuckDBPyConnection, curator: bool = False, ledger: Ledger | No
             # DuckDB has a bare pointer to it for as long as the database is open, which nobody can know.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(scalar.function))
     lost = (f"DROP MACRO IF EXISTS temp.main.{macro.name}" for macro in MACROS if macro.risk and not curator)
-    made = (macro.definition(payer) for macro in MACROS if curator or not macro.risk)
+    made = (macro.definition() for macro in MACROS if curator or not macro.risk)
     con.execute("; ".join([*lost, *made]))
 
 
@@ -125,7 +118,7 @@ class _Scalar(NamedTuple):
 
 def _scalars(curator: bool) -> Iterator[_Scalar]:
     constants = ["VARCHAR", "VARCHAR", "DOUBLE", "DOUBLE", "VARCHAR"]
-    yield _Scalar(JUDGED, judged, ["INTEGER", *constants, "VARCHAR[]"], "VARCHAR", draws=False)
+    yield _Scalar(JUDGED, judged, [*constants, "VARCHAR[]"], "VARCHAR", draws=False)
     yield _Scalar(PER_UNIT, per_unit, ["VARCHAR", "DOUBLE", "DOUBLE"], "DOUBLE", draws=False)
     struct = f"STRUCT({', '.join(f'{name} {kind}' for name, kind in RISK_FIELDS.items())})"
     for macro in MACROS:

@@ -44,6 +44,9 @@ def exact_sum(value: str) -> str:
     return f"TRY_CAST({call('sum', value)} AS {EXACT})"
 
 
+# The place on the grid of two_sums, by the one rule of `places_per_unit`.
+_ABOVE = call("multiply", call("subtract", RECORD, LO), call(PER_UNIT, "'places'", LO, HI))
+PLACE = f"TRY_CAST({call('floor', call('add', _ABOVE, 'CAST(0.5 AS DOUBLE)'))} AS BIGINT)"
 # A float NaN is missing. typeof is known when the query is planned, so that one branch remains.
 PRESENT = (
     f"CASE WHEN {call('typeof', 'x')} IN ('FLOAT', 'DOUBLE') "
@@ -60,6 +63,7 @@ COLUMNS = {
     "present": ("BIGINT", call("count", PRESENT)),
     "n": ("BIGINT", call("count", RECORD)),
     "steps": (EXACT, exact_sum(whole("steps", RECORD))),
+    "places": (EXACT, exact_sum(PLACE)),
     "total": ("DOUBLE", f"CAST({call('sum', whole('total', RECORD))} AS DOUBLE)"),
     "offsets": (EXACT, exact_sum(OFFSET)),
     "high_squares": (EXACT, exact_sum(call("multiply", HIGH, HIGH))),
@@ -121,8 +125,8 @@ class Macro:
         """The parameters that data must not decide."""
         return ("eps", *(("lo", "hi") if self.bounded else ()), *((self.parameter,) if self.parameter else ()))
 
-    def definition(self, payer: int = 0) -> str:
-        """The statement that makes it; ``payer`` is the number of the ledger that pays, 0 for that around a query."""
+    def definition(self) -> str:
+        """The statement that makes it."""
         # A parameter that is left out is NULL, so that our own sentence says what is missing.
         parameters = {
             "x": "present" in self.reads or self.bounded,
@@ -134,7 +138,7 @@ class Macro:
         }
         signature = ", ".join(text for text, has_it in parameters.items() if has_it)
         columns = (COLUMNS[name][1] for name in self.reads)
-        body = call(self.scalar, self._judgement(payer), *self._constants, *columns)
+        body = call(self.scalar, self._judgement(), *self._constants, *columns)
         return f"CREATE OR REPLACE TEMP MACRO {self.name}({signature}) AS {body}"
 
     @property
@@ -143,8 +147,8 @@ class Macro:
         # Text is what was written: a DECIMAL 0.1 is a tenth.
         return "CAST(eps AS VARCHAR)", lo, hi, f"CAST({self.parameter or 'NULL'} AS VARCHAR)"
 
-    def _judgement(self, payer: int) -> str:
-        """The payer's number, and a refusal when the query is planned unless every argument but x is a constant.
+    def _judgement(self) -> str:
+        """Nothing, and a refusal when the query is planned unless every argument but x is a constant.
 
         strftime evaluates its format while it is bound, and takes nothing that depends on data: no column, no
         aggregate, no subquery, no random(). Literals and bound parameters it takes. What evaluates there is our own
@@ -155,7 +159,7 @@ class Macro:
         types = [f"CASE WHEN {name} IS NULL THEN 'NULL' ELSE {call('typeof', name)} END" for name in self.constants]
         if self.bounded:
             types.append(call("typeof", call("any_value", "x")))
-        judged = call(JUDGED, f"{payer}", f"'{self.name}'", *self._constants, call("list_value", *types))
+        judged = call(JUDGED, f"'{self.name}'", *self._constants, call("list_value", *types))
         return call("strftime", "CAST('2000-01-01' AS TIMESTAMP)", judged)
 
 
@@ -165,8 +169,8 @@ READS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "dp_count": ("count", ("present", "rows"), ()),
     "dp_count_star": ("count", ("rows", "nothing"), ()),
     "dp_sum": ("sum", ("n", "steps"), ("lowest", "highest")),
-    "dp_mean": ("mean", ("n", "total"), ("lowest", "highest")),
-    "dp_avg": ("mean", ("n", "total"), ("lowest", "highest")),
+    "dp_mean": ("mean", ("n", "places"), ("lowest", "highest")),
+    "dp_avg": ("mean", ("n", "places"), ("lowest", "highest")),
     "dp_median": ("median", ("n", "median"), ("records",)),
     "dp_quantile": ("quantile", ("n", "records"), ()),
     "dp_min": ("min", ("n", "lowest"), ("second_lowest",)),

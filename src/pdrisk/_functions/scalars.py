@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache, lru_cache
 from inspect import Parameter, Signature
-from threading import Lock
-from typing import Any, Final, NamedTuple
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from typing import Any, Final
 
 import numpy as np
 
-from pdrisk._answer.releasing import drawn, facts
-from pdrisk._core.risk import METRICS
-from pdrisk._core.statistics import Statistic
+from pdrisk._answer.releasing import drawn_once, facts
+from pdrisk._core.lattice import places_per_unit
+from pdrisk._core.risk import METRICS, posterior
 from pdrisk._core.summary import Summary
 from pdrisk._core.universe import Universe
 from pdrisk._functions.columns import grid, summary_of
 from pdrisk._functions.macros import MACROS, Macro
 from pdrisk._guard import guarded
-from pdrisk._ledger import Ledger, Payment, Policy, innermost, paying
-from pdrisk._mechanisms.laplace import check_scale
-from pdrisk._model.query import Line, Query, epsilon, statistic, universe
-from pdrisk.errors import ColumnTypeError, LedgerError, ParameterError
+from pdrisk._ledger import innermost
+from pdrisk._mechanisms import Mechanism, calibrated, mechanism_for
+from pdrisk._model.query import epsilon, statistic, universe
+from pdrisk.errors import ColumnTypeError, ParameterError, PolicyError
 
-__all__ = ["RISK_FIELDS", "answering", "judged", "payer_of", "per_unit"]
+__all__ = ["RISK_FIELDS", "answering", "judged", "per_unit"]
 
 RISK_FIELDS: Final = {
     "eps": "DOUBLE",
@@ -47,27 +42,25 @@ NUMBERS: Final = {
 }
 MACRO: Final = {macro.name: macro for macro in MACROS}
 NO_BOUNDS: Final = Universe(0.0, 1.0)  # counts have none; any will do
-# Chunks may come from several threads, and OpenDP does not promise that they may share a measurement.
-DRAWING = Lock()
-PAYERS: Final[list[Ledger | None]] = [None]  # for as long as the process lives, as the functions that name them
-AROUND: Final[WeakKeyDictionary[Ledger, int]] = WeakKeyDictionary()  # of those around queries, while they live
-COUNT: Final = itertools.count(1)
-PLANNED: Final[WeakValueDictionary[int, Ledger]] = WeakValueDictionary()
 
 
-def judged(
-    payer: Column, name: Column, eps: Column, lo: Column, hi: Column, parameter: Column, types: Column
-) -> Column:
-    """The payer's number if the arguments of a call are good. Nothing in here comes from a record; see `Macro`.
+def judged(name: Column, eps: Column, lo: Column, hi: Column, parameter: Column, types: Column) -> Column:
+    """An empty text if the arguments of a call are good. Nothing in here comes from a record; see `Macro`.
 
     Raises
     ------
     ParameterError
         With the name of the function, and what is wrong.
+    PolicyError
+        In the ``with`` block of a ledger, which would not be paid.
     """
     import pyarrow as pa
 
     macro = MACRO[name[0].as_py()]
+    if innermost() is not None:
+        raise PolicyError(
+            f"{macro.name} pays no ledger, and the `with` block of one is open: ask with pdrisk.sql, which does."
+        )
     kinds = [_kind(text) for text in types[0].as_py()]
     for constant, kind in zip(macro.constants, kinds, strict=False):
         if kind not in NUMBERS | {"NULL"}:
@@ -78,15 +71,16 @@ def judged(
             "CAST it to DOUBLE if it holds numbers."
         )
     request(macro.name, *(column[0].as_py() for column in (eps, lo, hi, parameter)))
-    number = payer[0].as_py() or -number_around(innermost())
-    return pa.array([str(number)] * len(name))
+    return pa.array([""] * len(name))
 
 
 def per_unit(name: Column, lo: Column, hi: Column) -> Column:
-    """How many steps of a `grid` make one unit of the column: a power of two."""
+    """How many steps of a grid make one unit of the column."""
     import pyarrow as pa
 
-    steps = 1 / grid(name[0].as_py(), universe((lo[0].as_py(), hi[0].as_py())))
+    bounds = universe((lo[0].as_py(), hi[0].as_py()))
+    kind = name[0].as_py()
+    steps = places_per_unit(bounds.width) if kind == "places" else 1 / grid(kind, bounds)
     return pa.array([steps] * len(name))
 
 
@@ -98,15 +92,13 @@ def answering(macro: Macro) -> Callable[..., Column]:
     """
 
     def answers(*arguments: Column) -> Column:
-        payer, *constants = arguments[: -len(macro.reads)]
+        _, *constants = arguments[: -len(macro.reads)]
         columns = dict(zip(macro.reads, arguments[-len(macro.reads) :], strict=True))
 
         def work() -> Column:
             asked = request(macro.name, *(_constant(macro, column) for column in constants))
-            if macro.risk:
-                return _risks(asked, summary_of(columns, asked.statistic, asked.universe))
-            with _paid(macro, asked, payer) as payment:
-                return _noisy(asked, summary_of(columns, asked.statistic, asked.universe), payment.policy)
+            summary = summary_of(columns, asked.statistic, asked.universe)
+            return _risks(asked, summary) if macro.risk else _noisy(asked, summary)
 
         return guarded(work)
 
@@ -116,17 +108,8 @@ def answering(macro: Macro) -> Callable[..., Column]:
     return answers
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What the constants of a call ask for."""
-
-    statistic: Statistic
-    universe: Universe
-    eps: Fraction
-
-
 @lru_cache(maxsize=256)
-def request(name: str, eps: str | None, lo: float | None, hi: float | None, parameter: str | None) -> Request:
+def request(name: str, eps: str | None, lo: float | None, hi: float | None, parameter: str | None) -> Mechanism:
     """What a call asks for.
 
     Parameters
@@ -147,10 +130,12 @@ def request(name: str, eps: str | None, lo: float | None, hi: float | None, para
         asked = statistic((macro.statistic, {macro.parameter: _number(parameter)} if macro.parameter else {}))
         loss = _epsilon(eps)
         bounds = _bounds(lo, hi) if asked.bounded else NO_BOUNDS
-        check_scale(loss, asked.lattice(bounds))
-        return Request(asked, bounds, loss)
+        mechanism = calibrated(mechanism_for(asked, "auto").name, asked, bounds, loss)
+        mechanism.check()
     except ParameterError as error:
         refusal = type(error)(f"{name}: {error}")
+    else:
+        return mechanism
     raise refusal
 
 
@@ -184,71 +169,25 @@ def _constant(macro: Macro, column: Column) -> str | float | None:
     return values[0].as_py()
 
 
-def payer_of(ledger: Ledger | None) -> int:
-    """A number for a ledger that a connection is registered with, by which macros name it."""
-    if ledger is None:
-        return 0
-    with DRAWING:
-        if ledger not in PAYERS:
-            PAYERS.append(ledger)
-        return PAYERS.index(ledger)
-
-
-def number_around(ledger: Ledger | None) -> int:
-    """A number for the ledger around a query when it is planned: context variables do not reach DuckDB's threads."""
-    if ledger is None:
-        return 0
-    with DRAWING:
-        if ledger not in AROUND:
-            AROUND[ledger] = next(COUNT)
-            PLANNED[AROUND[ledger]] = ledger
-        return AROUND[ledger]
-
-
-def payer_by(number: int) -> Ledger | None:
-    """The ledger that pays: the one registered, else that around, else that around the query when it was planned.
-
-    A statement may have been prepared elsewhere, so what is around when it runs goes before, as far as the thread sees.
-    """
-    if number > 0:
-        return PAYERS[number]
-    found = innermost() or PLANNED.get(-number)
-    if number and found is None:
-        raise LedgerError("the ledger around this query when it was prepared is gone: ask inside its block again.")
-    return found
-
-
-def _paid(macro: Macro, asked: Request, payer: Column) -> AbstractContextManager[Payment]:
-    """Every group pays its own eps: nothing here tells whether groups are about different people."""
-    line = Line(None, asked.statistic, asked.universe if asked.statistic.bounded else None, "given")
-    query = Query((line,), (asked.eps,), source=macro.name, times=len(payer), is_opaque=True)
-    return paying(query, payer_by(int(payer[0].as_py())))
-
-
-def _noisy(asked: Request, summary: Summary, rules: Policy) -> Column:
+def _noisy(mechanism: Mechanism, summary: Summary) -> Column:
     import pyarrow as pa
 
-    line = Line(None, asked.statistic, asked.universe, None)
-    with DRAWING:
-        (values,) = drawn([line], [asked.eps], _Read((asked.universe,), (summary,)), rules)
-    values = rules.rounded(asked.statistic.name, values)
-    return pa.array(values, mask=np.isnan(values))
+    return pa.array(mechanism.value(drawn_once(mechanism, summary)).astype(np.float64))
 
 
-class _Read(NamedTuple):
-    """What the columns of a call say."""
-
-    universes: tuple[Universe, ...]
-    summaries: tuple[Summary, ...]
-
-
-def _risks(asked: Request, summary: Summary) -> Column:
+def _risks(mechanism: Mechanism, summary: Summary) -> Column:
     import pyarrow as pa
 
-    line = Line(None, asked.statistic, asked.universe, None)
-    known = facts(line, asked.universe, summary, asked.eps)
-    fields = {name: known.risk[name] if name in METRICS else getattr(known, name) for name in RISK_FIELDS}
-    columns = [np.broadcast_to(values, known.n.shape).tolist() for values in fields.values()]
-    types = [pa.int64() if kind == "BIGINT" else pa.float64() for kind in RISK_FIELDS.values()]
-    arrays = [pa.array(values, type=kind) for values, kind in zip(columns, types, strict=True)]
+    known = facts(mechanism, summary)
+    eps, size = float(mechanism.eps), len(known.n)
+    public: dict[str, Any] = {
+        "eps": eps,
+        "scale": mechanism.scale,
+        "global_sensitivity": mechanism.statistic.global_sensitivity(mechanism.universe),
+        "worst_case": float(posterior(eps)),
+    }
+    arrays = []
+    for name, kind in RISK_FIELDS.items():
+        values = [public[name]] * size if name in public else getattr(known, name).tolist()
+        arrays.append(pa.array(values, type=pa.int64() if kind == "BIGINT" else pa.float64()))
     return pa.StructArray.from_arrays(arrays, names=list(RISK_FIELDS))

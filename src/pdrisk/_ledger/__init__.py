@@ -9,12 +9,14 @@ from pdrisk._ledger.audit import verify
 from pdrisk._ledger.curator import Meaning
 from pdrisk._ledger.ledger import Ledger
 from pdrisk._ledger.limits import Limits
-from pdrisk._ledger.location import store_at
-from pdrisk._ledger.payment import Payment, ledger_for, paying
+from pdrisk._ledger.location import is_there, store_at
+from pdrisk._ledger.memory import Identity
+from pdrisk._ledger.payment import Payment, check_curator, ledger_for, paying
 from pdrisk._ledger.policy import LeastGroup, Policy
 from pdrisk._ledger.remaining import Remaining
 
 __all__ = [
+    "Identity",
     "LeastGroup",
     "Ledger",
     "Limits",
@@ -22,7 +24,9 @@ __all__ = [
     "Payment",
     "Policy",
     "Remaining",
+    "check_curator",
     "innermost",
+    "is_there",
     "ledger_for",
     "paying",
     "store_at",

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import datetime
 import json
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
-from pdrisk._core.summary import FloatArray
 from pdrisk._ledger.audit import EVERYBODY, period
 from pdrisk._ledger.curator import Odometer
 from pdrisk._ledger.limits import WINDOWS, Spent, check, payable, shown
-from pdrisk._ledger.memory import answer_of
+from pdrisk._ledger.memory import Noisy, answer_of
 from pdrisk._ledger.names import folded
 from pdrisk._ledger.question import name_of
 from pdrisk._ledger.records import START, chained, digest, exact
@@ -23,6 +23,8 @@ from pdrisk._model.query import Query
 from pdrisk.errors import LedgerError, ParameterError
 
 __all__ = ["Account", "known_as", "names_of"]
+
+Told = TypeVar("Told")
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ class Account:
         if (
             not rules.whole.texts.items() <= known.whole.texts.items()
             or (each_given and rules.each != known.each)
-            or (policy_given and rules.policy != known.policy)
+            or (policy_given and rules.policy != replace(known.policy, person=None))
         ):
             raise ParameterError(
                 f"dataset {self.dataset!r} has other limits ({known}): leave them out to use those; its owner changes "
@@ -169,19 +171,25 @@ class Account:
             raise LedgerError(f"{self.place} does not keep what is written; nothing was answered.")
         return last + 1
 
-    # --- Answers that are given again -------------------------------------------------------------------------------
+    # --- Datasets and the answers that are given again --------------------------------------------------------------
 
     def state_of_data(self) -> tuple[int, str] | None:
         """The number of the newest record that says which data these are, and what it says."""
+        return self._newest("data", lambda seq, said: (seq, _text(said["state"])))
+
+    def person(self) -> str | int | None:
+        """The column that says who a person is, as it was declared first; None if it never was."""
+        known = self.rules().policy.person
+        return self._newest("person", lambda _, said: _label(said["column"])) if known is None else known
+
+    def _newest(self, event: str, told: Callable[[int, dict[str, Any]], Told]) -> Told | None:
         rows = self.ask(
             "SELECT seq, body FROM records WHERE dataset = ? AND event = ? ORDER BY seq DESC LIMIT 1",
-            (self.dataset, "data"),
+            (self.dataset, event),
         )
-        return decoded(
-            self.place, lambda: (_number(rows[0][0]), _text(json.loads(rows[0][1])["state"])) if rows else None
-        )
+        return decoded(self.place, lambda: told(_number(rows[0][0]), json.loads(rows[0][1])) if rows else None)
 
-    def remembered(self, key: str) -> tuple[int, list[FloatArray]] | None:
+    def remembered(self, key: str) -> tuple[int, list[Noisy]] | None:
         """The record of the payment and the noisy values, of an answer that was kept."""
         rows = self.ask(
             "SELECT answers.body, records.body FROM answers JOIN records ON records.seq = answers.record "
@@ -189,7 +197,7 @@ class Account:
             (self.dataset, key),
         )
 
-        def kept() -> tuple[int, list[FloatArray]]:
+        def kept() -> tuple[int, list[Noisy]]:
             answer, record = rows[0][0], json.loads(rows[0][1])
             if record["answer"] != digest(key, answer):
                 raise ValueError
@@ -254,6 +262,12 @@ def known_as(ask: Ask, place: str, dataset: str, analyst: str) -> str:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _label(value: object) -> str | int:
+    if not isinstance(value, str | int) or isinstance(value, bool):
         raise TypeError
     return value
 

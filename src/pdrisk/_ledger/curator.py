@@ -24,6 +24,7 @@ from pdrisk._core.summary import FloatArray
 from pdrisk._guard import guarded
 from pdrisk._ledger.records import exact
 from pdrisk._ledger.store import Rows
+from pdrisk._model.attributes import mark_exact
 from pdrisk._model.columns import check_column
 from pdrisk._model.keys import listed_values
 from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
@@ -197,8 +198,7 @@ def people_table(people: object, column: Hashable, odometer: Odometer, paid: Fra
     risks[known] = posterior(losses[known])
     table = pd.DataFrame({"loss": losses, "two_worlds": risks})
     table.index = pd.Index(ids, dtype=ids.dtype, name=column)
-    table.attrs["curator_only"] = list(table.columns)
-    return table
+    return mark_exact(table)
 
 
 def _ids(people: object, column: Hashable) -> pd.Series:
@@ -206,8 +206,8 @@ def _ids(people: object, column: Hashable) -> pd.Series:
     if isinstance(people, pd.DataFrame):
         if column is None or column not in people.columns:
             raise UnknownColumnError(
-                f"the frame has no column {column!r}: name the column that says who a person is with "
-                'policy={"person": ...}, or pass a list of ids.'
+                f"the frame has no column {column!r} that says who a person is, or none was declared: declare it with "
+                'pdrisk.Dataset(frame, person="pid", per_person="one", ledger=ledger), or pass a list of ids.'
             )
         check_column(people, column)
         return people[column]
@@ -244,8 +244,7 @@ def facts_table(rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
         }
     )
     table.index = pd.Index([seq for seq, *_ in rows], name="seq", dtype="int64")
-    table.attrs["curator_only"] = [name for name in table.columns if name not in ("query", "eps")]
-    return table
+    return mark_exact(table)
 
 
 def _fact(body: str) -> dict[str, Any]:

@@ -35,6 +35,10 @@ def _words(body: dict[str, Any]) -> str | None:
         rules = {**body["limits"]["whole"], **body["limits"]["policy"]}
         rules |= {f"{name} for each analyst": value for name, value in body["limits"]["each_analyst"].items()}
         return ", ".join(f"{name}={value}" for name, value in rules.items())
+    if "curator" in body:
+        return str(body["curator"])
+    if "column" in body:
+        return f"person={body['column']}"
     asked = body.get("question")
     if asked is None:
         return None

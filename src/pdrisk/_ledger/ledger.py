@@ -12,7 +12,6 @@ from typing import Any, TextIO, TypeVar
 import numpy as np
 import pandas as pd
 
-from pdrisk._core.summary import FloatArray
 from pdrisk._guard import guarded
 from pdrisk._ledger import ambient
 from pdrisk._ledger.account import Account, known_as, names_of
@@ -21,10 +20,10 @@ from pdrisk._ledger.curator import Meaning, facts_table, people_table, who_by, w
 from pdrisk._ledger.history import exported, listed, table_of, words, write
 from pdrisk._ledger.limits import Limits
 from pdrisk._ledger.location import is_there, store_at
-from pdrisk._ledger.memory import Memory, key_of, text_of
+from pdrisk._ledger.memory import Identity, Noisy, key_of, text_of
 from pdrisk._ledger.names import check_asker, named, user
 from pdrisk._ledger.policy import Policy, check_policy
-from pdrisk._ledger.question import name_of, question
+from pdrisk._ledger.question import events, name_of, question
 from pdrisk._ledger.receipt import Receipt
 from pdrisk._ledger.records import exact
 from pdrisk._ledger.remaining import Remaining, remaining_of
@@ -65,14 +64,8 @@ class Ledger:
         Rules beside the budget: ``refuse_statistics`` and ``refuse_columns``, lists of names; ``round_to``, a dict from
         statistic to the base its answers are rounded to; ``bounds_from_data`` and ``keys_from_data``, which allow
         ``bounds="column"`` and ``keys="observed"``; ``least_group={"size": 20, "eps": 0.1}``, which withholds answers
-        about fewer people by a noisy number of them that costs eps; ``curator_facts`` and ``person``, the column that
-        says who a person is, which let the ledger keep what the answers meant: see `facts` and `odometer`.
-    data : DataFrame, optional
-        The whole dataset. The same question of this very frame, as long as it does not change, gets the same answer
-        again and costs nothing, unless it is asked with ``fresh=True``.
-    version : str, optional
-        The owner's word for the state of the data: then no content is compared, and tables of database files and
-        Parquet files are remembered in SQL too.
+        about fewer people by a noisy number of them that costs eps; ``curator_facts``, which lets the ledger keep what
+        the answers meant; ``curators``, the analysts who may see what depends on the data, as `facts` and `odometer`.
     head : (int, str), optional
         What `verify` returned earlier, kept elsewhere: a ledger that does not hold this record any more is refused.
 
@@ -86,7 +79,8 @@ class Ledger:
     Notes
     -----
     Every answer is paid in one transaction before the data is read: whatever fails later stays paid. Sums are exact.
-    Limits are set when a dataset is entered and changed by `amend` only, which the audit shows.
+    Limits are set when a dataset is entered and changed by `amend` only, which the audit shows. A ledger knows no data:
+    a `Dataset` that it pays for does, and lets it remember answers.
 
     Examples
     --------
@@ -115,8 +109,6 @@ class Ledger:
         analyst: str | None = None,
         each_analyst: Mapping[str, Any] | None = None,
         policy: Mapping[str, Any] | None = None,
-        data: pd.DataFrame | None = None,
-        version: str | None = None,
         head: Head | None = None,
     ) -> None:
         self._dataset = named("dataset", dataset)
@@ -133,13 +125,11 @@ class Ledger:
             Limits() if each_analyst is None else each_given(each_analyst),
             Policy() if policy is None else Policy.given(policy),
         )
-        self._memory = Memory(data, version)
         if not rules.has_limits and not is_there(where):
             raise ParameterError(f"{self._dataset!r} would begin a new ledger: give it a limit, such as eps=1.")
         self._store: Store = store_at(where, head=head)  # now that nothing else is wrong: it makes the file
         check_asker(self._store, analyst)
         self._enter_dataset(rules, each_analyst is not None, policy is not None)
-        self._name_data()
 
     @classmethod
     def datasets(cls, where: str | os.PathLike[str], *, head: Head | None = None) -> list[str]:
@@ -176,6 +166,11 @@ class Ledger:
         return self._store.where, self._dataset, self.analyst
 
     @property
+    def _budget(self) -> tuple[str, str]:
+        """What is paid from, whoever asks: the ledger and the dataset."""
+        return self._store.where, self._dataset
+
+    @property
     def limits(self) -> Limits:
         """What may be asked of the dataset by all together."""
         with self._reading() as account:
@@ -193,8 +188,44 @@ class Ledger:
 
     # --- Paying ---------------------------------------------------------------------------------------------------
 
-    def pay(self, query: Query, fresh: bool = False) -> Receipt:
+    def identify(self, data: Identity) -> None:
+        """Write down which data a Dataset holds and who a person is in them, if that is new to the ledger.
+
+        Raises
+        ------
+        ParameterError
+            If people were told apart by another column before.
+        """
+        if data.is_known_to(self._budget):
+            return
+        with self._reading() as account:
+            known, person = account.state_of_data(), None if data.person is None else account.person()
+        if person is not None and person != data.person:
+            raise ParameterError(
+                f"the people of dataset {self._dataset!r} are told apart by column {person!r}, not {data.person!r}, "
+                f"and a budget holds for one kind of person: declare person={person!r}."
+            )
+        state = data.state
+        is_new = state is not None and (known is None or known[1] != state)
+        if is_new or (data.person is not None and person is None):
+            with self._writing() as account:
+                known = account.state_of_data()  # somebody else may have written meanwhile
+                if state is not None and (known is None or known[1] != state):
+                    known = account.record("data", {"state": state}), state
+                if data.person is not None and account.person() is None:
+                    account.record("person", {"column": data.person})
+        data.know(self._budget, None if state is None or known is None else known[0])
+
+    def pay(self, query: Query, fresh: bool = False, dataset: Identity | None = None) -> Receipt:
         """Check, record and spend in one transaction, unless the answer was paid for before and is remembered.
+
+        Parameters
+        ----------
+        query : Query
+        fresh : bool
+            Pay even if the answer is remembered.
+        dataset : Identity, optional
+            The Dataset that is asked; without it nothing is remembered, and nobody knows who a person is.
 
         Raises
         ------
@@ -207,23 +238,26 @@ class Ledger:
         """
         asked = question(query)
         json.dumps(asked)  # whatever a label does when it is written out, it does before the transaction
-        had_changed, about = self._memory.has_changed, self._memory.about(query)
+        data = Identity({}) if dataset is None else dataset
+        had_changed, about = data.has_changed, data.about(query, self._budget)
         with self._writing() as account:
-            if self._memory.has_changed and not had_changed:
+            if data.has_changed and not had_changed:
                 account.record("changed", {})
             try:
                 rules = account.rules()
+                policy = rules.policy.for_person(data.person if data.is_known_to(self._budget) else None)
                 check_policy(query, rules.policy, name_of(query))
                 key = None
-                if rules.policy.least_group is not None:
-                    asked["least_group"] = rules.policy.said["least_group"]
+                if policy.least_group is not None:
+                    asked["least_group"] = policy.said["least_group"]
                 if about is not None:
                     key = key_of(asked, about)
                     kept = None if fresh else account.remembered(key)
                     if kept is not None:
                         account.record("remembered", {"question": asked, "of": kept[0]})
-                        return Receipt(rules.policy, remembered=kept[1])
-                return Receipt(rules.policy, account.pay(query, rules, {"question": asked}), key)
+                        return Receipt(policy, remembered=kept[1])
+                body = {"question": asked, "events": events(query, policy.counted(query))}
+                return Receipt(policy, account.pay(query, rules, body), key)
             except (BudgetExceededError, PolicyError) as error:
                 refusal = error
             account.record("refused", {"question": asked, "reason": str(refusal)})
@@ -235,7 +269,7 @@ class Ledger:
             with self._writing() as account:
                 account.record("failed", {"of": receipt.seq})
 
-    def keep(self, query: Query, receipt: Receipt, noisy: Sequence[FloatArray], meaning: Meaning | None) -> None:
+    def keep(self, query: Query, receipt: Receipt, noisy: Sequence[Noisy], meaning: Meaning | None) -> None:
         """Keep what the owner wants to be kept of an answer."""
         if receipt.seq is None or (receipt.key is None and meaning is None):
             return
@@ -343,10 +377,36 @@ class Ledger:
 
     # --- The curator's --------------------------------------------------------------------------------------------
 
+    def check_curator(self, asked: str) -> None:
+        """Refuse to show what depends on the data to anybody but the curators; no data is read, and nothing paid.
+
+        Parameters
+        ----------
+        asked : str
+            What is asked for, as the audit shows it: ``"assess"``.
+
+        Raises
+        ------
+        PolicyError
+            If the policy does not name the analyst as a curator: recorded.
+        """
+        with self._reading() as account:
+            if account.rules().policy.has_curator(account.analyst):
+                return
+        reason = (
+            f"cannot answer {asked} under a ledger: it shows what depends on the data, and {self.analyst!r} is not one "
+            f"of the curators of dataset {self._dataset!r}. Its owner names them in the policy, as in "
+            f'ledger.amend(policy={{"curators": [{self.analyst!r}]}}).'
+        )
+        with self._writing() as account:
+            account.record("refused", {"curator": asked, "reason": reason})
+        raise PolicyError(reason)
+
     def facts(self) -> pd.DataFrame:
         """Curator only: what each paid answer meant for the most exposed person in these very data.
 
-        Kept if the policy says ``curator_facts`` or ``person``; an answer of which nothing is known counts in full.
+        Kept if the policy says ``curator_facts``, and of a Dataset with a declared ``person``. An answer of which
+        nothing is known counts in full.
 
         Returns
         -------
@@ -354,7 +414,13 @@ class Ledger:
             Indexed by ``seq``, with ``query eps loss known total two_worlds local_sensitivity n``. ``loss`` is
             eps LS / GS, added over the lines of an answer; ``total`` adds the answers up and ``two_worlds`` is the
             risk that this total means.
+
+        Raises
+        ------
+        PolicyError
+            If the policy does not name you as a curator.
         """
+        self.check_curator("facts()")
         with self._reading() as account:
             rows = account.facts()
         return decoded(
@@ -365,8 +431,9 @@ class Ledger:
     def odometer(self, people: pd.DataFrame | Iterable[Hashable]) -> pd.DataFrame:
         """Curator only: what all answers together mean for each of these people.
 
-        Kept if the policy names the column of people's ids: ``policy={"person": "pid"}``. An answer of which that is
-        not known (SQL, a frame without the column, a filter that failed) counts in full for everybody.
+        Kept of a Dataset that declares the column of people's ids: ``Dataset(df, person="pid", per_person="one",
+        ledger=ledger)``. Where pdrisk cannot tell whom an answer concerns (SQL, a frame without a Dataset, a filter
+        that failed), everybody is charged the full eps.
 
         Parameters
         ----------
@@ -378,9 +445,15 @@ class Ledger:
             One row for each, in order, indexed by id: ``loss``, the sum of eps |f(D) - f(D - x)| / GS over all
             answers, and ``two_worlds``, the risk that it means; NaN where the id is missing, or nobody was ever asked
             about who has it.
+
+        Raises
+        ------
+        PolicyError
+            If the policy does not name you as a curator.
         """
+        self.check_curator("odometer()")
         with self._reading() as account:
-            column = account.rules().policy.person
+            column = account.person()
             paid, kept = account.spent()[EVERYBODY][""].eps, account.odometer(who_by(column, secret()))
         return people_table(people, column, kept, paid, secret())
 
@@ -401,18 +474,6 @@ class Ledger:
         if analyst is None:
             analyst = known_as(ask, place, self._dataset, self._analyst)
         return Account(ask, self._dataset, analyst, place)
-
-    def _name_data(self) -> None:
-        """Write down which data these are, if they are others than before."""
-        state = self._memory.state
-        if state is None:
-            return
-        with self._reading() as account:
-            known = account.state_of_data()
-        if known is None or known[1] != state:
-            with self._writing() as account:
-                known = account.record("data", {"state": state}), state
-        self._memory.number = known[0]
 
     def _enter_dataset(self, rules: Rules, each_given: bool, policy_given: bool) -> None:
         with self._reading() as account:

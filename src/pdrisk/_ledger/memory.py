@@ -1,8 +1,8 @@
-"""Which questions are the same, of data that have not changed.
+"""Memory of answers: which questions are the same, of data that have not changed.
 
 Whether two frames hold the same is a fact about the people in them: of ``df[a]`` and ``df[b]`` it tells, for nothing,
-whether anybody is in one only. So nothing is compared but the dataset that the owner has named, once when a ledger is
-opened, which the audit shows; and what changes after that is not remembered any more.
+whether anybody is in one only. So nothing is compared but the whole frames of a Dataset, once when it is made, which
+the audit shows. What changes after that is not remembered any more.
 """
 
 from __future__ import annotations
@@ -10,101 +10,136 @@ from __future__ import annotations
 import hashlib
 import json
 import pickle
-import weakref
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from pdrisk._core.summary import FloatArray
 from pdrisk._guard import guarded
 from pdrisk._ledger.secret import secret
 from pdrisk._model.query import Origin, Query
 from pdrisk.errors import ColumnTypeError, PdriskError
 
-__all__ = ["Memory", "answer_of", "key_of", "text_of"]
+__all__ = ["Identity", "Noisy", "answer_of", "key_of", "text_of"]
+
+Noisy = NDArray[Any]  # of one line: float64 of shape (G,), or int64 of shape (G,) or (k, G)
 
 FORM = 1  # of what is kept: with another one, everything is asked anew
 
 
-class Memory:
-    """The data whose answers are remembered, as they were when the ledger was opened.
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """One frame of a Dataset as it was when the Dataset was made."""
+
+    frame: pd.DataFrame
+    index: pd.Index  # drop(inplace=True), as in a function that filters, keeps the frame and changes this
+    columns: list[Hashable]
+    digests: list[str | None]
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame, key: bytes, version: str | None) -> _Table:
+        """Its content counts, keyed with a secret, unless the owner's word for its state does."""
+        content = digests(frame, key) if version is None else []
+        return cls(frame, frame.index, list(frame.columns), content)
+
+    @property
+    def said(self) -> tuple[Any, ...]:
+        """What stands for its content."""
+        return self.columns, self.digests, len(self.index)
+
+
+class Identity:
+    """The identity of a Dataset for a ledger: its frames and their state, and the column that says who a person is.
 
     Parameters
     ----------
-    data : DataFrame or None
-        The dataset itself, whole. Only questions of this very object count, of the columns it had.
+    tables : dict of DataFrame
+        The frames by name, whole. Only questions of these very objects count, of the columns they had.
     version : str or None
-        The owner's word for its state. Without it, its content counts, keyed with a secret.
+        The owner's word for their state. Without it, their content counts, keyed with a secret.
+    person : str, int or None
+        The column of people's ids, for the odometer.
 
     Attributes
     ----------
-    number : int
-        Of the record that says so: the name of this state.
     has_changed : bool
         Whether the content was seen to change since; nothing is remembered from then on.
     """
 
-    def __init__(self, data: object, version: object) -> None:
-        if data is not None and not isinstance(data, pd.DataFrame):
-            raise ColumnTypeError(f"data must be the dataset's DataFrame, not of type {type(data).__name__}.")
+    def __init__(
+        self, tables: Mapping[str, pd.DataFrame], version: object = None, person: str | int | None = None
+    ) -> None:
         if version is not None and (not isinstance(version, str) or not version.strip() or not version.isprintable()):
             raise ColumnTypeError('version must be a text that names the state of the data, as in "2019, second".')
+        self.person = person
         self._version = version
-        self._frame = None if data is None else weakref.ref(data)
-        self._index = None if data is None else data.index  # query(inplace=True) keeps the frame and changes this
-        self._columns: list[Hashable] = [] if data is None else list(data.columns)
-        self._key = secret() if data is not None and version is None else b""
-        self._digests = [] if data is None or version is not None else digests(data, self._key)
-        self.number = 0
+        self._key = secret() if tables and version is None else b""
+        self._tables = {name: _Table.of(frame, self._key, version) for name, frame in tables.items()}
+        # The number of the record that names this state, by ledger and dataset; None if it has no name.
+        self._numbers: dict[tuple[str, str], int | None] = {}
         self.has_changed = False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (None, self._version)  # a copy in another process holds other frames
+        return type(self), ({}, self._version, self.person)  # a copy in another process holds other frames
 
     @property
     def state(self) -> str | None:
         """What stands for the data as they were."""
         if self._version is not None:
             return f"version {self._version}"
-        if self._frame is None:
+        if not self._tables:
             return None
-        said = repr((self._columns, self._digests, len(self._index if self._index is not None else ())))
+        parts = {name: table.said for name, table in self._tables.items()}
+        said = repr(sorted(parts.items()) if len(parts) > 1 else next(iter(parts.values())))
         return hashlib.blake2b(said.encode("utf-8", "surrogatepass"), key=self._key, digest_size=32).hexdigest()
 
-    def about(self, query: Query) -> list[Any] | None:
+    def is_known_to(self, payer: tuple[str, str]) -> bool:
+        """Whether the ledger of a dataset has written down which data these are."""
+        return payer in self._numbers
+
+    def know(self, payer: tuple[str, str], number: int | None) -> None:
+        """Note that it has, and the number of the record that names this state."""
+        self._numbers[payer] = number
+
+    def about(self, query: Query, payer: tuple[str, str]) -> list[Any] | None:
         """What a question is about and `question` does not say; None if it cannot be remembered."""
-        origin = query.origin
-        if origin is None or origin.said is None or self.has_changed or not query.is_private:
+        origin, number = query.origin, self._numbers.get(payer)
+        if number is None or origin is None or origin.said is None:
+            return None
+        if self.has_changed or not query.is_private:
             return None
         if origin.frame is None:
             place = None if self._version is None or origin.place is None else origin.place()
             return None if place is None else [FORM, origin.said, self._version, place]
-        read = self._read(origin, query.reads)
-        if read is None:
+        table = next((one for one in self._tables.values() if one.frame is origin.frame), None)
+        read = None if table is None else _places(table, origin, query.reads)
+        if table is None or read is None:
             return None
-        named = [repr((self._columns[at], str(origin.frame.dtypes.iloc[at]))) for at in read]
+        named = [repr((table.columns[at], str(origin.frame.dtypes.iloc[at]))) for at in read]
         if self._version is not None:
             return [FORM, origin.said, self._version, named]
-        if digests(origin.frame, self._key, read) != [self._digests[at] for at in read]:
+        if digests(origin.frame, self._key, read) != [table.digests[at] for at in read]:
             self.has_changed = True
             return None
-        return None if any(self._digests[at] is None for at in read) else [FORM, origin.said, self.number, named]
+        known = all(table.digests[at] is not None for at in read)
+        return [FORM, origin.said, number, named] if known else None
 
-    def _read(self, origin: Origin, reads: Sequence[Hashable]) -> Sequence[int] | None:
-        """Where the columns stand that a question reads; None if it is about other data or columns."""
-        frame: pd.DataFrame = origin.frame
-        is_named = self._frame is not None and self._frame() is frame
-        if not is_named or frame.index is not self._index:
-            return None
-        columns: list[Hashable] = list(frame.columns)
-        try:
-            found = [columns.index(label) for label in reads] if origin.reads is None else origin.reads
-        except ValueError:
-            return None
-        same = all(at < len(self._columns) and _same(columns[at], self._columns[at]) for at in found)
-        return found if same and (origin.reads is None or len(columns) == len(self._columns)) else None
+
+def _places(table: _Table, origin: Origin, reads: Sequence[Hashable]) -> Sequence[int] | None:
+    """Where the columns stand that a question reads; None if it is about other columns or rows."""
+    frame: pd.DataFrame = origin.frame
+    if frame.index is not table.index:
+        return None
+    columns: list[Hashable] = list(frame.columns)
+    try:
+        found = [columns.index(label) for label in reads] if origin.reads is None else origin.reads
+    except ValueError:
+        return None
+    same = all(at < len(table.columns) and _same(columns[at], table.columns[at]) for at in found)
+    return found if same and (origin.reads is None or len(columns) == len(table.columns)) else None
 
 
 def _same(one: Hashable, other: Hashable) -> bool:
@@ -156,11 +191,20 @@ def key_of(asked: dict[str, Any], about: list[Any]) -> str:
     return hashlib.sha256(json.dumps([asked, about], sort_keys=True).encode("ascii")).hexdigest()
 
 
-def text_of(answer: Sequence[FloatArray]) -> str:
+def text_of(answer: Sequence[Noisy]) -> str:
     """Noisy values as JSON, every digit of them."""
     return json.dumps([values.tolist() for values in answer])
 
 
-def answer_of(text: str) -> list[FloatArray]:
-    """Noisy values from their text."""
-    return [np.array(values, dtype=np.float64) for values in json.loads(text)]
+def answer_of(text: str) -> list[Noisy]:
+    """Noisy values from their text: whole numbers stay whole.
+
+    Raises one of `store.WRONG` for what no ledger writes.
+    """
+    return [_values(listed) for listed in json.loads(text)]
+
+
+def _values(listed: list[Any]) -> Noisy:
+    flat = [one for part in listed for one in (part if isinstance(part, list) else [part])]
+    whole = bool(flat) and all(type(one) is int for one in flat)
+    return np.array(listed, dtype=np.int64 if whole else np.float64)

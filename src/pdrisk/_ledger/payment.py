@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 
-from pdrisk._core.summary import FloatArray
 from pdrisk._ledger import ambient
 from pdrisk._ledger.curator import Meaning
 from pdrisk._ledger.ledger import Ledger
+from pdrisk._ledger.memory import Identity, Noisy
 from pdrisk._ledger.policy import Policy
 from pdrisk._ledger.receipt import Receipt
 from pdrisk._model.query import Query
 from pdrisk.errors import ColumnTypeError, LedgerError, PdriskError
 
-__all__ = ["Payment", "ledger_for", "paying"]
+__all__ = ["Payment", "check_curator", "ledger_for", "paying"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,11 @@ class Payment:
         return self.receipt.policy
 
     @property
-    def remembered(self) -> list[FloatArray] | None:
+    def remembered(self) -> list[Noisy] | None:
         """The noisy values of each line, if the question was asked before; nothing was paid then."""
         return self.receipt.remembered
 
-    def settle(self, noisy: Sequence[FloatArray], meant: Callable[[], Meaning]) -> None:
+    def settle(self, noisy: Sequence[Noisy], meant: Callable[[], Meaning]) -> None:
         """Write down what is to be kept of an answer: its noisy values for the next time, its facts for the curator."""
         if self.payer is None or self.remembered is not None:
             return
@@ -66,7 +66,31 @@ def ledger_for(ledger: object) -> Ledger | None:
     raise ColumnTypeError(f"ledger must be a pdrisk.Ledger, not of type {type(payer).__name__}.")
 
 
-def paying(query: Query, ledger: object = None, fresh: object = False) -> AbstractContextManager[Payment]:
+def check_curator(ledger: object, asked: str) -> None:
+    """Refuse what depends on the data to an analyst who is no curator of the ledger that pays; without one, nothing.
+
+    Parameters
+    ----------
+    ledger : Ledger or None
+        None: that of the ``with`` block around, if there is one.
+    asked : str
+        What is asked for, as the audit shows it.
+
+    Raises
+    ------
+    ColumnTypeError
+        If it is no ledger.
+    PolicyError
+        If the analyst is none of its curators.
+    """
+    payer = ledger_for(ledger)
+    if payer is not None:
+        payer.check_curator(asked)
+
+
+def paying(
+    query: Query, ledger: object = None, fresh: object = False, dataset: Identity | None = None
+) -> AbstractContextManager[Payment]:
     """Pay for a query before the block that reads and draws; whatever fails in it is marked, and stays paid.
 
     Parameters
@@ -76,6 +100,8 @@ def paying(query: Query, ledger: object = None, fresh: object = False) -> Abstra
         None: that of the ``with`` block around, if there is one.
     fresh : bool
         Pay and draw even if the answer is remembered.
+    dataset : Identity, optional
+        The Dataset that is asked, for memory and the odometer.
 
     Raises
     ------
@@ -90,12 +116,12 @@ def paying(query: Query, ledger: object = None, fresh: object = False) -> Abstra
     if payer is None:
         ambient.warn_of_others()
         return nullcontext(Payment(query))
-    return _paid_by(payer, query, fresh)
+    return _paid_by(payer, query, fresh, dataset)
 
 
 @contextmanager
-def _paid_by(payer: Ledger, query: Query, fresh: bool) -> Iterator[Payment]:
-    receipt = payer.pay(query, fresh)
+def _paid_by(payer: Ledger, query: Query, fresh: bool, dataset: Identity | None) -> Iterator[Payment]:
+    receipt = payer.pay(query, fresh, dataset)
     try:
         yield Payment(query, receipt, payer)
     except BaseException:

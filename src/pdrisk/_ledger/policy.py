@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 from itertools import islice
 from typing import Any
@@ -16,10 +15,11 @@ import numpy as np
 from pdrisk._core.foreign import shown
 from pdrisk._core.statistics import Count
 from pdrisk._core.summary import FloatArray
-from pdrisk._core.universe import Universe
 from pdrisk._ledger.limits import whole_number
-from pdrisk._mechanisms.laplace import check_scale
-from pdrisk._model.query import STATISTICS, Line, Query, epsilon
+from pdrisk._ledger.names import folded
+from pdrisk._mechanisms import calibrated
+from pdrisk._model.nearest import did_you_mean
+from pdrisk._model.query import STATISTICS, UNIT, Line, Query, epsilon
 from pdrisk.errors import ColumnTypeError, ParameterError, PolicyError
 
 __all__ = ["Policy", "check_policy"]
@@ -51,8 +51,11 @@ class Policy:
         Answers about fewer people are withheld.
     curator_facts : bool
         Whether the ledger keeps what answers meant for the people in these data.
+    curators : tuple of str
+        The analysts who may see what depends on the data, besides noisy answers.
     person : str, int or None
-        The column that says who a person is; the ledger then keeps what all answers meant for each of them.
+        The column that says who a person is: a rule of the first edition, now declared in a `Dataset`. The ledger then
+        keeps what all answers meant for each of them.
     """
 
     bounds_from_data: bool = False
@@ -62,27 +65,40 @@ class Policy:
     round_to: tuple[tuple[str, float], ...] = ()
     least_group: LeastGroup | None = None
     curator_facts: bool = False
+    curators: tuple[str, ...] = ()
     person: str | int | None = None
 
     @classmethod
     def given(cls, said: object) -> Policy:
-        """From what an owner writes, or what was stored.
+        """From what an owner writes.
 
         Raises
         ------
         ColumnTypeError, ParameterError
             If a rule is unknown or of another kind.
         """
+        policy = cls.stored(said)
+        if policy.person is not None:
+            raise ParameterError(
+                "who a person is, is no rule of a ledger any more: declare it with the data, as in "
+                'pdrisk.Dataset(frame, person="pid", per_person="one", ledger=ledger).'
+            )
+        return policy
+
+    @classmethod
+    def stored(cls, said: object) -> Policy:
+        """From what `said` gave, of this edition or the first, which had the rule ``person``; raises as `given`."""
         if not isinstance(said, Mapping):
             raise ColumnTypeError('policy must be a dict of rules, as in {"refuse_columns": ["income"]}.')
         known = [field.name for field in fields(cls)]
+        offered = [name for name in known if name != "person"]
         found: dict[str, Any] = {}
         for name in islice(said, len(known) + 1):
             value = said[name]
             if name not in known:
-                near = difflib.get_close_matches(shown(name), known, n=1)
-                hint = f" Did you mean {near[0]!r}?" if near else ""
-                raise ParameterError(f"unknown rule {shown(name)}; there are {', '.join(known)}.{hint}")
+                raise ParameterError(
+                    f"unknown rule {shown(name)}; there are {', '.join(offered)}.{did_you_mean(name, offered)}"
+                )
             if name.endswith("_from_data") or name == "curator_facts":
                 if not isinstance(value, bool):
                     raise ColumnTypeError(f"{name} must be True or False, not of type {type(value).__name__}.")
@@ -98,7 +114,7 @@ class Policy:
             else:
                 found[name] = _names(name, value)
         named = [*found.get("refuse_statistics", ()), *(name for name, _ in found.get("round_to", ()))]
-        if unknown := [name for name in named if name not in (*STATISTICS, "suggest_bounds")]:
+        if unknown := [name for name in named if name not in (*STATISTICS, "hist", "suggest_bounds")]:
             raise ParameterError(f"unknown statistic {unknown[0]!r}; there are {', '.join(STATISTICS)}.")
         return cls(**found)
 
@@ -118,16 +134,27 @@ class Policy:
         """Whether the curator wants to know what answers mean."""
         return self.curator_facts or self.person is not None
 
+    def for_person(self, person: str | int | None) -> Policy:
+        """These rules for a dataset whose people a column tells apart, if one is declared."""
+        return self if person is None else replace(self, person=person)
+
+    def has_curator(self, analyst: str) -> bool:
+        """Whether an analyst is one of the curators; names are compared as those of analysts are."""
+        return folded(analyst) in map(folded, self.curators)
+
     def cost(self, query: Query) -> Fraction:
         """What a query costs under these rules: itself, and the numbers of people that decide what is withheld."""
+        return query.eps + sum(self.counted(query), Fraction(0)) * query.times
+
+    def counted(self, query: Query) -> list[Fraction]:
+        """The eps of each noisy number of people that decides what is withheld, one for each set of records."""
         if self.least_group is None:
-            return query.eps
-        counted = {line.people for line in query.lines if self.least_group_of(line) is not None}
-        return query.eps + self.least_group.eps * len(counted) * query.times
+            return []
+        return [self.least_group.eps] * len({line.people for line in query.lines if self.least_group_of(line)})
 
     def least_group_of(self, line: Line) -> LeastGroup | None:
         """How many people this line must be about; a search for bounds is about nobody's group."""
-        return self.least_group if line.statistic.name in STATISTICS else None
+        return self.least_group if line.statistic.name in (*STATISTICS, "hist") else None
 
     def base_of(self, statistic: str) -> float | None:
         """What the noisy answers of a statistic are rounded to."""
@@ -146,7 +173,7 @@ def _least(said: object) -> LeastGroup:
             '{"size": 20, "eps": 0.1}.'
         )
     eps = epsilon(_exactly(said["eps"]))
-    check_scale(eps, Count().lattice(Universe(0.0, 1.0)))
+    calibrated("geometric", Count(), UNIT, eps).check()
     return LeastGroup(whole_number("size of least_group", said["size"]), eps)
 
 

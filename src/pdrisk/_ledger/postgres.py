@@ -45,7 +45,7 @@ SELECT pg_advisory_xact_lock({lock});
 """
 LOCKED = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = pg_backend_pid()"
 # A copy that was restored has its tables made anew, and with them their numbers.
-SELF = "SELECT id, version, CAST(tableoid AS bigint), CAST(session_user AS text) FROM pdrisk._ledger"
+SELF = "SELECT id, version, CAST(tableoid AS bigint), CAST(session_user AS text) FROM pdrisk.ledger"
 PARAMETERS = {  # unless the URL says otherwise: a server that is gone must not hold a request for hours
     "connect_timeout": "10",
     "keepalives_idle": "30",

@@ -8,11 +8,12 @@ from collections.abc import Hashable
 from fractions import Fraction
 from typing import Any
 
-from pdrisk._model.columns import plain_label
-from pdrisk._model.declarations import coded
-from pdrisk._model.query import MECHANISM, Line, Query
+from pdrisk._core.statistics import Count, Histogram
+from pdrisk._mechanisms import calibrated
+from pdrisk._model.plain import json_value, plain_label
+from pdrisk._model.query import UNIT, Line, Query
 
-__all__ = ["name_of", "question"]
+__all__ = ["events", "name_of", "question"]
 
 LISTED = 100  # keys that are written out; of more, a digest of the list
 
@@ -22,7 +23,7 @@ def question(query: Query) -> dict[str, Any]:
     asked: dict[str, Any] = {
         "lines": [_line(line, share) for line, share in zip(query.lines, query.shares, strict=True)],
         "eps": str(query.eps),
-        "mechanism": MECHANISM,
+        "mechanism": ", ".join(dict.fromkeys(line.mechanism for line in query.lines)),
     }
     if query.times > 1:
         asked["times"] = query.times
@@ -40,11 +41,27 @@ def question(query: Query) -> dict[str, Any]:
         groups = query.groups
         asked["by"] = [plain_label(column) for column in groups.columns]
         asked["keys"] = "observed" if groups.keys is None else _keys(groups.keys)
+    if query.derived:
+        asked["derived"] = {each.name: each.text for each in query.derived}
     if query.missing:
         asked["missing"] = [
             [plain_label(column), [_value(c) for c in codes]] for column, codes in query.missing.items()
         ]
     return asked
+
+
+def events(query: Query, counted: list[Fraction]) -> list[dict[str, Any]]:
+    """The mechanisms' events of a query, for accounting: one for each line, and for each count of people.
+
+    Parameters
+    ----------
+    query : Query
+    counted : list of Fraction
+        The eps of each noisy number of people that decides what is withheld.
+    """
+    paid = [line.calibrated(eps).event for line, eps in zip(query.lines, query.shares, strict=True)]
+    paid += [calibrated("geometric", Count(), UNIT, eps).event for eps in counted]
+    return [event | {"times": query.times} for event in paid] if query.times > 1 else paid
 
 
 def name_of(query: Query) -> str:
@@ -63,6 +80,12 @@ def _line(line: Line, share: Fraction) -> dict[str, Any]:
         "bounds": bounds,
         "eps": str(share),
     }
+    if isinstance(line.statistic, Histogram):
+        said |= {"edges": list(line.statistic.edges), "clamps": line.statistic.clamps}
+    if line.mechanism != "laplace":  # as every question of the first edition, whose answers are remembered
+        said["mechanism"] = line.mechanism
+    if line.indicator is not None:
+        said["condition"] = line.indicator.canonical
     return said if line.condition is None else said | {"filter": line.condition}
 
 
@@ -75,5 +98,5 @@ def _keys(keys: tuple[tuple[Hashable, ...], ...]) -> Any:
 
 
 def _value(value: Hashable) -> Any:
-    found = coded(value)
+    found = json_value(value)
     return found if isinstance(found, str | bool | int | float | list | dict | None) else str(found)

@@ -1,10 +1,10 @@
-"""What became of a query."""
+"""Receipt of a query: the ledger's record, or the remembered noisy values."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pdrisk._core.summary import FloatArray
+from pdrisk._ledger.memory import Noisy
 from pdrisk._ledger.policy import Policy
 
 __all__ = ["Receipt"]
@@ -29,4 +29,4 @@ class Receipt:
     policy: Policy
     seq: int | None = None
     key: str | None = None
-    remembered: list[FloatArray] | None = None
+    remembered: list[Noisy] | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -27,7 +27,7 @@ class Rules:
     def stored(cls, text: str) -> Rules:
         """From what `text` gave; raises one of `store.WRONG` for anything else."""
         said = json.loads(text)
-        return cls(Limits.stored(said["whole"]), Limits.stored(said["each_analyst"]), Policy.given(said["policy"]))
+        return cls(Limits.stored(said["whole"]), Limits.stored(said["each_analyst"]), Policy.stored(said["policy"]))
 
     @property
     def has_limits(self) -> bool:
@@ -58,7 +58,7 @@ class Rules:
         after = Rules(
             Limits.stored(merged),
             self.each if each_analyst is None else each_given(each_analyst),
-            self.policy if policy is None else Policy.given(policy),
+            self.policy if policy is None else replace(Policy.given(policy), person=self.policy.person),
         )
         if not after.has_limits:
             raise ParameterError("a dataset needs a limit: without one a ledger holds nothing.")

@@ -1,93 +1,100 @@
-"""The only place that draws noise: OpenDP's discrete Laplace on a public lattice. No seed, no off switch."""
+"""Laplace mechanism: noise of the statistic's own global sensitivity, as in the SOEP paper (Dwork et al. 2006)."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pdrisk._core.lattice import Lattice
+from pdrisk._core.statistics import Statistic
+from pdrisk._core.summary import FloatArray, IntArray, Summary
+from pdrisk._mechanisms.base import Drawn, Mechanism
+from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 
-if TYPE_CHECKING:
-    from opendp.mod import Domain, Measurement, Metric
-
-__all__ = ["SMALLEST_EPS", "check_scale", "laplace"]
-
-WIDEST_SCALE = 2**54  # in steps: noise beyond 2**62 has probability exp(-256)
-SMALLEST_EPS = Fraction(1, 10**12)
+__all__ = ["Laplace", "half_width", "noisy_steps"]
 
 
-def check_scale(eps: Fraction, lattice: Lattice) -> None:
-    """Refuse an epsilon whose noise this machine's integers and floats cannot hold.
+def half_width(scale: Any, level: float = 0.95) -> Any:
+    """Distance from the answer that Laplace noise keeps within at a confidence level: ``scale ln(1/(1-level))``."""
+    return scale * -math.log1p(-level)
 
-    Raises
-    ------
-    ParameterError
-        If the noise would be narrower than a lattice step, or eps is below 1e-12.
+
+def noisy_steps(steps: IntArray, lattice: Lattice, eps: Fraction, sampler: Sampler = discrete_laplace) -> FloatArray:
+    """Answers in steps of a public lattice, within ±2**62, plus Laplace noise; in the unit of the answers.
+
+    A scale too wide for int64 is brought down by dropping low bits of the answer:
+    ``|a >> s - b >> s| <= (d >> s) + 1``.
     """
-    if eps < SMALLEST_EPS:
-        raise ParameterError(
-            f"eps={float(eps):g} is below {float(SMALLEST_EPS):g}, where the noise is a trillion "
-            "times the largest change of one person: ask with a larger eps."
-        )
-    if lattice.sensitivity < eps:
-        raise ParameterError(
-            f"eps={float(eps):g} would add no noise at all on the grid that answers are rounded to: "
-            "ask with a smaller eps; at eps=20 an attacker is already right in all but 23 of a million cases."
-        )
+    change = lattice.sensitivity
+    shift = max(0, math.ceil(math.log2(change / eps)) - int(math.log2(WIDEST_SCALE)))
+    kept = change if shift == 0 else (change >> shift) + 1
+    return sampler(steps >> shift, kept, eps).astype(np.float64) * (lattice.step * 2.0**shift)
 
 
-def laplace(steps: NDArray[np.int64], lattice: Lattice, eps: Fraction) -> NDArray[np.float64]:
-    """Answers plus Laplace noise of scale GS/eps.
-
-    Parameters
-    ----------
-    steps : ndarray of int64, shape (G,)
-        Exact answers of disjoint groups in steps of the lattice, within ±2**62. One person is in one group at most.
-    lattice : Lattice
-    eps : Fraction
-        The privacy loss paid for all G answers together.
-
-    Returns
-    -------
-    ndarray of float64, shape (G,)
-        In the unit of the answers.
+@dataclass(frozen=True, slots=True)
+class Laplace(Mechanism):
+    """Answers plus Laplace noise of scale GS/eps, drawn as integers on a public lattice.
 
     Notes
     -----
-    Exact sampling of the discrete Laplace (Canonne, Kamath & Steinke 2020) with entropy of the operating
-    system. The scale is rounded up until OpenDP's own privacy map confirms eps. A scale too wide for int64
-    is brought down by dropping low bits of the answer: ``|a >> s - b >> s| <= (d >> s) + 1``.
+    The answer, rounded to a grid that no data decides, is an integer; neighbours differ by at most
+    ``Lattice.sensitivity`` steps, and discrete Laplace noise of that sensitivity costs eps.
     """
-    shift = max(0, math.ceil(math.log2(lattice.sensitivity / eps)) - int(math.log2(WIDEST_SCALE)))
-    change = lattice.sensitivity if shift == 0 else (lattice.sensitivity >> shift) + 1
-    noisy = _measurement(change, eps)((steps >> shift).tolist())
-    return np.array(noisy, dtype=np.float64) * (lattice.step * 2.0**shift)
 
+    name: ClassVar[str] = "laplace"
+    noise: ClassVar[str] = "Laplace noise of the statistic's own sensitivity"
 
-@lru_cache(maxsize=64)
-def _measurement(change: int, eps: Fraction) -> Measurement:
-    from opendp.measurements import make_laplace
+    @classmethod
+    def answers(cls, statistic: Statistic) -> bool:
+        return True
 
-    scale = float(change / eps)
-    while True:
-        scale = math.nextafter(scale, math.inf)  # the float nearest change / eps may lie below it
-        measurement = make_laplace(*_integer_vectors(), scale)
-        if Fraction(measurement.map(change)) <= eps:
-            return measurement
+    def check(self) -> None:
+        super(Laplace, self).check()
+        if self._lattice.sensitivity < self.eps:
+            raise ParameterError(
+                f"eps={float(self.eps):g} would add no noise at all on the grid that answers are rounded to: "
+                "ask with a smaller eps; at eps=20 an attacker is already right in all but 23 of a million cases."
+            )
 
+    def draw(self, summary: Summary, sampler: Sampler = discrete_laplace) -> Drawn:
+        return noisy_steps(self.statistic.steps(summary, self.universe), self._lattice, self.eps, sampler)
 
-@cache
-def _integer_vectors() -> tuple[Domain, Metric]:
-    # opendp takes 0.2 s to import; who only looks at pdrisk need not wait for it.
-    from opendp.domains import atom_domain, vector_domain
-    from opendp.metrics import l1_distance
-    from opendp.mod import enable_features
+    def value(self, drawn: Drawn) -> NDArray[Any]:
+        return drawn
 
-    enable_features("contrib")
-    return vector_domain(atom_domain(T="i64")), l1_distance(T="i64")
+    def interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
+        reach = half_width(self.scale, level)
+        return drawn - reach, drawn + reach
+
+    @property
+    def scale(self) -> float:
+        return self.statistic.global_sensitivity(self.universe) / float(self.eps)
+
+    def _success(self, eps: float) -> float:
+        return 1 - math.exp(-eps / 2) / 2
+
+    def loss(self, summary: Summary) -> FloatArray:
+        local = self.statistic.local_sensitivity(summary, self.universe)
+        return float(self.eps) * (local / self.statistic.global_sensitivity(self.universe))
+
+    def loss_of_records(self, records: FloatArray, summary: Summary) -> FloatArray:
+        moved = self.statistic.influence(records, summary, self.universe)
+        eps = float(self.eps)
+        return np.minimum(np.multiply(moved, eps / self.statistic.global_sensitivity(self.universe)), eps)
+
+    def worlds(self, records: FloatArray, summary: Summary) -> tuple[FloatArray, float]:
+        return self.statistic.leave_one_out(records, summary, self.universe), self.scale
+
+    def loss_between_worlds(self, summary: Summary) -> FloatArray:
+        between = self.statistic.world_range(summary, self.universe)
+        return float(self.eps) * (between / self.statistic.global_sensitivity(self.universe))
+
+    @property
+    def _lattice(self) -> Lattice:
+        return self.statistic.lattice(self.universe)

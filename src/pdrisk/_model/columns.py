@@ -1,21 +1,21 @@
-"""What a column is, by its name and dtype: no value is looked at."""
+"""Columns of a frame: their names and kinds, by labels and dtypes alone; no value is looked at."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
+from pdrisk._model.kinds import CATEGORIES, COMPLEX, DATE, DURATION, MIXED, NOTHING, NUMBER, TEXT, TIME, TRUTH, ZONED
 from pdrisk._model.query import unknown_column
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["check_column", "column_kind", "plain_label"]
+__all__ = ["check_column", "column_kind", "comparable_kind"]
 
 _OBJECT_KINDS = {
-    "string": "text", "boolean": "truth values", "integer": "numbers", "floating": "numbers", "decimal": "numbers",
-    "mixed-integer-float": "numbers", "date": "date", "datetime": "dates", "empty": "nothing",
+    "string": TEXT, "boolean": TRUTH, "integer": NUMBER, "floating": NUMBER, "decimal": NUMBER,
+    "mixed-integer-float": NUMBER, "date": DATE, "datetime": TIME, "empty": NOTHING,
 }  # fmt: skip
 
 
@@ -53,7 +53,7 @@ def check_column(frame: pd.DataFrame, column: object) -> None:
 
 
 def column_kind(series: pd.Series) -> str:
-    """What a column holds: numbers, truth values, text, dates, dates with a time zone, and rarer things.
+    """The kind of a column's values: numbers, truth values, text, dates, timestamps, and rarer things.
 
     By its dtype; a column of Python objects is asked for the kind that pandas infers, which docs/limits.md tells.
     """
@@ -61,25 +61,25 @@ def column_kind(series: pd.Series) -> str:
     if isinstance(dtype, pd.SparseDtype):
         dtype = dtype.subtype
     if isinstance(dtype, pd.CategoricalDtype):
-        return "categories"
+        return CATEGORIES
     if isinstance(dtype, pd.ArrowDtype) and not _is_known(dtype):
         return "Arrow"
     if dtype.kind == "c":
-        return "complex numbers"
+        return COMPLEX
     if pd.api.types.is_bool_dtype(dtype):
-        return "truth values"
+        return TRUTH
     if pd.api.types.is_numeric_dtype(dtype):
-        return "numbers"
+        return NUMBER
     if isinstance(dtype, pd.ArrowDtype) and str(dtype).startswith("date"):
-        return "date"
+        return DATE
     if pd.api.types.is_datetime64_any_dtype(dtype) or dtype.kind == "M":
         zone = getattr(dtype, "tz", None) or getattr(getattr(dtype, "pyarrow_dtype", None), "tz", None)
-        return "dates" if zone is None else "dates with a time zone"
+        return TIME if zone is None else ZONED
     if dtype.kind == "m":
-        return "Timedelta"
+        return DURATION
     if not pd.api.types.is_object_dtype(dtype):
-        return "text" if pd.api.types.is_string_dtype(dtype) else type(dtype).__name__.removesuffix("Dtype")
-    return _OBJECT_KINDS.get(pd.api.types.infer_dtype(series, skipna=True), "objects of several kinds")
+        return TEXT if pd.api.types.is_string_dtype(dtype) else type(dtype).__name__.removesuffix("Dtype")
+    return _OBJECT_KINDS.get(pd.api.types.infer_dtype(series, skipna=True), MIXED)
 
 
 def _is_known(dtype: pd.ArrowDtype) -> bool:
@@ -90,10 +90,19 @@ def _is_known(dtype: pd.ArrowDtype) -> bool:
         return False
 
 
-def plain_label(column: Hashable | None) -> Hashable | None:
-    """A column label that JSON can hold."""
-    if isinstance(column, np.generic):
-        column = column.item()
-    if isinstance(column, tuple):
-        return tuple(map(plain_label, column))
-    return column if isinstance(column, str | int | float | None) else str(column)
+def comparable_kind(series: pd.Series) -> str:
+    """The kind of key or missing code that a column can be compared with: of categories, that of their values.
+
+    Raises
+    ------
+    ColumnTypeError
+        If it holds objects of several kinds.
+    """
+    dtype = series.dtype
+    kind = column_kind(pd.Series(dtype.categories) if isinstance(dtype, pd.CategoricalDtype) else series)
+    if kind == MIXED:
+        raise ColumnTypeError(
+            f"column {series.name!r} holds objects of several kinds, which cannot be compared with keys: "
+            'convert it first, as in astype("string").'
+        )
+    return kind

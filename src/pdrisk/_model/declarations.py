@@ -1,8 +1,7 @@
-"""What is known of a column before the data: who said so, and what holds where several did."""
+"""Declarations of columns: what is known before the data, who said so, and what holds where several did."""
 
 from __future__ import annotations
 
-import datetime
 import json
 import math
 import re
@@ -11,35 +10,29 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from pdrisk._core.universe import Universe
-from pdrisk.errors import ColumnTypeError, ParameterError, PdriskError
+from pdrisk._model.plain import from_json, json_value
+from pdrisk.errors import ParameterError
 
 __all__ = [
     "EVERYTHING",
-    "LARGEST",
     "BadTextError",
+    "Declaration",
     "Declarations",
-    "Entry",
     "Known",
-    "coded",
     "from_text",
     "narrower",
-    "plain_value",
     "universe_of",
 ]
 
-LARGEST = 2**4096  # of an integer: Python does not write out more than 4,300 digits
 EVERYTHING = (-math.inf, math.inf)
 Ends = tuple[float, float]
 Pattern = tuple[re.Pattern[str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """What one place says of a column.
+class Declaration:
+    """What one place declares of a column.
 
     Attributes
     ----------
@@ -71,12 +64,12 @@ class Entry:
     @property
     def says_something(self) -> bool:
         """Whether pdrisk can use any of it."""
-        return self != Entry(self.column, self.source, self.pattern)
+        return self != Declaration(self.column, self.source, self.pattern)
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What holds for one column; each ``*_from`` says who said so, None if nobody did."""
+    """Merged declarations of one column; each ``*_from`` says who said so, None if nobody did."""
 
     column: Hashable
     universe: Universe | None = None
@@ -129,13 +122,15 @@ class Known:
 
 @dataclass(frozen=True)
 class Declarations:
-    """All that is declared for a frame or table: by hand, which wins, and by schemas."""
+    """Declarations of a frame or table: by hand, which wins, and by schemas."""
 
-    own: tuple[Entry, ...] = ()
-    schema: tuple[Entry, ...] = ()
+    own: tuple[Declaration, ...] = ()
+    schema: tuple[Declaration, ...] = ()
 
     @cached_property
-    def _by_label(self) -> tuple[dict[Hashable, Entry], dict[Hashable, Entry], list[tuple[Pattern, Entry]]]:
+    def _by_label(
+        self,
+    ) -> tuple[dict[Hashable, Declaration], dict[Hashable, Declaration], list[tuple[Pattern, Declaration]]]:
         """Own entries, those of schemas, and patterns; of two with one label the first."""
         labelled = [entry for entry in reversed(self.schema) if not entry.pattern]
         return (
@@ -165,7 +160,7 @@ class Declarations:
         if not (self.own or self.schema):
             return Known(column)
         by_hand, by_schema, patterns = self._by_label
-        own = by_hand.get(column, Entry(column, "declare"))
+        own = by_hand.get(column, Declaration(column, "declare"))
         said = [by_schema[column]] if column in by_schema else []
         said += [entry for pattern, entry in patterns if _fits(pattern, column)]
         if problem := next((entry.problem for entry in said if entry.problem), None):
@@ -182,7 +177,7 @@ class Declarations:
             bounds_from = valid_from
         return Known(column, interval, valid, keys, missing or (), bounds_from, valid_from, keys_from, missing_from)
 
-    def and_schema(self, entries: tuple[Entry, ...]) -> Declarations:
+    def and_schema(self, entries: tuple[Declaration, ...]) -> Declarations:
         """With a later schema: what it names is as it says, also if it says nothing; of the rest, what was known."""
         named = {(entry.column, entry.pattern) for entry in entries}
         before = (entry for entry in self.schema if (entry.column, entry.pattern) not in named)
@@ -214,7 +209,7 @@ def universe_of(valid: Ends) -> Universe | None:
         return None
 
 
-def _first(own: Entry, said: list[Entry], name: str) -> tuple[Any, str | None]:
+def _first(own: Declaration, said: list[Declaration], name: str) -> tuple[Any, str | None]:
     """What the first says who says anything."""
     for entry in (own, *said):
         if (value := getattr(entry, name)) is not None:
@@ -222,7 +217,7 @@ def _first(own: Entry, said: list[Entry], name: str) -> tuple[Any, str | None]:
     return None, None
 
 
-def _valid(column: Hashable, said: list[Entry]) -> tuple[Ends, str | None]:
+def _valid(column: Hashable, said: list[Declaration]) -> tuple[Ends, str | None]:
     """The range that all agree to."""
     valid, source = EVERYTHING, None
     for entry in said:
@@ -240,7 +235,7 @@ def narrower(column: Hashable, one: Ends, other: Ends) -> Ends:
     return low, high
 
 
-def _keys(own: Entry, said: list[Entry]) -> tuple[tuple[Hashable, ...] | None, str | None]:
+def _keys(own: Declaration, said: list[Declaration]) -> tuple[tuple[Hashable, ...] | None, str | None]:
     """The list of keys in the order of who lists them first, without those that another list leaves out."""
     lists = [entry for entry in said if entry.keys is not None]
     if own.keys is not None or not lists:
@@ -281,9 +276,9 @@ def from_text(text: str) -> Declarations:
     raise BadTextError
 
 
-def _json(entry: Entry) -> dict[str, Any]:
+def _json(entry: Declaration) -> dict[str, Any]:
     """Only what is said."""
-    found: dict[str, Any] = {"column": coded(entry.column), "source": entry.source}
+    found: dict[str, Any] = {"column": json_value(entry.column), "source": entry.source}
     if entry.pattern:
         found["pattern"] = True
     if entry.bounds is not None:
@@ -292,19 +287,19 @@ def _json(entry: Entry) -> dict[str, Any]:
         found["valid"] = [end if math.isfinite(end) else None for end in entry.valid]
     for name in ("keys", "missing"):
         if (values := getattr(entry, name)) is not None:
-            found[name] = [coded(value) for value in values]
+            found[name] = [json_value(value) for value in values]
     return found | ({} if entry.problem is None else {"problem": entry.problem})
 
 
-def _entry(stored: dict[str, Any]) -> Entry:
+def _entry(stored: dict[str, Any]) -> Declaration:
     bounds, valid = stored.get("bounds"), stored.get("valid")
     if bounds is not None:
         Universe(*map(float, bounds))  # refuses what no bounds can be
     str(stored["source"]).encode()  # and half of a surrogate pair, which no table can show
     if valid is not None and None not in valid and not valid[0] <= valid[1]:
         raise ValueError
-    return Entry(
-        column=_decoded(stored["column"]),
+    return Declaration(
+        column=from_json(stored["column"]),
         source=str(stored["source"]),
         pattern=bool(stored.get("pattern", False)),
         bounds=None if bounds is None else (float(bounds[0]), float(bounds[1])),
@@ -321,59 +316,4 @@ def _entry(stored: dict[str, Any]) -> Entry:
 
 
 def _values(stored: list[Any] | None) -> tuple[Hashable, ...] | None:
-    return None if stored is None else tuple(map(_decoded, stored))
-
-
-def plain_value(value: Any, what: str) -> Hashable:
-    """A label, key or code as a value that a file can hold.
-
-    Raises
-    ------
-    ColumnTypeError
-        If it is of another kind.
-    """
-    try:
-        if pd.api.types.is_scalar(value) and pd.isna(value):
-            return None
-        if isinstance(value, np.datetime64 | datetime.datetime):
-            return pd.Timestamp(value)
-        if isinstance(value, np.timedelta64 | datetime.timedelta):
-            return pd.Timedelta(value)
-        if isinstance(value, np.generic):
-            value = value.item()
-        if isinstance(value, tuple):
-            return tuple(plain_value(part, what) for part in value)
-        if isinstance(value, str | float | datetime.date | None):
-            return value
-        if isinstance(value, int) and -LARGEST < value < LARGEST:
-            return value
-    except PdriskError:
-        raise
-    except (ValueError, ArithmeticError, RecursionError):  # beyond pandas' dates, NaN that signals, nested too deeply
-        pass
-    raise ColumnTypeError(
-        f"{what} must be text, a number, a truth value or a date to be declared, not {type(value).__name__}."
-    )
-
-
-def coded(value: Any) -> Any:
-    """A JSON value; dates become a one-entry object."""
-    if isinstance(value, pd.Timestamp | pd.Timedelta):
-        return {type(value).__name__: value.isoformat()}
-    if isinstance(value, datetime.date):
-        return {"date": value.isoformat()}
-    return [coded(part) for part in value] if isinstance(value, tuple) else value
-
-
-def _decoded(value: Any) -> Hashable:
-    if isinstance(value, list):
-        return tuple(map(_decoded, value))
-    if isinstance(value, dict):
-        ((kind, text),) = value.items()
-        made: dict[str, Any] = {
-            "Timestamp": pd.Timestamp, "Timedelta": pd.Timedelta, "date": datetime.date.fromisoformat,
-        }  # fmt: skip
-        found: Hashable = made[kind](text)
-        return found
-    plain: Hashable = value
-    return plain
+    return None if stored is None else tuple(map(from_json, stored))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import datetime
 import itertools
 import math
-import numbers
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -14,22 +12,21 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pdrisk._core.foreign import shown
-from pdrisk._model.columns import column_kind
-from pdrisk._model.declarations import LARGEST
+from pdrisk._model.columns import comparable_kind
+from pdrisk._model.kinds import NOTHING, kind_of_value, kind_phrase
+from pdrisk._model.plain import check_encodable, plain_key
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = [
-    "check_codes",
-    "check_keys_are_no_codes",
+    "Key",
+    "are_observed",
     "checked_keys",
-    "combined_keys",
     "key_codes",
     "key_index",
-    "key_is_a_code",
-    "key_parts",
-    "listed_keys",
+    "key_tuples",
     "listed_values",
     "observed_keys",
+    "undeclared_keys",
 ]
 
 Key = tuple[Hashable, ...]
@@ -39,7 +36,7 @@ MOST = 1_000_000  # keys of one query: a million noisy values take seconds and a
 
 
 def checked_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...], given: object) -> tuple[Key, ...]:
-    """The caller's keys as tuples of plain values, one for each column; missing is None.
+    """The caller's keys as tuples of plain values, one for each column of a frame; missing is None.
 
     Parameters
     ----------
@@ -47,102 +44,110 @@ def checked_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...], given: obje
         Only its dtypes are looked at.
     columns : tuple of hashable
     given : list-like, or dict of list-likes
-        Values for one column, tuples for several; a dict means the product of its lists.
+        As for `key_tuples`.
+
+    Raises
+    ------
+    ParameterError, ColumnTypeError
+        As `key_tuples`; or if a key is of another kind than its column, or equal to another there.
+    """
+
+    def typed(place: int, keys: Sequence[Any]) -> list[Hashable]:
+        column = columns[place]
+        series = frame[column]
+        levels = [plain_key(key) for key in keys]
+        kind = comparable_kind(series)
+        one_of_each = {(type(level), getattr(level, "tzinfo", None)): level for level in levels}
+        for level in one_of_each.values():
+            if level is not None and kind_of_value(level) != kind != NOTHING:
+                raise ColumnTypeError(
+                    f"a key of column {column!r} is {kind_phrase(level)}, but the column holds {kind}: "
+                    "list keys of the column's own kind (pd.Timestamp for timestamps)."
+                )
+        check_encodable(f"a key of column {shown(column)}", levels)
+        _check_distinct(column, series, list(dict.fromkeys(levels)))
+        return levels
+
+    def by_label(keys: Mapping[Any, object]) -> list[object] | None:
+        named = set(itertools.islice(keys, len(columns) + 1)) == set(columns)
+        return [keys[column] for column in columns] if named else None
+
+    return key_tuples(given, columns, typed, by_label)
+
+
+def key_tuples(
+    given: object,
+    names: Sequence[Hashable],
+    typed: Callable[[int, Sequence[Any]], Sequence[Hashable]],
+    by_name: Callable[[Mapping[Any, object]], Sequence[object] | None],
+) -> tuple[Key, ...]:
+    """The public list of keys that a caller passed, as tuples with one value for each column or expression.
+
+    Parameters
+    ----------
+    given : list-like, or dict of list-likes
+        Values for one column, tuples for several; a dict means all combinations of its lists.
+    names : sequence of hashable
+        Of the columns, for errors.
+    typed : callable
+        Takes the place of a column and its keys, and gives them as values of that column; or refuses them.
+    by_name : callable
+        Gives the lists of such a dict in the order of the columns, None if it has others.
 
     Raises
     ------
     ParameterError
         If there are none or more than `MOST`, one stands twice or has not one value for each column.
     ColumnTypeError
-        If a key is unhashable or of another kind than its column.
+        If they are no list.
     """
     if isinstance(given, Mapping):
-        if set(itertools.islice(given, len(columns) + 1)) != set(columns):
-            raise ParameterError(f"keys must be a dict with one list for each of {', '.join(map(str, columns))}.")
-        keys = combined_keys([[_plain(key) for key in listed_keys(given[column])] for column in columns])
-    elif len(columns) == 1:
-        keys = [(_plain(key),) for key in listed_keys(given)]
+        lists = by_name(given)
+        if lists is None:
+            raise ParameterError(f"keys must be a dict with one list for each of {', '.join(map(str, names))}.")
+        keys = _combined([typed(place, _listed(each)) for place, each in enumerate(lists)])
+    elif len(names) == 1:
+        keys = [(key,) for key in typed(0, _listed(given))]
     else:
-        keys = [tuple(map(_plain, key_parts(key, columns))) for key in listed_keys(given)]
+        columns = zip(*(_parts(key, names) for key in _listed(given)), strict=True)
+        keys = list(zip(*(typed(place, column) for place, column in enumerate(columns)), strict=True))
     if not keys:
         raise ParameterError("keys must list at least one group.")
-    for position, column in enumerate(columns):
-        kind = _comparable_kind(frame[column])
-        one_of_each = {(type(key[position]), getattr(key[position], "tzinfo", None)): key[position] for key in keys}
-        for level in one_of_each.values():
-            if level is not None and _key_kind(level) != kind != "nothing":
-                raise ColumnTypeError(
-                    f"a key of column {column!r} is {_key_kind(level)}, but the column holds {kind}: "
-                    "list keys of the column's own kind (pd.Timestamp for dates)."
-                )
-        _check_text(f"a key of column {shown(column)}", (key[position] for key in keys))
-        _check_distinct(column, frame[column], list(dict.fromkeys(key[position] for key in keys)))
     if len(set(keys)) < len(keys):
         raise ParameterError("a key is listed twice; list each key once.")
     return tuple(keys)
 
 
-def check_codes(series: pd.Series, given: object) -> tuple[Hashable, ...]:
-    """The missing codes declared for a column as plain values, without the ordinary kinds of missing.
+def are_observed(keys: object) -> bool:
+    """Whether a caller says with the word "observed" that the keys which occur are public.
 
     Raises
     ------
-    ColumnTypeError
-        If they are no list, or one is of another kind than the column.
+    ParameterError
+        For every other word.
     """
-    wrong = (str, bytes, Mapping, pd.DataFrame)
-    listed = None if isinstance(given, wrong) else listed_values(given, "missing codes")
-    if listed is None:
-        raise ColumnTypeError('missing codes must be a list, as in missing={"distance": [-1, -2]}.')
-    codes = [code for code in dict.fromkeys(map(_plain, listed)) if code is not None]
-    _check_text(f"a missing code of column {shown(series.name)}", codes)
-    kind = _comparable_kind(series) if codes else "nothing"
-    if kind != "nothing" and (other := next((k for k in map(_key_kind, codes) if k != kind), None)):
-        raise ColumnTypeError(
-            f"a missing code of column {series.name!r} is {other}, but the column holds {kind}: list codes of the "
-            "column's own kind, or convert the column first."
-        )
-    return tuple(codes)
+    if not isinstance(keys, str):
+        return False
+    if keys != "observed":
+        raise ParameterError(f'keys must be a list or the word "observed", but are {shown(keys)}.')
+    return True
 
 
-def check_keys_are_no_codes(
-    frame: pd.DataFrame, columns: Sequence[Hashable], keys: Sequence[Key], missing: Mapping[Any, Sequence[Hashable]]
-) -> None:
-    """Refuse keys that are declared to be missing codes, or that are one float, as integers with codes become."""
-    for column, codes in missing.items():
-        at = columns.index(column)
-        levels, dtype = {key[at] for key in keys}, frame[column].dtype
-        coarse = {float(dtype.type(code)) for code in codes} if dtype in (np.float16, np.float32) else set()
-        if not levels.isdisjoint(codes) or not levels.isdisjoint(coarse):
-            raise key_is_a_code(column)
-        if (
-            isinstance(dtype, np.dtype)
-            and dtype.kind in "iu"
-            and any(isinstance(level, int) and abs(level) > 2**53 for level in levels)
-        ):
-            raise ParameterError(
-                f"a key of column {column!r} is beyond 2**53, where a column with missing codes cannot tell integers "
-                "apart: make it text."
-            )
+def undeclared_keys(asked: str, listed: str, declared: str) -> ParameterError:
+    """The error for groups without a public list of keys.
 
-
-def key_is_a_code(column: Hashable) -> ParameterError:
-    """The error for a key that is declared to be missing."""
+    Parameters
+    ----------
+    asked : str
+        The groups, as they were asked for.
+    listed, declared : str
+        How the front end takes a list, and how it is declared once for all.
+    """
     return ParameterError(
-        f"a key of column {column!r} is declared to stand for a missing answer: list None for the group of those, or "
-        "leave it out."
+        f"{asked} needs the public list of its groups, since which groups occur tells who is in the data: pass "
+        f'{listed}, or declare them once with {declared}, or pass keys="observed" to say that the keys themselves are '
+        "public."
     )
-
-
-def _check_text(what: str, values: Iterable[object]) -> None:
-    """Refuse half of a surrogate pair, which neither Arrow nor a database holds."""
-    try:
-        "".join(value for value in values if isinstance(value, str)).encode()
-    except UnicodeEncodeError:
-        pass
-    else:
-        return
-    raise ParameterError(f"{what} holds half of a surrogate pair: take it out.")
 
 
 def _check_distinct(column: Hashable, series: pd.Series, levels: list[Hashable]) -> None:
@@ -165,7 +170,7 @@ def observed_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...]) -> tuple[K
     found = pd.concat([_plain_column(found[place]) for place in places], axis=1)
     found.columns = pd.Index(places)
     found = found.dropna().drop_duplicates().sort_values(list(found.columns))
-    return tuple(tuple(_plain(key) for key in row) for row in found.itertuples(index=False, name=None))
+    return tuple(tuple(plain_key(key) for key in row) for row in found.itertuples(index=False, name=None))
 
 
 def key_codes(frame: pd.DataFrame, columns: tuple[Hashable, ...], keys: Sequence[Key]) -> NDArray[np.int32]:
@@ -297,7 +302,7 @@ def _typed(values: list[Hashable], dtype: Any) -> pd.Index:
         return pd.Index(values, dtype=object)
 
 
-def listed_keys(keys: object) -> list[Any]:
+def _listed(keys: object) -> list[Any]:
     """The keys that a caller passed as something list-like, `MOST` at most."""
     wrong = (str, bytes, set, frozenset, Mapping, pd.DataFrame)
     listed = (
@@ -325,7 +330,7 @@ def listed_values(values: object, what: str = "keys") -> list[Any] | None:
     return listed
 
 
-def combined_keys(lists: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+def _combined(lists: Sequence[Sequence[Hashable]]) -> list[Key]:
     """All combinations of the keys of several columns, if they are not too many: that is seen before there are any."""
     if (number := math.prod(map(len, lists))) > MOST:
         raise _too_many(number, "keys")
@@ -338,7 +343,7 @@ def _too_many(number: int | None, what: str) -> ParameterError:
     return ParameterError(f"{what} can be {MOST:,} at most, but are {many}: list fewer{way}.")
 
 
-def key_parts(key: object, columns: tuple[Hashable, ...]) -> tuple[Any, ...]:
+def _parts(key: object, columns: Sequence[Hashable]) -> tuple[Any, ...]:
     """The key of several columns as a tuple with one value for each."""
     if not isinstance(key, tuple | list) or len(key) != len(columns):
         raise ParameterError(
@@ -346,55 +351,6 @@ def key_parts(key: object, columns: tuple[Hashable, ...]) -> tuple[Any, ...]:
             "a dict of lists means all their combinations."
         )
     return tuple(key)
-
-
-def _plain(key: Any) -> Hashable:
-    """A Python value that compares by equality; every kind of missing becomes None."""
-    if type(key) is str or (type(key) is int and -LARGEST < key < LARGEST):
-        return key
-    if isinstance(key, np.generic) and not isinstance(key, np.datetime64 | np.timedelta64):
-        key = key.item()
-    try:
-        hash(key)
-        if key is None or (pd.api.types.is_scalar(key) and pd.isna(key)):
-            return None
-        if isinstance(key, np.datetime64 | datetime.datetime):
-            return pd.Timestamp(key)
-        if isinstance(key, np.timedelta64 | datetime.timedelta):
-            return pd.Timedelta(key)
-        plain: Hashable = key
-    except (TypeError, ValueError, ArithmeticError, RecursionError):  # no key, beyond pandas' dates, nested too deeply
-        pass
-    else:
-        if not isinstance(key, int) or -LARGEST < key < LARGEST:
-            return plain
-    raise ColumnTypeError(
-        f"a key must be a single value that pandas can hold, and one of type {type(key).__name__} is not."
-    )
-
-
-def _key_kind(key: Hashable) -> str:
-    if isinstance(key, bool):
-        return "truth values"
-    if isinstance(key, numbers.Number):
-        return "numbers"
-    if isinstance(key, str):
-        return "text"
-    if isinstance(key, pd.Timestamp):
-        return "dates" if key.tzinfo is None else "dates with a time zone"
-    return type(key).__name__
-
-
-def _comparable_kind(series: pd.Series) -> str:
-    """The kind of key that a column can be compared with."""
-    dtype = series.dtype
-    kind = column_kind(pd.Series(dtype.categories) if isinstance(dtype, pd.CategoricalDtype) else series)
-    if kind == "objects of several kinds":
-        raise ColumnTypeError(
-            f"column {series.name!r} holds objects of several kinds, which cannot be compared with keys: "
-            'convert it first, as in astype("string").'
-        )
-    return kind
 
 
 def _plain_column(series: pd.Series) -> pd.Series:

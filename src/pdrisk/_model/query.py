@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import math
 import numbers
-import operator
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -21,14 +18,16 @@ from pdrisk._core.foreign import LONGEST, shown
 from pdrisk._core.order import Max, Median, Min, Quantile
 from pdrisk._core.risk import check_metric, privacy_loss
 from pdrisk._core.spread import Std, Var
-from pdrisk._core.statistics import Count, Mean, Statistic, Sum
+from pdrisk._core.statistics import Count, Distinct, Mean, Proportion, Statistic, Sum
+from pdrisk._core.summary import Needs
 from pdrisk._core.universe import Universe
-from pdrisk._guard import guarded
+from pdrisk._mechanisms import MECHANISMS, Mechanism, calibrated
+from pdrisk._model.nearest import did_you_mean
+from pdrisk._model.plain import float_of, plain_number
 from pdrisk._printing import printable
-from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError, UnknownColumnError
+from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
 
 __all__ = [
-    "MECHANISM",
     "MOST_STATISTICS",
     "STATISTICS",
     "Filter",
@@ -47,11 +46,45 @@ __all__ = [
     "written",
 ]
 
-MECHANISM: Final = "laplace"
-STATISTICS: Final = ("count", "sum", "mean", "median", "quantile", "min", "max", "var", "std")
+STATISTICS: Final = ("count", "sum", "mean", "median", "quantile", "min", "max", "var", "std", "nunique", "proportion")
 MOST_STATISTICS: Final = 10_000  # of one column
 MOST_BITS: Final = 4096  # of the exact fraction that an eps is: more than a thousand digits
 Source = Literal["given", "declared", "data"]
+UNIT: Final = Universe(0.0, 1.0)  # where bounds come from the data and are not known yet
+
+
+class Derived(Protocol):
+    """A column that each record's own values decide."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def text(self) -> str:
+        """The expression."""
+
+    @property
+    def canonical(self) -> str:
+        """All that decides its values, in one spelling."""
+
+    @property
+    def columns(self) -> tuple[Hashable, ...]:
+        """What the expression reads, of ``frame`` with the ``earlier`` ones."""
+
+    @property
+    def missing(self) -> Mapping[Hashable, tuple[Hashable, ...]]:
+        """Values that stand for a missing answer there."""
+
+    @property
+    def earlier(self) -> tuple[Any, ...]:
+        """The derived columns that it reads."""
+
+    @property
+    def frame(self) -> Any:
+        """The frame that it was written for."""
+
+    def values(self, frame: Any) -> Any:
+        """Its values, of a frame that has the columns it reads."""
 
 
 class Filter(Protocol):
@@ -83,10 +116,11 @@ class Filter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One statistic of one column. A ``universe`` of None is to be taken from the data.
+    """One statistic of one column, and the mechanism that answers it.
 
-    ``condition`` says which records it alone looks at, beside the filter of the query; ``values`` what is read, where
-    ``column`` is only its heading.
+    A ``universe`` of None is to be taken from the data. ``condition`` says which records it alone looks at, beside the
+    filter of the query; ``values`` what is read, where ``column`` is only its heading. An ``indicator`` is read in the
+    place of a column: 1 where it holds, else 0.
     """
 
     column: Hashable | None
@@ -95,6 +129,17 @@ class Line:
     bounds_from: Source | None
     condition: str | None = None
     values: str | None = None
+    mechanism: str = "laplace"
+    indicator: Filter | None = None
+
+    @property
+    def needs(self) -> Needs:
+        """What the statistic and its mechanism read of the data."""
+        return MECHANISMS[self.mechanism].needs(self.statistic)
+
+    def calibrated(self, eps: Fraction, universe: Universe | None = None) -> Mechanism:
+        """The mechanism at eps, within the universe that was declared, else within this one."""
+        return calibrated(self.mechanism, self.statistic, self.universe or universe or UNIT, eps)
 
     @property
     def name(self) -> str:
@@ -157,7 +202,9 @@ class Query:
     missing : dict from column to codes
         Values that stand for a missing answer, of every column it reads.
     reads : tuple of hashable
-        The columns it looks at, as far as that is known.
+        The columns it looks at, as far as that is known; of derived ones those that they are made of.
+    derived : tuple of Derived
+        The columns it looks at that are computed row by row.
     source, condition : str or None
         What it reads in SQL, and the filter that is part of that.
     times : int
@@ -176,6 +223,7 @@ class Query:
     groups: Groups | None = None
     missing: Mapping[Any, tuple[Hashable, ...]] = field(default_factory=dict)
     reads: tuple[Hashable, ...] = ()
+    derived: tuple[Derived, ...] = ()
     source: str | None = None
     condition: str | None = None
     times: int = 1
@@ -228,8 +276,8 @@ def epsilon(eps: object = None, risk: object = None, prior: object = None) -> Fr
         return Fraction(float(privacy_loss(checked_probability("risk", risk), own_prior)))
     if prior is not None:
         raise ParameterError("prior= belongs to risk=; with eps= the loss is what it is.")
-    plain = _plain("eps", eps)
-    number = _number("eps", plain)
+    plain = plain_number("eps", eps)
+    number = float_of("eps", plain)
     if not math.isfinite(number) or number <= 0:
         raise ParameterError(
             f"eps must be finite and above 0, but is {number:g}. Usual values are 0.1 to 2; "
@@ -259,39 +307,10 @@ def data_dependent(metric: object) -> ParameterError:
 
 def checked_probability(name: str, value: object) -> float:
     """A number strictly between 0 and 1."""
-    number = _number(name, value)
+    number = float_of(name, value)
     if not 0 < number < 1:
         raise ParameterError(f"{name} must be a probability above 0 and below 1, but is {number:g}.")
     return number
-
-
-def _number(name: str, value: object) -> float:
-    if isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(value, numbers.Real | Decimal):
-        raise ColumnTypeError(f"{name} must be a number, but is {_kind(value)}.")
-    try:
-        return float(value)
-    except (OverflowError, ValueError):
-        raise ParameterError(f"{name} must be finite and fit a float.") from None
-
-
-def _plain(name: str, value: Any) -> Fraction | Decimal | float:
-    """A number of Python's own types, read once: what a subclass makes of itself the next time does not count."""
-    kind = type(value)  # not isinstance: an object may say that it is of another class
-    if issubclass(kind, bool | np.bool_) or not issubclass(kind, numbers.Real | Decimal):
-        raise ColumnTypeError(f"{name} must be a number, but is {_kind(value)}.")
-
-    def read() -> Fraction | Decimal | float:
-        if issubclass(kind, numbers.Rational):
-            return Fraction(operator.index(value.numerator), operator.index(value.denominator))
-        if issubclass(kind, Decimal):
-            return Decimal(value)
-        number = float(value)
-        # As it is written: the float of a narrow 0.1 is not a tenth.
-        return number if issubclass(kind, float) or not math.isfinite(number) else Fraction(str(value))
-
-    with suppress(QueryFailedError):  # by whatever such a class does
-        return guarded(read)
-    raise ColumnTypeError(f"{name} must be a number that can be read, but is {_kind(value)}.")
 
 
 _NO_BOUNDS = 'bounds must be a pair (lo, hi) of numbers or the word "column", but is {}.'
@@ -312,7 +331,7 @@ def universe(bounds: object) -> Universe:
     if len(ends) != 2:
         has = ("no value", "one value", "", "more than two values")[len(ends)]
         raise ParameterError(f"bounds must be a pair (lo, hi), but has {has}.")
-    return Universe(_number("lo of bounds", ends[0]), _number("hi of bounds", ends[1]))
+    return Universe(float_of("lo of bounds", ends[0]), float_of("hi of bounds", ends[1]))
 
 
 def statistic(spec: object) -> Statistic:
@@ -335,7 +354,8 @@ def statistic(spec: object) -> Statistic:
         )
     if name not in STATISTICS:
         raise ParameterError(
-            f"unknown statistic {shown(name)}; it must be one of {', '.join(STATISTICS)}.{_nearest(name, STATISTICS)}"
+            f"unknown statistic {shown(name)}; it must be one of {', '.join(STATISTICS)}."
+            + did_you_mean(name, STATISTICS)
         )
     allowed = {"quantile": {"q"}, "var": {"ddof"}, "std": {"ddof"}}.get(name, set())
     if extra := [each for each in itertools.islice(parameters, 3) if each not in allowed]:
@@ -348,7 +368,8 @@ def statistic(spec: object) -> Statistic:
         ddof = _checked_ddof(parameters.get("ddof", 1))
         return Var(ddof) if name == "var" else Std(ddof)
     plain: dict[str, type[Statistic]] = {
-        "count": Count, "sum": Sum, "mean": Mean, "median": Median, "min": Min, "max": Max,
+        "count": Count, "sum": Sum, "mean": Mean, "median": Median, "min": Min, "max": Max, "nunique": Distinct,
+        "proportion": Proportion,
     }  # fmt: skip
     return plain[name]()
 
@@ -374,13 +395,13 @@ def unknown_column(column: object, columns: Iterable[Hashable]) -> UnknownColumn
     names = [str(name) for name in columns]
     some = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
     return UnknownColumnError(
-        f"unknown column {shown(column)}; the frame has: {some or 'no columns'}.{_nearest(column, names)}"
+        f"unknown column {shown(column)}; the frame has: {some or 'no columns'}.{did_you_mean(column, names)}"
         + " Pass several columns as a list." * isinstance(column, tuple)
     )
 
 
 def _checked_quantile(q: object) -> float:
-    number = _number("q", q)
+    number = float_of("q", q)
     if not 0 <= number <= 1:
         raise ParameterError(f"q must be between 0 and 1, but is {number:g}: the 90th percentile is q=0.9.")
     return number
@@ -392,14 +413,6 @@ def _checked_ddof(ddof: object) -> int:
             f"ddof must be 0 (population) or 1 (sample), but is {'missing' if ddof is None else shown(ddof)}."
         )
     return int(ddof)
-
-
-def _nearest(name: object, known: Iterable[str]) -> str:
-    if not isinstance(name, str) or len(name) > LONGEST:
-        return ""
-    by_lower = {each.lower(): each for each in known}
-    near = difflib.get_close_matches(name.lower(), by_lower, n=1)
-    return f" Did you mean {by_lower[near[0]]!r}?" if near else ""
 
 
 def _kind(value: object) -> str:

@@ -1,4 +1,4 @@
-"""What a pandera schema says of columns before any data: ranges, group keys, missing codes.
+"""Declarations from pandera schemas: ranges, group keys and missing codes of columns, before any data.
 
 Schemas of every flavour (pandas, Polars, Ibis) describe their columns alike. pandera itself is imported by `schema_for`
 only; whoever has a schema has it loaded.
@@ -6,7 +6,6 @@ only; whoever has a schema has it loaded.
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -19,8 +18,10 @@ import numpy as np
 
 from pdrisk._core.foreign import own_errors, shown
 from pdrisk._core.universe import Universe
-from pdrisk._model.declarations import EVERYTHING, Declarations, Ends, Entry, narrower, plain_value, universe_of
+from pdrisk._model.declarations import EVERYTHING, Declaration, Declarations, Ends, narrower, universe_of
 from pdrisk._model.keys import listed_values
+from pdrisk._model.nearest import did_you_mean
+from pdrisk._model.plain import plain_value
 from pdrisk._model.query import universe
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -158,7 +159,7 @@ def schema_for(
     return pa.DataFrameSchema(columns, name=name)
 
 
-def entries_of(schema: object) -> tuple[Entry, ...]:
+def entries_of(schema: object) -> tuple[Declaration, ...]:
     """What a schema says of each of its columns.
 
     What cannot be understood is kept as the ``problem`` of its column, for whoever asks for that column.
@@ -189,8 +190,8 @@ def entries_of(schema: object) -> tuple[Entry, ...]:
     if any(NAME in said for said in of_all) or any(NAME in (check.statistics or {}) for check in checks):
         # Kept for whoever asks for any column: what was meant, a missing code say, may matter for each.
         problem = f"{NAME!r} belongs to single columns, not to the {source} as a whole: move it there."
-        named = (Entry(label, source, problem=problem) for label in components if isinstance(label, str | int))
-        return (*named, Entry("(?s:.*)", source, pattern=True, problem=problem))
+        named = (Declaration(label, source, problem=problem) for label in components if isinstance(label, str | int))
+        return (*named, Declaration("(?s:.*)", source, pattern=True, problem=problem))
     return tuple(_entry(label, component, source, common, dtype) for label, component in components.items())
 
 
@@ -202,7 +203,7 @@ def _from_model(model: Any) -> object:
     raise ParameterError(f"pandera cannot make a schema of {model.__name__} ({problem}).")
 
 
-def _entry(label: Hashable, component: Any, source: str, common: list[Any], dtype: Any) -> Entry:
+def _entry(label: Hashable, component: Any, source: str, common: list[Any], dtype: Any) -> Declaration:
     """What one column of a schema says; ``common`` are the checks of all columns, and ``dtype`` that of all."""
     column: Hashable = str(label)
     pattern = bool(getattr(component, "regex", False))
@@ -216,10 +217,12 @@ def _entry(label: Hashable, component: Any, source: str, common: list[Any], dtyp
     except Exception as error:  # noqa: BLE001 - whatever a schema may hold, validation must not fail by it
         problem = f"it cannot be understood ({type(error).__name__}: {error})"
         pattern = False
-    return Entry(column, source, pattern, problem=f"column {label!r} of the {source}: {problem}")
+    return Declaration(column, source, pattern, problem=f"column {label!r} of the {source}: {problem}")
 
 
-def _understood(column: Hashable, component: Any, source: str, pattern: bool, checks: list[Any], dtype: Any) -> Entry:
+def _understood(
+    column: Hashable, component: Any, source: str, pattern: bool, checks: list[Any], dtype: Any
+) -> Declaration:
     whole = _is_integer(dtype)
     valid, expected = EVERYTHING, EVERYTHING
     keys = _categories(dtype)
@@ -237,13 +240,13 @@ def _understood(column: Hashable, component: Any, source: str, pattern: bool, ch
             allowed = _listed(check.statistics["allowed_values"])
             keys = allowed if keys is None or allowed is None else [key for key in keys if key in set(allowed)]
     stated = [(_stated(column, source, each), warns) for each, warns in said]
-    entry = Entry(column, source, **{name: _first(getattr(one, name) for one, _ in stated) for name in SAYS})
+    entry = Declaration(column, source, **{name: _first(getattr(one, name) for one, _ in stated) for name in SAYS})
     bounds = entry.bounds
     if bounds is None and expected != valid and universe_of(expected) is not None:
         bounds = expected
     if valid == EVERYTHING:
         valid = _first(one.bounds for one, warns in stated if not warns) or EVERYTHING
-    return Entry(
+    return Declaration(
         column,
         source,
         pattern,
@@ -254,15 +257,13 @@ def _understood(column: Hashable, component: Any, source: str, pattern: bool, ch
     )
 
 
-def _stated(column: Hashable, source: str, said: object) -> Entry:
+def _stated(column: Hashable, source: str, said: object) -> Declaration:
     """What somebody wrote down as ``{"bounds": ..., "keys": ..., "missing": ...}``."""
     if not isinstance(said, Mapping):
         raise ColumnTypeError(f"{NAME!r} must be a dict with {', '.join(SAYS)}, not {_kind(said)}.")
     if unknown := [name for name in islice(said, len(SAYS) + 1) if name not in SAYS]:
-        near = difflib.get_close_matches(str(unknown[0]), SAYS, n=1)
         raise ParameterError(
-            f"{NAME!r} knows {', '.join(SAYS)}, but not {shown(unknown[0])}."
-            + (f" Did you mean {near[0]!r}?" if near else "")
+            f"{NAME!r} knows {', '.join(SAYS)}, but not {shown(unknown[0])}.{did_you_mean(unknown[0], SAYS)}"
         )
     bounds: Universe | None = None if said.get("bounds") is None else universe(said["bounds"])
     lists: dict[str, tuple[Hashable, ...] | None] = {}
@@ -279,7 +280,7 @@ def _stated(column: Hashable, source: str, said: object) -> Entry:
         if name == "keys" and (not plain or len(set(plain)) < len(plain)):
             raise ParameterError("keys must list at least one group, and each once.")
         lists[name] = tuple(plain) if name == "keys" else tuple(code for code in plain if code is not None)
-    return Entry(
+    return Declaration(
         column,
         source,
         bounds=None if bounds is None else (bounds.lo, bounds.hi),

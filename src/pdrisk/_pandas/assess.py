@@ -8,15 +8,16 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.release import CURATOR_ONLY, half_width
-from pdrisk._answer.releasing import Facts, facts
-from pdrisk._core.risk import METRICS, check_metric, epsilon_for
-from pdrisk._core.summary import FloatArray
+from pdrisk._answer.releasing import facts
+from pdrisk._core.risk import check_metric, epsilon_for, posterior
+from pdrisk._core.summary import FloatArray, Summary
 from pdrisk._guard import guarded
-from pdrisk._model.query import checked_probability, epsilon, statistic
+from pdrisk._mechanisms import Mechanism
+from pdrisk._model.attributes import mark_exact
+from pdrisk._model.query import Line, checked_probability, epsilon, statistic
 from pdrisk._pandas.requests import eps_values, judged_lines, judged_selection, lines_of_columns
 from pdrisk.engines.numpy.frame import read
-from pdrisk.engines.numpy.influence import influences
+from pdrisk.engines.numpy.influence import losses_of_line
 from pdrisk.errors import ParameterError
 
 __all__ = ["assessment", "individual_risk", "planned_epsilon"]
@@ -32,44 +33,53 @@ def assessment(
     where: object,
     by: object,
     keys: object,
+    mechanism: object,
 ) -> pd.DataFrame:
     """One row for each column, statistic, group and eps."""
-    lines = lines_of_columns(frame, columns, statistics, bounds)
+    lines = lines_of_columns(frame, columns, statistics, bounds, mechanism)
     losses = eps_values(eps)
     reading = read(frame, lines, *judged_selection(frame, lines, where, by, keys))
     labels = None if reading.groups is None else list(reading.groups)
     blocks = [
-        _block(line.column, line.statistic.label, [facts(line, universe, summary, loss) for loss in losses], labels)
+        _block(line, [line.calibrated(eps, universe) for eps in losses], summary, labels)
         for line, universe, summary in zip(lines, reading.universes, reading.summaries, strict=True)
     ]
-    table = pd.concat(blocks, ignore_index=True)
-    table.attrs = {"curator_only": list(CURATOR_ONLY), "no_noise": True}
-    return table
+    return mark_exact(pd.concat(blocks, ignore_index=True))
 
 
-def _block(column: Hashable, label: str, known: list[Facts], groups: list[Hashable] | None) -> pd.DataFrame:
+def _block(line: Line, mechanisms: list[Mechanism], summary: Summary, groups: list[Hashable] | None) -> pd.DataFrame:
     """The rows of one column and statistic: groups outside, eps inside."""
-    size = 1 if groups is None else len(groups)
+    size = len(summary.n)
+    known = [facts(mechanism, summary) for mechanism in mechanisms]
 
     def spread(name: str) -> FloatArray:
         parts = [np.broadcast_to(getattr(each, name), size) for each in known]
         return np.stack(parts, axis=1).ravel()
 
-    risks = {name: np.stack([each.risk[name] for each in known], axis=1).ravel() for name in METRICS}
     grouped = {} if groups is None else {"group": pd.Index(groups).repeat(len(known))}
+    eps = np.tile([float(each.eps) for each in mechanisms], size)
+    widths = [_half_width(each, summary) for each in mechanisms]
     return pd.DataFrame(
         {
-            "column": pd.Series([column] * (size * len(known))),
-            "statistic": label,
+            "column": pd.Series([line.column] * (size * len(known))),
+            "statistic": line.statistic.label,
+            "mechanism": line.mechanism,
             **grouped,
-            "eps": spread("eps"),
+            "eps": eps,
             "n": spread("n"),
-            "global_sensitivity": spread("global_sensitivity"),
+            "global_sensitivity": line.statistic.global_sensitivity(mechanisms[0].universe),
             "local_sensitivity": spread("local_sensitivity"),
-            "noise95": half_width(spread("scale")),
-            **risks,
+            "noise95": np.stack([np.broadcast_to(width, size) for width in widths], axis=1).ravel(),
+            "worst_case": posterior(eps),
+            **{name: spread(name) for name in ("two_worlds", "many_worlds", "identifiability")},
         }
     )
+
+
+def _half_width(mechanism: Mechanism, summary: Summary) -> FloatArray:
+    """Half the width of the 95 % interval that an answer would have if the noise happened to be 0."""
+    low, high = mechanism.interval(mechanism.draw(summary, lambda exact, *_: exact), 0.95)
+    return (high - low) / 2
 
 
 def planned_epsilon(
@@ -82,28 +92,30 @@ def planned_epsilon(
     prior: object,
     bounds: object,
     where: object,
+    mechanism: object,
 ) -> float:
     """The eps at which a metric reaches ``risk`` for this very column."""
     check_metric(metric)
     highest = checked_probability("risk", risk)
     own_prior = None if prior is None else checked_probability("prior", prior)
-    (line,) = judged_lines(frame, column, (statistic(spec),), bounds)
+    (line,) = judged_lines(frame, column, (statistic(spec),), bounds, mechanism)
     selection = judged_selection(frame, (line,), where, None, None)
     fixed = 0.5 if own_prior is None and metric in ("worst_case", "two_worlds") else own_prior
     if metric == "worst_case" or (fixed is not None and highest < fixed):
         return float(epsilon_for(highest, fixed))
     reading = read(frame, (line,), *selection)
-    known = facts(line, reading.universes[0], reading.summaries[0], Fraction(1))
+    summary = reading.summaries[0]
+    # All mechanisms here lose in proportion to eps, so what eps = 1 loses says where the risk is reached.
+    one = line.calibrated(Fraction(1), reading.universes[0])
     try:
         return float(
             epsilon_for(
                 highest,
                 own_prior,
                 metric=str(metric),
-                n=int(known.n[0]),
-                global_sensitivity=known.global_sensitivity,
-                local_sensitivity=float(known.local_sensitivity[0]),
-                world_range=float(known.world_range[0]),
+                n=int(summary.n[0]),
+                local_sensitivity=float(one.loss(summary)[0]),
+                world_range=float(one.loss_between_worlds(summary)[0]),
             )
         )
     except ParameterError:
@@ -115,19 +127,27 @@ def planned_epsilon(
 
 
 def individual_risk(
-    frame: pd.DataFrame, column: Hashable | None, spec: object, *, eps: object, bounds: object, where: object
+    frame: pd.DataFrame,
+    column: Hashable | None,
+    spec: object,
+    *,
+    eps: object,
+    bounds: object,
+    where: object,
+    mechanism: object,
 ) -> pd.Series:
     """The two-worlds risk of every row, NaN where the value is missing or not selected."""
-    (line,) = judged_lines(frame, column, (statistic(spec),), bounds)
-    loss = float(epsilon(eps))
+    (line,) = judged_lines(frame, column, (statistic(spec),), bounds, mechanism)
+    share = epsilon(eps)
+    line.calibrated(share).check()
     reading = read(frame, (line,), *judged_selection(frame, (line,), where, None, None))
-    universe, summary = reading.universes[0], reading.summaries[0]
-    per_unit = loss / line.statistic.global_sensitivity(universe)
+    own = line.calibrated(share, reading.universes[0])
 
-    def posterior(out: FloatArray) -> None:
-        np.exp(out, out=out)
-        out += 1
-        np.reciprocal(out, out=out)
+    def posterior_of(loss: FloatArray) -> None:
+        np.negative(loss, out=loss)
+        np.exp(loss, out=loss)
+        loss += 1
+        np.reciprocal(loss, out=loss)
 
-    risks = guarded(lambda: influences(reading, line, universe, summary, -per_unit, posterior))
+    risks = guarded(lambda: losses_of_line(reading, line, own, reading.summaries[0], posterior_of))
     return pd.Series(risks, index=frame.index, name="two_worlds", copy=False)

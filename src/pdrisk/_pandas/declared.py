@@ -14,16 +14,28 @@ from typing import Any
 
 import pandas as pd
 
+from pdrisk._model.attributes import ATTRIBUTE
 from pdrisk._model.columns import check_column
-from pdrisk._model.declarations import BadTextError, Declarations, Entry, Known, from_text, plain_value
-from pdrisk._model.keys import check_codes, checked_keys
+from pdrisk._model.declarations import BadTextError, Declaration, Declarations, Known, from_text
+from pdrisk._model.keys import checked_keys
+from pdrisk._model.missing_codes import check_codes
+from pdrisk._model.plain import plain_value
 from pdrisk._model.query import universe
 from pdrisk._model.schema import entries_of
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["ATTRIBUTE", "attach", "codes_of", "declarations_of", "declare", "declared", "declared_table"]
+__all__ = [
+    "ATTRIBUTE",
+    "attach",
+    "codes_of",
+    "declarations",
+    "declarations_of",
+    "declare",
+    "declared",
+    "declared_table",
+    "knowing",
+]
 
-ATTRIBUTE = "dprisk"
 BY_HAND = "declare"
 
 
@@ -36,12 +48,31 @@ def declare(
     missing: Mapping[Hashable, Iterable[Hashable]] | None = None,
 ) -> pd.DataFrame:
     """A copy of the frame that knows these, beside what was declared before."""
+    known = declarations(frame, declarations_of(frame), schema, bounds=bounds, keys=keys, missing=missing)
+    return knowing(frame.assign(), known)  # a lazy copy where pandas has them
+
+
+def knowing(copied: pd.DataFrame, known: Declarations) -> pd.DataFrame:
+    """This copy of a frame, with these declarations in the place of others."""
+    copied.attrs[ATTRIBUTE] = _text(known)
+    return copied
+
+
+def declarations(
+    frame: pd.DataFrame,
+    before: Declarations,
+    schema: object = None,
+    *,
+    bounds: Mapping[Hashable, object] | None = None,
+    keys: Mapping[Hashable, Iterable[Hashable]] | None = None,
+    missing: Mapping[Hashable, Iterable[Hashable]] | None = None,
+) -> Declarations:
+    """What was declared before for the columns of a frame, and these, judged by its names and dtypes."""
     if schema is None and bounds is None and keys is None and missing is None:
         raise ParameterError(
             'declare needs a pandera schema, or bounds={"column": (lo, hi)}, keys={"column": [...]} or '
             'missing={"column": [...]}.'
         )
-    before = declarations_of(frame)
     own = {entry.column: entry for entry in before.own}
     told: list[Hashable] = []
     for part, said in (("bounds", bounds), ("keys", keys), ("missing", missing)):
@@ -49,7 +80,9 @@ def declare(
             check_column(frame, column)
             label = plain_value(column, "a column's label")
             told.append(column)
-            own[label] = replace(own.get(label, Entry(label, BY_HAND)), **{part: _judged(frame, column, part, value)})
+            own[label] = replace(
+                own.get(label, Declaration(label, BY_HAND)), **{part: _judged(frame, column, part, value)}
+            )
     known = Declarations(tuple(own.values()), before.schema)
     if schema is not None:
         entries = entries_of(schema)
@@ -66,9 +99,7 @@ def declare(
         if one.missing:
             check_column(frame, column)
             check_codes(frame[column], one.missing)
-    result = frame.assign()  # a lazy copy where pandas has them
-    result.attrs[ATTRIBUTE] = _text(known)
-    return result
+    return known
 
 
 def declared(data: pd.DataFrame | pd.Series, column: Hashable) -> Known:

@@ -1,42 +1,46 @@
-"""The options that every statistic of the accessors takes: written down once, shown by help, refused if unknown."""
+"""Options of the accessors' statistics: written down once, shown by help, refused if unknown."""
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any, TypedDict, TypeVar, cast, get_type_hints
+from typing import Any, TypedDict, TypeVar, cast
 
-from pdrisk._model.query import MECHANISM
+from pdrisk._ledger import Ledger
+from pdrisk._model.aliases import Bounds, By, Eps, Keys, Where
+from pdrisk._model.nearest import did_you_mean
 
-__all__ = ["DEFAULTS", "OPTIONS_DOC", "PAYING", "Options", "with_options"]
+__all__ = ["DEFAULTS", "LINES", "OPTIONS_DOC", "PAYING", "Options", "with_options"]
 
 
 class Options(TypedDict, total=False):
     """What every statistic takes, by keyword.
 
     ``eps`` or ``risk`` (exactly one; ``prior`` and ``metric`` belong to ``risk``), ``bounds``, ``where``, ``by``,
-    ``keys``, ``mechanism``, ``ledger``, ``fresh``: see `OPTIONS_DOC`.
+    ``keys``, ``mechanism``, ``step``, ``curator``, ``ledger``, ``fresh``: see `OPTIONS_DOC`.
     """
 
-    eps: Any
+    eps: Eps | None
     risk: float | None
     prior: float | None
     metric: str
-    bounds: Any
-    where: Any
-    by: Any
-    keys: Any
+    bounds: Bounds | None
+    where: Where | None
+    by: By | None
+    keys: Keys | None
     mechanism: str
-    ledger: Any
+    step: int | None
+    curator: bool
+    ledger: Ledger | None
     fresh: bool
 
 
-PAYING = ("ledger", "fresh")  # of the options, what is said to the ledger
+PAYING = ("ledger", "fresh", "curator")  # of the options, what decides who pays and who may see
+LINES = ("bounds", "mechanism", "step")  # what belongs to each line
 DEFAULTS: dict[str, Any] = {
     "eps": None, "risk": None, "prior": None, "metric": "worst_case", "bounds": None,
-    "where": None, "by": None, "keys": None, "mechanism": MECHANISM, "ledger": None,
+    "where": None, "by": None, "keys": None, "mechanism": "auto", "step": None, "curator": False, "ledger": None,
     "fresh": False,
 }  # fmt: skip
 
@@ -57,7 +61,14 @@ where : str, pd.col expression, boolean mask or callable
 by, keys : column or list of columns, and the public list of their keys
     For several columns tuples, or a dict of lists for all combinations; ``keys="observed"`` says that the keys which
     occur are public. Not for a series.
-mechanism : {"laplace"}
+mechanism : {"auto", "laplace", "geometric", "two_sums"}
+    How noise is made. ``"auto"`` takes the most accurate one for each statistic; ``"laplace"``, that of the SOEP
+    paper, answers every statistic.
+step : 1, optional
+    For ``sum``: declares that all values are whole numbers, so that the answer is one.
+curator : bool
+    Also show the curator's numbers, which come from the data: the sensitivity and risk of the answer in these very
+    data. Under a ledger only for analysts whom its policy names.
 ledger : Ledger, optional
     What pays, before the data is read; that of a ``with pdrisk.Ledger(...)`` block around otherwise.
 fresh : bool
@@ -66,7 +77,8 @@ fresh : bool
 Returns
 -------
 Release
-    With ``by`` or from ``agg`` a DataFrame, one row for each key or line, whose ``attrs`` name the curator's columns.
+    With ``by`` or from ``agg`` a DataFrame, one row for each key or line, with columns ``value low high eps
+    worst_case``; ``low`` and ``high`` are the ends of the 95 % noise interval.
 
 Raises
 ------
@@ -82,7 +94,8 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 def with_options(method: Method) -> Method:
     """Show the options one by one to whoever asks for help or presses Tab, and refuse all others."""
     own = [p for p in inspect.signature(method).parameters.values() if p.kind is not p.VAR_KEYWORD]
-    kinds = get_type_hints(Options)
+    # By name, as `Bounds`: what the aliases stand for would fill the screen.
+    kinds = {name: getattr(kind, "__forward_arg__", kind) for name, kind in inspect.get_annotations(Options).items()}
     options = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kinds[name])
         for name, default in DEFAULTS.items()
@@ -107,7 +120,6 @@ def with_options(method: Method) -> Method:
 def _hint(signature: inspect.Signature, given: Mapping[str, object]) -> str:
     """What to write instead of a call that Python cannot bind."""
     unknown = [name for name in given if name not in signature.parameters]
-    near = [match for name in unknown for match in difflib.get_close_matches(name, DEFAULTS, 1)]
-    if near:
-        return f" Did you mean {near[0]!r}?"
-    return "" if unknown else " Options are passed by name, as in eps=1."
+    if not unknown:
+        return " Options are passed by name, as in eps=1."
+    return next(filter(None, (did_you_mean(name, DEFAULTS) for name in unknown)), "")

@@ -1,8 +1,10 @@
-"""From what a pandas user writes to a judged `Query`: only names, dtypes and declarations are looked at."""
+"""Requests of pandas users, judged into a `Query`: only names, dtypes and declarations are looked at."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
 from typing import Any
@@ -11,13 +13,15 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._core.foreign import shown
-from pdrisk._core.statistics import Count, Statistic
+from pdrisk._core.statistics import Count, Distinct, Proportion, Statistic, Sum, WholeSum
 from pdrisk._core.universe import Universe
-from pdrisk._mechanisms.laplace import check_scale
+from pdrisk._mechanisms import mechanism_for
 from pdrisk._model.columns import check_column, column_kind
-from pdrisk._model.keys import check_keys_are_no_codes, checked_keys
+from pdrisk._model.keys import are_observed, checked_keys, undeclared_keys
+from pdrisk._model.kinds import COUNTED, NOTHING, TRUTH, number_advice
+from pdrisk._model.missing_codes import check_keys_are_no_codes
 from pdrisk._model.query import (
-    MECHANISM,
+    UNIT,
     Groups,
     Line,
     Origin,
@@ -29,7 +33,8 @@ from pdrisk._model.query import (
     universe,
     written,
 )
-from pdrisk._model.rowwise import Filter, caller_names, judged
+from pdrisk._model.rowwise import Derived, RowwiseFilter, Within, caller_names, judged
+from pdrisk._model.rowwise.derived import used
 from pdrisk._pandas.declared import codes_of, declared
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -42,7 +47,6 @@ __all__ = [
     "lines_of_columns",
     "lines_of_request",
     "listed_columns",
-    "number_advice",
 ]
 
 MOST_EPS = 10_000  # of one assessment
@@ -60,59 +64,76 @@ def judged_query(
     where: object,
     by: object,
     keys: object,
-    mechanism: object,
 ) -> Query:
     """A request for noisy answers, or the error that says what is wrong with it."""
-    if not isinstance(mechanism, str) or mechanism != MECHANISM:
-        raise ParameterError(f"unknown mechanism {shown(mechanism)}; the one there is, is {MECHANISM!r}.")
     if not isinstance(metric, str) or metric != "worst_case":
         raise data_dependent(metric)
     share = epsilon(eps, risk, prior) / len(lines)
     for line in lines:
         # The ratio of grid and sensitivity hardly depends on the universe, so one from the data can wait.
-        check_scale(share, line.statistic.lattice(line.universe or Universe(0.0, 1.0)))
-    rows, groups, missing = judged_selection(frame, lines, where, by, keys)
-    said = "" if rows is None else rows.canonical
-    reads = tuple(_read(frame, lines, rows, groups))
-    return Query(lines, (share,) * len(lines), rows, groups, missing, reads, origin=Origin(said, frame))
+        line.calibrated(share).check()
+    rows, groups, missing, derived = judged_selection(frame, lines, where, by, keys)
+    filters = [rows, *(line.indicator for line in lines)]
+    unknown = any(each is not None and each.canonical is None for each in filters)
+    said = None if unknown else "".join("" if each is None else str(each.canonical) for each in filters)
+    reads: tuple[Hashable, ...] = tuple(_read(frame, lines, rows, groups))
+    origin = Origin(said, frame)
+    if isinstance(where, Within):
+        _, reads = used(where.derived, reads)
+        if derived and said is not None:
+            said = repr((said, [each.canonical for each in derived]))
+        origin = Origin(said, where.stored)
+    return Query(lines, (share,) * len(lines), rows, groups, missing, reads, derived, origin=origin)
 
 
 def judged_selection(
     frame: pd.DataFrame, lines: tuple[Line, ...], where: object, by: object, keys: object
-) -> tuple[Filter | None, Groups | None, dict[Hashable, tuple[Hashable, ...]]]:
-    """The judged filter (None for all rows), groups (None for one answer), and the missing codes of what they read."""
+) -> tuple[RowwiseFilter | None, Groups | None, dict[Hashable, tuple[Hashable, ...]], tuple[Derived, ...]]:
+    """The judged filter (None for all rows), groups (None for one answer), and of what they read the missing codes and
+    the derived columns.
+    """
     groups = _groups(frame, by, keys)
     rows = None if where is None else judged(where, frame, caller_names, lambda column: declared(frame, column).keys)
-    missing = codes_of(frame, _read(frame, lines, rows, groups))
+    reads = list(_read(frame, lines, rows, groups))
+    missing = codes_of(frame, reads)
     if rows is not None:
         rows.check_codes(missing)
-    return rows, groups, missing
+    derived, _ = used(where.derived, reads) if isinstance(where, Within) else ((), ())
+    return rows, groups, missing, derived
 
 
 def _read(
-    frame: pd.DataFrame, lines: tuple[Line, ...], rows: Filter | None, groups: Groups | None
+    frame: pd.DataFrame, lines: tuple[Line, ...], rows: RowwiseFilter | None, groups: Groups | None
 ) -> Iterator[Hashable]:
     """The columns that are looked at; a callable may look at any."""
-    yield from (line.column for line in lines if line.column is not None)
+    yield from (line.column for line in lines if line.column is not None and line.indicator is None)
+    for line in lines:
+        yield from () if line.indicator is None else line.indicator.columns
     yield from () if groups is None else groups.columns
     if rows is not None:
         yield from frame.columns if rows.asks_a_function else rows.columns
 
 
-def lines_of_request(frame: pd.DataFrame, request: object, bounds: object) -> tuple[Line, ...]:
+def lines_of_request(
+    frame: pd.DataFrame, request: object, bounds: object, mechanism: object, step: object = None
+) -> tuple[Line, ...]:
     """The lines of ``agg``: a dict from column to one or several statistics."""
     if not isinstance(request, Mapping) or not request:
         raise ColumnTypeError('agg takes a dict from column to statistics, as in {"distance": ["mean", "median"]}.')
     return tuple(
-        line for column, specs in request.items() for line in judged_lines(frame, column, statistics(specs), bounds)
+        line
+        for column, specs in request.items()
+        for line in judged_lines(frame, column, statistics(specs), bounds, mechanism, step)
     )
 
 
-def lines_of_columns(frame: pd.DataFrame, columns: object, specs: object, bounds: object) -> tuple[Line, ...]:
+def lines_of_columns(
+    frame: pd.DataFrame, columns: object, specs: object, bounds: object, mechanism: object
+) -> tuple[Line, ...]:
     """The lines of ``assess``: every statistic of every column."""
     wanted = statistics(specs)
     listed = listed_columns(frame, columns)
-    return tuple(line for column in listed for line in judged_lines(frame, column, wanted, bounds))
+    return tuple(line for column in listed for line in judged_lines(frame, column, wanted, bounds, mechanism))
 
 
 def listed_columns(frame: pd.DataFrame, columns: object) -> list[Any]:
@@ -140,9 +161,19 @@ def eps_values(eps: object) -> list[Fraction]:
 
 
 def judged_lines(
-    frame: pd.DataFrame, column: Hashable | None, wanted: Iterable[Statistic], bounds: object
+    frame: pd.DataFrame,
+    column: Hashable | None,
+    wanted: Iterable[Statistic],
+    bounds: object,
+    mechanism: object = "auto",
+    step: object = None,
 ) -> tuple[Line, ...]:
     """One line for each statistic of one column; ``bounds`` may be a dict from column to bounds."""
+    wanted = tuple(wanted)
+    if isinstance(column, str) and column not in frame.columns and all(isinstance(each, Proportion) for each in wanted):
+        condition = judged(column, frame, caller_names, lambda name: declared(frame, name).keys)
+        lines = (Line(column, each, UNIT, "declared", indicator=condition) for each in wanted)
+        return tuple(_answered_by(line, mechanism) for line in lines)
     if column is not None:
         check_column(frame, column)
     own = bounds
@@ -150,15 +181,39 @@ def judged_lines(
         for named in bounds:
             check_column(frame, named)
         own = bounds.get(column)
-    return tuple(_line(frame, column, statistic, own) for statistic in wanted)
+    lines = (_line(frame, column, statistic, own) for statistic in wanted)
+    return tuple(_answered_by(line if step is None else _of_whole_numbers(line, step), mechanism) for line in lines)
+
+
+def _answered_by(line: Line, mechanism: object) -> Line:
+    """The line with the mechanism that answers it."""
+    if not isinstance(mechanism, str):
+        raise ColumnTypeError(f'mechanism is a name, such as "auto", not of type {type(mechanism).__name__}.')
+    return replace(line, mechanism=mechanism_for(line.statistic, mechanism).name)
+
+
+def _of_whole_numbers(line: Line, step: object) -> Line:
+    """A sum of numbers that the caller declares to be whole."""
+    if isinstance(step, bool) or step != 1:
+        raise ParameterError("step is 1, which declares that the values are whole numbers; leave it out otherwise.")
+    if not isinstance(line.statistic, Sum):
+        raise ParameterError(f"step=1 declares whole numbers for sum; leave it out for {line.statistic.label}.")
+    if line.universe is None:
+        raise ParameterError('step=1 needs declared bounds, not bounds="column".')
+    lo, hi = math.ceil(line.universe.lo), math.floor(line.universe.hi)
+    if lo >= hi or line.universe.magnitude > 2**53:
+        raise ParameterError("bounds of whole numbers must hold two whole numbers at least, within 2**53 of zero.")
+    return replace(line, statistic=WholeSum(), universe=Universe(lo, hi))
 
 
 def _line(frame: pd.DataFrame, column: Hashable | None, statistic: Statistic, bounds: object) -> Line:
     if isinstance(statistic, Count):
-        return Line(column, statistic, Universe(0.0, 1.0), None)  # whatever the records are, each counts 1
+        if column is None and isinstance(statistic, Distinct):
+            raise ParameterError(f"{statistic.label} needs a column.")
+        return Line(column, statistic, UNIT, None)  # whatever the records are, each counts 1
     if column is None:
         raise ParameterError(f"{statistic.label} needs a column.")
-    check_numeric(frame[column], statistic)
+    kind = check_numeric(frame[column], statistic)
     source: Source = "given"
     if isinstance(bounds, str):
         if bounds != "column":
@@ -168,38 +223,28 @@ def _line(frame: pd.DataFrame, column: Hashable | None, statistic: Statistic, bo
     interval = known.narrowed(known.universe if bounds is None else universe(bounds))
     if bounds is None:
         source = "declared"
+        if interval is None and kind == TRUTH:
+            interval = known.narrowed(UNIT)
     if interval is None:
-        truth = " Truth values are 0 and 1: pass bounds=(0, 1)." * (column_kind(frame[column]) == "truth values")
         raise ParameterError(
             f"{written(statistic.label, column)} needs bounds, the range its values can have: pass bounds=(lo, hi), or "
             f"declare them once with df.dprisk.declare(bounds={{{column!r}: (lo, hi)}}) or a pandera schema. "
             f"df.dprisk.suggest_bounds({column!r}, eps=...) finds some privately. "
-            f'bounds="column" takes the data\'s own range, which is not differential privacy.{truth}'
+            f'bounds="column" takes the data\'s own range, which is not differential privacy.'
         )
     return Line(column, statistic, interval, source)
 
 
-_ADVICE = {
-    "categories": 'if they are numbers, convert them with astype("float64") first',
-    "dates": "ask for a number made of them, such as .dt.year",
-    "dates with a time zone": "ask for a number made of them, such as .dt.year",
-    "date": "ask for a number made of them, such as pd.to_datetime(column).dt.year",
-    "Period": "ask for a number made of them, such as .dt.year",
-    "Timedelta": "ask for a number made of them, such as .dt.total_seconds()",
-    "text": 'convert it with pd.to_numeric first (decimal commas: read the file with decimal=","), or count it',
-}
-
-
-def number_advice(kind: str) -> str:
-    """What to do with a column of a kind that is no numbers."""
-    return _ADVICE.get(kind, "convert it with pd.to_numeric first, or count it")
-
-
-def check_numeric(series: pd.Series, statistic: Statistic) -> None:
-    """Refuse a column that holds no numbers, by its dtype."""
+def check_numeric(series: pd.Series, statistic: Statistic) -> str:
+    """The kind of a column; one that holds no numbers, by its dtype, is refused, as is a proportion of numbers."""
     kind = column_kind(series)
-    if kind in ("numbers", "truth values", "nothing"):
-        return
+    if isinstance(statistic, Proportion) and kind not in (TRUTH, NOTHING):
+        raise ColumnTypeError(
+            f"proportion needs truth values, but column {series.name!r} holds {kind}: write a condition, as in "
+            'proportion("age > 40").'
+        )
+    if kind in COUNTED:
+        return kind
     raise ColumnTypeError(
         f"{statistic.label} needs numbers, but column {series.name!r} holds {kind}: {number_advice(kind)}."
     )
@@ -215,9 +260,7 @@ def _groups(frame: pd.DataFrame, by: object, keys: object) -> Groups | None:
         check_column(frame, column)
     if not columns or len(set(columns)) < len(columns):
         raise ParameterError("by must be a column, or a list of different columns.")
-    if isinstance(keys, str):
-        if keys != "observed":
-            raise ParameterError(f'keys must be a list or the word "observed", but are {shown(keys)}.')
+    if are_observed(keys):
         return Groups(columns, None, "data")
     if keys is not None:
         listed = checked_keys(frame, columns, keys)
@@ -225,11 +268,9 @@ def _groups(frame: pd.DataFrame, by: object, keys: object) -> Groups | None:
         return Groups(columns, listed, "given")
     known = {column: declared(frame, column).keys for column in columns}
     if missing := [column for column, values in known.items() if values is None]:
-        names = ", ".join(map(str, missing))
-        raise ParameterError(
-            f"by={names} needs the public list of its groups, since which groups occur tells who is in the data: pass "
-            f"keys=[...], or declare them once with df.dprisk.declare(keys={{{missing[0]!r}: [...]}}) or a pandera "
-            "schema (isin, or categories written there), or pass "
-            'keys="observed" to say that the keys themselves are public.'
+        raise undeclared_keys(
+            f"by={', '.join(map(str, missing))}",
+            "keys=[...]",
+            f"df.dprisk.declare(keys={{{missing[0]!r}: [...]}}) or a pandera schema (isin, or its categories)",
         )
     return Groups(columns, checked_keys(frame, columns, known), "declared")

@@ -21,13 +21,16 @@ from pdrisk._core.summary import FloatArray, Summary
 from pdrisk._core.universe import Universe
 from pdrisk._digits import probability
 from pdrisk._guard import guarded
+from pdrisk._ledger import Identity
 from pdrisk._model.columns import check_column
 from pdrisk._model.query import written
 from pdrisk._pandas.declared import declared
-from pdrisk._pandas.options import DEFAULTS, PAYING
+from pdrisk._pandas.histogram import CountedGroups
+from pdrisk._pandas.options import DEFAULTS, LINES, PAYING
 from pdrisk._pandas.requests import check_numeric, judged_lines, judged_query
 from pdrisk._printing import printable
 from pdrisk.engines.numpy.codes import without_codes
+from pdrisk.engines.numpy.derived import with_derived
 from pdrisk.engines.numpy.frame import column_values
 from pdrisk.engines.numpy.magnitudes import SIZES, SMALLEST, magnitude_counts
 from pdrisk.errors import BoundsNotFoundError, ParameterError
@@ -86,32 +89,35 @@ class SuggestedBounds(tuple[float, float]):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Counted:
-    """What was read: one line, the sizes as its groups."""
-
-    universes: tuple[Universe, ...]
-    summaries: tuple[Summary, ...]
-
-
 def suggested(
-    frame: pd.DataFrame, column: Hashable, eps: object, ledger: object = None, fresh: object = False
+    frame: pd.DataFrame,
+    column: Hashable,
+    eps: object,
+    ledger: object = None,
+    fresh: object = False,
+    *,
+    where: object = None,
+    dataset: Identity | None = None,
 ) -> SuggestedBounds:
     """Bounds of a column, released like any answer."""
     check_column(frame, column)
-    (line,) = judged_lines(frame, column, (Sizes(),), None)
+    (line,) = judged_lines(frame, column, (Sizes(),), None, "laplace")
     check_numeric(frame[column], line.statistic)
-    options = {name: value for name, value in DEFAULTS.items() if name not in ("bounds", *PAYING)}
-    query = judged_query(frame, (line,), **(options | {"eps": eps}))
+    options = {name: value for name, value in DEFAULTS.items() if name not in (*LINES, *PAYING)}
+    query = judged_query(frame, (line,), **(options | {"eps": eps, "where": where}))
     valid = declared(frame, column).valid
 
-    def read() -> _Counted:
-        values = column_values(without_codes(frame, query.missing)[column])
-        return _Counted((Universe(0.0, 1.0),), (Summary(magnitude_counts(values)),))
+    def read() -> CountedGroups:
+        known = without_codes(with_derived(frame, query.derived), query.missing)
+        values = column_values(known[column])
+        values = values if query.where is None else values[query.where.mask(known)]
+        return CountedGroups((Universe(0.0, 1.0),), (Summary(magnitude_counts(values)),))
 
-    (counts,) = released(query, lambda: guarded(read), lambda releases, _: releases, ledger, fresh=fresh)
+    (counts,) = released(
+        query, lambda: guarded(read), lambda results, _: results.releases, ledger, fresh=fresh, dataset=dataset
+    )
     loss = float(query.eps)
-    found = ends(counts.values, loss)
+    found = ends(counts.noisy.values, loss)
     name = written("suggest_bounds", column)
     if found is None:
         raise BoundsNotFoundError(

@@ -1,6 +1,6 @@
 """``pdrisk.sql``: private answers from ordinary SELECTs.
 
-text ─> parse ─> relations ─> judge ──> Plan ──> engines/duck ──> Summary ──> core ──> noise ─┐
+text ─> parse ─> relations ─> judge ──> SummaryPlan ──> engines/sql ──> Summary ──> mechanism ─┐
                  (FROM, row-wise)  └──> Query: what each release is, and costs                ├─> DataFrame
                                    └──> SELECT list, HAVING, ORDER BY, LIMIT on noisy values ─┘
 """
@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from pdrisk._answer.release import CURATOR_ONLY
-from pdrisk._answer.releasing import Released, released
+from pdrisk._answer.answer import Curator
+from pdrisk._answer.releasing import Released, Results, released
 from pdrisk._core.foreign import own_errors
-from pdrisk._core.risk import METRICS
-from pdrisk._core.summary import FloatArray, Summary
+from pdrisk._core.risk import posterior
+from pdrisk._core.summary import Summary
 from pdrisk._core.universe import Universe
 from pdrisk._guard import guarded
-from pdrisk._model.query import MECHANISM
+from pdrisk._ledger import Identity, Ledger
+from pdrisk._model.aliases import Bounds, Eps, Keys
 from pdrisk._sql import workspace
 from pdrisk._sql.grouping import key_lists, key_relation
 from pdrisk._sql.headings import unique
@@ -31,12 +34,14 @@ from pdrisk._sql.parse import parsed
 from pdrisk._sql.sources import Sources
 from pdrisk._sql.statements import too_deep
 from pdrisk.engines.sql import duckdb as duckdb_engine
-from pdrisk.errors import ColumnTypeError, QueryFailedError
+from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["sql"]
+__all__ = ["answered", "sql"]
+
+KEY = re.compile(r"k\d+")  # of the noisy table
 
 
 @own_errors
@@ -44,14 +49,17 @@ def sql(
     query: str,
     con: DuckDBPyConnection | None = None,
     *,
-    eps: float | None = None,
-    bounds: object = None,
-    keys: object = None,
+    eps: Eps | None = None,
+    bounds: Bounds | None = None,
+    keys: Keys | None = None,
     schema: object = None,
-    ledger: object = None,
+    ledger: Ledger | None = None,
     fresh: bool = False,
-    params: object = None,
+    params: Sequence[object] | Mapping[str, object] | None = None,
+    mechanism: str = "auto",
+    curator: bool = False,
     risk_columns: bool = False,
+    tables: Mapping[str, Any] | None = None,
     **frames: Any,
 ) -> pd.DataFrame:
     """Noisy answers to a SELECT: every aggregate in it gets noise, everything else is computed from noisy values.
@@ -79,15 +87,23 @@ def sql(
         Pay and draw anew, even if the ledger remembers the answers.
     params : list or dict, optional
         Values for ``?`` or ``$name``.
+    mechanism : str, default "auto"
+        How noise is made, as for every statistic of ``df.dprisk``.
+    curator : bool, default False
+        Add the curator's numbers for each noisy value, ``<name>_n``, ``_local_sensitivity``, ``_two_worlds``,
+        ``_many_worlds``, ``_identifiability`` and ``_clamped``, beside those of ``risk_columns``. They come from the
+        data; `pdrisk.public` takes them out again. Under a ledger only for analysts whom its policy names.
     risk_columns : bool, default False
-        Add sensitivities and risks for each noisy value; ``pdrisk.public`` takes the curator's out again.
+        Add ``<name>_low``, ``_high`` (ends of the 95 % noise interval), ``_eps`` and ``_worst_case``.
+    tables : dict from name to frame or path, optional
+        As ``**frames``, for tables named like an option.
     **frames
         pandas, Polars or Arrow frames, or paths of Parquet files, under the names the query uses.
 
     Returns
     -------
     DataFrame
-        In the order of the keys unless ORDER BY says otherwise. ``attrs["lines"]`` says what each release is and cost.
+        In the order of the keys unless ORDER BY says otherwise. `pdrisk.explain` says what each release is and cost.
 
     Raises
     ------
@@ -108,17 +124,44 @@ def sql(
     (['sex', 'people', 'hours'], 2)
     """
     _check_connection(con)
-    if not isinstance(risk_columns, bool | np.bool_):
-        raise ColumnTypeError(f"risk_columns is True or False, not of type {type(risk_columns).__name__}.")
-    sources = Sources(con, frames, schema)
+    return answered(
+        query, Sources(con, _tables(tables, frames), schema), eps=eps, bounds=bounds, keys=keys, ledger=ledger,
+        fresh=fresh, params=params, mechanism=mechanism, curator=curator, risk_columns=risk_columns,
+    )  # fmt: skip
+
+
+def answered(
+    query: str,
+    sources: Sources,
+    *,
+    eps: object,
+    bounds: object,
+    keys: object,
+    ledger: object,
+    fresh: object,
+    params: object,
+    mechanism: object,
+    curator: object,
+    risk_columns: object,
+    dataset: Identity | None = None,
+) -> pd.DataFrame:
+    """The noisy answer to a SELECT over these sources, which are closed then; `sql` says what the options mean."""
     try:
-        question = judged(parsed(query, params), sources, eps=eps, bounds=bounds, keys=keys)
+        if not isinstance(risk_columns, bool | np.bool_):
+            raise ColumnTypeError(f"risk_columns is True or False, not of type {type(risk_columns).__name__}.")
+        if not isinstance(mechanism, str):
+            raise ColumnTypeError(f'mechanism is a name, such as "auto", not of type {type(mechanism).__name__}.')
+        question = judged(parsed(query, params), sources, eps=eps, bounds=bounds, keys=keys, mechanism=mechanism)
         return released(
             question.query,
             lambda: guarded(lambda: _read(question)),
-            lambda releases, reading: guarded(lambda: _table(question, releases, reading, risk_columns)),
+            lambda results, reading: guarded(
+                lambda: _table(question, results, reading, bool(risk_columns or results.shows_curator))
+            ),
             ledger,
             fresh=fresh,
+            curator=curator,
+            dataset=dataset,
         )
     except QueryFailedError:
         workspace.forget()
@@ -155,17 +198,28 @@ def _read(question: Judged) -> _Reading:
     return _Reading(universes, tuple(parts[place] for place in question.places), keys)
 
 
-def _table(question: Judged, releases: list[Released], reading: _Reading, risk_columns: bool) -> pd.DataFrame:
+def _tables(tables: object, frames: dict[str, Any]) -> dict[str, Any]:
+    """All frames and paths by name."""
+    if tables is None:
+        return frames
+    if not isinstance(tables, Mapping):
+        raise ColumnTypeError(f"tables is a dict from name to frame, not of type {type(tables).__name__}.")
+    if twice := sorted(set(tables) & set(frames)):
+        raise ParameterError(f"table {twice[0]} is given twice, in tables= and by keyword: give it once.")
+    return {**frames, **tables}
+
+
+def _table(question: Judged, results: Results, reading: _Reading, risk_columns: bool) -> pd.DataFrame:
     """The SELECT list, computed on noisy values alone."""
     items = list(question.items)
-    columns = {f"v{at}": one.values for at, one in enumerate(releases)}
+    columns = {f"v{at}": one.noisy.values for at, one in enumerate(results.releases)}
     secret: list[bool] = []
     if risk_columns:
-        for at, (name, one) in enumerate(zip(question.names, releases, strict=True)):
-            for suffix, values in _risks(one).items():
+        for at, (name, one) in enumerate(zip(question.names, results.releases, strict=True)):
+            for suffix, values in _risks(one, results.shows_curator).items():
                 columns[f"r{at}_{suffix}"] = values
                 items.append((f"r{at}_{suffix}", f"{name}_{suffix}"))
-                secret.append(suffix in CURATOR_ONLY)
+                secret.append(suffix in Curator.COLUMNS)
     labels = unique([label for _, label in items])
     if not question.groups and question.plain:  # one row of what was drawn: nothing to compute
         answer = pd.DataFrame({at: np.broadcast_to(columns[sql], 1) for at, (sql, _) in enumerate(items)})
@@ -175,12 +229,15 @@ def _table(question: Judged, releases: list[Released], reading: _Reading, risk_c
         if sql in question.whole_keys and not answer[answer.columns[at]].isna().any():
             answer[answer.columns[at]] = answer[answer.columns[at]].astype(np.int64)
     answer.columns = pd.Index(labels, dtype=object)
-    secrets = [label for label, hidden in zip(labels[len(question.items) :], secret, strict=True) if hidden]
-    answer.attrs.update(_attributes(question, releases, secrets, [label for label in labels if label not in secrets]))
-    # For `explain`, which names groups by their keys.
-    keys = [label for label, (sql, _) in zip(labels, question.items, strict=False) if re.fullmatch(r"k\d+", sql)]
-    answer.attrs["groups"] = keys
-    return answer
+    hidden = tuple(label for label, is_hidden in zip(labels[len(question.items) :], secret, strict=True) if is_hidden)
+    said = replace(
+        results.answer(question.names),
+        headings=tuple(label for label in labels if label not in hidden),
+        curators=hidden,
+        # For `explain`, which names groups by their keys.
+        groups=tuple(label for label, (sql, _) in zip(labels, question.items, strict=False) if KEY.fullmatch(sql)),
+    )
+    return said.attach(answer)
 
 
 def _computed(question: Judged, expressions: list[str], columns: dict[str, Any], keys: list[list[Any]]) -> pd.DataFrame:
@@ -190,8 +247,8 @@ def _computed(question: Judged, expressions: list[str], columns: dict[str, Any],
     size, carried = len(columns["v0"]), len(question.groups)
     listed = key_relation(question.groups) if question.groups else "(SELECT 0 AS code) AS keys_listed"
     lists = [
-        f"unnest(CAST(${at} AS {'BIGINT' if name.endswith('_n') else 'DOUBLE'}[])) AS {name}"
-        for at, name in enumerate(columns, carried + 1)
+        f"unnest(CAST(${at} AS {_sql_type(values)}[])) AS {name}"
+        for at, (name, values) in enumerate(columns.items(), carried + 1)
     ]
     numbered = f"(SELECT {', '.join(lists)}, unnest(system.main.range({size})) AS code) AS values_listed"
     named = ", ".join([*(f"g{at} AS k{at}" for at in range(carried)), *columns, "code"])
@@ -204,49 +261,22 @@ def _computed(question: Judged, expressions: list[str], columns: dict[str, Any],
         bench.close()
 
 
-def _or_null(name: str, values: FloatArray) -> list[Any]:
+def _sql_type(values: Any) -> str:
+    """Of a column of the noisy table: whole numbers stay whole."""
+    return "BIGINT" if np.asarray(values).dtype.kind == "i" else "DOUBLE"
+
+
+def _or_null(name: str, values: NDArray[Any]) -> list[Any]:
     """A column of the noisy table; NULL where a value is withheld: NaN would be more than any number in HAVING."""
     listed = values.tolist()
     return [None if math.isnan(value) else value for value in listed] if name.startswith("v") else listed
 
 
-def _risks(one: Released) -> dict[str, Any]:
+def _risks(one: Released, shows_curator: bool) -> dict[str, Any]:
     """The risk columns of a release, by the end of their names."""
-    known = one.facts
-    return {
-        **{metric: known.risk[metric] for metric in METRICS},
-        "local_sensitivity": known.local_sensitivity,
-        "global_sensitivity": known.global_sensitivity,
-        "eps": known.eps,
-        "scale": known.scale,
-        "n": known.n,
-    }
-
-
-def _attributes(question: Judged, releases: list[Released], secrets: list[str], public: list[str]) -> dict[str, Any]:
-    groups = question.query.groups
-    return {
-        "curator_only": secrets,
-        "columns": public,
-        "index": [],
-        "bounds_from_data": False,
-        "keys_from_data": groups is not None and groups.keys_from == "data",
-        "lines": [
-            {
-                "name": name,
-                "column": one.line.column,
-                "statistic": one.line.statistic.label,
-                "bounds": [one.universe.lo, one.universe.hi] if one.line.statistic.bounded else None,
-                "eps": one.facts.eps,
-                "scale": one.facts.scale,
-                "global_sensitivity": one.facts.global_sensitivity,
-                **({} if one.rounded_to is None else {"rounded_to": one.rounded_to}),
-            }
-            for name, one in zip(question.names, releases, strict=True)
-        ],
-        "eps": float(question.query.eps),
-        "mechanism": MECHANISM,
-        "where": question.query.condition,
-        "where_trusted": question.query.trusted,
-        **({} if releases[0].least_group is None else {"least_group": list(releases[0].least_group)}),
-    }
+    low, high = one.noisy.interval()
+    eps = float(one.noisy.mechanism.eps)
+    public = {"low": low, "high": high, "eps": eps, "worst_case": float(posterior(eps))}
+    if not shows_curator or one.facts is None:
+        return public
+    return public | {name: getattr(one.facts, name) for name in Curator.COLUMNS}

@@ -5,41 +5,13 @@ None of them is trusted not to fail: what could, is asked inside TRY, which make
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 
+from pdrisk._model.kinds import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH
+from pdrisk._model.nearest import did_you_mean
 from pdrisk.errors import ParameterError
 
-__all__ = [
-    "DATE",
-    "INTERVAL",
-    "NOTHING",
-    "NO_NUMBERS",
-    "NUMBER",
-    "PERIOD",
-    "TEXT",
-    "TIME",
-    "TRUTH",
-    "UNCLEAR",
-    "UNITS",
-    "ZONED",
-    "Signature",
-    "check_clock",
-    "signatures",
-]
-
-NUMBER, TRUTH, TEXT, DATE, TIME, NOTHING = "numbers", "truth values", "text", "dates", "times", "nothing"
-ZONED, INTERVAL = "timestamp with time zone", "interval"
-PERIOD, UNCLEAR = "period", "values of several meanings"  # known of files and Arrow tables alone
-
-NO_NUMBERS = {  # casts make none of these; what to write instead
-    DATE: "ask for a number made of them, such as year(x)",
-    TIME: "ask for a number made of them, such as year(x)",
-    ZONED: "write TRY_CAST(x AS TIMESTAMP) first, and ask for a number made of it",
-    INTERVAL: "count them, or make a column of numbers, such as days",
-    PERIOD: "count them, or make a column of dates or numbers",
-    UNCLEAR: "the files keep different things under one name, so write them alike",
-}
+__all__ = ["UNITS", "Signature", "check_clock", "signatures"]
 
 _KINDS = {"n": (NUMBER,), "t": (TEXT,), "b": (TRUTH,), "d": (DATE, TIME), "c": (TEXT,), "u": (TEXT,), "i": (NUMBER,)}
 
@@ -178,12 +150,8 @@ def signatures(name: str) -> tuple[Signature, ...]:
             f"{name}() is no statistic that pdrisk can add noise to: use COUNT, SUM, AVG, MEDIAN, QUANTILE_CONT, MIN, "
             "MAX, VAR_POP, VAR_SAMP, STDDEV_POP or STDDEV_SAMP."
         )
-    near = difflib.get_close_matches(name, FUNCTIONS, n=1)
+    nearest = did_you_mean(name, FUNCTIONS, "{}()")
     raise ParameterError(
         f"{name}() is not on the list of functions known to decide each record by itself"
-        + (
-            f"; did you mean {near[0]}()?"
-            if near
-            else ": see docs/sql.md for the list, or compute the column beforehand."
-        )
+        + (f".{nearest}" if nearest else ": see docs/sql.md for the list, or compute the column beforehand.")
     )

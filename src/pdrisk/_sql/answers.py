@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from pdrisk._core.foreign import shown
 from pdrisk._core.universe import Universe
-from pdrisk._model.query import Source, universe, unknown_column, written
-from pdrisk._sql.allowed import NUMBER
+from pdrisk._model.kinds import NUMBER, TRUTH
+from pdrisk._model.query import UNIT, Source, universe, unknown_column, written
 from pdrisk._sql.dry_run import types
 from pdrisk._sql.expressions import below, text
 from pdrisk._sql.grouping import Grouping, typed_key
@@ -16,7 +16,7 @@ from pdrisk._sql.headings import heading
 from pdrisk._sql.pieces import Expression, lowered, number
 from pdrisk._sql.relations import Condition, Relation, Rows, condition, named
 from pdrisk._sql.statistics import AGGREGATES, Asked, asked
-from pdrisk._sql.tree import Call, Column, Constant, Node, Select, Star
+from pdrisk._sql.tree import Call, ColumnReference, Node, Select, SqlConstant, Star
 from pdrisk.errors import ParameterError
 
 __all__ = ["Answers", "Noted", "checked_bounds"]
@@ -90,15 +90,15 @@ class Answers:
 
     def known(self, node: Node) -> Expression | None:
         """A group, an aggregate or an alias; an error for any other column."""
-        if isinstance(node, Constant):
+        if isinstance(node, SqlConstant):
             return None
-        alias = lowered(node.path[0]) if isinstance(node, Column) and len(node.path) == 1 else ""
+        alias = lowered(node.path[0]) if isinstance(node, ColumnReference) and len(node.path) == 1 else ""
         if self.ordering and alias in self.aliases:
             return self._aliased(alias)
         if isinstance(node, Call) and node.name in AGGREGATES:
             return self._released(node)
         group = self._group(node)
-        if group is None and isinstance(node, Column):
+        if group is None and isinstance(node, ColumnReference):
             if alias in self.aliases and self.aliases[alias] != node:
                 return self._aliased(alias)
             self.plain_rows.column(node)  # an unknown name is said to be one
@@ -153,7 +153,7 @@ class Answers:
         found: list[tuple[Node, Expression]] = []
         for node in nodes:
             value = named(node, self.rows)
-            if not any(isinstance(part, Column) for part in below(node)):
+            if not any(isinstance(part, ColumnReference) for part in below(node)):
                 raise ParameterError("GROUP BY needs a column: a constant makes one group.")
             self.given = self.given or value.given
             if all(value.sql != other.sql for _, other in found):
@@ -165,7 +165,7 @@ class Answers:
         ]
 
     def _positional(self, node: Node) -> Node:
-        if not isinstance(node, Constant) or type(node.value) is not int:
+        if not isinstance(node, SqlConstant) or type(node.value) is not int:
             return node
         items = self.select.items
         if not 1 <= node.value <= len(items):
@@ -196,7 +196,8 @@ class Answers:
         value = None if node is None else named(node, self.rows)
         filtered = None if call.condition is None else condition(call.condition, self.rows)
         kept = None if filtered is None else filtered.sql
-        one = asked(call, value, kept, lambda: self._bounds_of(call, node))
+        is_truth = value is not None and value.kind == TRUTH
+        one = asked(call, value, kept, lambda: self._bounds_of(call, node, is_truth=is_truth))
         if one.statistic.bounded and value is not None:
             self.relation.source.known(value.column).narrowed(one.universe)
         if one not in self.places:
@@ -205,17 +206,19 @@ class Answers:
         self.place_of[id(call)] = self.places[one]
         return self.places[one]
 
-    def _bounds_of(self, call: Call, node: Node | None) -> tuple[Universe, Source]:
-        name = lowered(node.path[-1]) if isinstance(node, Column) else None
+    def _bounds_of(self, call: Call, node: Node | None, *, is_truth: bool) -> tuple[Universe, Source]:
+        name = lowered(node.path[-1]) if isinstance(node, ColumnReference) else None
         if name is not None:
             if isinstance(self.bounds, Universe):
                 return self.bounds, "given"
             if self.bounds is not None and name in self.bounds:
                 return self.bounds[name], "given"
-            assert isinstance(node, Column)
+            assert isinstance(node, ColumnReference)
             declared = self.relation.source.known(self.rows.column(node).column).universe
             if declared is not None:
                 return declared, "declared"
+        if is_truth:
+            return UNIT, "declared"  # by their type
         shown = "x" if node is None else heading(node)
         statistic = AGGREGATES[call.name].statistic
         if name is None:

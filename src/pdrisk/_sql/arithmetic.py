@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from pdrisk._sql.allowed import NOTHING, NUMBER, TRUTH
+from pdrisk._model.kinds import NOTHING, NUMBER, TRUTH
 from pdrisk._sql.pieces import BIGINT, Expression, constant, number, quoted
 
 __all__ = [

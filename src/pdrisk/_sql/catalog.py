@@ -15,7 +15,7 @@ from pdrisk._sql.source_identity import asked
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["VIEW", "Entry", "entry_names", "found_entry"]
+__all__ = ["VIEW", "CatalogEntry", "entry_names", "found_entry"]
 
 _IDENTIFIER = r'(?:"(?:[^"]|"")+"|[^\s.,"(]+)'
 VIEW = re.compile(
@@ -26,7 +26,7 @@ VIEW = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CatalogEntry:
     """A table or view of the catalog."""
 
     database: str
@@ -46,11 +46,13 @@ class Entry:
         return "COLLATE" in self.definition.upper()
 
 
-def found_entry(connection: DuckDBPyConnection, path: tuple[str, ...], home: Entry | None = None) -> Entry | None:
+def found_entry(
+    connection: DuckDBPyConnection, path: tuple[str, ...], home: CatalogEntry | None = None
+) -> CatalogEntry | None:
     """The table or view of this name, looked for where the view ``home`` lives first."""
     rows = asked(connection, _CATALOG, [path[-1], path[-1]])
     wanted = tuple(map(lowered, path))
-    found = [Entry(*row[:5]) for row in rows if lowered(row[2]) == wanted[-1]]
+    found = [CatalogEntry(*row[:5]) for row in rows if lowered(row[2]) == wanted[-1]]
     if not found:
         return None
     database, search_path = rows[0][5:]
@@ -71,7 +73,7 @@ def entry_names(connection: DuckDBPyConnection) -> list[str]:
     return [row[0] for row in asked(connection, _NAMES, [])]
 
 
-def _search_path(database: str, setting: str, home: Entry | None) -> list[tuple[str, str]]:
+def _search_path(database: str, setting: str, home: CatalogEntry | None) -> list[tuple[str, str]]:
     """Databases and schemas in the order in which a bare name is looked for."""
     places = [("temp", "main"), *([] if home is None else [_place(home)])]
     for item in _PATH_ITEM.findall(setting):
@@ -97,10 +99,10 @@ UNION ALL SELECT view_name FROM system.main.duckdb_views() WHERE NOT internal
 """
 
 
-def _place(entry: Entry) -> tuple[str, str]:
+def _place(entry: CatalogEntry) -> tuple[str, str]:
     return lowered(entry.database), lowered(entry.schema)
 
 
-def _first(found: list[Entry], places: list[tuple[str, str]]) -> list[Entry]:
+def _first(found: list[CatalogEntry], places: list[tuple[str, str]]) -> list[CatalogEntry]:
     """The entries at the first of these places that has one."""
     return next(filter(None, ([entry for entry in found if _place(entry) == place] for place in places)), [])

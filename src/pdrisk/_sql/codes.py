@@ -1,18 +1,17 @@
-"""Missing codes of a table become NULL before a query sees them."""
+"""Missing codes in SQL: they become NULL before a query sees them."""
 
 from __future__ import annotations
 
 import datetime
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from numbers import Real
 from typing import Any
 
 import pandas as pd
 
-from pdrisk._sql.allowed import DATE, NUMBER, TEXT, TIME, TRUTH, ZONED
+from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, ZONED
+from pdrisk._model.missing_codes import check_code_kinds
 from pdrisk._sql.pieces import INTEGERS, kind_of_type, quoted, written_constant
-from pdrisk.errors import ColumnTypeError
 
 __all__ = ["relation_without_codes"]
 
@@ -48,11 +47,7 @@ def _found(name: str, sql_type: str, codes: Sequence[Hashable]) -> str:
     for code in codes:
         if kind == TEXT and isinstance(code, datetime.date):
             code = str(code)  # as a frame's column of such objects is read
-        if (of := _kind(code)) != kind and {of, kind} != {DATE, TIME}:
-            raise ColumnTypeError(
-                f"a missing code of column {name!r} is {of}, but the column holds {kind}: list codes of the column's "
-                "own kind."
-            )
+        check_code_kinds(name, [code], kind, frozenset({DATE, TIME}))
         constants.append(_constant(code, kind, sql_type))
     listed = ", ".join(constant for constant in constants if constant is not None)
     if not listed:
@@ -66,7 +61,7 @@ def _found(name: str, sql_type: str, codes: Sequence[Hashable]) -> str:
     return f"{value} IN ({listed})"
 
 
-_KINDS = {"ENUM": TEXT, **dict.fromkeys(("TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), TIME)}
+_KINDS = dict.fromkeys(("TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), TIME)
 LARGEST = {"FLOAT": 3e38, "DOUBLE": 1.7e308}
 
 
@@ -94,15 +89,3 @@ def _constant_time(code: pd.Timestamp, sql_type: str) -> str | None:
     except ValueError:  # also what lies beyond
         return None
     return f"CAST('{exact.isoformat(sep=' ')}' AS {'TIMESTAMP_NS' if sql_type == 'TIMESTAMP_NS' else 'TIMESTAMP'})"
-
-
-def _kind(code: Hashable) -> str:
-    if isinstance(code, bool):
-        return TRUTH
-    if isinstance(code, Real):
-        return NUMBER
-    if isinstance(code, str):
-        return TEXT
-    if isinstance(code, datetime.datetime):
-        return TIME if code.tzinfo is None else ZONED
-    return DATE if isinstance(code, datetime.date) else f"of type {type(code).__name__}"

@@ -1,4 +1,4 @@
-"""What is declared for a source, by the names that DuckDB knows its columns by."""
+"""Declarations of a SQL source, by the names that DuckDB knows its columns by."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import replace
 
 import pandas as pd
 
-from pdrisk._model.declarations import Declarations, Entry
+from pdrisk._model.declarations import Declaration, Declarations
 from pdrisk._pandas.declared import ATTRIBUTE, declarations_of
 from pdrisk._sql.pieces import lowered
 
 __all__ = ["declared_for", "declared_in_file", "folded"]
 
 
-def folded(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+def folded(entries: Iterable[Declaration]) -> tuple[Declaration, ...]:
     """For labels in lower case, as DuckDB compares them."""
     return tuple(replace(e, column=_any_case(str(e.column)) if e.pattern else lowered(str(e.column))) for e in entries)
 

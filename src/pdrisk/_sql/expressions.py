@@ -1,4 +1,4 @@
-"""From `Node` to SQL that cannot fail on a record, with the kind of thing it gives.
+"""SQL expressions written anew from the tree, so that none can fail on a record; each with its kind.
 
 What is written out is made from the tree, never copied from the query: what was checked is what runs. Comparisons, AND,
 OR, NOT, CASE, IN, BETWEEN, IS NULL and CAST are syntax; everything else is a function of the system's own schema, which
@@ -14,23 +14,21 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
-from pdrisk._sql import workspace
-from pdrisk._sql.allowed import (
+from pdrisk._model.kinds import (
     DATE,
     INTERVAL,
     NO_NUMBERS,
     NOTHING,
     NUMBER,
-    PERIOD,
+    PERIODS_IN_SQL,
     TEXT,
     TIME,
     TRUTH,
     UNCLEAR,
-    UNITS,
     ZONED,
-    Signature,
-    signatures,
 )
+from pdrisk._sql import workspace
+from pdrisk._sql.allowed import UNITS, Signature, signatures
 from pdrisk._sql.arithmetic import (
     as_bigint,
     as_double,
@@ -43,7 +41,7 @@ from pdrisk._sql.arithmetic import (
     is_whole,
 )
 from pdrisk._sql.pieces import INTEGERS, Expression, constant, kind_of_type, quoted, written_constant
-from pdrisk._sql.tree import Call, Case, Cast, Column, Constant, Node, parts
+from pdrisk._sql.tree import Call, Case, Cast, ColumnReference, Node, SqlConstant, parts
 from pdrisk.errors import ParameterError
 
 __all__ = ["Scope", "below", "text"]
@@ -91,7 +89,7 @@ class Scope(Protocol):
         """The clock that times with a zone are read by."""
 
     def known(self, node: Node) -> Expression | None:
-        """What a node is, if the scope has a meaning for it as a whole; a `Column` always has, or is an error."""
+        """What a node is, if the scope has a meaning for it as a whole; it has one for each column, or an error."""
 
 
 def below(node: Node) -> Iterator[Node]:
@@ -112,7 +110,7 @@ def text(node: Node, scope: Scope) -> Expression:
     known = scope.known(node)
     if known is None:
         match node:
-            case Constant():
+            case SqlConstant():
                 known = constant(node.value)
             case Cast():
                 known = _cast(node, scope)
@@ -120,7 +118,7 @@ def text(node: Node, scope: Scope) -> Expression:
                 known = _case(node, scope)
             case Call():
                 known = _call(node, scope)
-            case Column():
+            case ColumnReference():
                 raise AssertionError("a scope knows its columns")
     size = max(len(known.sql), len(known.wide))
     if size > LONGEST and size > LONGEST + sum(OF_ONE + _length(part) for part in below(node)):
@@ -132,7 +130,7 @@ def text(node: Node, scope: Scope) -> Expression:
 
 
 def _length(node: Node) -> int:
-    return 2 * len(node.value) if isinstance(node, Constant) and isinstance(node.value, str) else 0
+    return 2 * len(node.value) if isinstance(node, SqlConstant) and isinstance(node.value, str) else 0
 
 
 def _cast(node: Cast, scope: Scope) -> Expression:
@@ -141,11 +139,11 @@ def _cast(node: Cast, scope: Scope) -> Expression:
         raise ParameterError(
             f"a cast to {node.to} is not understood: cast to a number, VARCHAR, DATE, TIMESTAMP or BOOLEAN."
         )
-    if isinstance(node.operand, Constant) and not node.forgiving:
+    if isinstance(node.operand, SqlConstant) and not node.forgiving:
         return _constant_cast(node.operand, to)
     operand = text(node.operand, scope)
     kind = kind_of_type(to)
-    if operand.kind in (PERIOD, UNCLEAR) or (operand.kind in NO_NUMBERS and kind in (NUMBER, TRUTH)):
+    if operand.kind in (PERIODS_IN_SQL, UNCLEAR) or (operand.kind in NO_NUMBERS and kind in (NUMBER, TRUTH)):
         raise ParameterError(f"no {kind} can be made of {operand.kind} by a cast: {NO_NUMBERS[operand.kind]}.")
     if scope.of_people and not operand.constant:
         _check_cast(operand, kind, scope)
@@ -191,7 +189,7 @@ def _cannot_fail(operand: Expression, to: str, scope: Scope) -> bool:
     return False
 
 
-def _constant_cast(operand: Constant, to: str) -> Expression:
+def _constant_cast(operand: SqlConstant, to: str) -> Expression:
     """A cast that is done now: whether it fails has nothing to do with data."""
     sql = f"CAST({written_constant(operand.value)} AS {to})"
     if to == "DATE" and isinstance(operand.value, str) and re.fullmatch(r"[1-9]\d{3}-\d\d-\d\d", operand.value):
@@ -229,7 +227,7 @@ def _call(node: Call, scope: Scope) -> Expression:
         return _case(Case(((node.arguments[0], node.arguments[1]),), node.arguments[2]), scope)
     if node.name == "nullif":
         same = Call("=", node.arguments)
-        return _case(Case(((same, Constant(None)),), node.arguments[0]), scope)
+        return _case(Case(((same, SqlConstant(None)),), node.arguments[0]), scope)
     arguments = [text(argument, scope) for argument in node.arguments]
     if node.name == "try":
         return arguments[0]  # nothing here fails
@@ -256,7 +254,7 @@ def _comparison(node: Call, arguments: list[Expression]) -> Expression:
 
 def _dated(part: Expression, node: Node) -> Expression:
     """A date written as text, as SQL allows."""
-    if part.kind != TEXT or not isinstance(node, Constant) or not isinstance(node.value, str):
+    if part.kind != TEXT or not isinstance(node, SqlConstant) or not isinstance(node.value, str):
         return part
     try:
         if len(node.value) == 10:

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._model.columns import column_kind
+from pdrisk._model.kinds import NUMBER, TEXT, TRUTH
 from pdrisk.engines.numpy.frame import column_values
 
 __all__ = ["Plain", "plain_frame"]
@@ -50,13 +51,13 @@ def plain_frame(frame: pd.DataFrame) -> Plain:
         if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iu":
             whole.append(at)
         kind = column_kind(column) if column.dtype == object else "typed"
-        if kind == "numbers":
+        if kind == NUMBER:
             changed[at] = _floats(column)
-        elif kind == "truth values":
+        elif kind == TRUTH:
             changed[at] = column.astype("boolean").array
         elif kind != "typed":
             untyped.append(at)
-            if kind != "text":
+            if kind != TEXT:
                 present = column.notna()
                 texts = [_text(value) if there else None for value, there in zip(column, present, strict=True)]
                 changed[at] = pd.array(texts, dtype="string")  # is text even where it holds nothing

@@ -5,26 +5,22 @@ from __future__ import annotations
 import datetime
 import itertools
 import math
-import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from pdrisk._core.foreign import shown
-from pdrisk._model.keys import combined_keys, key_parts, listed_keys
+from pdrisk._model.keys import Key, are_observed, key_tuples, undeclared_keys
+from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH, ZONED, kind_of_value, kind_phrase
+from pdrisk._model.plain import check_encodable, plain_key
 from pdrisk._model.query import Source
-from pdrisk._model.rowwise.families import is_missing
-from pdrisk._sql.allowed import DATE, NUMBER, TEXT, TIME, TRUTH, ZONED
 from pdrisk._sql.pieces import INTEGERS, Expression, limits
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["Grouping", "Key", "key_lists", "key_relation", "keys_given", "typed_key"]
-
-Key = tuple[Any, ...]
+__all__ = ["Grouping", "key_lists", "key_relation", "keys_given", "typed_key"]
 
 BEYOND = "CAST('9223372036854775808' AS HUGEINT)"  # no BIGINT
 FIRST_DAY, LAST_DAY = "CAST('0001-01-01' AS DATE)", "CAST('9999-12-31' AS DATE)"
@@ -101,9 +97,7 @@ def keys_given(
     ParameterError, ColumnTypeError
         If there are none, one stands twice, or is of another kind than its group.
     """
-    if isinstance(keys, str):
-        if keys != "observed":
-            raise ParameterError(f'keys must be a list or the word "observed", but are {shown(keys)}.')
+    if are_observed(keys):
         if made := [group.names[0] for group in groups if group.column is None]:
             raise ParameterError(
                 f'keys="observed" says that the values of a column are public, but {made[0]} is computed: list its '
@@ -114,78 +108,61 @@ def keys_given(
         return _checked(groups, keys), "given"
     lists = [declared(group) for group in groups]
     if missing := [group.names[0] for group, values in zip(groups, lists, strict=True) if values is None]:
-        raise ParameterError(
-            f"GROUP BY {', '.join(missing)} needs the public list of its groups, since which groups occur tells who "
-            f"is in the data: pass keys=[...] (a dict {{{missing[0]!r}: [...]}} for several), or declare them once "
-            'with schema= (isin) or df.dprisk.declare(keys=...), or pass keys="observed" to say that the keys '
-            "themselves are public."
+        raise undeclared_keys(
+            f"GROUP BY {', '.join(missing)}",
+            f"keys=[...] (a dict {{{missing[0]!r}: [...]}} for several)",
+            "schema= (isin) or df.dprisk.declare(keys=...)",
         )
     by_name = {group.names[0]: values for group, values in zip(groups, lists, strict=True)}
     return _checked(groups, by_name), "declared"
 
 
 def _checked(groups: Sequence[Grouping], given: object) -> tuple[Key, ...]:
-    names = tuple(group.names[0] for group in groups)
-    if isinstance(given, Mapping):
-        keys: list[Key] = combined_keys(_by_name(groups, given))
-    elif len(groups) == 1:
-        keys = [(key,) for key in listed_keys(given)]
-    else:
-        keys = [key_parts(key, names) for key in listed_keys(given)]
-    if not keys:
-        raise ParameterError("keys must list at least one group.")
-    columns = zip(*keys, strict=True)
-    plain = tuple(
-        zip(*(_plain_column(column, group) for column, group in zip(columns, groups, strict=True)), strict=True)
+    return key_tuples(
+        given,
+        [group.names[0] for group in groups],
+        lambda place, keys: _typed(keys, groups[place]),
+        lambda keys: _by_name(groups, keys),
     )
-    if len(set(plain)) < len(plain):
-        raise ParameterError("a key is listed twice; list each key once.")
-    return plain
 
 
-def _by_name(groups: Sequence[Grouping], given: Mapping[Any, object]) -> list[list[Any]]:
+def _by_name(groups: Sequence[Grouping], given: Mapping[Any, object]) -> list[object] | None:
+    """The list of each group, under any of its names; None if the dict has others."""
     lists = []
     listed = itertools.islice(given, len(groups) + 1)
     left = {(name if isinstance(name, str) else shown(name)).lower(): given[name] for name in listed}
     for group in groups:
         name = next((name.lower() for name in group.names if name.lower() in left), None)
         if name is None:
-            break
-        lists.append(listed_keys(left.pop(name)))
-    if left or len(lists) < len(groups):
-        raise ParameterError(
-            f"keys must be a dict with one list for each of {', '.join(group.names[0] for group in groups)}."
-        )
-    return lists
+            return None
+        lists.append(left.pop(name))
+    return None if left else lists
 
 
-def _plain_column(keys: Key, group: Grouping) -> Sequence[Any]:
-    """The keys of one group; a long list of plain text or integers is not looked at one by one."""
+def _typed(keys: Sequence[Any], group: Grouping) -> Sequence[Any]:
+    """The keys of one group as values of its type; a long list of plain text or integers is not looked at singly."""
     kinds = set(map(type, keys))
     if str in kinds:
-        try:
-            "".join(key for key in keys if isinstance(key, str)).encode()
-        except UnicodeEncodeError:
-            raise ParameterError(f"a key of {group.names[0]} holds half of a surrogate pair: take it out.") from None
+        check_encodable(f"a key of {group.names[0]}", keys)
     if kinds == {str} and group.kind == TEXT:
         return keys
     if kinds == {int} and group.type in INTEGERS:
         low, high = limits(group.type)
         if low <= min(keys) and max(keys) <= high:
             return keys
-    return [_plain(key, group) for key in keys]
+    return [_as_value(plain_key(key, f"a key of {group.names[0]}"), group) for key in keys]
 
 
-def _plain(key: Any, group: Grouping) -> Any:
-    """The key as a value of the group's type; every kind of missing is None."""
-    if isinstance(key, np.generic) and not isinstance(key, np.datetime64):
-        key = key.item()
-    if is_missing(key):
+def _as_value(key: Any, group: Grouping) -> Any:
+    """A plain key as a value of the group's type; every kind of missing is None."""
+    if key is None:
         return None
-    kind = _kind(key)
+    kind = kind_of_value(key)
+    if kind == ZONED and group.kind in (DATE, TIME):
+        raise ColumnTypeError(f"a key of {group.names[0]} has a time zone, but the group has none.")
     if kind != group.kind and {kind, group.kind} != {DATE, TIME}:
         raise ColumnTypeError(
-            f"a key of {group.names[0]} is {kind}, but the group holds {group.kind}: list keys of its kind."
+            f"a key of {group.names[0]} is {kind_phrase(key)}, but the group holds {group.kind}: list keys of its kind."
         )
     if kind == NUMBER:
         if group.type in ("DOUBLE", "FLOAT"):
@@ -198,8 +175,6 @@ def _plain(key: Any, group: Grouping) -> Any:
         return int(key)
     if kind in (DATE, TIME):
         stamp = pd.Timestamp(key)
-        if stamp.tzinfo is not None:
-            raise ColumnTypeError(f"a key of {group.names[0]} has a time zone, but the group has none.")
         if group.kind == DATE and stamp != stamp.normalize():
             raise ParameterError(f"a key of {group.names[0]} has a time of day, but the group holds dates.")
         if not datetime.MINYEAR <= stamp.year <= datetime.MAXYEAR:
@@ -214,18 +189,6 @@ def _float(key: Any, group: Grouping) -> float:
     except OverflowError:
         pass
     raise ParameterError(f"a key of {group.names[0]} is too large for a float: no record could have it.")
-
-
-def _kind(key: object) -> str:
-    if isinstance(key, bool):
-        return TRUTH
-    if isinstance(key, numbers.Real | Decimal):
-        return NUMBER
-    if isinstance(key, str):
-        return TEXT
-    if isinstance(key, datetime.datetime | np.datetime64):
-        return TIME
-    return DATE if isinstance(key, datetime.date) else f"of type {type(key).__name__}"
 
 
 _CARRIED = {TEXT: "VARCHAR", TRUTH: "BOOLEAN", DATE: "TIMESTAMP", TIME: "TIMESTAMP"}

@@ -1,4 +1,4 @@
-"""How columns are named, much as DuckDB would: how an expression is written, and numbers for names that repeat."""
+"""Column headings, much as DuckDB names them: how an expression is written, and numbers for names that repeat."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from decimal import Decimal
 
 from pdrisk._sql.pieces import lowered, written_constant
 from pdrisk._sql.statistics import AGGREGATES
-from pdrisk._sql.tree import Call, Case, Cast, Column, Constant, Node
+from pdrisk._sql.tree import Call, Case, Cast, ColumnReference, Node, SqlConstant
 
 __all__ = ["heading", "unique"]
 
 
-def heading(node: Node, name_of: Callable[[Column], str] = lambda column: column.path[-1]) -> str:
+def heading(node: Node, name_of: Callable[[ColumnReference], str] = lambda column: column.path[-1]) -> str:
     """How an expression is written: a name for a column that has none, or a condition for people.
 
     Options of dp_ functions are left out, and parameters stand there by name: their values are not the query's.
@@ -26,9 +26,9 @@ def heading(node: Node, name_of: Callable[[Column], str] = lambda column: column
 
     def written(node: Node) -> str:
         match node:
-            case Column():
+            case ColumnReference():
                 return name_of(node)
-            case Constant(value, name):
+            case SqlConstant(value, name):
                 plain = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
                 return name or (str(value) if plain else written_constant(value))
             case Cast(operand, to, forgiving):

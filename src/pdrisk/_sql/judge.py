@@ -1,4 +1,4 @@
-"""From a SELECT to what is asked, what is read, and what is computed on the noisy table: everything wrong is said here.
+"""Judge of a SELECT: what is asked, what is read, what is computed on the noisy table, and all that is wrong with it.
 
 Only names and types are looked at. Whatever needs no data fails before anything is paid: the statements made here are
 shown to a DuckDB without people first.
@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from pdrisk._mechanisms.laplace import check_scale
-from pdrisk._model.keys import key_is_a_code
+from pdrisk._mechanisms import mechanism_for
+from pdrisk._model.kinds import NOTHING, NUMBER, TRUTH
+from pdrisk._model.missing_codes import check_levels_are_no_codes
 from pdrisk._model.query import Groups, Line, Origin, Query, epsilon
-from pdrisk._sql.allowed import NOTHING, NUMBER, TRUTH
 from pdrisk._sql.answers import Answers, Noted, checked_bounds
 from pdrisk._sql.codes import relation_without_codes
 from pdrisk._sql.dry_run import computed, described, typed_nothing
@@ -25,8 +25,8 @@ from pdrisk._sql.pieces import Expression, quoted
 from pdrisk._sql.relations import Condition, Relation, condition, relation_of
 from pdrisk._sql.settings import Settings
 from pdrisk._sql.sources import Source, Sources
-from pdrisk._sql.tree import Constant, Select, Star
-from pdrisk.engines.sql.render import INFINITY, Counted, DuckWords, Measured, Plan, statement
+from pdrisk._sql.tree import Select, SqlConstant, Star
+from pdrisk.engines.sql.render import INFINITY, Counted, DuckDBDialect, Measured, SummaryPlan, statement
 from pdrisk.errors import ParameterError
 
 __all__ = ["NOISY", "Judged", "judged"]
@@ -42,7 +42,7 @@ class Judged:
 
     Attributes
     ----------
-    plan : Plan
+    plan : SummaryPlan
         What is read; ``places`` says which part of it each line of the query sees.
     names : tuple of str
         A name for each line.
@@ -55,7 +55,7 @@ class Judged:
 
     query: Query
     relation: Relation
-    plan: Plan
+    plan: SummaryPlan
     places: tuple[int, ...]
     names: tuple[str, ...]
     groups: tuple[Grouping, ...]
@@ -80,7 +80,9 @@ class Judged:
         return self.rest == BY_KEY and all(COLUMN.fullmatch(sql) for sql, _ in self.items)
 
 
-def judged(select: Select, sources: Sources, *, eps: object, bounds: object, keys: object) -> Judged:
+def judged(
+    select: Select, sources: Sources, *, eps: object, bounds: object, keys: object, mechanism: str = "auto"
+) -> Judged:
     """The query that a SELECT asks, or the error that says what is wrong with it."""
     if select.distinct:
         raise ParameterError("SELECT DISTINCT is refused: every group stands once already. Leave DISTINCT out.")
@@ -101,16 +103,18 @@ def judged(select: Select, sources: Sources, *, eps: object, bounds: object, key
     lines = []
     for noted, share in zip(answers.noted, shares, strict=True):
         one = noted.asked
-        check_scale(share, one.statistic.lattice(one.universe))
         shown = None if noted.filtered is None else noted.filtered.shown
-        lines.append(Line(noted.column, one.statistic, one.universe, one.bounds_from, shown, noted.values))
+        answered_by = mechanism_for(one.statistic, mechanism).name
+        line = Line(noted.column, one.statistic, one.universe, one.bounds_from, shown, noted.values, answered_by)
+        line.calibrated(share).check()
+        lines.append(line)
     groups = _listed_groups(answers, keys)
-    parts, places = _parts(answers.noted, relation.source)
+    parts, places = _parts(answers.noted, lines, relation.source)
     by = tuple(group.key_sql for group in answers.groups)
     conditions = (*relation.owned, *relation.where, *where)
     said = " ".join((*(each.sql for each in conditions), *by, *map(_said, parts)))
     missing = relation.source.codes(said)
-    plan = Plan(
+    plan = SummaryPlan(
         source=relation_without_codes(relation.source.sql, relation.source.columns, missing),
         inner=tuple(each.sql for each in relation.owned),
         where=tuple(each.sql for each in (*relation.where, *where)),
@@ -130,11 +134,16 @@ def judged(select: Select, sources: Sources, *, eps: object, bounds: object, key
         source=relation.source.name,
         condition=" AND ".join(each.shown for each in conditions) or None,
         trusted=answers.given or any(each.given for each in conditions) or any(each.given for each in answers.noted),
-        origin=Origin(repr((plan, places)), relation.source.frame, tuple(read), relation.source.place),
+        origin=Origin(_canonical(plan, places), relation.source.frame, tuple(read), relation.source.place),
     )
     found = Judged(query, relation, plan, places, unique(answers.names()), tuple(answers.groups), items, rest)
     _try_out(found, select.has_parameters)
     return found
+
+
+def _canonical(plan: SummaryPlan, places: tuple[int, ...]) -> str:
+    """One spelling of what is read, by which ledgers remember answers: as the first edition wrote it."""
+    return repr((plan, places)).replace("(SummaryPlan(", "(Plan(", 1)
 
 
 def _listed_groups(answers: Answers, keys: object) -> Groups | None:
@@ -144,8 +153,8 @@ def _listed_groups(answers: Answers, keys: object) -> Groups | None:
         listed, keys_from = keys_given(answers.groups, keys, lambda group: source.known(group.column).keys)
         for at, group in enumerate(answers.groups):
             codes = source.known(group.column).missing if listed and source.declared.speak_of_codes else ()
-            if codes and any(key[at] in codes for key in listed or ()):
-                raise key_is_a_code(group.names[0])
+            if codes:
+                check_levels_are_no_codes(group.names[0], (key[at] for key in listed or ()), codes)
         return Groups(tuple(group.names[0] for group in answers.groups), listed, keys_from)
     if keys is not None:
         raise ParameterError("keys= lists the groups of GROUP BY, which is missing: write it, or leave keys out.")
@@ -175,11 +184,13 @@ def _shares(explicit: Sequence[Fraction | None], eps: object) -> tuple[Fraction,
     return tuple(left / open_places if share is None else share for share in explicit)
 
 
-def _parts(releases: Sequence[Noted], source: Source) -> tuple[tuple[Measured | Counted, ...], tuple[int, ...]]:
+def _parts(
+    releases: Sequence[Noted], lines: Sequence[Line], source: Source
+) -> tuple[tuple[Measured | Counted, ...], tuple[int, ...]]:
     """What is to be read, each thing once, and where each release finds it."""
     found: dict[tuple[object, ...], Measured | Counted] = {}
     keys: list[tuple[object, ...]] = []
-    for noted in releases:
+    for noted, line in zip(releases, lines, strict=True):
         one, argument = noted.asked, noted.argument
         if argument is None or not one.statistic.bounded:
             counted = _counted(argument, one.condition)
@@ -192,7 +203,7 @@ def _parts(releases: Sequence[Noted], source: Source) -> tuple[tuple[Measured | 
         if one.condition is not None:
             value, column = f"CASE WHEN {one.condition} THEN {value} END", None
         keys.append((value, one.universe))
-        needs, before = one.statistic.needs, found.get((value, one.universe))
+        needs, before = line.needs, found.get((value, one.universe))
         if isinstance(before, Measured):
             needs |= before.needs
         found[value, one.universe] = Measured(value, one.universe, needs, column)
@@ -227,7 +238,7 @@ def _rest(select: Select, answers: Answers, settings: Settings) -> str:
     for item in select.order:
         if item.item is None:
             order += [f"{at} {settings.order(item.how)}" for at in range(1, len(select.items) + 1)]
-        elif isinstance(item.item, Constant) and type(item.item.value) is int:
+        elif isinstance(item.item, SqlConstant) and type(item.item.value) is int:
             if not 1 <= item.item.value <= len(select.items):
                 raise ParameterError(
                     f"ORDER BY {heading(item.item)} means no item of SELECT, which has {len(select.items)}."
@@ -240,7 +251,7 @@ def _rest(select: Select, answers: Answers, settings: Settings) -> str:
     for word, node in (("LIMIT", select.limit), ("OFFSET", select.offset)):
         if node is None:
             continue
-        if not isinstance(node, Constant) or type(node.value) is not int or node.value < 0:
+        if not isinstance(node, SqlConstant) or type(node.value) is not int or node.value < 0:
             raise ParameterError(f"{word} takes a whole number written out or a parameter.")
         said += f" {word} {node.value}"
     return said
@@ -272,4 +283,4 @@ def _without_people(found: Judged) -> str:
         nothing = ", ".join(f"CAST(NULL AS {group.type}) AS g{at}" for at, group in enumerate(found.groups))
         keys = f"(SELECT {nothing}, CAST(NULL AS BIGINT) AS code) AS keys_listed"
     said = " ".join((*plan.inner, *plan.where, *plan.groups, *map(_said, plan.parts)))
-    return statement(replace(plan, source=typed_nothing(found.relation.source, said), keys=keys), DuckWords())
+    return statement(replace(plan, source=typed_nothing(found.relation.source, said), keys=keys), DuckDBDialect())

@@ -1,4 +1,4 @@
-"""Constants and types, as a caller passes them and as the trees of DuckDB 1 and 2 hold them."""
+"""Literals and types, as a caller passes them and as the parse trees of DuckDB 1 and 2 hold them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pandas as pd
 
+from pdrisk._model.plain import check_encodable
 from pdrisk._sql.tree import Scalar
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -49,8 +50,7 @@ def literal(value: object, what: str) -> Scalar:
         return None
     if isinstance(value, str) and "\0" in value:
         raise ParameterError(f"{what} holds a NUL character: take it out.")
-    if isinstance(value, str) and _unreadable(value):
-        raise ParameterError(f"{what} holds half of a surrogate pair: take it out.")
+    check_encodable(what, [value])
     if isinstance(value, int) and abs(value) >= 2**127:
         raise ParameterError(f"{what} is too large for a whole number of 128 bits: write it as a float.")
     if isinstance(value, pd.Timestamp):
@@ -60,14 +60,6 @@ def literal(value: object, what: str) -> Scalar:
     if isinstance(value, bool | int | float | Decimal | str | datetime.date):
         return value
     raise ColumnTypeError(f"{what} must be text, a number, a truth value, a date or None, not {type(value).__name__}.")
-
-
-def _unreadable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return True
-    return False
 
 
 def of_duckdb_2(item: Json) -> Scalar:

@@ -1,4 +1,4 @@
-"""From text to `Select`, by DuckDB's own parser: what is read here is what DuckDB would read.
+"""Parser from text to `Select`, by DuckDB's own parser: what is read here is what DuckDB would read.
 
 ``json_serialize_sql`` gives the tree of a statement. Its shape differs between DuckDB 1 and 2 and is not promised, so
 every field of every object must be known here: whatever is not, is refused.
@@ -30,8 +30,7 @@ from pdrisk._sql.tree import (
     Call,
     Case,
     Cast,
-    Column,
-    Constant,
+    ColumnReference,
     Cte,
     Derived,
     File,
@@ -40,6 +39,7 @@ from pdrisk._sql.tree import (
     Order,
     Scalar,
     Select,
+    SqlConstant,
     Star,
     Table,
 )
@@ -262,7 +262,7 @@ class _Reader:
                 isinstance(call, Call)
                 and call.name in ("read_parquet", "parquet_scan")
                 and len(call.arguments) == 1
-                and isinstance(call.arguments[0], Constant)
+                and isinstance(call.arguments[0], SqlConstant)
                 and isinstance(call.arguments[0].value, str)
                 and table.get("with_ordinality", "WITHOUT_ORDINALITY") == "WITHOUT_ORDINALITY"
             ):
@@ -301,23 +301,23 @@ class _Reader:
 
     def column(self, item: Json) -> Node:
         path = tuple(only(item, "class", "type", "alias", "column_names")["column_names"])
-        return Column(path, in_quotes=quoted(path[-1]) in self.text)
+        return ColumnReference(path, in_quotes=quoted(path[-1]) in self.text)
 
     def constant(self, item: Json) -> Node:
         only(item, "class", "type", "alias", "value", "literal")
-        return Constant(of_duckdb_2(item["literal"]) if "literal" in item else of_duckdb_1(item["value"]))
+        return SqlConstant(of_duckdb_2(item["literal"]) if "literal" in item else of_duckdb_1(item["value"]))
 
     def parameter(self, item: Json) -> Node:
         name = only(item, "class", "type", "alias", "identifier")["identifier"]
         self.used.add(name)
-        return Constant(self.value(name), "?" if name.isdigit() else f"${name}")
+        return SqlConstant(self.value(name), "?" if name.isdigit() else f"${name}")
 
     def cast(self, item: Json) -> Node:
         only(item, "class", "type", "alias", "child", "cast_type", "type_expr", "try_cast")
         to = type_of_duckdb_2(item["type_expr"]) if "type_expr" in item else type_of_duckdb_1(item["cast_type"])
         child = self.node(item["child"])
-        if to == "BOOLEAN" and child in (Constant("t"), Constant("f")):  # what DuckDB 1 makes of true and false
-            return Constant(child == Constant("t"))
+        if to == "BOOLEAN" and child in (SqlConstant("t"), SqlConstant("f")):  # what DuckDB 1 makes of true and false
+            return SqlConstant(child == SqlConstant("t"))
         return Cast(child, to, bool(item["try_cast"]))
 
     def function(self, item: Json) -> Node:

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 
-from pdrisk._sql.allowed import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH
+from pdrisk._model.kinds import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH, ZONED
 from pdrisk._sql.tree import Scalar
 from pdrisk.errors import ParameterError
 
@@ -26,6 +26,9 @@ __all__ = [
 
 INTEGERS = ("TINYINT", "UTINYINT", "SMALLINT", "USMALLINT", "INTEGER", "UINTEGER", "BIGINT", "UBIGINT", "HUGEINT")
 BIGINT = (-(2**63), 2**63 - 1)
+_KINDS = {
+    "BOOLEAN": TRUTH, "VARCHAR": TEXT, "ENUM": TEXT, "DATE": DATE, "TIMESTAMP": TIME, "TIMESTAMP WITH TIME ZONE": ZONED,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ class Expression:
     sql : str
         Of a whole number that may be too large for BIGINT: NULL then, and ``wide`` has it.
     kind : str
-        numbers, truth values, text, dates, times, nothing, or the name of another type.
+        One of `pdrisk._model.kinds`, or the name of another type.
     type : str
         The SQL type where it is known for certain; ``constant`` for a short literal, else "".
     column : str or None
@@ -79,8 +82,7 @@ def kind_of_type(sql_type: str) -> str:
     name = sql_type.partition("(")[0]
     if name in INTEGERS or name in ("UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL"):
         return NUMBER
-    plain = {"BOOLEAN": TRUTH, "VARCHAR": TEXT, "ENUM": TEXT, "DATE": DATE, "TIMESTAMP": TIME}
-    return plain.get(name, name.lower())
+    return _KINDS.get(name, name.lower())
 
 
 def limits(sql_type: str) -> tuple[int, int]:

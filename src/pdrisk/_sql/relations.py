@@ -1,4 +1,4 @@
-"""Row-wise subqueries, CTEs and views put together: one source, one expression for each column, and the filters.
+"""Relations in FROM: row-wise subqueries, CTEs and views as one source, its columns as expressions, and filters.
 
 Each record of the result is made of one record of the source, and of each record at most one: what adding or removing
 one person does stays known. Everything that breaks this is refused.
@@ -7,23 +7,25 @@ one person does stays known. Everything that breaks this is refused.
 from __future__ import annotations
 
 import datetime
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import pandas as pd
 
+from pdrisk._model.kinds import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH
+from pdrisk._model.missing_codes import asked_for_code
+from pdrisk._model.nearest import did_you_mean
 from pdrisk._model.query import unknown_column
-from pdrisk._sql.allowed import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH, check_clock
-from pdrisk._sql.catalog import Entry
+from pdrisk._sql.allowed import check_clock
+from pdrisk._sql.catalog import CatalogEntry
 from pdrisk._sql.expressions import below, text
 from pdrisk._sql.headings import heading
 from pdrisk._sql.parse import parsed
 from pdrisk._sql.pieces import Expression, kind_of_type, lowered, number, quoted, written_constant
 from pdrisk._sql.sources import Source, Sources
 from pdrisk._sql.statistics import AGGREGATES
-from pdrisk._sql.tree import Call, Column, Constant, Cte, Derived, File, From, Node, Select, Star, Table
+from pdrisk._sql.tree import Call, ColumnReference, Cte, Derived, File, From, Node, Select, SqlConstant, Star, Table
 from pdrisk.errors import ParameterError, UnknownColumnError
 
 __all__ = ["Condition", "Relation", "Rows", "condition", "relation_of"]
@@ -34,7 +36,7 @@ DEEPEST = 50  # subqueries in subqueries: a view may name itself
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Which records are kept.
+    """A row-wise condition: which records are kept.
 
     Attributes
     ----------
@@ -97,9 +99,9 @@ class Rows:
                 f"{node.name} stands where one record is looked at: aggregates belong into SELECT, HAVING and ORDER "
                 "BY, and nothing can be aggregated twice."
             )
-        return self.column(node) if isinstance(node, Column) else None
+        return self.column(node) if isinstance(node, ColumnReference) else None
 
-    def column(self, node: Column) -> Expression:
+    def column(self, node: ColumnReference) -> Expression:
         """The expression behind a name."""
         name = lowered(node.path[-1])
         qualifiers = tuple(map(lowered, node.path[:-1]))
@@ -125,8 +127,8 @@ def named(node: Node, scope: Rows) -> Expression:
     """The SQL of a node, and what it is for people."""
     found = text(node, scope)
     inside = list(below(node))
-    given = any(isinstance(part, Constant) and part.name for part in inside)
-    given = given or any(isinstance(part, Column) and scope.column(part).given for part in inside)
+    given = any(isinstance(part, SqlConstant) and part.name for part in inside)
+    given = given or any(isinstance(part, ColumnReference) and scope.column(part).given for part in inside)
     return replace(found, shown=heading(node, lambda column: scope.column(column).shown), given=given)
 
 
@@ -146,7 +148,7 @@ def _with(select: Select, ctes: Ctes) -> Ctes:
     return known
 
 
-def _relation(item: From, sources: Sources, ctes: Ctes, home: Entry | None, depth: int) -> Relation:
+def _relation(item: From, sources: Sources, ctes: Ctes, home: CatalogEntry | None, depth: int) -> Relation:
     if depth > DEEPEST:
         raise ParameterError(f"more than {DEEPEST} subqueries stand in each other: put them together.")
     match item:
@@ -164,8 +166,17 @@ def _relation(item: From, sources: Sources, ctes: Ctes, home: Entry | None, dept
             return _renamed(_stored(path, sources, home, depth), (alias,) if alias else (), columns)
 
 
-def _stored(path: tuple[str, ...], sources: Sources, home: Entry | None, depth: int) -> Relation:
-    """A frame, file, table or view by its name."""
+def _stored(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, depth: int) -> Relation:
+    """A frame, file, table or view by its name, with what is declared for it."""
+    found = _found(path, sources, home, depth)
+    if home is not None or len(path) > 1:
+        return found
+    said = sources.declared.get(lowered(path[0]))
+    found = found if said is None else replace(found, source=replace(found.source, declared=said))
+    return found if sources.tables is None else _renamed(found, path, ())
+
+
+def _found(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, depth: int) -> Relation:
     if home is None and len(path) == 1:
         if (source := sources.keyword(path[0])) is not None:
             return _renamed(_whole(source), path, ())
@@ -176,13 +187,12 @@ def _stored(path: tuple[str, ...], sources: Sources, home: Entry | None, depth: 
         return _whole(sources.file(path[0]))
     if entry is None:
         known = sources.names()
-        near = difflib.get_close_matches(path[-1], known, n=1)
-        hint = f"Did you mean {near[0]!r}? " if near else ""
+        hint = did_you_mean(path[-1], known)
         if re.search(r"\.\w+$", path[-1]):
-            hint = "Of a file, load what you need into a table first, or pass a Parquet file by keyword. "
+            hint = " Of a file, load what you need into a table first, or pass a Parquet file by keyword."
         raise ParameterError(
-            f"unknown table {'.'.join(path)!r}; there {'is ' + ', '.join(known[:20]) if known else 'are none'}. "
-            f"{hint}Pass a frame by keyword, as in pdrisk.sql(query, people=frame), or a connection as con."
+            f"unknown table {'.'.join(path)!r}; there {'is ' + ', '.join(known[:20]) if known else 'are none'}."
+            f"{hint} Pass a frame by keyword, as in pdrisk.sql(query, people=frame), or a connection as con."
         )
     names = (entry.database, entry.schema, entry.name)
     body = sources.view_text(entry) if entry.is_view else None
@@ -232,7 +242,7 @@ def _renamed(relation: Relation, names: tuple[str, ...], columns: tuple[str, ...
     return replace(relation, columns=tuple(zip(labels, values, strict=True)), names=names or relation.names)
 
 
-def _rowwise(select: Select, sources: Sources, ctes: Ctes, home: Entry | None, depth: int) -> Relation:
+def _rowwise(select: Select, sources: Sources, ctes: Ctes, home: CatalogEntry | None, depth: int) -> Relation:
     """A subquery that gives one record for each of its own FROM."""
     for said, what in (
         (select.groups != (), "GROUP BY"),
@@ -282,16 +292,14 @@ def _check_codes(node: Node, scope: Rows) -> None:
         for asked in found:
             codes = source.known(asked.column).missing or ()
             for raw, one in zip(node.arguments, found, strict=True):
-                if one.constant and _plain(one.value, asked.kind) in codes:
-                    given = any(isinstance(each, Constant) and each.name for each in below(raw))
+                if one.constant and _as_code(one.value, asked.kind) in codes:
+                    given = any(isinstance(each, SqlConstant) and each.name for each in below(raw))
                     shown = heading(raw) if given else repr(one.value)
-                    raise ParameterError(
-                        f"{shown} is declared to stand for a missing answer in {asked.column!r}, so no record has it: "
-                        f"ask for {asked.column} IS NULL, or IS NOT NULL."
-                    )
+                    instead = f"{asked.column} IS NULL, or IS NOT NULL"
+                    raise ParameterError(asked_for_code(shown, repr(asked.column), instead))
 
 
-def _plain(value: object, kind: str) -> object:
+def _as_code(value: object, kind: str) -> object:
     """A constant as a code is written: a date beside dates as a Timestamp."""
     if kind not in (DATE, TIME) or not isinstance(value, str | datetime.date):
         return value
@@ -304,7 +312,7 @@ def _plain(value: object, kind: str) -> object:
 def _columns(select: Select, scope: Rows) -> Iterator[tuple[str, Expression]]:
     for item, alias in select.items:
         if not isinstance(item, Star):
-            label = alias or (item.path[-1] if isinstance(item, Column) else _UNNAMED)
+            label = alias or (item.path[-1] if isinstance(item, ColumnReference) else _UNNAMED)
             yield label, named(item, scope)
             continue
         if item.table and lowered(item.table) not in map(lowered, scope.relation.names[-1:]):

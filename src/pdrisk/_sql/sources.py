@@ -1,4 +1,4 @@
-"""Where the people are: the one table, file or frame that a query reads, and what its columns are."""
+"""Sources of a query: the one table, file or frame that it reads, and the types of its columns."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from pdrisk._model.declarations import Declarations, Known
+from pdrisk._model.kinds import ZONED
 from pdrisk._model.schema import entries_of
 from pdrisk._sql import workspace
-from pdrisk._sql.allowed import ZONED
-from pdrisk._sql.catalog import VIEW, Entry, entry_names, found_entry
+from pdrisk._sql.catalog import VIEW, CatalogEntry, entry_names, found_entry
 from pdrisk._sql.declared import declared_for, declared_in_file, folded
 from pdrisk._sql.frame_types import Plain, plain_frame
 from pdrisk._sql.pieces import kind_of_type, lowered, quoted, written_constant
@@ -35,7 +35,7 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["Source", "Sources"]
+__all__ = ["Source", "Sources", "is_readable"]
 
 FRAME = "frame_of_this_call"
 WHOLE = "see whether it exists and is whole"
@@ -97,11 +97,21 @@ class Source:
 
 @dataclass
 class Sources:
-    """What one call may read: the caller's connection, and what was passed by keyword."""
+    """What one call may read: the caller's connection, and what was passed by keyword.
+
+    Attributes
+    ----------
+    tables : mapping of str to tuple of str, or None
+        The tables of the connection that may be read, by the names that the query has for them; None: all of them.
+    declared : mapping of str to Declarations
+        What is declared for a source, in the place of what it says itself.
+    """
 
     connection: DuckDBPyConnection | None
     named: Mapping[str, Any]
     schema: object = None
+    tables: Mapping[str, tuple[str, ...]] | None = None
+    declared: Mapping[str, Declarations] = field(default_factory=dict)
     opened: list[DuckDBPyConnection] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -165,6 +175,8 @@ class Sources:
 
     def named_file(self, path: str) -> Source:
         """A file that a query names."""
+        if self.tables is not None:
+            raise ParameterError(f"a Dataset is asked by the names of its tables: {', '.join(self.names())}.")
         if not any(isinstance(value, str) and value == path for value in self.named.values()):
             raise ParameterError(
                 "a query may read only files that were named when pdrisk.sql was called: pass it by keyword, as in "
@@ -198,11 +210,13 @@ class Sources:
             )
         )
 
-    def entry(self, path: tuple[str, ...], home: Entry | None = None) -> Entry | None:
+    def entry(self, path: tuple[str, ...], home: CatalogEntry | None = None) -> CatalogEntry | None:
         """The table or view of this name, looked for where the view ``home`` lives first."""
-        return None if self.connection is None else found_entry(self.connection, path, home)
+        if home is None and self.tables is not None:
+            path = self.tables.get(lowered(path[0]), ()) if len(path) == 1 else ()
+        return None if self.connection is None or not path else found_entry(self.connection, path, home)
 
-    def table(self, entry: Entry) -> Source:
+    def table(self, entry: CatalogEntry) -> Source:
         """A table, or a view that is read as it is.
 
         On a cursor, so that what the caller has open on the connection stays as it is; on the connection itself only
@@ -247,13 +261,15 @@ class Sources:
 
     def names(self) -> list[str]:
         """What can be asked, for an error."""
+        if self.tables is not None:
+            return sorted([*self.named, *self.tables])
         return sorted([*self.named, *([] if self.connection is None else entry_names(self.connection))])
 
-    def columns_of(self, entry: Entry) -> list[str]:
+    def columns_of(self, entry: CatalogEntry) -> list[str]:
         """The column names of a view, in order."""
         return list(_described(self._connection(), f"SELECT * FROM {entry.sql}", entry.name, WHOLE))
 
-    def view_text(self, entry: Entry) -> str | None:
+    def view_text(self, entry: CatalogEntry) -> str | None:
         """The SELECT of a view; None if it shows a Python frame."""
         if matched := VIEW.match(entry.definition):
             select = entry.definition[matched.end() :].rstrip().removesuffix(";")
@@ -266,7 +282,7 @@ class Sources:
             "VIEW, or pass the frame by keyword."
         )
 
-    def _shows_a_frame(self, entry: Entry) -> bool:
+    def _shows_a_frame(self, entry: CatalogEntry) -> bool:
         """Whether reading the view is one scan of a pandas frame and nothing else.
 
         An Arrow stream looks like an Arrow table, but can be read only once.
@@ -316,24 +332,22 @@ def _file_failure(path: str) -> tuple[str, str]:
     )
 
 
-def _checked(name: str, value: object) -> Any:
-    """A frame as DuckDB reads it, or the path of a file as text."""
+def is_readable(value: object) -> bool:
+    """Whether it is a frame that DuckDB reads, or the path of a file."""
     if isinstance(value, os.PathLike | str):
         path = os.fspath(value)
-        if isinstance(path, str) and path and "\0" not in path:
-            return path
-    elif isinstance(value, pd.DataFrame):
-        return value
+        return isinstance(path, str) and bool(path) and "\0" not in path
     module, kind = type(value).__module__.partition(".")[0], type(value).__name__
-    if (module, kind) in {
-        ("polars", "DataFrame"),
-        ("polars", "LazyFrame"),
-        ("pyarrow", "Table"),
-        ("pyarrow", "RecordBatch"),
-    }:
-        return value
-    if module == "pyarrow" and kind.endswith("Dataset"):
-        return value
+    known = {"polars": ("DataFrame", "LazyFrame"), "pyarrow": ("Table", "RecordBatch")}
+    is_dataset = module == "pyarrow" and kind.endswith("Dataset")
+    return isinstance(value, pd.DataFrame) or kind in known.get(module, ()) or is_dataset
+
+
+def _checked(name: str, value: object) -> Any:
+    """A frame as DuckDB reads it, or the path of a file as text."""
+    if is_readable(value):
+        return os.fspath(value) if isinstance(value, os.PathLike) else value
+    kind = type(value).__name__
     advice = " Parameters of the query go into params=." if name == "parameters" else ""
     if kind in ("RecordBatchReader", "DuckDBPyRelation"):
         advice = " Pass all its rows: read_all() of a reader, to_arrow_table() or df() of a relation."

@@ -1,4 +1,4 @@
-"""What is no SELECT, and what to write instead."""
+"""Statements other than SELECT: their refusals, with what to write instead."""
 
 from __future__ import annotations
 

@@ -10,10 +10,10 @@ from fractions import Fraction
 
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.universe import Universe
+from pdrisk._model.kinds import NUMBER, TRUTH, number_advice
 from pdrisk._model.query import Source, epsilon, statistic, universe
-from pdrisk._sql.allowed import NO_NUMBERS, NUMBER, TEXT, TRUTH
 from pdrisk._sql.pieces import Expression
-from pdrisk._sql.tree import Call, Constant, Node, Scalar
+from pdrisk._sql.tree import Call, Node, Scalar, SqlConstant
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["AGGREGATES", "Asked", "asked", "check_number"]
@@ -127,10 +127,9 @@ def check_number(name: str, argument: Expression) -> None:
     """Refuse what cannot be counted with."""
     if argument.kind in (NUMBER, TRUTH):
         return
-    advice = {**NO_NUMBERS, TEXT: "write TRY_CAST(x AS DOUBLE), or count them"}.get(
-        argument.kind, "count them, or make a column of numbers"
+    raise ColumnTypeError(
+        f"{name} needs numbers, but its argument holds {argument.kind}: {number_advice(argument.kind, sql=True)}."
     )
-    raise ColumnTypeError(f"{name} needs numbers, but its argument holds {argument.kind}: {advice}.")
 
 
 def _options(call: Call, kind: Aggregate, used: int) -> dict[str, Scalar]:
@@ -168,7 +167,7 @@ def _options(call: Call, kind: Aggregate, used: int) -> dict[str, Scalar]:
 
 def _constant(function: str, option: str, node: Node) -> Scalar:
     match node:
-        case Constant(value):
+        case SqlConstant(value):
             if isinstance(value, str | datetime.date):
                 raise ColumnTypeError(f"{option} of {function} must be a number, not a text or date.")
             return value

@@ -1,7 +1,7 @@
-"""What columns mean that are bare whole numbers to DuckDB: durations, periods and truth values in Parquet and Arrow.
+"""Stored types that DuckDB takes for bare whole numbers: durations, periods, truth values in Parquet and Arrow.
 
 Parquet has no types for them. pandas, Polars and R write numbers, and into the file's metadata what they mean: Arrow's
-schema, a FlatBuffer in base64. It is read here without pyarrow, so that answers do not depend on what is installed.
+schema, which pyarrow reads. A file whose schema cannot be read is refused: its numbers could mean anything.
 """
 
 from __future__ import annotations
@@ -9,19 +9,18 @@ from __future__ import annotations
 import base64
 import json
 import re
-import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pdrisk._sql.allowed import PERIOD, UNCLEAR
+from pdrisk._model.kinds import PERIODS_IN_SQL, UNCLEAR
 from pdrisk._sql.headings import unique
 from pdrisk._sql.pieces import INTEGERS, lowered, quoted, written_constant
+from pdrisk.errors import ParameterError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 __all__ = [
-    "arrow_fields",
     "as_meant",
     "meanings_in_arrow",
     "meanings_in_files",
@@ -30,19 +29,16 @@ __all__ = [
     "whole_in_files",
 ]
 
-UNITS = ("s", "ms", "us", "ns")  # in the order of Arrow's TimeUnit
-_DURATION = 18  # among Arrow's types
 _MEANT = {  # what DuckDB sees, what it is, as the name of a type, and how it is read
-    "s": ("BIGINT", "INTERVAL", 'system.main.to_microseconds(TRY(system.main."*"({}, 1000000)))'),
-    "ms": ("BIGINT", "INTERVAL", 'system.main.to_microseconds(TRY(system.main."*"({}, 1000)))'),
-    "us": ("BIGINT", "INTERVAL", "system.main.to_microseconds({})"),
-    "ns": ("BIGINT", "INTERVAL", 'system.main.to_microseconds(system.main."//"({}, 1000))'),
+    "duration[s]": ("BIGINT", "INTERVAL", 'system.main.to_microseconds(TRY(system.main."*"({}, 1000000)))'),
+    "duration[ms]": ("BIGINT", "INTERVAL", 'system.main.to_microseconds(TRY(system.main."*"({}, 1000)))'),
+    "duration[us]": ("BIGINT", "INTERVAL", "system.main.to_microseconds({})"),
+    "duration[ns]": ("BIGINT", "INTERVAL", 'system.main.to_microseconds(system.main."//"({}, 1000))'),
     "arrow.bool8": ("TINYINT", "BOOLEAN", "CAST({} AS BOOLEAN)"),
-    "pandas.period": ("BIGINT", PERIOD.upper(), "{}"),
+    "pandas.period": ("BIGINT", PERIODS_IN_SQL.upper(), "{}"),
     "": ("BIGINT", UNCLEAR.upper(), "{}"),
 }
-
-Fields = Sequence[tuple[str, str | None]]  # names and what they mean beyond their numbers
+_STORED = frozenset(stored for stored, *_ in _MEANT.values())
 
 
 def as_meant(sql: str, columns: Mapping[str, str], meanings: Mapping[str, str]) -> tuple[str, dict[str, str]]:
@@ -71,8 +67,16 @@ def metadata(connection: DuckDBPyConnection, path: str) -> dict[str, dict[str, b
 def meanings_in_files(
     connection: DuckDBPyConnection, path: str, said: Mapping[str, Mapping[str, bytes]], columns: Mapping[str, str]
 ) -> dict[str, str]:
-    """The meanings of columns that any file gives one; "" where the files do not agree."""
-    files = [_by_name(_fields(words)) for words in said.values()]
+    """The meanings of columns that any file gives one; "" where the files do not agree.
+
+    Raises
+    ------
+    ParameterError
+        If a file with whole numbers has an Arrow schema, and pyarrow is missing or cannot read it.
+    """
+    if _STORED.isdisjoint(columns.values()):
+        return {}
+    files = [_by_name(_in_schema(words["ARROW:schema"])) for words in said.values() if "ARROW:schema" in words]
     names = [name for name in columns if any(lowered(name) in meanings for meanings in files)]
     if not names:
         return {}
@@ -86,7 +90,7 @@ def meanings_in_arrow(frame: Any, columns: Mapping[str, str]) -> dict[str, str]:
     """The meanings of the columns of an Arrow table; none for other frames."""
     if not type(frame).__module__.startswith("pyarrow"):
         return {}
-    meanings = _by_name(arrow_fields(frame.schema.serialize().to_pybytes()))
+    meanings = _by_name(_fields(frame.schema))
     return {name: meanings[lowered(name)] for name in columns if lowered(name) in meanings}
 
 
@@ -121,72 +125,39 @@ def _rows(connection: DuckDBPyConnection, sql: str) -> list[tuple[Any, ...]]:
         return []
 
 
-def _by_name(fields: Fields) -> dict[str, str]:
-    """By DuckDB's names in lower case: those that differ in case only get numbers."""
+def _by_name(fields: list[tuple[str, str | None]]) -> dict[str, str]:
+    """Meanings by DuckDB's names in lower case: those that differ in case only get numbers."""
     names = unique([name for name, _ in fields])
     return {lowered(name): meaning for name, (_, meaning) in zip(names, fields, strict=True) if meaning in _MEANT}
 
 
-def _fields(words: Mapping[str, bytes]) -> Fields:
+def _in_schema(words: bytes) -> list[tuple[str, str | None]]:
+    """What `_fields` finds in an Arrow schema as a Parquet file holds it, in base64."""
     try:
-        return arrow_fields(base64.b64decode(words["ARROW:schema"]))
-    except (LookupError, ValueError, struct.error):  # there is none, or it is broken
-        return []
+        import pyarrow as pa
+        import pyarrow.ipc
+    except ImportError:
+        problem = 'needs pyarrow: pip install "pdrisk[arrow]"'
+    else:
+        try:
+            return _fields(pa.ipc.read_schema(pa.py_buffer(base64.b64decode(words, validate=True))))
+        except Exception:  # noqa: BLE001 - of base64, of pyarrow, or of an extension type that is registered there
+            problem = "fails: update pyarrow, or write the file anew without columns of unusual types"
+    raise ParameterError(
+        "the Arrow schema in this Parquet file tells whether its whole numbers are durations, periods or truth values, "
+        f"and reading it {problem}."
+    )
 
 
-def arrow_fields(message: bytes) -> Fields:
-    """The columns of an Arrow schema, from the message that Arrow writes it as.
+def _fields(schema: Any) -> list[tuple[str, str | None]]:
+    """The columns of an Arrow schema: names, and what they mean beyond their numbers."""
+    from pyarrow.types import is_dictionary, is_duration
 
-    Notes
-    -----
-    Arrow's Message.fbs and Schema.fbs: a message's field 2 is its header, a schema's field 1 its columns. A column's
-    field 0 is its name, 2 the number of its type, 3 the type, 6 its metadata; a duration's field 0 is its unit.
-    """
-    visits = len(message) // 4  # at most, of a message whose parts are written once
-    start = 8 if message.startswith(b"\xff\xff\xff\xff") else 4
-    schema = _below(message, _below(message, start), 2)
     fields: list[tuple[str, str | None]] = []
-    for field in _listed(message, schema, 1, visits):
-        pairs = [*_listed(message, field, 6, visits)]
-        visits -= 1 + len(pairs)
-        metadata = {_text(message, pair, 0): _text(message, pair, 1) for pair in pairs}
-        meaning = metadata.get("ARROW:extension:name")
-        if _number("B", message, _place(message, field, 2)) == _DURATION:
-            unit = _place(message, _below(message, field, 3), 0)
-            meaning = UNITS[_number("h", message, unit) if unit else 1]
-        fields.append((_text(message, field, 0), meaning))
+    for field in schema:
+        extension = (field.metadata or {}).get(b"ARROW:extension:name")  # of a type that pyarrow does not know
+        meaning = getattr(field.type, "extension_name", None) or (extension and extension.decode(errors="replace"))
+        stored = getattr(field.type, "storage_type", field.type)
+        held = stored.value_type if is_dictionary(stored) else stored
+        fields.append((field.name, str(held) if is_duration(held) else meaning))
     return fields
-
-
-def _number(form: str, data: bytes, at: int) -> int:
-    return int(struct.unpack_from(f"<{form}", data, at)[0])
-
-
-def _place(data: bytes, table: int, slot: int) -> int:
-    """Where a field of a FlatBuffer's table stands; 0 if it is left out."""
-    slots = table - _number("i", data, table)
-    at = 4 + 2 * slot
-    offset = _number("H", data, slots + at) if at < _number("H", data, slots) else 0
-    return table + offset if offset else 0
-
-
-def _below(data: bytes, table: int, slot: int | None = None) -> int:
-    """Where the thing stands that a field points to."""
-    at = table if slot is None else _place(data, table, slot)
-    return at + _number("I", data, at)
-
-
-def _listed(data: bytes, table: int, slot: int, most: int) -> Iterator[int]:
-    if not _place(data, table, slot):
-        return
-    start = _below(data, table, slot)
-    number = _number("I", data, start)
-    if number > most:
-        raise ValueError
-    for at in range(number):
-        yield _below(data, start + 4 + 4 * at)
-
-
-def _text(data: bytes, table: int, slot: int) -> str:
-    start = _below(data, table, slot)
-    return data[start + 4 : start + 4 + _number("I", data, start)].decode(errors="replace")

@@ -1,4 +1,4 @@
-"""A SELECT statement as plain data, whatever the parser's own format."""
+"""Syntax tree of a SELECT statement as plain data, whatever the parser's own format."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ __all__ = [
     "Call",
     "Case",
     "Cast",
-    "Column",
-    "Constant",
+    "ColumnReference",
     "Cte",
     "Derived",
     "File",
@@ -21,6 +20,7 @@ __all__ = [
     "Order",
     "Scalar",
     "Select",
+    "SqlConstant",
     "Star",
     "Table",
     "parts",
@@ -30,15 +30,15 @@ Scalar = None | bool | int | float | Decimal | str | datetime.date | datetime.da
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A name as written, with its qualifiers: ``p.distance`` is ``("p", "distance")``."""
+class ColumnReference:
+    """A column's name as written, with its qualifiers: ``p.distance`` is ``("p", "distance")``."""
 
     path: tuple[str, ...]
     in_quotes: bool = field(default=False, compare=False)  # whether the text has it in double quotes somewhere
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class SqlConstant:
     """A literal or a bound parameter, whose ``name`` is ``?`` or ``$name``."""
 
     value: Scalar
@@ -74,7 +74,7 @@ class Cast:
     forgiving: bool
 
 
-Node = Column | Constant | Call | Case | Cast
+Node = ColumnReference | SqlConstant | Call | Case | Cast
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Which worlds an attacker who does not know everybody thinks possible, and the answer in each."""
+"""Possible worlds of an attacker who does not know everybody, and the answer in each."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,11 @@ from pdrisk._core.summary import FloatArray
 from pdrisk._core.worlds import exact_identifiability, positive, tight_epsilon
 from pdrisk._digits import rounded_down, rounded_up
 from pdrisk._guard import guarded
+from pdrisk._model.attributes import mark_exact
 from pdrisk._model.query import checked_probability, epsilon, statistic
 from pdrisk._pandas.requests import judged_lines, judged_selection
 from pdrisk.engines.numpy.frame import column_values, read
-from pdrisk.engines.numpy.worlds import answers_without_one
+from pdrisk.engines.numpy.worlds import worlds_without_one
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.identifiability.possible import numbers_of
 
@@ -44,7 +46,8 @@ class Identifiability:
     sensitive_range : float
         Largest minus smallest answer of these worlds, in the unit of the answer; S(f) in the 2012 paper.
     sensitivity : float
-        What the noise is scaled by, ``scale = sensitivity / eps``.
+        What the noise is scaled by, ``scale = sensitivity / eps``. For ``two_sums``, whose worlds are told apart by the
+        missing value itself, half the width of the bounds.
     eps : float
         The one asked about; with ``risk=`` the loose one.
     bound : float
@@ -82,8 +85,7 @@ class Identifiability:
         fields = self.to_dict()
         name = fields.pop("name")
         series = pd.Series(fields, name=name, dtype=object)
-        series.attrs = {"curator_only": list(fields), "no_noise": True}
-        return series
+        return mark_exact(series)
 
     def __repr__(self) -> str:
         return formatting.text(f"identifiability of {self.name}", [], self._rows())
@@ -168,19 +170,20 @@ def of_column(
     bounds: object,
     where: object,
     prior: Any,
+    mechanism: object,
 ) -> Identifiability:
-    """The same of a frame's column: one of its people is missing, and the noise is scaled by the global sensitivity."""
-    (line,) = judged_lines(frame, column, (statistic(spec),), bounds)
+    """The same of a frame's column: one of its people is missing."""
+    (line,) = judged_lines(frame, column, (statistic(spec),), bounds, mechanism)
     judged = _judged(eps, risk)
     selection = judged_selection(frame, (line,), where, None, None)
     beliefs = _of_rows(prior, frame) if prior is not None and array_of("prior", prior).ndim else None
     reading = read(frame, (line,), *selection)
     universe, summary = reading.universes[0], reading.summaries[0]
-    worlds, used = guarded(lambda: answers_without_one(reading, line, universe, summary))
-    whole = line.statistic.global_sensitivity(universe)
+    one = line.calibrated(Fraction(1), universe)
+    worlds, whole, used = guarded(lambda: worlds_without_one(reading, line, one, summary))
     if beliefs is not None:
         prior = numbers_of("prior", beliefs[used])
-    spread = float(line.statistic.world_range(summary, universe)[0])
+    spread = float(one.loss_between_worlds(summary)[0]) * whole
     if len(worlds) == 0 and judged[1] is None:
         return Identifiability(line.name, 0, math.nan, math.nan, whole, judged[0], math.nan, math.nan)
     start = _start(prior, len(worlds))

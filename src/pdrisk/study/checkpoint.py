@@ -1,4 +1,4 @@
-"""What is finished of a study, kept in files, so that one that was stopped goes on where it was."""
+"""Checkpoints of a study: its finished parts in files, so that one that was stopped goes on where it was."""
 
 from __future__ import annotations
 

@@ -16,17 +16,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.release import CURATOR_ONLY, half_width
 from pdrisk._core.foreign import own_errors
 from pdrisk._core.risk import METRICS
 from pdrisk._core.risk import metrics as risk_metrics
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Needs
-from pdrisk._model.columns import plain_label
+from pdrisk._mechanisms.laplace import half_width
+from pdrisk._model.attributes import ATTRIBUTE, EXACT
+from pdrisk._model.plain import plain_label
 from pdrisk.engines.numpy.samples import summary_of_samples
 from pdrisk.study.checkpoint import Folder
 from pdrisk.study.plan import Variable, eps_list, metric_names, statistics_of, variables, whole_number
-from pdrisk.study.progress import Progress
+from pdrisk.study.progress import progress_bar
 
 __all__ = ["EPS", "run"]
 
@@ -127,7 +128,7 @@ def run(
     14734    0.5
     Name: two_worlds, dtype: float64
     """
-    plan = Plan(
+    plan = StudyPlan(
         statistics_of(statistics, whole_number("ddof", ddof, 0)),
         whole_number("repetitions", repetitions, 1),
         whole_number("seed", seed, 0),
@@ -143,13 +144,13 @@ def run(
         own = [(block, part) for block, part in zip(blocks, parts, strict=True) if block.variable is variable]
         tables.append(_table(plan, variable, own, losses, risks))
     result = pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0]
-    result.attrs = _attrs(plan, chosen, int(ddof), result)
+    result.attrs = _attrs(plan, chosen, int(ddof))
     return result
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What is the same for all columns."""
+class StudyPlan:
+    """Plan of a study: what is the same for all its columns."""
 
     statistics: tuple[Statistic, ...]
     repetitions: int
@@ -165,7 +166,7 @@ class Plan:
 class Block:
     """All samples of one size of one column: what is computed, and kept, as a whole."""
 
-    plan: Plan
+    plan: StudyPlan
     variable: Variable
     size: int
 
@@ -217,7 +218,7 @@ class Block:
         }
         return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
-    def computed(self, done: Callable[[int], None], stop: threading.Event) -> FloatArray:
+    def computed(self, done: Callable[[int], object], stop: threading.Event) -> FloatArray:
         """LS and W, in pieces of bounded size."""
         generator, values, universe = self.generator, self.variable.values, self.variable.universe
         result = np.empty(self.shape)
@@ -250,10 +251,10 @@ def _finished(blocks: list[Block], threads: int, folder: Folder | None, *, shown
     # The largest first: no thread is left with one of them at the end.
     left = sorted(set(range(len(blocks))) - set(found), key=lambda place: -blocks[place].work)
     stop = threading.Event()
-    with Progress(sum(blocks[place].work for place in left), shown=shown) as bar:
+    with progress_bar(sum(blocks[place].work for place in left), shown=shown) as add:
 
         def part(place: int) -> FloatArray:
-            result = blocks[place].computed(bar.add, stop)
+            result = blocks[place].computed(add, stop)
             if folder is not None and not stop.is_set():
                 folder.save(blocks[place].fingerprint, result)
             return result
@@ -278,7 +279,7 @@ def _in_threads(
 
 
 def _table(
-    plan: Plan,
+    plan: StudyPlan,
     variable: Variable,
     parts: list[tuple[Block, FloatArray]],
     losses: tuple[float, ...],
@@ -320,12 +321,8 @@ def _table(
     )
 
 
-def _attrs(plan: Plan, chosen: list[Variable], ddof: int, result: pd.DataFrame) -> dict[Hashable | None, Any]:
+def _attrs(plan: StudyPlan, chosen: list[Variable], ddof: int) -> dict[Hashable | None, Any]:
     """Plain values: pandas writes attrs to Parquet as JSON."""
-    from_data = any(variable.bounds_from == "data" for variable in chosen)
-    secret = {*CURATOR_ONLY, "sample_size", "proportion"}
-    if from_data:
-        secret |= {"global_sensitivity", "noise95"}
     about: list[dict[str, Any]] = [
         {
             "column": plain_label(variable.column),
@@ -337,7 +334,6 @@ def _attrs(plan: Plan, chosen: list[Variable], ddof: int, result: pd.DataFrame) 
         for variable in chosen
     ]
     return {
-        "curator_only": [name for name in result.columns if name in secret],
-        "no_noise": True,
+        ATTRIBUTE: json.dumps(EXACT),
         "study": {"seed": plan.seed, "repetitions": plan.repetitions, "ddof": ddof, "columns": about},
     }

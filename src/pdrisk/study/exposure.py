@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.release import half_width
 from pdrisk._core.foreign import own_errors
 from pdrisk._core.risk import most_exposed_first, privacy_loss
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import Needs
 from pdrisk._digits import rounded_down
+from pdrisk._mechanisms.laplace import half_width
+from pdrisk._model.attributes import mark_exact
 from pdrisk._model.columns import check_column
 from pdrisk._model.query import statistics as judged_statistics
 from pdrisk._pandas.assess import assessment
@@ -129,7 +130,8 @@ def _assessed(
     frame: pd.DataFrame, chosen: Mapping[Hashable, Variable], specs: Sequence[Statistic], eps: Any, by: Any, keys: Any
 ) -> pd.DataFrame:
     bounds = {column: (one.universe.lo, one.universe.hi) for column, one in chosen.items()}
-    return assessment(frame, list(chosen), list(specs), list(eps), bounds=bounds, where=None, by=by, keys=keys)
+    own = {"bounds": bounds, "where": None, "by": by, "keys": keys, "mechanism": "laplace"}
+    return assessment(frame, list(chosen), list(specs), list(eps), **own)
 
 
 def _ranked(table: pd.DataFrame) -> pd.DataFrame:
@@ -141,8 +143,7 @@ def _ranked(table: pd.DataFrame) -> pd.DataFrame:
     order = most_exposed_first(*(at_largest[name].to_numpy() for name in names))
     ranked = table.iloc[((order[:, np.newaxis] + 1) * several - 1 - np.arange(several)).ravel()]
     ranked = ranked.reset_index(drop=True)
-    ranked.attrs = {**table.attrs, "curator_only": [*table.attrs["curator_only"], "exposure"]}
-    return ranked
+    return mark_exact(ranked)
 
 
 def _columns(frame: pd.DataFrame, answers: pd.DataFrame, chosen: Mapping[Hashable, Variable]) -> pd.DataFrame:
@@ -162,8 +163,7 @@ def _columns(frame: pd.DataFrame, answers: pd.DataFrame, chosen: Mapping[Hashabl
         }
     ).sort_values("exposure", ascending=False, kind="stable")
     table.index.name = "column"
-    table.attrs = {"curator_only": list(table.columns), "no_noise": True}
-    return table
+    return mark_exact(table)
 
 
 def _recommended(chosen: Mapping[Hashable, Variable], specs: Sequence[Statistic]) -> pd.DataFrame:
@@ -179,5 +179,4 @@ def _recommended(chosen: Mapping[Hashable, Variable], specs: Sequence[Statistic]
                 noise = float(half_width(statistic.global_sensitivity(one.universe) / eps))
                 rows.append((column, statistic.label, risk, eps, noise, noise / exact if exact else np.nan))
     table = pd.DataFrame(rows, columns=["column", "statistic", "worst_case", "eps", "noise95", "share"])
-    table.attrs = {"curator_only": ["noise95", "share"], "no_noise": True}
-    return table
+    return mark_exact(table)

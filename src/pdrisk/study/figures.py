@@ -20,15 +20,13 @@ from pdrisk._answer.drawing import (
     LINE,
     MARKERS,
     PALE,
-    SIZE,
-    WIDTH,
+    WORDS,
     apart,
-    breadth,
     canvas,
     legible,
-    panel,
     shortened,
-    words,
+    styled,
+    under,
 )
 from pdrisk._core.foreign import own_errors
 from pdrisk.study.axes import log_axis, risk_axis, share_axis
@@ -42,15 +40,13 @@ _End = tuple[float, float, str, str, int]  # where a curve ends, its name, colou
 
 __all__ = ["noise_against_risk", "risk_by_epsilon", "risk_by_proportion", "risk_by_query"]
 
-EDGE: Final = 0.07  # inches
-TALL: Final = 1.25  # a panel of curves
+ROW: Final = 1.9  # inches of a panel of curves with its words
+TALL: Final = 1.1  # and of its axes, at least: what constrained layout leaves of it
+BAR: Final = 0.15  # and of a row of `risk_by_query`
 SHORT: Final = 16  # characters of a name
 BOXES: Final = "□: a letter that this font lacks"
 KEY: Final = "line: all risks; bar: the middle half; diamond: median"
 WORST: Final = "grey: the worst case, with the marks of its queries"
-ABOVE: Final = 0.39  # inches above a panel, for its titles
-BELOW: Final = 0.2  # below, for its ticks
-LABEL: Final = 0.16  # and for the name of its axis
 
 
 @own_errors
@@ -78,29 +74,25 @@ def risk_by_query(
     panels = by_query(result, metrics=metrics, eps=eps)
     across = len({each.metric for each in panels})
     blocks = [panels[at : at + across] for at in range(0, len(panels), across)]
-    heights = [0.145 * len(row[0].points) for row in blocks]
-    step = 0.32  # between two blocks
     notes = [KEY, *_notes(panels)]
-    figure = canvas(sum(heights) + step * len(blocks) + 0.465 + LINE * len(notes))
-    left = 0.15 + 0.062 * max(breadth(_short(name)) for each in panels for name in each.points["statistic"])
-    width = (WIDTH - left - 0.12 - 0.2 * (across - 1)) / across
-    top = figure.get_size_inches()[1] - 0.05
-    for place, (row, height) in enumerate(zip(blocks, heights, strict=True)):
-        words(figure, EDGE, top, _short(row[0].title), fontweight="bold")
-        top -= 0.22 + height
+    heights = [BAR * len(row[0].points) for row in blocks]
+    figure = canvas(sum(heights) + 0.4 * len(blocks) + 0.4 + LINE * len(notes))
+    grid = figure.subplots(len(blocks), across, squeeze=False, height_ratios=heights)
+    for place, row in enumerate(blocks):
         for at, each in enumerate(row):
-            axes = panel(figure, left + at * (width + 0.2), top, width, height)
+            axes = styled(grid[place, at])
             _spread(axes, each)
             risk_axis(axes, each, vertical=False, start=min(other[at].start for other in blocks))
             names = [_short(name) for name in each.points["statistic"]]
             axes.set_yticks(range(len(names)), names if at == 0 else [""] * len(names))
             axes.tick_params(axis="y", length=0)
+            if at == 0:
+                axes.set_title(_short(each.title), loc="left", pad=4, fontweight="bold", **WORDS)
             if place == len(blocks) - 1:
-                axes.set_xlabel(NAMES[each.metric], fontsize=SIZE, labelpad=2)
+                axes.set_xlabel(NAMES[each.metric], labelpad=2, **WORDS)
             else:
                 axes.tick_params(axis="x", labelbottom=False)
-        top -= step - 0.22
-    _write(figure, notes)
+    under(figure, notes)
     return figure
 
 
@@ -132,10 +124,11 @@ def risk_by_proportion(
     panels = by_proportion(result, statistic=statistic, metrics=metrics, eps=eps)
     across = min(len({each.metric for each in panels}), 2)
     losses = sorted({float(loss) for each in panels for loss in each.points["eps"]})
-    figure, places = _grid(panels, across, names=1 + max(3, *(len(f"{loss:g}") for loss in losses)))
+    figure, places = _grid(panels, across)
     shades = _shades(losses)
+    named: dict[Axes, list[_End]] = {}
     for each, (axes, last) in zip(panels, places, strict=True):
-        ends = []
+        ends = named.setdefault(axes, [])
         for rank, loss in enumerate(sorted(each.points["eps"].unique().tolist())):
             curve, colour = each.points[each.points["eps"] == loss], shades[loss]
             axes.fill_between(
@@ -144,7 +137,8 @@ def risk_by_proportion(
             _curve(axes, curve["proportion"], curve["median"], colour, rank)
             ends.append(_end(curve, "proportion", f"{loss:g}", colour, rank))
         share_axis(axes, each.points["proportion"])
-        _finish(axes, each, ends, head="eps", xlabel="sample, % of values" if last else "")
+        _words(axes, each, xlabel="sample, % of values" if last else "")
+    _name_curves(figure, named, head="eps")
     return figure
 
 
@@ -166,11 +160,12 @@ def risk_by_epsilon(result: pd.DataFrame, *, metric: str = "two_worlds", proport
         The curves are medians over the samples; a band holds nine tenths of them.
     """
     panels = by_epsilon(result, metric=metric, proportion=proportion)
-    figure, places = _grid(panels, 1, names=_widest(panels))
+    figure, places = _grid(panels, 1)
+    named: dict[Axes, list[_End]] = {}
     for each, (axes, last) in zip(panels, places, strict=True):
         worst = each.points.drop_duplicates("eps").sort_values("eps")
         _worst_curve(axes, worst, "eps")
-        ends = [_worst_end(worst, "eps")]
+        named[axes] = ends = [_worst_end(worst, "eps")]
         for rank, (name, curve) in enumerate(each.points.groupby("statistic", sort=False)):
             dense = _between(curve.sort_values("eps"))
             _band(axes, dense, "eps", COLOURS[rank])
@@ -178,7 +173,8 @@ def risk_by_epsilon(result: pd.DataFrame, *, metric: str = "two_worlds", proport
             ends.append(_end(dense, "eps", str(name), COLOURS[rank], rank))
         log_axis(axes, worst["eps"])
         share = each.points["proportion"].iloc[0]
-        _finish(axes, each, ends, head="", xlabel="eps" if last else "", more=f", {_percent(share)} of the values")
+        _words(axes, each, xlabel="eps" if last else "", more=f", {_percent(share)} of the values")
+    _name_curves(figure, named)
     return figure
 
 
@@ -210,10 +206,11 @@ def noise_against_risk(
     matplotlib.figure.Figure
     """
     panels = noise_and_risk(result, metric=metric, proportion=proportion, units=units)
-    figure, places = _grid(panels, 1, names=_widest(panels), every=True, key=WORST)
+    figure, places = _grid(panels, 1, key=WORST)
+    named: dict[Axes, list[_End]] = {}
     order = list(dict.fromkeys(name for each in panels for name in each.points["statistic"]))
     for each, (axes, _) in zip(panels, places, strict=True):
-        ends: list[_End] = []
+        ends = named.setdefault(axes, [])
         for _, same in each.points.groupby(each.points.groupby("statistic")["noise95"].transform("min")):
             worst = same.drop_duplicates("eps").sort_values("noise95", ascending=False)
             _worst_curve(axes, worst, "noise95", width=0.9)
@@ -222,7 +219,8 @@ def noise_against_risk(
                 some = worst.iloc[place :: len(ranks)] if len(worst) >= len(ranks) else worst
                 hollow: dict[str, Any] = {"color": "white", "markeredgecolor": PALE, "markeredgewidth": 0.8}
                 axes.plot(some["noise95"], some["worst_case"], MARKERS[rank], markersize=3.4, **hollow)
-            ends = ends or [_worst_end(worst, "noise95")]
+            if not ends:
+                ends.append(_worst_end(worst, "noise95"))
         for name, curve in each.points.groupby("statistic", sort=False):
             rank = order.index(name)
             dense = _between(curve.sort_values("eps"))
@@ -232,34 +230,21 @@ def noise_against_risk(
         log_axis(axes, each.points["noise95"])
         axes.invert_xaxis()
         share = f", {_percent(each.points['proportion'].iloc[0])} of the values"
-        _finish(axes, each, ends, head="", more=share, xlabel=f"noise ± (95 %), {_short(each.unit, 24)}; less →")
+        _words(axes, each, more=share, xlabel=f"noise ± (95 %), {_short(each.unit, 24)}; less →")
+    _name_curves(figure, named)
     return figure
 
 
-def _grid(
-    panels: Sequence[Panel], across: int, *, names: int, every: bool = False, key: str = ""
-) -> tuple[Figure, list[tuple[Axes, bool]]]:
-    """Panels in rows, with room for ``names`` letters at their right; whether each is in the last row."""
+def _grid(panels: Sequence[Panel], across: int, *, key: str = "") -> tuple[Figure, list[tuple[Axes, bool]]]:
+    """Panels in rows, and whether each is in the last one."""
     number, notes = len(panels), [*([key] if key else []), *_notes(panels)]
     rows = math.ceil(number / across)
-    step = ABOVE + TALL + BELOW + (LABEL if every else 0.0)
-    foot = 0.05 + LINE * len(notes) + 0.08 + (0.0 if every else LABEL)
-    height = rows * step + foot
-    figure = canvas(height)
-    beside = 0.2 + 0.06 * names
-    width = WIDTH - 0.5 - beside if across == 1 else (WIDTH - 0.5 - 2 * beside - 0.3) / 2
-    lefts = [0.5 + at * (width + beside + 0.3) for at in range(across)]
-    places = []
-    for at in range(number):
-        row, column = divmod(at, across)
-        bottom = height - row * step - ABOVE - TALL
-        places.append((panel(figure, lefts[column], bottom, width, TALL), at + across >= number))
-    _write(figure, notes)
-    return figure, places
-
-
-def _widest(panels: Sequence[Panel]) -> int:
-    return max(len("worst case"), *(breadth(_short(name)) for each in panels for name in each.points["statistic"]))
+    figure = canvas(rows * ROW + LINE * len(notes) + 0.25)
+    grid = figure.subplots(rows, across, squeeze=False).ravel()
+    for axes in grid[number:]:
+        axes.remove()
+    under(figure, notes)
+    return figure, [(styled(axes), at + across >= number) for at, axes in enumerate(grid[:number])]
 
 
 def _notes(panels: Sequence[Panel]) -> list[str]:
@@ -268,11 +253,6 @@ def _notes(panels: Sequence[Panel]) -> list[str]:
     drawn = {str(name) for each in panels for name in (each.title, each.unit, *each.points.get("statistic", ()))}
     boxes = [] if all(legible(name) == name for name in drawn) else [BOXES]
     return [*boxes, *parts, panels[0].note]
-
-
-def _write(figure: Figure, notes: list[str]) -> None:
-    for line, note in enumerate(reversed(notes), 1):
-        words(figure, EDGE, 0.05 + LINE * line, note, style="italic")
 
 
 def _curve(axes: Axes, x: pd.Series, y: pd.Series, colour: str, rank: int, line: Any = None) -> None:
@@ -312,34 +292,40 @@ def _worst_end(worst: pd.DataFrame, x: str) -> _End:
     return float(worst[x].iloc[-1]), float(worst["worst_case"].iloc[-1]), "worst case", PALE, -1
 
 
-def _finish(axes: Axes, each: Panel, ends: list[_End], *, head: str, xlabel: str, more: str = "") -> None:
-    """Titles, the axis of risk, and the name of each curve beside its end."""
+def _words(axes: Axes, each: Panel, *, xlabel: str, more: str = "") -> None:
+    """The axis of risk and the titles."""
     risk_axis(axes, each, vertical=True, start=each.start)
-    text: dict[str, Any] = {"fontsize": SIZE, "color": INK, "transform": axes.transAxes, "parse_math": False}
-    box = axes.get_window_extent()
-    left, across, tall = (length / axes.figure.dpi for length in (box.x0, box.width, box.height))
-    up = LINE / tall
-    first = left < 1  # of its row
-    shift = (left - EDGE if first else 0.1) / across
-    if first:
-        axes.text(-shift, 1 + 1.6 * up, _short(each.title, 40), fontweight="bold", va="bottom", **text)
-    axes.text(-shift, 1 + 0.6 * up, NAMES[each.metric] + more, va="bottom", **text)
-    if xlabel:
-        axes.set_xlabel(xlabel, fontsize=SIZE, labelpad=2, parse_math=False)
-    to_axes = axes.transData + axes.transAxes.inverted()
-    reached = [to_axes.transform((x, y)) for x, y, *_ in ends]
-    places = apart([float(y) for _, y in reached], 0.93 * up, 0.0, 1.0)
-    for (x, y), place, (_, _, name, colour, rank) in zip(reached, places, ends, strict=True):
-        knots = [x, 1 + 0.02 / across, 1 + 0.09 / across]
-        axes.plot(knots, [y, y, place], transform=axes.transAxes, color=PALE, linewidth=0.5, clip_on=False, zorder=0)
-        if rank >= 0:
-            axes.plot(
-                1 + 0.13 / across, place, MARKERS[rank], color=colour, markersize=3.6, transform=axes.transAxes,
-                markeredgewidth=0.3, markeredgecolor=INK, clip_on=False,
-            )  # fmt: skip
-        axes.text(1 + (0.18 if rank >= 0 else 0.1) / across, place, _short(name), va="center", **text)
-    if head:
-        axes.text(1 + 0.18 / across, max(places) + 0.45 * up, head, va="bottom", **text)
+    place = axes.get_subplotspec()
+    first = place is not None and place.is_first_col()
+    axes.set_title(_short(each.title, 40) if first else "", loc="left", pad=17, fontweight="bold", **WORDS)
+    # Left out of the layout, which would narrow the panel for a wide line; the title's pad keeps the height of it.
+    near: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "in_layout": False}
+    axes.annotate(NAMES[each.metric] + more, (0, 1), (0, 6), **near, **WORDS)
+    axes.set_xlabel(xlabel, labelpad=2, **WORDS)
+
+
+def _name_curves(figure: Figure, ends: Mapping[Axes, list[_End]], head: str = "") -> None:
+    """The name of each curve beside its end, and one line of text apart."""
+    from matplotlib.transforms import ScaledTranslation
+
+    line = LINE / TALL
+    for axes, own in ends.items():
+        beside = [axes.transAxes + ScaledTranslation(x / 72, 0, figure.dpi_scale_trans) for x in (7, 10, 14)]
+        to_axes = axes.transData + axes.transAxes.inverted()
+        places = apart([float(to_axes.transform(end[:2])[1]) for end in own], 0.93 * line, 0.0, 1.0)
+        for (x, y, name, colour, rank), place in zip(own, places, strict=True):
+            arrow = {"arrowstyle": "-", "color": PALE, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 0}
+            axes.annotate(
+                "", (x, y), (1, place), textcoords=beside[0], arrowprops=arrow, annotation_clip=False, zorder=0
+            )
+            if rank >= 0:
+                axes.plot(
+                    1, place, MARKERS[rank], color=colour, markersize=3.6, transform=beside[1],
+                    markeredgewidth=0.3, markeredgecolor=INK, clip_on=False,
+                )  # fmt: skip
+            axes.text(1, place, _short(name), va="center", transform=beside[2 if rank >= 0 else 0], **WORDS)
+        if head:
+            axes.text(1, max(places) + 0.45 * line, head, va="bottom", transform=beside[2], **WORDS)
 
 
 def _spread(axes: Axes, each: Panel) -> None:

@@ -1,4 +1,4 @@
-"""What the SOEP paper (Allmann et al. 2024, section 4.3) found, as checks on the result of a study."""
+"""Findings of the SOEP paper (Allmann et al. 2024, section 4.3), as checks on the result of a study."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pandas as pd
 
 from pdrisk._core.foreign import own_errors
 from pdrisk._digits import probability, rounded_down, rounded_up
-from pdrisk._model.columns import plain_label
+from pdrisk._model.attributes import mark_exact
+from pdrisk._model.plain import plain_label
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["findings"]
@@ -41,15 +42,15 @@ NOTICEABLE: Final = 0.01  # an effect of the sample size on a risk
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What a finding saw; ``passed`` is None where the data cannot show it."""
+class Evidence:
+    """Evidence of a finding in one sample; ``passed`` is None where the data cannot show it."""
 
     observed: str
     passed: bool | None
 
 
-def _cannot(why: str) -> Seen:
-    return Seen(f"not applicable: {why}", None)
+def _cannot(why: str) -> Evidence:
+    return Evidence(f"not applicable: {why}", None)
 
 
 @own_errors
@@ -134,8 +135,7 @@ def findings(result: pd.DataFrame) -> pd.DataFrame:
     ]
     table = pd.DataFrame(rows, columns=["finding", "column", "statistic", "expected", "observed", "passed", "kind"])
     table["passed"] = table["passed"].astype("boolean")
-    table.attrs = {"curator_only": ["observed", "passed"], "no_noise": True}
-    return table
+    return mark_exact(table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +159,10 @@ class Finding:
     statistic: str
     expected: str
     kind: str
-    look: Callable[[pd.DataFrame], Seen]
+    look: Callable[[pd.DataFrame], Evidence]
     bottom_heavy: bool = False
 
-    def seen(self, rows: pd.DataFrame, median_at: float | None) -> Seen:
+    def seen(self, rows: pd.DataFrame, median_at: float | None) -> Evidence:
         """Whether the claim holds in the rows of a column, whose median lies there between its bounds."""
         if self.statistic != EVERY:
             rows = rows[rows["statistic"] == self.statistic]
@@ -183,12 +183,12 @@ def _columns(result: pd.DataFrame) -> Iterator[tuple[Hashable, pd.DataFrame, flo
         yield column, rows, next((each["median_at"] for each in told if each["column"] == plain_label(column)), None)
 
 
-def _two_worlds_floor(rows: pd.DataFrame) -> Seen:
+def _two_worlds_floor(rows: pd.DataFrame) -> Evidence:
     lowest = float(rows["two_worlds"].to_numpy().min())
-    return Seen(f"lowest {probability(lowest) if lowest >= 0.5 else repr(lowest)}", lowest >= 0.5)
+    return Evidence(f"lowest {probability(lowest) if lowest >= 0.5 else repr(lowest)}", lowest >= 0.5)
 
 
-def _many_worlds_prior(rows: pd.DataFrame) -> Seen:
+def _many_worlds_prior(rows: pd.DataFrame) -> Evidence:
     eps = float(rows["eps"].min())
     if eps > SMALL:
         return _cannot(f"the smallest eps, {eps:g}, is above {SMALL:g}")
@@ -198,27 +198,27 @@ def _many_worlds_prior(rows: pd.DataFrame) -> Seen:
     # posterior(L, p) <= p exp(L), and L <= eps
     passed = low >= 1 - ROUNDING and high <= math.exp(eps) * (1 + ROUNDING)
     lowest = low if low < 1 - ROUNDING else max(low, 1.0)
-    return Seen(f"{rounded_down(lowest, 6)}/n to {rounded_up(high, 6)}/n at eps {eps:g}", passed)
+    return Evidence(f"{rounded_down(lowest, 6)}/n to {rounded_up(high, 6)}/n at eps {eps:g}", passed)
 
 
-def _worst_case_bound(rows: pd.DataFrame) -> Seen:
+def _worst_case_bound(rows: pd.DataFrame) -> Evidence:
     several = rows[rows["n"] >= 2]
     if not len(several):
         return _cannot("every sample is one person")
     margin = several["worst_case"] - np.maximum(several["two_worlds"], several["many_worlds"])
     lowest = float(margin.to_numpy().min())
-    return Seen(f"smallest margin {rounded_down(lowest, 2)}", lowest >= -ROUNDING)
+    return Evidence(f"smallest margin {rounded_down(lowest, 2)}", lowest >= -ROUNDING)
 
 
-def _max_spans(rows: pd.DataFrame) -> Seen:
+def _max_spans(rows: pd.DataFrame) -> Evidence:
     possible = float(rows["worst_case"].min()), float(rows["worst_case"].max())
     if possible[0] > LOW or possible[1] < HIGH:
         return _cannot(f"with these eps no risk could span the range; the worst case is {_to(*possible)}")
     low, high = float(rows["two_worlds"].min()), float(rows["two_worlds"].max())
-    return Seen(_to(low, high), low <= LOW and high >= HIGH)
+    return Evidence(_to(low, high), low <= LOW and high >= HIGH)
 
 
-def _min_near_half(rows: pd.DataFrame) -> Seen:
+def _min_near_half(rows: pd.DataFrame) -> Evidence:
     usual = rows[rows["eps"] <= USUAL]
     if not len(usual):
         return _cannot(f"no eps is {USUAL:g} or less")
@@ -226,7 +226,9 @@ def _min_near_half(rows: pd.DataFrame) -> Seen:
     worst, mean = float(at["worst_case"].max()), float(at["two_worlds"].mean())
     if worst < LOW:
         return _cannot("at the largest eps up to 1 every risk is near 0.5")
-    return Seen(f"mean {probability(mean)}, worst case {probability(worst)}", mean - 0.5 <= NEAR_HALF * (worst - 0.5))
+    return Evidence(
+        f"mean {probability(mean)}, worst case {probability(worst)}", mean - 0.5 <= NEAR_HALF * (worst - 0.5)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +240,7 @@ class Ends:
     large: pd.DataFrame
 
 
-def _ends(rows: pd.DataFrame) -> Ends | Seen:
+def _ends(rows: pd.DataFrame) -> Ends | Evidence:
     least, most = int(rows["sample_size"].min()), int(rows["sample_size"].max())
     if most < TENFOLD * least:
         return _cannot(f"sample sizes {least} to {most} are not ten times apart")
@@ -248,12 +250,12 @@ def _ends(rows: pd.DataFrame) -> Ends | Seen:
     return Ends((least, most), small, large)
 
 
-def _many_worlds_falls(rows: pd.DataFrame) -> Seen:
+def _many_worlds_falls(rows: pd.DataFrame) -> Evidence:
     rows = rows[rows["eps"] <= LARGE]
     if not len(rows):
         return _cannot(f"no eps is {LARGE:g} or less")
     ends = _ends(rows)
-    if isinstance(ends, Seen):
+    if isinstance(ends, Evidence):
         return ends
     least, most = ends.sizes
     # In the small sample it is 1/n at least, in the large one this at most, so only at some eps could it stay.
@@ -266,12 +268,12 @@ def _many_worlds_falls(rows: pd.DataFrame) -> Seen:
     at = power.index[int(power.to_numpy().argmin())]
     slowest = math.floor(1000 * float(power[at]) + ROUNDING) / 1000 if power.notna().all() else math.nan
     told = f"{probability(small[at])} to {probability(large[at])} at eps {at:g}, like n^{0 - slowest:.3g}"
-    return Seen(told, bool((power >= STEEP - ROUNDING).all()))
+    return Evidence(told, bool((power >= STEEP - ROUNDING).all()))
 
 
-def _two_falls(rows: pd.DataFrame) -> Seen:
+def _two_falls(rows: pd.DataFrame) -> Evidence:
     ends = _ends(rows)
-    if isinstance(ends, Seen):
+    if isinstance(ends, Evidence):
         return ends
     visible = np.maximum(ends.small["two_worlds"], ends.large["two_worlds"]) >= LOW
     small, large = ends.small.loc[visible, "two_worlds"], ends.large.loc[visible, "two_worlds"]
@@ -287,16 +289,16 @@ def _two_falls(rows: pd.DataFrame) -> Seen:
         at = small.index[int(kept.argmin())]
         what = f"{math.floor(100 * float(kept.min()) + ROUNDING)} % of the excess over 0.5 is left"
     told = f"{probability(small[at])} to {probability(large[at])} at eps {at:g}: {what}"
-    return Seen(told, not rises and bool(kept.min() >= KEPT))
+    return Evidence(told, not rises and bool(kept.min() >= KEPT))
 
 
-def _middle_window(rows: pd.DataFrame) -> Seen:
+def _middle_window(rows: pd.DataFrame) -> Evidence:
     means = rows.groupby(["sample_size", "eps"])["two_worlds"].mean().unstack()
     if len(means) < 2 or means.shape[1] < 3:
         return _cannot("it takes two sample sizes and three eps")
     if (smallest := float(rows["eps"].min())) > SMALL:
         return _cannot(f"the smallest eps, {smallest:g}, is above {SMALL:g}")
-    if isinstance(ends := _ends(rows), Seen):
+    if isinstance(ends := _ends(rows), Evidence):
         return ends
     effect = (means.max() - means.min()).sort_index()
     peak, first, last = float(effect.max()), float(effect.iloc[0]), float(effect.iloc[-1])
@@ -309,18 +311,18 @@ def _middle_window(rows: pd.DataFrame) -> Seen:
     if last > VANISHED * peak:
         share = rows["local_sensitivity"] / rows["global_sensitivity"]
         if share[rows["sample_size"] == means.index.max()].max() == 0:
-            return Seen(f"{told}; in the largest sample LS = 0, and no eps makes its risk rise", False)
+            return Evidence(f"{told}; in the largest sample LS = 0, and no eps makes its risk rise", False)
         if float(means.iloc[:, -1].min()) < HIGH:
             return _cannot(f"{told}; at the largest eps not every risk is near 1 yet")
-    return Seen(told, first <= VANISHED * peak and last <= VANISHED * peak)
+    return Evidence(told, first <= VANISHED * peak and last <= VANISHED * peak)
 
 
-def _equal_sensitivities(rows: pd.DataFrame) -> Seen:
+def _equal_sensitivities(rows: pd.DataFrame) -> Evidence:
     equal = rows[rows["local_sensitivity"] == rows["global_sensitivity"]]
     if not len(equal):
         return _cannot("no sample has LS = GS")
     farthest = float((equal["two_worlds"] - equal["worst_case"]).abs().to_numpy().max())
-    return Seen(f"farthest {rounded_up(farthest, 2)} in {len(equal)} rows", farthest <= ROUNDING)
+    return Evidence(f"farthest {rounded_up(farthest, 2)} in {len(equal)} rows", farthest <= ROUNDING)
 
 
 def _to(low: float, high: float) -> str:

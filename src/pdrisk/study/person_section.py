@@ -1,4 +1,4 @@
-"""What an eps means to a person, in a report."""
+"""Section of a report for a person who is asked: what an eps means to them."""
 
 from __future__ import annotations
 

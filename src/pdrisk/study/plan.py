@@ -1,4 +1,4 @@
-"""What a study is to do, judged as a whole before anything is computed: all that is wrong stands in one error."""
+"""Columns and sizes of a study, judged as a whole before anything is computed: all that is wrong is in one error."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray
 from pdrisk._core.universe import Universe
 from pdrisk._model.columns import check_column, column_kind
+from pdrisk._model.kinds import COUNTED, TEXT, number_advice
 from pdrisk._model.query import MOST_STATISTICS, Source, statistics, universe, unknown_column
 from pdrisk._pandas.declared import codes_of, declared
-from pdrisk._pandas.requests import eps_values, listed_columns, number_advice
+from pdrisk._pandas.requests import eps_values, listed_columns
 from pdrisk.engines.numpy.codes import without_codes
 from pdrisk.engines.numpy.frame import column_values
 from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
@@ -187,7 +188,7 @@ def _variable(
     frame: pd.DataFrame, column: Hashable, bounds: object, wanted: list[Size] | None, advice: Advice
 ) -> Variable:
     kind = column_kind(frame[column])
-    if kind not in ("numbers", "truth values", "nothing"):
+    if kind not in COUNTED:
         told = advice(frame[column], kind)
         raise _UnfitError(
             f"holds {kind}, and a study needs numbers; leave it out" + (f", or {told}" if told else ""),
@@ -201,7 +202,7 @@ def _variable(
         raise _UnfitError(str(error), type(error)) from None
     values = _numbers(clean)
     if values is None:
-        told = advice(clean, "text")
+        told = advice(clean, TEXT)
         said = "cannot be read as numbers; leave it out" + (f", or {told}" if told else "")
         raise _UnfitError(said, ColumnTypeError)
     if not len(values):

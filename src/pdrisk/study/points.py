@@ -1,4 +1,4 @@
-"""What the figures of a study show: the numbers, once for the figures and their twins in text."""
+"""Numbers in the figures of a study, once for the figures and their twins in text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pandas as pd
 
 from pdrisk._core.foreign import shown
 from pdrisk._core.risk import METRICS, check_metric
-from pdrisk._model.columns import plain_label
+from pdrisk._model.plain import plain_label
 from pdrisk._pandas.requests import eps_values
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.study.plan import share

@@ -3,15 +3,11 @@
 from pdrisk._answer.words.counts import common_denominator, counted, reached, times_right
 from pdrisk._answer.words.explain import AUDIENCES, explained, not_for_others, participant
 from pdrisk._answer.words.languages import LANGUAGES, texts
-from pdrisk._answer.words.told import Exposed, Line, Told
 from pdrisk._digits import probability
 
 __all__ = [
     "AUDIENCES",
     "LANGUAGES",
-    "Exposed",
-    "Line",
-    "Told",
     "common_denominator",
     "counted",
     "explained",

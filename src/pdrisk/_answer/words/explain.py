@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 import numbers
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from pdrisk._answer import formatting
+from pdrisk._answer.answer import Answer, AnswerLine, Exposed
 from pdrisk._answer.words.counts import common_denominator, counted, reached
 from pdrisk._answer.words.languages import texts
-from pdrisk._answer.words.told import Line, Told
 from pdrisk._core.foreign import shown
 from pdrisk._digits import probability, rounded_up
+from pdrisk._mechanisms import MECHANISMS
 from pdrisk._printing import printable
 from pdrisk.errors import ColumnTypeError, NotPublicError, ParameterError
 
@@ -36,16 +37,25 @@ def participant(worst_case: float) -> str:
     return "\n".join([*_pair(said, worst_case, out_of, several=False), said["one_release"], said["not_covered"]])
 
 
-def explained(told: Told, audience: object = "participant", so_far: object = None, language: object = "en") -> str:
+def explained(
+    answer: Answer,
+    audience: object = "participant",
+    so_far: object = None,
+    language: object = "en",
+    *,
+    exposed: Sequence[Exposed | None] = (),
+) -> str:
     """A release in words.
 
     Parameters
     ----------
-    told : Told
+    answer : Answer
     audience : {"participant", "analyst", "curator", "publication"}
     so_far : float or ledger, optional
         The eps of all releases so far, this one included; or the ledger that paid.
     language : str
+    exposed : sequence of Exposed or None
+        The curator's numbers of each line, as far as they are known; only the curator's text shows them.
 
     Raises
     ------
@@ -57,9 +67,9 @@ def explained(told: Told, audience: object = "participant", so_far: object = Non
     said = texts(language)
     if not isinstance(audience, str) or audience not in AUDIENCES:
         raise ParameterError(f"unknown audience {shown(audience)}; there are {', '.join(AUDIENCES)}.")
-    if audience in PUBLIC and told.bounds_from_data:
-        raise not_for_others(told.name)
-    telling = _Telling(told, said, *_spent(so_far, told, said))
+    if audience in PUBLIC and answer.bounds_from_data:
+        raise not_for_others(answer.name)
+    telling = _Telling(answer, said, *_spent(so_far, answer, said), exposed)
     if audience == "participant":
         return telling.participant()
     if audience == "analyst":
@@ -79,16 +89,17 @@ def not_for_others(name: str) -> NotPublicError:
 class _Telling:
     """One release told to somebody. ``total`` is the eps of all so far, ``left`` what is left, in words."""
 
-    told: Told
+    answer: Answer
     said: Mapping[str, str]
     total: float | None
     left: str
+    exposed: Sequence[Exposed | None]
 
     def participant(self) -> str:
-        told, said = self.told, self.said
+        answer, said = self.answer, self.said
         out_of = self._out_of()
-        lines = _pair(said, self._own, out_of, several=told.several)
-        if told.withheld:
+        lines = _pair(said, self._own, out_of, several=answer.several)
+        if answer.withheld:
             lines.append(said["withheld"])
         if self._all is None:
             lines.append(said["one_release"])
@@ -101,34 +112,34 @@ class _Telling:
         return _laid_out(self._title("analyst"), [*rows, *self._risk("together")])
 
     def curator(self) -> str:
-        risks = [line.exposed.risk.two_worlds for line in self.told.lines if line.exposed is not None]
-        if len(risks) < len(self.told.lines):
+        known = [one for one in self.exposed if one is not None]
+        if len(known) < len(self.answer.lines):
             raise ParameterError(
-                "this answer does not hold the curator's columns: pass it as pdrisk returned it, not what public() "
-                "made of it; in SQL, ask with risk_columns=True."
+                "this answer does not hold the curator's numbers: ask with curator=True, and pass the answer as pdrisk "
+                "returned it."
             )
-        out_of = self._out_of(risks)
+        out_of = self._out_of([one.numbers.two_worlds for one in known])
         head = [*self._caution(), *self._eps(), *self._risk("together", out_of)]
-        own = [self._exposed(line, out_of) for line in self.told.lines]
+        own = [self._exposed(*pair, out_of) for pair in zip(self.answer.lines, known, strict=True)]
         return "\n".join([_laid_out(self._title("curator"), head), f"  -- {self.said['curator_only']} --", *own])
 
     def publication(self) -> str:
-        told, said = self.told, self.said
-        which = "all" if told.where is None else "trusted" if told.where_trusted else "some"
+        answer, said = self.answer, self.said
+        which = "all" if answer.where is None else "trusted" if answer.where_trusted else "some"
         rows = [
             *self._answers(),
-            (said["asked_of"], said[f"asked_of_{which}"].format(where=printable(told.where or ""))),
+            (said["asked_of"], said[f"asked_of_{which}"].format(where=printable(answer.where or ""))),
         ]
-        if told.grouped:
-            rows.append((said["groups"], said["groups_from_data" if told.keys_from_data else "groups_declared"]))
+        if answer.grouped:
+            rows.append((said["groups"], said["groups_from_data" if answer.keys_from_data else "groups_declared"]))
         rows += [(said["unit"], said["unit_is"]), (said["neighbours"], said["neighbours_is"])]
-        rows += [(line.name, self._declared(line)) for line in told.lines]
+        rows += [(line.name, self._declared(line)) for line in answer.lines]
         rows += [*self._eps(), *self._risk("composition"), (said["uncovered"], said["uncovered_is"])]
         return _laid_out(self._title("publication"), rows)
 
     @property
     def _own(self) -> float:
-        return reached(self.told.eps)
+        return reached(self.answer.eps)
 
     @property
     def _all(self) -> float | None:
@@ -139,31 +150,36 @@ class _Telling:
         return common_denominator([self._own, *([] if self._all is None else [self._all]), *(others or [])])
 
     def _title(self, audience: str) -> str:
-        return self.said[f"{audience}_title"].format(name=self.told.name)
+        return self.said[f"{audience}_title"].format(name=self.answer.name)
 
     def _caution(self) -> Rows:
-        return [(self.said["caution"], self.said["caution_from_data"])] if self.told.bounds_from_data else []
+        return [(self.said["caution"], self.said["caution_from_data"])] if self.answer.bounds_from_data else []
 
     def _answers(self) -> Rows:
-        told, said = self.told, self.said
-        value = told.lines[0].value
-        if told.several or value is None:
+        answer, said = self.answer, self.said
+        value = answer.lines[0].value
+        if answer.several or value is None:
             return [
-                (line.name, said["noise_is"].format(half=formatting.number(line.half), eps=_eps(line.eps)))
-                for line in told.lines
+                (
+                    line.name,
+                    said["noise_is" if not answer.grouped else "noise_is_widest"].format(
+                        half=formatting.number(line.noise95), eps=_eps(line.eps)
+                    ),
+                )
+                for line in answer.lines
             ]
-        if told.withheld:
+        if answer.withheld:
             return [(said["answer"], said["answer_withheld"])]
-        half = told.lines[0].half
-        noisy, low, high = map(formatting.number, (value, value - half, value + half))
-        answer = said["answer_is"].format(value=noisy, low=low, high=high)
-        return [(said["answer"], answer), (said["interval"], said["interval_is"])]
+        one = answer.lines[0]
+        noisy, low, high = (formatting.number(math.nan if x is None else x) for x in (value, one.low, one.high))
+        text = said["answer_is"].format(value=noisy, low=low, high=high)
+        return [(said["answer"], text), (said["interval"], said["interval_is"])]
 
     def _eps(self) -> Rows:
-        told, said = self.told, self.said
-        text = said["eps_groups" if told.grouped else "eps_is"].format(eps=_eps(told.eps))
-        if told.least_group is not None:
-            text += said["eps_counted"].format(extra=_eps(told.extra), size=f"{told.least_group:,}")
+        answer, said = self.answer, self.said
+        text = said["eps_groups" if answer.grouped else "eps_is"].format(eps=_eps(answer.eps))
+        if answer.least_group is not None:
+            text += said["eps_counted"].format(extra=_eps(answer.extra), size=f"{answer.least_group:,}")
         return [(said["eps"], text)]
 
     def _risk(self, label: str, out_of: int | None = None) -> Rows:
@@ -176,24 +192,25 @@ class _Telling:
             together = _counts(said, "together", self._all, denominator, eps=_eps(self.total))
         return [(said["label_risk"], risk), (said[f"label_{label}"], together)]
 
-    def _declared(self, line: Line) -> str:
+    def _declared(self, line: AnswerLine) -> str:
         said = self.said
         bounds = said["bounds_none"]
         if line.bounds is not None:
             low, high = map(formatting.number, line.bounds)
             bounds = said["bounds_are"].format(low=low, high=high)
+        noise = MECHANISMS[line.mechanism].noise
+        if line.scale is not None:
+            noise = said["noise_scaled"].format(noise=noise, scale=formatting.number(line.scale))
         return said["line_is"].format(
             bounds=bounds,
-            mechanism=self.told.mechanism,
-            scale=formatting.number(line.scale),
+            noise=noise,
             sensitivity=formatting.number(line.global_sensitivity),
             eps=_eps(line.eps),
         )
 
-    def _exposed(self, line: Line, out_of: int) -> str:
+    def _exposed(self, line: AnswerLine, exposed: Exposed, out_of: int) -> str:
         """What only the curator may see of one line."""
-        told, said, found = self.told, self.said, line.exposed
-        assert found is not None
+        answer, said, found = self.answer, self.said, exposed.numbers
         share = rounded_up(min(found.local_sensitivity / line.global_sensitivity, 1.0))
         whole, local = map(formatting.number, (line.global_sensitivity, found.local_sensitivity))
         rows = [
@@ -204,7 +221,7 @@ class _Telling:
         one_of_n = 1 / max(found.n, 1)
         priors = {"worst_case": 0.5, "two_worlds": 0.5, "many_worlds": one_of_n, "identifiability": one_of_n}
         for metric, prior in priors.items():
-            risk = getattr(found.risk, metric)
+            risk = line.risk.worst_case if metric == "worst_case" else getattr(found, metric)
             text = said["risk_none"]
             if prior == 1 and found.n:
                 text = said["risk_certain"]
@@ -212,10 +229,10 @@ class _Telling:
                 meaning = said[f"{metric}_means"]
                 text = said["risk_row"].format(prior=probability(prior), risk=probability(risk), meaning=meaning)
             rows.append((said[metric], text))
-        rows.append((said["label_most_exposed"], _counts(said, "most_exposed", found.risk.two_worlds, out_of)))
-        if not told.several:
+        rows.append((said["label_most_exposed"], _counts(said, "most_exposed", found.two_worlds, out_of)))
+        if not answer.several:
             return _laid_out("", rows)
-        name = line.name if found.group is None else said["group_is"].format(name=line.name, group=found.group)
+        name = line.name if exposed.group is None else said["group_is"].format(name=line.name, group=exposed.group)
         return _laid_out(f"  {name}", [(f"  {label}", text) for label, text in rows])
 
 
@@ -239,7 +256,7 @@ def _eps(eps: float) -> str:
     return f"{eps:.6g}"
 
 
-def _spent(so_far: object, told: Told, said: Mapping[str, str]) -> tuple[float | None, str]:
+def _spent(so_far: object, answer: Answer, said: Mapping[str, str]) -> tuple[float | None, str]:
     """The eps of all releases so far, and what is left, in words."""
     if so_far is None:
         return None, said["left_unknown"]
@@ -259,12 +276,12 @@ def _spent(so_far: object, told: Told, said: Mapping[str, str]) -> tuple[float |
             f"so_far must be the eps of all releases so far, a number, or the ledger that paid for them, not of type "
             f"{type(so_far).__name__}."
         )
-    if not told.eps * (1 - 1e-9) <= total < math.inf:  # a sum of floats may be short of it in its last digits
+    if not answer.eps * (1 - 1e-9) <= total < math.inf:  # a sum of floats may be short of it in its last digits
         raise ParameterError(
             f"so_far must be the eps of all releases so far, this one included: it is {total:g}, but this one alone "
-            f"cost {told.eps:g}. Pass the sum, or the ledger that paid."
+            f"cost {answer.eps:g}. Pass the sum, or the ledger that paid."
         )
-    return max(total, told.eps), left
+    return max(total, answer.eps), left
 
 
 def _laid_out(title: str, rows: Rows) -> str:

@@ -1,4 +1,4 @@
-"""Filters that decide each record by that record and constants alone.
+"""Row-wise filters: each record is decided by that record and constants alone.
 
 The sensitivities of pdrisk hold for a subgroup only if its selection is row-wise: then adding or removing one record
 changes the selected set by that record or not at all. A query string and a ``pd.col`` expression become one small
@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,16 +19,19 @@ from numpy.typing import NDArray
 
 from pdrisk._caller_frame import caller
 from pdrisk._guard import guarded
+from pdrisk._model.missing_codes import asked_for_code
 from pdrisk._model.rowwise.decide import decided
+from pdrisk._model.rowwise.derived import Derived
 from pdrisk._model.rowwise.expression import Recorded, Recorder, state_of
 from pdrisk._model.rowwise.families import categories_of, dense, has_categories
-from pdrisk._model.rowwise.query_string import Query
+from pdrisk._model.rowwise.query_string import QueryString
 from pdrisk._model.rowwise.tree import (
     EXAMPLE,
     Builder,
     Column,
     Constant,
     Levels,
+    Node,
     Operation,
     constants,
     equalities,
@@ -37,7 +40,7 @@ from pdrisk._model.rowwise.tree import (
 from pdrisk._model.rowwise.types import BOOLEAN, check_boolean, typed
 from pdrisk.errors import ColumnTypeError, ParameterError, PdriskError, QueryFailedError
 
-__all__ = ["EXPRESSION", "Filter", "caller_names", "judged"]
+__all__ = ["EXPRESSION", "Derived", "RowwiseFilter", "Within", "caller_names", "judged"]
 
 PIECE = 2**16  # rows evaluated at a time, which stay in the processor's cache
 FORMS = "a query string, a pd.col expression (pandas 3), a boolean Series, array or list, or a callable"
@@ -45,8 +48,8 @@ EXPRESSION: Any = getattr(pd.api.typing, "Expression", ())  # pandas 2 has none,
 
 
 @dataclass(frozen=True)
-class Filter:
-    """A judged ``where``.
+class RowwiseFilter:
+    """A judged ``where``: the filter of a query, which decides each record by itself.
 
     Parameters
     ----------
@@ -63,6 +66,7 @@ class Filter:
     trusted: bool
     columns: tuple[Hashable, ...]
     _rule: Any = field(repr=False, compare=False)  # a tree, a mask or a callable
+    _written: Any = field(default=None, repr=False, compare=False)  # the tree that ``text`` was written from
 
     @property
     def is_checked(self) -> bool:
@@ -94,11 +98,17 @@ class Filter:
         for column, constant in equalities(self._rule) if self.is_checked else ():
             values = constant.value if isinstance(constant.value, list) else [constant.value]
             for code in [value for value in values if value in missing.get(column.name, ())]:
-                shown = constant.given or text_of(Constant(code))
-                raise ParameterError(
-                    f"cannot use where={self.text!r}: {shown} is declared to stand for a missing answer in "
-                    f"{text_of(column)}, so no record has it. Ask for {text_of(column)}.isna() or .notna()."
-                )
+                name = text_of(column)
+                said = asked_for_code(constant.given or text_of(Constant(code)), name, f"{name}.isna() or .notna()")
+                raise ParameterError(f"cannot use where={self.text!r}: {said}")
+
+    def and_also(self, other: "RowwiseFilter") -> "RowwiseFilter":
+        """The records that both select; of two checked ones, the filter that joins them with ``and``."""
+        if self.is_checked and other.is_checked:
+            written, rule = (_joined(*pair) for pair in ((self._written, other._written), (self._rule, other._rule)))
+            columns = tuple(dict.fromkeys((*self.columns, *other.columns)))
+            return RowwiseFilter(text_of(written), self.trusted or other.trusted, columns, rule, written)
+        return RowwiseFilter(None, True, self.columns, lambda frame: self.mask(frame) & other.mask(frame))
 
     def mask(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
         """Which records are selected; a missing decision counts as no.
@@ -133,6 +143,33 @@ class Filter:
         """How many categories and listed constants are looked at for each piece of rows."""
         categories = sum(len(categories_of(column)) for column in columns.values() if has_categories(column))
         return categories + sum(len(one.value) for one in constants(self._rule) if isinstance(one.value, list))
+
+
+class Within(NamedTuple):
+    """A ``where`` that is asked of a Dataset.
+
+    Attributes
+    ----------
+    where : object or None
+        As everybody writes it.
+    kept : RowwiseFilter or None
+        The records that the Dataset was reduced to.
+    derived : tuple of Derived
+        The columns that were assigned.
+    stored : DataFrame
+        The frame without them.
+    """
+
+    where: Any
+    kept: RowwiseFilter | None
+    derived: tuple[Derived, ...]
+    stored: pd.DataFrame
+
+
+def _joined(*parts: Node) -> Node:
+    """Conditions joined with ``and``: ``a and b`` with ``c`` is ``a and b and c``."""
+    both = (each.parts if isinstance(each, Operation) and each.symbol == "and" else (each,) for each in parts)
+    return Operation("and", tuple(each for listed in both for each in listed))
 
 
 def _fitting(mask: Any, frame: pd.DataFrame) -> Any:
@@ -171,12 +208,14 @@ def judged(
     frame: pd.DataFrame,
     names: Callable[[], Mapping[str, object]],
     levels: Levels = lambda _: None,
-) -> Filter:
-    """The filter that ``where`` describes; columns, dtypes, index and length are looked at, never a value.
+) -> RowwiseFilter | None:
+    """The filter that ``where`` describes, None for all records.
+
+    Columns, dtypes, index and length are looked at, never a value.
 
     Parameters
     ----------
-    where : str, pd.col expression, boolean Series, array or list, or callable
+    where : str, pd.col expression, boolean Series, array or list, callable, or Within
         Strings and expressions are checked to be row-wise; masks and callables are trusted.
     frame : DataFrame
         What it will select from.
@@ -190,19 +229,22 @@ def judged(
     ParameterError, UnknownColumnError, ColumnTypeError
         If it is not row-wise, does not fit the frame, or is none of these forms.
     """
+    if isinstance(where, Within):
+        own = None if where.where is None else judged(where.where, frame, names, levels)
+        return own if where.kept is None else where.kept if own is None else where.kept.and_also(own)
     if isinstance(where, str):
-        query = Query(str(where), frame, names, levels)
+        query = QueryString(str(where), frame, names, levels)
         return _checked(query, query.tree)
     if isinstance(where, EXPRESSION):
         builder = Builder("pd.col(...)", frame, levels)  # not its repr: that holds values, or the repr of a Series
         return _checked(builder, lambda: where._eval_expression(Recorder(builder)))
     if callable(where) and not isinstance(where, type):
-        return Filter(None, True, (), where)
-    return Filter(None, True, (), _fitting(where, frame))
+        return RowwiseFilter(None, True, (), where)
+    return RowwiseFilter(None, True, (), _fitting(where, frame))
 
 
-def _checked(builder: Builder, build: Callable[[], Any]) -> Filter:
-    def checked() -> Filter:
+def _checked(builder: Builder, build: Callable[[], Any]) -> RowwiseFilter:
+    def checked() -> RowwiseFilter:
         tree = build()
         tree = state_of(tree)[1] if isinstance(tree, Recorded) else tree
         if not isinstance(tree, Column | Operation):
@@ -210,7 +252,7 @@ def _checked(builder: Builder, build: Callable[[], Any]) -> Filter:
         rule, value = typed(tree, {name: builder.frame[name].iloc[:0] for name in builder.columns}, builder)
         check_boolean(tree, value, builder)
         trusted = any(constant.given for constant in constants(tree))
-        return Filter(text_of(tree), trusted, tuple(builder.columns), rule)
+        return RowwiseFilter(text_of(tree), trusted, tuple(builder.columns), rule, tree)
 
     with suppress(QueryFailedError):  # a RecursionError, or whatever foreign code inside a pd.col expression raises
         return guarded(checked)

@@ -14,14 +14,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from pdrisk._model.kinds import NUMBER, PERIOD, TEXT
 from pdrisk._model.rowwise.exact import Numbers, arithmetic, compared, members, opposite
 from pdrisk._model.rowwise.families import (
-    NUMBERS,
     OF_OBJECTS,
-    PERIODS,
     PLAIN,
-    TEXT,
     Bools,
     Decision,
     Quantity,
@@ -42,13 +41,19 @@ from pdrisk._model.rowwise.families import (
 )
 from pdrisk._model.rowwise.tree import COMPARISONS, LOGIC, MEMBERSHIP, MISSING, SIGNS, Column, Constant, Node, Rank
 
-__all__ = ["decided", "equal_to_one_of"]
+__all__ = ["computed", "decided", "equal_to_one_of"]
 
 
 def decided(node: Node, columns: Mapping[Hashable, pd.Series]) -> Decision:
     """What a checked condition says of each record."""
     found = _value(node, columns)
     return found if isinstance(found, Decision) else _truth(found)
+
+
+def computed(node: Node, columns: Mapping[Hashable, pd.Series]) -> NDArray[np.float64]:
+    """The number that checked arithmetic gives for each record; NaN where there is none."""
+    numbers, unknown = quantity_of(_value(node, columns))
+    return numbers.high if unknown is None else np.where(unknown, np.nan, numbers.high)
 
 
 def equal_to_one_of(series: pd.Series, values: list[Any]) -> Bools:
@@ -206,8 +211,8 @@ def _family_of(value: Any) -> str | None:
     if isinstance(value, pd.Series):
         return family(value.dtype)
     if isinstance(value, Quantity | Decision):
-        return NUMBERS
-    return next((name for name in OF_OBJECTS if is_in(name, value)), PERIODS)
+        return NUMBER
+    return next((name for name in OF_OBJECTS if is_in(name, value)), PERIOD)
 
 
 def _of_categories(

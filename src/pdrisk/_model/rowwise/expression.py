@@ -1,4 +1,4 @@
-"""The tree of a ``pd.col`` expression: it is evaluated on a recorder that stands for the frame."""
+"""Trees of ``pd.col`` expressions: each is evaluated on a recorder that stands for the frame."""
 
 from collections.abc import Callable, Hashable
 from typing import Any, NoReturn

@@ -15,17 +15,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pdrisk._model.kinds import DATE, DURATION, NUMBER, PERIOD, TEXT, ZONED
 from pdrisk._model.rowwise.exact import Numbers, arithmetic, constant, of_array, of_plain
 
 __all__ = [
-    "DATES",
-    "LENGTHS",
-    "NUMBERS",
     "OF_OBJECTS",
-    "PERIODS",
     "PLAIN",
-    "TEXT",
-    "ZONED",
     "Bools",
     "Decision",
     "Quantity",
@@ -49,15 +44,7 @@ __all__ = [
 
 Bools = NDArray[np.bool_]
 UNITS = {"D": 86_400 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}  # nanoseconds
-NUMBERS, TEXT, DATES, ZONED, LENGTHS, PERIODS = (
-    "numbers",
-    "text",
-    "dates",
-    "dates with a time zone",
-    "Timedelta",
-    "Period",
-)
-OF_OBJECTS = (TEXT, NUMBERS, DATES, ZONED, LENGTHS)  # what a Python object may be; anything else equals nothing
+OF_OBJECTS = (TEXT, NUMBER, DATE, ZONED, DURATION)  # what a Python object may be; anything else equals nothing
 
 
 class Decision(NamedTuple):
@@ -90,7 +77,7 @@ def dense(series: pd.Series) -> pd.Series:
 
 
 def family(dtype: Any) -> str | None:
-    """What values of a dtype can be compared with; None for Python objects, "" for what compares with nothing."""
+    """The kind that values of a dtype compare as; None for Python objects, "" for what compares with nothing."""
     if isinstance(dtype, pd.SparseDtype) and dtype.subtype.kind == "O":
         return ""
     dtype = of_values(dtype)
@@ -101,10 +88,10 @@ def family(dtype: Any) -> str | None:
     if isinstance(dtype, pd.StringDtype):
         return TEXT
     if isinstance(dtype, pd.PeriodDtype):
-        return PERIODS
+        return PERIOD
     if isinstance(dtype, pd.DatetimeTZDtype):
         return ZONED
-    return {**dict.fromkeys("biuf", NUMBERS), "M": DATES, "m": LENGTHS}.get(dtype.kind, "")
+    return {**dict.fromkeys("biuf", NUMBER), "M": DATE, "m": DURATION}.get(dtype.kind, "")
 
 
 def _arrow_family(dtype: pd.ArrowDtype) -> str:
@@ -112,12 +99,12 @@ def _arrow_family(dtype: pd.ArrowDtype) -> str:
 
     held = dtype.pyarrow_dtype
     if pa.types.is_timestamp(held):
-        return DATES if held.tz is None else ZONED
+        return DATE if held.tz is None else ZONED
     if pa.types.is_string(held) or pa.types.is_large_string(held):
         return TEXT
     if pa.types.is_integer(held) or pa.types.is_floating(held) or pa.types.is_boolean(held):
-        return NUMBERS
-    others = {pa.types.is_decimal: NUMBERS, pa.types.is_date: DATES, pa.types.is_duration: LENGTHS}
+        return NUMBER
+    others = {pa.types.is_decimal: NUMBER, pa.types.is_date: DATE, pa.types.is_duration: DURATION}
     return next((name for is_one, name in others.items() if is_one(held)), "")
 
 
@@ -133,10 +120,10 @@ def is_in(name: str, value: Any) -> bool:
     if isinstance(value, str):
         return name == TEXT
     if isinstance(value, dt.date):
-        return name == (DATES if getattr(value, "tzinfo", None) is None else ZONED)
+        return name == (DATE if getattr(value, "tzinfo", None) is None else ZONED)
     if isinstance(value, dt.timedelta):
-        return name == LENGTHS
-    return name == NUMBERS and isinstance(value, int | float | np.number | np.bool_ | Decimal)
+        return name == DURATION
+    return name == NUMBER and isinstance(value, int | float | np.number | np.bool_ | Decimal)
 
 
 def has_categories(value: Any) -> bool:
@@ -222,7 +209,7 @@ def text_of_object(value: Any) -> str | None:
 NO_TEXT = np.array([None], dtype=object)
 
 
-def quantity_of(value: Any, name: str = NUMBERS) -> Quantity:
+def quantity_of(value: Any, name: str = NUMBER) -> Quantity:
     """A column, constant or result as numbers; dates and durations as nanoseconds, periods as their ordinals."""
     if isinstance(value, Quantity):
         return value
@@ -235,9 +222,9 @@ def quantity_of(value: Any, name: str = NUMBERS) -> Quantity:
         low = None if numbers.low is None else np.append(numbers.low, 0.0)[codes]
         return Quantity(numbers._replace(high=np.append(numbers.high, np.nan)[codes], low=low))
     if holds_objects(value):
-        plain = _number if name == NUMBERS else _instant(name)
+        plain = _number if name == NUMBER else _instant(name)
         return Quantity(of_plain([plain(one) for one in value.tolist()]))
-    return (_column_of_numbers if name == NUMBERS else _column_of_times)(value)
+    return (_column_of_numbers if name == NUMBER else _column_of_times)(value)
 
 
 def _column_of_numbers(series: pd.Series) -> Quantity:
@@ -276,9 +263,9 @@ def _scaled(counts: NDArray[Any], unit: str) -> Numbers:
 
 def as_number(name: str, value: Any) -> int | float:
     """A constant of a family as the number it is compared as."""
-    if name == NUMBERS:
+    if name == NUMBER:
         return _number(value)
-    return int(value.ordinal) if name == PERIODS else _nanoseconds(value)
+    return int(value.ordinal) if name == PERIOD else _nanoseconds(value)
 
 
 def _nanoseconds(value: Any) -> int:

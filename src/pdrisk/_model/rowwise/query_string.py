@@ -1,4 +1,4 @@
-"""The tree of a ``DataFrame.query`` string."""
+"""Query strings of pandas as trees: a parser of what ``DataFrame.query`` takes."""
 
 import ast
 import math
@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from pdrisk._model.nearest import did_you_mean
 from pdrisk._model.query import unknown_column
 from pdrisk._model.rowwise.tree import (
     EXAMPLE,
@@ -21,7 +22,6 @@ from pdrisk._model.rowwise.tree import (
     Constant,
     Levels,
     Node,
-    guess,
     is_row_wise,
     needs_backticks,
     not_offered,
@@ -29,7 +29,7 @@ from pdrisk._model.rowwise.tree import (
 )
 from pdrisk.errors import ParameterError, UnknownColumnError
 
-__all__ = ["Query"]
+__all__ = ["QueryString"]
 
 TOKENS = re.compile(
     r"""(?P<text>'''(?:\\.|[^\\])*?'''|\"""(?:\\.|[^\\])*?\"""|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*")
@@ -62,13 +62,18 @@ REFUSED: dict[type[ast.AST], str] = {
 }
 
 
-class Query(Builder):
+class QueryString(Builder):
     """Reads one query string: quoted names and ``@names`` become placeholders, the rest is Python."""
 
     def __init__(
-        self, query: str, frame: pd.DataFrame, names: Callable[[], Mapping[str, object]], levels: Levels
+        self,
+        query: str,
+        frame: pd.DataFrame,
+        names: Callable[[], Mapping[str, object]],
+        levels: Levels,
+        option: str = "where",
     ) -> None:
-        super().__init__(repr(query), frame, levels)
+        super().__init__(repr(query), frame, levels, option)
         self.query = query
         self.names = names
         self.quoted: dict[str, re.Match[str]] = {}  # placeholder -> `column` or @local
@@ -203,7 +208,7 @@ class Query(Builder):
     def local(self, name: str) -> object:
         names = self.names()
         if name not in names:
-            self.refuse(f"there is no variable {name!r} where you call." + guess(name, list(names), "@"))
+            self.refuse(f"there is no variable {name!r} where you call." + did_you_mean(name, names, "'@{}'"))
         return names[name]
 
     def listed(self, values: ast.AST, said: str) -> Constant:

@@ -1,7 +1,6 @@
-"""The small tree of operations that every checked filter becomes, and what may stand in it."""
+"""Syntax tree of filters: the operations that every checked filter becomes, and what may stand in it."""
 
 import datetime as dt
-import difflib
 import math
 import operator
 import re
@@ -15,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._model.columns import check_column
+from pdrisk._model.nearest import did_you_mean
 from pdrisk.errors import ParameterError
 
 WHY = "A filter must decide each record by that record and constants alone, or one record could change many decisions"
@@ -129,11 +129,6 @@ def _rank(node: Node) -> int:
     return 7 if isinstance(node, Constant) and _literal(node.value).startswith("-") else 9
 
 
-def guess(name: str, known: list[str], sign: str = "") -> str:
-    """A question after the nearest name, if one is near."""
-    return "".join(f" Did you mean {sign + near!r}?" for near in difflib.get_close_matches(name, known, n=1))
-
-
 def is_row_wise(name: str) -> bool:
     """Whether a method, as in ``round`` or ``str.len``, looks at one record only."""
     outer, _, inner = name.rpartition(".")
@@ -144,7 +139,7 @@ def is_row_wise(name: str) -> bool:
 def not_offered(name: str, row_wise: bool) -> str:
     """Why a filter does not take a function, method or attribute."""
     if row_wise:
-        return f"it uses `{name}`, which filters do not have.{guess(name, list(METHODS))} {IN_FRAME}."
+        return f"it uses `{name}`, which filters do not have.{did_you_mean(name, METHODS)} {IN_FRAME}."
     return f"it uses `{name}`, which may look at other records. {WHY}. {INSTEAD}."
 
 
@@ -178,14 +173,15 @@ def text_of(node: Node) -> str:
 class Builder:
     """Builds the nodes of one ``where`` on one frame, and refuses what is not on the allow-list."""
 
-    def __init__(self, shown: str, frame: pd.DataFrame, levels: Levels) -> None:
+    def __init__(self, shown: str, frame: pd.DataFrame, levels: Levels, option: str = "where") -> None:
         self.shown = shown if len(shown) <= 200 else shown[:200] + "..."
+        self.option = option
         self.frame = frame
         self.levels = levels
         self.columns: dict[Hashable, None] = {}  # those it reads, in order
 
     def refuse(self, sentence: str) -> NoReturn:
-        raise ParameterError(f"cannot use where={self.shown}: {sentence}")
+        raise ParameterError(f"cannot use {self.option}={self.shown}: {sentence}")
 
     def is_index(self, name: Hashable) -> bool:
         """Whether DataFrame.query would take it for the index."""

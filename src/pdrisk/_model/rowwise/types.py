@@ -1,4 +1,4 @@
-"""What dtypes a tree works on, judged on zero rows: nothing may depend on what a record holds."""
+"""Type checks of a filter's tree, on zero rows: nothing may depend on what a record holds."""
 
 import datetime as dt
 from collections.abc import Hashable, Mapping
@@ -6,8 +6,8 @@ from typing import Any, NoReturn
 
 import pandas as pd
 
-from pdrisk._model.rowwise.families import DATES, LENGTHS, NUMBERS, PERIODS, ZONED, family, is_missing, of_values
-from pdrisk._model.rowwise.kinds import (
+from pdrisk._model.kinds import DATE, DURATION, NUMBER, PERIOD, ZONED
+from pdrisk._model.rowwise.comparisons import (
     check_kinds,
     check_order,
     converted,
@@ -17,6 +17,7 @@ from pdrisk._model.rowwise.kinds import (
     mended,
     unfit,
 )
+from pdrisk._model.rowwise.families import family, is_missing, of_values
 from pdrisk._model.rowwise.tree import (
     ARITHMETIC,
     COMPARISONS,
@@ -96,14 +97,14 @@ def _compared(symbol: str, parts: list[Node], values: list[Any], builder: Builde
             one if is_missing(one) else dated(Constant(one, given), one, values[0], builder) for one in values[1]
         ]
         parts[1] = Constant(values[1], given)
-    elif family(values[0].dtype) in (DATES, ZONED, LENGTHS) and {*map(type, values[1])} & {str, dt.date}:
+    elif family(values[0].dtype) in (DATE, ZONED, DURATION) and {*map(type, values[1])} & {str, dt.date}:
         builder.refuse(
             "whether a date equals a text depends on the version of pandas. Write a range, as in "
             "`'2020-01-01' <= day < '2020-01-02'`, or name a pd.Timestamp with `@name`."
         )
     check_kinds(symbol, parts, values, builder)
     dtypes = [value.dtype for value in values if isinstance(value, pd.Series)]
-    freqs = {of_values(dtype).freq for dtype in dtypes if family(dtype) == PERIODS}
+    freqs = {of_values(dtype).freq for dtype in dtypes if family(dtype) == PERIOD}
     if "" in map(family, dtypes) or len(freqs) > 1:
         _refuse_parts(symbol, parts, values, builder)
     return parts
@@ -137,7 +138,7 @@ def _ranked(symbol: str, parts: list[Node], values: list[Any], builder: Builder)
 def _check_arithmetic(node: Operation, values: list[Any], builder: Builder) -> None:
     """Refuse arithmetic on anything but numbers."""
     for part, value in zip(node.parts, values, strict=True):
-        if isinstance(value, pd.Series) and (is_categorical(value.dtype) or family(value.dtype) != NUMBERS):
+        if isinstance(value, pd.Series) and (is_categorical(value.dtype) or family(value.dtype) != NUMBER):
             builder.refuse(
                 f"`{node.symbol}` on {described(part, value)}: arithmetic takes numbers, not text, dates, categories "
                 "or objects. Convert or compute a column before, or move the constant to the other side."

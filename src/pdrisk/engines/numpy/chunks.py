@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.summary import FloatArray
+from pdrisk._core.summary import FloatArray, IntArray
 from pdrisk._core.universe import Universe
 
-__all__ = ["SIZE", "clamped"]
+__all__ = ["SIZE", "clamped", "placed"]
 
 # Pieces of 2**15 floats stay in the second-level cache: four times faster than pieces of 1e6. The error bound
 # in core.statistics counts on this size.
@@ -22,6 +22,7 @@ def clamped(
     *,
     selected: NDArray[np.bool_] | None = None,
     codes: NDArray[np.int32] | None = None,
+    moved: IntArray | None = None,
 ) -> Iterator[tuple[int, FloatArray, NDArray[np.intp], float]]:
     """Yield (start, records, codes, total) for each piece of a column that holds a record.
 
@@ -34,6 +35,8 @@ def clamped(
         Which rows count.
     codes : ndarray of int32, shape (N,), optional
         The group of each row.
+    moved : ndarray of int64, shape (bins,), optional
+        To which the number of records moved to an end is added, by group; one bin without ``codes``.
 
     Yields
     ------
@@ -57,11 +60,16 @@ def clamped(
             piece = piece[chosen]
             group = group if codes is None else group[chosen]
         records = buffer[: len(piece)]
-        if same_type:
+        if moved is not None and len(piece) and piece.min() >= universe.lo and piece.max() <= universe.hi:
+            records[:] = piece  # as fast as clipping, and nothing is moved; a missing value makes the test fail
+        elif same_type:
             np.clip(piece, universe.lo, universe.hi, out=records)
+            _count_moved(moved, piece, records, group)
         else:
             records[:] = piece  # clipping in the column's own type would round the bounds to it
+            whole = records if moved is None else records.copy()
             np.clip(records, universe.lo, universe.hi, out=records)
+            _count_moved(moved, whole, records, group)
         total = float(records.sum())
         if math.isnan(total):  # clamped values are finite: only a missing one makes the sum NaN
             present = ~np.isnan(records)
@@ -70,3 +78,24 @@ def clamped(
             total = float(records.sum())
         if len(records):
             yield start, records, group, total
+
+
+def _count_moved(
+    moved: IntArray | None, before: NDArray[np.generic], after: FloatArray, group: NDArray[np.intp]
+) -> None:
+    """Add the number of records that clamping changed to that of their groups; NaN is no record."""
+    if moved is None:
+        return
+    changed = (before != after) & ~np.isnan(after)
+    if len(moved) == 1:
+        moved += np.count_nonzero(changed)
+    else:
+        moved += np.bincount(group[changed], minlength=len(moved))
+
+
+def placed(records: FloatArray, lo: float, per_unit: float) -> FloatArray:
+    """The places of clamped records on the grid of `places_per_unit`, in their own memory."""
+    records -= lo
+    records *= per_unit
+    records += 0.5
+    return np.floor(records, out=records)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,14 +13,19 @@ from pdrisk._core.summary import Needs, Summary
 from pdrisk._core.universe import Universe
 from pdrisk._guard import guarded
 from pdrisk._model.keys import Key, key_codes, key_index, observed_keys
-from pdrisk._model.query import Filter, Groups, Line
+from pdrisk._model.query import Derived, Filter, Groups, Line
 from pdrisk._model.rowwise.families import missing_of, quantity_of
 from pdrisk.engines.numpy.codes import without_codes
+from pdrisk.engines.numpy.derived import with_derived
+from pdrisk.engines.numpy.distinct import distinct_values
 from pdrisk.engines.numpy.grouped import summary_of_groups
 from pdrisk.engines.numpy.single import summary_of_one
 from pdrisk.errors import QueryFailedError
 
 __all__ = ["Reading", "column_values", "present_rows", "read"]
+
+
+Place = tuple[Hashable, Filter | None]  # what a line reads: a column, or a condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +60,10 @@ def read(
     where: Filter | None,
     groups: Groups | None,
     missing: Mapping[Hashable, tuple[Hashable, ...]],
+    derived: Sequence[Derived] = (),
 ) -> Reading:
     """Summarise the data for a judged request; fails as `guarded` does."""
-    return guarded(lambda: _read(raw, lines, where, groups, missing))
+    return guarded(lambda: _read(with_derived(raw, derived), lines, where, groups, missing))
 
 
 def _read(
@@ -76,34 +82,41 @@ def _read(
         if selected is not None:
             codes[~selected] = len(keys)
         index = key_index(raw, groups.columns, keys)
-    columns = {line.column: frame[line.column] for line in lines if line.column is not None}
-    own = {line.column: own_universe(columns[line.column]) for line in lines if line.universe is None}
+    own = {line.column: own_universe(frame[line.column]) for line in lines if line.universe is None}
     universes = tuple(line.universe or own[line.column] for line in lines)
 
-    needs: dict[tuple[Hashable, Universe], Needs] = {}
-    counted: dict[Hashable, Summary] = {}
+    needs: dict[tuple[Place, Universe], Needs] = {}
+    counts: dict[Place, Needs] = {}
     for line, universe in zip(lines, universes, strict=True):
+        at = line.column, line.indicator
         if line.statistic.bounded:
-            at = line.column, universe
-            needs[at] = needs.get(at, Needs()) | line.statistic.needs
-    summaries: dict[tuple[Hashable, Universe], Summary] = {}
-    for (column, universe), wanted in needs.items():
-        values = column_values(columns[column])
+            needs[at, universe] = needs.get((at, universe), Needs()) | line.needs
+        else:
+            counts[at] = counts.get(at, Needs()) | line.needs
+    counted: dict[Place, Summary] = {}
+    summaries: dict[tuple[Place, Universe], Summary] = {}
+    for (place, universe), wanted in needs.items():
+        column, indicator = place
+        values = column_values(frame[column]) if indicator is None else indicator.mask(frame)
         summary = (
             summary_of_one(values, universe, wanted, selected)
             if codes is None
             else summary_of_groups(values, codes, len(keys or ()), universe, wanted)
         )
-        summaries[column, universe] = summary
-        counted.setdefault(column, summary)
-    for line in lines:
-        if not line.statistic.bounded and line.column not in counted:
-            present = None if line.column is None else present_rows(columns[line.column])
-            counted[line.column] = _count(len(frame), present, selected, codes, keys)
+        summaries[place, universe] = summary
+        counted.setdefault(place, summary)
+    for place, wanted in counts.items():
+        if wanted.distinct:
+            counted[place] = distinct_values(frame[place[0]], selected, codes, len(keys or (0,)))
+        elif place not in counted:
+            present = None if place[0] is None else present_rows(frame[place[0]])
+            counted[place] = _count(len(frame), present, selected, codes, keys)
     return Reading(
         universes,
         tuple(
-            summaries[line.column, universe] if line.statistic.bounded else counted[line.column]
+            summaries[(line.column, line.indicator), universe]
+            if line.statistic.bounded
+            else counted[line.column, line.indicator]
             for line, universe in zip(lines, universes, strict=True)
         ),
         index,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.lattice import Lattice
-from pdrisk._core.summary import FloatArray, Needs, Summary
+from pdrisk._core.lattice import Lattice, places_per_unit
+from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._core.universe import Universe
-from pdrisk.engines.numpy.chunks import clamped
+from pdrisk.engines.numpy.chunks import clamped, placed
 from pdrisk.engines.numpy.ranks import windows
 
 __all__ = ["summary_of_groups"]
@@ -39,11 +39,13 @@ def summary_of_groups(
     steps = np.zeros(bins, dtype=np.int64)
     lowest = np.full((2, bins), universe.hi)
     highest = np.full((2, bins), universe.lo)
-    ranked, found = windows(values, universe, needs.windows, codes=codes, groups=groups)
+    places, whole, moved = (np.zeros(bins, dtype=np.int64) for _ in range(3))
+    per_unit = places_per_unit(universe.width)
     scan = needs.moments or not needs.windows
+    ranked, found = windows(values, universe, needs.windows, codes=codes, groups=groups, moved=None if scan else moved)
     if not scan:
         n[:groups] = ranked
-    for _, records, code, _ in clamped(values, universe, codes=codes) if scan else ():
+    for _, records, code, _ in clamped(values, universe, codes=codes, moved=moved) if scan else ():
         if bins > MANY_GROUPS:
             np.add.at(n, code, 1)
         else:
@@ -55,6 +57,10 @@ def summary_of_groups(
             np.maximum.at(highest[0], code, records)
         if needs.steps:
             np.add.at(steps, code, np.rint(records * (1 / step)).astype(np.int64))
+        if needs.whole:
+            np.add.at(whole, code, np.floor(records + 0.5).astype(np.int64))
+        if needs.places:  # last, because it works in place
+            _add(places, code, placed(records, universe.lo, per_unit))
     total = totals.result()
     if needs.seconds:
         _fill_seconds(values, codes, universe, lowest, highest)
@@ -71,7 +77,18 @@ def summary_of_groups(
         squares=squares[kept],
         nearest=nearest[kept],
         windows=found,
+        places=places[kept],
+        whole=whole[kept],
+        clamped=moved[kept],
     )
+
+
+def _add(sums: IntArray, code: NDArray[np.intp], integers: FloatArray) -> None:
+    """Add the integers of one piece, below 2**30 each, to the sums of their groups: 2**45 in all, exact as floats."""
+    if len(sums) > MANY_GROUPS:
+        np.add.at(sums, code, integers.astype(np.int64))
+    else:
+        sums += np.bincount(code, integers, minlength=len(sums)).astype(np.int64)
 
 
 class _Sums:

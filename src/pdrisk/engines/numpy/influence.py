@@ -1,48 +1,48 @@
-"""How far an answer moves when each row is taken out."""
+"""Privacy losses of the person of each row."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
+from pdrisk._core.statistics import Distinct
 from pdrisk._core.summary import FloatArray, Summary
-from pdrisk._core.universe import Universe
+from pdrisk._mechanisms import Mechanism
 from pdrisk._model.query import Line
 from pdrisk.engines.numpy.chunks import SIZE
+from pdrisk.engines.numpy.distinct import singles_of
 from pdrisk.engines.numpy.frame import Reading, column_values, present_rows
 
-__all__ = ["influences", "losses"]
+__all__ = ["losses", "losses_of_line", "values_read"]
 
 
-def influences(
+def losses_of_line(
     reading: Reading,
     line: Line,
-    universe: Universe,
+    mechanism: Mechanism,
     summary: Summary,
-    factor: float,
-    then: Callable[[FloatArray], Any],
+    then: Callable[[FloatArray], object] = lambda _: None,
 ) -> FloatArray:
-    """``factor |f(D) - f(D - x)|`` of each row within its group, NaN where the row is not used.
+    """The privacy loss of the person of each row by one line, NaN where the row is not used.
 
     Parameters
     ----------
     reading : Reading
-    line, universe, summary
+    line, mechanism, summary
         As they were read.
-    factor : float
     then : callable
         Changes each piece in place while it is in the processor's cache.
     """
-    values = _values(reading.frame, line)
+    values = values_read(reading, line, len(summary.n))
     result = np.empty(len(values))
     if not summary.n.any():
         result.fill(np.nan)
         return result
+    lo, hi = mechanism.universe.lo, mechanism.universe.hi
 
     def fill(start: int) -> None:
         rows = slice(start, start + SIZE)
@@ -57,8 +57,7 @@ def influences(
             left_out |= groups == len(summary.n)
             own = summary.of_rows(np.where(left_out, 0, groups))
         out = result[rows]
-        moved = line.statistic.influence(np.clip(records, universe.lo, universe.hi), own, universe)
-        np.multiply(moved, factor, out=out)
+        out[:] = mechanism.loss_of_records(np.clip(records, lo, hi), own)
         then(out)
         out[left_out] = np.nan
 
@@ -67,26 +66,27 @@ def influences(
     return result
 
 
-def losses(reading: Reading, lines: tuple[Line, ...], eps: tuple[float, ...]) -> FloatArray:
-    """The privacy loss of the person of each row by all lines together: the sum of ``eps |f(D) - f(D - x)| / GS``.
-
-    NaN where no line uses the row.
-    """
+def losses(reading: Reading, lines: tuple[Line, ...], shares: tuple[Fraction, ...]) -> FloatArray:
+    """The privacy loss of the person of each row by all lines together; NaN where no line uses the row."""
     total = np.full(len(reading.frame), np.nan)
-    for line, loss, universe, summary in zip(lines, eps, reading.universes, reading.summaries, strict=True):
-        per_unit = loss / line.statistic.global_sensitivity(universe)
-
-        def at_most(out: FloatArray, loss: float = loss) -> None:
-            np.minimum(out, loss, out=out)
-
-        own = influences(reading, line, universe, summary, per_unit, at_most)
+    for line, eps, universe, summary in zip(lines, shares, reading.universes, reading.summaries, strict=True):
+        own = losses_of_line(reading, line, line.calibrated(eps, universe), summary)
         total = np.where(np.isnan(own), total, np.nan_to_num(total) + own)
     return total
 
 
-def _values(frame: pd.DataFrame, line: Line) -> NDArray[np.generic]:
+def values_read(reading: Reading, line: Line, groups: int) -> NDArray[np.generic]:
+    """What a line sees of each row: its value, NaN where it is missing; 0 for what is only counted.
+
+    For a number of different values, 1 where the row alone has its value in its group, else 0.
+    """
+    frame = reading.frame
+    if line.indicator is not None:
+        return line.indicator.mask(frame)
     if line.column is None:
         return np.zeros(len(frame))
+    if isinstance(line.statistic, Distinct):
+        return singles_of(frame[line.column], reading.selected, reading.codes, groups)
     if line.statistic.bounded:
         return column_values(frame[line.column])
-    return np.where(present_rows(frame[line.column]), 0.0, np.nan)  # counted, whatever it is
+    return np.where(present_rows(frame[line.column]), 0.0, np.nan)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.summary import FloatArray, window_start
+from pdrisk._core.summary import FloatArray, IntArray, window_start
 from pdrisk._core.universe import Universe
 from pdrisk.engines.numpy.chunks import clamped
 
@@ -22,8 +22,6 @@ __all__ = ["windows"]
 SAMPLE = 2**14  # records of one group; the band is then 4 standard deviations of its rank wide to each side: 3 %
 SAMPLE_OF_MANY = 2**10  # per group of many: 13 %
 WORTH_SAMPLING = 8  # times as many records as the sample
-
-IntArray = NDArray[np.int64]
 
 
 def windows(
@@ -34,6 +32,7 @@ def windows(
     selected: NDArray[np.bool_] | None = None,
     codes: NDArray[np.int32] | None = None,
     groups: int = 1,
+    moved: IntArray | None = None,
 ) -> tuple[IntArray, dict[float, FloatArray]]:
     """For each quantile the four order statistics from rank `window_start` on, padded by the universe.
 
@@ -46,6 +45,8 @@ def windows(
     codes : ndarray of int32, shape (N,), optional
         The group of each row; ``groups`` marks the rows of no group.
     groups : int
+    moved : ndarray of int64, optional
+        As for `clamped`.
 
     Returns
     -------
@@ -58,7 +59,8 @@ def windows(
     n: IntArray = np.zeros(groups, dtype=np.int64)
     found = {}
     for q in quantiles:
-        n, found[q] = _window(rows, q)
+        n, found[q] = _window(rows, q, moved)
+        moved = None  # counted once
     return n, found
 
 
@@ -73,8 +75,8 @@ class _Rows:
     groups: int
 
 
-def _window(rows: _Rows, q: float) -> tuple[IntArray, FloatArray]:
-    n, window, missed = _within(rows, q, *_band(rows, q))
+def _window(rows: _Rows, q: float, moved: IntArray | None) -> tuple[IntArray, FloatArray]:
+    n, window, missed = _within(rows, q, *_band(rows, q), moved)
     if missed.any():
         codes, left = rows.codes, int(missed.sum())
         if codes is not None:
@@ -110,7 +112,7 @@ def _band(rows: _Rows, q: float) -> tuple[FloatArray, FloatArray]:
 
 
 def _within(
-    rows: _Rows, q: float, lower: FloatArray, upper: FloatArray
+    rows: _Rows, q: float, lower: FloatArray, upper: FloatArray, moved: IntArray | None = None
 ) -> tuple[IntArray, FloatArray, NDArray[np.bool_]]:
     """Counts, shape (G,), the windows as far as the bands hold them, (4, G), and which bands missed, (G,)."""
     codes, groups, universe = rows.codes, rows.groups, rows.universe
@@ -118,7 +120,7 @@ def _within(
     below: IntArray = np.zeros(groups, dtype=np.int64)
     kept: list[FloatArray] = [np.empty(0)]
     kept_codes: list[NDArray[np.int32]] = [np.empty(0, dtype=np.int32)]
-    for _, records, code, _ in clamped(rows.values, universe, selected=rows.selected, codes=codes):
+    for _, records, code, _ in clamped(rows.values, universe, selected=rows.selected, codes=codes, moved=moved):
         if codes is None:
             n += len(records)
             under = records < lower[0]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.lattice import Lattice
-from pdrisk._core.summary import FloatArray, Needs, Summary
+from pdrisk._core.lattice import Lattice, places_per_unit
+from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._core.universe import Universe
-from pdrisk.engines.numpy.chunks import SIZE, clamped
+from pdrisk.engines.numpy.chunks import SIZE, clamped, placed
 from pdrisk.engines.numpy.ranks import windows
 
 __all__ = ["summary_of_one"]
@@ -32,15 +31,21 @@ def summary_of_one(
     needs : Needs
     selected : ndarray of bool, shape (N,), optional
     """
-    pieces = partial(clamped, values, universe, selected=selected)
+
+    def pieces(moved: IntArray | None = None) -> Iterator[tuple[int, FloatArray, NDArray[np.intp], float]]:
+        return clamped(values, universe, selected=selected, moved=moved)
+
     lattice = Lattice.of_records(universe.magnitude)
-    n, steps = 0, 0
+    per_unit = places_per_unit(universe.width)
+    n, steps, places, whole = 0, 0, 0, 0
+    moved = np.zeros(1, dtype=np.int64)
+    scan = needs.moments or not needs.windows
     starts: list[int] = []
     totals: list[float] = []
     lows: list[float] = []
     highs: list[float] = []
-    ranked, found = windows(values, universe, needs.windows, selected=selected)
-    for start, records, _, part in pieces() if needs.moments or not needs.windows else ():
+    ranked, found = windows(values, universe, needs.windows, selected=selected, moved=None if scan else moved)
+    for start, records, _, part in pieces(moved) if scan else ():
         n += len(records)
         starts.append(start)
         totals.append(part)
@@ -49,6 +54,10 @@ def summary_of_one(
             highs.append(float(records.max()))
         if needs.steps:
             steps += int(np.rint(records * (1 / lattice.step)).sum())  # integers below 2**53: exact
+        if needs.whole:
+            whole += int(np.floor(records + 0.5).sum())
+        if needs.places:  # last, because it works in place
+            places += int(placed(records, universe.lo, per_unit).sum())
     n = n or int(ranked[0])
     total = math.fsum(totals)
     lowest, highest = (universe.hi, universe.hi), (universe.lo, universe.lo)
@@ -60,13 +69,21 @@ def summary_of_one(
     return Summary(
         n=np.array([n], dtype=np.int64),
         total=np.array([total]),
-        steps=np.array([max(-(2**63), min(steps, 2**63 - 1))], dtype=np.int64),
+        steps=_held(steps),
         lowest=np.array(lowest).reshape(2, 1),
         highest=np.array(highest).reshape(2, 1),
         squares=np.array([squares]),
         nearest=np.array([nearest]),
         windows=found,
+        places=_held(places),
+        whole=_held(whole),
+        clamped=moved,
     )
+
+
+def _held(total: int) -> IntArray:
+    """An exact sum, moved to the ends of int64 where it lies beyond."""
+    return np.array([max(-(2**63), min(total, 2**63 - 1))], dtype=np.int64)
 
 
 def _distances(pieces: Pieces, mean: float) -> tuple[float, float]:

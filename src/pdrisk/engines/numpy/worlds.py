@@ -1,4 +1,4 @@
-"""The answers of a frame's data without each of its people."""
+"""The worlds that lack one of the people of a frame's data."""
 
 from __future__ import annotations
 
@@ -6,37 +6,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdrisk._core.summary import FloatArray, Summary
-from pdrisk._core.universe import Universe
+from pdrisk._mechanisms import Mechanism
 from pdrisk._model.query import Line
-from pdrisk.engines.numpy.frame import Reading, column_values, present_rows
+from pdrisk.engines.numpy.frame import Reading
+from pdrisk.engines.numpy.influence import values_read
 
-__all__ = ["answers_without_one"]
+__all__ = ["worlds_without_one"]
 
 
-def answers_without_one(
-    reading: Reading, line: Line, universe: Universe, summary: Summary
-) -> tuple[FloatArray, NDArray[np.bool_]]:
+def worlds_without_one(
+    reading: Reading, line: Line, mechanism: Mechanism, summary: Summary
+) -> tuple[FloatArray, float, NDArray[np.bool_]]:
     """The worlds of one ungrouped line, and whose they are.
 
     Parameters
     ----------
     reading : Reading
         Without groups.
-    line, universe, summary
+    line, mechanism, summary
         As they were read.
 
     Returns
     -------
-    (ndarray of float64, shape (n,); ndarray of bool, one for each row)
-        The answer without each row that is used, and which rows are.
+    (ndarray of float64, shape (n,); float; ndarray of bool, one for each row)
+        The place of the world without each row that is used, the unit of places that makes one nat of privacy loss,
+        and which rows are used.
     """
-    used = np.ones(len(reading.frame), dtype=bool) if reading.selected is None else reading.selected.copy()
-    if line.column is None or not line.statistic.bounded:
-        if line.column is not None:
-            used &= present_rows(reading.frame[line.column])
-        records = np.zeros(int(np.count_nonzero(used)))  # counted, whatever they are
-    else:
-        values = np.asarray(column_values(reading.frame[line.column]), dtype=np.float64)
-        used &= ~np.isnan(values)
-        records = np.clip(values[used], universe.lo, universe.hi)
-    return line.statistic.leave_one_out(records, summary, universe), used
+    values = np.asarray(values_read(reading, line, 1), dtype=np.float64)
+    used = ~np.isnan(values)
+    if reading.selected is not None:
+        used &= reading.selected
+    records = np.clip(values[used], mechanism.universe.lo, mechanism.universe.hi)
+    return *mechanism.worlds(records, summary), used

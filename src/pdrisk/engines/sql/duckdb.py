@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdrisk._core.summary import FloatArray, Summary, window_start
-from pdrisk.engines.sql.render import RANKED, Counted, DuckWords, Measured, Plan, Words, sides, statement
+from pdrisk.engines.sql.render import RANKED, Counted, Dialect, DuckDBDialect, Measured, SummaryPlan, sides, statement
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -23,27 +23,30 @@ Columns = dict[str, Any]
 
 
 def read(
-    connection: DuckDBPyConnection, plan: Plan, key_lists: list[list[Any]] | None = None, words: Words | None = None
+    connection: DuckDBPyConnection,
+    plan: SummaryPlan,
+    key_lists: list[list[Any]] | None = None,
+    dialect: Dialect | None = None,
 ) -> tuple[tuple[Summary, ...], list[list[Any]]]:
     """The summaries of a plan's parts, and the keys of the groups, a list for each expression of GROUP BY.
 
     Parameters
     ----------
     connection : DuckDBPyConnection
-    plan : Plan
+    plan : SummaryPlan
     key_lists : list of list, optional
         The parameters of ``plan.keys``; without them, the keys observed are returned.
-    words : Words, optional
+    dialect : Dialect, optional
 
     Raises
     ------
     duckdb.Error
-        Whatever goes wrong; its words may quote a record.
+        Whatever goes wrong; its dialect may quote a record.
     """
-    words = words or DuckWords()
-    found = _fetched(connection, statement(plan, words), key_lists or [])
+    dialect = dialect or DuckDBDialect()
+    found = _fetched(connection, statement(plan, dialect), key_lists or [])
     size = len(next(iter(found.values())))
-    summaries = tuple(_summary(i, part, found, size, words) for i, part in enumerate(plan.parts))
+    summaries = tuple(_summary(i, part, found, size, dialect) for i, part in enumerate(plan.parts))
     if key_lists is None:
         key_lists = [np.ma.getdata(found[f"g{i}"]).tolist() for i in range(len(plan.groups))]
     return summaries, key_lists
@@ -86,7 +89,7 @@ def _fetched(connection: DuckDBPyConnection, sql: str, values: list[Any]) -> Col
     return found[0]
 
 
-def _summary(i: int, part: Measured | Counted, found: Columns, size: int, words: Words) -> Summary:
+def _summary(i: int, part: Measured | Counted, found: Columns, size: int, dialect: Dialect) -> Summary:
     n = _integers(found, f"n_{i}", size)
     if isinstance(part, Counted):
         return Summary(n)
@@ -122,19 +125,22 @@ def _summary(i: int, part: Measured | Counted, found: Columns, size: int, words:
         squares=squares,
         nearest=nearest,
         windows={
-            q: np.clip(_window(f"{i}_{k}", n, q, found, (universe.lo, universe.hi), words), universe.lo, universe.hi)
+            q: np.clip(_window(f"{i}_{k}", n, q, found, (universe.lo, universe.hi), dialect), universe.lo, universe.hi)
             for k, q in enumerate(sorted(needs.windows))
         },
+        places=_integers(found, f"places_{i}", size) if needs.places else None,
+        whole=_integers(found, f"whole_{i}", size) if needs.whole else None,
+        clamped=_integers(found, f"clamped_{i}", size),
     )
 
 
 def _window(
-    suffix: str, n: NDArray[np.int64], q: float, found: Columns, padding: tuple[float, float], words: Words
+    suffix: str, n: NDArray[np.int64], q: float, found: Columns, padding: tuple[float, float], dialect: Dialect
 ) -> FloatArray:
     """The four order statistics from `window_start` on, padded."""
     size = len(n)
     ranks = window_start(n, q) + np.arange(4)[:, None]
-    if words.by_pivot:
+    if dialect.by_pivot:
         less, equal = (_integers(found, f"{name}_{suffix}", size) for name in ("less", "equal"))
         first = less - sides(q) + 1
         below = [_floats(found, f"below_{at}_{suffix}", size, 0.0) for at in reversed(range(sides(q)))]

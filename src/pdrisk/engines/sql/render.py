@@ -10,15 +10,16 @@ records give the same answer in whatever order, and however many threads, add th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from pdrisk._core.lattice import LARGEST_STEPS, Lattice, power_of_two_below
+from pdrisk._core.lattice import LARGEST_STEPS, PLACES, Lattice, places_per_unit, power_of_two_below
 from pdrisk._core.summary import Needs
 from pdrisk._core.universe import Universe
 
-__all__ = ["RANKED", "Counted", "DuckWords", "Measured", "Plan", "Words", "clamped", "sides", "statement"]
+__all__ = ["RANKED", "Counted", "Dialect", "DuckDBDialect", "Measured", "SummaryPlan", "clamped", "sides", "statement"]
 
 INFINITY = "CAST('infinity' AS DOUBLE)"
 
@@ -67,7 +68,7 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SummaryPlan:
     """What is to be read.
 
     Attributes
@@ -90,8 +91,8 @@ class Plan:
     parts: tuple[Measured | Counted, ...]
 
 
-class Words:
-    """How an engine says things: here in words that every engine has."""
+class Dialect:
+    """SQL dialect of an engine: here in words that every engine has."""
 
     by_pivot = False  # whether order statistics are found around a pivot, instead of by ROW_NUMBER
     skips = False  # whether ORDER BY with LIMIT, and WHERE, leave out blocks that cannot matter
@@ -113,7 +114,7 @@ class Words:
         return f"(-{value})"
 
 
-class DuckWords(Words):
+class DuckDBDialect(Dialect):
     """DuckDB: a pivot by QUANTILE_DISC costs half of a sort, and no memory beyond that of a median.
 
     Everything is called by its full name: a macro of the same name would stand in for it otherwise, operators included.
@@ -162,15 +163,16 @@ def number(value: float) -> str:
     return f"CAST('{value!r}' AS DOUBLE)"
 
 
-def statement(plan: Plan, words: Words) -> str:
+def statement(plan: SummaryPlan, dialect: Dialect) -> str:
     """The SELECT that gives one line for each group, in the order of the keys.
 
-    Columns: ``g0``, ``g1``, ... where there are groups; for part i, ``n_i``, ``total_i``, ``steps_i``, ``lowest_i``,
-    ``lowest_of_negatives_i``, ``second_lowest_i``, ``second_highest_i``, ``squares_i``, ``nearest_i`` as its needs say.
+    Columns: ``g0``, ``g1``, ... where there are groups; for part i, ``n_i``, ``clamped_i``, ``total_i``, ``steps_i``,
+    ``places_i``, ``whole_i``, ``lowest_i``, ``lowest_of_negatives_i``, ``second_lowest_i``, ``second_highest_i``,
+    ``squares_i``, ``nearest_i`` as its needs say.
     For its k-th quantile in ascending order, by pivot: ``pivot_i_k``, ``less_i_k``, ``equal_i_k``, ``below_0_i_k``,
     ..., ``above_0_i_k``, ...; by row number: ``base_i_k``, and the records from that rank on, ``ranked_0_i_k``, ...
     """
-    return _Statement(plan, words).text()
+    return _Statement(plan, dialect).text()
 
 
 def sides(q: float) -> int:
@@ -182,21 +184,23 @@ def sides(q: float) -> int:
     return 1 if q == 0.5 else 4
 
 
-MEAN = Needs(total=True, ends=True)
+MEAN, PLACED_MEAN = Needs(total=True, ends=True), Needs(places=True, ends=True)
 FEW = 25  # quantiles in a statement
 RANKED = range(-2, 5)  # around floor(n q), which rounding may move by one
 
 
 class _Statement:
-    def __init__(self, plan: Plan, words: Words) -> None:
+    def __init__(self, plan: SummaryPlan, dialect: Dialect) -> None:
         self.plan = plan
-        self.words = words
+        self.dialect = dialect
         self.groups = [f"g{i}" for i in range(len(plan.groups))]
         self.measured = [(i, part) for i, part in enumerate(plan.parts) if isinstance(part, Measured)]
-        whole = words.skips and not (plan.groups or plan.inner or plan.where)
+        whole = dialect.skips and not (plan.groups or plan.inner or plan.where)
         # FILTER is fast, but planning n of them takes a time that grows as n**2.
-        self.many = words.skips and sum(len(part.needs.windows) for _, part in self.measured) > FEW
-        self.whole_columns = {i for i, part in self.measured if whole and part.column and part.needs == MEAN}
+        self.many = dialect.skips and sum(len(part.needs.windows) for _, part in self.measured) > FEW
+        self.whole_columns = {
+            i for i, part in self.measured if whole and part.column and part.needs in (MEAN, PLACED_MEAN)
+        }
 
     def text(self) -> str:
         first = list(self._first())
@@ -254,7 +258,8 @@ class _Statement:
         needs, x = part.needs, f"x{i}"
         lo, hi = part.universe.lo, part.universe.hi
         ends = number(lo), number(hi)
-        if needs.windows or needs.seconds or not (needs.total or needs.squares or needs.steps):
+        on_grid = needs.total or needs.squares or needs.steps or needs.places or needs.whole
+        if needs.windows or needs.seconds or not on_grid:
             yield f"p{i}", f"CASE WHEN {x} <= {INFINITY} THEN {x} END"
         if needs.squares:
             yield f"v{i}", clamped(x, *ends)
@@ -263,34 +268,55 @@ class _Statement:
             (needs.steps, "t", part.coarse_grid),
         ):
             if wanted:
-                steps = f"CAST({self.words.infix(x, '*', number(grid))} AS BIGINT)"
+                steps = f"CAST({self.dialect.infix(x, '*', number(grid))} AS BIGINT)"
                 yield f"{name}{i}", _inside(x, steps, *ends, _steps(lo, grid), _steps(hi, grid))
+        if needs.places:
+            yield f"k{i}", _inside(x, f"CAST({self._place(x, part)} AS BIGINT)", *ends, *_places(0, PLACES))
+        if needs.whole:
+            rounded = f"CAST({self._rounded(x)} AS BIGINT)"
+            yield f"w{i}", _inside(x, rounded, *ends, *_places(math.floor(lo + 0.5), math.floor(hi + 0.5)))
+
+    def _place(self, x: str, part: Measured) -> str:
+        """The place of a record on the grid of `places_per_unit`, as a whole DOUBLE."""
+        above = self.dialect.infix(x, "-", number(part.universe.lo))
+        return self._rounded(self.dialect.infix(above, "*", number(places_per_unit(part.universe.width))))
+
+    def _rounded(self, x: str) -> str:
+        """The nearest whole number, halves up, on every engine."""
+        return self.dialect.call("FLOOR", self.dialect.infix(x, "+", number(0.5)))
 
     def _first(self) -> Iterator[tuple[str, str]]:
-        call = self.words.call
+        call = self.dialect.call
         for i, part in enumerate(self.plan.parts):
             if i in self.whole_columns:
                 continue
             if isinstance(part, Counted):
-                yield f"n_{i}", call("COUNT", "*") if part.condition is None else self.words.counted(f"c{i}")
+                yield f"n_{i}", call("COUNT", "*") if part.condition is None else self.dialect.counted(f"c{i}")
                 continue
             needs, x = part.needs, f"x{i}"
-            yield f"n_{i}", call("COUNT", f"{'s' if needs.total or needs.squares else 't' if needs.steps else 'p'}{i}")
+            on_grid = ((needs.total or needs.squares, "s"), (needs.steps, "t"), (needs.places, "k"), (needs.whole, "w"))
+            yield f"n_{i}", call("COUNT", next((name for wanted, name in on_grid if wanted), "p") + f"{i}")
+            lo, hi = number(part.universe.lo), number(part.universe.hi)
+            outside = f"{x} < {lo} OR ({x} > {hi} AND {x} <= {INFINITY})"
+            yield f"clamped_{i}", self.dialect.counted(outside)
             if needs.total or needs.squares:
                 yield f"total_{i}", f"CAST({call('SUM', f's{i}')} AS DOUBLE)"
             if needs.steps:
                 sum_, most, least = call("SUM", f"t{i}"), f"{LARGEST_STEPS}", f"CAST('-{LARGEST_STEPS}' AS BIGINT)"
                 held = f"CASE WHEN {sum_} > {most} THEN {most} WHEN {sum_} < {least} THEN {least} ELSE {sum_} END"
                 yield f"steps_{i}", f"CAST({held} AS BIGINT)"
+            for wanted, name, column in ((needs.places, "places", "k"), (needs.whole, "whole", "w")):
+                if wanted:
+                    yield f"{name}_{i}", f"CAST({call('SUM', f'{column}{i}')} AS BIGINT)"
             if needs.ends or needs.seconds:
                 # NaN counts as the largest number or as none; of the negatives the smallest is the largest either way.
                 yield f"lowest_{i}", call("MIN", x)
-                yield f"lowest_of_negatives_{i}", call("MIN", self.words.negative(x))
-            if needs.seconds and self.words.by_pivot:
+                yield f"lowest_of_negatives_{i}", call("MIN", self.dialect.negative(x))
+            if needs.seconds and self.dialect.by_pivot:
                 yield f"second_lowest_{i}", call("ARRAY_EXTRACT", call("MIN", f"p{i}", "2"), "2")
                 yield f"second_highest_{i}", call("ARRAY_EXTRACT", call("MAX", f"p{i}", "2"), "2")
             for k, q in enumerate(sorted(needs.windows)):
-                if self.words.by_pivot:
+                if self.dialect.by_pivot:
                     yield f"pivot_{i}_{k}", call("QUANTILE_DISC", f"p{i}", f"{q!r}")
 
     def _whole_column(self, i: int, part: Measured) -> str:
@@ -299,9 +325,14 @@ class _Statement:
         All records are summed as they are; those outside the bounds, which are few or none, are summed again, taken
         off, and put back at the ends. A record too large for a step is NULL in both sums.
         """
-        call, infix, source = self.words.call, self.words.infix, self.plan.source
+        call, infix, source = self.dialect.call, self.dialect.infix, self.plan.source
         lo, hi = number(part.universe.lo), number(part.universe.hi)
-        steps = call("SUM", f"TRY_CAST({infix(part.value, '*', number(part.grid))} AS BIGINT)")
+        placed = part.needs == PLACED_MEAN
+        step = self._place(part.value, part) if placed else infix(part.value, "*", number(part.grid))
+        at_ends = (
+            _places(0, PLACES) if placed else [_steps(end, part.grid) for end in (part.universe.lo, part.universe.hi)]
+        )
+        steps = call("SUM", f"TRY_CAST({step} AS BIGINT)")
 
         def outside(suffix: str, condition: str) -> str:
             counts = f"{call('COUNT', '*')} AS n_{suffix}"
@@ -313,20 +344,22 @@ class _Statement:
             return f"(SELECT {part.value} FROM {source} WHERE {real} ORDER BY {part.column} {direction} LIMIT 1)"
 
         total = "steps_all"
-        for suffix, value in (("below", part.universe.lo), ("above", part.universe.hi)):
-            moved = infix(f"CAST(real_{suffix} AS HUGEINT)", "*", _steps(value, part.grid))
+        for suffix, at_end in zip(("below", "above"), at_ends, strict=True):
+            moved = infix(f"CAST(real_{suffix} AS HUGEINT)", "*", at_end)
             total = infix(infix(total, "-", f"COALESCE(steps_{suffix}, 0)"), "+", moved)
         n = infix("n_all", "-", infix("n_above", "-", "real_above"))  # NaN is above everything
         present = call("COUNT", part.value)
         counted = f"(SELECT {present} AS n_all, COALESCE({steps}, 0) AS steps_all FROM {source}) AS everything"
         sides_ = f"{outside('below', f'{part.value} < {lo}')} CROSS JOIN {outside('above', f'{part.value} > {hi}')}"
+        sum_ = f"CAST({total} AS BIGINT) AS places" if placed else f"CAST({total} AS DOUBLE) AS total"
         return (
-            f"SELECT {n} AS n_{i}, CAST({total} AS DOUBLE) AS total_{i}, {end('ASC')} AS lowest_{i}, "
-            f"{self.words.negative(end('DESC'))} AS lowest_of_negatives_{i} FROM {counted} CROSS JOIN {sides_}"
+            f"SELECT {n} AS n_{i}, {infix('real_below', '+', 'real_above')} AS clamped_{i}, {sum_}_{i}, "
+            f"{end('ASC')} AS lowest_{i}, {self.dialect.negative(end('DESC'))} AS lowest_of_negatives_{i} "
+            f"FROM {counted} CROSS JOIN {sides_}"
         )
 
     def _second(self) -> Iterator[tuple[str, str]]:
-        call, infix = self.words.call, self.words.infix
+        call, infix = self.dialect.call, self.dialect.infix
         for i, part in self.measured:
             if part.needs.squares:
                 mean = infix(infix(f"total_{i}", "*", number(1 / part.grid)), "/", f"n_{i}")
@@ -334,7 +367,7 @@ class _Statement:
                 square = infix(infix(off, "*", off), "*", number(part.square_grid))
                 yield f"squares_{i}", f"CAST({call('SUM', f'CAST({square} AS HUGEINT)')} AS DOUBLE)"
                 yield f"nearest_{i}", call("MIN", call("ABS", off))
-            if not self.words.by_pivot:
+            if not self.dialect.by_pivot:
                 continue
             for k, q in enumerate(sorted(part.needs.windows)):
                 p, pivot = f"p{i}", f"pivot_{i}_{k}"
@@ -349,17 +382,17 @@ class _Statement:
                     yield f"above_{at}_{i}_{k}", call("ARRAY_EXTRACT", above, place) if several else above
 
     def _counted(self, condition: str) -> str:
-        return self.words.counted(condition) if self.many else Words.counted(self.words, condition)
+        return self.dialect.counted(condition) if self.many else Dialect.counted(self.dialect, condition)
 
     def _kept(self, name: str, value: str, condition: str, *more: str) -> str:
         """An aggregate of the records for which a condition holds."""
         if self.many:
-            return self.words.call(name, f"CASE WHEN {condition} THEN {value} END", *more)
-        return f"{self.words.call(name, value, *more)} FILTER (WHERE {condition})"
+            return self.dialect.call(name, f"CASE WHEN {condition} THEN {value} END", *more)
+        return f"{self.dialect.call(name, value, *more)} FILTER (WHERE {condition})"
 
     def _by_row_number(self) -> Iterator[tuple[str, str]]:
         """Order statistics for engines without a pivot, one sorted pass for each."""
-        if self.words.by_pivot:
+        if self.dialect.by_pivot:
             return
         keys = "".join(f"{name}, " for name in self.groups)
         within = f"PARTITION BY {', '.join(self.groups)} " if self.groups else ""
@@ -389,6 +422,11 @@ class _Statement:
 def _steps(value: float, grid: float) -> str:
     """As the engine casts: half to even. The product with a power of two is exact."""
     return f"CAST('{round(value * grid)}' AS BIGINT)"
+
+
+def _places(*numbers: int) -> list[str]:
+    """Whole numbers as literals."""
+    return [f"CAST('{number}' AS BIGINT)" for number in numbers]
 
 
 def _where(conditions: tuple[str, ...]) -> str:

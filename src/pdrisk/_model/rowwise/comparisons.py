@@ -1,4 +1,4 @@
-"""What compares with what, judged by dtypes and constants: two kinds are never equal, and not every text is a date."""
+"""Comparisons of a filter, judged by dtypes and constants: two kinds are never equal, and not every text is a date."""
 
 import datetime as dt
 import re
@@ -10,7 +10,20 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._model.columns import column_kind
-from pdrisk._model.rowwise.families import DATES, LENGTHS, PERIODS, TEXT, ZONED, family, of_values
+from pdrisk._model.kinds import (
+    COMPLEX,
+    DATE,
+    DURATION,
+    NOTHING,
+    NUMBER,
+    PERIOD,
+    TEXT,
+    TIME,
+    TRUTH,
+    ZONED,
+    kind_of_value,
+)
+from pdrisk._model.rowwise.families import family, of_values
 from pdrisk._model.rowwise.tree import (
     MEMBERSHIP,
     ORDERINGS,
@@ -37,32 +50,30 @@ OTHER_DATE: Final = re.compile(
     re.VERBOSE,
 )
 FAMILIES: Final = {
-    **dict.fromkeys(("numbers", "truth values", "complex numbers"), "numbers"),  # True equals 1
-    **dict.fromkeys(("dates", "date"), "dates"),
-    **{kind: kind for kind in ("text", "dates with a time zone", "Timedelta", "Period", "Interval")},
+    **dict.fromkeys((NUMBER, TRUTH, COMPLEX), NUMBER),  # True equals 1
+    **dict.fromkeys((DATE, TIME), DATE),
+    **{kind: kind for kind in (TEXT, ZONED, DURATION, PERIOD, "Interval")},
 }
 WRITE: Final = {
-    ("numbers", "text"): "Write numbers without quotes",
-    ("truth values", "text"): "Write True or False, without quotes",
-    ("text", "numbers"): "Write text in quotes",
-    ("text", "truth values"): "Write text in quotes",
-    ("dates", "numbers"): "Write a range, as in `'2020-01-01' <= day < '2020-01-02'`",
-    ("dates with a time zone", "numbers"): "Write a range, as in `'2020-01-01' <= day < '2020-01-02'`",
-    ("dates", "dates with a time zone"): "Take a text or pd.Timestamp without a time zone",
-    ("dates with a time zone", "dates"): "Take a pd.Timestamp with a time zone",
+    (NUMBER, TEXT): "Write numbers without quotes",
+    (TRUTH, TEXT): "Write True or False, without quotes",
+    **dict.fromkeys(((TEXT, NUMBER), (TEXT, TRUTH)), "Write text in quotes"),
+    **dict.fromkeys(((TIME, NUMBER), (ZONED, NUMBER)), "Write a range, as in `'2020-01-01' <= day < '2020-01-02'`"),
+    (TIME, ZONED): "Take a text or pd.Timestamp without a time zone",
+    (ZONED, TIME): "Take a pd.Timestamp with a time zone",
 }
 CONVERT: Final = {
-    "numbers": "{}.astype('Float64')",
-    "text": "{}.astype('string')",
-    "truth values": "{}.astype('boolean')",
-    **dict.fromkeys(("date", "dates"), "pd.to_datetime({}, format='%d.%m.%Y')"),
-    "dates with a time zone": "pd.to_datetime({}, utc=True)",
-    "Timedelta": "pd.to_timedelta({}, unit='D')",
+    NUMBER: "{}.astype('Float64')",
+    TEXT: "{}.astype('string')",
+    TRUTH: "{}.astype('boolean')",
+    **dict.fromkeys((DATE, TIME), "pd.to_datetime({}, format='%d.%m.%Y')"),
+    ZONED: "pd.to_datetime({}, utc=True)",
+    DURATION: "pd.to_timedelta({}, unit='D')",
 }
 CONVERT_FROM: Final = {
-    **dict.fromkeys(("Period", "Interval"), "{}.astype('string')"),
-    "Timedelta": "{} / pd.Timedelta(days=1)",
-    "date": "pd.to_datetime({})",
+    **dict.fromkeys((PERIOD, "Interval"), "{}.astype('string')"),
+    DURATION: "{} / pd.Timedelta(days=1)",
+    DATE: "pd.to_datetime({})",
 }
 
 
@@ -101,7 +112,7 @@ def mended(symbol: str, parts: list[Node], values: list[Any]) -> str:
     place = next((place for place in columns if isinstance(values[place].dtype, np.dtype)), columns[0])
     own, other = _kind(values[place]), values[place - 1]
     wanted = next((kind for kind in _kinds(other) if kind != own), own)
-    is_ordered_text = own == "text" and symbol in ORDERINGS  # an order of its own: '10' comes before '9'
+    is_ordered_text = own == TEXT and symbol in ORDERINGS  # an order of its own: '10' comes before '9'
     if isinstance(parts[place - 1], Constant) and (own, wanted) in WRITE and not is_ordered_text:
         return WRITE[own, wanted]
     is_same = wanted == own and isinstance(other, pd.Series) and not isinstance(other.dtype, np.dtype)
@@ -116,13 +127,13 @@ def dated(part: Node, value: Any, other: Any, builder: Builder) -> Any:
         return value
     dtype = of_values(other.dtype)
     name, is_text, read = family(dtype) or "", isinstance(value, str), value
-    if name == LENGTHS and is_text:
+    if name == DURATION and is_text:
         if not any(map(str.isalpha, value)) and ":" not in value:
             builder.refuse(f"{text_of(part)} names no unit of time, and would be nanoseconds: write it like '5 days'.")
         read = _read(pd.Timedelta, value)
-    elif name == PERIODS and is_text:
+    elif name == PERIOD and is_text:
         read = _read(lambda text: pd.Period(text, dtype.freq), value)
-    elif name in (DATES, ZONED):
+    elif name in (DATE, ZONED):
         if is_text and not ISO.fullmatch(value):
             builder.refuse(
                 f"{text_of(part)} compared with dates is none: write it like '2020-12-31'. Other forms are not read, "
@@ -138,9 +149,9 @@ def dated(part: Node, value: Any, other: Any, builder: Builder) -> Any:
 
 
 NAMED = {
-    **dict.fromkeys((DATES, ZONED), "dates is compared with something that is no date. Write one like '2020-12-31'"),
-    LENGTHS: "durations is compared with something that is no duration. Write one like '5 days'",
-    PERIODS: "periods is compared with something that is no period. Write one like '2020-12'",
+    **dict.fromkeys((DATE, ZONED), "dates is compared with something that is no date. Write one like '2020-12-31'"),
+    DURATION: "durations is compared with something that is no duration. Write one like '5 days'",
+    PERIOD: "periods is compared with something that is no period. Write one like '2020-12'",
 }
 
 
@@ -175,14 +186,14 @@ def check_order(symbol: str, parts: list[Node], values: list[Any], builder: Buil
             shown = text_of(parts[1 - parts.index(part)])
             builder.refuse(
                 f"`{symbol}` compares text with text, letter by letter, and {shown} looks like a date. "
-                f"{converted(part.name, CONVERT['dates'])}; text in the form '2020-12-31' has the order of dates."
+                f"{converted(part.name, CONVERT[DATE])}; text in the form '2020-12-31' has the order of dates."
             )
     for part, value, other in zip(parts, values, reversed(values), strict=True):
         if not isinstance(part, Column) or value.dtype != object:
             continue
         kind, wanted = column_kind(builder.frame[part.name]), _kind(other)
-        if wanted == "nothing" or (kind != "nothing" and FAMILIES.get(kind) != FAMILIES.get(wanted)):
-            beside = "such objects" if wanted == "nothing" else wanted
+        if wanted == NOTHING or (kind != NOTHING and FAMILIES.get(kind) != FAMILIES.get(wanted)):
+            beside = "such objects" if wanted == NOTHING else wanted
             builder.refuse(
                 f"`{symbol}` compares {text_of(part)}, which holds {kind}, with {beside}: it takes things of one kind. "
                 f"{converted(part.name, CONVERT_FROM.get(kind) or CONVERT.get(wanted, '{}.astype(...)'))}."
@@ -198,13 +209,8 @@ def _kind(value: Any) -> str:
     """What a column on zero rows holds by its dtype, or a constant; of a column of objects, nothing is known."""
     if isinstance(value, pd.Series):
         return column_kind(value.cat.categories[:0].to_series() if is_categorical(value.dtype) else value)
-    if isinstance(value, bool | str):
-        return "text" if isinstance(value, str) else "truth values"
-    if isinstance(value, int | float | np.number):
-        return "numbers"
-    if isinstance(value, dt.timedelta | pd.Period):
-        return "Period" if isinstance(value, pd.Period) else "Timedelta"
-    return "dates" if getattr(value, "tzinfo", None) is None else "dates with a time zone"
+    kind = kind_of_value(value)
+    return TIME if kind == DATE else kind  # as `dated` reads it
 
 
 def is_categorical(dtype: Any) -> bool:

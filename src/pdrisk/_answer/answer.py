@@ -1,0 +1,274 @@
+"""Answer: the one description of a result, its public part and the curator's apart."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+import pandas as pd
+
+from pdrisk._answer.noisy import NoisyAnswers
+from pdrisk._core.risk import Risk, posterior
+from pdrisk._model.attributes import ATTRIBUTE, EXACT
+from pdrisk._model.plain import plain_label
+from pdrisk._model.query import Line, Query
+from pdrisk.errors import NotPublicError
+
+__all__ = ["ONE_RECORD", "Answer", "AnswerLine", "Curator", "Exposed"]
+
+ONE_RECORD: Final = "record (one per person assumed)"
+
+
+@dataclass(frozen=True, slots=True)
+class Curator:
+    """What only the curator may see of one answer: these numbers come from the data and must not be published.
+
+    Attributes
+    ----------
+    n : int
+        Number of records used.
+    local_sensitivity : float
+        Largest change that one record can make to the statistic in these data, in the unit of the answer.
+    loss : float
+        Privacy loss of the most exposed neighbour of these data, in nats; at most eps.
+    two_worlds, many_worlds, identifiability : float
+        Risks of the most exposed person: MATH.md of the docs, and `pdrisk.risk`; the last two NaN where n = 0.
+    clamped : float
+        Share of the records that lay outside the bounds and were moved to an end; 0 for counts, NaN where n = 0.
+    unlisted : int
+        Number of selected records that are in no listed group.
+    """
+
+    n: int
+    local_sensitivity: float
+    loss: float
+    two_worlds: float
+    many_worlds: float
+    identifiability: float
+    clamped: float
+    unlisted: int = 0
+
+    COLUMNS: ClassVar[tuple[str, ...]] = (
+        "n",
+        "local_sensitivity",
+        "two_worlds",
+        "many_worlds",
+        "identifiability",
+        "clamped",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Exposed:
+    """The curator's numbers of a line; of several groups those of the most exposed one, with its name."""
+
+    numbers: Curator
+    group: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerLine:
+    """One statistic of one column, as far as it may be published.
+
+    Attributes
+    ----------
+    name : str
+        ``mean(distance)``, or the heading of a column in SQL.
+    eps : float
+        The privacy loss paid for it, in nats.
+    scale : float or None
+        Of additive noise, in the unit of the answer.
+    noise95 : float
+        Half the width of the 95 % noise interval; the widest of several groups. NaN where it is withheld.
+    value, low, high : float or None
+        None where there are several, NaN where it is withheld.
+    rounded_to : float or None
+        The base that a ledger has answers rounded to, after the noise.
+    success : float
+        How often the best attacker with a coin's prior is right.
+    """
+
+    name: str
+    column: Any
+    statistic: str
+    mechanism: str
+    eps: float
+    bounds: tuple[float, float] | None
+    global_sensitivity: float
+    scale: float | None
+    noise95: float
+    success: float
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    rounded_to: float | None = None
+
+    @classmethod
+    def of(cls, line: Line, noisy: NoisyAnswers, name: str | None = None, *, one: bool = False) -> AnswerLine:
+        """The description of what was released for a line of a query; with its value if there is one group."""
+        mechanism = noisy.mechanism
+        universe = mechanism.universe
+        low, high = noisy.interval()
+        widths = (high - low)[~noisy.withheld] / 2
+        said = cls(
+            name=line.name if name is None else name,
+            column=plain_label(line.column),
+            statistic=line.statistic.label,
+            mechanism=mechanism.name,
+            eps=float(mechanism.eps),
+            bounds=(universe.lo, universe.hi) if line.statistic.bounded else None,
+            global_sensitivity=line.statistic.global_sensitivity(universe),
+            scale=mechanism.scale,
+            noise95=float(widths.max()) if len(widths) else float("nan"),
+            success=mechanism.success,
+            rounded_to=noisy.rounded_to,
+        )
+        if not one:
+            return said
+        return dataclasses.replace(said, value=noisy.values[0].item(), low=float(low[0]), high=float(high[0]))
+
+    @property
+    def risk(self) -> Risk:
+        """The publishable risks."""
+        return Risk(float(posterior(self.eps)), self.success)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One release: everything that was answered, and paid for, together. All of it may be published.
+
+    Attributes
+    ----------
+    eps : float
+        Of everything together, also of what was paid to see whether an answer is about enough people.
+    extra : float
+        How much of that this last part is; 0 without such a rule of a ledger.
+    least_group : int or None
+        How many people are enough.
+    unit : str
+        Whose presence the noise hides: one record, or the person column.
+    grouped : bool
+        Whether there is an answer for each of several groups.
+    index : tuple
+        Names of the index levels, as pdrisk gave them.
+    headings : tuple or None
+        The publishable columns of an answer in SQL; None for tables, whose columns are always the same.
+    groups : tuple of str
+        Those of them that are group keys.
+    curators : tuple of str
+        In SQL the columns that only the curator may see, `Curator.COLUMNS` of each line one after another.
+    """
+
+    lines: tuple[AnswerLine, ...]
+    eps: float
+    extra: float = 0.0
+    least_group: int | None = None
+    where: str | None = None
+    where_trusted: bool = False
+    bounds_from_data: bool = False
+    keys_from_data: bool = False
+    unit: str = ONE_RECORD
+    grouped: bool = False
+    index: tuple[Any, ...] = ()
+    headings: tuple[Any, ...] | None = None
+    groups: tuple[str, ...] = ()
+    curators: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, query: Query, lines: tuple[AnswerLine, ...], extra: float, least_group: int | None) -> Answer:
+        """The description of a query's answer."""
+        where, trusted = query.condition, query.trusted
+        if query.where is not None:
+            where = "a mask or function" if query.where.text is None else query.where.text
+            trusted = query.where.trusted
+        return cls(
+            lines=lines,
+            eps=float(query.eps) + extra,
+            extra=extra,
+            least_group=least_group,
+            where=where,
+            where_trusted=trusted,
+            bounds_from_data=any(line.bounds_from == "data" for line in query.lines),
+            keys_from_data=query.groups is not None and query.groups.keys_from == "data",
+            grouped=query.groups is not None,
+        )
+
+    @property
+    def name(self) -> str:
+        """Its lines, for a title."""
+        names = [line.name for line in self.lines]
+        return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+
+    @property
+    def several(self) -> bool:
+        """Whether it is more than one number."""
+        return self.grouped or len(self.lines) > 1
+
+    @property
+    def withheld(self) -> bool:
+        """Whether its one number was not given out."""
+        value = self.lines[0].value
+        return value is not None and value != value  # NaN
+
+    @property
+    def public_columns(self) -> set[Any]:
+        """Columns of its table that may be published."""
+        return set(TABLE + self.index if self.headings is None else self.headings)
+
+    @property
+    def curators_columns(self) -> tuple[str, ...]:
+        """Columns of its table that only the curator may see."""
+        return Curator.COLUMNS if self.headings is None else self.curators
+
+    @property
+    def text(self) -> str:
+        """As one JSON text, which ``attrs`` keep: pandas copies attrs deeply with every step of a chain."""
+        said = dataclasses.asdict(self)
+        usual = {field.name: field.default for field in dataclasses.fields(self)}
+        kept = {name: value for name, value in said.items() if value != usual[name]}
+        return json.dumps({"answer": kept})
+
+    def attach(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The table, whose attrs hold nothing but this description."""
+        table.attrs = {ATTRIBUTE: self.text}
+        return table
+
+    @classmethod
+    def from_attrs(cls, attrs: Mapping[Any, Any]) -> Answer | None:
+        """The answer that attrs describe: None if they describe none.
+
+        Raises
+        ------
+        NotPublicError
+            If they mark exact numbers, which are no release.
+        """
+        said, found = None, None
+        try:
+            said = json.loads(attrs.get(ATTRIBUTE, "{}"))
+            if said != EXACT and "answer" in said:
+                found = cls._from_values(said["answer"])
+        except (TypeError, ValueError, KeyError, AttributeError):
+            return None
+        if said == EXACT:
+            raise NotPublicError(
+                "these are the curator's exact figures, not a release: nothing of them may be published. Explain or "
+                "publish the answer itself."
+            )
+        return found
+
+    @classmethod
+    def _from_values(cls, said: dict[str, Any]) -> Answer:
+        lines = [AnswerLine(**{**line, "bounds": _pair(line["bounds"])}) for line in said["lines"]]
+        listed = {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
+        return cls(**{**said, **listed, "lines": tuple(lines)})
+
+
+TABLE: Final = ("value", "low", "high", "eps", "worst_case", "release")
+SHOWN: Final = 3  # names in a title
+
+
+def _pair(bounds: Any) -> tuple[float, float] | None:
+    return None if bounds is None else (float(bounds[0]), float(bounds[1]))

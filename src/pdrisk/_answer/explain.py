@@ -1,0 +1,122 @@
+"""`explain` for every kind of answer: a release, or a frame whose ``attrs`` say what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pdrisk._answer.answer import Answer, AnswerLine, Curator, Exposed
+from pdrisk._answer.release import Release
+from pdrisk._answer.words import explained
+from pdrisk._core.foreign import own_errors
+from pdrisk._core.risk import most_exposed_first, privacy_loss
+from pdrisk._model.plain import plain_label
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = ["explain"]
+
+
+@own_errors
+def explain(
+    answer: Release | pd.DataFrame, audience: str = "participant", so_far: object = None, *, language: str = "en"
+) -> str:
+    """What an answer means, in words for who has to know: a `Release`, or a frame of ``by=``, ``agg`` or ``sql``.
+
+    Parameters
+    ----------
+    answer : Release or DataFrame
+        As pdrisk returned it; groups cost their eps once, since everybody is in at most one.
+    audience : {"participant", "analyst", "curator", "publication"}
+    so_far : float or Ledger, optional
+        The eps of all releases so far about these people, this one included; or the ledger that paid for them.
+    language : str
+
+    Raises
+    ------
+    NotPublicError
+        For a participant or a publication, if the bounds came from the data.
+    ParameterError, ColumnTypeError
+        If this is no answer, the curator's columns are asked for and gone, or ``so_far`` is less than this alone.
+
+    See Also
+    --------
+    Release.explain
+
+    Examples
+    --------
+    >>> import pandas as pd, pdrisk
+    >>> frame = pd.DataFrame({"x": [3, 1, 10]})
+    >>> answer = frame.dprisk.agg({"x": ["sum", "count"]}, eps=2, bounds=(0, 10))
+    >>> print(pdrisk.explain(answer, "analyst"))
+    sum(x), count(x), for the analyst
+      sum(x)    with noise: ±29.9573, 95 % sure, for eps 1
+      count(x)  with noise: ±2.99573, 95 % sure, for eps 1
+      eps       2
+      left      not known here; so_far=ledger would tell
+      risk      Someone who knows everybody else's records and has to say whether one person is in the data can
+                only toss a coin without this release: right 50 times out of 100. With it, at most 89 times out of
+                100.
+      so far    this counts one release; losses add up, so every further one adds to it
+    """
+    if isinstance(answer, Release):
+        return answer.explain(audience, so_far, language=language)
+    if not isinstance(answer, pd.DataFrame):
+        raise ColumnTypeError(f"explain takes what pdrisk answered, not {type(answer).__name__}.")
+    said = Answer.from_attrs(answer.attrs)
+    if said is None:
+        raise ParameterError("this frame does not say what was asked: pass the answer as pdrisk returned it.")
+    exposed = _most_exposed(said, answer) if audience == "curator" else ()
+    return explained(said, audience, so_far, language, exposed=exposed)
+
+
+def _most_exposed(said: Answer, table: pd.DataFrame) -> list[Exposed | None]:
+    """The curator's numbers of the most exposed group of each line, as far as the table holds them."""
+    if said.headings is None:
+        return [_of_rows(_rows_of(said, line, table), said.index) for line in said.lines]
+    width = len(Curator.COLUMNS)
+    own = [said.curators[at : at + width] for at in range(0, len(said.curators), width)] or [()] * len(said.lines)
+    found = []
+    for columns in own:
+        rows = table[[name for name in columns if name in table.columns]]
+        if len(rows.columns) == width:
+            keys = [name for name in said.groups if name in table.columns]
+            rows = rows.set_axis(list(Curator.COLUMNS), axis=1).join(table[keys])
+            found.append(_of_rows(rows, tuple(keys) if said.grouped else ()))
+        else:
+            found.append(None)
+    return found
+
+
+def _rows_of(said: Answer, line: AnswerLine, table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of one line; those of ``agg`` say which they are in their index."""
+    if said.index[:2] != ("column", "statistic"):
+        return table
+    labels = [[plain_label(label) for label in _level(table, name)] for name in ("column", "statistic")]
+    return table[[pair == (line.column, line.statistic) for pair in zip(*labels, strict=True)]]
+
+
+def _of_rows(rows: pd.DataFrame, index: tuple[Hashable, ...]) -> Exposed | None:
+    if not len(rows) or any(name not in rows.columns for name in Curator.COLUMNS):
+        return None
+    numbers = {name: rows[name].to_numpy(dtype=np.float64) for name in Curator.COLUMNS}
+    order = most_exposed_first(numbers["n"], numbers["two_worlds"], numbers["many_worlds"], numbers["identifiability"])
+    most = int(order[0])
+    own: dict[str, Any] = {name: float(values[most]) for name, values in numbers.items()}
+    loss = float(privacy_loss(max(own["two_worlds"], 0.5), 0.5)) if own["two_worlds"] > 0.5 else 0.0
+    groups = [name for name in index if name not in ("column", "statistic", "release")]
+    named = ", ".join(str(_level(rows, name)[most]) for name in groups) or f"row {most + 1}" * bool(index)
+    return Exposed(Curator(**own | {"n": int(own["n"]), "loss": loss}), named or None)
+
+
+def _level(table: pd.DataFrame, name: Hashable) -> Any:
+    """The labels that pdrisk put into the index, also where they were made a column."""
+    if name in table.index.names:
+        return table.index.get_level_values(list(table.index.names).index(name))
+    if name in table.columns:
+        return list(table[name])
+    raise ParameterError(
+        "the index of this frame is not the one pdrisk gave it: pass the answer as pdrisk returned it."
+    )

@@ -1,0 +1,71 @@
+"""Noisy answers of one line of a query: values and intervals, as far as a ledger's rules let them out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdrisk._core.summary import FloatArray
+from pdrisk._mechanisms import Drawn, Mechanism
+
+__all__ = ["NoisyAnswers", "withhold"]
+
+WITHHELD: Final = np.iinfo(np.int64).min  # stands for NaN among integers
+
+
+@dataclass(frozen=True)
+class NoisyAnswers:
+    """What was drawn for G groups, and what may be shown of it.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        Calibrated.
+    drawn : ndarray, shape (G,) or (k, G)
+        What it drew; nothing of what is withheld.
+    rounded_to : float or None
+        The base that a ledger has answers rounded to.
+    """
+
+    mechanism: Mechanism
+    drawn: Drawn
+    rounded_to: float | None = None
+
+    @property
+    def withheld(self) -> NDArray[np.bool_]:
+        """Which answers are not given out."""
+        first = self.drawn if self.drawn.ndim == 1 else self.drawn[0]
+        return np.isnan(first) if first.dtype.kind == "f" else first == WITHHELD
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """The answers, shape (G,): int64 where all are whole numbers, else float64 with NaN where withheld."""
+        values = self.mechanism.value(self.drawn)
+        if self.rounded_to is not None:
+            rounded = np.rint(values / self.rounded_to) * self.rounded_to
+            values = rounded.astype(values.dtype) if self.rounded_to.is_integer() else rounded
+        withheld = self.withheld
+        return np.where(withheld, np.nan, values) if withheld.any() else values
+
+    def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Ends between which the exact answers lie; a rounded answer may lie half its base farther away."""
+        return self._usual if level == 0.95 else self._interval(level)
+
+    @cached_property
+    def _usual(self) -> tuple[FloatArray, FloatArray]:
+        return self._interval(0.95)
+
+    def _interval(self, level: float) -> tuple[FloatArray, FloatArray]:
+        low, high = self.mechanism.interval(self.drawn, level)
+        more = (self.rounded_to or 0.0) / 2
+        withheld = self.withheld
+        return np.where(withheld, np.nan, low - more), np.where(withheld, np.nan, high + more)
+
+
+def withhold(drawn: Drawn, groups: NDArray[np.bool_]) -> Drawn:
+    """What was drawn without the numbers of some groups, which are never seen or kept by anybody."""
+    return np.where(groups, np.nan if drawn.dtype.kind == "f" else WITHHELD, drawn)

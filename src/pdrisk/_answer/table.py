@@ -1,0 +1,98 @@
+"""Tables of answers: a frame of one row for each group, or for each statistic."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pdrisk._answer.answer import Answer, Curator
+from pdrisk._answer.release import Release
+from pdrisk._answer.releasing import Released, Results
+from pdrisk._core.risk import posterior
+from pdrisk._model.plain import plain_label
+
+__all__ = ["one_answer", "table_of_lines", "wide_table"]
+
+
+def one_answer(results: Results, groups: pd.Index | None) -> Release | pd.DataFrame:
+    """The answer to a query of one line: a `Release`, or a table of one row for each group."""
+    (one,) = results.releases
+    if groups is not None:
+        return _table(results, [_rows(one, results)], groups, grouped=True)
+    return Release(
+        answer=results.answer(one=True),
+        noisy=one.noisy,
+        column=one.line.column,
+        curator=None if one.facts is None else one.facts.of_group(0),
+        shows_curator=results.shows_curator,
+    )
+
+
+def table_of_lines(
+    results: Results, groups: pd.Index | None, level: tuple[str, Sequence[Hashable]] | None = None
+) -> pd.DataFrame:
+    """The answers to a query of several lines, one row for each, indexed by column and statistic, then by group.
+
+    Parameters
+    ----------
+    results : Results
+    groups : Index or None
+    level : (str, sequence), optional
+        Name and labels of one index level for the lines, after the groups, in the place of column and statistic.
+    """
+    parts = [_rows(one, results) for one in results.releases]
+    if level is None:
+        parts = [part.assign(release=at) for at, part in enumerate(parts, 1)]
+        lines = [(one.line.column, one.line.statistic.label) for one in results.releases]
+        index: pd.Index = pd.MultiIndex.from_tuples(lines, names=["column", "statistic"])
+        if groups is not None:
+            index = _crossed(index.repeat(len(groups)), groups.take(np.tile(np.arange(len(groups)), len(lines))))
+        return _table(results, parts, index, grouped=groups is not None)
+    name, labels = level
+    own = pd.Index(list(labels), name=name)
+    if groups is None:
+        return _table(results, parts, own, grouped=False)
+    table = pd.concat(parts, ignore_index=True)
+    by_group = np.arange(len(table)).reshape(len(own), len(groups)).T.ravel()
+    inner = own.take(np.tile(np.arange(len(own)), len(groups)))
+    return _table(results, [table.iloc[by_group]], _crossed(groups.repeat(len(own)), inner), grouped=True)
+
+
+def wide_table(table: pd.DataFrame) -> pd.DataFrame:
+    """The values alone of a table with two index levels, the second one as columns, both in their order."""
+    said = Answer.from_attrs(table.attrs)
+    assert said is not None
+    rows, columns = (table.index.get_level_values(at) for at in range(2))
+    wide = table["value"].unstack(sort=False).reindex(index=rows.unique(), columns=columns.unique())
+    headings = tuple(plain_label(label) for label in wide.columns)
+    return replace(said, index=(plain_label(rows.name),), headings=headings).attach(wide)
+
+
+def _crossed(outer: pd.Index, inner: pd.Index) -> pd.MultiIndex:
+    """One index with the levels of both."""
+    levels = [each.get_level_values(at) for each in (outer, inner) for at in range(each.nlevels)]
+    return pd.MultiIndex.from_arrays(levels, names=[*outer.names, *inner.names])
+
+
+def _rows(one: Released, results: Results) -> pd.DataFrame:
+    values: Any = one.noisy.values
+    if results.least_group is not None and one.noisy.drawn.dtype.kind == "i" and one.noisy.drawn.ndim == 1:
+        values = pd.array(np.where(one.noisy.withheld, 0, np.nan_to_num(values)).astype(np.int64), dtype="Int64")
+        values[one.noisy.withheld] = pd.NA
+    low, high = one.noisy.interval()
+    eps = float(one.noisy.mechanism.eps)
+    columns = {"value": values, "low": low, "high": high, "eps": eps, "worst_case": float(posterior(eps))}
+    if results.shows_curator and one.facts is not None:
+        columns |= {name: getattr(one.facts, name) for name in Curator.COLUMNS}
+    return pd.DataFrame(columns)
+
+
+def _table(results: Results, parts: list[pd.DataFrame], index: pd.Index, *, grouped: bool) -> pd.DataFrame:
+    table = parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
+    table.index = index
+    said = replace(results.answer(), index=tuple(plain_label(name) for name in index.names), grouped=grouped)
+    return said.attach(table)

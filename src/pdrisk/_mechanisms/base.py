@@ -1,0 +1,144 @@
+"""Mechanism: how a statistic is answered with noise, and what the noisy answer tells about a person."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdrisk._core.statistics import Statistic
+from pdrisk._core.summary import FloatArray, Needs, Summary
+from pdrisk._core.universe import Universe
+from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
+from pdrisk.errors import ParameterError
+
+__all__ = ["SMALLEST_EPS", "Drawn", "Mechanism"]
+
+SMALLEST_EPS = Fraction(1, 10**12)
+
+Drawn = NDArray[Any]
+"""What was drawn for G groups, float64 or int64, shape (G,) or (k, G): all that a ledger needs to remember."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mechanism(ABC):
+    """A mechanism calibrated to one statistic, its bounds, and eps.
+
+    Parameters
+    ----------
+    statistic : Statistic
+    universe : Universe
+    eps : Fraction
+        The privacy loss paid for the answers of all G groups, of which a person is in one at most.
+
+    Notes
+    -----
+    Neighbours differ by one record added or removed. ``loss`` between two of them is the largest log-ratio of their
+    output distributions; every method says what it is for this mechanism, exactly or rounded towards the person.
+    """
+
+    statistic: Statistic
+    universe: Universe
+    eps: Fraction
+
+    name: ClassVar[str]
+    noise: ClassVar[str]  # its name in words, for labels
+
+    @classmethod
+    @abstractmethod
+    def answers(cls, statistic: Statistic) -> bool:
+        """Whether it can answer this statistic."""
+
+    @classmethod
+    def needs(cls, statistic: Statistic) -> Needs:
+        """What it, and the statistic's sensitivity, read of the data."""
+        return statistic.needs
+
+    def check(self) -> None:
+        """Refuse an eps that the noise cannot be calibrated to.
+
+        Raises
+        ------
+        ParameterError
+            With the smallest or largest eps that can be asked for.
+        """
+        if self.eps < SMALLEST_EPS:
+            raise ParameterError(
+                f"eps={float(self.eps):g} is below {float(SMALLEST_EPS):g}, where the noise is a trillion "
+                "times the largest change of one person: ask with a larger eps."
+            )
+
+    @abstractmethod
+    def draw(self, summary: Summary, sampler: Sampler = discrete_laplace) -> Drawn:
+        """Noisy numbers for the exact ones of a summary."""
+
+    @abstractmethod
+    def value(self, drawn: Drawn) -> NDArray[Any]:
+        """The answers that noisy numbers give, shape (G,): int64 for whole numbers, else float64."""
+
+    @abstractmethod
+    def interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
+        """Ends between which the exact answers lie, with a probability of at least ``level`` over the noise."""
+
+    @property
+    def scale(self) -> float | None:
+        """Scale of noise that is added to the answer, in its unit; None where the noise is no such thing."""
+        return None
+
+    @property
+    def success(self) -> float:
+        """How often the best attacker with a coin's prior is right about one person, in the worst case.
+
+        ``(1 + total variation) / 2`` over the worst pair of neighbours: publishable, from eps alone.
+        """
+        return self._success(float(self.eps))
+
+    @abstractmethod
+    def _success(self, eps: float) -> float:
+        """`success` for an eps."""
+
+    @abstractmethod
+    def loss(self, summary: Summary) -> FloatArray:
+        """Privacy loss of the most exposed neighbour of these data, shape (G,); at most eps."""
+
+    @abstractmethod
+    def loss_of_records(self, records: FloatArray, summary: Summary) -> FloatArray:
+        """Privacy loss of each of these records: that between the data with and without it.
+
+        Parameters
+        ----------
+        records : ndarray of float64, shape (n,)
+            Clamped and not missing.
+        summary : Summary
+            Of the one group that they belong to, or for each record of its own group, as `Summary.of_rows` gives it.
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+            May share its memory with nothing that is used later.
+        """
+
+    @abstractmethod
+    def worlds(self, records: FloatArray, summary: Summary) -> tuple[FloatArray, float]:
+        """Places of the worlds that lack one of these records each, and how many units of place make one nat.
+
+        The privacy loss between two worlds is their distance divided by that unit; see `exact_identifiability`.
+        """
+
+    @abstractmethod
+    def loss_between_worlds(self, summary: Summary) -> FloatArray:
+        """Largest privacy loss between two worlds that lack one record each, shape (G,)."""
+
+    @property
+    def event(self) -> dict[str, str]:
+        """What accounting must know: the mechanism's name and eps, as JSON values."""
+        return {"mechanism": self.name, "eps": str(self.eps)}
+
+
+def at_most(loss: FloatArray, eps: float) -> FloatArray:
+    """Losses that rounding may have carried a little above eps."""
+    return np.minimum(loss, eps)

@@ -1,0 +1,95 @@
+"""Geometric mechanism: discrete Laplace noise on whole numbers (Ghosh, Roughgarden & Sundararajan 2009)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdrisk._core.lattice import LARGEST_STEPS
+from pdrisk._core.statistics import Statistic, WholeStatistic
+from pdrisk._core.summary import FloatArray, Summary
+from pdrisk._mechanisms.base import Drawn, Mechanism, at_most
+from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
+from pdrisk.errors import ParameterError
+
+__all__ = ["Geometric"]
+
+
+@dataclass(frozen=True, slots=True)
+class Geometric(Mechanism):
+    """Whole numbers plus whole noise of scale d/eps, d the largest change one record can make; within their range.
+
+    Notes
+    -----
+    ``P(noise = k)`` is proportional to ``a**|k|`` with ``a = exp(-eps/d)``, so the ratio between neighbours, which
+    differ by at most d, is at most ``exp(eps)``. Moving the noisy number into the public range of answers afterwards
+    costs nothing. ``P(|noise| > t) = 2 a**(t+1) / (1 + a)`` gives the interval.
+    """
+
+    statistic: WholeStatistic
+
+    name: ClassVar[str] = "geometric"
+    noise: ClassVar[str] = "discrete Laplace noise"
+
+    @classmethod
+    def answers(cls, statistic: Statistic) -> bool:
+        return isinstance(statistic, WholeStatistic)
+
+    def check(self) -> None:
+        super(Geometric, self).check()
+        if self._change / self.eps > WIDEST_SCALE:
+            raise ParameterError(
+                f"eps={float(self.eps):g} needs noise beyond 64-bit integers: ask with eps="
+                f"{self._change / WIDEST_SCALE:.2g} or more."
+            )
+
+    def draw(self, summary: Summary, sampler: Sampler = discrete_laplace) -> Drawn:
+        exact = np.clip(self.statistic.whole(summary), -LARGEST_STEPS, LARGEST_STEPS)
+        return sampler(exact, self._change, self.eps)
+
+    def value(self, drawn: Drawn) -> NDArray[Any]:
+        return self._inside(drawn)
+
+    def interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
+        rate = float(self.eps) / self._change
+        # The smallest t with 2 a**(t+1) / (1 + a) <= 1 - level.
+        reach = math.ceil((math.log(2) - math.log1p(math.exp(-rate)) - math.log1p(-level)) / rate - 1)
+        reach = max(reach, 0)
+        return self._inside(drawn - reach).astype(np.float64), self._inside(drawn + reach).astype(np.float64)
+
+    @property
+    def scale(self) -> float:
+        return self._change / float(self.eps)
+
+    def _success(self, eps: float) -> float:
+        d = self._change
+        # Where the middle of 0 and d lies between whole numbers, none is equally likely under both.
+        return 1 - math.exp(-eps / 2) / 2 / (math.cosh(eps / (2 * d)) if d % 2 else 1)
+
+    def loss(self, summary: Summary) -> FloatArray:
+        local = self.statistic.local_sensitivity(summary, self.universe)
+        return at_most(float(self.eps) * (local / self._change), float(self.eps))
+
+    def loss_of_records(self, records: FloatArray, summary: Summary) -> FloatArray:
+        moved = self.statistic.influence(records, summary, self.universe)
+        return at_most(np.multiply(moved, float(self.eps) / self._change), float(self.eps))
+
+    def worlds(self, records: FloatArray, summary: Summary) -> tuple[FloatArray, float]:
+        return self.statistic.leave_one_out(records, summary, self.universe), self.scale
+
+    def loss_between_worlds(self, summary: Summary) -> FloatArray:
+        return float(self.eps) * (self.statistic.world_range(summary, self.universe) / self._change)
+
+    @property
+    def _change(self) -> int:
+        return int(self.statistic.global_sensitivity(self.universe))
+
+    def _inside(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        low, high = self.statistic.value_range(self.universe)
+        if low > -math.inf:
+            numbers = np.maximum(numbers, np.int64(low))
+        return np.minimum(numbers, np.int64(high)) if high < math.inf else numbers

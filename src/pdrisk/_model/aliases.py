@@ -1,0 +1,33 @@
+"""Type aliases of options: what ``eps``, ``bounds``, ``where``, ``by`` and ``keys`` may be, for help and type checkers.
+
+They say what is usual. Whatever else a caller passes is judged when the query is made.
+"""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from pandas.api.typing import Expression
+else:
+    Expression = getattr(pd.api.typing, "Expression", str)  # pandas 2 has none
+
+__all__ = ["Bounds", "By", "Eps", "Keys", "Where"]
+
+#: Privacy loss in nats, read exactly as it is written: 0.1 is a tenth.
+Eps = float | Fraction | Decimal
+_Pair = tuple[Eps, Eps] | Sequence[Eps] | NDArray[Any]
+#: A pair (lo, hi), or one for each column; "column" takes the data's own range, which is not differential privacy.
+Bounds = _Pair | Mapping[Any, _Pair | Literal["column"]] | Literal["column"]
+#: A filter: query string, ``pd.col`` expression, mask, or a callable that makes a mask of the frame.
+Where = str | Expression | pd.Series | NDArray[np.bool_] | Sequence[bool] | Callable[[pd.DataFrame], Any]
+#: The column of the groups, or a list of columns.
+By = Hashable | list[Any]
+_Listed = Sequence[Hashable] | pd.Index | pd.Series | NDArray[Any]
+#: The public list of group keys, or one for each column; "observed" says that the keys which occur are public.
+Keys = _Listed | Mapping[Any, _Listed] | Literal["observed"]

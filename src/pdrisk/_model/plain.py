@@ -1,0 +1,194 @@
+"""Plain values: labels, keys, codes and numbers of any library as few types of Python's and pandas' own."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import numbers
+import operator
+from collections.abc import Hashable, Iterable
+from contextlib import suppress
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pdrisk._guard import guarded
+from pdrisk.errors import ColumnTypeError, ParameterError, PdriskError, QueryFailedError
+
+__all__ = [
+    "check_encodable",
+    "float_of",
+    "from_json",
+    "json_value",
+    "plain_key",
+    "plain_label",
+    "plain_number",
+    "plain_value",
+]
+
+LARGEST = 2**4096  # of an integer: Python does not write out more than 4,300 digits
+# What a conversion of theirs may raise: unhashable, beyond pandas' dates, a signalling NaN, nested too deeply.
+_UNFIT = (TypeError, ValueError, ArithmeticError, RecursionError)
+
+
+def plain_key(value: Any, what: str = "a key") -> Hashable:
+    """A group key or missing code that compares by equality; every kind of missing becomes None.
+
+    Raises
+    ------
+    ColumnTypeError
+        If it is not a single value that pandas can hold.
+    """
+    if type(value) is str or (type(value) is int and -LARGEST < value < LARGEST):
+        return value
+    try:
+        found: Hashable = _unwrapped(value)
+        hash(found)
+    except _UNFIT:
+        pass
+    else:
+        return found
+    raise ColumnTypeError(
+        f"{what} must be a single value that pandas can hold, and one of type {type(value).__name__} is not."
+    )
+
+
+def plain_value(value: Any, what: str) -> Hashable:
+    """A label, key or code that a file can hold: text, number, truth value, date, or a tuple of these.
+
+    Raises
+    ------
+    ColumnTypeError
+        If it is of another kind.
+    """
+    try:
+        found = _unwrapped(value)
+        if isinstance(found, tuple):
+            return tuple(plain_value(part, what) for part in found)
+        if isinstance(found, str | int | float | datetime.date | datetime.timedelta | None):
+            return found
+    except PdriskError:  # of a part
+        raise
+    except _UNFIT:
+        pass
+    raise ColumnTypeError(
+        f"{what} must be text, a number, a truth value or a date to be declared, not {type(value).__name__}."
+    )
+
+
+def _unwrapped(value: Any) -> Any:
+    """A value without numpy's types; dates and durations as pandas has them, every kind of missing as None."""
+    if isinstance(value, np.generic) and not isinstance(value, np.datetime64 | np.timedelta64):
+        value = value.item()
+    if value is None or (pd.api.types.is_scalar(value) and pd.isna(value)):
+        return None
+    if isinstance(value, np.datetime64 | datetime.datetime):
+        return pd.Timestamp(value)
+    if isinstance(value, np.timedelta64 | datetime.timedelta):
+        return pd.Timedelta(value)
+    if isinstance(value, int) and not -LARGEST < value < LARGEST:
+        raise ValueError
+    return value
+
+
+def plain_label(column: Hashable | None) -> Hashable | None:
+    """A column's label for JSON and reports, where what is neither text nor a number is written out."""
+    if isinstance(column, np.generic):
+        column = column.item()
+    if isinstance(column, tuple):
+        return tuple(map(plain_label, column))
+    return column if isinstance(column, str | int | float | None) else str(column)
+
+
+def json_value(value: Any) -> Any:
+    """What `plain_value` gave, as a JSON value; dates become a one-entry object."""
+    if isinstance(value, pd.Timestamp | pd.Timedelta):
+        return {type(value).__name__: value.isoformat()}
+    if isinstance(value, datetime.date):
+        return {"date": value.isoformat()}
+    return [json_value(part) for part in value] if isinstance(value, tuple) else value
+
+
+def from_json(value: Any) -> Hashable:
+    """What `json_value` was made of; the error of whatever Python or pandas cannot read otherwise."""
+    if isinstance(value, list):
+        return tuple(map(from_json, value))
+    if isinstance(value, dict):
+        ((kind, text),) = value.items()
+        made: dict[str, Any] = {
+            "Timestamp": pd.Timestamp, "Timedelta": pd.Timedelta, "date": datetime.date.fromisoformat,
+        }  # fmt: skip
+        found: Hashable = made[kind](text)
+        return found
+    plain: Hashable = value
+    return plain
+
+
+def plain_number(name: str, value: Any) -> Fraction | Decimal | float:
+    """A number of Python's own types, exactly as it is written.
+
+    It is read once: what a class of its own makes of itself the next time does not count.
+
+    Raises
+    ------
+    ColumnTypeError
+        If it is no number, or cannot be read.
+    """
+    kind = type(value)  # not isinstance: an object may say that it is of another class
+    if issubclass(kind, bool | np.bool_) or not issubclass(kind, numbers.Real | Decimal):
+        raise _no_number(name, value)
+
+    def read() -> Fraction | Decimal | float:
+        if issubclass(kind, numbers.Rational):
+            return Fraction(operator.index(value.numerator), operator.index(value.denominator))
+        if issubclass(kind, Decimal):
+            return Decimal(value)
+        number = float(value)
+        # As it is written: the float of a narrow 0.1 is not a tenth.
+        return number if issubclass(kind, float) or not math.isfinite(number) else Fraction(str(value))
+
+    with suppress(QueryFailedError):  # by whatever such a class does
+        return guarded(read)
+    raise ColumnTypeError(f"{name} must be a number that can be read, but is of type {kind.__name__}.")
+
+
+def float_of(name: str, value: object) -> float:
+    """A number as a float, where its last digits do not matter.
+
+    Raises
+    ------
+    ColumnTypeError, ParameterError
+        If it is no number, or none that fits a float.
+    """
+    if isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(value, numbers.Real | Decimal):
+        raise _no_number(name, value)
+    try:
+        return float(value)
+    except (OverflowError, ValueError):
+        raise ParameterError(f"{name} must be finite and fit a float.") from None
+
+
+def _no_number(name: str, value: object) -> ColumnTypeError:
+    return ColumnTypeError(
+        f"{name} must be a number, but is {'missing' if value is None else f'of type {type(value).__name__}'}."
+    )
+
+
+def check_encodable(what: str, values: Iterable[object]) -> None:
+    """Refuse a text with half of a surrogate pair, which neither Arrow nor a database holds.
+
+    Raises
+    ------
+    ParameterError
+        If one of the values is such a text; others are not looked at.
+    """
+    try:
+        "".join(value for value in values if isinstance(value, str)).encode()
+    except UnicodeEncodeError:
+        pass
+    else:
+        return
+    raise ParameterError(f"{what} holds half of a surrogate pair: take it out.")

@@ -1,0 +1,129 @@
+"""Derived columns: a row-wise expression for each record, checked as filters are, and computed after it is paid for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pdrisk._guard import guarded
+from pdrisk._model.columns import column_kind
+from pdrisk._model.rowwise.decide import computed, decided
+from pdrisk._model.rowwise.families import dense
+from pdrisk._model.rowwise.query_string import QueryString
+from pdrisk._model.rowwise.tree import Column, Levels, Node, Operation, constants, text_of
+from pdrisk._model.rowwise.types import typed
+from pdrisk.errors import QueryFailedError
+
+__all__ = ["Derived", "derived", "placeholder", "used"]
+
+PIECE = 2**16  # rows computed at a time, which stay in the processor's cache
+EXAMPLE = "Write arithmetic or a comparison with a column in it, as in `birth // 10 * 10`"
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A column that each record's own values decide.
+
+    Attributes
+    ----------
+    name, text : str
+        Its name, and the expression in one spelling.
+    columns : tuple of Hashable
+        The columns that the expression reads, of ``frame`` with the ``earlier`` derived ones.
+    is_truth : bool
+        Whether it holds truth values; else numbers.
+    missing : dict from column to codes
+        Values that stand for a missing answer in what it reads.
+    """
+
+    name: str
+    text: str
+    columns: tuple[Hashable, ...]
+    is_truth: bool
+    missing: Mapping[Hashable, tuple[Hashable, ...]]
+    earlier: tuple[Derived, ...]
+    frame: pd.DataFrame = field(repr=False, compare=False)
+    rule: Node = field(repr=False, compare=False)
+
+    @property
+    def canonical(self) -> str:
+        """All that decides its values, in one spelling, but for the frame."""
+        codes = [(column, self.missing[column]) for column in self.columns if column in self.missing]
+        return repr((self.name, self.rule, codes, [each.canonical for each in self.earlier]))
+
+    def values(self, frame: pd.DataFrame) -> pd.Series:
+        """Its values, of a frame that has the columns it reads, with missing codes missing."""
+        columns = {name: dense(frame[name]) for name in self.columns}
+        numbers = np.empty(len(frame))
+        for start in range(0, len(frame), PIECE):
+            rows = slice(start, start + PIECE)
+            piece = {name: column.iloc[rows] for name, column in columns.items()}
+            if self.is_truth:
+                yes, unknown = decided(self.rule, piece)
+                numbers[rows] = yes if unknown is None else np.where(unknown, np.nan, yes)
+            else:
+                numbers[rows] = computed(self.rule, piece)
+        return pd.Series(_array(numbers, self.is_truth), index=frame.index, copy=False)
+
+
+Values = pd.api.extensions.ExtensionArray | NDArray[np.float64]
+
+
+def placeholder(one: Derived, rows: int) -> Values:
+    """What stands in a frame before the values are computed: none, of their type."""
+    return _array(np.full(rows, np.nan), one.is_truth)
+
+
+def _array(numbers: NDArray[np.float64], is_truth: bool) -> Values:
+    return pd.arrays.BooleanArray(numbers == 1, np.isnan(numbers)) if is_truth else numbers
+
+
+def derived(
+    name: str,
+    expression: str,
+    frame: pd.DataFrame,
+    levels: Levels,
+    codes: Callable[[tuple[Hashable, ...]], Mapping[Hashable, tuple[Hashable, ...]]],
+    earlier: tuple[Derived, ...],
+) -> Derived:
+    """The column that an expression describes; columns and dtypes of the frame are looked at, never a value.
+
+    Raises
+    ------
+    ParameterError, UnknownColumnError
+        If it is not row-wise, or does not fit the frame.
+    """
+    builder = QueryString(expression, frame, dict, levels, name)
+
+    def judged() -> Derived:
+        tree = builder.tree()
+        if not isinstance(tree, Column | Operation):
+            builder.refuse(f"it names no column. {EXAMPLE}.")
+        rule, value = typed(tree, {each: frame[each].iloc[:0] for each in builder.columns}, builder)
+        kind = column_kind(value)
+        if kind not in ("numbers", "truth values") or value.dtype == object:
+            builder.refuse(f"it gives {kind}: derived columns hold numbers or truth values.")
+        if any(constant.given for constant in constants(tree)):
+            builder.refuse("a value in it comes from a Python variable: write it out.")
+        columns = tuple(builder.columns)
+        known, _ = used(earlier, columns)
+        return Derived(name, text_of(tree), columns, kind == "truth values", codes(columns), known, frame, rule)
+
+    with suppress(QueryFailedError):  # a RecursionError
+        return guarded(judged)
+    return builder.refuse(f"it is nested too deeply. {EXAMPLE}.")
+
+
+def used(known: tuple[Derived, ...], columns: Iterable[Hashable]) -> tuple[tuple[Derived, ...], tuple[Hashable, ...]]:
+    """Which derived columns are among these, and the stored columns that all of them are made of."""
+    own = {each.name: each for each in known}  # of two with one name the last
+    found = [own[column] for column in dict.fromkeys(columns) if column in own]
+    stored = [
+        [column] if column not in own else used(own[column].earlier, own[column].columns)[1] for column in columns
+    ]
+    return tuple(found), tuple(dict.fromkeys(column for listed in stored for column in listed))

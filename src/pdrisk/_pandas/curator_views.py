@@ -1,0 +1,163 @@
+"""The curator's views of answers: sensitivities and risks, without noise and without spending anything."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import pandas as pd
+
+from pdrisk._core.foreign import own_errors_of
+from pdrisk._ledger import Identity, check_curator
+from pdrisk._model.aliases import Bounds, By, Eps, Keys, Where
+from pdrisk._pandas.assess import assessment, individual_risk, planned_epsilon
+from pdrisk._pandas.hints import Hinting
+from pdrisk._pandas.options import DEFAULTS, PAYING, Options
+from pdrisk.identifiability.result import Identifiability, of_column
+
+__all__ = ["CuratorViews"]
+
+
+@own_errors_of
+class CuratorViews(Hinting):
+    """What a curator asks of a frame; under a ledger only those whom its policy names."""
+
+    _identity: Identity | None = None  # of a Dataset: by it a ledger remembers
+    _defaults: Mapping[str, Any] = MappingProxyType({})  # of a Dataset: options of all its calls
+
+    @property
+    def _frame(self) -> pd.DataFrame:
+        """The frame that is asked."""
+        raise NotImplementedError
+
+    def _rows(self, where: object) -> Any:
+        """Which of its rows are asked about."""
+        return where
+
+    def _payer(self, ledger: object) -> Any:
+        """What pays; None: the ledger of the ``with`` block around, if there is one."""
+        return ledger
+
+    def _chosen(self, options: Options) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What is asked, and what is said to the ledger."""
+        chosen: dict[str, Any] = {**DEFAULTS, **self._defaults, **options}
+        paid = {name: chosen.pop(name) for name in PAYING}
+        return chosen | {"where": self._rows(chosen["where"])}, paid | {
+            "ledger": self._payer(paid["ledger"]),
+            "dataset": self._identity,
+        }
+
+    def _check_curator(self, asked: str) -> None:
+        """Refuse what is the curator's to other analysts of the ledger that would pay."""
+        check_curator(self._payer(None), asked)
+
+    def assess(
+        self,
+        columns: Hashable | list[Hashable],
+        statistics: Any = ("mean", "median", "min", "max", "var"),
+        eps: Eps | Sequence[Eps] = (0.1, 1),
+        *,
+        bounds: Bounds | None = None,
+        where: Where | None = None,
+        by: By | None = None,
+        keys: Keys | None = None,
+        mechanism: str = "auto",
+    ) -> pd.DataFrame:
+        """Curator only: sensitivities and risks of answers, without noise and without spending anything.
+
+        Parameters
+        ----------
+        columns : column or list of columns
+        statistics : name, pair or list of these
+            As in ``["mean", ("quantile", {"q": 0.9}), ("var", {"ddof": 0})]``.
+        eps : float or list of float
+        bounds : (lo, hi), "column", or dict from column to these
+        where, by, keys, mechanism
+            As for every statistic.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``column statistic mechanism [group] eps n global_sensitivity local_sensitivity noise95`` (half the
+            width of the 95 % noise interval) and the four risks.
+        """
+        self._check_curator("assess()")
+        return assessment(
+            self._frame, columns, statistics, eps, bounds=bounds, where=self._rows(where), by=by, keys=keys,
+            mechanism=mechanism,
+        )  # fmt: skip
+
+    def individual_risk(
+        self,
+        column: Hashable,
+        statistic: Any = "mean",
+        *,
+        eps: Eps,
+        bounds: Bounds | None = None,
+        where: Where | None = None,
+        mechanism: str = "auto",
+    ) -> pd.Series:
+        """Curator only: the two-worlds risk that one release means for the person of each row.
+
+        Returns
+        -------
+        Series of float, indexed like the frame
+            ``posterior`` of the privacy loss between the data with and without the person; NaN where the value is
+            missing or the row not selected.
+        """
+        self._check_curator("individual_risk()")
+        return individual_risk(
+            self._frame, column, statistic, eps=eps, bounds=bounds, where=self._rows(where), mechanism=mechanism
+        )
+
+    def epsilon_for(
+        self,
+        column: Hashable | None,
+        statistic: Any = "mean",
+        *,
+        risk: float,
+        metric: str = "worst_case",
+        prior: float | None = None,
+        bounds: Bounds | None = None,
+        where: Where | None = None,
+        mechanism: str = "auto",
+    ) -> float:
+        """Curator only: the eps at which a metric reaches ``risk``, for planning.
+
+        All but ``worst_case`` depend on the data, so this number must not calibrate a release: round it to a grid
+        that was declared beforehand, and release with ``eps=``.
+
+        Returns
+        -------
+        float
+            ``inf`` where the answer tells nothing about anyone.
+        """
+        self._check_curator("epsilon_for()")
+        return planned_epsilon(
+            self._frame, column, statistic, risk=risk, metric=metric, prior=prior, bounds=bounds,
+            where=self._rows(where), mechanism=mechanism,
+        )  # fmt: skip
+
+    def identifiability(
+        self,
+        column: Hashable | None,
+        statistic: Any = "mean",
+        *,
+        eps: Eps | None = None,
+        risk: float | None = None,
+        bounds: Bounds | None = None,
+        where: Where | None = None,
+        prior: Any = None,
+        mechanism: str = "auto",
+    ) -> Identifiability:
+        """Curator only: what one release tells an attacker who knows all of these people but not who is missing.
+
+        ``eps`` to judge it, or the highest ``risk`` wanted, for the eps of both bounds (Lee & Clifton 2011, 2012).
+        ``prior`` is his belief about one person, or one number for each row; all alike by default.
+        """
+        self._check_curator("identifiability()")
+        return of_column(
+            self._frame, column, statistic, eps=eps, risk=risk, bounds=bounds, where=self._rows(where), prior=prior,
+            mechanism=mechanism,
+        )  # fmt: skip

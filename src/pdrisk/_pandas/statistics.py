@@ -1,0 +1,205 @@
+"""Statistics: the noisy answers that ``df.dprisk`` and a Dataset give alike."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Unpack
+
+import numpy as np
+import pandas as pd
+
+from pdrisk._answer.release import Release
+from pdrisk._answer.table import wide_table
+from pdrisk._core.foreign import own_errors_of, shown
+from pdrisk._model.query import statistic, statistics
+from pdrisk._pandas.answers import answered, answers
+from pdrisk._pandas.curator_views import CuratorViews
+from pdrisk._pandas.histogram import histogram
+from pdrisk._pandas.options import LINES, Options, with_options
+from pdrisk._pandas.requests import judged_lines, judged_query, lines_of_request
+from pdrisk._pandas.suggested_bounds import SuggestedBounds, suggested
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = ["DESCRIBED", "Answer", "Statistics"]
+
+Answer = Release | pd.DataFrame
+DESCRIBED = ["count", "mean", "std", "min", ("quantile", {"q": 0.25}), "median", ("quantile", {"q": 0.75}), "max"]
+
+
+@own_errors_of
+class Statistics(CuratorViews):
+    """Noisy statistics of a frame, each with its interval and its risk.
+
+    Every statistic takes the same options by keyword, shown by ``help(df.dprisk.mean)``.
+    """
+
+    @with_options
+    def count(self, column: Hashable | None = None, **options: Unpack[Options]) -> Answer:
+        """Noisy number of rows, or of the rows where ``column`` is not missing."""
+        return self._answer(column, "count", options)
+
+    @with_options
+    def sum(self, column: Hashable, **options: Unpack[Options]) -> Answer:
+        """Noisy sum."""
+        return self._answer(column, "sum", options)
+
+    @with_options
+    def mean(self, column: Hashable, **options: Unpack[Options]) -> Answer:
+        """Noisy mean."""
+        return self._answer(column, "mean", options)
+
+    @with_options
+    def median(self, column: Hashable, **options: Unpack[Options]) -> Answer:
+        """Noisy median; the middle of the bounds if no row is left."""
+        return self._answer(column, "median", options)
+
+    @with_options
+    def quantile(self, column: Hashable, q: float | Sequence[float] = 0.5, **options: Unpack[Options]) -> Answer:
+        """Noisy quantile by linear interpolation, ``q`` in [0, 1]; a list of them shares ``eps`` and gives a table."""
+        if not isinstance(q, list | tuple | np.ndarray | pd.Index | pd.Series):
+            return self._answer(column, ("quantile", {"q": q}), options)
+        return self._answers(column, [("quantile", {"q": each}) for each in q], ("q", list(q)), options)
+
+    @with_options
+    def min(self, column: Hashable, **options: Unpack[Options]) -> Answer:
+        """Noisy minimum; the upper bound if no row is left."""
+        return self._answer(column, "min", options)
+
+    @with_options
+    def max(self, column: Hashable, **options: Unpack[Options]) -> Answer:
+        """Noisy maximum; the lower bound if no row is left."""
+        return self._answer(column, "max", options)
+
+    @with_options
+    def var(self, column: Hashable, ddof: int = 1, **options: Unpack[Options]) -> Answer:
+        """Noisy variance over n - ``ddof`` (0 or 1); 0 if too few rows are left."""
+        return self._answer(column, ("var", {"ddof": ddof}), options)
+
+    @with_options
+    def std(self, column: Hashable, ddof: int = 1, **options: Unpack[Options]) -> Answer:
+        """Noisy standard deviation over n - ``ddof`` (0 or 1); 0 if too few rows are left."""
+        return self._answer(column, ("std", {"ddof": ddof}), options)
+
+    @with_options
+    def proportion(self, condition: Hashable, **options: Unpack[Options]) -> Answer:
+        """Noisy proportion: the share of rows where a column of truth values, or a condition, is true.
+
+        ``condition`` is a column's label, or a row-wise query string such as ``"age > 40"``, whose missing decisions
+        count as no.
+        """
+        return self._answer(condition, "proportion", options)
+
+    @with_options
+    def nunique(self, column: Hashable, **options: Unpack[Options]) -> Answer:
+        """Noisy number of different values; missing ones are none."""
+        return self._answer(column, "nunique", options)
+
+    @with_options
+    def agg(self, request: Mapping[Hashable, Any], **options: Unpack[Options]) -> pd.DataFrame:
+        """Several statistics for one ``eps``, which is the total, split evenly over them.
+
+        Parameters
+        ----------
+        request : dict from column to statistics
+            As in ``{"distance": ["mean", ("quantile", {"q": 0.9})], "hours": "mean"}``. ``bounds`` may be a dict
+            from column to bounds.
+
+        Returns
+        -------
+        DataFrame
+            Indexed by column and statistic, and by group with ``by``; ``release`` numbers what was paid apart.
+        """
+        chosen, paid = self._chosen(options)
+        lines = lines_of_request(self._frame, request, *(chosen.pop(name) for name in LINES))
+        return answers(self._frame, judged_query(self._frame, lines, **chosen), **paid)
+
+    @with_options
+    def describe(self, columns: Hashable | list[Hashable], **options: Unpack[Options]) -> pd.DataFrame:
+        """Noisy count, mean, standard deviation, quartiles, minimum and maximum, as `agg` of all of them."""
+        listed = columns if isinstance(columns, list) else [columns]
+        return self.agg(dict.fromkeys(listed, DESCRIBED), **options)
+
+    @with_options
+    def value_counts(self, column: Hashable, sort: bool = True, **options: Unpack[Options]) -> pd.DataFrame:
+        """Noisy numbers of rows of each value in the public list ``keys``; the largest noisy number first."""
+        if not isinstance(sort, bool | np.bool_):
+            raise ColumnTypeError(f"sort is True or False, not of type {type(sort).__name__}.")
+        table = self._counts("value_counts", column, options)
+        return table.sort_values("value", ascending=False, kind="stable") if sort else table
+
+    @with_options
+    def crosstab(self, index: Hashable, columns: Hashable, **options: Unpack[Options]) -> pd.DataFrame:
+        """Noisy numbers of rows of each combination of two columns' public ``keys``: one row a key, one column a key.
+
+        ``keys`` may be a dict of two lists. ``count(by=[index, columns])`` gives the same with intervals.
+        """
+        return wide_table(self._counts("crosstab", [index, columns], options))
+
+    @with_options
+    def hist(self, column: Hashable, bins: int | Sequence[float] = 10, **options: Unpack[Options]) -> pd.DataFrame:
+        """Noisy histogram: numbers of rows in bins, indexed by the bins.
+
+        ``bins`` lists the edges, as for numpy: each bin holds its left edge, the last one both, and what lies outside
+        is not counted. A number of bins divides the bounds evenly, and values outside count in the first and last bin.
+        """
+        chosen, paid = self._chosen(options)
+        return histogram(self._frame, column, bins, chosen, paid)
+
+    def suggest_bounds(
+        self, column: Hashable, *, eps: float, ledger: Any = None, fresh: bool = False
+    ) -> SuggestedBounds:
+        """Bounds found privately, for a column of which nobody knows the range.
+
+        A noisy histogram over powers of two: the first and last that hold clearly more people than noise are the
+        ends. It is a release and costs ``eps``.
+
+        Parameters
+        ----------
+        column : column
+        eps : float
+            Privacy loss to spend. Some 15 / eps people must share a size of value to be seen first.
+        ledger : Ledger, optional
+            What pays for it.
+        fresh : bool, default False
+            Pay and draw anew, even if the ledger remembers the answer.
+
+        Returns
+        -------
+        SuggestedBounds
+            A pair ``(lo, hi)``, powers of two or 0, fit for ``bounds=`` and ``declare``; its repr says what it
+            assumed.
+
+        Raises
+        ------
+        BoundsNotFoundError
+            If no size of value stands out from the noise. It stays paid.
+        """
+        return suggested(
+            self._frame, column, eps, self._payer(ledger), fresh, where=self._rows(None), dataset=self._identity
+        )
+
+    def _counts(self, name: str, by: Any, options: Options) -> pd.DataFrame:
+        """Numbers of rows of each key."""
+        if options.get("by") is not None:
+            raise ParameterError(f"{name} groups by its own columns: leave by= out, or write count(by=[...]).")
+        if (column := options.get("bounds")) is not None:
+            raise ParameterError(f"{name} counts rows and needs no bounds, but has {shown(column)}: leave them out.")
+        table = self._answer(None, "count", {**options, "by": by})
+        assert isinstance(table, pd.DataFrame)
+        return table
+
+    def _answer(self, column: Hashable | None, spec: object, options: Options) -> Answer:
+        chosen, paid = self._chosen(options)
+        lines = judged_lines(self._frame, column, (statistic(spec),), *(chosen.pop(name) for name in LINES))
+        return answered(self._frame, judged_query(self._frame, lines, **chosen), **paid)
+
+    def _answers(
+        self, column: Hashable, specs: Sequence[object], level: tuple[str, Sequence[Hashable]], options: Options
+    ) -> pd.DataFrame:
+        """Several statistics of one column, told apart by an index level of their own."""
+        if not specs:
+            raise ParameterError(f"{level[0]} lists nothing: pass one at least.")
+        chosen, paid = self._chosen(options)
+        wanted = statistics(list(specs))
+        lines = judged_lines(self._frame, column, wanted, *(chosen.pop(name) for name in LINES))
+        return answers(self._frame, judged_query(self._frame, lines, **chosen), level, **paid)

@@ -1,0 +1,132 @@
+"""The tables of a Dataset as they were given, for SQL: frames, files, and tables of a connection."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from pdrisk._guard import guarded
+from pdrisk._model.declarations import Declarations
+from pdrisk._pandas.declared import declarations_of, knowing
+from pdrisk._sql.parse import parsed
+from pdrisk._sql.pieces import lowered, quoted
+from pdrisk._sql.relations import Relation, relation_of
+from pdrisk._sql.sources import Sources, is_readable
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["Given", "tables_given"]
+
+
+@dataclass(frozen=True)
+class Given:
+    """Tables by name.
+
+    Attributes
+    ----------
+    frames : dict of DataFrame
+        Those that are pandas', as they were when they were given; their declarations are in ``attrs``.
+    others : dict
+        Polars and Arrow tables, and paths of Parquet files.
+    tables : dict of tuple of str
+        Those of the connection, by the name there.
+    said : dict of Declarations
+        What is declared for those that are not pandas'.
+    """
+
+    frames: Mapping[str, pd.DataFrame]
+    others: Mapping[str, Any]
+    tables: Mapping[str, tuple[str, ...]]
+    connection: DuckDBPyConnection | None
+    said: Mapping[str, Declarations] = field(default_factory=dict)
+
+    @property
+    def names(self) -> list[str]:
+        """What SQL calls them."""
+        return [*self.frames, *self.others, *self.tables]
+
+    def sources(self) -> Sources:
+        """What one call may read."""
+        return Sources(self.connection, {**self.frames, **self.others}, None, self.tables, self.said)
+
+    def declared(self, known: Callable[[pd.DataFrame, Declarations], Declarations]) -> Given:
+        """The one table, with what ``known`` makes of its columns and of what was declared before."""
+        (name,) = self.names
+        if name in self.frames:
+            frame = self.frames[name]
+            said = known(frame, declarations_of(frame))
+            return replace(self, frames={name: knowing(frame.copy(deep=False), said)})
+        relation, empty = self._looked_at()
+        if any(value.column != label for label, value in relation.columns):
+            raise ParameterError("a view has no declarations of its own: declare those of the table behind it.")
+        return replace(self, said={lowered(name): known(empty, relation.source.declared)})
+
+    def columns(self) -> list[str]:
+        """The names of the one table's columns."""
+        return list(self._looked_at()[1].columns)
+
+    def _looked_at(self) -> tuple[Relation, pd.DataFrame]:
+        """The one table that is no frame, and its columns without a record."""
+        (name,) = self.names
+        sources = self.sources()
+        try:
+            relation = relation_of(parsed(f"SELECT count(*) FROM {quoted(name)}", None), sources)
+            empty = guarded(
+                lambda: relation.source.connection.execute(f"SELECT * FROM {relation.source.sql} LIMIT 0").df()
+            )
+        finally:
+            sources.close()
+        return relation, empty
+
+
+def tables_given(data: Mapping[Any, Any]) -> Given:
+    """What a Dataset is given, by name; a pandas frame as it is now, a relation read at once.
+
+    Raises
+    ------
+    ColumnTypeError, ParameterError
+        If it is nothing that SQL reads.
+    """
+    frames: dict[str, pd.DataFrame] = {}
+    others: dict[str, Any] = {}
+    tables: dict[str, tuple[str, ...]] = {}
+    connections: list[Any] = []
+    for name, value in data.items():
+        if not isinstance(name, str) or not name:
+            raise ColumnTypeError("a dict of tables has their names as keys, and names are text.")
+        kind = type(value).__name__
+        if isinstance(value, pd.DataFrame):
+            before = declarations_of(value)
+            copied = value.copy(deep=False)
+            frames[name] = knowing(copied, before) if before != Declarations() else copied
+        elif kind == "DuckDBPyRelation":
+            others[name] = guarded(value.to_arrow_table)
+        elif type(value) is tuple and len(value) == 2 and isinstance(value[1], str):
+            connections.append(_connection(value[0]))
+            tables[lowered(name)] = tuple(value[1].split("."))
+        elif is_readable(value):
+            others[name] = os.fspath(value) if isinstance(value, os.PathLike) else value
+        else:
+            raise ColumnTypeError(
+                "data must be a pandas DataFrame, or for d.sql a Polars or Arrow table, the path of a Parquet file, a "
+                f'DuckDB relation, (connection, "table") or a dict of these, not of type {kind}.'
+            )
+    if not data or len({lowered(name) for name in data}) < len(data):
+        raise ParameterError("a dict of tables needs a name for each, and names that differ in more than capitals.")
+    if any(one is not connections[0] for one in connections):
+        raise ParameterError("the tables of a Dataset are on several connections: ATTACH them to one.")
+    return Given(frames, others, tables, connections[0] if connections else None)
+
+
+def _connection(value: object) -> Any:
+    import duckdb
+
+    if not isinstance(value, duckdb.DuckDBPyConnection):
+        raise ColumnTypeError(f"a table is given as (connection, name), with DuckDB's, not {type(value).__name__}.")
+    return value

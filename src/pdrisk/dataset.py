@@ -1,0 +1,341 @@
+"""A Dataset: data, and what holds for all questions about them: declarations, people, and the ledger that pays."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from pdrisk._core.foreign import own_errors, own_errors_of, shown
+from pdrisk._ledger import Identity, Ledger, check_curator, is_there, ledger_for
+from pdrisk._ledger.names import named
+from pdrisk._model.columns import check_column
+from pdrisk._model.declarations import Declarations
+from pdrisk._model.query import unknown_column
+from pdrisk._model.rowwise import EXPRESSION, Derived, RowwiseFilter, Within, caller_names, judged
+from pdrisk._model.rowwise.derived import derived, placeholder
+from pdrisk._pandas.declared import codes_of, declarations, declarations_of, declared, knowing
+from pdrisk._pandas.options import DEFAULTS
+from pdrisk._pandas.statistics import Statistics
+from pdrisk._printing import printable
+from pdrisk._sql import answered
+from pdrisk._sql.given import tables_given
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = ["Dataset"]
+
+ONE_TABLE = "data"  # its name in SQL
+
+
+@own_errors_of
+class Dataset(Statistics):
+    """Data about people, and what holds for every question about them: declarations, and the ledger that pays.
+
+    It has all statistics of ``df.dprisk``, which is the anonymous Dataset of a frame, and takes the frame as it is now:
+    what is done to it later is not seen.
+
+    Parameters
+    ----------
+    data : DataFrame, or table for `sql` alone
+        For `sql` also a Polars or Arrow table, the path of a Parquet file, a DuckDB relation (read at once),
+        ``(connection, "table")``, or a dict of such by name.
+    name : str, optional
+        What the ledger knows the data as; that of the ledger unless given. A path or URL as ``ledger`` needs it.
+    schema, bounds, keys, missing : optional
+        As for ``df.dprisk.declare``: kept here, the frame stays as it is.
+    person : str or int, optional
+        The column that says who a person is. By it a ledger tells what each person lost: see `Ledger.odometer`.
+    per_person : {"one"}, optional
+        Needed with ``person``: your word that each person has one row. It is not compared with the data.
+    ledger : Ledger, path or URL, optional
+        What pays for all answers: a ledger that exists. It remembers them: the same question gets the same answer
+        again and costs nothing, unless it is asked with ``fresh=True``.
+    version : str, optional
+        The owner's word for the state of the data, for a ledger: then no content is compared, and tables of database
+        files and Parquet files are remembered too.
+    constant, public : optional
+        Columns that do not differ within a person, and public tables: they mean nothing yet, and are refused.
+    curator : bool, default False
+        That of all its calls.
+
+    Raises
+    ------
+    ParameterError, ColumnTypeError
+        If something does not fit the data, or is not supported yet, with what to write instead.
+    LedgerError
+        If the ledger cannot be used.
+
+    Examples
+    --------
+    >>> import tempfile, pandas as pd, pdrisk
+    >>> df = pd.DataFrame({"pid": range(5), "distance": [3, 1, 10, 675, 17]})
+    >>> ledger = pdrisk.Ledger(tempfile.mkdtemp() + "/budget.db", dataset="survey 2019", eps=1)
+    >>> survey = pdrisk.Dataset(df, bounds={"distance": (1, 675)}, person="pid", per_person="one", ledger=ledger)
+    >>> first, again = (survey.query("distance < 100").count(eps=0.5) for _ in range(2))
+    >>> first.value == again.value, ledger.remaining().eps
+    (True, 0.5)
+    """
+
+    _called = "a Dataset"
+
+    @own_errors
+    def __init__(
+        self,
+        data: Any,
+        *,
+        name: str | None = None,
+        schema: Any = None,
+        bounds: Mapping[Hashable, tuple[float, float]] | None = None,
+        keys: Mapping[Hashable, Iterable[Hashable]] | None = None,
+        missing: Mapping[Hashable, Iterable[Hashable]] | None = None,
+        person: str | int | None = None,
+        per_person: str | None = None,
+        constant: Any = None,
+        ledger: Ledger | str | os.PathLike[str] | None = None,
+        version: str | None = None,
+        public: Any = None,
+        curator: bool = False,
+    ) -> None:
+        _check_unsupported(constant, public)
+        if not isinstance(curator, bool):
+            raise ColumnTypeError(f"curator must be True or False, not of type {type(curator).__name__}.")
+        if version is not None and ledger is None:
+            raise ParameterError("version= names the state of the data for a ledger: pass ledger= as well.")
+        said = {"bounds": bounds, "keys": keys, "missing": missing}
+        self._several = type(data) is dict
+        self._given = tables_given(data if self._several else {ONE_TABLE: data})
+        self._declare(schema, said)
+        self._check_person(person, per_person)
+        self._ledger = _opened(ledger, name)
+        self._name = None if name is None else named("name", name)
+        if self._ledger is not None:
+            self._name = self._ledger.dataset
+            if curator:
+                check_curator(self._ledger, "curator=True")
+        self._kept: RowwiseFilter | None = None
+        self._derived: tuple[Derived, ...] = ()
+        self._assigned: pd.DataFrame | None = None
+        self._defaults = {option: value for option, value in (("curator", curator),) if option in DEFAULTS}
+        identity = Identity({} if self._ledger is None else self._given.frames, version, person)
+        if self._ledger is not None:
+            self._ledger.identify(identity)
+        self._identity: Identity = identity
+
+    @property
+    def name(self) -> str | None:
+        """What a ledger knows the data as."""
+        return self._name
+
+    @property
+    def ledger(self) -> Ledger | None:
+        """What pays for all answers."""
+        return self._ledger
+
+    def __repr__(self) -> str:
+        named = "without a name" if self._name is None else repr(self._name)
+        kept = "" if self._kept is None else f", where {printable(str(self._kept.text))}"
+        answers = ", ".join(each for each in self._known() if each not in ("name", "ledger"))
+        return f"Dataset {named}{kept}; private answers: {answers}; see help() of each"
+
+    def query(self, condition: Any) -> Dataset:
+        """The Dataset of the records that a row-wise condition selects: of the same people, paid by the same ledger.
+
+        Parameters
+        ----------
+        condition : str or pd.col expression
+            As ``where`` of every statistic, which may select further. Nothing is read before an answer is paid.
+
+        Raises
+        ------
+        ParameterError, UnknownColumnError, ColumnTypeError
+            If it is not row-wise, or does not fit the data.
+        """
+        frame = self._frame
+        if not isinstance(condition, str) and not isinstance(condition, EXPRESSION):
+            raise ColumnTypeError(
+                "query takes a query string or a pd.col expression, which are checked to be row-wise, not a value of "
+                f"type {type(condition).__name__}. A mask or a function is where= of each answer."
+            )
+        kept = judged(self._rows(condition), frame, caller_names, lambda column: declared(frame, column).keys)
+        assert kept is not None  # a condition
+        kept.check_codes(codes_of(frame, kept.columns))
+        selected = copy.copy(self)
+        selected._kept = kept
+        return selected
+
+    def assign(self, **columns: str) -> Dataset:
+        """The Dataset with columns that are computed row by row: of the same people, paid by the same ledger.
+
+        Parameters
+        ----------
+        **columns : str
+            Arithmetic or a comparison, as in ``decade="birth // 10 * 10"``; a later one may use those before. What was
+            declared of a column that is replaced does not hold any more. Nothing is computed before an answer is paid.
+
+        Raises
+        ------
+        ParameterError, UnknownColumnError, ColumnTypeError
+            If one is not row-wise, or does not fit the data.
+        """
+        assigned = copy.copy(self)
+        for name, expression in columns.items():
+            assigned._assign(name, expression)
+        return assigned
+
+    def _assign(self, name: str, expression: object) -> None:
+        frame = self._frame
+        if not isinstance(expression, str):
+            raise ColumnTypeError(
+                f"{name}= must be an expression as text, which is checked to be row-wise, as in "
+                f'"birth // 10 * 10", not of type {type(expression).__name__}.'
+            )
+        if name in (self._identity.person, *(() if self._kept is None else self._kept.columns)):
+            raise ParameterError(f"{name!r} says who a person is, or which records query() selected: use another name.")
+        if frame.columns.nlevels > 1:
+            raise ParameterError("assign needs columns of one level: flatten the frame's column labels first.")
+        if name in frame.columns:
+            check_column(frame, name)
+
+        def levels(column: Hashable) -> tuple[Hashable, ...] | None:
+            return declared(frame, column).keys
+
+        one = derived(name, expression, frame, levels, partial(codes_of, frame), self._derived)
+        said = declarations_of(frame)
+        kept = [[e for e in said_by if e.pattern or e.column != name] for said_by in (said.own, said.schema)]
+        left = Declarations(*map(tuple, kept))
+        if left.speak_of(name):
+            raise ParameterError(f"a schema speaks of all columns that are named like {name!r}: use another name.")
+        added = frame.copy(deep=False)
+        added[name] = placeholder(one, len(frame))
+        self._assigned = knowing(added, left) if said != Declarations() else added
+        self._derived = (*(each for each in self._derived if each.name != name), one)
+
+    def sql(
+        self,
+        query: str,
+        *,
+        eps: float | None = None,
+        bounds: object = None,
+        keys: object = None,
+        ledger: object = None,
+        fresh: bool = False,
+        params: Sequence[object] | Mapping[str, object] | None = None,
+        mechanism: str = "auto",
+        curator: bool | None = None,
+        risk_columns: bool = False,
+    ) -> pd.DataFrame:
+        """Noisy answers to a SELECT from ``data``, or from the names of a dict of tables; options as of `pdrisk.sql`.
+
+        Raises
+        ------
+        ParameterError
+            If anything is not understood, with what to write instead; nothing is read then.
+        QueryFailedError
+            If reading the data fails; it stays paid.
+        """
+        if self._kept is not None or self._derived:
+            raise ParameterError(
+                "sql asks the whole Dataset as it is stored, without what query() and assign() made of it: write those "
+                "into the SELECT."
+            )
+        return answered(
+            query, self._given.sources(), eps=eps, bounds=bounds, keys=keys, ledger=self._payer(ledger), fresh=fresh,
+            params=params, mechanism=mechanism, risk_columns=risk_columns, dataset=self._identity,
+            curator=self._defaults.get("curator", False) if curator is None else curator,
+        )  # fmt: skip
+
+    @property
+    def _frame(self) -> pd.DataFrame:
+        if self._assigned is not None:
+            return self._assigned
+        frame = None if self._several else self._given.frames.get(ONE_TABLE)
+        if frame is None:
+            held = "several tables" if self._several else "a table that is no pandas DataFrame"
+            raise ParameterError(
+                f"this Dataset is of {held}, which d.sql(...) asks: write a SELECT, or pass one frame."
+            )
+        return frame
+
+    def _rows(self, where: object) -> Any:
+        if self._kept is None and not self._derived:
+            return where
+        return Within(where, self._kept, self._derived, self._given.frames[ONE_TABLE])
+
+    def _payer(self, ledger: object) -> Ledger | None:
+        payer = ledger_for(self._ledger if ledger is None else ledger)
+        if payer is not None and self._name not in (None, payer.dataset):
+            raise ParameterError(
+                f"the ledger is that of dataset {payer.dataset!r}, not of {self._name!r}: the same people share one "
+                "budget, and others do not pay for them."
+            )
+        if payer is not None:
+            payer.identify(self._identity)
+        return payer
+
+    def _declare(self, schema: object, said: dict[str, Any]) -> None:
+        """Judge what is declared, and keep it with the one table that there is."""
+        if schema is None and all(value is None for value in said.values()):
+            return
+        if len(self._given.names) != 1:
+            raise ParameterError(
+                "schema=, bounds=, keys= and missing= are those of one table: declare those of several in each frame, "
+                "with df.dprisk.declare(...)."
+            )
+        self._given = self._given.declared(lambda frame, before: declarations(frame, before, schema, **said))
+
+    def _check_person(self, person: object, per_person: object) -> None:
+        if person is None:
+            if per_person is not None:
+                raise ParameterError("per_person= speaks of the people of person=, which is missing: pass it as well.")
+            return
+        if isinstance(person, bool) or not isinstance(person, str | int):
+            raise ColumnTypeError(f"person must be the name of a column, not of type {type(person).__name__}.")
+        if per_person != "one":
+            raise ParameterError(
+                'several rows a person are not supported yet: declare per_person="one" if each person has one row; '
+                f"else make a table with one row for each {shown(person)} first, and pass that."
+            )
+        if len(self._given.names) != 1:
+            raise ParameterError("person= is that of one table: several tables of people are not supported yet.")
+        frame = next(iter(self._given.frames.values()), None)
+        if frame is not None:
+            check_column(frame, person)
+        elif person not in (columns := self._given.columns()):
+            raise unknown_column(person, columns)
+
+
+def _check_unsupported(constant: object, public: object) -> None:
+    """Refuse what does not mean anything before people with several rows and joins are supported."""
+    if constant is not None:
+        raise ParameterError(
+            "constant= names columns that do not differ within a person with several rows, which are not supported "
+            "yet: leave it out."
+        )
+    if public is not None:
+        raise ParameterError("public= names tables to join with people, which is not supported yet: leave it out.")
+
+
+def _opened(ledger: object, name: str | None) -> Ledger | None:
+    """The ledger itself, or the one at a path or URL."""
+    if ledger is None:
+        return None
+    if isinstance(ledger, str | os.PathLike):
+        if name is None:
+            raise ParameterError("a ledger's path or URL needs name=, the dataset that it knows these people as.")
+        if not is_there(ledger):
+            raise ParameterError(
+                "there is no ledger at the path that ledger= names: begin one with "
+                f"pdrisk.Ledger(path, dataset={shown(name)}, eps=1)."
+            )
+        return Ledger(ledger, dataset=name)
+    payer = ledger_for(ledger)
+    if payer is not None and name not in (None, payer.dataset):
+        raise ParameterError(
+            f"the ledger is that of dataset {payer.dataset!r}, not of {shown(name)}: leave name= out, or pass the "
+            "ledger of these people."
+        )
+    return payer
