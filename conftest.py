@@ -1,5 +1,55 @@
-"""Tests write nothing into the home of whoever runs them."""
+"""Options of the tests: which run by default, how many examples hypothesis draws, and on how many processes."""
 
+import gc
 import os
+from collections import Counter
+
+import pytest
+from hypothesis import settings
 
 os.environ.setdefault("PDRISK_SECRET", "of the tests, in the place of the file that pdrisk would make")
+
+for name, examples in {"dev": 20, "ci": 100, "nightly": 2000}.items():
+    settings.register_profile(name, max_examples=examples, deadline=None)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--runslow``."""
+    parser.addoption("--runslow", action="store_true", help="run all tests: the slow ones and whole cross products too")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the markers, and choose hypothesis' profile by ``--runslow`` or HYPOTHESIS_PROFILE."""
+    for marker in (
+        "slow: runs with --runslow only, or where it is named",
+        "sampled(every): by default, only the first of the parameters and each one so many places after it",
+    ):
+        config.addinivalue_line("markers", marker)
+    profile = "ci" if config.getoption("runslow") else "dev"
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", profile))
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """One process for tests of single files, where starting more takes longer than the tests."""
+    return 0 if config.args_source is pytest.Config.ArgsSource.ARGS else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is slow, unless everything is asked for or a test is named."""
+    if config.getoption("runslow") or any("::" in argument for argument in config.args):
+        return
+    kept, left, before = [], [], Counter()
+    for item in items:
+        function = item.nodeid.partition("[")[0]
+        sampled = item.get_closest_marker("sampled")
+        slow = item.get_closest_marker("slow") or (sampled and before[function] % sampled.args[0])
+        (left if slow else kept).append(item)
+        before[function] += 1
+    items[:] = kept
+    config.hook.pytest_deselected(items=left)
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from walking through all the collected tests again and again."""
+    gc.collect()
+    gc.freeze()

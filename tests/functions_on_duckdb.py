@@ -102,16 +102,16 @@ def refusal(con: duckdb.DuckDBPyConnection, sql: str, *parameters: Any) -> str:
 def count_draws(monkeypatch) -> list[int]:
     """A list that grows by the number of values at every draw."""
     drawn: list[int] = []
-    laplace = releasing.laplace
+    laplace = releasing.discrete_laplace
 
-    def counted(steps, lattice, eps):
-        drawn.append(len(steps))
-        return laplace(steps, lattice, eps)
+    def counted(exact, change, eps):
+        drawn.append(exact.shape[-1])
+        return laplace(exact, change, eps)
 
-    monkeypatch.setattr(releasing, "laplace", counted)
+    monkeypatch.setattr(releasing, "discrete_laplace", counted)
     return drawn
 
 
 def without_noise(monkeypatch) -> None:
     """Answers on their lattice, and nothing added."""
-    monkeypatch.setattr(releasing, "laplace", lambda steps, lattice, eps: steps * lattice.step)
+    monkeypatch.setattr(releasing, "discrete_laplace", lambda exact, change, eps: exact)

@@ -1,6 +1,5 @@
 """Ledgers in a folder of their own, and what a question cost there."""
 
-import datetime
 import os
 import signal
 import sqlite3
@@ -9,12 +8,9 @@ import sys
 import textwrap
 from contextlib import closing
 from fractions import Fraction
-from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
-import pytest
 
 import pdrisk
 
@@ -41,40 +37,6 @@ CREATE TRIGGER records_remain BEFORE DELETE ON records BEGIN SELECT RAISE(ABORT,
 PRAGMA application_id = 1885631091;
 PRAGMA user_version = 1;
 """
-
-
-class Hasty(sqlite3.Connection):
-    """Does not wait for the disk: what these tests ask is not whether a power cut leaves it."""
-
-    def execute(self, sql, *values):
-        return super().execute(sql.replace("synchronous = EXTRA", "synchronous = OFF"), *values)
-
-
-@pytest.fixture(autouse=True)
-def secret(monkeypatch):
-    """A secret of this test alone, and ledgers that are quick."""
-    monkeypatch.setenv("PDRISK_SECRET", "a long random text")
-    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Hasty))
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "budget.db"
-
-
-@pytest.fixture
-def book(path):
-    """Opens the ledger of this test, as ann and with budget enough unless said otherwise."""
-    return lambda **said: pdrisk.Ledger(path, **({"dataset": "survey", "analyst": "ann", "eps": 10**9} | said))
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """Time stands still in the middle of a month; the function sets it to another day."""
-    moment = {"now": datetime.datetime(2190, 5, 15, 12, tzinfo=datetime.UTC)}
-    now = SimpleNamespace(now=lambda tz: moment["now"], fromisoformat=datetime.datetime.fromisoformat)
-    monkeypatch.setattr("pdrisk._ledger.account.datetime", SimpleNamespace(datetime=now, UTC=datetime.UTC))
-    return lambda **by: moment.update(now=moment["now"] + datetime.timedelta(**by))
 
 
 def of(data):

@@ -1,7 +1,9 @@
 """Databases on the server that tests of the ledger use, each made for one test."""
 
+import gc
 import os
 import secrets
+import time
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
@@ -51,3 +53,15 @@ def role(url, settings=""):
         yield parts._replace(netloc=f"{name}:{password}@{parts.netloc.rpartition('@')[2]}").geturl(), name
     finally:
         run(url, f"DROP OWNED BY {name}", f"DROP ROLE {name}")
+
+
+def connections(url):
+    """How many of ledgers there are to this database, after a while for the server to see them end."""
+    gc.collect()  # an error that was caught may hold on to what it passed
+    for _ in range(100):
+        found = run(url, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pdrisk' AND datname = "
+                    "current_database()")[0][0]  # fmt: skip
+        if found <= 1:
+            break
+        time.sleep(0.05)
+    return found

@@ -13,9 +13,9 @@ import pytest
 import oracle
 import pdrisk
 import pdrisk._answer.releasing
-from pdrisk._core.risk import METRICS
+from pdrisk._answer.answer import Answer, AnswerLine, Curator
 
-FACTS = (*METRICS, "local_sensitivity", "global_sensitivity", "eps", "scale", "n")  # the order of the risk columns
+FACTS = ("eps", "worst_case", *Curator.COLUMNS)  # of the risk columns, all but the noisy interval
 BOUNDS = {"distance": (1, 675), "age": (18, 90), "children": (0, 4), "member": (0, 1)}
 REGIONS = ["north", "south", "nowhere"]
 
@@ -64,18 +64,17 @@ def connection(**settings: Any) -> duckdb.DuckDBPyConnection:
 
 
 class Draws(list):
-    """The exact answers that noise was to be added to, in the order they were asked for."""
+    """The exact whole numbers that noise was to be added to, with their largest change and eps, in order."""
 
-    def __call__(self, steps, lattice, eps):
-        values = steps * lattice.step
-        self.append((values, lattice, eps))
-        return values
+    def __call__(self, exact, change, eps):
+        self.append((exact, change, eps))
+        return exact
 
 
 def without_noise(monkeypatch: pytest.MonkeyPatch) -> Draws:
     """No noise from here on, and a list of what would have got some."""
     draws = Draws()
-    monkeypatch.setattr(pdrisk._answer.releasing, "laplace", draws)
+    monkeypatch.setattr(pdrisk._answer.releasing, "discrete_laplace", draws)
     return draws
 
 
@@ -110,7 +109,7 @@ def ask(statistic: str, column: str | None = None, where: str | None = None, **o
 
 def by_accessor(one: Ask, eps: float, by: Any = None, keys: Any = None, frame: pd.DataFrame = EXPRESSIONS):
     """The facts of a release as the pandas way finds them, one array each."""
-    options: dict[str, Any] = {"eps": one.eps or eps, "where": one.where, **one.options}
+    options: dict[str, Any] = {"eps": one.eps or eps, "where": one.where, "curator": True, **one.options}
     if by is not None:
         options |= {"by": by, "keys": keys}
     if one.statistic != "count":
@@ -119,7 +118,8 @@ def by_accessor(one: Ask, eps: float, by: Any = None, keys: Any = None, frame: p
     answer = method(**options) if one.column is None else method(one.column, **options)
     if by is not None:
         return {name: answer[name].to_numpy(dtype=float) for name in FACTS}
-    found = {name: getattr(answer.risk, name) for name in METRICS} | {name: getattr(answer, name) for name in FACTS[4:]}
+    found = {"eps": answer.eps, "worst_case": answer.risk.worst_case}
+    found |= {name: getattr(answer.curator, name) for name in Curator.COLUMNS}
     return {name: np.array([value], dtype=float) for name, value in found.items()}
 
 
@@ -154,15 +154,23 @@ def _having(rows: pd.DataFrame, columns: list[str], key: tuple[Any, ...]) -> np.
 
 
 def risks(answer: pd.DataFrame) -> list[dict[str, np.ndarray]]:
-    """The facts of each release in an answer with risk columns."""
-    names = [line["name"] for line in answer.attrs["lines"]]
-    extra = answer.iloc[:, -len(FACTS) * len(names) :]
+    """The facts of each release in an answer with the curator's columns."""
+    names = [line.name for line in lines(answer)]
+    shown = ("low", "high", *FACTS)
+    extra = answer.iloc[:, -len(shown) * len(names) :]
     found = []
     for at, name in enumerate(names):
-        own = extra.iloc[:, at * len(FACTS) : (at + 1) * len(FACTS)]
-        assert list(own.columns) == [f"{name}_{fact}" for fact in FACTS]
-        found.append({fact: own.iloc[:, k].to_numpy(dtype=float) for k, fact in enumerate(FACTS)})
+        own = extra.iloc[:, at * len(shown) : (at + 1) * len(shown)]
+        assert list(own.columns) == [f"{name}_{fact}" for fact in shown]
+        found.append({fact: own.iloc[:, k].to_numpy(dtype=float) for k, fact in enumerate(shown)})
     return found
+
+
+def lines(answer: pd.DataFrame) -> tuple[AnswerLine, ...]:
+    """What each release in an answer is, as its attrs describe it."""
+    said = Answer.from_attrs(answer.attrs)
+    assert said is not None
+    return said.lines
 
 
 def assert_same_facts(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
@@ -192,7 +200,7 @@ def refusal(monkeypatch: pytest.MonkeyPatch, query: object, con: Any = None, **o
         pytest.fail("data was read, or noise drawn")
 
     monkeypatch.setattr("pdrisk.engines.sql.duckdb.read", never)
-    monkeypatch.setattr("pdrisk._answer.releasing.laplace", never)
+    monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", never)
     asked_in_a_transaction = con is not None and isinstance(con, duckdb.DuckDBPyConnection)
     if asked_in_a_transaction:
         con.begin()

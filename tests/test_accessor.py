@@ -245,6 +245,7 @@ INDEXES = {
 class TestColumnsAndIndexes:
     """The noise-free answer is pandas' own on the clamped, non-missing values, whatever holds them."""
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize("statistic", ["sum", "mean", "median", "min", "max", "var", "std"])
     @pytest.mark.parametrize(("column", "records"), COLUMNS.values(), ids=COLUMNS.keys())
     def test_equals_pandas(self, column, records, statistic):
@@ -338,3 +339,12 @@ class TestColumnsAndIndexes:
             thread.join()
         assert [shows(answer, 686 / 3) for answer in answers] == [True] * 8
         assert len({answer.value for answer in answers}) > 1  # each with noise of its own
+
+
+class TestColumnNames:
+    def test_half_a_label_of_several_levels_names_no_column(self):
+        frame = pd.DataFrame({("a", "b"): [1.0], ("a", "c"): [2.0]})
+        for ask in (frame.dprisk.mean, frame.dprisk.assess, frame.dprisk.individual_risk):
+            with pytest.raises(pdrisk.ParameterError, match="several columns named 'a'"):
+                ask("a", eps=1, bounds=(0, 9))
+        assert frame.dprisk.mean(("a", "c"), eps=3, bounds=(0, 9)).n == 1

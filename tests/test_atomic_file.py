@@ -116,6 +116,7 @@ class Writer:
 class TestKilled:
     """What a killed process was writing is removed by whoever writes there next, and by nobody while it lives."""
 
+    @pytest.mark.sampled(4)
     def test_leaves_nothing_for_good(self, tmp_path, what):
         write, name, number = WRITERS[what]
         folder = tmp_path / name
@@ -134,6 +135,7 @@ class TestKilled:
 class TestWhole:
     """What the next run makes of it is right."""
 
+    @pytest.mark.slow
     @pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9")
     def test_of_two_studies_at_once(self, tmp_path):
         with Writer("parts", tmp_path / "parts") as one, Writer("parts", tmp_path / "parts") as other:
@@ -221,7 +223,7 @@ class TestLeftovers:
     def test_nobody_writes_in_another_way(self):
         source = Path(pdrisk.__file__).parent
         for file in source.rglob("*.py"):
-            if file.name == "atomic_file.py":
+            if file.name == "_atomic_file.py":
                 continue
             tree = ast.parse(file.read_text(encoding="utf-8"))
             imported = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}

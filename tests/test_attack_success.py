@@ -73,6 +73,7 @@ class TestFormulas:
         # A belief is right as often as it says.
         assert close(((found > 0) == second).mean(), held.mean(), self.N)
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("prior", [0.01, 0.2, 0.5, 0.7])
     @pytest.mark.parametrize("loss", [0.1, 0.5, 1.0, 2.0])
     def test_any_prior(self, loss, prior):
@@ -111,6 +112,7 @@ class TestTwoWorlds:
         seen, table = releases(name, [records, other], eps)
         return evidence(seen, first, second, float(table["scale"].iloc[0])), table.iloc[0]
 
+    @pytest.mark.sampled(9)
     @pytest.mark.parametrize(
         ("name", "loss"),
         [*((name, 1.0) for name in STATISTICS)]
@@ -126,6 +128,7 @@ class TestTwoWorlds:
         assert close((held >= own["two_worlds"] - ROUNDING).mean(), (1 + math.exp(-loss)) / 2, right.size)
         assert own["two_worlds"] <= own["worst_case"] + ROUNDING
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize("records", [[], [3.0], [2.0, 2.0], [0.0, 0.0, 10.0, 10.0]], ids=str)
     @EVERY
     def test_of_few_records(self, name, records):
@@ -137,6 +140,7 @@ class TestTwoWorlds:
         assert held.max() <= own["two_worlds"] + ROUNDING
         assert held.max() >= own["two_worlds"] - ROUNDING  # missed with .5 to the 8000
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize("name", ["mean", "median", "max", "var1", "count"])
     def test_of_single_releases(self, name):
         """The risk written on a `Release` itself, and its own value, 300 times."""
@@ -157,6 +161,7 @@ class TestTwoWorlds:
         assert max(held) == pytest.approx(claim, abs=ROUNDING)
         assert close(np.mean(right), success_rate(loss), len(right))
 
+    @pytest.mark.sampled(9)
     @pytest.mark.parametrize("prior", [0.01, 0.2, 0.8])
     @pytest.mark.parametrize("name", ["mean", "median", "var1"])
     def test_with_any_prior(self, name, prior):
@@ -170,6 +175,7 @@ class TestTwoWorlds:
         # Each world's share has a standard deviation of at most .5/sqrt(DRAWS), and the weights add up to 1.
         assert abs(mine - success_rate(loss, prior)) <= SIGMAS * 0.5 / math.sqrt(DRAWS)
 
+    @pytest.mark.slow
     def test_several_releases_add_up(self):
         """One eps for mean, max and count together: the losses of the person add, as the claims say."""
         person, eps = 4, 3.0
@@ -200,6 +206,7 @@ class TestTwoWorlds:
 class TestIndividualRisk:
     """Each person's own risk bounds what is learnt about this person, and is reached."""
 
+    @pytest.mark.sampled(3)
     @EVERY
     def test_nobody_is_found_more_surely_than_their_row_says(self, name):
         method, parameters, *_ = STATISTICS[name]
@@ -227,6 +234,7 @@ class TestManyWorlds:
 
     GROUPS = ([1.0, 2.0, 2.5, 6.0, 9.0], [0.0, 10.0], [4.0, 4.0, 4.0, 10.0], [0.0, 0.0, 5.0, 10.0, 10.0, 3.0])
 
+    @pytest.mark.sampled(7)
     @pytest.mark.parametrize("people", GROUPS, ids=str)
     @EVERY
     def test_belief_and_best_guess(self, name, people):

@@ -16,14 +16,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import pdrisk
 import pdrisk._answer.releasing
 import pdrisk._pandas.suggested_bounds
 from attacks import close
-from pdrisk._mechanisms.laplace import laplace
+from pdrisk._mechanisms.laplace import noisy_steps as laplace
 from pdrisk.engines.numpy.chunks import SIZE
 from pdrisk.engines.numpy.magnitudes import LARGEST, SIZES, SMALLEST, magnitude_counts
 from pdrisk.risk import posterior
@@ -96,7 +96,6 @@ class TestSensitivity:
     """Neighbours differ by one in one count: all counts together have a sensitivity of 1."""
 
     @given(st.lists(st.floats(), max_size=20), st.floats(allow_nan=False), st.integers(0, 20))
-    @settings(max_examples=150, deadline=None)
     def test_of_any_record(self, values, record, at):
         more = [*values[:at], record, *values[at:]]
         change = magnitude_counts(np.array(more)) - magnitude_counts(np.array(values, dtype=float))
@@ -114,23 +113,24 @@ class TestSensitivity:
 class TestThePair:
     """Who sees the bounds believes at most ``posterior(eps)``, however near to a threshold the counts are."""
 
+    @pytest.mark.slow
     @EVERY
     def test_of_one_person_who_decides(self, pair):
         assert from_pairs(pair, 100) <= float(posterior(1.0))
 
     @EVERY
     def test_an_answer_without_noise_is_caught(self, monkeypatch, pair):
-        monkeypatch.setattr("pdrisk._answer.releasing.laplace", no_noise)
+        monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", no_noise)
         assert [answer(frame) for frame in worlds(pair)] == list(EXPECTED[pair[1]])
         assert from_pairs(pair, 100) > float(posterior(1.0))
 
     def test_a_tenth_of_the_noise_is_caught(self, monkeypatch):
         # One world shows the far size with exp(-6.8) / 2 = .0006, the other with 1 - exp(-3.2) / 2 = .98.
-        monkeypatch.setattr("pdrisk._answer.releasing.laplace", a_tenth)
+        monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", a_tenth)
         assert from_pairs(PAIRS["a size far away"], 200) > float(posterior(1.0))
 
     def test_an_end_chosen_by_exact_counts_is_caught(self, monkeypatch):
-        monkeypatch.setattr("pdrisk._answer.releasing.laplace", a_tenth)  # whatever was drawn
+        monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", a_tenth)  # whatever was drawn
         monkeypatch.setattr(
             "pdrisk._pandas.suggested_bounds.released", exactly(pdrisk._pandas.suggested_bounds.released)
         )
@@ -140,7 +140,7 @@ class TestThePair:
     def test_it_is_made_of_the_noisy_counts_and_of_nothing_else(self, monkeypatch, seed):
         """The same noisy counts give the same words, whatever the data."""
         noisy = np.random.default_rng(seed).laplace(size=ALL) + 100 * seed * (np.arange(ALL) == SIZES + 335)
-        monkeypatch.setattr("pdrisk._answer.releasing.laplace", lambda steps, lattice, eps: noisy)
+        monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", lambda steps, lattice, eps: noisy)
         said = set()
         for records in ([], [1.0], [math.nan], [math.inf] * 500, [-3.0] * 1000, np.arange(100_000) - 7.0):
             frame = pd.DataFrame({"x": records}, dtype=float)
@@ -217,7 +217,8 @@ class TestTheCounts:
     def test_too_little_noise_is_caught(self, monkeypatch, too_little):
         factor = Fraction(too_little)
         monkeypatch.setattr(
-            "pdrisk._answer.releasing.laplace", lambda steps, lattice, eps: laplace(steps, lattice, factor * eps)
+            "pdrisk._answer.releasing.discrete_laplace",
+            lambda steps, lattice, eps: laplace(steps, lattice, factor * eps),
         )
         assert self.belief(self.attack(monkeypatch, 1), 1) > float(posterior(1.0))
 
@@ -262,7 +263,7 @@ class TestOneRelease:
             lambda values: found.append(("read", values)) or read(values),
         )
         monkeypatch.setattr(
-            "pdrisk._answer.releasing.laplace",
+            "pdrisk._answer.releasing.discrete_laplace",
             lambda steps, lattice, eps: found.append(("draw", steps, lattice, eps)) or laplace(steps, lattice, eps),
         )
         return found
@@ -337,7 +338,7 @@ class TestWhatIsSaid:
         ],
     )
     def test_one_sentence(self, monkeypatch, eps, frames):
-        monkeypatch.setattr("pdrisk._answer.releasing.laplace", no_noise)
+        monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", no_noise)
         said = set()
         for records in frames:
             with pytest.raises(pdrisk.BoundsNotFoundError) as caught:

@@ -37,6 +37,7 @@ def told(capsys, *words):
 class TestSeveral:
     """Blanks and commas, once or repeated, are the same."""
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize(
         ("one", "others"),
         [
@@ -142,8 +143,9 @@ class TestFiles:
 
     COMMANDS = (["assess", "p.csv", "--to", "o"], ["study", "o", "--file", "p.csv", "--quiet", "--repetitions", "1"])
 
-    @pytest.mark.parametrize("words", COMMANDS, ids=["assess", "study"])
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("there", ["report.html", "columns.csv", "adult.csv", "notes.txt"])
+    @pytest.mark.parametrize("words", COMMANDS, ids=["assess", "study"])
     def test_others_files(self, here, capsys, words, there):
         (here / "o").mkdir()
         (here / "o" / there).write_text("mine")
@@ -155,6 +157,7 @@ class TestFiles:
         if there in ours:
             assert os.listdir("o") == [there]
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("words", COMMANDS, ids=["assess", "study"])
     def test_its_own(self, here, capsys, words):
         assert [told(capsys, *words)[0] for _ in range(2)] == [0, 0]
@@ -177,6 +180,7 @@ class TestFiles:
         assert told(capsys, "assess", "p.csv", "--to", "o")[0] == 0
         assert not (here / "o" / "groups.csv").exists()
 
+    @pytest.mark.slow
     def test_a_study_names_all_its_files(self, here, capsys):
         assert told(capsys, *self.COMMANDS[1])[0] == 0
         assert set(os.listdir("o")) == {*FILES, ".pdrisk", "parts"}
@@ -196,6 +200,7 @@ def test_nobody_reads_on(here):
 class TestSampled:
     """The page says which samples there were."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("rows", "said"),
         [

@@ -223,3 +223,10 @@ class TestEpsilonFor:
                 frame.dprisk.epsilon_for("distance", risk=risk, metric="many_worlds", bounds=BOUNDS)
             assert "7919" not in str(error.value)
             assert f"{1 / 7919:g}" not in str(error.value)
+
+
+class TestLabels:
+    def test_close_quantiles_keep_apart(self):
+        specs = [("quantile", {"q": 0.123456789}), ("quantile", {"q": 0.12345678}), ("quantile", {"q": 1})]
+        table = pd.DataFrame({"x": [1.0]}).dprisk.assess("x", specs, eps=1, bounds=(0, 9))
+        assert table["statistic"].tolist() == ["quantile(0.123456789)", "quantile(0.12345678)", "quantile(1)"]

@@ -105,6 +105,7 @@ class TestMissing:
         values = survey[variable]
         assert set(values[values < 0]) == {-1, -2, -5, -8}
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("seed", SEEDS)
     def test_nan_stands_exactly_where_codes_stood(self, seed: int) -> None:
         coded, plain = soep_like(seed=seed), soep_like(seed=seed, missing="nan")
@@ -170,6 +171,7 @@ class TestPersons:
 class TestSeed:
     """A seed is a population: the same one everywhere, another one for another seed."""
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("seed", SEEDS)
     def test_same_seed_same_frame(self, seed: int) -> None:
         pd.testing.assert_frame_equal(soep_like(seed=seed), soep_like(seed=seed), check_exact=True)

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pdrisk._core.order import Median, Quantile
@@ -153,7 +153,6 @@ class TestPieces:
         for module in (chunks, single):
             monkeypatch.setattr(module, "SIZE", 4)
 
-    @settings(max_examples=150, deadline=None)
     @given(
         rows=st.lists(
             st.tuples(st.sampled_from([0.0, 1.0, 2.0, 2.5, 7.0, np.nan, np.inf]) | st.floats(0, 9), st.booleans()),
@@ -247,6 +246,7 @@ class TestRounding:
         ],
     )
 
+    @pytest.mark.sampled(5)
     @nasty
     @pytest.mark.parametrize("statistic", [Mean(), Var(0), Var(1), Std(1)], ids=lambda s: s.label)
     def test_error_within_the_claim(self, values, statistic):
@@ -301,7 +301,6 @@ class TestRounding:
         for summary in (one, group):
             assert Var(0).value(summary, universe)[0] < 1e-20
 
-    @settings(max_examples=200, deadline=None)
     @given(
         values=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=9),
         statistic=st.one_of(st.just(Median()), st.floats(0, 1).map(Quantile)),
@@ -320,7 +319,6 @@ class TestRounding:
 class TestRanksOfQuantiles:
     """``n * q`` is taken exactly: a float product is off by whole ranks' worth of interpolation for large n."""
 
-    @settings(max_examples=400, deadline=None)
     @given(n=st.integers(-2, 2**40), q=st.floats(0, 1) | st.sampled_from([0.1, 0.25, 0.3, 0.5, 0.7, 0.9, 0.99]))
     def test_whole_part_and_window_start(self, n, q):
         exact = n * Fraction(q)

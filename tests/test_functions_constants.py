@@ -33,6 +33,7 @@ def con():
 
 
 class TestWhatDependsOnData:
+    @pytest.mark.sampled(7)
     @pytest.mark.parametrize("given", FROM_DATA.values(), ids=FROM_DATA.keys())
     @pytest.mark.parametrize("macro", MACROS, ids=lambda macro: macro.name)
     def test_is_refused(self, con, macro, given, monkeypatch):
@@ -79,6 +80,7 @@ class TestWhatIsAccepted:
         assert rows(con, "EXECUTE asked(1, 3)")[0][0]["scale"] == 2.0
         assert "eps must be finite and above 0" in refusal(con, "EXECUTE asked(0, 1)")
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("function", [f for f in FUNCTIONS if f.bounded], ids=str)
     def test_prepared_statements_compute_with_the_bounds_of_each_execution(self, con, function):
         """The grids of sums are constants of the plan."""

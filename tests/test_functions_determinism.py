@@ -23,6 +23,7 @@ def con():
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=str)
 class TestDeterminism:
+    @pytest.mark.sampled(10)
     def test_of_risks(self, con, function):
         call = function.call(**BOUNDS, risk=True)
         for query in (f"SELECT {call} FROM {{}}", f"SELECT g, {call} FROM {{}} GROUP BY g ORDER BY g"):
@@ -30,6 +31,7 @@ class TestDeterminism:
             for name, threads in (("straight", 4), ("straight", 4), ("shuffled", 4), ("shuffled", 1)):
                 assert self.answers(con, query.format(name), threads=threads) == first
 
+    @pytest.mark.sampled(10)
     def test_of_what_noise_is_added_to(self, con, function, monkeypatch):
         without_noise(monkeypatch)
         call = function.call(**BOUNDS)

@@ -59,6 +59,7 @@ class TestDraws:
 class TestScale:
     """Laplace around the answer: the scale GS/eps is accepted, 0.9 and 1.1 of it are rejected."""
 
+    @pytest.mark.sampled(11)
     @pytest.mark.parametrize("eps", ["0.1", "5"])
     @pytest.mark.parametrize("function", PLAIN, ids=str)
     def test_of_many_groups(self, con, function, eps):
@@ -96,7 +97,7 @@ class TestWhatIsAskedOfTheNoise:
             asked.append((lattice, loss))
             return steps * lattice.step
 
-        monkeypatch.setattr(releasing, "laplace", recorded)
+        monkeypatch.setattr(releasing, "discrete_laplace", recorded)
         one(con, MEAN.call(eps=eps), *([[0.1]] if eps == "?" else []))
         ((lattice, loss),) = asked
         assert loss == Fraction(exact)

@@ -67,11 +67,13 @@ def con():
 @pytest.mark.parametrize("risk", [False, True])
 @pytest.mark.parametrize("function", FUNCTIONS, ids=str)
 class TestConstants:
+    @pytest.mark.sampled(7)
     @pytest.mark.parametrize("eps", EPS)
     def test_eps(self, con, function, risk, eps):
         said = refusal(con, f"SELECT {function.call(eps=eps, risk=risk)} FROM t")
         assert f"{function.name}{'_risk' * risk}: {EPS[eps]}" in said
 
+    @pytest.mark.sampled(11)
     @pytest.mark.parametrize("bounds", BOUNDS)
     def test_bounds(self, con, function, risk, bounds):
         if function.bounded:
@@ -123,6 +125,7 @@ class TestSilence:
         one(con, MEAN.call())
         assert not recwarn.list
 
+    @pytest.mark.sampled(11)
     @pytest.mark.parametrize("function", [f for f in FUNCTIONS if f.bounded], ids=str)
     @pytest.mark.parametrize("value", [math.inf, -math.inf, 1e308, -1e308, 5e-324])
     def test_nothing_overflows(self, function, value):

@@ -171,6 +171,7 @@ class TestTraces:
         with duckdb.connect(tmp_path / "people.db") as con:
             assert not has(con, "dp_mean") and not has(con, "__pdrisk_dp_mean")
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("end", ["", "con.close()"])
     def test_nothing_is_said_at_the_end(self, end):
         """nanobind, under DuckDB 2, complains of what a function keeps alive."""
@@ -184,6 +185,7 @@ print(con.execute({CALL!r}).fetchall())
         done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
         assert done.stderr == "" and done.stdout
 
+    @pytest.mark.slow
     def test_reloading_the_module(self):
         """DuckDB has a pointer to the functions, and must not be left with a dangling one."""
         code = f"""
@@ -232,6 +234,7 @@ class TestSettings:
         "arrow_output_list_view",
     )
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("setting", SETTINGS)
     def test_each(self, setting):
         with connection() as con:

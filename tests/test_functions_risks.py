@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from functions_on_duckdb import (
@@ -51,14 +51,14 @@ def assert_same(found: dict, expected: dict, function: Function) -> None:
 class TestAgreement:
     """Every field is the accessor's, whatever is missing, infinite or out of bounds."""
 
-    @settings(max_examples=50, deadline=None)
+    @pytest.mark.sampled(7)
     @given(values=st.lists(VALUES, max_size=12), eps=st.sampled_from(["0.1", "1", "2.5"]))
     def test_of_one_group(self, con, function, values, eps):
         table(con, values)
         expected = function.twin(frame(values), float(eps)).to_dict(curator=True)
         assert_same(one(con, function.call(eps=eps, risk=True)), expected, function)
 
-    @settings(max_examples=25, deadline=None)
+    @pytest.mark.sampled(7)
     @given(pairs=st.lists(st.tuples(st.integers(0, 3), VALUES), min_size=1, max_size=20))
     def test_of_groups(self, con, function, pairs):
         values, groups = [value for _, value in pairs], [group for group, _ in pairs]
@@ -69,6 +69,7 @@ class TestAgreement:
         for group, fields in found.items():
             assert_same(fields, expected.loc[group].to_dict(), function)
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("bounds", [(1e9, 1e9 + 1000), (-1e100, 1e100), (0.0, 1e-100), (-40.0, 50.0)])
     def test_of_any_universe(self, con, function, bounds):
         lo, hi = bounds
@@ -137,6 +138,7 @@ class TestUse:
 class TestCurator:
     """Without ``curator=True`` there are none."""
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("function", FUNCTIONS, ids=str)
     def test_they_are_not_there(self, function):
         with connection(curator=False) as con:

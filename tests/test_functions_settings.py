@@ -38,10 +38,12 @@ def expected() -> list[object]:
     return rows(con, QUERY)
 
 
-def test_whatever_is_set_later():
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("part", range(6))
+def test_whatever_is_set_later(part):
     con = people()
     register(con, curator=True)
-    for name, value in settings():
+    for name, value in settings()[part::6]:
         try:
             con.execute(f"SET {name} = '{value}'")
         except duckdb.Error:  # of a running database, or for want of an extension
@@ -51,6 +53,7 @@ def test_whatever_is_set_later():
             con.execute(f"RESET {name}")
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", [*OTHERS, "integer_division", "ieee_floating_point_ops", "errors_as_json"])
 def test_whatever_was_set_before(name):
     if name in dict(settings()):

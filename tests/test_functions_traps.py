@@ -79,6 +79,7 @@ class TestImpossible:
 class TestRefused:
     """What DuckDB accepts of an aggregate, and would mean something else here."""
 
+    @pytest.mark.sampled(17)
     @pytest.mark.parametrize("risk", [False, True])
     @pytest.mark.parametrize("function", FUNCTIONS, ids=str)
     @pytest.mark.parametrize("window", ["OVER ()", "OVER (PARTITION BY g)", "OVER (ORDER BY x ROWS 1 PRECEDING)"])
@@ -87,6 +88,7 @@ class TestRefused:
         refusal(con, f"SELECT {function.call(risk=risk)} {window} FROM t")
         assert drawn == []
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("function", FUNCTIONS, ids=str)
     def test_filter_distinct_and_order(self, con, drawn, function):
         """They would reach some of the aggregates underneath, or none."""

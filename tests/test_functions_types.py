@@ -44,6 +44,7 @@ def column(con, kind: str, value: str) -> None:
 
 
 class TestNumbers:
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize("kind", NUMBERS)
     def test_every_function(self, con, kind):
         column(con, kind, NUMBERS[kind])
@@ -92,6 +93,7 @@ class TestNumbers:
 
 
 class TestOthers:
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize("kind", OTHERS)
     @pytest.mark.parametrize("function", BOUNDED, ids=str)
     def test_is_refused(self, con, function, kind):

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from functions_on_duckdb import FUNCTIONS, HI, LO, MEAN, Function, connection, one, rows, table, without_noise
@@ -56,13 +56,13 @@ def assert_is_the_answer(value: float, function: Function, values, universe: Uni
 class TestDefinition:
     """The exact answer of each group, whatever is missing, infinite or out of bounds."""
 
-    @settings(max_examples=60, deadline=None)
+    @pytest.mark.sampled(5)
     @given(values=st.lists(VALUES, max_size=12))
     def test_of_one_group(self, con, function, values):
         table(con, values)
         assert_is_the_answer(one(con, function.call()), function, values)
 
-    @settings(max_examples=30, deadline=None)
+    @pytest.mark.sampled(5)
     @given(pairs=st.lists(st.tuples(st.integers(0, 3), VALUES), min_size=1, max_size=20))
     def test_of_groups(self, con, function, pairs):
         table(con, [value for _, value in pairs], [group for group, _ in pairs])
@@ -71,6 +71,7 @@ class TestDefinition:
         for group, value in found:
             assert_is_the_answer(value, function, [value for own, value in pairs if own == group])
 
+    @pytest.mark.sampled(7)
     @pytest.mark.parametrize(("lo", "hi"), OTHERS)
     def test_of_any_universe(self, con, function, lo, hi):
         """Also where squares are huge or tiny, and where the width is a millionth of the distance from zero."""
@@ -136,6 +137,7 @@ class TestHuge:
 class TestManyGroups:
     """More groups than DuckDB hands over at a time."""
 
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("function", FUNCTIONS, ids=str)
     def test_each_gets_its_own_answer(self, con, function):
         groups = 5000

@@ -256,6 +256,7 @@ class TestWhereAndGroups:
         values = people().dprisk.count("x", eps=EXACT, by="region", keys=["north", "west"])
         assert (rows["n"].tolist(), values["n"].tolist()) == ([3, 1], [2, 1])
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("statistic", ["count", "sum", "mean", "median", "min", "max", "var", "std"])
     @pytest.mark.parametrize("where", [None, "age % 3 != 0"], ids=str)
     def test_equals_one_question_for_each_group(self, statistic, where):
@@ -273,3 +274,35 @@ class TestWhereAndGroups:
             risks = [row[name] for name in ("worst_case", "two_worlds", "many_worlds", "identifiability")]
             own = [alone.risk.worst_case, alone.risk.two_worlds, alone.risk.many_worlds, alone.risk.identifiability]
             assert risks == pytest.approx(own, rel=1e-6, nan_ok=True)
+
+
+class TestObservedKeys:
+    """One missing or far value does not make the others fail."""
+
+    def test_integer_categories_with_a_missing_row(self):
+        frame = pd.DataFrame({"g": pd.Categorical([3, 1, None, 3])})
+        assert frame.dprisk.count(eps=1, by="g", keys="observed")["n"].to_dict() == {1: 1, 3: 2}
+
+    def test_a_date_that_nanoseconds_cannot_hold(self):
+        column = pd.array(pa.array([0, 253_402_214_400_000_000], pa.timestamp("us")), dtype="timestamp[us][pyarrow]")
+        frame = pd.DataFrame({"g": column})
+        assert frame.dprisk.count(eps=1, by="g", keys="observed")["n"].tolist() == [1, 1]
+        assert frame.dprisk.count(eps=1, by="g", keys=[pd.Timestamp("1970-01-01")])["n"].tolist() == [1]
+
+
+class TestKeysInTheColumnsPrecision:
+    @pytest.mark.parametrize("dtype", ["float32", "Float32", "float[pyarrow]", "float64", "Float64"])
+    def test_decimals_find_their_rows(self, dtype):
+        frame = pd.DataFrame({"g": pd.Series([0.1, 0.2, 0.2], dtype=dtype)})
+        assert frame.dprisk.count(eps=1, by="g", keys=[0.2, 0.1])["n"].tolist() == [2, 1]
+
+    def test_keys_that_fall_together_are_refused(self):
+        frame = pd.DataFrame({"g": np.float32([0.1])})
+        with pytest.raises(pdrisk.ParameterError, match="the same number"):
+            frame.dprisk.count(eps=1, by="g", keys=[0.1, 0.1 + 1e-12])
+
+    def test_wider_floats_are_refused(self):
+        frame = pd.DataFrame({"g": np.array([0.5], dtype=np.longdouble)})
+        if frame["g"].dtype.itemsize > 8:
+            with pytest.raises(pdrisk.ColumnTypeError, match="float64"):
+                frame.dprisk.count(eps=1, by="g", keys=[0.5])

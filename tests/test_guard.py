@@ -10,13 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import ledgers
 import pdrisk
 from ledgers import people
 from pdrisk._guard import guarded
 from pdrisk.errors import FAILED
 
-secret, path, book = ledgers.secret, ledgers.path, ledgers.book
 pytestmark = [
     pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning"),
     pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers of the operating system"),
@@ -310,6 +308,7 @@ class TestTimeouts:
         assert events["failed"] + answers + 2 <= events["paid"]
         ledger.verify()
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("seconds", [0.001, 0.03, 0.06])
     def test_in_sql(self, book, alarm, monkeypatch, seconds):
         """DuckDB says of what a handler raised only that there was something."""

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import oracle
@@ -36,7 +36,6 @@ def close(label, found, expected):
 class TestWorlds:
     """Every world's answer is what computing the statistic on that world alone gives."""
 
-    @settings(max_examples=40, deadline=None)
     @given(records=records_of)
     def test_without_one(self, label, records):
         expected = oracle.DEFINITIONS[label].leave_one_out(oracle.fractions(records), LO, HI)
@@ -44,7 +43,6 @@ class TestWorlds:
         if len(records) > 1:
             close(label, worlds_without_one(records, SPECS[label]), expected)
 
-    @settings(max_examples=40, deadline=None)
     @given(known=records_of, others=st.lists(st.integers(-3, 3), min_size=1, max_size=5), data=st.data())
     def test_with_others(self, label, known, others, data):
         others = [other for other in others if other not in known]  # so that their order is known
@@ -143,7 +141,6 @@ worlds_of = st.lists(st.floats(-10, 10) | st.sampled_from([0.0, 1.0, 1.5]), min_
 class TestOfWorlds:
     """Sensitive range, loose and tight eps, and the exact posterior, of any worlds and beliefs."""
 
-    @settings(max_examples=60, deadline=None)
     @given(worlds=worlds_of, eps=st.floats(0.01, 20), share=st.floats(0.001, 0.99), sensitivity=st.floats(0.5, 50))
     def test_one_belief_is_that_in_each_person_in_turn(self, worlds, eps, share, sensitivity):
         m = len(worlds)
@@ -157,7 +154,6 @@ class TestOfWorlds:
         assert found.exact == pytest.approx(most, rel=1e-9)
         assert found.prior == prior and prior <= found.exact <= found.bound <= 1
 
-    @settings(max_examples=60, deadline=None)
     @given(worlds=worlds_of, eps=st.floats(0.01, 20), data=st.data())
     def test_a_belief_for_each_world(self, worlds, eps, data):
         weights = [data.draw(st.floats(0.01, 5)) for _ in worlds]
@@ -167,7 +163,6 @@ class TestOfWorlds:
         assert found.exact == pytest.approx(exact_identifiability(worlds, 3.0 / eps, shares / shares.sum()), rel=1e-9)
         assert found.bound == pytest.approx(float(posterior(eps * np.ptp(worlds) / 3, shares.max())), rel=1e-12)
 
-    @settings(max_examples=60, deadline=None)
     @given(worlds=worlds_of, share=st.floats(0.01, 0.95), prior=st.none() | st.floats(0.01, 0.9))
     def test_the_eps_of_a_risk(self, worlds, share, prior):
         m = len(worlds)

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pdrisk._core.lattice import LARGEST_STEPS, Lattice, power_of_two_below
@@ -55,7 +55,6 @@ class TestPowerOfTwo:
 class TestGridOfAnswers:
     """``|rint(a) - rint(b)|``, in steps, is at most ``sensitivity`` for computed answers of neighbours."""
 
-    @settings(max_examples=300)
     @given(
         change=positive,
         error=st.sampled_from([0.0, 2.0**-50, 2.0**-35, 2.0**-20]),
@@ -96,7 +95,6 @@ class TestGridOfAnswers:
 class TestGridOfRecords:
     """One record, rounded to the grid, is at most ``sensitivity`` steps away from zero."""
 
-    @settings(max_examples=300)
     @given(magnitude=positive, share=st.floats(-1, 1))
     def test_a_record_stays_within_it(self, magnitude, share):
         lattice = Lattice.of_records(magnitude)
@@ -119,7 +117,6 @@ class TestGridOfRecords:
 class TestNeighbours:
     """What is true of the grid is true of the answers that engine and statistic compute."""
 
-    @settings(max_examples=60, deadline=None)
     @given(data=st.data())
     def test_adding_any_record(self, statistic, data):
         lo, hi = data.draw(st.sampled_from(USUAL + EXTREME))
@@ -130,6 +127,7 @@ class TestNeighbours:
         change = abs(steps_of(statistic, other, universe) - steps_of(statistic, records, universe))
         assert change <= statistic.lattice(universe).sensitivity
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize("bounds", USUAL + EXTREME, ids=str)
     def test_the_worst_neighbours(self, statistic, bounds):
         universe = Universe(float(bounds[0]), float(bounds[1]))
@@ -141,6 +139,7 @@ class TestNeighbours:
         # And the grid is not wider than it has to be: some neighbours all but reach it.
         assert max(changes) >= sensitivity * (1 - 1e-8) or universe.width < universe.magnitude / 4
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize("bounds", USUAL, ids=str)
     def test_usual_bounds_cost_next_to_nothing(self, statistic, bounds):
         universe = Universe(float(bounds[0]), float(bounds[1]))
@@ -149,6 +148,7 @@ class TestNeighbours:
         inflation = scale / Fraction(statistic.global_sensitivity(universe)) - 1
         assert 0 <= inflation < (1e-9 if universe.magnitude <= universe.width else 3e-8)
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize("bounds", USUAL + EXTREME, ids=str)
     def test_answers_stay_far_from_the_largest_integer(self, statistic, bounds):
         universe = Universe(float(bounds[0]), float(bounds[1]))

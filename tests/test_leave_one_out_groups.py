@@ -49,6 +49,7 @@ class TestEachGroupAlone:
         frame, keys = data()
         return frame, keys, *reading_of(frame, statistic(name), keys, where)
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("where", [None, "keep == True"])
     def test_influences(self, name, where):
         frame, keys, line, reading = self.of(name, where)
@@ -73,6 +74,7 @@ class TestEachGroupAlone:
                 slack = 1e-14 if name == "mean" and way == chosen.influence else 0  # which has a shorter way from n = 2
                 np.testing.assert_allclose(found[rows], np.broadcast_to(alone, found[rows].shape), rtol=0, atol=slack)
 
+    @pytest.mark.sampled(3)
     def test_definition(self, name):
         frame, keys, line, reading = self.of(name, None)
         found = influences(reading, line, reading.universes[0], reading.summaries[0], 1.0, lambda out: None)

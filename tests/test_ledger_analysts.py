@@ -8,12 +8,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-import ledgers
 import pdrisk
 from ledgers import people, script, tables
 from postgres_databases import connected, database, needs_server, role, run
 
-secret, path = ledgers.secret, ledgers.path
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 SAME = ["Anna", "anna", "ANNA", " anna", "Anna "]
 ALIKE = [("Zoë Groß", "ZOE\u0308  GROSS"), ("ﬁona", "Fiona"), ("Ｂｏｂ", "bob")]
@@ -72,6 +70,7 @@ class TestInAFile:
             with pytest.raises(pdrisk.ParameterError, match="knows the dataset 'Zoë'"):
                 pdrisk.Ledger(path, dataset=name, eps=1)
 
+    @pytest.mark.slow
     def test_in_another_process(self, path):
         opened(path, "Anna", eps=9, each_analyst={"eps": 1})
         text = """

@@ -43,11 +43,6 @@ def at_work(path):
 
 
 @pytest.fixture
-def path(tmp_path):
-    return tmp_path / "budget.db"
-
-
-@pytest.fixture
 def change(path):
     """Runs statements on the file as somebody may who has it, the triggers out of the way."""
 
@@ -204,6 +199,7 @@ class TestVerify:
         assert all(re.fullmatch("[0-9a-f]{64}", text) for _, text in heads)
         assert all(ledger.verify(head=head) == heads[-1] for head in (*heads, list(heads[1]), None))
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize("seq", [1, 2, 5, 9])
     @pytest.mark.parametrize("field", CHANGES)
     def test_every_field_of_every_record(self, path, change, field, seq):
@@ -242,6 +238,7 @@ class TestVerify:
         with pytest.raises(pdrisk.LedgerError):
             pdrisk.Ledger(path, dataset="survey", eps=50).verify()
 
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("kept", [8, 7, 1, 0])
     def test_cut_off_or_written_anew(self, path, change, kept, monkeypatch):
         ledger = at_work(path)
@@ -261,6 +258,7 @@ class TestVerify:
         with pytest.raises(pdrisk.LedgerError, match="does not hold"):
             verify(other, head)
 
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize(
         ("at", "field", "value"), [(1, 1, "now"), (1, 5, "much"), (1, 5, "1/0"), (0, 6, "{}"), (0, 6, "[")], ids=str
     )

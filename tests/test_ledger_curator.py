@@ -16,7 +16,6 @@ from noisy_answers import HI, LO, STATISTICS
 from oracle import DEFINITIONS, fractions
 from pdrisk import Dataset
 
-secret, path, book = ledgers.secret, ledgers.path, ledgers.book
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
 BOUNDS = {"bounds": (LO, HI)}
@@ -105,11 +104,13 @@ class TestOdometer:
             frames.append(frame)
         self.assert_right(ledger, pd.concat(frames), expected, sum(eps for *_, eps in lines))
 
+    @pytest.mark.sampled(11)
     @pytest.mark.parametrize("name", STATISTICS)
     @pytest.mark.parametrize(("keys", "where"), SHAPES, ids=[f"{keys} keys, {where}" for keys, where in SHAPES])
     def test_each_statistic(self, book, name, keys, where):
         self.assert_each(book, [("x", name, 0.5)], keys, where, range(9))
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize("lines", AGGS.values(), ids=AGGS.keys())
     @pytest.mark.parametrize(("keys", "where"), SHAPES, ids=[f"{keys} keys, {where}" for keys, where in SHAPES])
     def test_agg(self, book, lines, keys, where):
@@ -127,6 +128,7 @@ class TestOdometer:
         self.assert_right(ledger, frame, expected, 1.5)
         assert ledger.odometer([20, 7])["loss"].tolist() == ledger.odometer(frame)["loss"].loc[[20, 7]].tolist()
 
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("name", STATISTICS)
     @pytest.mark.parametrize("keys", KEYS)
     def test_people_with_several_rows(self, book, name, keys):
@@ -265,6 +267,7 @@ IDS = {  # how the people 0 to 3 are called in two frames
 class TestPeople:
     """A person is the same, however their id is stored; whose id is missing is nobody."""
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("swapped", [False, True])
     @pytest.mark.parametrize("pair", IDS.values(), ids=IDS.keys())
     def test_one_person(self, book, pair, swapped):
@@ -338,6 +341,7 @@ class TestPeople:
 class TestFacts:
     """The loss of the most exposed group is eps LS / GS, added over the lines: never less than any person's."""
 
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("name", STATISTICS)
     @pytest.mark.parametrize("keys", KEYS)
     def test_each_statistic(self, book, name, keys):

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-import ledgers
 import pdrisk
 from ledgers import people, tables
 from pdrisk._cli import main
@@ -20,7 +19,6 @@ from pdrisk._ledger.account import Account
 from pdrisk._ledger.store import decoded
 from postgres_databases import connected, database, needs_server
 
-secret, path = ledgers.secret, ledgers.path
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 POLICY = {
     "curators": ["ann"],
@@ -102,16 +100,14 @@ def refused(ask):
 def whole(tmp_path_factory):
     """A file with every kind of row."""
     place = tmp_path_factory.mktemp("whole") / "budget.db"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PDRISK_SECRET", "a long random text")
-        ledger = opened(place, eps=5, queries_per_day=900, each_analyst={"eps": 4}, policy=POLICY)
-        d = dataset(ledger)
-        d.count(eps=0.1, where="age > 30")
-        d.sum("hours", eps=0.1, bounds=(0, 9))
-        d.count(eps=0.1, where="age > 30")
-        refused(lambda: FRAME.dprisk.count(eps=50, ledger=ledger))
-        refused(lambda: FRAME.dprisk.count(eps=0.1, where=lambda _: {}[0], ledger=ledger))
-        ledger.amend(queries=90)
+    ledger = opened(place, eps=5, queries_per_day=900, each_analyst={"eps": 4}, policy=POLICY)
+    d = dataset(ledger)
+    d.count(eps=0.1, where="age > 30")
+    d.sum("hours", eps=0.1, bounds=(0, 9))
+    d.count(eps=0.1, where="age > 30")
+    refused(lambda: FRAME.dprisk.count(eps=50, ledger=ledger))
+    refused(lambda: FRAME.dprisk.count(eps=0.1, where=lambda _: {}[0], ledger=ledger))
+    ledger.amend(queries=90)
     with closing(sqlite3.connect(place)) as file:
         assert all(file.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in COLUMNS)
     return place
@@ -148,6 +144,7 @@ def found_by(call, *arguments):
 class TestEveryColumn:
     """Whatever stands in a column, a call answers or says that the ledger is damaged; no other error comes out."""
 
+    @pytest.mark.sampled(10)
     @pytest.mark.parametrize(("table", "column"), [(t, c) for t, columns in COLUMNS.items() for c in columns])
     def test_wrong(self, whole, tmp_path, table, column, monkeypatch):
         monkeypatch.setattr("pdrisk._ledger.seen.SEEN", {})
@@ -189,6 +186,7 @@ BODIES = {
 class TestDamage:
     """The calls that read a column say of it that it is damaged, by the same sentence."""
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize("place", BODIES, ids=".".join)
     @pytest.mark.parametrize("wrong", ["{", "[]", None, b"\xff", "x", 5.5, "[" * 3000], ids=repr)
     def test_said(self, whole, path, place, wrong, monkeypatch):
@@ -247,6 +245,7 @@ PLACES = {
 class TestBugs:
     """A mistake of pdrisk's keeps its kind and the way to it, and leaves the ledger as it was."""
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("kind", BUGS)
     @pytest.mark.parametrize("place", PLACES)
     def test_while_paying(self, whole, path, kind, place, monkeypatch):
@@ -323,6 +322,7 @@ class TestOnAServer:
         dataset(ledger).count(eps=0.1)
         assert ledger.verify()[0] == 5  # with the data, their people and the answer that is kept
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("place", BODIES, ids=".".join)
     def test_damage(self, url, place):
         d = dataset(self.made(url))

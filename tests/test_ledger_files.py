@@ -33,11 +33,6 @@ def at_work(path):
     return ledger
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "budget.db"
-
-
 def text_file(path):
     path.write_text("no ledger at all, but a text that is long enough to be read as something" * 9)
 
@@ -99,6 +94,7 @@ class TestFiles:
         printed = capsys.readouterr()
         assert printed.out == "" and re.fullmatch(r"pdrisk: .*\n", printed.err)
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize(
         "statement",
         [
@@ -115,6 +111,7 @@ class TestFiles:
         with pytest.raises(pdrisk.LedgerError):
             call(ledger)
 
+    @pytest.mark.slow
     def test_many_records(self, path):
         """Each query at a time of its own, over two months."""
         ledger = pdrisk.Ledger(path, dataset="survey", analyst="ann", eps=1)

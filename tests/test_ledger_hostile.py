@@ -22,11 +22,6 @@ def people():
 
 
 @pytest.fixture
-def path(tmp_path):
-    return tmp_path / "budget.db"
-
-
-@pytest.fixture
 def ledger(path):
     return pdrisk.Ledger(path, dataset="people", eps=1, analyst="ann")
 

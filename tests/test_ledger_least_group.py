@@ -9,11 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import ledgers
 import pdrisk
 from ledgers import SURE, asked, events, tables, values
 
-secret, path, book = ledgers.secret, ledgers.path, ledgers.book
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
 SIZE = 20

@@ -17,7 +17,6 @@ import pdrisk
 from ledgers import REGIONS, asked, events, of, people, tables, values
 from pdrisk import Dataset
 
-secret, path, book, clock = ledgers.secret, ledgers.path, ledgers.book, ledgers.clock
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
 AGES = {"bounds": (0, 100)}
@@ -67,6 +66,7 @@ if ledgers.IS_3:
 class TestAgain:
     """Every kind of question is answered again, to the last digit, for nothing."""
 
+    @pytest.mark.sampled(7)
     @pytest.mark.parametrize("ask", ASKS.values(), ids=ASKS.keys())
     def test_for_nothing(self, book, ask):
         frame = people()
@@ -124,6 +124,7 @@ class TestAgain:
         assert (paid, free, gratis) == (1, 0, 0)
         assert five[0] == pytest.approx(one[0] + 5) and double[0] == pytest.approx(one[0] * 2)
 
+    @pytest.mark.slow
     def test_many_groups(self, book):
         frame = pd.DataFrame({"g": np.arange(100_000), "x": 1.0})
         ledger = book()
@@ -190,6 +191,7 @@ PAID_AGAIN = {
 class TestPaidAgain:
     """What only the caller knows, and what is asked without the Dataset, is never remembered: nothing is kept."""
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("ask", PAID_AGAIN.values(), ids=PAID_AGAIN.keys())
     @pytest.mark.parametrize("version", [None, "2019"])
     def test_twice(self, book, ask, version):
@@ -241,7 +243,7 @@ class TestPaidAgain:
             raise pdrisk.QueryFailedError
 
         with monkeypatch.context() as broken:
-            broken.setattr("pdrisk._answer.releasing.read", failing)
+            broken.setattr("pdrisk._pandas.answers.read", failing)
             with pytest.raises(pdrisk.QueryFailedError):
                 count(d, ledger)
         assert asked(ledger, partial(count, d))[1] == 1

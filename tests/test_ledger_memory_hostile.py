@@ -12,12 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import ledgers
 import pdrisk
 from ledgers import SURE, asked, events, of, people, tables, values
 from pdrisk import Dataset
 
-secret, path, book = ledgers.secret, ledgers.path, ledgers.book
 pytestmark = [
     pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning"),
     pytest.mark.filterwarnings("ignore:The inplace keyword"),
@@ -171,6 +169,7 @@ def looked_at(frame):
 class TestOldAnswers:
     """Data that are not what they were get no old answer, however they were changed; other columns do not matter."""
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("swapped", [False, True])
     @pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS.keys())
     def test_values(self, book, pair, swapped):

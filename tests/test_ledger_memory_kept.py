@@ -10,13 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import ledgers
 import pdrisk
 from ledgers import asked, events, of, people, script, tables, values
 from pdrisk import Dataset
 from pdrisk._ledger.memory import answer_of, text_of
-
-secret, path, book = ledgers.secret, ledgers.path, ledgers.book
 
 ASKING = """
     frame = pd.DataFrame({"x": range(60)})
@@ -118,6 +115,7 @@ class TestTampered:
 class TestManyHands:
     """Payments, records and answers agree, whoever asks at once and wherever a process dies."""
 
+    @pytest.mark.slow
     def test_two_processes(self, book, path):
         """Started together, each gets an answer of its own or the other's; what is kept later is one of them."""
         ledger = book()
@@ -158,6 +156,7 @@ class TestManyHands:
         assert len(events(ledger, "remembered")) == 18 - paid
         ledger.verify()
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize(
         ("place", "left"),
         [

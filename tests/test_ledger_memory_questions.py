@@ -13,7 +13,6 @@ import pdrisk
 from ledgers import REGIONS, SURE, asked, of, people, values
 from pdrisk import Dataset
 
-secret, path, book = ledgers.secret, ledgers.path, ledgers.book
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
 
@@ -135,6 +134,7 @@ SURELY = {name: asks for name, asks in DIFFERENT.items() if name != "risk"}  # o
 class TestQuestions:
     """Whatever was asked before, each question gets its own answer."""
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("asks", DIFFERENT.values(), ids=DIFFERENT.keys())
     def test_different(self, book, asks):
         ledger = book(eps=10**12)
@@ -143,6 +143,7 @@ class TestQuestions:
         assert all(costs)
         assert [asked(ledger, partial(ask, d))[1] for ask in asks] == [0] * len(asks)
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize("asks", (SURELY | SPELLED).values(), ids=(SURELY | SPELLED).keys())
     def test_right(self, book, asks):
         frame = survey()

@@ -13,7 +13,6 @@ from ledgers import events, people, script, tables, values, version_one
 from pdrisk._cli import main
 from pdrisk._ledger.store import VERSION
 
-secret, path, book = ledgers.secret, ledgers.path, ledgers.book
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
 OPEN = """
@@ -163,6 +162,7 @@ class TestForward:
 class TestHalfWay:
     """Brought forward whole or not at all."""
 
+    @pytest.mark.slow
     def test_killed(self, old, path):
         """Before each statement, and after the last."""
         copies = []
@@ -177,6 +177,7 @@ class TestHalfWay:
                 assert left.execute("SELECT count(*) FROM sqlite_master WHERE name = 'answers'").fetchone() == (0,)
             assert_forward(copy, old)
 
+    @pytest.mark.slow
     def test_two_at_once(self, old, path):
         found = []
         threads = [threading.Thread(target=lambda: found.append(script(OPEN, path))) for _ in range(3)]
@@ -203,6 +204,7 @@ class TestHalfWay:
         assert found == [old[0]] * 8
         assert_forward(path, old)
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("what", ["file", "folder"])
     def test_read_only(self, old, path, what):
         """It says so, and changes nothing; when it may be written to, it goes on."""
@@ -233,6 +235,7 @@ class TestLooking:
                 count(opened)
             other.execute("ROLLBACK")
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("what", ["file", "folder"])
     def test_read_only(self, book, path, what):
         count(book())

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import ledgers
 import pdrisk
 from ledgers import people
 from pdrisk._ledger.limits import Limits, whole_number
@@ -18,7 +17,6 @@ from pdrisk._ledger.policy import Policy
 from pdrisk._ledger.rules import each_given
 from pdrisk._model.query import epsilon
 
-secret, path, book = ledgers.secret, ledgers.path, ledgers.book
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 OPERATORS = [
     *("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "mod", "neg", "pos", "abs"),
@@ -157,6 +155,7 @@ class TestTheBudgetHolds:
         assert drawn == pytest.approx(ledger.remaining().spent) and drawn <= 1
         assert ledger.verify()[0] == len(ledger.history())
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("name", HOSTILE)
     def test_by_other_ways(self, book, name):
         """Groups, several statistics, a search for bounds, SQL."""

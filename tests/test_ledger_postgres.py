@@ -23,12 +23,6 @@ pytestmark = [needs_server, pytest.mark.filterwarnings("ignore::pdrisk.NoisyRele
 SECRET = "s3cret-Word"
 
 
-@pytest.fixture
-def url():
-    with database() as made:
-        yield made
-
-
 def people():
     return pd.DataFrame({"age": [30, 41, 52, 63, 40], "sex": list("fmmmf")})
 
@@ -48,8 +42,8 @@ def events(ledger):
 @pytest.fixture
 def drawn(monkeypatch):
     """One entry for each draw."""
-    found, real = [], pdrisk._answer.releasing.laplace
-    monkeypatch.setattr("pdrisk._answer.releasing.laplace", lambda *args: (found.append(1), real(*args))[1])
+    found, real = [], pdrisk._answer.releasing.discrete_laplace
+    monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", lambda *args: (found.append(1), real(*args))[1])
     return found
 
 

@@ -11,23 +11,17 @@ import pytest
 
 import pdrisk
 from pdrisk._ledger.postgres import Held
-from postgres_databases import connected, database, needs_server, run
+from postgres_databases import connected, needs_server, run
 
 pytestmark = needs_server
 FRAME = pd.DataFrame({"age": [30, 41, 52]})
 
 
 @pytest.fixture
-def url():
-    with database() as made:
-        yield made
-
-
-@pytest.fixture
 def drawn(monkeypatch):
     """One entry for each draw."""
-    found, real = [], pdrisk._answer.releasing.laplace
-    monkeypatch.setattr("pdrisk._answer.releasing.laplace", lambda *args: (found.append(1), real(*args))[1])
+    found, real = [], pdrisk._answer.releasing.discrete_laplace
+    monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", lambda *args: (found.append(1), real(*args))[1])
     return found
 
 
@@ -85,6 +79,7 @@ class Cut:
 class TestLost:
     """A lost connection is told, and gives no answer; the next request has a new one."""
 
+    @pytest.mark.sampled(7)
     @pytest.mark.parametrize("statement", range(40))
     def test_the_backend_before_every_statement(self, url, drawn, monkeypatch, statement):
         ledger, number, run_ = opened(url, eps=1), [0], Held.run

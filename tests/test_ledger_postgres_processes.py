@@ -1,40 +1,19 @@
-"""A ledger on a PostgreSQL server under many hands at once, and when clients, connections or the server give way."""
+"""A ledger on a PostgreSQL server when its process forks, is interrupted, or lets it go."""
 
-import gc
-import multiprocessing
-import os
-import random
 import signal
 import subprocess
 import sys
 import textwrap
-import threading
-import time
 from contextlib import suppress
 
 import pandas as pd
-import pytest
 
 import pdrisk
-from postgres_databases import database, needs_server, run
+from postgres_databases import connections, needs_server
 
 pytestmark = needs_server
 FRAME = pd.DataFrame({"age": [30, 41, 52]})
-TRIES, EACH, HANDS = 50, 0.05, 8
-
-
-@pytest.fixture
-def url():
-    with database() as made:
-        yield made
-
-
-@pytest.fixture
-def warm():
-    """Processes that start with everything imported, and hold no ledger of this one."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["pdrisk", "opendp.measurements", "psycopg", "pytest"])
-    return context
+EACH = 0.05
 
 
 def opened(url, **limits):
@@ -49,35 +28,6 @@ def paid(ledger):
     return int(ledger.history()["event"].eq("paid").sum())
 
 
-def accepted(ledger):
-    """How many of the tries are answered."""
-    answers = 0
-    for _ in range(TRIES):
-        with suppress(pdrisk.BudgetExceededError):
-            ask(ledger)
-            answers += 1
-    return answers
-
-
-def asking(url, start, results):
-    start.wait()
-    results.put(accepted(opened(url)))
-
-
-def opening(url, start, results):
-    start.wait()
-    opened(url, eps=1)
-    results.put(0)
-
-
-def delivering(url, answers):
-    """Ask until killed, and say so after each answer."""
-    ledger = opened(url)
-    while True:
-        ask(ledger)
-        os.write(answers.fileno(), b"!")
-
-
 def script(text, *arguments):
     """What a Python of its own prints, in which every warning is an error."""
     code = "import os, sys, threading\nimport pandas as pd\nimport pdrisk\n" + textwrap.dedent(text)
@@ -87,63 +37,15 @@ def script(text, *arguments):
     return ran.stdout.split()
 
 
-def at_once(warm, work, url):
-    """What the hands put."""
-    start, results = warm.Barrier(HANDS), warm.Queue()
-    processes = [warm.Process(target=work, args=(url, start, results)) for _ in range(HANDS)]
-    for process in processes:
-        process.start()
-    found = [results.get(timeout=120) for _ in processes]
-    for process in processes:
-        process.join()
-    return found
-
-
-class TestContention:
-    """However many ask at once, exactly what the budget allows is answered."""
-
-    def all_spent(self, ledger, answers):
-        assert sum(answers) == 20
-        events = ledger.history()["event"].value_counts()
-        assert (events["paid"], events["refused"]) == (20, HANDS * TRIES - 20)
-        assert (ledger.remaining().eps, ledger.verify()[0]) == (0, HANDS * TRIES + 1)
-
-    def test_processes(self, url, warm):
-        ledger = opened(url, eps=1)
-        self.all_spent(ledger, at_once(warm, asking, url))
-
-    def test_threads(self, url):
-        ledger, start, answers = opened(url, eps=1), threading.Barrier(HANDS), []
-
-        def work():
-            start.wait()
-            answers.append(accepted(ledger))
-
-        threads = [threading.Thread(target=work) for _ in range(HANDS)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        self.all_spent(ledger, answers)
-        assert self.left(url) == 1
-
-    def left(self, url):
-        """How many connections of ledgers there are, after a while for the server to see them end."""
-        gc.collect()  # an error that was caught may hold on to what it passed
-        for _ in range(100):
-            found = run(url, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pdrisk' AND datname = "
-                        "current_database()")[0][0]  # fmt: skip
-            if found <= 1:
-                break
-            time.sleep(0.05)
-        return found
+class TestConnections:
+    """Connections are those of one process, and end with the ledger."""
 
     def test_a_ledger_that_is_gone_leaves_no_connection(self, url):
         ledger = opened(url, eps=1)
         ask(ledger)
         del ledger
         opened(url)
-        assert self.left(url) <= 1
+        assert connections(url) <= 1
 
     def test_forks(self, url):
         """The ledger was opened and used before; children and parent go on with the same object."""
@@ -193,35 +95,9 @@ class TestContention:
         """
         assert script(text, url) == ["0", "2"]
 
-    def test_opened_by_all_at_once(self, url, warm):
-        assert at_once(warm, opening, url) == [0] * HANDS
-        assert opened(url).verify()[0] == 1
 
-
-class TestKilled:
-    """Whoever is killed at whatever moment leaves a whole ledger, in which every delivered answer is paid."""
-
-    def test_clients_at_random_moments(self, url, warm):
-        ledger, delivered, kills = opened(url, eps=10**6), 0, 20
-        for kill in range(kills):
-            receiver, sender = warm.Pipe(duplex=False)
-            process = warm.Process(target=delivering, args=(url, sender))
-            process.start()
-            sender.close()
-            if kill % 4:
-                delivered += len(os.read(receiver.fileno(), 1))
-            time.sleep(random.uniform(0, 0.1))
-            os.kill(process.pid, signal.SIGKILL)
-            process.join()
-            while some := os.read(receiver.fileno(), 2**16):
-                delivered += len(some)
-            receiver.close()
-            with ledger._store.writing():  # after what the server still has of it
-                pass
-            assert delivered <= paid(ledger) <= delivered + kill + 1
-            assert ledger.verify()[0] == 1 + paid(ledger)
-        assert delivered >= kills // 2
-        ask(opened(url))
+class TestInterrupted:
+    """Whoever is interrupted leaves a whole ledger, in which every delivered answer is paid."""
 
     def test_interrupted_while_waiting(self, url):
         """Ctrl-C in the queue leaves it free for all others, and the ledger usable."""

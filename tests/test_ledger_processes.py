@@ -1,4 +1,4 @@
-"""A ledger under many hands at once, and when the machine gives way: killed, full, read-only, locked."""
+"""A ledger under many hands at once, in a file or on a server, and when the machine gives way: killed, full, locked."""
 
 import multiprocessing
 import os
@@ -16,18 +16,21 @@ import pandas as pd
 import pytest
 
 import pdrisk
+from postgres_databases import connections
 
 FRAME = pd.DataFrame({"age": [30, 41, 52]})
 TRIES, EACH, HANDS = 50, 0.05, 8
 
 
-def opened(path, analyst="ann", **limits):
-    return pdrisk.Ledger(path, dataset="survey", analyst=analyst, **limits)
+def opened(store, analyst="ann", **limits):
+    """A server's analyst is the role of the session."""
+    own = {} if isinstance(store, str) else {"analyst": analyst}
+    return pdrisk.Ledger(store, dataset="survey", **own, **limits)
 
 
-def accepted(path, analyst, ledger=None) -> int:
+def accepted(own) -> int:
     """How many of the tries are answered."""
-    own, answers = ledger or opened(path, analyst), 0
+    answers = 0
     for _ in range(TRIES):
         try:
             FRAME.dprisk.count(eps=EACH, ledger=own)
@@ -37,14 +40,32 @@ def accepted(path, analyst, ledger=None) -> int:
     return answers
 
 
-def asking(path, number, start, results):
+def asking(store, number, start, results):
     start.wait()
-    results.put(accepted(path, f"analyst {number}"))
+    results.put(accepted(opened(store, f"analyst {number}")))
 
 
-def delivering(path, answers):
+def opening(store, _, start, results):
+    start.wait()
+    opened(store, eps=1)
+    results.put(0)
+
+
+def at_once(warm, work, store):
+    """What the hands put."""
+    start, results = warm.Barrier(HANDS), warm.Queue()
+    processes = [warm.Process(target=work, args=(store, number, start, results)) for number in range(HANDS)]
+    for process in processes:
+        process.start()
+    found = [results.get(timeout=120) for _ in processes]
+    for process in processes:
+        process.join()
+    return found
+
+
+def delivering(store, answers):
     """Ask until killed, and say so after each answer."""
-    ledger = opened(path)
+    ledger = opened(store)
     while True:
         FRAME.dprisk.count(eps=EACH, ledger=ledger)
         os.write(answers.fileno(), b"!")
@@ -59,15 +80,15 @@ def script(text, *arguments, **options):
 
 
 @pytest.fixture
-def path(tmp_path):
-    return tmp_path / "budget.db"
+def hasty():
+    """Not here: these tests ask what a kill or a full disk leaves."""
 
 
 @pytest.fixture
 def warm():
     """Processes that start with everything imported, and hold no ledger of this one."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["pdrisk", "opendp.measurements", "pytest"])
+    context.set_forkserver_preload(["pdrisk", "opendp.measurements", "psycopg", "pytest"])
     return context
 
 
@@ -80,22 +101,22 @@ class TestContention:
         assert (events["paid"], events["refused"]) == (20, HANDS * TRIES - 20)
         assert (ledger.remaining().eps, ledger.verify()[0]) == (0, HANDS * TRIES + 1)
 
-    def test_processes(self, path, warm):
-        ledger, start, results = opened(path, eps=1), warm.Barrier(HANDS), warm.Queue()
-        processes = [warm.Process(target=asking, args=(path, number, start, results)) for number in range(HANDS)]
-        for process in processes:
-            process.start()
-        answers = [results.get(timeout=120) for _ in processes]
-        for process in processes:
-            process.join()
-        self.all_spent(ledger, answers)
+    @pytest.mark.slow
+    def test_processes(self, store, warm):
+        ledger = opened(store, eps=1)
+        self.all_spent(ledger, at_once(warm, asking, store))
 
-    def test_threads(self, path):
-        ledger, start, answers = opened(path, eps=1), threading.Barrier(HANDS), []
+    @pytest.mark.slow
+    def test_opened_by_all_at_once(self, store, warm):
+        assert at_once(warm, opening, store) == [0] * HANDS
+        assert opened(store).verify()[0] == 1
+
+    def test_threads(self, store):
+        ledger, start, answers = opened(store, eps=1), threading.Barrier(HANDS), []
 
         def work():
             start.wait()
-            answers.append(accepted(path, "", ledger))
+            answers.append(accepted(ledger))
 
         threads = [threading.Thread(target=work) for _ in range(HANDS)]
         for thread in threads:
@@ -103,6 +124,8 @@ class TestContention:
         for thread in threads:
             thread.join()
         self.all_spent(ledger, answers)
+        if isinstance(store, str):
+            assert connections(store) == 1
 
     def test_forks(self, path):
         """The ledger was opened and used before; children and parent go on with the same object."""
@@ -127,11 +150,12 @@ class TestContention:
 class TestKilled:
     """Whoever is killed at whatever moment leaves a whole ledger, in which every delivered answer is paid."""
 
-    def test_at_random_moments(self, path, warm):
-        ledger, delivered, kills = opened(path, eps=10**6), 0, 20
+    @pytest.mark.slow
+    def test_at_random_moments(self, store, warm):
+        ledger, delivered, kills = opened(store, eps=10**6), 0, 20
         for kill in range(kills):
             receiver, sender = warm.Pipe(duplex=False)
-            process = warm.Process(target=delivering, args=(path, sender))
+            process = warm.Process(target=delivering, args=(store, sender))
             process.start()
             sender.close()
             if kill % 4:
@@ -142,11 +166,13 @@ class TestKilled:
             while some := os.read(receiver.fileno(), 2**16):
                 delivered += len(some)
             receiver.close()
+            with ledger._store.writing():  # after what a server still has of it
+                pass
             paid = ledger.history()["event"].eq("paid").sum()
             assert delivered <= paid <= delivered + kill + 1
             assert ledger.verify()[0] == 1 + paid
         assert delivered >= kills // 2
-        FRAME.dprisk.count(eps=EACH, ledger=opened(path))
+        FRAME.dprisk.count(eps=EACH, ledger=opened(store))
 
     def test_interrupted_while_waiting(self, path):
         """Ctrl-C in the queue for the file leaves it free for all others, and the ledger usable."""
@@ -188,8 +214,8 @@ class TestKilled:
 @pytest.fixture
 def drawn(monkeypatch):
     """One entry for each draw."""
-    found, real = [], pdrisk._answer.releasing.laplace
-    monkeypatch.setattr("pdrisk._answer.releasing.laplace", lambda *args: (found.append(1), real(*args))[1])
+    found, real = [], pdrisk._answer.releasing.discrete_laplace
+    monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", lambda *args: (found.append(1), real(*args))[1])
     return found
 
 
@@ -212,7 +238,7 @@ class TestNoWayToWrite:
         connection = ledger._store._connection()
         connection.execute("PRAGMA max_page_count = 12")
         with pytest.raises(pdrisk.LedgerError, match=r"full.*nothing was answered\. Make room on the disk"):
-            [accepted(path, "ann", ledger) for _ in range(9)]
+            [accepted(ledger) for _ in range(9)]
         self.refused(ledger, drawn, "full")
         connection.execute("PRAGMA max_page_count = 1000000")
         self.goes_on(ledger, len(drawn))
@@ -230,6 +256,7 @@ class TestNoWayToWrite:
         ledger._store._connection().execute("PRAGMA max_page_count = 1000000")
         assert ledger.verify()[0] == len(ledger.history())
 
+    @pytest.mark.sampled(6)
     @pytest.mark.parametrize("size", [0, 100, 600, 4096, 40_000, 60_000])
     def test_files_may_not_grow(self, path, size):
         """The limit hits the journal, or the file itself."""
@@ -237,8 +264,8 @@ class TestNoWayToWrite:
         text = """
             import resource
             import pdrisk._answer.releasing
-            drawn, real = [], pdrisk._answer.releasing.laplace
-            pdrisk._answer.releasing.laplace = lambda *args: (drawn.append(1), real(*args))[1]
+            drawn, real = [], pdrisk._answer.releasing.discrete_laplace
+            pdrisk._answer.releasing.discrete_laplace = lambda *args: (drawn.append(1), real(*args))[1]
             ledger = pdrisk.Ledger(sys.argv[1], dataset="survey", analyst="ann")
             ask = lambda: pd.DataFrame({"x": [1]}).dprisk.count(eps=0.05, ledger=ledger)
             ask()
@@ -259,13 +286,14 @@ class TestNoWayToWrite:
         assert (draws, refused) == (answers, 3)
         self.goes_on(opened(path), answers)
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("what", ["file", "folder"])
     def test_read_only(self, what):
         text = """
             import tempfile
             import pdrisk._answer.releasing
-            drawn, real = [], pdrisk._answer.releasing.laplace
-            pdrisk._answer.releasing.laplace = lambda *args: (drawn.append(1), real(*args))[1]
+            drawn, real = [], pdrisk._answer.releasing.discrete_laplace
+            pdrisk._answer.releasing.discrete_laplace = lambda *args: (drawn.append(1), real(*args))[1]
             frame = pd.DataFrame({"x": [1]})
             frame.dprisk.count(eps=1)
             if os.geteuid() == 0:

@@ -10,14 +10,12 @@ from contextlib import closing
 
 import pytest
 
-import ledgers
 import pdrisk
 from ledgers import people, script
 from pdrisk._cli import main
 from pdrisk._ledger import seen
 from pdrisk._ledger.records import START
 
-secret, path = ledgers.secret, ledgers.path
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
 
@@ -97,6 +95,7 @@ def book(path):
 class TestInTheProcess:
     """Whatever this process saw of a file counts: for open ledgers, and for those that are opened later."""
 
+    @pytest.mark.sampled(11)
     @pytest.mark.parametrize("way", WAYS)
     @pytest.mark.parametrize("look", LOOKS)
     def test_an_open_one(self, spent, path, way, look):
@@ -107,6 +106,7 @@ class TestInTheProcess:
             LOOKS[look](ledger)
         assert "nothing was answered" in str(caught.value) and path.read_bytes() == held
 
+    @pytest.mark.sampled(11)
     @pytest.mark.parametrize("way", WAYS)
     @pytest.mark.parametrize("again", ["opened", "datasets", "shell", "another spelling", "a link", "another dataset"])
     def test_opened_again(self, spent, book, path, way, again, capsys, monkeypatch):
@@ -256,6 +256,7 @@ class TestNoFalseAlarm:
         ledger, copy = spent
         assert pdrisk.Ledger(copy, dataset="survey").remaining().eps == 1 and ledger.remaining().eps == 0.1
 
+    @pytest.mark.slow
     def test_others_write_meanwhile(self, book, path):
         ledger = book()
         for at in range(1, 4):
@@ -268,6 +269,7 @@ class TestNoFalseAlarm:
             assert ledger.remaining().spent == pytest.approx(at / 10)
         assert pickle.loads(pickle.dumps(ledger)).verify()[0] == 4
 
+    @pytest.mark.slow
     def test_readers_and_writers_at_once(self, book, path):
         """What one thread has read is not older than what another wrote meanwhile."""
         ledger, failed, done = book(), [], threading.Event()
@@ -332,6 +334,7 @@ class TestHead:
             assert book(head=head).remaining().eps == 0.1
             assert pdrisk.Ledger.datasets(path, head=head) == ["survey"]
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("way", ["over", "replaced", "and written"])
     def test_in_another_process(self, spent, path, way):
         ledger, copy = spent
@@ -351,6 +354,7 @@ class TestHead:
         """
         assert script(text, path, *head) == ["True", "True", "1.0"]
 
+    @pytest.mark.slow
     def test_it_is_remembered(self, spent, path):
         """Opened with it once, the process knows it."""
         ledger, copy = spent

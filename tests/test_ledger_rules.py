@@ -192,6 +192,7 @@ class TestPolicies:
         assert events(ledger) == ["opened", "refused"] and ledger.remaining().spent == 0
         assert ledger.history()["reason"].iloc[-1] == str(caught.value)
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize("call", COLUMN.values(), ids=COLUMN.keys())
     @pytest.mark.parametrize("written", ["Income", "INCOME"])
     def test_columns(self, book, call, written):
@@ -250,9 +251,11 @@ def seen(monkeypatch):
         return lambda *args, **kwargs: (found.append(name), real(*args, **kwargs))[1]
 
     monkeypatch.setattr(pdrisk.Ledger, "pay", paying)
-    monkeypatch.setattr("pdrisk._answer.releasing.read", noted("read", pdrisk._answer.releasing.read))
-    monkeypatch.setattr("pdrisk.engines.sql.duckdb.read", noted("read", pdrisk.engines.sql.duckdb.read))
-    monkeypatch.setattr("pdrisk._answer.releasing.laplace", noted("draw", pdrisk._answer.releasing.laplace))
+    monkeypatch.setattr("pdrisk._pandas.answers.read", noted("read", pdrisk._pandas.answers.read))
+    monkeypatch.setattr("pdrisk._sql.duckdb_engine.read", noted("read", pdrisk._sql.duckdb_engine.read))
+    monkeypatch.setattr(
+        "pdrisk._answer.releasing.discrete_laplace", noted("draw", pdrisk._answer.releasing.discrete_laplace)
+    )
     monkeypatch.setattr("pdrisk._answer.releasing.warnings.warn", noted("warn", warnings.warn))
     return found
 
@@ -324,10 +327,10 @@ class TestFailures:
 
     @pytest.mark.parametrize("error", STOPS)
     def test_the_noise(self, stopped, monkeypatch, error):
-        monkeypatch.setattr("pdrisk._answer.releasing.laplace", failing(error))
+        monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", failing(error))
         stopped(WAYS["frame"], error)
 
-    @pytest.mark.parametrize("step", ["engines.sql.duckdb.read", "_sql._computed"])
+    @pytest.mark.parametrize("step", ["duckdb_engine.read", "_computed"])
     @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
     def test_sql(self, book, monkeypatch, step, error):
         ledger = book(eps=1)

@@ -69,6 +69,7 @@ def folder(tmp_path, monkeypatch):
 class TestNoFile:
     """Whatever looks like the address of a server makes no file, and no word of it is repeated."""
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize(
         ("kind", "text"),
         [(kind, text) for kind in (str, Path) for text in PLACES if kind is Path or server(text) is None],

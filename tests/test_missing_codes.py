@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import pdrisk
@@ -135,6 +135,7 @@ def assert_same_answers(pair: Any, *columns: Any, **options: Any) -> None:
 class TestColumns:
     """Whatever is asked of a column with codes has the answer of the same column without them."""
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize("options", HOW.values(), ids=HOW.keys())
     @cases(NUMBERS)
     def test_every_statistic(self, case, options):
@@ -150,6 +151,7 @@ class TestColumns:
         assert [coded.dprisk.count(column, eps=1).n for column in ("x", None)] == [present, 8]
         assert coded["x"].dprisk.count(eps=1).n == present
 
+    @pytest.mark.sampled(3)
     @cases(NUMBERS)
     def test_the_risk_of_each_person(self, case):
         for statistic in STATISTICS:
@@ -176,6 +178,7 @@ class TestColumns:
 class TestGroups:
     """A code is no group: its people are those of the missing."""
 
+    @pytest.mark.sampled(5)
     @cases(EVERYTHING)
     def test_listed(self, case):
         coded, hand = case.pair()
@@ -221,16 +224,19 @@ class TestGroups:
 class TestFilters:
     """A filter sees missing answers, not codes; only a mask is the caller's own."""
 
+    @pytest.mark.sampled(5)
     @cases(EVERYTHING)
     def test_queries(self, case):
         for where in case.filters:
             assert_same_answers(case.pair(), "w", bounds=(0, 7), where=where)
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize("name", ["int8", "int64", "float32", "Int64", "gaps"])
     @pytest.mark.parametrize("where", ["x + 1 > 0", "x * w < 3", "-x >= 0", "x % 2 == 1", "x // 2 < 0", "x ** 2 > 3"])
     def test_arithmetic(self, name, where):
         assert_same_answers(NUMBERS[name].pair(), "w", bounds=(0, 7), where=where)
 
+    @pytest.mark.sampled(3)
     @pytest.mark.skipif(not hasattr(pd, "col"), reason="pandas 3 has pd.col")
     @cases(NUMBERS)
     def test_expressions(self, case):
@@ -302,7 +308,6 @@ class TestCodes:
         assert_same_answers((frame.dprisk.declare(missing={"x": codes}), frame), "x", STATISTICS, bounds=BOUNDS)
         assert numbers("int8").pair()[0].dprisk.declare(missing={"x": codes}).dprisk.count("x", eps=1).n == 8
 
-    @settings(max_examples=60, deadline=None)
     @given(
         st.lists(st.integers(-4, 4), max_size=12),
         st.lists(st.integers(-4, 4) | st.sampled_from([0.5, -0.0, 2.0, 300]), max_size=4),
@@ -335,6 +340,7 @@ class TestFrames:
         coded = frame.dprisk.declare(missing={label: [-1, -2]})
         assert coded.dprisk.sum(label, eps=1, bounds=BOUNDS, where=lambda same: same[label].notna()).n == 5
 
+    @pytest.mark.sampled(5)
     @cases(EVERYTHING)
     def test_the_frame_stays_as_it_is(self, case):
         coded = case.frame().dprisk.declare(missing={"x": case.codes}, keys={"g": ["a", "b"]})
@@ -353,6 +359,7 @@ class TestFrames:
         assert [coded.dprisk.sum(name, eps=1, bounds=(-5, 5)).n for name in ("x", "y")] == [3, 3]
         assert (values.tolist(), values.flags.writeable) == ([3, -1, 5, -2], False)
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("dtype", ["int32", "float32", "Int64", "category"])
     def test_many_rows(self, dtype):
         size = 2**18 + 2**15 + 7

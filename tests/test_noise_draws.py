@@ -15,7 +15,7 @@ import pytest
 import pdrisk._mechanisms.laplace
 from noisy_answers import STATISTICS, answers
 from pdrisk._core.lattice import Lattice
-from pdrisk._mechanisms.laplace import check_scale, laplace
+from pdrisk._mechanisms.laplace import noisy_steps as laplace
 from pdrisk.errors import ParameterError, QueryFailedError
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
@@ -35,7 +35,7 @@ class TestRefusals:
         """What was asked of the only function that draws."""
         calls = []
         monkeypatch.setattr(
-            "pdrisk._answer.releasing.laplace",
+            "pdrisk._answer.releasing.discrete_laplace",
             lambda steps, lattice, eps: calls.append((steps.shape, lattice, eps)) or laplace(steps, lattice, eps),
         )
         return calls
@@ -59,6 +59,7 @@ class TestRefusals:
         (1j, "eps must be a number"),
     )
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize(("eps", "sentence"), EPS)
     @pytest.mark.parametrize("name", STATISTICS)
     def test_of_eps(self, draws, name, eps, sentence):
@@ -210,4 +211,7 @@ def test_only_noise_may_draw():
                 name = os.path.relpath(os.path.join(folder, file), source).replace(os.sep, "/")
                 users["opendp"] |= {name} if "opendp." in code else set()
                 users["random"] |= {name} if "np.random" in code or "import random" in code else set()
-    assert users == {"opendp": {"noise.py"}, "random": {"engines/ranks.py", "datasets/soep.py", "study/experiment.py"}}
+    assert users == {
+        "opendp": {"_mechanisms/laplace.py"},
+        "random": {"engines/numpy/ranks.py", "datasets/soep.py", "study/experiment.py"},
+    }

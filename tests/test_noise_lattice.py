@@ -11,7 +11,7 @@ import pytest
 import pdrisk._mechanisms.laplace
 from noisy_answers import DRAWS, HI, LO, STATISTICS, answers
 from pdrisk._core.lattice import Lattice
-from pdrisk._mechanisms.laplace import laplace
+from pdrisk._mechanisms.laplace import noisy_steps as laplace
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
@@ -79,7 +79,7 @@ class TestPrivacyMap:
         sets = [s for size in range(4) for s in itertools.combinations_with_replacement(range(5), size)]
         seen = []
         monkeypatch.setattr(
-            "pdrisk._answer.releasing.laplace",
+            "pdrisk._answer.releasing.discrete_laplace",
             lambda steps, lattice, eps: seen.append((steps.tolist(), lattice)) or steps * lattice.step,
         )
         answers(name, 1, keys=len(sets), bounds=bounds, data={k: [values[i] for i in s] for k, s in enumerate(sets)})
@@ -105,6 +105,7 @@ class TestLattice:
         power = math.floor(math.log2(squared.numerator) - math.log2(squared.denominator)) // 2
         return Fraction(2) ** (power - (30 if name in ("count", "sum") else 31))
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize("bounds", [b for b in UGLY if b != (1e6, 1e6 + 2)] + [(0.1, 0.2), (1e6, 2.5e6)])
     @pytest.mark.parametrize("name", STATISTICS)
     def test_every_value_is_a_multiple_of_the_step(self, name, bounds):
@@ -115,6 +116,7 @@ class TestLattice:
             table = answers(name, eps, keys=60, bounds=bounds, data={k: awkward[: k % 5] for k in range(60)})
             assert all((Fraction(value) / step).denominator == 1 for value in table["value"])
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize(
         ("name", "records"), [("mean", [1 / 3 + 2]), ("std1", [1.1, 2.3, 5.7]), ("sum", [math.pi])]
     )

@@ -39,12 +39,14 @@ CASES = [("icons", eps) for eps in EPS] + [("risk", eps) for eps in EPS] + [("tw
 class TestEveryPicture:
     """Fits a column, 8 pt, no word cut or on another, the same in words, no forbidden word."""
 
+    @pytest.mark.sampled(7)
     def test_can_be_read(self, case: tuple) -> None:
         figure, _ = drawn(*case)
         assert figure.get_size_inches()[0] == WIDTH
         assert unreadable(figure) == []
         assert {text.get_fontsize() for text in words_of(figure)} == {SIZE}
 
+    @pytest.mark.sampled(3)
     def test_no_sign_is_cut_off(self, case: tuple) -> None:
         figure, _ = drawn(*case)
         figure.draw_without_rendering()
@@ -54,11 +56,13 @@ class TestEveryPicture:
             assert box.x1 <= figure.bbox.x1
             assert box.y1 <= figure.bbox.y1
 
+    @pytest.mark.sampled(3)
     def test_every_number_stands_in_the_words(self, case: tuple) -> None:
         figure, text = drawn(*case)
         for shown in words_of(figure):
             assert numbers(shown.get_text()) <= numbers(text)
 
+    @pytest.mark.sampled(5)
     def test_words_that_are_not_used(self, case: tuple) -> None:
         figure, text = drawn(*case)
         assert not FORBIDDEN.search(text)
@@ -150,6 +154,7 @@ class TestTwoWorlds:
         # docs/numbers.md: LS 133.45, GS 337, eps 1: .597725
         assert "50 times out of 100 without, at most 60 with" in pictures.two_worlds_text(133.45, 337.0)
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize("unit", ["", "EUR", "thousand Euro a month", "W" * 12, "Kilometer je Tag " * 9])
     @pytest.mark.parametrize(("distance", "scale"), WORLDS)
     def test_the_axis_is_whole(self, distance: float, scale: float, unit: str) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import ledgers
 import pdrisk
 from ledgers import people, tables
 from pdrisk._answer import formatting
@@ -18,7 +17,6 @@ from pdrisk._cli import main
 from pdrisk._model.query import statistic, written
 from pdrisk._printing import inert, printable
 
-secret, path, book = ledgers.secret, ledgers.path, ledgers.book
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 DANGEROUS = [
     "\x1b[31mred", "\x1b]0;title\x07", "a\rb", "a\nb", "a\x08b", "\x9b31m", "a\x00b", "\u202egnp.exe", "\u2066x\u2069",
@@ -63,6 +61,7 @@ class TestPrintable:
 class TestInert:
     """Texts that a spreadsheet would compute are quoted, in every kind of column; numbers stay."""
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("text", FORMULAS)
     @pytest.mark.parametrize("dtype", [object, "string", "category", "str", "string[pyarrow]"])
     def test_formulas(self, text, dtype):
@@ -105,6 +104,7 @@ def cells(text):
 class TestExports:
     """No cell of a CSV file that pdrisk writes begins a formula, whoever named what is in it."""
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize("name", [text for text in FORMULAS if text.isprintable()])
     def test_names(self, path, tmp_path, name, capsys):
         ledger = pdrisk.Ledger(path, dataset=name, analyst=name, eps=9)
@@ -192,6 +192,7 @@ class TestTerminals:
             frame.dprisk.mean(label, eps=0.01, bounds=(0, 99))
         assert all(shown(str(each.message)) and "\n" not in str(each.message) for each in heard)
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize("label", DANGEROUS)
     def test_the_history(self, path, book, label, capsys):
         ledger = book(eps=5)
@@ -207,6 +208,7 @@ class TestTerminals:
         assert all(shown(text) and "\n" not in text for text in ledger.history()["query"])
         assert all(shown(text) for text in ledger.history()["reason"].dropna())
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("name", DANGEROUS)
     def test_names_that_somebody_wrote_into_the_file(self, path, name, capsys):
         """No ledger takes such names; a file may hold them."""
@@ -222,6 +224,7 @@ class TestTerminals:
             assert shown(printed.out + printed.err)
             assert arguments[0] == "export" or name not in printed.out + printed.err
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("name", DANGEROUS)
     def test_analysts(self, path, name, capsys):
         """A server takes any name for a role, and a file any that somebody writes there."""

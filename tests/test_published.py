@@ -14,6 +14,7 @@ NUMBERS = [(section.title, number) for section in papers.SECTIONS for number in 
 class TestPublished:
     """What pdrisk computes is what the papers print, or is said to be something else."""
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize(("title", "number"), NUMBERS, ids=[f"{title}: {number.what}" for title, number in NUMBERS])
     def test_number(self, title: str, number: Number) -> None:
         if number.kind == "file":

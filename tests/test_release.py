@@ -272,8 +272,33 @@ class TestNoisyReleaseWarning:
             assert (seen[0].filename, seen[0].lineno) == (__file__, call.__code__.co_firstlineno)
 
     def test_comes_before_the_data_are_read(self, monkeypatch):
-        monkeypatch.setattr("pdrisk._answer.releasing.read", lambda *args: pytest.fail("the data were read"))
+        monkeypatch.setattr("pdrisk._pandas.answers.read", lambda *args: pytest.fail("the data were read"))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             with pytest.raises(pdrisk.NoisyReleaseWarning):
                 self.FRAME.dprisk.mean("x", eps=1, bounds=(1, 675))
+
+
+class TestPublicTable:
+    """Nothing of the curator's comes out, in columns or in the index."""
+
+    TABLE = pd.DataFrame({"x": [1.0, 2, 3], "sex": ["f", "m", "m"]}).dprisk.mean(
+        "x", eps=5, bounds=(0, 9), by="sex", keys=["f", "m"]
+    )
+
+    @pytest.mark.parametrize("column", ["n", "local_sensitivity", "two_worlds"])
+    @pytest.mark.parametrize("append", [False, True])
+    def test_curator_columns_in_the_index_are_refused(self, column, append):
+        moved = self.TABLE.set_index(column, append=append)
+        for frame in (moved, moved.rename_axis(index=lambda _: None)):
+            with pytest.raises(ParameterError, match="index"):
+                pdrisk.public(frame)
+
+    def test_keys_may_be_index_or_column(self):
+        assert pdrisk.public(self.TABLE).index.tolist() == ["f", "m"]
+        assert pdrisk.public(self.TABLE.reset_index())["sex"].tolist() == ["f", "m"]
+
+    def test_a_release_too(self):
+        release = pd.DataFrame({"x": [1.0]}).dprisk.count(eps=1)
+        assert pdrisk.public(release) == release.public()
+        assert f"{release:.1f}" == f"{release.value:.1f}"

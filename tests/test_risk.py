@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import oracle
@@ -223,7 +223,7 @@ def metrics_of(statistic, records, universe, eps) -> dict[str, float]:
 class TestMetrics:
     """The table of docs/numbers.md: priors 1/2 and 1/n, losses eps, eps LS/GS and eps W/GS, and their order."""
 
-    @settings(max_examples=60, deadline=None)
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("statistic", STATISTICS, ids=lambda statistic: statistic.label)
     @given(records=st.lists(st.floats(-3, 9), min_size=2, max_size=8), eps=st.floats(1e-6, 20))
     def test_order(self, statistic, records, eps):
@@ -267,7 +267,7 @@ class TestMetrics:
         )
         assert {epsilons[name].shape for name in METRICS} == {(2,)}
 
-    @settings(max_examples=40, deadline=None)
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("statistic", STATISTICS, ids=lambda statistic: statistic.label)
     @given(
         records=st.lists(st.integers(0, 4), max_size=5),

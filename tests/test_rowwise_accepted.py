@@ -1,7 +1,6 @@
 """A query string that is accepted selects what ``DataFrame.query`` selects, each record by itself."""
 
 import itertools
-import os
 import time
 import types
 
@@ -207,9 +206,7 @@ conditions = st.recursive(
 class TestAgainstPandas:
     """For every expression that is accepted, the records are those of ``DataFrame.query``."""
 
-    @settings(
-        max_examples=int(os.environ.get("EXAMPLES", "150")), deadline=None, suppress_health_check=list(HealthCheck)
-    )
+    @settings(suppress_health_check=list(HealthCheck))
     @given(conditions)
     def test_same_records(self, text):
         try:
@@ -223,7 +220,7 @@ class TestAgainstPandas:
         assert found.mask(FRAME).tolist() == expected
         assert selected(found.text) == found.mask(FRAME).tolist()
 
-    @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(suppress_health_check=list(HealthCheck))
     @given(conditions, st.lists(st.integers(0, 42), unique=True))
     def test_each_decision_is_the_records_own(self, text, rows):
         """The definition of row-wise: among any other records, a record's decision is the same."""

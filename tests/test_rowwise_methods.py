@@ -78,6 +78,7 @@ def chosen(where, frame):
 class TestMethods:
     """``isna``, ``notna``, ``between`` and ``isin`` of a column select what ``DataFrame.query`` selects."""
 
+    @pytest.mark.sampled(5)
     @pytest.mark.filterwarnings("ignore::FutureWarning")
     @pytest.mark.parametrize("form", FORMS)
     @pytest.mark.parametrize(("column", "call"), CASES)
@@ -95,6 +96,7 @@ class TestMethods:
             return
         assert found == expected
 
+    @pytest.mark.sampled(3)
     @pytest.mark.skipif(col is None, reason="pd.col came with pandas 3")
     @pytest.mark.parametrize(("column", "call"), CASES)
     def test_its_tree_is_that_of_an_expression(self, column, call):
@@ -108,6 +110,7 @@ class TestMethods:
                 trees.append("refused")
         assert trees[0] == trees[1]
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize(("column", "call"), CASES)
     def test_its_canonical_text_means_the_same(self, column, call):
         frame = frame_of(column)

@@ -60,6 +60,7 @@ def pair(left, right):
 class TestPairsOfColumns:
     """Two columns of whatever dtypes are compared record by record, or refused by their dtypes alone."""
 
+    @pytest.mark.sampled(11)
     @pytest.mark.parametrize("left", COLUMNS)
     def test_each_decision_is_the_records_own(self, left):
         for at, right in enumerate(list(COLUMNS)[list(COLUMNS).index(left) :]):
@@ -68,6 +69,7 @@ class TestPairsOfColumns:
                 if found := filter_of(f"a {symbol} b", frame):
                     decides_alone(found, frame)
 
+    @pytest.mark.sampled(17)
     @pytest.mark.parametrize("left", COLUMNS)
     def test_a_changed_record_moves_its_own_decision_only(self, left):
         random = np.random.default_rng(len(left))
@@ -107,6 +109,7 @@ FORMS = {
 class TestConstants:
     """What is accepted by dtype and constant cannot fail on any record of that dtype."""
 
+    @pytest.mark.sampled(11)
     @pytest.mark.parametrize("column", COLUMNS)
     def test_no_record_makes_it_fail(self, column):
         frame = pd.DataFrame({"a": COLUMNS[column]})
@@ -175,6 +178,7 @@ BEYOND_ISO = ("far dates", "far dates arrow", "odd dates")  # dates that no text
 class TestMissingCodes:
     """A declared code becomes missing in its own records only, whatever else the column holds."""
 
+    @pytest.mark.sampled(5)
     @pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
     @pytest.mark.parametrize("column", [name for name in COLUMNS if name not in BEYOND_ISO])
     def test_of_every_dtype(self, column):
@@ -327,6 +331,7 @@ IN_PYTHON = {
 class TestWholeNumbers:
     """Whole numbers are computed as Python computes them, whatever the width and dtype of their column."""
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("text", WHOLE)
     def test_the_dtype_that_one_missing_value_changes_does_not_matter(self, text):
         expected = [IN_PYTHON.get(text, lambda a: eval(text, {"a": a}))(age) for age in AGES]
@@ -336,6 +341,7 @@ class TestWholeNumbers:
         frame = pd.DataFrame({"a": [*AGES, None]})
         assert judged(text, frame, dict).mask(frame).tolist() == [*expected, False]
 
+    @pytest.mark.sampled(11)
     @pytest.mark.parametrize("kind", ENDS)
     @pytest.mark.parametrize("formula", ["a * 2", "a + a", "a - 1", "-a", "a + 1", "a * a", "a * -3 + 7", "a ** 3"])
     @pytest.mark.parametrize("symbol", ["<", "==", ">="])

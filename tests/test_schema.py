@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pandera.pandas as pa
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import pdrisk
@@ -102,6 +102,7 @@ HUGE = {
 class TestIntegers:
     """For integer columns the bounds are the smallest and largest integer that validation accepts."""
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("name", [name for name in FORMS if name != "with others"])
     @pytest.mark.parametrize("dtype", [int, "Int64"])
     def test_forms(self, name, dtype):
@@ -118,7 +119,6 @@ class TestIntegers:
         schema = schema_of(C.gt(3.5), C.lt(200), dtype=dtype)
         agrees_on_integers(schema, schema.columns["x"].dtype.type, range(250))
 
-    @settings(max_examples=80, deadline=None)
     @given(data=st.data())
     def test_any_combination(self, data):
         checks, _ = data.draw(range_checks())
@@ -143,12 +143,12 @@ class TestIntegers:
 class TestFloats:
     """Everywhere else they are the numbers in the checks: nothing outside them is accepted."""
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("name", [name for name in FORMS if name != "with others"])
     def test_forms(self, name):
         ends = [end for check in FORMS[name] for end in check.statistics.values() if not isinstance(end, bool)]
         agrees_on_floats(schema_of(*FORMS[name], dtype=float), [end for end in ends if abs(float(end)) < INF])
 
-    @settings(max_examples=80, deadline=None)
     @given(data=st.data())
     def test_any_combination(self, data):
         checks, ends = data.draw(range_checks())

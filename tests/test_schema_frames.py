@@ -108,6 +108,7 @@ STEPS = {
 class TestWaysIn:
     """Declared or validated in any way, what the schema says travels with the frame."""
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize("way", WAYS)
     @pytest.mark.parametrize("step", STEPS)
     def test_what_is_known(self, way, step):

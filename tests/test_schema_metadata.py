@@ -1,13 +1,14 @@
 """What is written down beside a schema's checks is understood or refused; schema_for writes it down."""
 
 import copy
+import datetime
 import math
 
 import numpy as np
 import pandas as pd
 import pandera.pandas as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import pdrisk
@@ -81,6 +82,7 @@ class TestMetadata:
             {"x": [-1]},
         )
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("form", ["metadata", "mark", "mark beside metadata", "two marks"])
     @pytest.mark.parametrize(("wrong", "words"), WRONG.values(), ids=WRONG)
     def test_what_is_not_understood(self, wrong, words, form):
@@ -141,7 +143,6 @@ LABELS = TEXTS | st.integers(0, 9) | st.tuples(TEXTS, st.integers(0, 3))
 class TestSchemaFor:
     """A schema made of declarations gives them back, and validates what is declared."""
 
-    @settings(max_examples=60, deadline=None)
     @given(
         bounds=st.dictionaries(LABELS, ENDS),
         keys=st.dictionaries(
@@ -156,7 +157,6 @@ class TestSchemaFor:
         again = schema_for(bounds_from(schema), keys_from(schema), missing_from(schema))
         assert (bounds_from(again), keys_from(again), missing_from(again)) == (bounds, keys, missing)
 
-    @settings(max_examples=60, deadline=None)
     @given(ends=ENDS, codes=st.lists(CODES))
     def test_validation_of_numbers(self, ends, codes):
         schema = schema_for(bounds={"x": ends}, missing={"x": codes})
@@ -165,7 +165,6 @@ class TestSchemaFor:
         assert accepted(schema, inside) == inside
         assert accepted(schema, [lowest - 1, highest + 1, INF, -INF]) == []
 
-    @settings(max_examples=30, deadline=None)
     @given(keys=st.lists(TEXTS, min_size=1, unique=True), codes=st.lists(TEXTS, max_size=2))
     def test_validation_of_keys(self, keys, codes):
         schema = schema_for(keys={"x": keys}, missing={"x": codes})
@@ -204,3 +203,68 @@ class TestSchemaFor:
         for ask in (schema_for, pd.DataFrame({"x": ["a"]}).dprisk.declare):
             with pytest.raises(pdrisk.ParameterError):
                 ask(**wrong)
+
+
+@pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
+class TestSchemas:
+    """A schema is taken as pandera means it, and fails nobody."""
+
+    def test_polars_matches_whole_names(self):
+        pytest.importorskip("polars")
+        import pandera.polars as pp
+
+        schema = pp.DataFrameSchema({r"income_\d": pp.Column(float, pp.Check.in_range(0, 10), regex=True)})
+        assert pdrisk.bounds_from(schema, ["income_1", "income_10"]) == {"income_1": (0, 10)}
+
+    def test_a_later_schema_takes_back_what_an_earlier_one_said(self):
+        first = pa.DataFrameSchema({"x": pa.Column(float, pa.Check.in_range(0, 5))})
+        frame = first.validate(pd.DataFrame({"x": [1.0, 2.0]})).assign(x=[500.0, 900.0])
+        frame = pa.DataFrameSchema({"x": pa.Column(float)}).validate(frame)
+        with pytest.raises(pdrisk.ParameterError, match="needs bounds"):
+            frame.dprisk.mean("x", eps=1)
+        assert frame.dprisk.mean("x", eps=1, bounds=(0, 1000)).bounds == (0, 1000)
+
+    def test_the_dtype_of_the_whole(self):
+        schema = pa.DataFrameSchema({"x": pa.Column(checks=[pa.Check.gt(0), pa.Check.lt(10)])}, dtype=int)
+        assert pdrisk.bounds_from(schema) == {"x": (1, 9)}
+
+    @pytest.mark.parametrize(
+        "column",
+        [
+            pa.Column(int, pa.Check.in_range(0, 10**400)),
+            pa.Column(metadata=["dprisk"]),
+            pa.Column(object, pa.Check.isin({("a", 1), ("a", "b")})),
+        ],
+        ids=["huge", "a list", "a set"],
+    )
+    def test_odd_columns_say_nothing(self, column):
+        assert pdrisk.bounds_from(pa.DataFrameSchema({"x": column})) == {}
+
+    def test_a_broken_pattern_is_a_problem_of_its_own(self):
+        schema = pa.DataFrameSchema({"inc(": pa.Column(regex=True), "x": pa.Column(int, pa.Check.in_range(0, 9))})
+        assert pd.DataFrame({"x": [1]}).dprisk.declare(schema).dprisk.mean("x", eps=1).bounds == (0, 9)
+
+    def test_labels_that_are_dates(self):
+        day = datetime.date(2020, 1, 1)
+        frame = pd.DataFrame({day: [1, 2]}).dprisk.declare(
+            pa.DataFrameSchema({day: pa.Column(int, pa.Check.in_range(0, 9))})
+        )
+        assert frame.query("index >= 0").dprisk.mean(day, eps=1).bounds == (0, 9)
+
+    def test_schema_for_keeps_keys_that_a_check_cannot_say(self):
+        schema = pdrisk.schema_for(bounds={"x": (0, 10)}, keys={"x": [1, 2], "y": ["a", None]})
+        assert pdrisk.keys_from(schema) == {"x": [1, 2], "y": ["a", None]}
+        assert len(schema.validate(pd.DataFrame({"x": [5.5], "y": ["b"]}))) == 1
+
+    def test_a_schema_of_another_frame(self):
+        schema = pa.DataFrameSchema({"distance": pa.Column(int, pa.Check.in_range(1, 675))})
+        frame = pd.DataFrame({"km": [1, 2]})
+        with pytest.raises(pdrisk.ParameterError, match="none of the frame's columns: it has distance"):
+            frame.dprisk.declare(schema)
+        with pytest.raises(pdrisk.ParameterError, match="none of the columns"):
+            pdrisk.sql("SELECT count(*) FROM t", eps=1, schema=schema, t=frame)
+
+    def test_many_keys_and_codes_take_no_time_together(self):
+        keys = list(range(50_000))
+        frame = pd.DataFrame({"x": [1, 2]}).dprisk.declare(keys={"x": keys}, missing={"x": keys[::2]})
+        assert len(frame.dprisk.count(eps=1, by="x")) == 25_000

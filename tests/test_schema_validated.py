@@ -43,14 +43,17 @@ def run(code: str) -> str:
 class TestImports:
     """The order of imports makes no difference, and pandera is imported by nobody but its users."""
 
+    @pytest.mark.sampled(8)
     @pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
     def test_orders(self, order):
         assert run(START + order + ASK) == "(0.0, 9.0)"
 
+    @pytest.mark.slow
     def test_validated_before_pdrisk_was_there(self):
         early = START + "import pandera.pandas as pa\n" + VALIDATE + "import pdrisk\n"
         assert run(early + ASK.replace(".query('x > 1')", "")) == "(0.0, 9.0)"
 
+    @pytest.mark.slow
     def test_the_declaration_of_an_early_frame_travels(self):
         early = START + "import pandera.pandas as pa\n" + VALIDATE + "import pdrisk\n"
         assert run(early + "frame = frame.dprisk.declare(missing={'x': [3]})\n" + ASK) == "(0.0, 9.0)"
@@ -254,3 +257,47 @@ class TestValidationStaysAsItIs:
             "income": (0, 2_700_000),
         }
         assert pdrisk.keys_from(schema)["state"] == list(pdrisk.datasets.STATES)
+
+
+class TestListening:
+    """Validation never fails because of pdrisk, however it is imported."""
+
+    KNOWN = (
+        "import pandas as pd, pandera.pandas as pa\n"
+        "frame = pa.DataFrameSchema({'x': pa.Column(int, pa.Check.ge(0))}).validate(pd.DataFrame({'x': [1]}))\n"
+        "assert 'dprisk' in frame.copy().attrs\n"
+    )
+
+    def run(self, code):
+        done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+    def test_somebody_only_looked_for_the_module(self):
+        look = "import pdrisk, importlib.util\nimportlib.util.find_spec('pandera.accessors.pandas_accessor')\n"
+        self.run(look + self.KNOWN)
+
+    @pytest.mark.slow
+    def test_the_module_is_loaded_anew(self):
+        again = "import importlib, sys\nimportlib.reload(sys.modules['pandera.accessors.pandas_accessor'])\n"
+        self.run("import pdrisk\n" + self.KNOWN + again + self.KNOWN)
+
+    @pytest.mark.slow
+    def test_a_loader_that_cannot_be_written_to(self):
+        finder = """
+import importlib.machinery, sys
+class Loader:
+    __slots__ = ("inner",)
+    def __init__(self, inner): self.inner = inner
+    def create_module(self, spec): return None
+    def exec_module(self, module): self.inner.exec_module(module)
+class Finder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target) if name.startswith("pandera") else None
+        if spec is not None and spec.origin is not None:
+            spec.loader = Loader(spec.loader)
+        return spec
+sys.meta_path.insert(0, Finder)
+import pdrisk
+"""
+        self.run(finder + self.KNOWN)

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import oracle
@@ -94,6 +94,7 @@ class TestEveryMultiset:
         if isinstance(statistic, Var):  # the range of the others is the universe, or endless
             assert max(expected) == pytest.approx(high, rel=1e-15)
 
+    @pytest.mark.sampled(4)
     def test_local_sensitivity(self, statistic, grid):
         universe = universe_of(grid)
         marks = [Fraction(x) for x in grid]
@@ -109,6 +110,7 @@ class TestEveryMultiset:
         found = statistic.world_range(batch(multisets(grid), universe, statistic), universe)
         np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance(statistic, universe))
 
+    @pytest.mark.sampled(4)
     def test_leave_one_out_and_influence(self, statistic, grid):
         universe, definition = universe_of(grid), oracle.DEFINITIONS[statistic.label]
         for records in multisets(grid):
@@ -121,6 +123,7 @@ class TestEveryMultiset:
             assert without.tolist() == pytest.approx(definition.leave_one_out(shuffled, *ends(universe)), **within)
             assert influence.tolist() == pytest.approx(definition.influence(shuffled, *ends(universe)), **within)
 
+    @pytest.mark.sampled(4)
     def test_a_batch_of_groups_equals_each_group_alone(self, statistic, grid):
         universe = universe_of(grid)
         together = batch(multisets(grid), universe, statistic)
@@ -159,7 +162,7 @@ class TestGlobalSensitivity:
 class TestAnyColumn:
     """The same for columns of floats in any interval."""
 
-    @settings(max_examples=60, deadline=None)
+    @pytest.mark.sampled(3)
     @given(column=columns())
     def test_formulas_equal_the_definitions(self, statistic, column):
         universe, values = column
@@ -179,7 +182,7 @@ class TestAnyColumn:
         influence = statistic.influence(array, summary, universe)
         assert influence.tolist() == pytest.approx(definition.influence(records, lo, hi), **within)
 
-    @settings(max_examples=40, deadline=None)
+    @pytest.mark.sampled(3)
     @given(column=columns(), n=st.integers(1, 9))
     def test_equal_records(self, statistic, column, n):
         universe, values = column

@@ -223,6 +223,7 @@ def con():
 class TestAccepted:
     """What the exact answer is, and what is known about it, is what the accessor says of the same people."""
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("it", CASES, ids=[each.query for each in CASES])
     def test_values_and_facts(self, it: Case, con, monkeypatch):
         drawn = without_noise(monkeypatch)  # LIMIT and HAVING look at the values, too
@@ -243,3 +244,16 @@ def test_the_people_are_what_the_table_holds(con):
     assert con.execute("SELECT COUNT(*), COUNT(distance), COUNT(region) FROM people").fetchone() == (
         len(PEOPLE), PEOPLE["distance"].count(), PEOPLE["region"].count()
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "call", ["dp_count(*)", "dp_count()", "dp_count(*, eps := 1)", "dp_count(*, 1)", "dp_count(eps := 1)"]
+)
+def test_ways_to_count_records(call, monkeypatch):
+    without_noise(monkeypatch)
+    assert pdrisk.sql(f"SELECT {call} FROM people", connection(), eps=1).iat[0, 0] == 120
+
+
+def test_options_of_none_are_not_passed(monkeypatch):
+    without_noise(monkeypatch)
+    assert pdrisk.sql("SELECT COUNT(*) FROM people", connection(), eps=1, schema=None, ledger=None).iat[0, 0] == 120

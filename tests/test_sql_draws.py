@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk._mechanisms.laplace import laplace
+from pdrisk._mechanisms.laplace import noisy_steps as laplace
 from sql_people import BOUNDS, PEOPLE, REGIONS, connection
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
@@ -27,7 +27,7 @@ def draws(monkeypatch):
         calls.append((len(steps), eps))
         return laplace(steps, lattice, eps)
 
-    monkeypatch.setattr("pdrisk._answer.releasing.laplace", counted)
+    monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", counted)
     return calls
 
 
@@ -72,10 +72,12 @@ def split(query: str) -> str:
 class TestDraws:
     """One vector of noise for each release, as long as the list of keys."""
 
+    @pytest.mark.sampled(3)
     def test_ungrouped(self, query, releases, draws, con):
         pdrisk.sql(split(query).format(""), con, eps=1, bounds=BOUNDS)
         assert [size for size, _ in draws] == [1] * releases
 
+    @pytest.mark.sampled(3)
     def test_grouped(self, query, releases, draws, con):
         text = split(query).format("GROUP BY region")
         answer = pdrisk.sql(text, con, eps=1, bounds=BOUNDS, keys=REGIONS, risk_columns=True)
@@ -83,6 +85,7 @@ class TestDraws:
         assert [Fraction(line["eps"]) for line in answer.attrs["lines"]] == [Fraction(float(eps)) for _, eps in draws]
         assert len(answer.attrs["lines"]) == releases
 
+    @pytest.mark.sampled(3)
     def test_what_leaves_out_rows_leaves_out_no_draw(self, query, releases, draws, con):
         text = split(query).format("GROUP BY region") + " LIMIT 1"
         pdrisk.sql(text, con, eps=1, bounds=BOUNDS, keys="observed")

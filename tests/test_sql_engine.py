@@ -7,7 +7,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pdrisk._core.order import Median, Quantile
@@ -97,7 +97,6 @@ needs_of = st.builds(
 class TestTruth:
     """Of any table, for any needs: n, sums, ends, squares and order statistics."""
 
-    @settings(max_examples=30, deadline=None)
     @given(rows=tables, universe=st.sampled_from(UNIVERSES), needs=needs_of)
     def test_one_group(self, dialect, con, rows, universe, needs):
         plan = SummaryPlan(rows_of(rows), (), (), (), None, (Measured("x", universe, needs), Counted(None)))
@@ -105,7 +104,7 @@ class TestTruth:
         assert counted.n.tolist() == [len(rows)]
         assert_summary(found, 0, clean([x for x, _ in rows], universe), universe, needs)
 
-    @settings(max_examples=30, deadline=None)
+    @pytest.mark.sampled(2)
     @given(rows=tables, universe=st.sampled_from(UNIVERSES), needs=needs_of)
     def test_listed_groups(self, dialect, con, rows, universe, needs):
         parts = (Measured("x", universe, needs), Counted("x > 0.5"), Measured("x", UNIVERSES[0], EVERYTHING))
@@ -117,7 +116,7 @@ class TestTruth:
             assert_summary(other, at, clean(own, UNIVERSES[0]), UNIVERSES[0], EVERYTHING)
             assert counted.n[at] == sum(x is not None and (math.isnan(x) or x > 0.5) for x in own)  # NaN is the largest
 
-    @settings(max_examples=20, deadline=None)
+    @pytest.mark.sampled(2)
     @given(rows=tables)
     def test_observed_groups_and_conditions(self, dialect, con, rows):
         universe = UNIVERSES[0]
@@ -130,7 +129,7 @@ class TestTruth:
             own = [x for x, g in rows if g == key and x is not None and (math.isnan(x) or x >= 0.5)]
             assert_summary(found, at, clean(own, universe), universe, EVERYTHING)
 
-    @settings(max_examples=20, deadline=None)
+    @pytest.mark.sampled(2)
     @given(rows=tables, universe=st.sampled_from(UNIVERSES))
     def test_the_pandas_engine_says_the_same(self, dialect, con, rows, universe):
         plan = SummaryPlan(rows_of(rows), (), (), ("g",), LISTED, (Measured("x", universe, EVERYTHING),))
@@ -191,6 +190,7 @@ class TestLarge:
         con.execute("CREATE TABLE shuffled AS FROM people ORDER BY hash(x, g)")
         return con
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("groups", [(), ("g",)], ids=["one group", "30 groups"])
     def test_same_bits(self, con, groups):
         needs = Needs(total=True, steps=True, seconds=True, squares=True, windows=frozenset({0.5, 0.9}))

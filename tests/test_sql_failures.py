@@ -82,6 +82,7 @@ def con():
 class TestNothingFailsAtARecord:
     """What DuckDB would stop at is missing for that record, and shows no other way."""
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize(("text", "values"), EXPRESSIONS.items(), ids=EXPRESSIONS.keys())
     def test_value(self, text, values, con, monkeypatch):
         without_noise(monkeypatch)
@@ -104,6 +105,7 @@ class TestNothingFailsAtARecord:
                 assert pdrisk.sql(query, con, eps=1).iloc[0, 0] == 0
                 assert pdrisk.sql(f"SELECT COUNT(*) FROM t WHERE {where}", con, eps=1).iloc[0, 0] == 0
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("text", SHARED)
     def test_what_two_expressions_share_does_not_fail_either(self, text, con, monkeypatch):
         without_noise(monkeypatch)

@@ -56,6 +56,7 @@ class TestOneRecordStopsNothing:
         except pdrisk.ParameterError as error:
             return str(error)
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize("left", TYPES)
     @pytest.mark.parametrize("right", TYPES)
     def test_no_cast_that_could_fail_is_left_to_duckdb(self, left, right):

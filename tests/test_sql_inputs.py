@@ -1,6 +1,8 @@
 """Of whatever type a column is, a record is the float nearest to it, moved into the bounds, or missing."""
 
+import datetime
 import math
+import uuid
 from decimal import Decimal
 
 import duckdb
@@ -12,6 +14,8 @@ import pytest
 
 import oracle
 import pdrisk
+from pdrisk._core.spread import Std
+from pdrisk._core.universe import Universe
 from sql_people import without_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
@@ -80,6 +84,7 @@ UNIVERSES = [(-1.5, 200.25), (-1e20, 1e20), (2.0**53, 2.0**54)]
 class TestTypes:
     """Every type of number is a float, whatever its width."""
 
+    @pytest.mark.sampled(7)
     @pytest.mark.parametrize(("lo", "hi"), UNIVERSES)
     @pytest.mark.parametrize("sql_type", TYPES)
     def test_numbers(self, sql_type, lo, hi):
@@ -186,3 +191,24 @@ class TestMissing:
         )
         assert pdrisk.sql(query, con, eps=4).iloc[0].tolist() == [3, 1, 1, 0]
         assert pdrisk.sql("SELECT COUNT(*) FROM t WHERE NULL", con, eps=1).iat[0, 0] == 0
+
+
+OBJECTS = [[1], b"a", (1, 2), {1}, uuid.UUID(int=7), datetime.time(1), pd.Timedelta(1)]
+
+
+@pytest.mark.parametrize("value", OBJECTS, ids=str)
+def test_python_objects_are_counted(value, monkeypatch):
+    without_noise(monkeypatch)
+    frame = pd.DataFrame({"x": pd.Series([value, None, value], dtype=object)})
+    assert frame.dprisk.count("x", eps=1).value == 2
+    assert pdrisk.sql("SELECT COUNT(x) FROM t", eps=1, t=frame).iat[0, 0] == 2
+
+
+def test_the_error_of_a_standard_deviation_is_within_the_claim(monkeypatch):
+    without_noise(monkeypatch)
+    con = duckdb.connect()
+    con.execute("CREATE TABLE t AS SELECT unnest([0.0, -0.99])::DOUBLE AS x")
+    lo, hi = -1e9, 1e-9
+    found = pdrisk.sql("SELECT STDDEV(x) FROM t", con, eps=1, bounds=(lo, hi)).iat[0, 0]
+    step = Std(1).lattice(Universe(lo, hi)).step
+    assert abs(found - 0.99 / 2**0.5) <= Std(1).rounding(Universe(lo, hi)) + step

@@ -148,6 +148,7 @@ def as_stored(value: Value) -> Value:
 class TestEnds:
     """Every integer type at its ends against Python's integers."""
 
+    @pytest.mark.sampled(7)
     @pytest.mark.parametrize(
         ("left", "right"), [*zip(TYPES, TYPES, strict=True), *zip(TYPES, [*TYPES][::-1], strict=True)]
     )
@@ -171,6 +172,7 @@ class TestEnds:
             assert floating == sum(isinstance(value, float) for value in kept), sql
             assert missing == sum(value is None for value in kept), sql
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("sql_type", TYPES)
     def test_comparisons(self, sql_type):
         values = ends(sql_type)
@@ -268,6 +270,7 @@ class TestWhatPeopleAsk:
 class TestTypesThatAreClaimed:
     """What an expression says of its type is what DuckDB says."""
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("sql_type", [*TYPES, "FLOAT", "DOUBLE", "DECIMAL(9,2)"])
     def test_each_function(self, sql_type):
         from pdrisk._sql.allowed import FUNCTIONS

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import pdrisk
-from sql_people import PEOPLE, connection, without_noise
+from sql_people import PEOPLE, connection, refusal, without_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
@@ -59,6 +59,7 @@ TYPES = {
 class TestKeys:
     """A key is compared as a value of the group's type; every kind of missing is one."""
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize("sql_type", TYPES)
     def test_types(self, sql_type):
         values, keys, expected = TYPES[sql_type]
@@ -66,6 +67,7 @@ class TestKeys:
         assert counts(table(sql_type, *values[::-1]), keys[::-1]) == expected[::-1]
         assert counts(table(sql_type), keys) == [0] * len(keys)
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("sql_type", ["VARCHAR", "DOUBLE", "DECIMAL(4, 2)", "TIMESTAMP"])
     def test_each_record_is_in_one_group_at_most(self, sql_type):
         values, keys, _ = TYPES[sql_type]
@@ -214,3 +216,14 @@ class TestObserved:
         answer = pdrisk.sql("SELECT g, COUNT(*) AS n FROM t GROUP BY g", con, eps=1, keys="observed")
         assert answer["g"].tolist() == [pd.Timestamp("2019-12-31"), pd.Timestamp(DAY)]
         assert answer["n"].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("key", ["\ud800", "a\ud800"])
+def test_keys_that_no_column_holds_are_refused(key, monkeypatch):
+    query = "SELECT region, COUNT(*) FROM people GROUP BY region"
+    refusal(monkeypatch, query, connection(), eps=1, keys=[key])
+
+
+def test_days_beyond_python_are_refused_as_keys(monkeypatch):
+    query = "SELECT day, COUNT(*) FROM people GROUP BY day"
+    refusal(monkeypatch, query, connection(), eps=1, keys=[np.datetime64("20000-01-01")])

@@ -98,12 +98,13 @@ NEW = {
     "one too many": 2**63,
     "of 1e300": 10**300,
 }
-TYPES = ["int64", "int32", "int8", "uint8", "uint64"]
+TYPES = ["int8", "int32", "int64", "uint8", "uint64"]
 
 
 class TestWholeNumbers:
     """A column of whole numbers becomes one of floats or objects by one record: nothing else changes."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("dtype", TYPES)
     @pytest.mark.filterwarnings("ignore::FutureWarning")
     def test_one_record_more(self, dtype):
@@ -117,6 +118,7 @@ class TestWholeNumbers:
             after = pd.DataFrame({"x": longer(values, new, dtype), "y": other})
             assert rows_of(after, released(), len(values), expected) == expected
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize("group", ["x", "x * 3", "x // 10 * 10", "x - 1", "x % 7", "CASE WHEN x > 3 THEN x END"])
     @pytest.mark.parametrize("new", NEW.values(), ids=NEW.keys())
     def test_groups(self, group, new):
@@ -216,6 +218,7 @@ class TestOtherColumns:
                 pdrisk.sql(f"SELECT COUNT({asked}) FROM t", eps=1, t=frame)
         assert pdrisk.sql("SELECT COUNT(x) FROM t", eps=1, t=frame).iat[0, 0] == len(values)
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize("column", ["number", "truth", "day", "moment", "zoned", "span"])
     @pytest.mark.parametrize(
         "cast", ["TRY_CAST({} AS VARCHAR)", "CAST({} AS VARCHAR)", "{}::TEXT", "TRY_CAST({} AS STRING)"]

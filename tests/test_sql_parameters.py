@@ -10,11 +10,9 @@ import duckdb
 import pandas as pd
 import pytest
 
-import ledgers
 import pdrisk
 from sql_people import PEOPLE, everything_said, without_noise
 
-secret, path = ledgers.secret, ledgers.path
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
 NUMBER, WORD, DAY = 47.8125, "north-east_of_nowhere", datetime.date(2020, 3, 17)

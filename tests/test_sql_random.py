@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import duckdb
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import oracle
@@ -206,7 +206,6 @@ SLACK = 2.0**-25  # the lattice: some 2**-30 of a sensitivity for each record
 class TestRandomQueries:
     """Values are those of brute force; a neighbour's differ in one group at most, and by its local sensitivity."""
 
-    @settings(max_examples=60, deadline=None)
     @given(query=queries, rows=tables)
     def test_values_and_numbers_of_records(self, query, rows, con, drawn):
         values, facts = answered(query, rows, con, drawn)
@@ -215,7 +214,6 @@ class TestRandomQueries:
             assert found.tolist() == pytest.approx(expected, abs=32 * SLACK), one
             assert (known["local_sensitivity"] <= known["global_sensitivity"]).all()
 
-    @settings(max_examples=60, deadline=None)
     @given(query=queries, rows=tables, person=records)
     def test_one_person(self, query, rows, person, con, drawn):
         without, facts_without = answered(query, rows, con, drawn)

@@ -1,8 +1,12 @@
 """What a SELECT may not say is refused before a record is read, with why and what to write instead."""
 
+import duckdb
 import pytest
 
-from sql_people import REGIONS, connection, refusal
+import pdrisk
+from sql_people import PEOPLE, REGIONS, connection, refusal
+
+COUNT = "SELECT COUNT(*) FROM people"
 
 SETUP = """
 CREATE TABLE humans AS FROM people;
@@ -237,3 +241,54 @@ def test_exact_values_stay(query, why, con, monkeypatch):
 def test_groups(after, why, con, monkeypatch):
     query = f"SELECT region, COUNT(*) FROM people {after}"
     assert why in str(refusal(monkeypatch, query, con, eps=1, keys=REGIONS))
+
+
+@pytest.mark.parametrize("pattern", ["(", "[", "*a", "a{1000}{1000}", "\\"])
+def test_a_pattern_that_is_none_is_refused_whoever_is_there(pattern, monkeypatch):
+    for name in ("north", "nobody"):
+        query = f"{COUNT} WHERE region = '{name}' AND regexp_extract(region, '{pattern}') = 'x'"
+        refusal(monkeypatch, query, connection(), eps=1)
+
+
+def test_half_a_character_in_a_query_is_refused(monkeypatch):
+    refusal(monkeypatch, f"{COUNT} WHERE region = '\ud800'", connection(), eps=1)
+
+
+def test_a_closed_connection_beside_a_path():
+    con = duckdb.connect()
+    con.close()
+    with pytest.raises(pdrisk.ParameterError):
+        pdrisk.sql(COUNT, con, eps=1, people="people.parquet")
+
+
+def test_a_column_called_age_that_is_not_there():
+    with pytest.raises(pdrisk.UnknownColumnError, match="unknown column 'age'"):
+        pdrisk.sql("SELECT AVG(age) FROM people", eps=1, bounds=(0, 1), people=PEOPLE.drop(columns="age"))
+
+
+ADVICE = {
+    "SELECT COUNT(*) FROM peopel": "Did you mean 'people'?",
+    "DESCRIBE people": "pdrisk.sql answers one SELECT",
+    "SHOW TABLES": "pdrisk.sql answers one SELECT",
+    "SUMMARIZE people": "pdrisk.sql answers one SELECT",
+    "SELECT region, GROUPING(region), COUNT(*) FROM people GROUP BY region": "ROLLUP and CUBE",
+    "SELECT COUNT(*) FROM people WHERE day + INTERVAL 1 DAY > '2020-01-02'": "INTERVAL",
+    "SELECT COUNT(*) FROM people WHERE region GLOB 'a*'": "LIKE",
+    "SELECT COUNT(*) FROM 'people.csv'": "load",
+    "SELECT COUNT(*) FROM odd WHERE words[1] = 'x'": "list",
+    'SELECT COUNT(*) FROM people WHERE region = "north"': "member, day. Text stands in single quotes: 'north'.",
+    'SELECT COUNT(*) FROM people AS p WHERE p.region = "it\'s"': "Text stands in single quotes: 'it''s'.",
+}
+
+
+@pytest.mark.parametrize(("query", "advice"), ADVICE.items())
+def test_advice(query, advice, monkeypatch):
+    con = connection()
+    con.execute("CREATE TABLE odd AS SELECT ['x'] AS words, {'a': 1} AS pair")
+    assert advice in str(refusal(monkeypatch, query, con, eps=1, keys=["north"] if "GROUP BY" in query else None))
+
+
+def test_a_typo_in_another_case_is_understood(monkeypatch):
+    assert "Did you mean 'distance'?" in str(
+        refusal(monkeypatch, "SELECT AVG(DISTNACE) FROM people", connection(), eps=1)
+    )

@@ -199,6 +199,7 @@ def con():
 class TestConditions:
     """Wherever an expression stands, each record decides for itself, and none fails."""
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize(("text", "why"), CONDITIONS.items(), ids=CONDITIONS.keys())
     def test_in_where_filter_and_below(self, text, why, con, monkeypatch):
         for query in (

@@ -129,6 +129,7 @@ SOURCES = {
 class TestSources:
     """A schema with codes over any source says what the table without them says."""
 
+    @pytest.mark.sampled(17)
     @pytest.mark.parametrize("query", QUERIES, ids=range(len(QUERIES)))
     @pytest.mark.parametrize("source", SOURCES)
     def test_as_without_codes(self, source, query, tmp_path):
@@ -293,6 +294,7 @@ def typed_table(sql_type: str, values: list[Any]) -> duckdb.DuckDBPyConnection:
 class TestCodes:
     """A code is compared as a value of its column; one that the type cannot hold takes nobody out."""
 
+    @pytest.mark.sampled(7)
     @pytest.mark.parametrize(("sql_type", "values", "codes", "left"), TYPES, ids=lambda part: str(part)[:60])
     def test_types(self, sql_type, values, codes, left):
         query = "SELECT COUNT(x), COUNT(*), COUNT(*) FILTER (x IS NULL) FROM t"
@@ -307,6 +309,7 @@ class TestCodes:
         other = name if name == "ünï" else name.swapcase()
         assert counts(query, t=frame, schema=only(other, missing=[-1]), keys=[None]) == {None: 0}
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("source", ["pandas", "table", "other case", "Parquet"])
     @pytest.mark.parametrize("pattern", ["dist", "^d.*ce$", ".*TANCE", "(?i)DIST"])
     def test_regular_expressions(self, source, pattern, tmp_path):
@@ -328,6 +331,7 @@ class TestCodes:
         coded = days.dprisk.declare(missing={"x": [pd.Timestamp("1900-01-01", tz="UTC")]})
         assert counts("SELECT COUNT(x) FROM t", t=coded, schema=None) == {(): 1}
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize(("sql_type", "code"), [(sql_type, code) for sql_type in WRONG for code in WRONG[sql_type]])
     def test_wrong_kinds(self, sql_type, code, monkeypatch):
         con, said = typed_table(sql_type, []), only("x", missing=[code])

@@ -70,6 +70,7 @@ def _without_noise(monkeypatch):
 class TestText:
     """Text is compared letter by letter, whatever the collation of the column or of the connection is."""
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize("collation", ["", "nocase", "noaccent", "nocase.noaccent"])
     @pytest.mark.parametrize("source", ["t", "v", "own"])
     def test_each_clause(self, source, collation):
@@ -183,6 +184,7 @@ def expected(asked: str) -> object:
 class TestEverySetting:
     """Under each setting of DuckDB every query is answered as without it, or refused with the setting's name."""
 
+    @pytest.mark.sampled(11)
     @pytest.mark.parametrize(("name", "value"), settings(), ids=[name for name, _ in settings()])
     def test_it_changes_nothing_or_is_refused(self, name, value):
         con = people()
@@ -262,6 +264,7 @@ class TestTimeZone:
     QUERY = "SELECT COUNT(*) FROM {} GROUP BY TRY_CAST(z AS DATE)"
     DAYS = tuple(pd.to_datetime(["2020-01-01", "2020-01-02", "2020-12-31", "2021-01-01"]).date)
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize("source", ["t", "v", "own", "f", "frame", "arrow"])
     @pytest.mark.parametrize(("zone", "counts"), [
         ("UTC", [1, 0, 1, 1]), ("Asia/Tokyo", [0, 1, 0, 2]), ("America/Los_Angeles", [1, 0, 2, 0]),
@@ -298,6 +301,7 @@ class TestTimeZone:
 class TestOrder:
     """ORDER BY follows the connection's default_order and default_null_order."""
 
+    @pytest.mark.sampled(7)
     @pytest.mark.parametrize("order", ["ASC", "DESC"])
     @pytest.mark.parametrize(
         "nulls",
@@ -343,6 +347,7 @@ def shared() -> duckdb.DuckDBPyConnection:
 class TestMacros:
     """A macro that is named like a function of the query is not passed over in silence."""
 
+    @pytest.mark.sampled(17)
     @pytest.mark.parametrize("name", MACROS)
     def test_each_function(self, name, monkeypatch):
         con = shared()

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import pdrisk
-from sql_people import BOUNDS, PEOPLE, ask, assert_same_facts, by_accessor, connection, risks
+from sql_people import BOUNDS, PEOPLE, ask, assert_same_facts, by_accessor, connection, risks, without_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
@@ -105,6 +105,7 @@ def assert_the_people(found) -> None:
 class TestTables:
     """A name means what DuckDB would take it for."""
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("source", TABLES)
     def test_a_table_or_view(self, source):
         assert_the_people(answered(source, prepared(*TABLES[source])))
@@ -171,6 +172,7 @@ class TestFrames:
     def test_by_keyword(self, made, tmp_path):
         assert_the_people(answered("survey", survey=made(tmp_path)))
 
+    @pytest.mark.sampled(3)
     def test_beside_a_connection_that_has_the_same_name(self, made, tmp_path):
         con = connection_to("CREATE TABLE survey AS SELECT 3 AS age")
         assert_the_people(answered("Survey AS s", con, survey=made(tmp_path)))
@@ -243,3 +245,22 @@ def test_the_connection_is_left_as_it_was():
     con.execute("DELETE FROM people")
     con.rollback()
     assert con.execute("SELECT COUNT(*) FROM people").fetchone() == (len(PEOPLE),)
+
+
+def test_a_view_reads_what_duckdb_reads(monkeypatch):
+    without_noise(monkeypatch)
+    con = connection()
+    con.execute(
+        "CREATE VIEW seen AS FROM people; CREATE TEMP TABLE people AS SELECT 'x' AS id, 5 AS distance, 7 AS age"
+    )
+    assert con.execute("SELECT MAX(age), COUNT(*) FROM seen").fetchall() == [(7, 1)]
+    found = pdrisk.sql("SELECT MAX(age), COUNT(*) FROM seen", con, eps=1, bounds=(0, 99)).iloc[0].tolist()
+    assert found == [7, 1]
+
+
+def test_a_file_larger_than_memory(tmp_path):
+    path = str(tmp_path / "large.parquet")
+    duckdb.connect().execute(f"COPY (SELECT random() AS x FROM range(8000000)) TO '{path}' (FORMAT parquet)")  # 64 MB
+    con = duckdb.connect(config={"memory_limit": "40MB"})
+    answer = pdrisk.sql("SELECT AVG(x) AS m, VARIANCE(x) FROM t", con, eps=100, bounds=(0, 1), t=path)
+    assert abs(answer["m"].item() - 0.5) < 0.2

@@ -77,6 +77,7 @@ OTHERS = {
 class TestNoSelect:
     """Each statement is named, with what to write instead, in pdrisk's words."""
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("query", STATEMENTS)
     def test_it_is_named(self, query, monkeypatch):
         name, advice = STATEMENTS[query]
@@ -112,6 +113,7 @@ class TestNoSelect:
 class TestLong:
     """A list of constants may be as long as a text; what grows by itself is refused with the limit."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("listed", [
         lambda n: range(n), lambda n: (f"'name {at}'" for at in range(n)), lambda n: (at + 0.5 for at in range(n)),
         lambda n: ("DATE '2020-01-01'" for at in range(n)), lambda n: (-at for at in range(n)),
@@ -129,6 +131,7 @@ class TestLong:
         assert answer.iloc[0].tolist() == expected
         assert time.perf_counter() - started < 60
 
+    @pytest.mark.slow
     def test_parameters_and_casts_in_a_list(self, monkeypatch):
         without_noise(monkeypatch)
         names = ", ".join("?" for _ in range(20_000))
@@ -147,6 +150,7 @@ class TestLong:
             "it shorter, or make a column of it in a table first."
         )
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("aggregate", [
         "COUNT(*) FILTER (WHERE age > {})", "dp_sum(age + {}, lo := 0, hi := 100)", "AVG(age) FILTER (WHERE id > {})",
         "dp_median(age + {}, lo := 0, hi := 100)",
@@ -172,6 +176,7 @@ class TestLong:
 
         assert seconds(1600) < 32 * seconds(100)  # 16 times as many; 256 times, if it grew as the square
 
+    @pytest.mark.slow
     def test_1500_aggregates(self, monkeypatch):
         without_noise(monkeypatch)
 
@@ -206,6 +211,7 @@ NESTED = {
 class TestDeep:
     """However deep a query is nested, it is answered, or refused by pdrisk."""
 
+    @pytest.mark.sampled(7)
     @pytest.mark.parametrize("name", NESTED)
     @pytest.mark.parametrize("depth", [40, 300, 900, 5000])
     def test_it_is_answered_or_refused(self, name, depth):
@@ -230,6 +236,7 @@ class TestOptionsOfOddTypes:
         pd.Series([0, 1, 2]), "column", {("age",): (0, 1)}, (None, None), type, range(10**9), (x for x in (0, 1, 2)),
     ]  # fmt: skip
 
+    @pytest.mark.sampled(9)
     @pytest.mark.parametrize("odd", ODD, ids=[f"{type(odd).__name__}-{at}" for at, odd in enumerate(ODD)])
     @pytest.mark.parametrize("option", ["bounds", "eps", "keys", "params", "schema", "ledger"])
     def test_it_is_refused(self, option, odd):

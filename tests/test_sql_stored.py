@@ -96,6 +96,7 @@ def exact(monkeypatch):
 class TestFileAndFrame:
     """Both answer alike, or are refused in the same words."""
 
+    @pytest.mark.sampled(7)
     @pytest.mark.parametrize("name", FRAMES)
     def test_each_query(self, name, tmp_path):
         frame = FRAMES[name]

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import oracle
@@ -42,7 +42,6 @@ def drawn(monkeypatch, *args, **options):
 class TestSummaryOfSamples:
     """A row of a matrix of samples has the summary that it has on its own."""
 
-    @settings(max_examples=60)
     @given(
         rows=st.integers(0, 6).flatmap(
             lambda n: st.lists(st.lists(st.floats(-3, 5), min_size=n, max_size=n), min_size=1, max_size=4)
@@ -80,6 +79,7 @@ class TestSummaryOfSamples:
 class TestCells:
     """Every cell is what the definitions give for that very sample."""
 
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("size", [1, 2, 3, 4, 8])
     @pytest.mark.parametrize("bounds", [None, (-1.0, 12.0), (1.0, 7.0)])
     def test_they_are_those_of_brute_force(self, monkeypatch, size, bounds):

@@ -87,6 +87,7 @@ class TestFolder:
     def test_png(self, folder):
         assert all((folder / f"{name}.png").read_bytes().startswith(b"\x89PNG") for name in FIGURES)
 
+    @pytest.mark.slow
     def test_once_more_gives_the_same(self, own, tmp_path):
         pages = []
         for seed in ("0", "0", "1"):
@@ -191,6 +192,7 @@ class TestStops:
         assert main(["study", str(tmp_path / "here"), "--quiet"]) == 2
         assert "name a folder" in capsys.readouterr().err
 
+    @pytest.mark.slow
     def test_columns_that_cannot_be_studied_are_left_out_and_named(self, tmp_path, capsys):
         people = pd.DataFrame({"pay": range(50), "always": 3, "sex": ["f", "m"] * 25})
         people.to_csv(tmp_path / "own.csv", index=False)

@@ -166,6 +166,7 @@ def wide(columns: int) -> pd.DataFrame:
 class TestManyColumns:
     """A figure holds the first dozen columns and says so; what a study says of itself is not copied at each step."""
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("name", FIGURES)
     @pytest.mark.parametrize("module", [figures, texts])
     def test_attrs_are_not_copied(self, module: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,6 +177,7 @@ class TestManyColumns:
         assert Copied.times <= 3
         assert isinstance(result.attrs["study"], Copied)
 
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("show", [by_query, by_proportion, by_epsilon, noise_and_risk])
     def test_the_first_dozen(self, show: Callable[..., Any]) -> None:
         for columns, part in ((12, ""), (1_000, "the first 12 of 1,000 columns; for others pass their rows")):
@@ -183,6 +185,7 @@ class TestManyColumns:
             assert list(dict.fromkeys(panel.title for panel in panels)) == [f"c{at}" for at in range(12)]
             assert {panel.part for panel in panels} == {part}
 
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("name", FIGURES)
     def test_says_so(self, name: str) -> None:
         figure, text = getattr(figures, name)(wide(13)), getattr(texts, name)(wide(13))
@@ -249,6 +252,7 @@ class TestTwins:
             k: v for k, v in other.__annotations__.items() if k != "return"
         }
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("name", FIGURES)
     def test_every_mark(self, name: str) -> None:
         options = FIGURES[name]
@@ -282,6 +286,7 @@ class TestTwins:
         # the mean in [0, 100] at eps .1: 50 ln 20 / .1 = 1497.87; worst case .52498
         assert ["mean", "0.1", "100 %", "20", "1,497.87", "0.525"] in [row[:6] for row in cells(text, "mean")]
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("name", FIGURES)
     def test_says_that_it_is_the_curators(self, name: str) -> None:
         figure, text = getattr(figures, name)(RESULT), getattr(texts, name)(RESULT)
@@ -298,6 +303,7 @@ LONG = {"km": "distance_to_the_place_of_work_in_km_one_way", "hours": "$x^$ {y}"
 class TestSeen:
     """In a column of print, 8 pt, no word cut off or on another, and in grey."""
 
+    @pytest.mark.sampled(11)
     @pytest.mark.parametrize("name", FIGURES)
     @pytest.mark.parametrize(
         "result",
@@ -321,6 +327,7 @@ class TestSeen:
         assert {text.get_fontsize() for text in words_of(figure, ticks=True)} == {SIZE}
         assert figure.get_size_inches()[0] == WIDTH
 
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("name", FIGURES)
     def test_letters_that_the_font_lacks(self, name: str, tmp_path) -> None:
         result = RESULT.assign(column=RESULT["column"].replace("km", "通勤"))
@@ -331,6 +338,7 @@ class TestSeen:
         assert "□" not in text
         assert not any("□" in each.get_text() for each in words_of(getattr(figures, name)(RESULT)))
 
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("metric", RISKS)
     def test_every_metric_begins_at_its_prior(self, metric: str) -> None:
         lowest = {figures.risk_by_epsilon(RESULT, metric=metric).axes[0].get_ylim()[0]}
@@ -361,6 +369,7 @@ class TestSeen:
         for curve, share in zip(curves, shares, strict=True):
             assert curve.get_ydata() == pytest.approx(posterior(share * np.asarray(curve.get_xdata())))
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("name", FIGURES)
     def test_a_figure_by_itself(self, name: str, tmp_path) -> None:
         figure = getattr(figures, name)(RESULT)
@@ -389,6 +398,7 @@ class TestSeen:
             svg = svg_of(figures.risk_by_epsilon(RESULT.assign(column=odd)), "odd")
         assert odd in "".join(ET.fromstring(svg).itertext())
 
+    @pytest.mark.slow
     def test_the_real_study(self) -> None:
         survey = pdrisk.datasets.soep_like(missing="nan")
         result = pdrisk.study.run(survey, ["distance", "income"], sample_sizes=[50, 1.0], repetitions=5, progress=False)

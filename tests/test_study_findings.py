@@ -94,6 +94,7 @@ class TestFindings:
 class TestViolations:
     """Each finding fails on a result that contradicts it, and on no other account."""
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize(
         ("name", "where", "columns"),
         [

@@ -38,6 +38,7 @@ class TestPrior:
 class TestWhoMaySee:
     """Figures are the curator's, unless nobody in the data is real."""
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("name", NAMES)
     @pytest.mark.parametrize("module", [figures, texts])
     def test_synthetic_data(self, module, name):
@@ -49,6 +50,7 @@ class TestWhoMaySee:
             assert own in said
             assert other not in said
 
+    @pytest.mark.slow
     def test_the_page_says_one_thing(self, tmp_path):
         assert main(["study", str(tmp_path / "a"), "--repetitions", "1", "--quiet", "--columns", "hours"]) == 0
         page = (tmp_path / "a" / "report.html").read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pandera.pandas as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import pdrisk
@@ -90,7 +90,6 @@ class TestMagnitudes:
             assert (counts[place(low)], counts[place(-low)], counts.sum()) == (2, 3, 5)
 
     @given(st.lists(st.floats(), max_size=40))
-    @settings(max_examples=150, deadline=None)
     def test_any_floats(self, values):
         assert magnitude_counts(np.array(values, dtype=float)).tolist() == brute(values)
 
@@ -116,6 +115,7 @@ class TestMagnitudes:
         assert places == sorted(places)
         assert (places[0], places[-1]) == (0, ALL - 1)
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("n", [SIZE - 1, SIZE, SIZE + 1, 2 * SIZE + 1])
     def test_pieces(self, n):
         values = np.resize([0.0, 3.0, math.nan, -1e9, 1e-9], n)
@@ -149,7 +149,6 @@ class TestEnds:
         assert ends(histogram(people), 1) == ends(histogram(people) - 0.5, 1) == expected
 
     @given(st.dictionaries(st.floats(allow_nan=False, allow_infinity=False), st.just(1000), min_size=1, max_size=6))
-    @settings(max_examples=150, deadline=None)
     def test_who_is_found_is_within_the_ends(self, people):
         low, high = ends(histogram(people), 1)
         limit = 2.0**LARGEST
@@ -177,6 +176,7 @@ class TestThresholds:
     def found(self, people, value, n, eps):
         return ends(histogram(people | {value: n}), eps)
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("eps", [0.01, 1, 20])
     def test_of_the_fullest_size_and_of_zero(self, eps):
         least = exceeded_by_noise(FIRST / (2 * SIZES), eps)
@@ -219,6 +219,7 @@ class TestThresholds:
         assert self.SHARE * sum(1 / d**2 for d in range(1, SIZES)) < 1
         assert 1 + 2 * sum(1 / (1 + d) ** 2 for d in range(1, SIZES)) < self.OTHER_SIDE
 
+    @pytest.mark.sampled(8)
     @pytest.mark.parametrize("others", [{}, {0: 400}, {700: 9, 3: 9}], ids=str)
     @pytest.mark.parametrize("people", [{}, {42: 400}, {-42: 400}, {-3: 400, 42: 400}, {1: 400, 1e6: 400}], ids=str)
     def test_by_simulation(self, people, others):
@@ -271,12 +272,14 @@ class TestUsefulness:
             and low < high
         )
 
+    @pytest.mark.sampled(7)
     @pytest.mark.parametrize("name", COLUMNS)
     def test_of_real_draws(self, name):
         """One in a hundred may fail: 7 of 20 or more do with C(20, 7) .0115^7 = 2e-9."""
         frame = pd.DataFrame({"x": np.asarray(COLUMNS[name])})
         assert sum(self.useful(suggest(frame, 0.1), frame["x"]) for _ in range(20)) >= 14
 
+    @pytest.mark.sampled(7)
     @pytest.mark.parametrize("name", COLUMNS)
     def test_by_simulation(self, name):
         """Seeded, with noise of numpy."""

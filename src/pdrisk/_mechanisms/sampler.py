@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import cache, lru_cache
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["WIDEST_SCALE", "Sampler", "discrete_laplace"]
 
 WIDEST_SCALE = 2**54  # in steps: noise beyond 2**62 has probability exp(-256)
-_DRAWING = Lock()  # DuckDB calls from several threads, and OpenDP does not promise that they may share a measurement
+# DuckDB calls from several threads, and OpenDP does not promise that they may share a measurement. A signal handler that
+# asks a question of its own runs in the thread that holds the lock.
+_DRAWING = RLock()
 
 
 class Sampler(Protocol):

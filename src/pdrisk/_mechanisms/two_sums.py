@@ -144,7 +144,7 @@ def _left_edge(p: FloatArray, q: FloatArray, critical: FloatArray) -> FloatArray
         return m
     sign = np.sign(p)
     for _ in range(STEPS):
-        cell = np.nan_to_num(np.minimum(m * CELLS, CELLS - 1)).astype(np.intp)
+        cell = np.fmin(m * CELLS, CELLS - 1).astype(np.intp)  # NaN counts as the last one
         rise = critical[cell + 1] - critical[cell]
         excess = critical[cell] + rise * (m * CELLS - cell) - sign * (p - m * total)
         slope = rise * CELLS + sign * total

@@ -141,6 +141,7 @@ class TestTable:
         query = "SELECT -i AS i, COUNT(*) FROM people GROUP BY people.i ORDER BY i"
         assert shown(query, con, keys=[1, 3, 2]) == [(-3, 1), (-2, 1), (-1, 1)]
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("name", ["code", "v0", "v1", "k0", "g0", "noisy", "n"])
     def test_no_name_of_a_column_changes_the_order(self, name, con):
         # The tables inside have names of their own.

@@ -1,0 +1,56 @@
+"""Fixtures of every test: ledgers in a file, or on a server, of the test's own."""
+
+import datetime
+import sqlite3
+from functools import partial
+from types import SimpleNamespace
+
+import pytest
+
+import pdrisk
+from postgres_databases import database, needs_server
+
+
+class Hasty(sqlite3.Connection):
+    """Does not wait for the disk: most tests do not ask whether a power cut leaves it."""
+
+    def execute(self, sql, *values):
+        return super().execute(sql.replace("synchronous = EXTRA", "synchronous = OFF"), *values)
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch):
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Hasty))
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "budget.db"
+
+
+@pytest.fixture
+def url():
+    """A database of this test on the server."""
+    with database() as made:
+        yield made
+
+
+@pytest.fixture(params=["path", pytest.param("url", marks=needs_server)], ids=["SQLite", "PostgreSQL"])
+def store(request):
+    """Where a ledger can be: a file, and a database on a server."""
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def book(path):
+    """Opens the ledger of this test, as ann and with budget enough unless said otherwise."""
+    return lambda **said: pdrisk.Ledger(path, **({"dataset": "survey", "analyst": "ann", "eps": 10**9} | said))
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Time stands still in the middle of a month; the function sets it to another day."""
+    moment = {"now": datetime.datetime(2190, 5, 15, 12, tzinfo=datetime.UTC)}
+    now = SimpleNamespace(now=lambda tz: moment["now"], fromisoformat=datetime.datetime.fromisoformat)
+    monkeypatch.setattr("pdrisk._ledger.account.datetime", SimpleNamespace(datetime=now, UTC=datetime.UTC))
+    return lambda **by: moment.update(now=moment["now"] + datetime.timedelta(**by))

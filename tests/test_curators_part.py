@@ -1,0 +1,224 @@
+"""What an analyst can have of an answer: the noisy numbers and public facts, and nothing that the data decide."""
+
+import copy
+import gc
+import io
+import json
+import math
+import pickle
+import sys
+import traceback
+import types
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pdrisk
+from pdrisk._answer.answer import Curator
+
+pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
+
+SECRET = 2_345_678.0625  # the income of one person, and so the exact maximum and the sum of her group
+N = 4099  # records with an income
+BOUNDS = (0, 3_000_000)
+OPTIONS = {"eps": 0.0005, "bounds": BOUNDS}
+
+
+@pytest.fixture(scope="module")
+def frame():
+    incomes = np.full(N, 1024.5)
+    incomes[17] = SECRET
+    region = np.where(np.arange(N) == 17, "north", "south")
+    return pd.DataFrame({"income": incomes, "region": region, "job": "x"})
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return pdrisk.Ledger(
+        tmp_path / "budget.db", dataset="incomes", eps=1000, analyst="bob", policy={"curators": ["anna"]}
+    )
+
+
+ASKED = {
+    "max": lambda d, **o: d.max("income", **OPTIONS, **o),
+    "mean": lambda d, **o: d.mean("income", **OPTIONS, **o),
+    "sum": lambda d, **o: d.sum("income", **OPTIONS, **o),
+    "count": lambda d, **o: d.count("income", eps=0.0005, **o),
+    "nunique": lambda d, **o: d.nunique("income", eps=0.0005, **o),
+    "proportion": lambda d, **o: d.proportion("income > 2000", eps=0.0005, **o),
+    "by": lambda d, **o: d.max("income", by="region", keys=["north", "south"], **OPTIONS, **o),
+    "agg": lambda d, **o: d.agg({"income": ["max", "mean", "count"]}, **OPTIONS, **o),
+    "quantiles": lambda d, **o: d.quantile("income", q=[0.5, 1], **OPTIONS, **o),
+    "hist": lambda d, **o: d.hist("income", bins=[0, 2000, 3e6], eps=0.0005, **o),
+    "value_counts": lambda d, **o: d.value_counts("region", keys=["north", "south"], eps=0.0005, **o),
+    "crosstab": lambda d, **o: d.crosstab(
+        "region", "job", keys={"region": ["north", "south"], "job": ["x"]}, eps=0.0005, **o
+    ),
+    "sql": lambda d, **o: d.sql("SELECT MAX(income) AS m, COUNT(*) AS c FROM data", **OPTIONS, **o),
+    "sql risk": lambda d, **o: d.sql("SELECT MAX(income) AS m FROM data", risk_columns=True, **OPTIONS, **o),
+}
+SECRETS = {SECRET, float(N), float(N - 1), SECRET + (N - 1) * 1024.5, (SECRET + (N - 1) * 1024.5) / N}
+
+
+def numbers(thing, depth=12, seen=None):
+    """Every number that can be reached from an object: attributes, slots, items, text, arrays, closures."""
+    seen = set() if seen is None else seen
+    if depth < 0 or id(thing) in seen or isinstance(thing, type | types.ModuleType | types.FunctionType):
+        return
+    seen.add(id(thing))
+    if isinstance(thing, bool | np.bool_ | None | bytes):
+        return
+    if isinstance(thing, int | float | np.number):
+        yield float(thing)
+        return
+    if isinstance(thing, str):
+        for word in thing.replace(",", " ").replace("(", " ").replace(")", " ").replace("]", " ").split():
+            try:
+                yield float(word)
+            except ValueError:
+                continue
+        return
+    if isinstance(thing, np.ndarray):
+        yield from (float(x) for x in thing.ravel() if isinstance(x, int | float | np.number))
+        return
+    if isinstance(thing, pd.DataFrame | pd.Series | pd.Index):
+        for part in (thing.to_numpy().ravel().tolist(), getattr(thing, "attrs", {})):
+            yield from numbers(part, depth - 1, seen)
+        if not isinstance(thing, pd.Index):
+            yield from numbers(list(thing.index), depth - 1, seen)
+        return
+    parts = (
+        list(thing.items()) if isinstance(thing, dict) else list(thing) if isinstance(thing, list | tuple | set) else []
+    )
+    for name in dir(thing) if not parts else ():
+        if name.startswith(("__", "_repr")):
+            continue
+        try:
+            value = getattr(thing, name)
+        except Exception:  # noqa: BLE001 - whatever cannot be had tells nothing
+            continue
+        parts.append(value() if callable(value) and name in ("public", "to_dict", "to_series") else value)
+    for part in parts:
+        yield from numbers(part, depth - 1, seen)
+
+
+def hidden(answer):
+    """The numbers of an answer that are secret."""
+    texts = [repr(answer), str(answer), getattr(answer, "_repr_html_", str)()]
+    copies = [pickle.loads(pickle.dumps(answer)), copy.copy(answer), copy.deepcopy(answer)]
+    said = {number for thing in (answer, *texts, *copies) for number in numbers(thing)}
+    return {number for number in said if any(math.isclose(number, secret, rel_tol=1e-12) for secret in SECRETS)}
+
+
+class TestSentinels:
+    """No attribute, repr, pickle, copy or text of an analyst's answer holds an exact value, n or sensitivity."""
+
+    @pytest.mark.parametrize("name", ASKED)
+    def test_an_analyst(self, name, frame, ledger):
+        answer = ASKED[name](pdrisk.Dataset(frame, ledger=ledger))
+        assert hidden(answer) == set()
+        if isinstance(answer, pdrisk.Release):
+            assert answer.curator is None
+            with pytest.raises(pdrisk.ParameterError, match="does not hold the curator's numbers"):
+                answer.explain("curator")
+        else:
+            assert not set(Curator.COLUMNS) & {str(column).rpartition("m_")[2] for column in answer.columns}
+
+    @pytest.mark.parametrize("name", [name for name in ASKED if name not in ("value_counts", "crosstab", "hist")])
+    def test_the_walk_finds_what_a_curator_sees(self, name, frame):
+        """Without a ledger, whoever asks holds the data; the numbers are there if asked for."""
+        answer = ASKED[name](pdrisk.Dataset(frame), curator=True)
+        assert float(N) in set(numbers(answer)) or name == "by"
+        if isinstance(answer, pdrisk.Release):
+            assert float(N) in set(numbers(answer.curator))
+            assert float(N) not in set(numbers(pickle.loads(pickle.dumps(answer))))
+
+    @pytest.mark.parametrize("name", ["max", "by", "agg"])
+    def test_files(self, name, frame, ledger, tmp_path):
+        answer = ASKED[name](pdrisk.Dataset(frame, ledger=ledger))
+        if isinstance(answer, pd.DataFrame):
+            text = io.StringIO()
+            answer.to_csv(text)
+            said = text.getvalue() + json.dumps(answer.attrs)
+        else:
+            said = json.dumps(answer.to_dict()) + answer.to_series().to_json()
+        assert not {number for number in numbers(said) if number in SECRETS}
+
+    def test_a_memory_dump_of_the_answer(self, frame, ledger):
+        """Nothing that the garbage collector reaches from the answer is an array of the data."""
+        answer = ASKED["max"](pdrisk.Dataset(frame, ledger=ledger))
+        seen, todo = set(), [answer]
+        while todo:
+            thing = todo.pop()
+            if id(thing) in seen or isinstance(
+                thing, type | types.ModuleType | types.FunctionType | types.BuiltinFunctionType
+            ):
+                continue
+            seen.add(id(thing))
+            assert not isinstance(thing, pd.DataFrame | pd.Series), "the answer holds data"
+            assert not (isinstance(thing, np.ndarray) and thing.size > 2)
+            todo += gc.get_referents(thing)
+
+
+VIEWS = {
+    "curator=True": lambda d: d.mean("income", **OPTIONS, curator=True),
+    "curator=True in SQL": lambda d: d.sql("SELECT AVG(income) AS a FROM data", **OPTIONS, curator=True),
+    "curator=True by group": lambda d: d.count(eps=1, by="region", keys=["north"], curator=True),
+    "curator=True in agg": lambda d: d.agg({"income": "mean"}, **OPTIONS, curator=True),
+    "assess": lambda d: d.assess("income", eps=1, bounds=BOUNDS),
+    "individual_risk": lambda d: d.individual_risk("income", eps=1, bounds=BOUNDS),
+    "epsilon_for": lambda d: d.epsilon_for("income", risk=0.6, metric="two_worlds", bounds=BOUNDS),
+    "identifiability": lambda d: d.identifiability("income", eps=1, bounds=BOUNDS),
+}
+
+
+class TestGate:
+    """Under a ledger the curator's views are those of the analysts whom its policy names."""
+
+    @pytest.mark.parametrize("view", VIEWS)
+    def test_refused_unread_and_unpaid(self, view, frame, ledger, monkeypatch):
+        d = pdrisk.Dataset(frame, ledger=ledger)
+        for place in ("_pandas.answers.read", "_pandas.assess.read", "identifiability.result.read"):
+            monkeypatch.setattr(f"pdrisk.{place}", lambda *_: pytest.fail("the data were read"))
+        monkeypatch.setattr("pdrisk.engines.sql.duckdb.read", lambda *_: pytest.fail("the data were read"))
+        with pytest.raises(pdrisk.PolicyError, match="curator") as caught:
+            VIEWS[view](d)
+        assert ledger.remaining().spent == 0
+        shown = "".join(traceback.format_exception(caught.value))
+        assert not {number for number in numbers(shown) if number in SECRETS}
+
+    @pytest.mark.parametrize("view", VIEWS)
+    def test_a_named_curator(self, view, frame, ledger, tmp_path):
+        anna = pdrisk.Ledger(tmp_path / "budget.db", dataset="incomes", analyst="Anna ")
+        assert VIEWS[view](pdrisk.Dataset(frame, ledger=anna)) is not None
+
+    @pytest.mark.parametrize("view", [view for view in VIEWS if "SQL" not in view])
+    def test_the_block_around(self, view, frame, ledger):
+        with ledger, pytest.raises(pdrisk.PolicyError):
+            VIEWS[view](frame.dprisk)
+
+    def test_a_curator_who_does_not_ask_gets_what_others_get(self, frame, ledger, tmp_path):
+        anna = pdrisk.Ledger(tmp_path / "budget.db", dataset="incomes", analyst="anna")
+        assert frame.dprisk.count(eps=1, ledger=anna).curator is None
+
+    def test_an_error_after_reading_holds_nothing(self, frame, ledger, monkeypatch):
+        def failing(*_):
+            raise ValueError(f"record {SECRET}")
+
+        monkeypatch.setattr("pdrisk.engines.numpy.frame.summary_of_one", failing)
+        with pytest.raises(pdrisk.QueryFailedError) as caught:
+            pdrisk.Dataset(frame, ledger=ledger).max("income", **OPTIONS)
+        shown = "".join(traceback.format_exception(caught.value))
+        assert str(SECRET) not in shown
+        assert caught.value.__cause__ is None and caught.value.__context__ is None
+
+    @pytest.mark.parametrize("value", [1, "yes", None])
+    def test_curator_is_a_bool(self, value, frame):
+        with pytest.raises(pdrisk.ColumnTypeError, match="curator"):
+            frame.dprisk.count(eps=1, curator=value)
+
+
+def test_the_sentinels_are_no_public_numbers(frame):
+    assert len(frame) == N
+    assert not SECRETS & set(numbers([OPTIONS["eps"], *BOUNDS, sys.maxsize]))
