@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pandas as pd
 
-import pdrisk  # noqa: F401 - gives frames their accessor
+from noisy_answers import with_scale
 
 DRAWS = 20_000
 SIGMAS = 7
@@ -36,14 +36,15 @@ def exact(name, records):
     return float(answer(records)) if len(records) else nothing
 
 
-def releases(name, worlds, eps, draws=DRAWS):
+def releases(name, worlds, eps, draws=DRAWS, mechanism="laplace"):
     """Real answers about each world, shape (worlds, draws): every group of one ``by=`` call is a copy of a world."""
     method, parameters, *_ = STATISTICS[name]
     size = [len(world) for world in worlds for _ in range(draws)]
     records = np.concatenate([np.tile(np.asarray(world, dtype=float), draws) for world in worlds])
     frame = pd.DataFrame({"g": np.repeat(np.arange(len(size)), size), "x": records})
     keys = range(len(size))
-    table = getattr(frame.dprisk, method)("x", **parameters, eps=eps, bounds=(LO, HI), by="g", keys=keys)
+    options = {"bounds": (LO, HI), "mechanism": mechanism, "curator": True}
+    table = with_scale(getattr(frame.dprisk, method)("x", **parameters, eps=eps, by="g", keys=keys, **options))
     return table["value"].to_numpy().reshape(len(worlds), draws), table.iloc[::draws]
 
 

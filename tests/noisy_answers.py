@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 
-import pdrisk  # noqa: F401 - gives frames their accessor
+from pdrisk._answer.answer import Answer
 
 DRAWS = 20_000
 LO, HI = 1.0, 7.0
@@ -24,11 +24,17 @@ STATISTICS = {
 }
 
 
-def answers(name, eps, *, keys=DRAWS, bounds=(LO, HI), data=None):
+def with_scale(table):
+    """A table of answers, with the scale of each line's noise as a column."""
+    lines = Answer.from_attrs(table.attrs).lines
+    return table.assign(scale=[line.scale for line in lines for _ in range(len(table) // len(lines))])
+
+
+def answers(name, eps, *, keys=DRAWS, bounds=(LO, HI), data=None, mechanism="laplace"):
     """The frame of answers of one statistic for many groups, all empty but those in ``data`` (key: records)."""
     method, parameters, _, _ = STATISTICS[name]
     data = data or {}
     rows = [(key, float(x)) for key, records in data.items() for x in records]
     frame = pd.DataFrame({"g": [g for g, _ in rows], "x": [x for _, x in rows]}).astype({"g": "int64", "x": "float64"})
-    options = {} if method == "count" else {"bounds": bounds}
-    return getattr(frame.dprisk, method)("x", **parameters, eps=eps, by="g", keys=range(keys), **options)
+    options = {"mechanism": mechanism, "curator": True} | ({} if method == "count" else {"bounds": bounds})
+    return with_scale(getattr(frame.dprisk, method)("x", **parameters, eps=eps, by="g", keys=range(keys), **options))

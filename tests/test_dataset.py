@@ -7,13 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import ledgers
 import pdrisk
 from ledgers import REGIONS, SURE, asked, events, people, values
 from pdrisk import Dataset
 from pdrisk._pandas.accessor import FrameAccessor
 
-secret, path, book = ledgers.secret, ledgers.path, ledgers.book
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
 FRAME = people()

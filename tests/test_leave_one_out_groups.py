@@ -1,5 +1,7 @@
 """Leaving each record out of its own group gives what each group alone gives, bit for bit."""
 
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +12,7 @@ from pdrisk._core.universe import Universe
 from pdrisk._model.query import statistic
 from pdrisk._pandas.requests import judged_lines, judged_selection
 from pdrisk.engines.numpy.frame import read
-from pdrisk.engines.numpy.influence import influences, losses
+from pdrisk.engines.numpy.influence import losses, losses_of_line
 
 NAMES = [
     "count", "sum", "mean", "median", "min", "max", "var", "std", ("var", {"ddof": 0}), ("std", {"ddof": 0}),
@@ -30,9 +32,16 @@ def data(seed=0):
 
 
 def reading_of(frame, chosen, keys=None, where=None):
-    (line,) = judged_lines(frame, "x", (chosen,), (LO, HI))
+    (line,) = judged_lines(frame, "x", (chosen,), (LO, HI), "laplace")
     by = None if keys is None else "g"
     return line, read(frame, (line,), *judged_selection(frame, (line,), where, by, keys))
+
+
+def influences(line, reading, eps=1):
+    """How far each row's record moves the answer, of the losses of noise whose scale is known."""
+    universe, summary = reading.universes[0], reading.summaries[0]
+    mechanism = line.calibrated(Fraction(eps), universe)
+    return losses_of_line(reading, line, mechanism, summary) * mechanism.scale
 
 
 def close(name, found, expected):
@@ -53,11 +62,10 @@ class TestEachGroupAlone:
     @pytest.mark.parametrize("where", [None, "keep == True"])
     def test_influences(self, name, where):
         frame, keys, line, reading = self.of(name, where)
-        found = influences(reading, line, reading.universes[0], reading.summaries[0], 1.0, lambda out: None)
+        found = influences(line, reading)
         for key in keys:
             rows = frame["g"] == key
-            alone, own = reading_of(frame[rows], statistic(name), None, where)
-            expected = influences(own, alone, own.universes[0], own.summaries[0], 1.0, lambda out: None)
+            expected = influences(*reading_of(frame[rows], statistic(name), None, where))
             close(str(name), found[rows], expected)
 
     def test_leave_one_out(self, name):
@@ -77,7 +85,7 @@ class TestEachGroupAlone:
     @pytest.mark.sampled(3)
     def test_definition(self, name):
         frame, keys, line, reading = self.of(name, None)
-        found = influences(reading, line, reading.universes[0], reading.summaries[0], 1.0, lambda out: None)
+        found = influences(line, reading)
         definition = DEFINITIONS.get(line.statistic.label)
         for key in keys:
             rows = (frame["g"] == key) & frame["x"].notna()
@@ -104,7 +112,7 @@ class TestLosses:
         """Of more rows than are worked on at once."""
         frame = pd.DataFrame({"g": np.arange(n) % 3, "x": 1.0 + np.arange(n) % 7})
         line, reading = reading_of(frame, statistic("mean"), [0, 1])
-        found = losses(reading, (line,), (2.0,))
+        found = losses(reading, (line,), (Fraction(2),))
         assert found.shape == (n,) and np.isnan(found[frame["g"] == 2]).all()
         for key in (0, 1):
             rows = frame["g"] == key
@@ -118,10 +126,12 @@ class TestLosses:
             frame, "y", (statistic("count"),), None
         )
         reading = read(frame, lines, *judged_selection(frame, lines, None, None, None))
-        np.testing.assert_array_equal(losses(reading, lines, (0.5, 0.25)), [0.75, 0.25, np.nan, 0.5])
+        np.testing.assert_array_equal(
+            losses(reading, lines, (Fraction(1, 2), Fraction(1, 4))), [0.75, 0.25, np.nan, 0.5]
+        )
 
     def test_never_above_eps(self):
         frame = pd.DataFrame({"x": [LO, HI] * 3 + [1e300, -1e300]})
         for name in NAMES:
             line, reading = reading_of(frame, statistic(name))
-            assert (losses(reading, (line,), (0.3,)) <= 0.3).all()
+            assert (losses(reading, (line,), (Fraction("0.3"),)) <= 0.3).all()

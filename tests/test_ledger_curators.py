@@ -3,13 +3,10 @@
 import pandas as pd
 import pytest
 
-import ledgers
 import pdrisk
 from ledgers import events, people
 from pdrisk import Dataset
 from pdrisk._ledger import check_curator
-
-secret, path, book = ledgers.secret, ledgers.path, ledgers.book
 
 AGES = {"bounds": (0, 100)}
 VIEWS = {

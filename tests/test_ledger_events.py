@@ -7,14 +7,12 @@ from fractions import Fraction
 import duckdb
 import pytest
 
-import ledgers
 import pdrisk
 from ledgers import REGIONS, people, tables
 from pdrisk._core.statistics import Count
 from pdrisk._ledger.question import question
 from pdrisk._model.query import Line, Query
 
-secret, path, book = ledgers.secret, ledgers.path, ledgers.book
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
 FRAME = people()

@@ -12,9 +12,12 @@ import opendp.measurements
 import pandas as pd
 import pytest
 
-import pdrisk._mechanisms.laplace
-from noisy_answers import STATISTICS, answers
-from pdrisk._core.lattice import Lattice
+import pdrisk
+from noisy_answers import HI, LO, STATISTICS, answers
+from pdrisk._core.statistics import Count, Mean, Sum, WholeSum
+from pdrisk._core.summary import Summary
+from pdrisk._core.universe import Universe
+from pdrisk._mechanisms import calibrated, discrete_laplace
 from pdrisk._mechanisms.laplace import noisy_steps as laplace
 from pdrisk.errors import ParameterError, QueryFailedError
 
@@ -36,7 +39,7 @@ class TestRefusals:
         calls = []
         monkeypatch.setattr(
             "pdrisk._answer.releasing.discrete_laplace",
-            lambda steps, lattice, eps: calls.append((steps.shape, lattice, eps)) or laplace(steps, lattice, eps),
+            lambda exact, change, eps: calls.append((exact.shape, change, eps)) or discrete_laplace(exact, change, eps),
         )
         return calls
 
@@ -72,7 +75,7 @@ class TestRefusals:
     def test_of_eps_with_bounds_from_the_data(self, draws, eps):
         sentence = TOO_SMALL if eps < 1 else TOO_LARGE
         with pytest.raises(ParameterError, match="eps=") as refusal:
-            self.FRAME.dprisk.mean("x", eps=eps, bounds="column")
+            self.FRAME.dprisk.mean("x", eps=eps, bounds="column", mechanism="laplace")
         assert sentence in str(refusal.value)
         assert draws == []
 
@@ -84,9 +87,11 @@ class TestRefusals:
 
     def test_each_line_of_several_is_judged(self, draws):
         with pytest.raises(ParameterError, match="is below 1e-12"):
-            self.FRAME.dprisk.agg({"x": ["mean", "max"]}, eps=1.9e-12, bounds=(0, 10))
+            self.FRAME.dprisk.agg({"x": ["mean", "max"]}, eps=1.9e-12, bounds=(0, 10), mechanism="laplace")
+        with pytest.raises(ParameterError, match="beyond 64-bit integers"):
+            self.FRAME.dprisk.agg({"x": ["max", "mean"]}, eps=2 * 2.0**-24 * 0.999, bounds=(0, 10))
         assert draws == []
-        self.FRAME.dprisk.agg({"x": ["mean", "max"]}, eps=2e-12, bounds=(0, 10))
+        self.FRAME.dprisk.agg({"x": ["mean", "max"]}, eps=2e-12, bounds=(0, 10), mechanism="laplace")
         assert len(draws) == 2
 
     @pytest.mark.parametrize(
@@ -124,18 +129,46 @@ class TestRefusals:
             constant.dprisk.agg({"x": "mean", "c": "mean"}, eps=1, bounds={"x": (0, 10), "c": "column"})
         assert draws == []
 
-    @pytest.mark.parametrize("lattice", [Lattice.around(3.0, 0.0), Lattice.of_records(1e-30)])
-    def test_the_ends_are_allowed(self, lattice):
+    @pytest.mark.parametrize(
+        ("statistic", "universe"), [(Mean(), Universe(LO, HI)), (Sum(), Universe(0.0, 1e-30))], ids=["mean", "sum"]
+    )
+    def test_the_ends_are_allowed(self, statistic, universe):
+        lattice = statistic.lattice(universe)
         largest = lattice.sensitivity  # noise of one step
-        check_scale(Fraction(1, 10**12), lattice)
-        check_scale(Fraction(largest), lattice)
+
+        def check(eps):
+            calibrated("laplace", statistic, universe, Fraction(eps)).check()
+
+        check(Fraction(1, 10**12))
+        check(largest)
         with pytest.raises(ParameterError, match="below 1e-12"):
-            check_scale(Fraction(1, 10**12 + 1), lattice)
+            check(Fraction(1, 10**12 + 1))
         with pytest.raises(ParameterError, match="no noise at all"):
-            check_scale(Fraction(largest + 1), lattice)
+            check(largest + 1)
         assert np.isfinite(laplace(np.array([0, 2**62, -(2**62)]), lattice, Fraction(1, 10**12))).all()
         noise = laplace(np.full(1000, 7), lattice, Fraction(largest)) / lattice.step - 7
         assert 0.2 < np.mean(noise != 0) < 0.9  # of scale 1: 1 - tanh(1/2) = .54 of the draws move
+
+    @pytest.mark.parametrize(
+        ("name", "statistic", "hi", "smallest"),
+        [
+            ("geometric", Count(), 1.0, Fraction(1, 10**12)),
+            ("geometric", WholeSum(), 2.0**40, Fraction(1, 2**14)),
+            ("two_sums", Mean(), 1.0, Fraction(1, 2**24)),
+        ],
+    )
+    def test_whole_noise_fits_64_bits(self, draws, name, statistic, hi, smallest):
+        """The smallest eps that is allowed draws, and its noise is not cut off; any eps below is refused."""
+        allowed = calibrated(name, statistic, Universe(0.0, hi), smallest)
+        allowed.check()
+        with pytest.raises(ParameterError, match="below 1e-12" if hi == 1 and name == "geometric" else "beyond 64-bit"):
+            calibrated(name, statistic, Universe(0.0, hi), smallest * Fraction(999, 1000)).check()
+        exact = np.zeros((1, 100), dtype=np.int64)
+        summary = Summary(np.zeros(100, dtype=np.int64), places=exact[0], whole=exact[0])
+        noise = np.abs(allowed.draw(summary)).astype(float)
+        assert noise.max() < 2**62
+        assert np.median(noise) > hi / float(smallest) * 0.1  # exp(-70): the median is .69 scales
+        calibrated(name, statistic, Universe(0.0, hi), Fraction(10**6)).check()  # a large one only hides nothing
 
 
 class TestHowOften:
@@ -149,20 +182,20 @@ class TestHowOften:
         method, parameters, *_ = STATISTICS[name]
         getattr(self.FRAME.dprisk, method)("x", **parameters, eps=1, bounds=(0, 10))
         getattr(self.FRAME["x"].dprisk, method)(**parameters, eps=1, bounds=(0, 10))
-        assert [shape for shape, *_ in draws] == [(1,), (1,)]
+        assert [shape for shape, *_ in draws] == [(2, 1) if name == "mean" else (1,)] * 2
         assert [eps for *_, eps in draws] == [1, 1]
 
     def test_one_call_for_all_groups(self, draws):
-        self.FRAME.dprisk.mean("x", eps=0.1, bounds=(0, 10), by="g", keys=[2, 1, 0])
-        assert [(shape, eps) for shape, _, eps in draws] == [((3,), Fraction(1, 10))]
+        for statistic in ("max", "mean"):
+            getattr(self.FRAME.dprisk, statistic)("x", eps=0.1, bounds=(0, 10), by="g", keys=[2, 1, 0])
+        assert [(shape, eps) for shape, _, eps in draws] == [((3,), Fraction(1, 10)), ((2, 3), Fraction(1, 10))]
 
     def test_one_call_for_each_line(self, draws):
         request = {"x": ["mean", ("var", {"ddof": 0}), "count"]}
         self.FRAME.dprisk.agg(request, eps=0.1, bounds=(0, 10))
         self.FRAME.dprisk.agg(request, eps=0.1, bounds=(0, 10), by="g", keys=[0, 1])
-        assert [(shape, eps) for shape, _, eps in draws] == [((1,), Fraction(1, 30))] * 3 + [
-            ((2,), Fraction(1, 30))
-        ] * 3
+        assert [shape for shape, *_ in draws] == [(2, 1), (1,), (1,), (2, 2), (2,), (2,)]
+        assert {eps for *_, eps in draws} == {Fraction(1, 30)}
 
     def test_looking_at_a_release_draws_nothing(self, draws):
         release = self.FRAME.dprisk.mean("x", eps=1, bounds=(0, 10))
@@ -176,6 +209,7 @@ class TestHowOften:
     def test_the_curator_draws_nothing(self, draws, monkeypatch):
         monkeypatch.setattr(opendp.measurements, "make_laplace", None)
         self.FRAME.dprisk.assess("x", bounds=(0, 10))
+        self.FRAME.dprisk.assess("x", bounds=(0, 10), mechanism="laplace")
         self.FRAME.dprisk.assess("x", "mean", [0.5, 2], bounds=(0, 10), by="g", keys=[0, 1])
         self.FRAME.dprisk.individual_risk("x", "var", eps=1, bounds=(0, 10))
         for metric in ("worst_case", "two_worlds", "many_worlds", "identifiability"):
@@ -212,6 +246,6 @@ def test_only_noise_may_draw():
                 users["opendp"] |= {name} if "opendp." in code else set()
                 users["random"] |= {name} if "np.random" in code or "import random" in code else set()
     assert users == {
-        "opendp": {"_mechanisms/laplace.py"},
+        "opendp": {"_mechanisms/sampler.py"},
         "random": {"engines/numpy/ranks.py", "datasets/soep.py", "study/experiment.py"},
     }

@@ -6,12 +6,14 @@ import os
 import random
 import subprocess
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from noisy_answers import STATISTICS, answers
+from noisy_answers import DRAWS, STATISTICS, answers
+from pdrisk._mechanisms import discrete_laplace
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
@@ -36,6 +38,13 @@ class TestFreshness:
             assert abs(bit.mean() - 0.5) < self.BITS
         assert abs((self.bits(first)[0] == self.bits(first)[1]).mean() - 0.5) < self.BITS
 
+    def test_the_two_sums_of_a_mean_are_independent(self):
+        for one, other in (
+            discrete_laplace(np.zeros((2, DRAWS), dtype=np.int64), 2**30, Fraction(1)) for _ in range(2)
+        ):
+            for a, b in itertools.product(self.bits(one / 2**30 * 3 + 4), self.bits(other / 2**30 * 3 + 4)):
+                assert abs((a == b).mean() - 0.5) < self.BITS
+
     def test_no_value_comes_twice(self):
         # At eps=1e-6 two draws are equal with a probability of 1/(4 scale) = 1e-16: 6e-11 for 1000 draws.
         values = np.concatenate([answers("mean", 1e-6, keys=250)["value"].to_numpy() for _ in range(4)])
@@ -46,13 +55,13 @@ class TestFreshness:
         for _ in range(10):
             random.seed(0)
             np.random.seed(0)  # noqa: NPY002
-            values.append(series.dprisk.mean(eps=1e-6, bounds=(0, 10)).value)
+            values.append(series.dprisk.mean(eps=1e-6, bounds=(0, 10), mechanism="laplace").value)
         assert len(set(values)) == 10
 
     def test_forked_and_fresh_processes_draw_their_own(self):
         program = (
             "import os, pandas as pd, pdrisk, warnings; warnings.simplefilter('ignore')\n"
-            "ask = lambda: repr(pd.Series([1.0]).dprisk.mean(eps=1e-6, bounds=(0, 10)).value)\n"
+            "ask = lambda: repr(pd.Series([1.0]).dprisk.max(eps=1e-6, bounds=(0, 10)).value)\n"
             "print(ask(), flush=True)\n"
             "for _ in range(4):\n"
             "    child = os.fork()\n"

@@ -45,7 +45,7 @@ NO_BOUNDS: Final = Universe(0.0, 1.0)  # counts have none; any will do
 
 
 def judged(name: Column, eps: Column, lo: Column, hi: Column, parameter: Column, types: Column) -> Column:
-    """An empty text if the arguments of a call are good. Nothing in here comes from a record; see `Macro`.
+    """A zero if the arguments of a call are good. Nothing in here comes from a record; see `Macro`.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def judged(name: Column, eps: Column, lo: Column, hi: Column, parameter: Column,
             "CAST it to DOUBLE if it holds numbers."
         )
     request(macro.name, *(column[0].as_py() for column in (eps, lo, hi, parameter)))
-    return pa.array([""] * len(name))
+    return pa.array(["0"] * len(name))
 
 
 def per_unit(name: Column, lo: Column, hi: Column) -> Column:

@@ -68,7 +68,8 @@ class Geometric(Mechanism):
     def _success(self, eps: float) -> float:
         d = self._change
         # Where the middle of 0 and d lies between whole numbers, none is equally likely under both.
-        return 1 - math.exp(-eps / 2) / 2 / (math.cosh(eps / (2 * d)) if d % 2 else 1)
+        x = eps / (2 * d)  # exp(-x) / (1 + exp(-2 * x)) is 1 / (2 cosh(x)), but cosh overflows
+        return 1 - (math.exp(-eps / 2 - x) / (1 + math.exp(-2 * x)) if d % 2 else math.exp(-eps / 2) / 2)
 
     def loss(self, summary: Summary) -> FloatArray:
         local = self.statistic.local_sensitivity(summary, self.universe)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["WIDEST_SCALE", "Sampler", "discrete_laplace"]
 
 WIDEST_SCALE = 2**54  # in steps: noise beyond 2**62 has probability exp(-256)
-# DuckDB calls from several threads, and OpenDP does not promise that they may share a measurement. A signal handler that
-# asks a question of its own runs in the thread that holds the lock.
+# DuckDB calls from several threads, and OpenDP does not promise that they may share a measurement. A signal handler
+# that asks a question of its own runs in the thread that holds the lock.
 _DRAWING = RLock()
 
 

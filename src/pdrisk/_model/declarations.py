@@ -48,6 +48,8 @@ class Declaration:
         The public list of groups.
     missing : tuple or None
         Values that stand for a missing answer.
+    whole : bool
+        Whether all values are whole numbers.
     problem : str or None
         Why this cannot be understood, for whoever asks for the column.
     """
@@ -59,12 +61,13 @@ class Declaration:
     valid: Ends = EVERYTHING
     keys: tuple[Hashable, ...] | None = None
     missing: tuple[Hashable, ...] | None = None
+    whole: bool = False
     problem: str | None = None
 
     @property
     def says_something(self) -> bool:
-        """Whether pdrisk can use any of it."""
-        return self != Declaration(self.column, self.source, self.pattern)
+        """Whether pdrisk can use any of it; that values are whole numbers helps only within bounds."""
+        return self != Declaration(self.column, self.source, self.pattern, whole=self.whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,7 @@ class Known:
     valid_from: str | None = None
     keys_from: str | None = None
     missing_from: str | None = None
+    whole: bool = False
 
     @property
     def source(self) -> str:
@@ -175,7 +179,8 @@ class Declarations:
         interval = None if bounds is None else Universe(*bounds)
         if bounds is None and (interval := universe_of(valid)) is not None:
             bounds_from = valid_from
-        return Known(column, interval, valid, keys, missing or (), bounds_from, valid_from, keys_from, missing_from)
+        sources = bounds_from, valid_from, keys_from, missing_from
+        return Known(column, interval, valid, keys, missing or (), *sources, any(entry.whole for entry in said))
 
     def and_schema(self, entries: tuple[Declaration, ...]) -> Declarations:
         """With a later schema: what it names is as it says, also if it says nothing; of the rest, what was known."""
@@ -288,6 +293,8 @@ def _json(entry: Declaration) -> dict[str, Any]:
     for name in ("keys", "missing"):
         if (values := getattr(entry, name)) is not None:
             found[name] = [json_value(value) for value in values]
+    if entry.whole:
+        found["whole"] = True
     return found | ({} if entry.problem is None else {"problem": entry.problem})
 
 
@@ -311,6 +318,7 @@ def _entry(stored: dict[str, Any]) -> Declaration:
         ),
         keys=_values(stored.get("keys")),
         missing=_values(stored.get("missing")),
+        whole=bool(stored.get("whole", False)),
         problem=None if "problem" not in stored else str(stored["problem"]),
     )
 

@@ -7,7 +7,7 @@ import math
 import numbers
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final, Literal, Protocol
@@ -18,10 +18,10 @@ from pdrisk._core.foreign import LONGEST, shown
 from pdrisk._core.order import Max, Median, Min, Quantile
 from pdrisk._core.risk import check_metric, privacy_loss
 from pdrisk._core.spread import Std, Var
-from pdrisk._core.statistics import Count, Distinct, Mean, Proportion, Statistic, Sum
+from pdrisk._core.statistics import Count, Distinct, Mean, Proportion, Statistic, Sum, WholeSum
 from pdrisk._core.summary import Needs
 from pdrisk._core.universe import Universe
-from pdrisk._mechanisms import MECHANISMS, Mechanism, calibrated
+from pdrisk._mechanisms import MECHANISMS, Mechanism, calibrated, mechanism_for
 from pdrisk._model.nearest import did_you_mean
 from pdrisk._model.plain import float_of, plain_number
 from pdrisk._printing import printable
@@ -36,6 +36,7 @@ __all__ = [
     "Origin",
     "Query",
     "Source",
+    "answered_by",
     "checked_probability",
     "data_dependent",
     "epsilon",
@@ -48,6 +49,7 @@ __all__ = [
 
 STATISTICS: Final = ("count", "sum", "mean", "median", "quantile", "min", "max", "var", "std", "nunique", "proportion")
 MOST_STATISTICS: Final = 10_000  # of one column
+LARGEST_WHOLE: Final = 2**53  # up to which every whole number is a float
 MOST_BITS: Final = 4096  # of the exact fraction that an eps is: more than a thousand digits
 Source = Literal["given", "declared", "data"]
 UNIT: Final = Universe(0.0, 1.0)  # where bounds come from the data and are not known yet
@@ -241,6 +243,26 @@ class Query:
     def eps(self) -> Fraction:
         """The total of all lines."""
         return sum(self.shares, Fraction(0)) * self.times
+
+
+def answered_by(line: Line, mechanism: object, *, whole: bool = False) -> Line:
+    """The line with the mechanism that answers it.
+
+    Parameters
+    ----------
+    line : Line
+    mechanism : str
+        ``"auto"`` or the name of one.
+    whole : bool
+        Whether the values are declared to be whole numbers: then a sum is one, unless Laplace noise is asked for.
+    """
+    if not isinstance(mechanism, str):
+        raise ColumnTypeError(f'mechanism is a name, such as "auto", not of type {type(mechanism).__name__}.')
+    if whole and mechanism != "laplace" and type(line.statistic) is Sum and line.universe is not None:
+        lo, hi = math.ceil(line.universe.lo), math.floor(line.universe.hi)
+        if lo < hi and line.universe.magnitude <= LARGEST_WHOLE:
+            line = replace(line, statistic=WholeSum(), universe=Universe(float(lo), float(hi)))
+    return replace(line, mechanism=mechanism_for(line.statistic, mechanism).name)
 
 
 def written(label: str, column: Hashable | None) -> str:

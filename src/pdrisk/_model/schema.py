@@ -254,6 +254,7 @@ def _understood(
         valid=valid,
         keys=entry.keys if entry.keys is not None or keys is None else tuple(keys),
         missing=entry.missing,
+        whole=whole,
     )
 
 

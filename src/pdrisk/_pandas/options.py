@@ -32,6 +32,7 @@ class Options(TypedDict, total=False):
     mechanism: str
     step: int | None
     curator: bool
+    max_noise95: float | None
     ledger: Ledger | None
     fresh: bool
 
@@ -40,7 +41,8 @@ PAYING = ("ledger", "fresh", "curator")  # of the options, what decides who pays
 LINES = ("bounds", "mechanism", "step")  # what belongs to each line
 DEFAULTS: dict[str, Any] = {
     "eps": None, "risk": None, "prior": None, "metric": "worst_case", "bounds": None,
-    "where": None, "by": None, "keys": None, "mechanism": "auto", "step": None, "curator": False, "ledger": None,
+    "where": None, "by": None, "keys": None, "mechanism": "auto", "step": None, "curator": False,
+    "max_noise95": None, "ledger": None,
     "fresh": False,
 }  # fmt: skip
 
@@ -66,6 +68,9 @@ mechanism : {"auto", "laplace", "geometric", "two_sums"}
     paper, answers every statistic.
 step : 1, optional
     For ``sum``: declares that all values are whole numbers, so that the answer is one.
+max_noise95 : float, optional
+    Refuse, before anything is paid, if the answer would be farther than this from the exact one in more than 5 % of
+    cases; for mechanisms whose noise does not depend on the number of records.
 curator : bool
     Also show the curator's numbers, which come from the data: the sensitivity and risk of the answer in these very
     data. Under a ledger only for analysts whom its policy names.

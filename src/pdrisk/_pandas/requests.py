@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
 from typing import Any
@@ -13,20 +13,20 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._core.foreign import shown
-from pdrisk._core.statistics import Count, Distinct, Proportion, Statistic, Sum, WholeSum
-from pdrisk._core.universe import Universe
-from pdrisk._mechanisms import mechanism_for
+from pdrisk._core.statistics import Count, Distinct, Proportion, Statistic, Sum
 from pdrisk._model.columns import check_column, column_kind
 from pdrisk._model.keys import are_observed, checked_keys, undeclared_keys
 from pdrisk._model.kinds import COUNTED, NOTHING, TRUTH, number_advice
 from pdrisk._model.missing_codes import check_keys_are_no_codes
 from pdrisk._model.query import (
+    LARGEST_WHOLE,
     UNIT,
     Groups,
     Line,
     Origin,
     Query,
     Source,
+    answered_by,
     data_dependent,
     epsilon,
     statistics,
@@ -64,6 +64,7 @@ def judged_query(
     where: object,
     by: object,
     keys: object,
+    max_noise95: object = None,
 ) -> Query:
     """A request for noisy answers, or the error that says what is wrong with it."""
     if not isinstance(metric, str) or metric != "worst_case":
@@ -72,6 +73,7 @@ def judged_query(
     for line in lines:
         # The ratio of grid and sensitivity hardly depends on the universe, so one from the data can wait.
         line.calibrated(share).check()
+        _check_noise(line, share, max_noise95)
     rows, groups, missing, derived = judged_selection(frame, lines, where, by, keys)
     filters = [rows, *(line.indicator for line in lines)]
     unknown = any(each is not None and each.canonical is None for each in filters)
@@ -172,8 +174,8 @@ def judged_lines(
     wanted = tuple(wanted)
     if isinstance(column, str) and column not in frame.columns and all(isinstance(each, Proportion) for each in wanted):
         condition = judged(column, frame, caller_names, lambda name: declared(frame, name).keys)
-        lines = (Line(column, each, UNIT, "declared", indicator=condition) for each in wanted)
-        return tuple(_answered_by(line, mechanism) for line in lines)
+        shares = (Line(column, each, UNIT, "declared", indicator=condition) for each in wanted)
+        return tuple(answered_by(line, mechanism) for line in shares)
     if column is not None:
         check_column(frame, column)
     own = bounds
@@ -181,29 +183,49 @@ def judged_lines(
         for named in bounds:
             check_column(frame, named)
         own = bounds.get(column)
-    lines = (_line(frame, column, statistic, own) for statistic in wanted)
-    return tuple(_answered_by(line if step is None else _of_whole_numbers(line, step), mechanism) for line in lines)
+    lines = [_line(frame, column, statistic, own) for statistic in wanted]
+    for line in lines:
+        _check_step(step, line)
+    whole = step is not None or (column is not None and declared(frame, column).whole)
+    return tuple(answered_by(line, mechanism, whole=whole) for line in lines)
 
 
-def _answered_by(line: Line, mechanism: object) -> Line:
-    """The line with the mechanism that answers it."""
-    if not isinstance(mechanism, str):
-        raise ColumnTypeError(f'mechanism is a name, such as "auto", not of type {type(mechanism).__name__}.')
-    return replace(line, mechanism=mechanism_for(line.statistic, mechanism).name)
+def _check_noise(line: Line, share: Fraction, most: object) -> None:
+    """Refuse noise that is wider than the caller wants, as far as public facts decide it."""
+    if most is None:
+        return
+    if isinstance(most, bool) or not isinstance(most, numbers.Real):
+        raise ColumnTypeError(f"max_noise95 must be a number, not of type {type(most).__name__}.")
+    limit = float(most)
+    if not 0 < limit < math.inf:
+        raise ParameterError(f"max_noise95 must be above 0 and finite, but is {limit:g}.")
+    mechanism = line.calibrated(share)
+    if mechanism.scale is None or line.universe is None:
+        raise ParameterError(
+            f"max_noise95= cannot judge {line.name} beforehand: its noise depends on how many records there are. Leave "
+            'it out and look at noise95 of the answer, or ask with mechanism="laplace".'
+        )
+    low, high = mechanism.interval(np.zeros(1, dtype=np.int64) + 10**9, 0.95)
+    half = float(high[0] - low[0]) / 2
+    if half > limit:
+        raise ParameterError(
+            f"the 95 % noise of {line.name} would be ±{half:.6g}, more than max_noise95={limit:g}: nothing was asked. "
+            f"An eps of some {float(share) * half / limit:.3g} for it would do."
+        )
 
 
-def _of_whole_numbers(line: Line, step: object) -> Line:
-    """A sum of numbers that the caller declares to be whole."""
+def _check_step(step: object, line: Line) -> None:
+    """Refuse a step that declares nothing about whole numbers of this line."""
+    if step is None:
+        return
     if isinstance(step, bool) or step != 1:
         raise ParameterError("step is 1, which declares that the values are whole numbers; leave it out otherwise.")
     if not isinstance(line.statistic, Sum):
         raise ParameterError(f"step=1 declares whole numbers for sum; leave it out for {line.statistic.label}.")
     if line.universe is None:
         raise ParameterError('step=1 needs declared bounds, not bounds="column".')
-    lo, hi = math.ceil(line.universe.lo), math.floor(line.universe.hi)
-    if lo >= hi or line.universe.magnitude > 2**53:
+    if math.ceil(line.universe.lo) >= math.floor(line.universe.hi) or line.universe.magnitude > LARGEST_WHOLE:
         raise ParameterError("bounds of whole numbers must hold two whole numbers at least, within 2**53 of zero.")
-    return replace(line, statistic=WholeSum(), universe=Universe(lo, hi))
 
 
 def _line(frame: pd.DataFrame, column: Hashable | None, statistic: Statistic, bounds: object) -> Line:

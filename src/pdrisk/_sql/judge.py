@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from pdrisk._mechanisms import mechanism_for
 from pdrisk._model.kinds import NOTHING, NUMBER, TRUTH
 from pdrisk._model.missing_codes import check_levels_are_no_codes
-from pdrisk._model.query import Groups, Line, Origin, Query, epsilon
+from pdrisk._model.query import Groups, Line, Origin, Query, answered_by, epsilon
 from pdrisk._sql.answers import Answers, Noted, checked_bounds
 from pdrisk._sql.codes import relation_without_codes
 from pdrisk._sql.dry_run import computed, described, typed_nothing
@@ -104,8 +103,10 @@ def judged(
     for noted, share in zip(answers.noted, shares, strict=True):
         one = noted.asked
         shown = None if noted.filtered is None else noted.filtered.shown
-        answered_by = mechanism_for(one.statistic, mechanism).name
-        line = Line(noted.column, one.statistic, one.universe, one.bounds_from, shown, noted.values, answered_by)
+        line = Line(noted.column, one.statistic, one.universe, one.bounds_from, shown, noted.values)
+        stored = None if noted.argument is None else noted.argument.column
+        whole = stored is not None and relation.source.known(stored).whole
+        line = answered_by(line, mechanism, whole=whole)
         line.calibrated(share).check()
         lines.append(line)
     groups = _listed_groups(answers, keys)
@@ -202,11 +203,12 @@ def _parts(
         column = quoted(argument.column) if stored and argument.column else None
         if one.condition is not None:
             value, column = f"CASE WHEN {one.condition} THEN {value} END", None
-        keys.append((value, one.universe))
-        needs, before = line.needs, found.get((value, one.universe))
+        assert line.universe is not None  # in SQL bounds never come from the data
+        keys.append((value, line.universe))
+        needs, before = line.needs, found.get((value, line.universe))
         if isinstance(before, Measured):
             needs |= before.needs
-        found[value, one.universe] = Measured(value, one.universe, needs, column)
+        found[value, line.universe] = Measured(value, line.universe, needs, column)
     order = list(found)
     return tuple(found.values()), tuple(order.index(key) for key in keys)
 
