@@ -58,7 +58,8 @@ FUNCTIONS = [
     *(Function("dp_quantile", "quantile", {"q": q}) for q in (0.0, 0.1, 0.5, 1.0)),
     *(Function(name, name[3:], {"ddof": ddof}) for name in ("dp_var", "dp_std") for ddof in (0, 1)),
 ]
-MEAN = Function("dp_mean", "mean")
+LAPLACE = [function for function in FUNCTIONS if function.method not in ("count", "mean")]
+MEAN, MEDIAN = Function("dp_mean", "mean"), Function("dp_median", "median")
 
 
 def connection(*, curator: bool = True, **options: Any) -> duckdb.DuckDBPyConnection:

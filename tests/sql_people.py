@@ -168,9 +168,14 @@ def risks(answer: pd.DataFrame) -> list[dict[str, np.ndarray]]:
 
 def lines(answer: pd.DataFrame) -> tuple[AnswerLine, ...]:
     """What each release in an answer is, as its attrs describe it."""
-    said = Answer.from_attrs(answer.attrs)
-    assert said is not None
-    return said.lines
+    return described(answer).lines
+
+
+def described(answer: pd.DataFrame) -> Answer:
+    """What the attrs of an answer say of it."""
+    found = Answer.from_attrs(answer.attrs)
+    assert found is not None
+    return found
 
 
 def assert_same_facts(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
@@ -204,10 +209,13 @@ def refusal(monkeypatch: pytest.MonkeyPatch, query: object, con: Any = None, **o
     asked_in_a_transaction = con is not None and isinstance(con, duckdb.DuckDBPyConnection)
     if asked_in_a_transaction:
         con.begin()
-    with pytest.raises(pdrisk.ParameterError) as caught:
-        pdrisk.sql(query, con, **options)
-    if asked_in_a_transaction:
-        assert con.execute("SELECT 42").fetchone() == (42,)
-        con.commit()
+    try:
+        with pytest.raises(pdrisk.ParameterError) as caught:
+            pdrisk.sql(query, con, **options)
+        if asked_in_a_transaction:
+            assert con.execute("SELECT 42").fetchone() == (42,)
+    finally:  # one failure is none of the tests after it, which share the connection
+        if asked_in_a_transaction:
+            con.rollback()
     assert "SENTINEL" not in everything_said(caught.value)
     return caught.value

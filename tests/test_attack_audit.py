@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 
 from attacks import DRAWS, HI, LO, SIGMAS, STATISTICS, exact, releases
-from pdrisk._mechanisms.laplace import noisy_steps as laplace
+from pdrisk._mechanisms import discrete_laplace
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
@@ -16,7 +16,7 @@ class TestAudit:
     """No event is more than exp(eps) times as likely with a person as without, and half the noise would be caught.
 
     Thresholds are fixed beforehand, with Clopper-Pearson bounds at 1e-13 each side: a sound mechanism, whose worst
-    event sits exactly at exp(eps), is accused falsely with at most 2e-13 for each event, 3e-10 for all 1300.
+    event sits exactly at exp(eps), is accused falsely with at most 2e-13 for each event, 5e-10 for all 2000.
     """
 
     # The pairs that reach the global sensitivity, and for var and std the empty set beside them
@@ -43,15 +43,16 @@ class TestAudit:
     SAME = (("quantile", [], [HI]), ("var0", [], [HI]), ("var1", [], [LO]), ("std0", [], [5.0]), ("std1", [], [HI]))
     EPS = 1.0
 
-    def violations(self, name, without_person, with_person, draws=8000):
+    def violations(self, name, without_person, with_person, draws=8000, mechanism="laplace"):
         worlds = [without_person, with_person]
-        return self.events(name, worlds, releases(name, worlds, self.EPS, draws)[0])
+        return self.events(name, worlds, releases(name, worlds, self.EPS, draws, mechanism)[0])
 
     def events(self, name, worlds, seen):
         """Which of the events ``o <= t`` and ``o > t`` are too likely in one world for what they are in the other."""
         answers, draws = [exact(name, world) for world in worlds], seen.shape[1]
         scale = STATISTICS[name][-1] / self.EPS
         thresholds = sorted({f + shift * scale for f in answers for shift in (-2, -1, -0.5, 0, 0.5, 1, 2)})
+        thresholds += [LO, math.nextafter(HI, LO)]  # where what lies beyond the bounds is moved to
         below = np.array([[(row <= t).sum() for t in thresholds] for row in seen])
         found = []
         for counts in (below, draws - below):
@@ -74,13 +75,37 @@ class TestAudit:
     @pytest.mark.parametrize(("name", "one", "other"), PAIRS)
     def test_half_the_noise_is_caught(self, monkeypatch, name, one, other):
         monkeypatch.setattr(
-            "pdrisk._answer.releasing.discrete_laplace", lambda s, lattice, eps: laplace(s, lattice, eps * 2)
+            "pdrisk._answer.releasing.discrete_laplace",
+            lambda exact, change, eps: discrete_laplace(exact, change, eps * 2),
         )
         assert self.violations(name, one, other) != []
 
+    ACCURATE = (
+        ("count", "geometric", [], [4.0]),
+        ("count", "geometric", [1.0, 2.0], [1.0, 2.0, 3.0]),
+        ("mean", "two_sums", [], [HI]),
+        ("mean", "two_sums", [], [LO]),
+        ("mean", "two_sums", [], [5.0]),
+        ("mean", "two_sums", [LO], [LO, HI]),
+    )
+
+    @pytest.mark.parametrize(("name", "mechanism", "one", "other"), ACCURATE)
+    def test_real_noise_of_the_accurate_mechanisms_passes(self, name, mechanism, one, other):
+        """What is done to noisy numbers after they are drawn, as moving them into the bounds, tells nothing more."""
+        assert self.violations(name, one, other, DRAWS, mechanism) == []
+
+    @pytest.mark.parametrize(("name", "mechanism", "one", "other"), ACCURATE[:4])
+    def test_half_of_their_noise_is_caught(self, monkeypatch, name, mechanism, one, other):
+        monkeypatch.setattr(
+            "pdrisk._answer.releasing.discrete_laplace",
+            lambda exact, change, eps: discrete_laplace(exact, change, eps * 2),
+        )
+        assert self.violations(name, one, other, 3 * DRAWS, mechanism) != []
+
     def test_three_quarters_of_the_noise_are_caught(self, monkeypatch):
         monkeypatch.setattr(
-            "pdrisk._answer.releasing.discrete_laplace", lambda s, lattice, eps: laplace(s, lattice, eps * 4 / 3)
+            "pdrisk._answer.releasing.discrete_laplace",
+            lambda exact, change, eps: discrete_laplace(exact, change, eps * 4 / 3),
         )
         assert self.violations("mean", [], [HI], DRAWS) != []
 

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from attacks import DRAWS, HI, LO, SIGMAS, STATISTICS, close, exact, releases
+from noisy_answers import with_scale
 from pdrisk.risk import exact_identifiability, posterior
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
@@ -151,13 +152,14 @@ class TestTwoWorlds:
         for truth, world in enumerate((PEOPLE, other)):
             column = pd.Series(world).dprisk
             for _ in range(150):
-                release = getattr(column, method)(**parameters, eps=1.5, bounds=(LO, HI))
+                release = getattr(column, method)(**parameters, eps=1.5, bounds=(LO, HI), mechanism="laplace")
                 found = evidence(release.value, first, second, release.scale)
                 held.append(belief(abs(found)))
                 right.append((found > 0) == bool(truth))
                 if not truth:
-                    claim = release.risk.two_worlds
-                    loss = 1.5 * release.local_sensitivity / release.global_sensitivity
+                    claim = release.curator.two_worlds
+                    loss = 1.5 * release.curator.local_sensitivity / release.global_sensitivity
+                    assert loss == pytest.approx(release.curator.loss)
         assert max(held) == pytest.approx(claim, abs=ROUNDING)
         assert close(np.mean(right), success_rate(loss), len(right))
 
@@ -186,7 +188,8 @@ class TestTwoWorlds:
             keys = np.repeat(np.arange(start, start + DRAWS), len(world))
             frames.append(pd.DataFrame({"g": keys, "x": np.tile(world, DRAWS)}))
         frame = pd.concat(frames, ignore_index=True)
-        table = frame.dprisk.agg({"x": names}, eps=eps, bounds=(LO, HI), by="g", keys=range(2 * DRAWS))
+        options = {"bounds": (LO, HI), "by": "g", "keys": range(2 * DRAWS), "mechanism": "laplace"}
+        table = with_scale(frame.dprisk.agg({"x": names}, eps=eps, **options))
         values = table["value"].to_numpy().reshape(len(names), 2, DRAWS)
         scales = table["scale"].to_numpy().reshape(len(names), -1)[:, 0]
         found, loss = 0.0, 0.0
@@ -213,7 +216,7 @@ class TestIndividualRisk:
         people = pd.DataFrame({"x": [*PEOPLE[:2], math.nan, *PEOPLE[2:], 2.0]})
         known = people["x"].dropna().tolist()
         spec = (method, parameters) if parameters else method
-        rows = people.dprisk.individual_risk("x", spec, eps=2.0, bounds=(LO, HI))
+        rows = people.dprisk.individual_risk("x", spec, eps=2.0, bounds=(LO, HI), mechanism="laplace")
         claims = rows.dropna().tolist()
         assert rows.isna().tolist() == people["x"].isna().tolist()
         worlds = [known, *(without(known, i) for i in range(len(known)))]
@@ -241,7 +244,8 @@ class TestManyWorlds:
         method, parameters, *_ = STATISTICS[name]
         eps, n, draws = 2.0, len(people), 2000
         spec = (method, parameters) if parameters else method
-        claim = pd.DataFrame({"x": people}).dprisk.assess("x", [spec], eps, bounds=(LO, HI)).iloc[0]["identifiability"]
+        options = {"bounds": (LO, HI), "mechanism": "laplace"}
+        claim = pd.DataFrame({"x": people}).dprisk.assess("x", [spec], eps, **options).iloc[0]["identifiability"]
         worlds = [without(people, i) for i in range(n)]
         answers = np.array([exact(name, world) for world in worlds])
         seen, table = releases(name, worlds, eps, draws)
@@ -273,8 +277,9 @@ class TestManyWorlds:
         """docs/numbers.md: {-1, 1} in [-1, 1], mean, eps=1: many_worlds says .7311, the truth is .8808."""
         frame = pd.DataFrame({"g": np.repeat(["without -1", "without 1"], DRAWS)})
         frame = frame.assign(x=np.repeat([1.0, -1.0], DRAWS), g=np.arange(2 * DRAWS))
-        table = frame.dprisk.mean("x", eps=1, bounds=(-1, 1), by="g", keys=range(2 * DRAWS))
-        own = pd.DataFrame({"x": [-1.0, 1.0]}).dprisk.assess("x", "mean", 1, bounds=(-1, 1)).iloc[0]
+        options = {"bounds": (-1, 1), "mechanism": "laplace"}
+        table = frame.dprisk.mean("x", eps=1, by="g", keys=range(2 * DRAWS), **options)
+        own = pd.DataFrame({"x": [-1.0, 1.0]}).dprisk.assess("x", "mean", 1, **options).iloc[0]
         held = belief(np.abs(evidence(table["value"].to_numpy(), 1.0, -1.0, 1.0)))
         assert own["many_worlds"] == pytest.approx(0.7310586, abs=5e-8)
         assert held.max() == pytest.approx(own["identifiability"], abs=ROUNDING)

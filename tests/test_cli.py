@@ -17,10 +17,20 @@ def text() -> str:
 class TestDemo:
     """The main job: answers, what they mean in words, and the paper's table with the noise beside each risk."""
 
+    @staticmethod
+    def half_widths(text: str) -> tuple[float, float]:
+        """Of the first answer's 95 % noise interval, and of the same question's by the paper's mechanism."""
+        first = re.search(r"95 % noise interval (-?[\d.]+) to (-?[\d.]+)$", text, re.MULTILINE)
+        paper = re.search(r"mechanism='laplace'\)\n.*95 % noise interval (\S+) to (\S+) km", text)
+        assert first is not None and paper is not None
+        own, other = ((float(ends[2]) - float(ends[1])) / 2 for ends in (first, paper))
+        return own, other
+
     def test_nobody_overlooks_the_noise(self, text: str) -> None:
-        # The paper's mechanism on a mean over (1, 675) at eps = 1: 337 ln 20 = 1010 km.
-        assert "95 % half-width of 1,010 km" in text
-        assert "this number is noise" in text
+        own, paper = self.half_widths(text)
+        # 337 ln 20 = 1010 km on a mean over (1, 675) at eps = 1; of two_sums some .1 km with 15,000 people.
+        assert paper == pytest.approx(1010, abs=1)
+        assert 0.05 < own < 0.3
 
     def test_the_table_holds_every_variable_query_and_eps(self, text: str) -> None:
         table = text.split("The paper's table")[1]
@@ -44,12 +54,13 @@ class TestDemo:
         assert "right 50 times out of 100" in text
         assert "at most 74 times out of 100" in text
 
-    def test_a_larger_eps_is_not_called_noise(self) -> None:
-        assert "this number is noise" not in demo(eps=100)
+    def test_a_larger_eps_means_less_noise(self, text: str) -> None:
+        for usual, less in zip(self.half_widths(text), self.half_widths(demo(eps=10)), strict=True):
+            assert less == pytest.approx(usual / 10, rel=0.1)
 
     def test_the_command_prints_it(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["demo", "--seed", "3"]) == 0
-        assert "What this means for a person" in capsys.readouterr().out
+        assert "Imagine someone who already knows everybody else's answers" in capsys.readouterr().out
 
     @pytest.mark.parametrize(("arguments", "words"), [(["--eps", "0"], "above 0"), (["--seed", "-1"], "seed")])
     def test_a_wrong_request_is_one_sentence(

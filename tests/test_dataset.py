@@ -53,7 +53,7 @@ class TestStatistics:
 
     @pytest.mark.parametrize("ask", ASKS.values(), ids=ASKS)
     def test_answers(self, ask):
-        assert values(ask(Dataset(FRAME))) == pytest.approx(values(ask(FRAME.dprisk)), abs=0.01)
+        assert values(ask(Dataset(FRAME))) == pytest.approx(values(ask(FRAME.dprisk)), abs=0.2)
 
     @pytest.mark.parametrize("ask", SAME.values(), ids=SAME)
     def test_the_curators_views(self, ask):
@@ -253,7 +253,7 @@ class TestQuery:
 
     def test_it_reads_nothing(self, book, monkeypatch):
         d = Dataset(FRAME, ledger=book())
-        monkeypatch.setattr("pdrisk._model.rowwise.Filter.mask", lambda *_: pytest.fail("it was evaluated"))
+        monkeypatch.setattr("pdrisk._model.rowwise.RowwiseFilter.mask", lambda *_: pytest.fail("it was evaluated"))
         d.query("age > 30").query("sex == 1")
         assert events(d.ledger) == ["opened"]
 

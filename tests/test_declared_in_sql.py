@@ -21,7 +21,7 @@ def schema_of(**said):
 
 
 def count(frame, column="x", **options):
-    return frame.dprisk.count(column, eps=SURE, **options).n
+    return frame.dprisk.count(column, eps=SURE, **options).curator.n
 
 
 def count_in_sql(frame, column="x", **options):
@@ -35,7 +35,7 @@ class TestOneRecord:
     @pytest.mark.parametrize("values", [[True] * 3, [True, True, False], [False] * 3])
     def test_a_code_among_truth_values(self, values, where):
         frame = pd.DataFrame({"b": values}).dprisk.declare(missing={"b": [False]})
-        assert frame.dprisk.count(eps=1, where=where).n == (sum(values) if where == "b" else 0)
+        assert frame.dprisk.count(eps=1, where=where).curator.n == (sum(values) if where == "b" else 0)
 
     @pytest.mark.parametrize("unit", ["s", "ms"])
     @pytest.mark.parametrize("codes", [["1900-01-01"], ["1900-01-01", "9999-12-31"]])
@@ -62,7 +62,7 @@ class TestOneRecord:
         )
         frame = schema.validate(pd.DataFrame({"x": pd.Series(x, dtype=object), "y": [1, 2, 3]}))
         assert count(frame) == (2 if -1 in x else 3)
-        assert frame.dprisk.mean("y", eps=1, where=np.array([True] * 3)).n == 3
+        assert frame.dprisk.mean("y", eps=1, where=np.array([True] * 3)).curator.n == 3
         assert len(pdrisk.sql("SELECT avg(y) FROM t", eps=1, t=frame)) == 1
 
 
@@ -167,7 +167,8 @@ class TestSqlLikeTheAccessor:
                 frame.dprisk.count(eps=1, by="x", keys=[np.float32(0.1)])
         else:
             frame = pd.DataFrame({"x": pd.array([2**53, 2**53 + 1, -1], dtype)}).dprisk.declare(missing={"x": [-1]})
-            assert frame.dprisk.count(eps=SURE, by="x", keys=[2**53, 2**53 + 1])["n"].tolist() == [1, 1]
+            counts = frame.dprisk.count(eps=SURE, by="x", keys=[2**53, 2**53 + 1], curator=True)
+            assert counts["n"].tolist() == [1, 1]
 
     def test_a_parquet_file_that_pandas_wrote(self, tmp_path):
         frame = pd.DataFrame({"x": [-1, 5, 7]}).dprisk.declare(missing={"x": [-1]}, bounds={"x": (0, 10)})

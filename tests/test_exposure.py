@@ -10,6 +10,7 @@ import pytest
 import pdrisk
 from pdrisk._cli import main
 from pdrisk._core.risk import posterior
+from pdrisk.errors import NotPublicError
 from pdrisk.study.exposure import RISKS, exposure
 
 STATISTICS = ["mean", "median", "min", "max", "var"]
@@ -43,7 +44,7 @@ class TestRanking:
     def test_answers_are_those_of_assess(self, eps):
         frame = declared()
         found = exposure(frame, ["income", "age"], STATISTICS, eps).answers
-        expected = frame.dprisk.assess(["income", "age"], STATISTICS, eps=eps)
+        expected = frame.dprisk.assess(["income", "age"], STATISTICS, eps=eps, mechanism="laplace")
         keys = ["column", "statistic", "eps"]
         merged = found.merge(expected, on=keys, suffixes=("", "_expected"), validate="1:1")
         assert len(merged) == len(expected) == len(found)
@@ -91,8 +92,10 @@ class TestRanking:
         assert "<html" not in found._repr_html_()
 
     def test_everything_is_the_curators(self):
-        found = exposure(declared())
-        assert {"exposure", "local_sensitivity", "n"} <= set(found.answers.attrs["curator_only"])
+        found = exposure(declared(), by="region", keys=["north", "south"])
+        for table in (found.answers, found.groups):
+            with pytest.raises(NotPublicError, match="exact figures"):
+                pdrisk.public(table)
 
 
 class TestBounds:
@@ -184,8 +187,9 @@ class TestRecommendation:
 
     def test_it_is_the_curators(self):
         found = exposure(declared())
-        assert {"share", "noise95"} <= set(found.recommendation.attrs["curator_only"])
-        assert {"lo", "hi", "values", "exposure"} <= set(found.columns.attrs["curator_only"])
+        for table in (found.recommendation, found.columns):
+            with pytest.raises(NotPublicError, match="exact figures"):
+                pdrisk.public(table)
 
 
 @pytest.fixture

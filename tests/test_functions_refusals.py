@@ -1,11 +1,13 @@
 """What is refused is refused before data is read, with pdrisk's own sentence and the name of the function."""
 
+import contextvars
 import math
 
 import duckdb
 import pytest
 
-from functions_on_duckdb import FUNCTIONS, MEAN, connection, count_draws, one, refusal, table
+import pdrisk
+from functions_on_duckdb import FUNCTIONS, LAPLACE, MEAN, connection, count_draws, one, refusal, rows, table
 from pdrisk._functions import columns, scalars
 
 SECRET = 987654321.5
@@ -16,7 +18,6 @@ EPS = {
     "'inf'::DOUBLE": "eps must be finite and above 0, but is inf.",
     "'nan'::DOUBLE": "eps must be finite and above 0, but is nan.",
     "1e-13": "eps=1e-13 is below 1e-12",
-    "1e40": "eps=1e+40 would add no noise at all",
     "'1'": "eps must be a number, but is of type VARCHAR.",
     "true": "eps must be a number, but is of type BOOLEAN.",
     "[1]": "eps must be a number, but is of type INTEGER[].",
@@ -73,6 +74,19 @@ class TestConstants:
         said = refusal(con, f"SELECT {function.call(eps=eps, risk=risk)} FROM t")
         assert f"{function.name}{'_risk' * risk}: {EPS[eps]}" in said
 
+    @pytest.mark.parametrize(
+        ("eps", "words"), [("1e40", "eps=1e+40 would add no noise at all"), ("1e-8", "needs noise beyond 64-bit")]
+    )
+    def test_eps_that_the_mechanism_cannot_be_calibrated_to(self, con, function, risk, eps, words):
+        """Laplace noise dissolves in the grid of answers, the sums of a mean outgrow 64 bits; counts do neither."""
+        refused = function in LAPLACE if eps == "1e40" else function.method == "mean"
+        query = f"SELECT {function.call(eps=eps, risk=risk)} FROM t"
+        if refused:
+            assert f"{function.name}{'_risk' * risk}: eps=" in (said := refusal(con, query))
+            assert words in said
+        else:
+            assert len(rows(con, query)) == 1
+
     @pytest.mark.sampled(11)
     @pytest.mark.parametrize("bounds", BOUNDS)
     def test_bounds(self, con, function, risk, bounds):
@@ -105,10 +119,78 @@ class TestOthers:
         assert drawn == []
 
 
+class TestLedger:
+    """Inside the `with` block of a ledger, which the functions could not charge, they are refused; pdrisk.sql is not."""
+
+    @pytest.fixture
+    def read(self, monkeypatch):
+        """A list that grows when data reaches Python."""
+        found = []
+        real = scalars.summary_of
+        monkeypatch.setattr(scalars, "summary_of", lambda *given: (found.append(1), real(*given))[1])
+        return found
+
+    @pytest.fixture
+    def ledger(self, book, monkeypatch, read):
+        """A ledger; after the test nothing was charged, drawn or read."""
+        drawn = count_draws(monkeypatch)
+        opened = book(eps=10)
+        yield opened
+        assert (opened.remaining().spent, drawn, read) == (0, [], [])
+
+    @pytest.mark.parametrize("risk", [False, True])
+    @pytest.mark.parametrize("function", FUNCTIONS, ids=str)
+    def test_every_function(self, con, ledger, function, risk):
+        with ledger:
+            said = refusal(con, f"SELECT {function.call(risk=risk)} FROM t")
+        assert f"{function.name}{'_risk' * risk} cannot charge a ledger, and the `with` block of one is open" in said
+        assert "ask with pdrisk.sql, which does" in said
+
+    @pytest.mark.parametrize("threads", [1, 4])
+    @pytest.mark.parametrize("call", [MEAN.call(), MEAN.call(eps="$1"), MEAN.call(risk=True)])
+    def test_what_was_prepared_before(self, con, ledger, call, threads):
+        con.execute(f"SET threads = {threads}")
+        con.execute(f"PREPARE outside AS SELECT {call} FROM t")
+        with ledger:
+            assert "pdrisk.sql" in refusal(con, f"EXECUTE outside{'(1)' * ('$' in call)}")
+
+    def test_relations_and_views_made_before(self, con, ledger):
+        relation = con.sql(f"SELECT {MEAN.call()} FROM t")
+        con.execute(f"CREATE OR REPLACE TEMP VIEW outside AS SELECT {MEAN.call()} FROM t")
+        with ledger:
+            with pytest.raises(duckdb.Error, match=r"pdrisk\.sql"):
+                relation.fetchall()
+            assert "pdrisk.sql" in refusal(con, "FROM outside")
+
+    def test_what_is_made_inside_is_not_there_outside(self, con, ledger):
+        with ledger:
+            assert "pdrisk.sql" in refusal(con, f"PREPARE inside AS SELECT {MEAN.call()} FROM t")
+            with pytest.raises(duckdb.Error, match=r"pdrisk\.sql"):
+                con.sql(f"SELECT {MEAN.call()} FROM t")
+        assert "does not exist" in refusal(con, "EXECUTE inside")
+
+    def test_registered_inside(self, book, read):
+        with connection() as con:
+            table(con, [3.0])
+            with book(eps=10):
+                pdrisk.register(con)
+                assert "pdrisk.sql" in refusal(con, f"SELECT {MEAN.call()} FROM t")
+            assert isinstance(one(con, MEAN.call()), float) and read == [1]
+
+    def test_a_block_that_is_open_elsewhere(self, con, book):
+        """Other threads and tasks do not see it. What they draw is not charged, and they are told."""
+        with (ledger := book(eps=10)):
+            ask = contextvars.Context().run
+            with pytest.warns(pdrisk.UnpaidReleaseWarning, match="no ledger pays"):
+                ask(lambda: one(con, MEAN.call()))
+            ask(lambda: one(con, MEAN.call(risk=True)))  # releases nothing, and warns of nothing
+        assert ledger.remaining().spent == 0
+
+
 class TestSilence:
     """No sentence holds anything of the data, whatever goes wrong in Python."""
 
-    @pytest.mark.parametrize("broken", ["drawn", "facts", "summary_of"])
+    @pytest.mark.parametrize("broken", ["drawn_once", "facts", "summary_of"])
     @pytest.mark.parametrize("function", FUNCTIONS, ids=str)
     def test_a_failure_hides_its_cause(self, con, function, broken, monkeypatch):
         def fails(*arguments, **options):
@@ -122,7 +204,7 @@ class TestSilence:
     def test_a_warning_is_not_shown(self, con, monkeypatch, recwarn):
         real = columns._floats
         monkeypatch.setattr(columns, "_floats", lambda column: real(column) / 0.0)
-        one(con, MEAN.call())
+        one(con, MEAN.call(risk=True))
         assert not recwarn.list
 
     @pytest.mark.sampled(11)

@@ -7,7 +7,7 @@ import pytest
 
 import pdrisk
 from pdrisk._digits import probability
-from pdrisk.errors import ColumnTypeError
+from pdrisk.errors import ColumnTypeError, NotPublicError
 from pdrisk.identifiability import Identifiability, of_worlds, worlds_with
 
 BOUNDS = (1, 675)
@@ -23,7 +23,7 @@ class TestShown:
         [("identifiability_eps", {"eps": 1}), ("identifiability_risk", {"risk": 0.5})],
     )
     def test_golden(self, name, options, request):
-        found = self.PEOPLE.dprisk.identifiability("distance", bounds=BOUNDS, **options)
+        found = self.PEOPLE.dprisk.identifiability("distance", bounds=BOUNDS, mechanism="laplace", **options)
         golden = request.path.parent / "golden"
         assert repr(found) + "\n" == (golden / f"{name}.txt").read_text(encoding="utf-8")
         assert found._repr_html_() + "\n" == (golden / f"{name}.html").read_text(encoding="utf-8")
@@ -62,7 +62,8 @@ class TestShown:
     def test_as_a_series(self):
         series = self.PEOPLE.dprisk.identifiability("distance", eps=1, bounds=BOUNDS).to_series()
         assert series.name == "mean(distance)" and series["scale"] == 337
-        assert series.attrs["curator_only"] == series.index.tolist()
+        with pytest.raises(NotPublicError, match="exact figures"):
+            pdrisk.public(series.to_frame())
         with pytest.raises(ColumnTypeError):
             pdrisk.public(self.PEOPLE.dprisk.identifiability("distance", eps=1, bounds=BOUNDS))
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextvars
-import dataclasses
 import datetime
 import itertools
 import re
@@ -10,6 +9,7 @@ import sqlite3
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from types import SimpleNamespace
@@ -19,6 +19,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
+from pdrisk._answer.answer import Answer
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
@@ -153,15 +154,22 @@ class TestCharging:
     def test_answers_are_the_same_but_for_the_noise(self, book):
         ledger, keys = book(eps=100), ["north", "x"]
         one, other = (people().dprisk.mean("distance", eps=1, ledger=led, **PARTS) for led in (None, ledger))
-        assert dataclasses.replace(one, value=0) == dataclasses.replace(other, value=0)
+        noise = dict.fromkeys(["value", "low", "high", "noise95"])
+        assert one.public() | noise == other.public() | noise
         ask = "SELECT region, COUNT(*) AS n FROM people GROUP BY region"
         for call in (
             lambda led: people().dprisk.agg({"age": "max"}, eps=1, by="region", keys=keys, ledger=led, **PARTS),
-            lambda led: sql(ask, led, keys=keys, risk_columns=True).rename(columns={"n": "value"}),
+            lambda led: sql(ask, led, keys=keys, risk_columns=True).rename(columns=lambda c: c.removeprefix("n_")),
         ):
-            plain, under = call(None), call(ledger)
-            pd.testing.assert_frame_equal(plain.drop(columns="value"), under.drop(columns="value"))
-            assert plain.attrs == under.attrs
+            tables = call(None), call(ledger)
+            plain, under = (table.drop(columns=["value", "n", "low", "high"], errors="ignore") for table in tables)
+            pd.testing.assert_frame_equal(plain, under)
+            assert {"eps", "worst_case"} <= {*plain.columns}
+            one, other = (Answer.from_attrs(table.attrs) for table in tables)
+            assert [replace(line, noise95=0) for line in one.lines] == [
+                replace(line, noise95=0) for line in other.lines
+            ]
+            assert replace(one, lines=()) == replace(other, lines=())
 
 
 LIMITS = {

@@ -299,12 +299,13 @@ class TestNothingOfTheData:
     def test_the_bytes_of_the_file(self, path):
         frame = pd.DataFrame({"x": np.full(ROWS, 987654321.5), "g": "SENTINEL", "day": pd.Timestamp("1987-06-05")})
         frame["kind"] = frame["g"].astype("category")
-        rules = {"bounds_from_data": True, "keys_from_data": True}
-        ledger = pdrisk.Ledger(path, dataset="survey", eps=100, policy=rules)
+        rules = {"bounds_from_data": True, "keys_from_data": True, "curators": ["ann"]}
+        ledger = pdrisk.Ledger(path, dataset="survey", eps=100, analyst="ann", policy=rules)
         ranged = frame.assign(x=[1.0, *frame["x"][1:-1], 987654444.5])
         with ledger:
             releases = [
-                frame.dprisk.mean("x", eps=1, bounds=(0, 1e9)), ranged.dprisk.max("x", eps=1, bounds="column"),
+                frame.dprisk.mean("x", eps=1, bounds=(0, 1e9), curator=True),
+                ranged.dprisk.max("x", eps=1, bounds="column", curator=True),
                 frame.dprisk.count(eps=1, where=frame["x"] > 5), frame.dprisk.count(eps=1, where=lambda f: f["x"] > 5),
             ]  # fmt: skip
             frame.dprisk.count(eps=1, by=["g", "kind", "day"], keys="observed")
@@ -316,7 +317,11 @@ class TestNothingOfTheData:
             with pytest.raises(pdrisk.BudgetExceededError):
                 frame.dprisk.agg({"x": "max", "g": "count"}, eps=100, bounds=(0, 1e9), where="x > 3")
         held = path.read_bytes().decode("latin-1")
-        found = [*SECRETS, *(repr(r.local_sensitivity) for r in releases[:2]), *(repr(r.value) for r in releases)]
+        found = [
+            *SECRETS,
+            *(repr(r.curator.local_sensitivity) for r in releases[:2]),
+            *(repr(r.value) for r in releases),
+        ]
         assert [secret for secret in found if secret in held] == []
         assert '"x > 3"' in held
 

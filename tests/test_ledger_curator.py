@@ -61,9 +61,10 @@ def request(lines):
     return made
 
 
-def ask(frame, lines, keys, where, ledger, of_people=True, fresh=False):
+def ask(frame, lines, keys, where, ledger, of_people=True, **said):
+    """By Laplace noise of the statistics' own sensitivities."""
     d = Dataset(frame, ledger=ledger, **PERSON) if of_people else frame.dprisk
-    options = {"eps": sum(eps for *_, eps in lines), "where": where, "ledger": ledger, "fresh": fresh}
+    options = {"eps": sum(eps for *_, eps in lines), "where": where, "ledger": ledger, "mechanism": "laplace"} | said
     if keys is not None:
         options |= {"by": "g", "keys": keys}
     if len(lines) > 1:
@@ -152,6 +153,23 @@ class TestOdometer:
         expected = removed(frame, [("x", "mean", 0.5)], None, None)
         self.assert_right(ledger, frame, [*expected.values()], 0.5)
 
+    @pytest.mark.parametrize(
+        ("method", "options", "loss"),
+        [
+            ("mean", {"bounds": (LO, HI)}, lambda x: 0.5),
+            ("count", {}, lambda x: 0.5),
+            ("sum", {"bounds": (LO, HI), "step": 1}, lambda x: 0.5 * x / HI),
+        ],
+    )
+    def test_accurate_mechanisms(self, book, method, options, loss):
+        """A mean from two sums is of everybody alike: whoever is in it loses eps, whatever their value."""
+        ledger, frame = book(**CURATOR), pd.DataFrame({"pid": range(6), "x": [1.0, 2, 4, 7, 99, math.nan]})
+        d = Dataset(frame, ledger=ledger, **PERSON)
+        getattr(d, method)("x", eps=0.5, where="pid > 0", **options)
+        expected = [0, *(loss(x) for x in (2, 4, 7, HI)), 0]
+        np.testing.assert_allclose(ledger.odometer(frame)["loss"], expected)
+        assert ledger.facts()["loss"].tolist() == [0.5]
+
     def test_many_people(self, book):
         n = 200_000
         frame = pd.DataFrame({"pid": np.arange(n), "x": np.arange(n) % 7 + 1.0})
@@ -218,7 +236,7 @@ class TestInFull:
         once = ledger.odometer(frame)["loss"]
         ask(frame, lines, None, None, ledger)
         pd.testing.assert_series_equal(ledger.odometer(frame)["loss"], once)
-        Dataset(frame, ledger=ledger, **PERSON).mean("x", eps=0.5, fresh=True, **BOUNDS)
+        ask(frame, lines, None, None, ledger, fresh=True)
         np.testing.assert_allclose(ledger.odometer(frame)["loss"], 2 * once)
         assert len(ledger.facts()) == 2
 
@@ -315,7 +333,9 @@ class TestPeople:
     def test_threads(self, book):
         frame, ledger = sample(8, 3), book(**CURATOR)
         ways = [
-            threading.Thread(target=ask, args=(frame, [("x", "count", 0.5)], None, None, ledger, True, True))
+            threading.Thread(
+                target=ask, args=(frame, [("x", "count", 0.5)], None, None, ledger), kwargs={"fresh": True}
+            )
             for _ in range(8)
         ]
         for thread in ways:
@@ -362,10 +382,11 @@ class TestFacts:
     def test_agg(self, book, lines, keys):
         """The groups' own sums are compared, not the largest of each line added."""
         frame, ledger = sample(12, 8), book(**CURATOR)
-        answer = ask(frame, lines, KEYS[keys], None, ledger)
-        shares = answer["eps"] * answer["local_sensitivity"] / answer["global_sensitivity"]
+        answer = ask(frame, lines, KEYS[keys], None, ledger, curator=True)
+        whole = np.repeat([STATISTICS[name][3] for _, name, _ in lines], len(answer) // len(lines))
+        shares = answer["eps"] * answer["local_sensitivity"] / whole
         (fact,) = ledger.facts().to_dict("records")
-        assert fact["loss"] == pytest.approx((shares.groupby("group").sum() if keys else pd.Series(shares.sum())).max())
+        assert fact["loss"] == pytest.approx((shares.groupby("g").sum() if keys else pd.Series(shares.sum())).max())
         assert ledger.odometer(frame)["loss"].max() <= fact["loss"] + 1e-12 <= fact["eps"] + 2e-12
 
     def test_the_table(self, book, path, tmp_path):
@@ -374,7 +395,8 @@ class TestFacts:
         ledger.amend(policy={"curator_facts": True, "curators": ["ANN "]})
         with pytest.raises(pdrisk.BudgetExceededError):
             frame.dprisk.count(eps=2, ledger=ledger)
-        pdrisk.sql("SELECT AVG(x) FROM t WHERE z > 0", eps=1, ledger=ledger, t=frame, **BOUNDS)
+        text = "SELECT AVG(x) FROM t WHERE z > 0"
+        pdrisk.sql(text, eps=1, mechanism="laplace", ledger=ledger, t=frame, **BOUNDS)
         ask(frame, [("x", "count", 0.25)], KEYS["all"], None, ledger, of_people=False)
         table = ledger.facts()
         assert table["query"].iloc[[0, 2]].tolist() == ["mean(x)", "count(x) by g"]

@@ -230,7 +230,7 @@ class TestCommandLine:
         assert main(["ledger", "export", str(path), "--dataset", "survey"]) == 0
         printed = pd.read_csv(io.StringIO(capsys.readouterr().out))
         assert printed["query"].tolist() == ledger.history()["query"].tolist()
-        assert set(printed["dataset"]) == {"survey"} and '"mechanism": "laplace"' in printed["question"].iloc[1]
+        assert set(printed["dataset"]) == {"survey"} and '"mechanism": "geometric"' in printed["question"].iloc[1]
 
     @pytest.mark.parametrize(
         ("arguments", "words"),

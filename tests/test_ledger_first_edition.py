@@ -90,7 +90,7 @@ class TestRememberedAnswers:
 
     def test_in_sql(self, ledger):
         d = dataset(ledger, {"people": PEOPLE})
-        found = d.sql(QUERY, eps=1, bounds=BOUNDS, keys=REGIONS)
+        found = d.sql(QUERY, eps=1, bounds=BOUNDS, keys=REGIONS, **ONE)
         assert [found["a"].tolist(), found["c"].tolist()] == WRITTEN["sql"]
         assert ledger.remaining().spent == WRITTEN["spent"]
 

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
+from pdrisk._answer.answer import Answer
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
@@ -17,6 +18,11 @@ def people():
 def ledger(tmp_path):
     rules = {"round_to": {"count": 5, "mean": 0.25}}
     return pdrisk.Ledger(tmp_path / "budget.db", dataset="people", eps=1000, policy=rules)
+
+
+@pytest.fixture
+def noiseless(monkeypatch):
+    monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", lambda exact, change, eps: exact)
 
 
 def multiples(values, base):
@@ -46,37 +52,35 @@ class TestRounding:
         answer = pdrisk.sql(query, eps=1, ledger=ledger, people=people())
         assert multiples(answer["n"], 5) and multiples(answer["fifth"], 1)
 
-    def test_functions(self, ledger):
-        duckdb = pytest.importorskip("duckdb")
-        pytest.importorskip("pyarrow")
-        con = duckdb.connect()
-        con.register("people", people())
-        pdrisk.register(con, ledger=ledger)
-        for _ in range(10):
-            rows = con.execute("SELECT sex, dp_count_star(eps := 0.1) FROM people GROUP BY sex").fetchall()
-            assert multiples([value for _, value in rows], 5)
+    @pytest.mark.parametrize(("people_more", "ends"), [(0, (95, 105)), (2, (100, 105)), (-2, (95, 100))])
+    @pytest.mark.parametrize("mechanism", ["laplace", "geometric"])
+    def test_intervals(self, ledger, noiseless, mechanism, people_more, ends):
+        """They reach what was rounded, and do not show it: their ends are multiples too."""
+        frame = people().sample(100 + people_more, replace=True, random_state=1)
+        release = frame.dprisk.count(eps=100, mechanism=mechanism, ledger=ledger)
+        assert release.value == 100 and release.interval() == (release.low, release.high)
+        reach = 0.03 if mechanism == "laplace" else 0
+        expected = (100, 100) if not reach and not people_more else ends
+        assert release.interval() == expected
 
-    def test_is_told(self, ledger):
-        """The value may lie half a base farther from the answer than the noise brings it."""
-        release = people().dprisk.count(eps=100, ledger=ledger)
-        low, high = release.interval()
-        assert (low, high) == (100 - 2.5 - 0.01 * np.log(20), 100 + 2.5 + 0.01 * np.log(20))
+    def test_is_told(self, ledger, noiseless):
+        release = people().dprisk.count(eps=100, mechanism="laplace", ledger=ledger)
         assert release.public()["rounded_to"] == 5 and release.to_dict(curator=True)["rounded_to"] == 5
         assert "multiples of 5" in repr(release) and "multiples of 5" in release._repr_html_()
         for audience in ("analyst", "publication"):
-            assert "2.53" in release.explain(audience)
+            assert "95 % interval 95 to 105" in release.explain(audience)
         exact = people().dprisk.count(eps=100)
         assert "rounded_to" not in exact.public() | exact.to_dict(curator=True) and "multiples" not in repr(exact)
 
-    def test_is_told_of_tables(self, ledger):
-        by = people().dprisk.count(eps=100, by="sex", keys=["f"], ledger=ledger)
-        agg = people().dprisk.agg({"age": ["mean", "count", "max"]}, eps=300, bounds=(0, 99), ledger=ledger)
-        sql = pdrisk.sql("SELECT COUNT(*), MAX(age) FROM p", eps=200, bounds=(0, 99), ledger=ledger, p=people())
-        assert [line.get("rounded_to") for line in by.attrs["lines"]] == [5]
-        assert [line.get("rounded_to") for line in agg.attrs["lines"]] == [0.25, 5, None]
-        assert [line.get("rounded_to") for line in sql.attrs["lines"]] == [5, None]
+    def test_is_told_of_tables(self, ledger, noiseless):
+        by = people().dprisk.count(eps=100, by="sex", keys=["f"], mechanism="laplace", ledger=ledger)
+        options = {"bounds": (0, 99), "mechanism": "laplace", "ledger": ledger}
+        agg = people().dprisk.agg({"age": ["mean", "count", "max"]}, eps=300, **options)
+        sql = pdrisk.sql("SELECT COUNT(*), MAX(age) FROM p", eps=200, p=people(), **options)
+        told = [[line.rounded_to for line in Answer.from_attrs(table.attrs).lines] for table in (by, agg, sql)]
+        assert told == [[5], [0.25, 5, None], [5, None]]
         for table in (by, agg, sql):
-            assert "±2.52996" in pdrisk.explain(table, "analyst")
+            assert "with noise: ±5" in pdrisk.explain(table, "analyst")
 
     def test_to_the_nearest(self, ledger):
         assert people().dprisk.count(eps=1e2, ledger=ledger, where="sex == 'f' and age > 40").value == 30

@@ -231,9 +231,14 @@ class TestPolicies:
 
 
 WAYS = {
-    "frame": lambda led, where=None: people().dprisk.mean("age", eps=0.1, where=where, ledger=led, **PARTS),
-    "agg": lambda led: people().dprisk.agg({"age": ["max", "mean"]}, eps=0.1, ledger=led, **PARTS),
-    "sql": lambda led: sql("SELECT dp_mean(age, eps := 0.1), dp_max(age, eps := 0.1) FROM people", led),
+    "frame": lambda led, where=None: people().dprisk.max("age", eps=0.1, where=where, ledger=led, **PARTS),
+    "agg": lambda led: people().dprisk.agg({"age": ["max", "min"]}, eps=0.1, ledger=led, **PARTS),
+    "sql": lambda led: sql("SELECT dp_min(age, eps := 0.1), dp_max(age, eps := 0.1) FROM people", led),
+}
+AFTER = {
+    "frame": lambda led: people().dprisk.mean("age", eps=0.1, ledger=led, **PARTS),
+    "agg": lambda led: people().dprisk.agg({"age": ["mean", "count"]}, eps=0.1, ledger=led, **PARTS),
+    "sql": lambda led: sql("SELECT dp_mean(age, eps := 0.1) FROM people", led),
 }
 
 
@@ -283,6 +288,15 @@ class TestOrder:
             call(ledger)
         assert seen == ["warn"] and events(ledger) == ["opened"]
 
+    @pytest.mark.parametrize("call", AFTER.values(), ids=AFTER.keys())
+    def test_accurate_mechanisms_warn_of_their_own_interval(self, book, seen, call):
+        """Which is noisy, so that it is paid for: nothing is said before."""
+        ledger = book(eps=1)
+        with warnings.catch_warnings(action="error"), pytest.raises(pdrisk.NoisyReleaseWarning):
+            call(ledger)
+        assert [step for at, step in enumerate(seen) if seen[at - 1 : at] != [step]] == ["pay", "read", "draw", "warn"]
+        assert events(ledger) == ["opened", "paid"]
+
     def test_others_see_the_payment_before_the_data_is_read(self, book, tmp_path):
         def where(frame):
             with sqlite3.connect(tmp_path / "budget.db") as other:
@@ -330,7 +344,7 @@ class TestFailures:
         monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", failing(error))
         stopped(WAYS["frame"], error)
 
-    @pytest.mark.parametrize("step", ["duckdb_engine.read", "_computed"])
+    @pytest.mark.parametrize("step", ["_sql.duckdb_engine.read", "_sql._computed"])
     @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
     def test_sql(self, book, monkeypatch, step, error):
         ledger = book(eps=1)

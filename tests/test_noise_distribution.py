@@ -112,7 +112,8 @@ class TestScale:
 
     def test_each_line_of_several_pays_its_share(self):
         frame = pd.DataFrame({"g": [0], "x": [5.0]})
-        table = frame.dprisk.agg({"x": ["mean", "max"]}, eps=1, bounds=(LO, HI), by="g", keys=range(1, DRAWS + 1))
+        options = {"bounds": (LO, HI), "by": "g", "keys": range(1, DRAWS + 1), "mechanism": "laplace"}
+        table = frame.dprisk.agg({"x": ["mean", "max"]}, eps=1, **options)
         mean, largest = table["value"].to_numpy().reshape(2, DRAWS)
         assert Claim(4.0, 3.0 / 0.5).accepts(mean)
         assert Claim(1.0, 6.0 / 0.5).accepts(largest)

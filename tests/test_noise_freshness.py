@@ -39,11 +39,10 @@ class TestFreshness:
         assert abs((self.bits(first)[0] == self.bits(first)[1]).mean() - 0.5) < self.BITS
 
     def test_the_two_sums_of_a_mean_are_independent(self):
-        for one, other in (
-            discrete_laplace(np.zeros((2, DRAWS), dtype=np.int64), 2**30, Fraction(1)) for _ in range(2)
-        ):
-            for a, b in itertools.product(self.bits(one / 2**30 * 3 + 4), self.bits(other / 2**30 * 3 + 4)):
-                assert abs((a == b).mean() - 0.5) < self.BITS
+        noise = discrete_laplace(np.zeros((2, DRAWS), dtype=np.int64), 2**30, Fraction(1)) / 2**30
+        one, other = (self.bits(each * STATISTICS["mean"][-1] + 4.0) for each in noise)
+        for a, b in itertools.product(one, other):
+            assert abs((a == b).mean() - 0.5) < self.BITS
 
     def test_no_value_comes_twice(self):
         # At eps=1e-6 two draws are equal with a probability of 1/(4 scale) = 1e-16: 6e-11 for 1000 draws.

@@ -182,16 +182,30 @@ class TestSilence:
         for frame in (secret_frame()[["x"]], pd.DataFrame({"x": [1.0, 2.0]})):
             frame = frame.assign(x=frame["x"] + np.arange(len(frame)))
             with pytest.warns(pdrisk.NoisyReleaseWarning) as seen:
-                frame.dprisk.agg({"x": ["mean", "max", "var", "std"]}, eps=1, bounds=bounds)
+                frame.dprisk.agg({"x": ["mean", "max", "var", "std"]}, eps=1, bounds=bounds, mechanism="laplace")
             said.append([str(warning.message) for warning in seen])
         assert said[0] == said[1]
+
+    @pytest.mark.parametrize("records", [[], [1.0, 9.0], np.arange(20.0) % 11, np.arange(500.0) % 11], ids=len)
+    def test_the_warning_of_an_interval_says_what_the_interval_says(self, records):
+        """``two_sums`` has no width that is known beforehand: the warning is made of the published ends alone."""
+        frame = pd.DataFrame({"x": np.asarray(records, dtype=float)})
+        for _ in range(20):
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                release = frame.dprisk.mean("x", eps=0.3, bounds=B)
+            wide = release.high - release.low
+            expected = [f"mean(x): {wide:.4g} wide, of 10 possible"] if wide > 10 / 4 else []
+            assert [str(each.message).split(" interval is ")[1].split(". Ask")[0] for each in seen] == expected
 
     def test_accessors_say_nothing_of_the_data(self):
         frame = secret_frame()
         for accessor in (frame.dprisk, frame["x"].dprisk):
             assert not any(secret in repr(accessor) + str(accessor) for secret in SECRETS)
 
-    def test_data_that_warn_do_so_in_silence(self):
+    @pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")  # made of the published interval: see above
+    @pytest.mark.parametrize("mechanism", ["auto", "laplace"])
+    def test_data_that_warn_do_so_in_silence(self, mechanism):
         # pytest turns warnings into errors: overflow, invalid and division warnings would depend on the data.
         values = [1e308, -1e308, np.inf, -np.inf, np.nan, 5e-324, 0, -0.0, 3]
         frame = pd.DataFrame({"x": values, "g": [1, 2, 2, 3, 3, 3, 1, 1, 1]})
@@ -200,6 +214,8 @@ class TestSilence:
             if dtype is np.longdouble:
                 typed["x"] *= np.longdouble(10)  # beyond float64, an ordinary number there
             for statistic in ("count", "sum", "mean", "median", "min", "max", "var", "std"):
-                typed.dprisk.agg({"x": [statistic]}, eps=1e6, bounds=(-1e9, 1e9), by="g", keys=[1, 2, 3, 4])
-                typed.dprisk.assess("x", [statistic], 1e6, bounds=(-1e9, 1e9), where="x > 0 or x < 0")
-                typed.dprisk.individual_risk("x", statistic, eps=1, bounds=(-1e9, 1e9))
+                options = {"bounds": (-1e9, 1e9), "mechanism": mechanism}
+                typed.dprisk.agg({"x": [statistic]}, eps=1e6, by="g", keys=[1, 2, 3, 4], **options)
+                typed.dprisk.assess("x", [statistic], 1e6, where="x > 0 or x < 0", **options)
+                typed.dprisk.individual_risk("x", statistic, eps=1, **options)
+                typed.dprisk.identifiability("x", statistic, eps=1, **options)

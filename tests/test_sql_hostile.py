@@ -10,7 +10,7 @@ import pytest
 
 import pdrisk
 import pdrisk._answer.releasing
-from sql_people import without_noise
+from sql_people import described, without_noise
 
 BOB = "Bob Smith"
 DAY = datetime.datetime(2020, 1, 1)
@@ -191,4 +191,4 @@ class TestHeadings:
 
     def test_metadata_tells_of_the_filter(self):
         answer = pdrisk.sql("SELECT COUNT(*) FROM t WHERE x > 1", eps=1, t=WITH)
-        assert "x" in answer.attrs["where"]
+        assert "x" in described(answer).where

@@ -163,7 +163,7 @@ class TestMissing:
 
     def test_an_empty_table(self):
         con = table("DOUBLE")
-        answer = pdrisk.sql(f"{QUERY} GROUP BY i", con, eps=9, bounds=(0.5, 4), keys=[1, 2], risk_columns=True)
+        answer = pdrisk.sql(f"{QUERY} GROUP BY i", con, eps=9, bounds=(0.5, 4), keys=[1, 2], curator=True)
         for row in range(2):
             assert_answers(answer.iloc[row, :9], [], 0.5, 4.0)
         assert answer["avg(x)_n"].tolist() == [0, 0]
@@ -172,7 +172,7 @@ class TestMissing:
     def test_groups_of_gaps_and_groups_of_nobody_are_answered_alike(self):
         con = table("DOUBLE", None, "nan", 1.5)
         query = f"{QUERY} GROUP BY i"
-        answer = pdrisk.sql(query, con, eps=9, bounds=(0.5, 4), keys=[0, 1, 7, 2], risk_columns=True)
+        answer = pdrisk.sql(query, con, eps=9, bounds=(0.5, 4), keys=[0, 1, 7, 2], curator=True)
         rows = answer.to_numpy(dtype=float, na_value=-1)
         for row in rows[:3]:
             assert row.tolist() == rows[0].tolist()

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import pdrisk
-from sql_people import PEOPLE, connection, refusal, without_noise
+from sql_people import PEOPLE, connection, described, refusal, without_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
@@ -167,7 +167,7 @@ class TestObserved:
     def test_sorted_and_without_missing(self):
         answer = pdrisk.sql("SELECT region, COUNT(*) FROM people GROUP BY region", connection(), eps=1, keys="observed")
         assert answer["region"].tolist() == ["north", "south", "west"]
-        assert answer.attrs["keys_from_data"] is True
+        assert described(answer).keys_from_data
 
     def test_before_where(self):
         query = "SELECT region, COUNT(*) AS n FROM people WHERE id < 2 GROUP BY region"

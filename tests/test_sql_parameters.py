@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from sql_people import PEOPLE, everything_said, without_noise
+from sql_people import PEOPLE, described, everything_said, without_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
@@ -77,8 +77,8 @@ class TestMarked:
     def test_a_filter(self, name):
         query, params, where = QUERIES[name]
         answer = asked(query, params)
-        assert answer.attrs["where_trusted"] is True
-        assert answer.attrs["where"].replace('"', "") == where
+        assert described(answer).where_trusted is True
+        assert described(answer).where.replace('"', "") == where
         said = json.dumps([answer.attrs, *map(str, answer.columns)], default=str)
         said += pdrisk.explain(answer, "publication") + pdrisk.explain(answer)
         assert not [value for value in secrets(params) if value in said]
@@ -87,21 +87,21 @@ class TestMarked:
     def test_what_is_read(self, name):
         query, params = ELSEWHERE[name]
         answer = asked(query, params)
-        assert answer.attrs["where_trusted"] is True
+        assert described(answer).where_trusted is True
         assert f"{NUMBER}" not in json.dumps([answer.attrs, *map(str, answer.columns)], default=str)
 
     @pytest.mark.parametrize("name", DECLARED)
     def test_what_is_declared_or_written_out(self, name):
         answer = asked(*DECLARED[name])
-        assert answer.attrs["where_trusted"] is False
+        assert described(answer).where_trusted is False
 
     def test_a_view_and_a_table(self):
         con = duckdb.connect()
         con.register("frame", PEOPLE)
         con.execute("CREATE TABLE people AS FROM frame; CREATE VIEW near AS SELECT * FROM people WHERE distance < 300")
         answer = pdrisk.sql("SELECT COUNT(*) FROM near WHERE age > $a", con, eps=1, params={"a": NUMBER})
-        assert answer.attrs["where"] == '("distance" < 300) AND ("age" > $a)'
-        assert pdrisk.sql("SELECT COUNT(*) FROM near", con, eps=1).attrs["where_trusted"] is False
+        assert described(answer).where == '("distance" < 300) AND ("age" > $a)'
+        assert described(pdrisk.sql("SELECT COUNT(*) FROM near", con, eps=1)).where_trusted is False
 
     @pytest.mark.parametrize("query", [
         "SELECT AVG(distance - ?) FROM people", "SELECT nonsense(?) FROM people", "SELECT distance > ? FROM people",

@@ -196,7 +196,7 @@ def answered(query: Query, rows: list[Record], con, drawn):
         con.execute(f"INSERT INTO t VALUES {lines}")
     drawn.clear()
     keys = None if query.group is None else query.group[1]
-    answer = pdrisk.sql(query.text("t"), con, eps=1, keys=keys, risk_columns=True)
+    answer = pdrisk.sql(query.text("t"), con, eps=1, keys=keys, curator=True)
     return [values for values, _, _ in drawn], risks(answer)
 
 

@@ -13,7 +13,7 @@ import pyarrow
 import pytest
 
 import pdrisk
-from sql_people import ask, assert_same_facts, by_accessor, everything_said, refusal, risks, without_noise
+from sql_people import ask, assert_same_facts, by_accessor, described, everything_said, refusal, risks, without_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
@@ -99,7 +99,7 @@ def without_codes(query: str) -> pd.DataFrame:
     for row in PEOPLE.itertuples(index=False):
         values = [None if value in CODES.get(name, []) else value for name, value in zip(row._fields, row, strict=True)]
         con.execute("INSERT INTO people VALUES (?, ?, ?, ?, ?)", values)
-    return pdrisk.sql(query, con, eps=1, schema=schema(codes=False), risk_columns=True)
+    return pdrisk.sql(query, con, eps=1, schema=schema(codes=False), curator=True)
 
 
 def parquet(folder: Any) -> str:
@@ -133,10 +133,10 @@ class TestSources:
     @pytest.mark.parametrize("query", QUERIES, ids=range(len(QUERIES)))
     @pytest.mark.parametrize("source", SOURCES)
     def test_as_without_codes(self, source, query, tmp_path):
-        found = pdrisk.sql(query, eps=1, schema=schema(), risk_columns=True, **SOURCES[source](tmp_path))
+        found = pdrisk.sql(query, eps=1, schema=schema(), curator=True, **SOURCES[source](tmp_path))
         expected = without_codes(query)
         pd.testing.assert_frame_equal(found, expected, check_dtype=False)
-        assert found.attrs["lines"] == expected.attrs["lines"]
+        assert described(found).lines == described(expected).lines
         assert found.attrs == expected.attrs if source == "table" else "without_codes" not in str(found.attrs)
 
     @pytest.mark.parametrize(("name", "bounds"), [("distance", (-5, 100)), ("hours", (0, 18))])
@@ -146,7 +146,7 @@ class TestSources:
         asked = [ask(one, name, where, bounds=bounds) for one in ("count", "sum", "mean", "median", "max")]
         query = f"SELECT COUNT({name}), SUM({name}), AVG({name}), MEDIAN({name}), MAX({name}) FROM t WHERE {where}"
         for options in ({"t": PEOPLE, "schema": schema()}, {"t": coded}):
-            found = risks(pdrisk.sql(query, eps=5, risk_columns=True, **options))
+            found = risks(pdrisk.sql(query, eps=5, curator=True, **options))
             for one, facts in zip(asked, found, strict=True):
                 assert_same_facts(facts, by_accessor(one, 1, frame=coded))
 
@@ -172,7 +172,7 @@ class TestBounds:
     )
     def test_used(self, asked, options, expected):
         table = pdrisk.sql(f"SELECT {asked}", eps=1, **{"t": PEOPLE, "schema": schema()} | options)
-        assert table.attrs["lines"][0]["bounds"] == expected
+        assert described(table).lines[0].bounds == tuple(expected)
 
     @pytest.mark.parametrize(
         ("asked", "options"),

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import pdrisk
-from sql_people import BOUNDS, PEOPLE, ask, assert_same_facts, by_accessor, connection, risks, without_noise
+from sql_people import BOUNDS, PEOPLE, ask, assert_same_facts, by_accessor, connection, lines, risks, without_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
@@ -92,7 +92,7 @@ def answered(source: str, con: object = None, **frames: object):
     return risks(
         pdrisk.sql(
             f"SELECT AVG(age), COUNT({column}) FROM {source} WHERE sex = 'f'",
-            con, eps=2, bounds={"age": BOUNDS["age"]}, risk_columns=True, **frames,
+            con, eps=2, bounds={"age": BOUNDS["age"]}, curator=True, **frames,
         )
     )  # fmt: skip
 
@@ -113,7 +113,7 @@ class TestTables:
     def test_columns_renamed_in_from(self):
         answer = pdrisk.sql(
             "SELECT AVG(years), COUNT(p.km) FROM people AS p(years, km) WHERE sex = 'f'",
-            prepared(), eps=2, bounds={"years": BOUNDS["age"]}, risk_columns=True,
+            prepared(), eps=2, bounds={"years": BOUNDS["age"]}, curator=True,
         )  # fmt: skip
         assert_the_people(risks(answer))
 
@@ -146,8 +146,8 @@ class TestTables:
             'CREATE TABLE t AS SELECT i AS t, i % 2 = 0 AS "select", i AS "Füße", i AS "a ""b""" FROM range(6) r(i)'
         )
         query = 'SELECT AVG(t), AVG(t.t), SUM("FüßE"), SUM("A ""B""") FROM t WHERE "select" GROUP BY "SELECT"'
-        answer = pdrisk.sql(query, con, eps=3, bounds=(0, 5), keys=[True], risk_columns=True)
-        assert [line["column"] for line in answer.attrs["lines"]] == ["t", "FüßE", 'A "B"']
+        answer = pdrisk.sql(query, con, eps=3, bounds=(0, 5), keys=[True], curator=True)
+        assert [line.column for line in lines(answer)] == ["t", "FüßE", 'A "B"']
         assert [facts["n"].tolist() for facts in risks(answer)] == [[3.0]] * 3
 
 
@@ -216,7 +216,7 @@ class TestDeclared:
 
     def test_bounds_and_keys(self):
         query = "SELECT sex, AVG(years) FROM (SELECT age AS years, sex FROM survey) GROUP BY sex"
-        answer = pdrisk.sql(query, eps=1, survey=self.FRAME, risk_columns=True)
+        answer = pdrisk.sql(query, eps=1, survey=self.FRAME, curator=True)
         assert answer["sex"].tolist() == ["m", "f"]
         assert_same_facts(risks(answer)[0], by_accessor(ask("mean", "age"), 1, "sex", ["m", "f"]))
 
@@ -224,7 +224,7 @@ class TestDeclared:
         query = "SELECT sex, AVG(age) FROM survey GROUP BY sex"
         answer = pdrisk.sql(query, eps=1, survey=self.FRAME, bounds={"age": (0, 99)}, keys=["f"])
         assert answer["sex"].tolist() == ["f"]
-        assert answer.attrs["lines"][0]["bounds"] == [0.0, 99.0]
+        assert lines(answer)[0].bounds == (0.0, 99.0)
 
     def test_an_expression_is_not_its_column(self):
         with pytest.raises(pdrisk.ParameterError, match=r"dp_mean\(\(age \+ 1\), lo := \.\.\., hi := \.\.\.\)"):

@@ -133,10 +133,12 @@ class TestCells:
     def test_of_everybody_they_are_those_of_assess(self, bounds):
         frame = pdrisk.datasets.soep_like(missing="nan").sample(3000, random_state=1)
         ours = run(frame, ["hours", "distance"], STATISTICS, eps=[0.1, 2], sample_sizes=1.0, bounds=bounds)
-        usual = frame.dprisk.assess(["hours", "distance"], list(STATISTICS), [0.1, 2], bounds=bounds)
+        options = {"bounds": bounds, "mechanism": "laplace"}
+        usual = frame.dprisk.assess(["hours", "distance"], list(STATISTICS), [0.1, 2], **options)
         named = ["column", "statistic", "eps"]
         left, right = ours.set_index(named), usual.set_index(named)
         assert list(left.index) == list(right.index)
+        assert set(right.pop("mechanism")) == {"laplace"}
         for name in right.columns:
             np.testing.assert_allclose(left[name], right[name], rtol=1e-9, atol=1e-300, err_msg=name)
 

@@ -196,11 +196,9 @@ class TestFrame:
 
     def test_it_is_the_curators(self):
         table = run(FRAME, "x", repetitions=1)
-        assert {"n", "sample_size", "local_sensitivity", "two_worlds"} < set(table.attrs["curator_only"])
-        assert "global_sensitivity" in table.attrs["curator_only"]  # tells the column's own range
-        assert "global_sensitivity" not in run(FRAME, "x", bounds=(0, 9), repetitions=1).attrs["curator_only"]
-        with pytest.raises(pdrisk.NotPublicError):
-            pdrisk.public(table)
+        for table in (run(FRAME, "x", repetitions=1), run(FRAME, "x", bounds=(0, 9), repetitions=1)):
+            with pytest.raises(pdrisk.NotPublicError, match="exact figures"):
+                pdrisk.public(table)
 
     def test_it_says_how_it_was_made(self):
         table = run(FRAME, ["x", "y"], "max", repetitions=4, seed=3, ddof=0)

@@ -39,7 +39,7 @@ def study(columns: tuple[str, ...] = ("km", "hours"), eps: list[float] = EPS) ->
     for size, times in SIZES.items():
         for repetition in range(times):
             sample = people.sample(size, random_state=draw.integers(2**31))
-            table = sample.dprisk.assess(list(columns), STATISTICS, eps=eps, bounds=bounds)
+            table = sample.dprisk.assess(list(columns), STATISTICS, eps=eps, bounds=bounds, mechanism="laplace")
             parts.append(table.assign(sample_size=size, proportion=size / 20, repetition=repetition))
     return pd.concat(parts, ignore_index=True)
 

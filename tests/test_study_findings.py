@@ -74,7 +74,8 @@ class TestFindings:
         assert set(table["finding"][table["kind"] == "by formula"]) == BY_FORMULA
         assert set(table["finding"][table["kind"] == "about these data"]) == set(NAMES) - BY_FORMULA
         assert str(table["passed"].dtype) == "boolean"
-        assert table.attrs["curator_only"] == ["observed", "passed"]
+        with pytest.raises(pdrisk.NotPublicError, match="exact figures"):
+            pdrisk.public(table)
 
     def test_each_column_is_seen_on_its_own(self):
         frame = FRAME.assign(hours=np.tile([0.0, 8.0, 8.0], 6667))

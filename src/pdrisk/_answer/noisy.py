@@ -52,7 +52,7 @@ class NoisyAnswers:
         return np.where(withheld, np.nan, values) if withheld.any() else values
 
     def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Ends between which the exact answers lie; a rounded answer may lie half its base farther away."""
+        """Ends between which the exact answers lie; of rounded answers, multiples of their base farther out."""
         return self._usual if level == 0.95 else self._interval(level)
 
     @cached_property
@@ -61,9 +61,10 @@ class NoisyAnswers:
 
     def _interval(self, level: float) -> tuple[FloatArray, FloatArray]:
         low, high = self.mechanism.interval(self.drawn, level)
-        more = (self.rounded_to or 0.0) / 2
+        if (base := self.rounded_to) is not None:  # else they would show what was rounded
+            low, high = np.floor(low / base) * base, np.ceil(high / base) * base
         withheld = self.withheld
-        return np.where(withheld, np.nan, low - more), np.where(withheld, np.nan, high + more)
+        return np.where(withheld, np.nan, low), np.where(withheld, np.nan, high)
 
 
 def withhold(drawn: Drawn, groups: NDArray[np.bool_]) -> Drawn:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 import pandas as pd
 
@@ -144,6 +144,12 @@ class Release(Arithmetic):
     @property
     def _line(self) -> AnswerLine:
         return self.answer.lines[0]
+
+    def __getattr__(self, name: str) -> NoReturn:
+        said = f"a release has no {name!r}"
+        if name in Curator.__dataclass_fields__:
+            said = f"{name} comes from the data and is the curator's: release.curator.{name}, where there is a curator"
+        raise AttributeError(said, name=name, obj=self)
 
     def __format__(self, spec: str) -> str:
         return format(self.value, spec) if spec else repr(self)

@@ -20,7 +20,7 @@ from pdrisk._core.universe import Universe
 from pdrisk._functions.columns import grid, summary_of
 from pdrisk._functions.macros import MACROS, Macro
 from pdrisk._guard import guarded
-from pdrisk._ledger import innermost
+from pdrisk._ledger import innermost, warn_of_others
 from pdrisk._mechanisms import Mechanism, calibrated, mechanism_for
 from pdrisk._model.query import epsilon, statistic, universe
 from pdrisk.errors import ColumnTypeError, ParameterError, PolicyError
@@ -52,14 +52,14 @@ def judged(name: Column, eps: Column, lo: Column, hi: Column, parameter: Column,
     ParameterError
         With the name of the function, and what is wrong.
     PolicyError
-        In the ``with`` block of a ledger, which would not be paid.
+        In the ``with`` block of a ledger, which could not be charged.
     """
     import pyarrow as pa
 
     macro = MACRO[name[0].as_py()]
     if innermost() is not None:
         raise PolicyError(
-            f"{macro.name} pays no ledger, and the `with` block of one is open: ask with pdrisk.sql, which does."
+            f"{macro.name} cannot charge a ledger, and the `with` block of one is open: ask with pdrisk.sql, which does."
         )
     kinds = [_kind(text) for text in types[0].as_py()]
     for constant, kind in zip(macro.constants, kinds, strict=False):
@@ -71,6 +71,8 @@ def judged(name: Column, eps: Column, lo: Column, hi: Column, parameter: Column,
             "CAST it to DOUBLE if it holds numbers."
         )
     request(macro.name, *(column[0].as_py() for column in (eps, lo, hi, parameter)))
+    if not macro.risk:
+        warn_of_others()
     return pa.array(["0"] * len(name))
 
 

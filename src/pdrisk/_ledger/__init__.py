@@ -4,7 +4,7 @@ question ─> Ledger.pay ─> one transaction: limits checked, recorded, spent �
                      └──> BudgetExceededError: recorded as refused, nothing spent
 """
 
-from pdrisk._ledger.ambient import innermost
+from pdrisk._ledger.ambient import innermost, warn_of_others
 from pdrisk._ledger.audit import verify
 from pdrisk._ledger.curator import Meaning
 from pdrisk._ledger.ledger import Ledger
@@ -31,4 +31,5 @@ __all__ = [
     "paying",
     "store_at",
     "verify",
+    "warn_of_others",
 ]

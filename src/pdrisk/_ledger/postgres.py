@@ -65,7 +65,7 @@ class PostgresStore:
         self._parameters = parameters(url)
         self._where = where(self._parameters)
         self._local = threading.local()
-        self._identity: Identity | None = None
+        self._identity: LedgerIdentity | None = None
         self._seen: Seen | None = None
         with self._transaction(ALONE) as ask:
             self._identity = self._found_or_made(ask, known)
@@ -181,16 +181,16 @@ class PostgresStore:
             )
         check_version(self.place, version, VERSION)
 
-    def _itself(self, rows: Rows) -> tuple[int, Identity]:
+    def _itself(self, rows: Rows) -> tuple[int, LedgerIdentity]:
         """The version of the tables, and which ledger it is; from the answer to `SELF`."""
 
-        def read() -> tuple[int, Identity]:
+        def read() -> tuple[int, LedgerIdentity]:
             ((name, version, number, role),) = rows
-            return version, Identity(name, number, role)
+            return version, LedgerIdentity(name, number, role)
 
         return decoded(self.place, read)
 
-    def _found_or_made(self, ask: Ask, known: bool) -> Identity:
+    def _found_or_made(self, ask: Ask, known: bool) -> LedgerIdentity:
         if ask(LOCKED) == [(0,)]:  # there are servers that speak like PostgreSQL and only seem to lock
             raise LedgerError(f"{self.place} is not kept by PostgreSQL: the server does not lock. Name another.")
         ((there, things, ours),) = ask(postgres_tables.FOUND)
@@ -227,7 +227,7 @@ class PostgresStore:
         return f"{self.place} cannot be used ({shown}); nothing was answered. {advice_for(error.sqlstate, shown, sql)}"
 
 
-class Identity(NamedTuple):
+class LedgerIdentity(NamedTuple):
     """Which ledger it is, and who asks it."""
 
     name: str

@@ -55,7 +55,7 @@ Source = Literal["given", "declared", "data"]
 UNIT: Final = Universe(0.0, 1.0)  # where bounds come from the data and are not known yet
 
 
-class Derived(Protocol):
+class DerivedColumn(Protocol):
     """A column that each record's own values decide."""
 
     @property
@@ -205,7 +205,7 @@ class Query:
         Values that stand for a missing answer, of every column it reads.
     reads : tuple of hashable
         The columns it looks at, as far as that is known; of derived ones those that they are made of.
-    derived : tuple of Derived
+    derived : tuple of DerivedColumn
         The columns it looks at that are computed row by row.
     source, condition : str or None
         What it reads in SQL, and the filter that is part of that.
@@ -225,7 +225,7 @@ class Query:
     groups: Groups | None = None
     missing: Mapping[Any, tuple[Hashable, ...]] = field(default_factory=dict)
     reads: tuple[Hashable, ...] = ()
-    derived: tuple[Derived, ...] = ()
+    derived: tuple[DerivedColumn, ...] = ()
     source: str | None = None
     condition: str | None = None
     times: int = 1

@@ -32,7 +32,6 @@ from pdrisk._sql.tree import (
     Cast,
     ColumnReference,
     Cte,
-    Derived,
     File,
     From,
     Node,
@@ -41,6 +40,7 @@ from pdrisk._sql.tree import (
     Select,
     SqlConstant,
     Star,
+    Subquery,
     Table,
 )
 from pdrisk.errors import ColumnTypeError, ParameterError
@@ -254,7 +254,7 @@ class _Reader:
             return Table(tuple(name for name in path if name), alias, columns)
         if kind == "SUBQUERY":
             only(table, "type", "alias", "subquery", "column_name_alias")
-            return Derived(self.select(only(table["subquery"], "node")["node"]), alias, columns)
+            return Subquery(self.select(only(table["subquery"], "node")["node"]), alias, columns)
         if kind == "TABLE_FUNCTION":
             only(table, "type", "alias", "function", "column_name_alias", "with_ordinality")
             call = self.node(table["function"])

@@ -25,7 +25,7 @@ from pdrisk._sql.parse import parsed
 from pdrisk._sql.pieces import Expression, kind_of_type, lowered, number, quoted, written_constant
 from pdrisk._sql.sources import Source, Sources
 from pdrisk._sql.statistics import AGGREGATES
-from pdrisk._sql.tree import Call, ColumnReference, Cte, Derived, File, From, Node, Select, SqlConstant, Star, Table
+from pdrisk._sql.tree import Call, ColumnReference, Cte, File, From, Node, Select, SqlConstant, Star, Subquery, Table
 from pdrisk.errors import ParameterError, UnknownColumnError
 
 __all__ = ["Condition", "Relation", "Rows", "condition", "relation_of"]
@@ -152,7 +152,7 @@ def _relation(item: From, sources: Sources, ctes: Ctes, home: CatalogEntry | Non
     if depth > DEEPEST:
         raise ParameterError(f"more than {DEEPEST} subqueries stand in each other: put them together.")
     match item:
-        case Derived(select, alias, columns):
+        case Subquery(select, alias, columns):
             inner = _rowwise(select, sources, ctes, home, depth)
             return _renamed(inner, (alias,) if alias else (), columns)
         case File(path, alias, columns):

@@ -13,7 +13,6 @@ __all__ = [
     "Cast",
     "ColumnReference",
     "Cte",
-    "Derived",
     "File",
     "From",
     "Node",
@@ -22,6 +21,7 @@ __all__ = [
     "Select",
     "SqlConstant",
     "Star",
+    "Subquery",
     "Table",
     "parts",
 ]
@@ -105,7 +105,7 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Derived:
+class Subquery:
     """A subquery in FROM."""
 
     select: Select
@@ -113,7 +113,7 @@ class Derived:
     columns: tuple[str, ...]
 
 
-From = Table | File | Derived
+From = Table | File | Subquery
 
 
 @dataclass(frozen=True, slots=True)

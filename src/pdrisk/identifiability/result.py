@@ -256,7 +256,7 @@ def _found(
     if not spread or eps == math.inf:
         return Identifiability(name, m, start, spread, sensitivity, eps, start, start, risk, loose, tight)
     bound = float(belief(np.array(eps * (spread / sensitivity)), start))
-    bound = bound if risk is None else min(bound, risk)  # they are equal but for rounding
+    bound = max(bound if risk is None else min(bound, risk), start)  # equal to the risk, or the start, but for rounding
     exact = exact_identifiability(worlds, sensitivity / eps, weights)
     if singled:
         exact = 1 / (1 + (1 - start) / start * (1 / exact - 1) / (m - 1))

@@ -60,7 +60,12 @@ def clamped(
             piece = piece[chosen]
             group = group if codes is None else group[chosen]
         records = buffer[: len(piece)]
-        if moved is not None and len(piece) and piece.min() >= universe.lo and piece.max() <= universe.hi:
+        if (
+            moved is not None
+            and len(piece)
+            and float(piece.min()) >= universe.lo  # else numpy would round the bounds to the column's own type
+            and float(piece.max()) <= universe.hi
+        ):
             records[:] = piece  # as fast as clipping, and nothing is moved; a missing value makes the test fail
         elif same_type:
             np.clip(piece, universe.lo, universe.hi, out=records)

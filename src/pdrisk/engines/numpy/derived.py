@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from pdrisk._model.query import Derived
+from pdrisk._model.query import DerivedColumn
 from pdrisk.engines.numpy.codes import without_codes
 
 __all__ = ["with_derived"]
 
 
-def with_derived(frame: pd.DataFrame, derived: Sequence[Derived]) -> pd.DataFrame:
+def with_derived(frame: pd.DataFrame, derived: Sequence[DerivedColumn]) -> pd.DataFrame:
     """The frame with these columns computed in the place of what stands there."""
     result = frame.copy(deep=False) if derived else frame
     for each in derived:

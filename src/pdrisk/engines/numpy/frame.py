@@ -13,7 +13,7 @@ from pdrisk._core.summary import Needs, Summary
 from pdrisk._core.universe import Universe
 from pdrisk._guard import guarded
 from pdrisk._model.keys import Key, key_codes, key_index, observed_keys
-from pdrisk._model.query import Derived, Filter, Groups, Line
+from pdrisk._model.query import DerivedColumn, Filter, Groups, Line
 from pdrisk._model.rowwise.families import missing_of, quantity_of
 from pdrisk.engines.numpy.codes import without_codes
 from pdrisk.engines.numpy.derived import with_derived
@@ -60,7 +60,7 @@ def read(
     where: Filter | None,
     groups: Groups | None,
     missing: Mapping[Hashable, tuple[Hashable, ...]],
-    derived: Sequence[Derived] = (),
+    derived: Sequence[DerivedColumn] = (),
 ) -> Reading:
     """Summarise the data for a judged request; fails as `guarded` does."""
     return guarded(lambda: _read(with_derived(raw, derived), lines, where, groups, missing))

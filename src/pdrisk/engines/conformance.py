@@ -1,0 +1,199 @@
+"""Conformance suite of engines: the same integers and order statistics from each of them, by exact fractions.
+
+An engine passes if `check` does not raise for a function that reads a small table with it:
+
+>>> import numpy as np
+>>> from pdrisk.engines.conformance import check
+>>> from pdrisk.engines.numpy.grouped import summary_of_groups
+>>> def read(table, universe, needs):
+...     codes = [table.keys.index(g) if g in table.keys else len(table.keys) for g in table.groups]
+...     values = np.array([np.nan if x is None else float(x) for x in table.values])
+...     return summary_of_groups(values, np.array(codes, dtype=np.int32), len(table.keys), universe, needs)
+>>> check(read)
+
+What is read is compared with the definitions, spelled out here on `fractions.Fraction`: slow, obvious, and sharing no
+code with any engine. Docs: docs/architecture.md, "Engines".
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from pdrisk._core.lattice import PLACES
+from pdrisk._core.summary import Needs, Summary
+from pdrisk._core.universe import Universe
+
+__all__ = ["NEEDS", "TABLES", "UNIVERSES", "Reader", "Table", "check", "check_summary"]
+
+Value = float | int | Decimal | None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A column of numbers and the group of each row.
+
+    Attributes
+    ----------
+    type : {"DOUBLE", "BIGINT", "TINYINT", "DECIMAL(20, 4)"}
+        SQL type of the column; None is missing, and so is NaN.
+    values : tuple
+    groups : tuple of (str or None)
+        None is a missing key.
+    keys : tuple of str
+        The groups that are asked about, in the order of the answer; nobody may be in one.
+    """
+
+    type: str
+    values: tuple[Value, ...]
+    groups: tuple[str | None, ...]
+    keys: tuple[str, ...]
+
+
+Reader = Callable[[Table, Universe, Needs], Summary]
+
+QUANTILES: Final = (0.0, 0.1, 1 / 3, 0.5, 0.95, 1.0)
+NEEDS: Final = (
+    Needs(places=True, ends=True),  # a mean by two_sums
+    Needs(steps=True, total=True, ends=True),  # a sum
+    Needs(whole=True, ends=True),  # a sum of whole numbers
+    Needs(total=True, ends=True, squares=True),
+    Needs(seconds=True, ends=True),
+    *(Needs(windows=frozenset({q})) for q in QUANTILES),
+    Needs(True, True, True, True, True, True, True, windows=frozenset(QUANTILES)),
+)
+UNIVERSES: Final = (Universe(-1.0, 3.0), Universe(0.0, 1.0), Universe(2.0, 2.0**40), Universe(-1e9, 1e-9))
+NAN, INF = math.nan, math.inf
+
+_GROUPS: dict[str, tuple[Value, ...]] = {
+    "all missing": (None, None, None),
+    "all NaN": (NAN, NAN),
+    "infinities": (INF, -INF, INF),
+    "one": (0.625,),
+    "two": (3.0, -1.0),
+    "two alike": (0.5, 0.5),
+    "three": (0.1, 0.2, 0.3),
+    "ties at the median": (0.0, 1.0, 1.0, 1.0, 2.0),
+    "ties at both ends": (-1.0, -1.0, 0.25, 3.0, 3.0),
+    "zeros of both signs": (-0.0, 0.0, -0.0, 0.0),
+    "nearly constant": (0.1, math.nextafter(0.1, 1), 0.1, math.nextafter(0.1, 0)),
+    "outside": (-7.0, 1e300, 2.0, 4.0, -1e300, None, NAN),
+    "halves of a place": tuple((k + 0.5) / PLACES for k in (0, 1, 2, 3, 2**29, 2**30 - 1)),
+    "halves": (-0.5, 0.5, 1.5, 2.5, 3.5),
+    "tiny": (5e-324, -5e-324, 1e-300, 2.0**-31),
+    "many": tuple((7 * k % 101) / 16 - 2 for k in range(101)),
+}
+_INTEGERS: dict[str, tuple[Value, ...]] = {
+    "beyond 2**53": (2**53 + 1, 2**53, -(2**53) - 1, 2**62, None),
+    "small": (0, 1, 2, 3, -1, 1, 1),
+    "one": (3,),
+}
+_NARROW: dict[str, tuple[Value, ...]] = {"narrow": (127, -128, 127, 3, 2, None), "one": (1,)}
+_DECIMALS: dict[str, tuple[Value, ...]] = {
+    "decimals": tuple(map(Decimal, ("0.1000", "0.3000", "2.9999", "-1.0001", "12345678901234.5678"))),
+    "one": (Decimal("0.5000"),),
+}
+
+
+def _table(kind: str, groups: dict[str, tuple[Value, ...]]) -> Table:
+    """The groups' rows mixed with each other, rows without a key, and a key that nobody has."""
+    rows: list[tuple[Value, str | None]] = [(value, name) for name, values in groups.items() for value in values]
+    rows = rows[::2] + rows[1::2]
+    rows.insert(len(rows) // 2, (next((value for value, _ in rows if value is not None), None), None))
+    return Table(kind, tuple(value for value, _ in rows), tuple(name for _, name in rows), (*groups, "nobody"))
+
+
+TABLES: Final = (
+    _table("DOUBLE", _GROUPS),
+    *(_table("DOUBLE", {name: values}) for name, values in _GROUPS.items()),
+    _table("BIGINT", _INTEGERS),
+    _table("TINYINT", _NARROW),
+    _table("DECIMAL(20, 4)", _DECIMALS),
+    Table("DOUBLE", (), (), ("nobody",)),
+)
+
+
+def check(read: Reader, tables: Sequence[Table] = TABLES) -> None:
+    """Ask an engine about adversarial tables and compare its summaries with the definitions.
+
+    Parameters
+    ----------
+    read : callable
+        Takes a `Table`, a `Universe` and `Needs`, and gives the `Summary` of its groups in the order of ``keys``.
+    tables : sequence of Table, optional
+
+    Raises
+    ------
+    AssertionError
+        That names the table, the group, what was asked for and what is wrong.
+    """
+    for table, universe, needs in itertools.product(tables, UNIVERSES, NEEDS):
+        summary = read(table, universe, needs)
+        for at, key in enumerate(table.keys):
+            values = [value for value, group in zip(table.values, table.groups, strict=True) if group == key]
+            for wrong in _wrong(summary, at, values, universe, needs):
+                raise AssertionError(f"{table.type}, group {key!r}, {universe}, {needs}: {wrong}")
+
+
+def check_summary(summary: Summary, group: int, values: Sequence[Value], universe: Universe, needs: Needs) -> None:
+    """Compare the summary of one group with the definitions; raises AssertionError that says what is wrong."""
+    for wrong in _wrong(summary, group, values, universe, needs):
+        raise AssertionError(wrong)
+
+
+def _wrong(summary: Summary, group: int, values: Sequence[Value], universe: Universe, needs: Needs) -> Iterator[str]:
+    """What is wrong with the summary of one group."""
+    lo, hi = universe.lo, universe.hi
+    present = [float(value) for value in values if value is not None and not math.isnan(value)]
+    records = sorted(min(max(x, lo), hi) for x in present)
+    exact, n = [Fraction(x) for x in records], len(records)
+    size = Fraction(universe.magnitude)
+
+    def differs(name: str, found: object, wanted: object) -> Iterator[str]:
+        if found != wanted:
+            yield f"{name} is {found!r}, and should be {wanted!r}"
+
+    def far(name: str, found: float, wanted: Fraction, slack: Fraction) -> Iterator[str]:
+        if abs(Fraction(float(found)) - wanted) > slack:
+            yield f"{name} is {found!r}, too far from {float(wanted)!r}"
+
+    yield from differs("n", int(summary.n[group]), n)
+    total = sum(exact, Fraction(0))
+    mean = total / n if n else Fraction(0)
+    if summary.clamped is not None:
+        yield from differs("clamped", int(summary.clamped[group]), sum(not lo <= x <= hi for x in present))
+    if needs.places and summary.places is not None:
+        per_unit = PLACES / (hi - lo)
+        places = sum(math.floor((x - lo) * per_unit + 0.5) for x in records)  # the one rule, in float64
+        yield from differs("places", int(summary.places[group]), places)
+    if needs.whole and summary.whole is not None:
+        yield from differs("whole", int(summary.whole[group]), sum(math.floor(x + 0.5) for x in records))
+    if needs.steps and summary.steps is not None:
+        step = Fraction(2) ** (math.floor(math.log2(universe.magnitude)) - 30)
+        yield from differs("steps", int(summary.steps[group]), sum(round(x / step) for x in exact))
+    if needs.total and summary.total is not None:
+        yield from far("total", summary.total[group], total, (n * size + abs(total)) / 2**50)
+    wanted = 2 if needs.seconds else 1
+    if (needs.ends or needs.seconds) and summary.lowest is not None and summary.highest is not None:
+        yield from differs("lowest", summary.lowest[:wanted, group].tolist(), [*records, hi, hi][:wanted])
+        yield from differs("highest", summary.highest[:wanted, group].tolist(), [*records[::-1], lo, lo][:wanted])
+    if needs.squares and summary.squares is not None and summary.nearest is not None:
+        squares = sum(((x - mean) ** 2 for x in exact), Fraction(0))
+        slack = n * (size * size / 2**50 + Fraction(universe.width) ** 2 / 2**50) + squares / 10**9
+        yield from far("squares", summary.squares[group], squares, slack)
+        nearest = min((abs(x - mean) for x in exact), default=Fraction(0))
+        yield from far("nearest", summary.nearest[group], nearest, size / 2**49 + nearest / 10**9)
+    yield from differs("windows", set(summary.windows), set(needs.windows))
+    for q, window in summary.windows.items():
+        start = math.floor(n * Fraction(q)) - (q > 0.5)
+        # The median reads two of an even number, three of an odd one; the others may be any value.
+        ranks = range(start, start + (4 if q != 0.5 else 3 if n % 2 else 2))
+        around = [lo if k < 1 else hi if k > n else records[k - 1] for k in ranks]
+        yield from differs(f"window at {q:g}", np.asarray(window)[: len(ranks), group].tolist(), around)
