@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from noisy_answers import with_scale
+from pdrisk._mechanisms import discrete_laplace
 
 DRAWS = 20_000
 SIGMAS = 7
@@ -46,6 +47,18 @@ def releases(name, worlds, eps, draws=DRAWS, mechanism="laplace"):
     options = {"bounds": (LO, HI), "mechanism": mechanism, "curator": True}
     table = with_scale(getattr(frame.dprisk, method)("x", **parameters, eps=eps, by="g", keys=keys, **options))
     return table["value"].to_numpy().reshape(len(worlds), draws), table.iloc[::draws]
+
+
+def watch(monkeypatch):
+    """What accessors draw from now on, call by call: the noisy numbers that answers are made of."""
+    seen = []
+
+    def watched(exact, change, eps):
+        seen.append(discrete_laplace(exact, change, eps))
+        return seen[-1]
+
+    monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", watched)
+    return seen
 
 
 def close(share, expected, draws):

@@ -64,17 +64,36 @@ def connection(**settings: Any) -> duckdb.DuckDBPyConnection:
 
 
 class Draws(list):
-    """The exact whole numbers that noise was to be added to, with their largest change and eps, in order."""
+    """The exact whole numbers that noise was to be added to, with their largest change and eps, in order.
+
+    ``answers`` are what became of them, in the unit of each statistic.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.answers: list[np.ndarray] = []
 
     def __call__(self, exact, change, eps):
         self.append((exact, change, eps))
         return exact
 
+    def clear(self):
+        super().clear()
+        self.answers.clear()
+
 
 def without_noise(monkeypatch: pytest.MonkeyPatch) -> Draws:
     """No noise from here on, and a list of what would have got some."""
     draws = Draws()
+    drawn_once = pdrisk._answer.releasing.drawn_once
+
+    def noted(mechanism, summary):
+        found = drawn_once(mechanism, summary)
+        draws.answers.append(mechanism.value(found))
+        return found
+
     monkeypatch.setattr(pdrisk._answer.releasing, "discrete_laplace", draws)
+    monkeypatch.setattr(pdrisk._answer.releasing, "drawn_once", noted)
     return draws
 
 
@@ -107,9 +126,17 @@ def ask(statistic: str, column: str | None = None, where: str | None = None, **o
     return Ask(statistic, column, where, options=options, **own)
 
 
-def by_accessor(one: Ask, eps: float, by: Any = None, keys: Any = None, frame: pd.DataFrame = EXPRESSIONS):
+def by_accessor(
+    one: Ask,
+    eps: float,
+    by: Any = None,
+    keys: Any = None,
+    frame: pd.DataFrame = EXPRESSIONS,
+    mechanism: str = "auto",
+):
     """The facts of a release as the pandas way finds them, one array each."""
-    options: dict[str, Any] = {"eps": one.eps or eps, "where": one.where, "curator": True, **one.options}
+    options: dict[str, Any] = {"eps": one.eps or eps, "where": one.where, "mechanism": mechanism, "curator": True}
+    options |= one.options
     if by is not None:
         options |= {"by": by, "keys": keys}
     if one.statistic != "count":

@@ -23,7 +23,7 @@ import pdrisk
 import pdrisk._answer.releasing
 import pdrisk._pandas.suggested_bounds
 from attacks import close
-from pdrisk._mechanisms.laplace import noisy_steps as laplace
+from pdrisk._mechanisms import discrete_laplace
 from pdrisk.engines.numpy.chunks import SIZE
 from pdrisk.engines.numpy.magnitudes import LARGEST, SIZES, SMALLEST, magnitude_counts
 from pdrisk.risk import posterior
@@ -49,12 +49,13 @@ EXPECTED = {
 EVERY = pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
 
 
-def no_noise(steps, lattice, eps):
-    return steps * lattice.step
+def no_noise(exact, change, eps):
+    return exact
 
 
-def a_tenth(steps, lattice, eps):
-    return steps * lattice.step + np.random.default_rng().laplace(scale=float(1 / (10 * eps)), size=len(steps))
+def a_tenth(exact, change, eps):
+    noise = np.random.default_rng().laplace(scale=float(change / (10 * eps)), size=len(exact))
+    return exact + np.rint(noise).astype(np.int64)
 
 
 def worlds(pair):
@@ -140,7 +141,10 @@ class TestThePair:
     def test_it_is_made_of_the_noisy_counts_and_of_nothing_else(self, monkeypatch, seed):
         """The same noisy counts give the same words, whatever the data."""
         noisy = np.random.default_rng(seed).laplace(size=ALL) + 100 * seed * (np.arange(ALL) == SIZES + 335)
-        monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", lambda steps, lattice, eps: noisy)
+        monkeypatch.setattr(
+            "pdrisk._answer.releasing.discrete_laplace",
+            lambda exact, change, eps: np.rint(noisy * change).astype(np.int64),
+        )
         said = set()
         for records in ([], [1.0], [math.nan], [math.inf] * 500, [-3.0] * 1000, np.arange(100_000) - 7.0):
             frame = pd.DataFrame({"x": records}, dtype=float)
@@ -157,7 +161,7 @@ def exactly(released):
 
     def broken(query, read, shown, ledger, **options):
         def forgetful(result, found):
-            result[0].values[:] = result[0].facts.n
+            result.releases[0].noisy.drawn[:] = found.summaries[0].n
             return shown(result, found)
 
         return released(query, read, forgetful, ledger, **options)
@@ -180,7 +184,7 @@ class TestTheCounts:
 
         def spy(query, read, shown, ledger, **options):
             def seeing(result, found):
-                seen.extend(one.values for one in result)
+                seen.extend(one.noisy.values for one in result.releases)
                 return shown(result, found)
 
             return released(query, read, seeing, ledger, **options)
@@ -218,7 +222,7 @@ class TestTheCounts:
         factor = Fraction(too_little)
         monkeypatch.setattr(
             "pdrisk._answer.releasing.discrete_laplace",
-            lambda steps, lattice, eps: laplace(steps, lattice, factor * eps),
+            lambda exact, change, eps: discrete_laplace(exact, change, factor * eps),
         )
         assert self.belief(self.attack(monkeypatch, 1), 1) > float(posterior(1.0))
 
@@ -264,7 +268,7 @@ class TestOneRelease:
         )
         monkeypatch.setattr(
             "pdrisk._answer.releasing.discrete_laplace",
-            lambda steps, lattice, eps: found.append(("draw", steps, lattice, eps)) or laplace(steps, lattice, eps),
+            lambda *asked: found.append(("draw", *asked)) or discrete_laplace(*asked),
         )
         return found
 
@@ -274,13 +278,12 @@ class TestOneRelease:
     )
     def test_of_one_query(self, calls, eps, exact):
         answer(self.FRAME, eps)
-        (_, query), (_, values), (_, steps, lattice, paid) = calls
+        (_, query), (_, values), (_, steps, change, paid) = calls
         assert [name for name, *_ in calls] == ["query", "read", "draw"]
         assert (query.shares, query.eps, paid) == ((exact,), exact, exact)
         assert (query.where, query.groups, [line.column for line in query.lines]) == (None, None, ["x"])
         # The noise is made for a change of one record in one count.
-        assert lattice.sensitivity * lattice.step == 1
-        assert (steps * lattice.step == magnitude_counts(values)).all()
+        assert (steps == magnitude_counts(values) * change).all()
 
     def test_the_pair_says_what_was_paid(self, calls):
         found = self.FRAME.dprisk.suggest_bounds("x", eps=Fraction(7, 2))
@@ -300,7 +303,7 @@ class TestOneRelease:
     def test_eps_is_refused_as_elsewhere(self, calls, eps, series):
         suggest = self.FRAME["x"].dprisk.suggest_bounds if series else partial(self.FRAME.dprisk.suggest_bounds, "x")
         with pytest.raises(pdrisk.ParameterError) as elsewhere:
-            self.FRAME.dprisk.count(eps=eps)
+            self.FRAME.dprisk.count(eps=eps, mechanism="laplace")
         with pytest.raises(type(elsewhere.value), match=re.escape(str(elsewhere.value))):
             suggest(eps=eps)
         for call in (suggest, partial(suggest, 1)):

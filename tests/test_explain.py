@@ -4,6 +4,7 @@ import dataclasses
 import math
 import re
 import string
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -12,12 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pdrisk
-from pdrisk import ColumnTypeError, NotPublicError, ParameterError, Release, Risk
+from pdrisk import ColumnTypeError, NotPublicError, ParameterError, Release
+from pdrisk._answer.answer import Answer, AnswerLine, Curator
+from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._answer.words import AUDIENCES, LANGUAGES, participant
 from pdrisk._core.risk import posterior
+from pdrisk._core.statistics import Mean
+from pdrisk._core.universe import Universe
+from pdrisk._mechanisms import calibrated
 
 FRAME = pd.DataFrame({"x": [3.0, 1, 10, 17], "y": [1.0, 2, 3, np.nan], "g": ["a", "b", "a", "b"]})
 BOUNDS = {"bounds": {"x": (0, 20), "y": (0, 5)}}
+pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 EPS = st.floats(1e-5, 40)
 FORBIDDEN = re.compile(
     r"\b(un)?safe|anonym|no risk|risk-free|\b1 in |\bone in|always"
@@ -26,19 +33,35 @@ FORBIDDEN = re.compile(
 )
 OUT_OF = re.compile(r"\b(?:out )?of (100|1,000|10,000)\b")
 AT_MOST = re.compile(r"at\s+most\s+([\d,]+)\s+(?:times\s+)?(?:out\s+)?of\s+([\d,]+)")
+CURATORS = ["n", "local_sensitivity", "loss", "two_worlds", "many_worlds", "identifiability", "clamped"]
 OVER = re.compile(r"more\s+than\s+([\d,]+)\s+(?:times\s+)?(?:out\s+)?of\s+([\d,]+)")
 
 
+LINE = {field.name for field in dataclasses.fields(AnswerLine)}
+CURATOR = {field.name for field in dataclasses.fields(Curator)}
+
+
 def release(eps: float = 1.0, share: float = 0.4, **other: object) -> Release:
-    """The sample {3, 1, 10, 17} of docs/numbers.md, with another eps."""
-    sensitivity = 337 * share
-    fields = {
-        "statistic": "mean", "column": "distance", "value": -212.5, "eps": eps, "bounds": (1.0, 675.0),
-        "mechanism": "laplace", "scale": 337 / eps, "global_sensitivity": 337.0, "local_sensitivity": sensitivity,
-        "n": 4, "where": "age > 40",
-        "risk": Risk(*(float(posterior(*at)) for at in ((eps,), (eps * share,), (eps * share, 0.25), (eps / 9, 0.25)))),
+    """The sample {3, 1, 10, 17} of docs/numbers.md, with another eps, or other fields of any part."""
+    loss, value = eps * share, other.get("value", -212.5)
+    half = 337 / eps * math.log(20)
+    line = {
+        "name": "mean(distance)", "column": "distance", "statistic": "mean", "mechanism": "laplace", "eps": eps,
+        "bounds": (1.0, 675.0), "global_sensitivity": 337.0, "scale": 337 / eps, "noise95": half,
+        "success": 1 - math.exp(-eps / 2) / 2, "value": value, "low": value - half, "high": value + half,
     }  # fmt: skip
-    return Release(**(fields | other))
+    risks = (float(posterior(*at)) for at in ((loss,), (loss, 0.25), (eps / 9, 0.25)))
+    curator = dict(zip(CURATORS, (4, 337 * share, loss, *risks, 0.0), strict=True))
+    said = {"eps": eps + other.get("extra", 0), "where": "age > 40"}
+    said |= {name: value for name, value in other.items() if name not in LINE | CURATOR}
+    curator |= {name: value for name, value in other.items() if name in CURATOR}
+    line |= {name: value for name, value in other.items() if name in LINE}
+    noisy = NoisyAnswers(calibrated("laplace", Mean(), Universe(1, 675), Fraction(eps)), np.array([value]))
+    return Release(Answer((AnswerLine(**line),), **said), noisy, "distance", Curator(**curator))
+
+
+def risks(two_worlds: float, many_worlds: float, identifiability: float) -> dict[str, float]:
+    return {"two_worlds": two_worlds, "many_worlds": many_worlds, "identifiability": identifiability}
 
 
 def flat(text: str) -> str:
@@ -83,11 +106,11 @@ class TestParticipant:
 
     @given(EPS, st.floats(0, 1))
     def test_depends_on_eps_alone(self, eps: float, share: float) -> None:
-        other = dataclasses.replace(release(eps, share), value=5.0, n=99, statistic="max", column="income", where=None)
+        other = release(eps, share, value=5.0, n=99, statistic="max", name="max(income)", where=None)
         assert other.explain() == release(eps).explain()
 
     def test_a_number_that_was_withheld_counts(self) -> None:
-        said = release(value=math.nan, least_group=(20, 0.5)).explain()
+        said = release(value=math.nan, least_group=20, extra=0.5).explain()
         assert "withheld" in said
         assert "at most 82 times out of 100" in said  # eps 1 and .5 to see whether there are 20
 
@@ -115,8 +138,8 @@ class TestRules:
 
     @pytest.mark.parametrize("audience", AUDIENCES)
     def test_only_the_curator_is_told_of_the_data(self, audience: str) -> None:
-        one = release(local_sensitivity=100.25, n=1_234, risk=Risk(0.731059, 0.6181, 0.0123, 0.0456))
-        other = release(local_sensitivity=3.5, n=7, risk=Risk(0.731059, 0.5, 0.9, 0.8))
+        one = release(local_sensitivity=100.25, n=1_234, loss=0.3, **risks(0.6181, 0.0123, 0.0456))
+        other = release(local_sensitivity=3.5, n=7, loss=0.2, **risks(0.5, 0.9, 0.8))
         assert (one.explain(audience) == other.explain(audience)) is (audience != "curator")
 
     @pytest.mark.parametrize("audience", AUDIENCES)
@@ -153,7 +176,7 @@ class TestCurator:
 
     def test_numbers_of_the_sample(self) -> None:
         # docs/numbers.md: LS/GS .395994, two_worlds .597725, many_worlds .331232
-        one = release(local_sensitivity=133.45, risk=Risk(0.731059, 0.597725, 0.331232, 0.252978))
+        one = release(local_sensitivity=133.45, loss=0.395994, **risks(0.597725, 0.331232, 0.252978))
         public, curator = one.explain("curator").split("-- curator only")
         said = flat(curator)
         for found in (
@@ -161,6 +184,7 @@ class TestCurator:
             "local sensitivity 133.45:",
             "at most 0.396 of that",
             "records used 4",
+            "privacy loss 0.395994 of eps 1, for the most exposed person",
             "0.5 without this answer, at most 0.7311 with it",
             "0.5 without this answer, at most 0.5978 with it",
             "0.25 without this answer, at most 0.3313 with it",
@@ -174,12 +198,12 @@ class TestCurator:
     @pytest.mark.parametrize(
         ("n", "risk", "words"),
         [
-            (0, Risk(0.7, 0.7, math.nan, math.nan), "none: no record was used"),
-            (1, Risk(0.7, 0.6, 1.0, 1.0), "certain without this answer"),
+            (0, (0.7, math.nan, math.nan), "none: no record was used"),
+            (1, (0.6, 1.0, 1.0), "certain without this answer"),
         ],
     )
-    def test_nobody_and_one(self, n: int, risk: Risk, words: str) -> None:
-        assert release(n=n, risk=risk).explain("curator").count(words) == 2
+    def test_nobody_and_one(self, n: int, risk: tuple, words: str) -> None:
+        assert release(n=n, **risks(*risk)).explain("curator").count(words) == 2
 
     def test_the_most_exposed_share_the_denominator(self) -> None:
         said = flat(release(eps=1, share=0.01).explain("curator"))  # posterior(.01) = .5025
@@ -196,7 +220,8 @@ class TestPublication:
             "unit one record",
             "neighbours two sets of data that differ in one record",
             "bounds 1 to 675, declared without looking at the data",
-            "noise laplace, scale 337; global sensitivity 337; eps 1",
+            "; Laplace noise of the statistic's own sensitivity, scale 337; global sensitivity of the statistic 337; "
+            "eps 1",
             "composition all releases together: eps 1.5, right at most 82 times out of 100",
             "not covered theft of the data itself",
             "records selected by age > 40",
@@ -212,10 +237,57 @@ class TestPublication:
         assert "asked of all records" in flat(release(where=None).explain("publication"))
 
     def test_withheld(self) -> None:
-        said = flat(release(value=math.nan, least_group=(20, 0.5)).explain("publication"))
+        said = flat(release(value=math.nan, least_group=20, extra=0.5).explain("publication"))
         assert "answer withheld: too few people" in said
         assert "eps 1.5; 0.5 of it to see, with noise, whether there are 20 people" in said
         assert "nan" not in said
+
+
+class TestMechanisms:
+    """Each audience is told what the mechanism did, and not what another one would have done."""
+
+    MANY = pd.concat([FRAME] * 999, ignore_index=True)
+    MEAN, COUNT = MANY.dprisk.mean("x", eps=1, bounds=(0, 20)), MANY.dprisk.count(eps=1)
+
+    def test_participants_are_told_the_same(self) -> None:
+        laplace = self.MANY.dprisk.count(eps=1, mechanism="laplace")
+        assert self.MEAN.explain() == self.COUNT.explain() == laplace.explain()
+
+    @pytest.mark.parametrize("one", [MEAN, COUNT])
+    def test_analysts(self, one: Release) -> None:
+        low, high = (f"{end:.6g}" for end in (one.low, one.high))
+        assert f"with noise; 95 % interval {low} to {high}" in flat(one.explain("analyst"))
+        table = FRAME.dprisk.agg({"x": ["mean", "count"], "y": ["max"]}, eps=3, **BOUNDS)
+        said = flat(pdrisk.explain(table, "analyst"))
+        for name in ("mean", "count"):
+            width = table["high"]["x", name] - table["low"]["x", name]
+            assert f"{name}(x) with noise: 95 % interval {width:.6g} wide, for eps 1" in said
+        assert "max(y) with noise: ±14.9787, 95 % sure" in said  # 5 ln 20: to both sides alike
+
+    def test_curators_of_a_mean_from_two_sums(self) -> None:
+        """The local sensitivity is the statistic's; the loss does not follow from it, and is everybody's."""
+        said = flat(self.MEAN.explain("curator"))
+        assert "local sensitivity" in said and "privacy loss 1, all of eps, for every person alike" in said
+        assert "nobody more than others: by this mechanism each person, in the data or not, loses all of eps" in said
+        assert "at most 74 times out of 100 instead of 50" in said
+        assert "individual_risk" not in said and "by the local sensitivity" not in said
+
+    def test_curators_of_a_count(self) -> None:
+        said = flat(self.COUNT.explain("curator"))
+        assert "local sensitivity 1: the most in these data, at most 1 of that" in said
+        assert "privacy loss 1 of eps 1, for the most exposed person" in said
+        assert "someone whose record, in the data or not, moves the answer by the local sensitivity" in said
+
+    def test_publications(self) -> None:
+        mean, count = (flat(one.explain("publication")) for one in (self.MEAN, self.COUNT))
+        sums = "discrete Laplace noise of scale (hi - lo)/eps on the sums of distances from both bounds"
+        assert f"looking at the data; {sums}; global sensitivity of the statistic 10; eps 1" in mean
+        assert "bounds none needed; discrete Laplace noise, scale 1; global sensitivity of the statistic 1" in count
+
+    def test_the_unit(self) -> None:
+        d = pdrisk.Dataset(FRAME.assign(pid=range(4)), person="pid", per_person="one")
+        said = flat(d.count(eps=1).explain("publication"))
+        assert "unit one person, by column pid; that each has one record is the publisher's word" in said
 
 
 class TestBoundsFromTheData:
@@ -297,19 +369,17 @@ class TestAsked:
     def test_frames_that_are_no_answer(self) -> None:
         with pytest.raises(ParameterError, match="does not say what was asked"):
             pdrisk.explain(FRAME)
-        with pytest.raises(ParameterError, match="the curator's exact figures, not a release"):
+        with pytest.raises(NotPublicError, match="the curator's exact figures, not a release"):
             pdrisk.explain(FRAME.dprisk.assess("x", bounds=(0, 20)))
 
     def test_frames_that_lost_something(self) -> None:
         answer = FRAME.dprisk.agg({"x": ["sum", "count"]}, eps=9, bounds=(0, 20))
-        with pytest.raises(ParameterError, match="columns eps, scale are missing"):
-            pdrisk.explain(answer.drop(columns=["eps", "scale"]))
-        with pytest.raises(ParameterError, match="no row of the answer is left"):
-            pdrisk.explain(answer.iloc[:0])
+        curators = FRAME.dprisk.agg({"x": ["sum", "count"]}, eps=9, bounds=(0, 20), curator=True)
+        for lost in (answer, curators.iloc[:0], curators.drop(columns="clamped"), pdrisk.public(curators)):
+            with pytest.raises(ParameterError, match="does not hold the curator's numbers: ask with curator=True"):
+                pdrisk.explain(lost, "curator")
         with pytest.raises(ParameterError, match="the index of this frame is not the one"):
-            pdrisk.explain(answer.reset_index(drop=True))
-        with pytest.raises(ParameterError, match="does not hold the curator's columns"):
-            pdrisk.explain(pdrisk.public(answer), "curator")
+            pdrisk.explain(curators.reset_index(drop=True), "curator")
 
 
 class TestLanguages:

@@ -120,7 +120,7 @@ class TestOthers:
 
 
 class TestLedger:
-    """Inside the `with` block of a ledger, which the functions could not charge, they are refused; pdrisk.sql is not."""
+    """Inside the `with` block of a ledger, which they could not charge, the functions are refused."""
 
     @pytest.fixture
     def read(self, monkeypatch):

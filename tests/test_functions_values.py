@@ -194,11 +194,13 @@ class TestAccessor:
         values = held.get(kind, [-128, 127, 0, None, 3, 100, 100])
         dtypes = {"TINYINT": "Int8", "SMALLINT": "Int16", "INTEGER": "Int32", "BIGINT": "Int64", "BOOLEAN": "boolean"}
         written = ", ".join("(NULL)" if value is None else f"({value})" for value in values)
-        con.execute(f"CREATE OR REPLACE TEMP TABLE t AS SELECT CAST(x AS {kind}) AS x FROM (VALUES {written}) v (x)")
+        con.execute(
+            f"CREATE OR REPLACE TEMP TABLE typed AS SELECT CAST(x AS {kind}) AS x FROM (VALUES {written}) v (x)"
+        )
         x = pd.Series(values, dtype=dtypes.get(kind, "float32" if kind == "FLOAT" else "float64"))
         lo, hi = bounds
         twin = function.twin(pd.DataFrame({"x": x}), bounds=bounds)
-        assert one(con, function.call(lo=f"{lo}", hi=f"{hi}")) == twin.value
+        assert rows(con, f"SELECT {function.call(lo=f'{lo}', hi=f'{hi}')} FROM typed") == [(twin.value,)]
 
 
 class TestManyGroups:

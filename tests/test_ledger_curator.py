@@ -404,7 +404,7 @@ class TestFacts:
         assert table["loss"].iloc[2] == 0.25 and 0 < table["loss"].iloc[1] < 1
         np.testing.assert_allclose(table["total"], table["loss"].cumsum())
         np.testing.assert_allclose(table["two_worlds"], 1 / (1 + np.exp(-table["total"])))
-        assert "loss" in table.attrs["curator_only"] and table.index.tolist() == [2, 5, 6]
+        assert table.attrs == {"dprisk": '{"exact": true}'} and table.index.tolist() == [2, 5, 6]
         assert "loss" not in ledger.export(tmp_path / "all.csv").read_text()
         assert tables(path, "SELECT count(*) FROM curator_people") == [(0,)]
 

@@ -22,6 +22,7 @@ from pdrisk._core.risk import posterior
 from seen import marks, numbers, unreadable, words_of
 from test_explain import FORBIDDEN, release
 
+pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 EPS = (1e-12, 0.001, 0.01, 0.1, 0.5, 1, 2, 5, 9.22, 9.3, 10, 20, 1234.5678)
 WORLDS = ((133.45, 337.0), (0.5, 337.0), (3370.0, 33.7), (0.0, 1.0), (1e-9, 4e-9), (2.7e6, 1.35e6), (2e4, 2e4))
 
@@ -208,8 +209,20 @@ class TestOfARelease:
         assert one.picture_text("two_worlds", unit="km") == pictures.two_worlds_text(337 * 0.4, 337.0, unit="km")
         assert any("km" in text.get_text() for text in words_of(one.picture("two_worlds", unit="km")))
 
+    def test_of_other_mechanisms(self) -> None:
+        """Their noise is no Laplace curve: what is drawn has the loss, and says so."""
+        frame = pd.DataFrame({"x": [3.0, 1, 10]})
+        mean = frame.dprisk.mean("x", eps=1, bounds=(0, 20))
+        text, figure = mean.picture_text("two_worlds", unit="km"), mean.picture("two_worlds", unit="km")
+        sketch = "a sketch: Laplace curves whose privacy loss, 1, is that of the mechanism's own noise"
+        assert sketch in text and "in scales of the noise" in text and "km" not in text and "sensitivity" not in text
+        assert sketch in " ".join(" ".join(each.get_text() for each in words_of(figure)).split())
+        assert "at most 74 with this release" in text and unreadable(figure) == []
+        count = frame.dprisk.count(eps=0.5).picture_text("two_worlds", unit="people")
+        assert "privacy loss, 0.5, is" in count and "people" in count and "at most 63 with" in count
+
     def test_looking_for_enough_people_counts(self) -> None:
-        assert release(least_group=(20, 0.5)).picture_text() == pictures.icons_text(1.5)
+        assert release(least_group=20, extra=0.5).picture_text() == pictures.icons_text(1.5)
 
     @pytest.mark.parametrize("kind", ["icon", None, ["risk"]])
     def test_unknown(self, kind: object) -> None:

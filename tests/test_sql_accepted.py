@@ -17,6 +17,7 @@ from sql_people import (
     by_accessor,
     by_hand,
     connection,
+    lines,
     risks,
     without_noise,
 )
@@ -223,21 +224,22 @@ def con():
 class TestAccepted:
     """What the exact answer is, and what is known about it, is what the accessor says of the same people."""
 
-    @pytest.mark.sampled(3)
+    @pytest.mark.sampled(6)
     @pytest.mark.parametrize("it", CASES, ids=[each.query for each in CASES])
-    def test_values_and_facts(self, it: Case, con, monkeypatch):
+    @pytest.mark.parametrize("mechanism", ["auto", "laplace"])
+    def test_values_and_facts(self, mechanism, it: Case, con, monkeypatch):
         drawn = without_noise(monkeypatch)  # LIMIT and HAVING look at the values, too
         options = {"eps": EPS, "bounds": BOUNDS, "keys": it.keys, **it.options}
-        answer = pdrisk.sql(it.query, con, risk_columns=True, **options)
-        values = [values for values, _, _ in drawn]
+        answer = pdrisk.sql(it.query, con, mechanism=mechanism, curator=True, **options)
+        values = list(drawn.answers)
         assert len(values) == len(it.asks)
         explicit = [one.eps for one in it.asks if one.eps is not None]
         share = (EPS - sum(explicit)) / max(1, len(it.asks) - len(explicit))
-        for one, found, exact in zip(it.asks, risks(answer), values, strict=True):
-            expected = by_accessor(one, share, it.by, it.keys)
+        for one, found, exact, line in zip(it.asks, risks(answer), values, lines(answer), strict=True):
+            expected = by_accessor(one, share, it.by, it.keys, mechanism=mechanism)
             shown = slice(None) if it.rows is None else it.rows
             assert_same_facts(found, {name: column[shown] for name, column in expected.items()})
-            assert_same_values(exact, by_hand(one, it.by, it.keys), expected["global_sensitivity"][0])
+            assert_same_values(exact, by_hand(one, it.by, it.keys), line.global_sensitivity)
 
 
 def test_the_people_are_what_the_table_holds(con):

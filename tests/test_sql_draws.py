@@ -1,5 +1,6 @@
 """Each released value is drawn once and paid once; everything made of it costs nothing more."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -7,8 +8,9 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk._mechanisms.laplace import noisy_steps as laplace
-from sql_people import BOUNDS, PEOPLE, REGIONS, connection
+from pdrisk._core.lattice import PLACES
+from pdrisk._mechanisms.sampler import discrete_laplace
+from sql_people import BOUNDS, PEOPLE, REGIONS, connection, described, lines
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
@@ -20,12 +22,14 @@ def con():
 
 @pytest.fixture
 def draws(monkeypatch):
-    """How many values were drawn in each call, and with which eps."""
+    """How many groups noise was drawn for in each call, and with which eps."""
     calls = []
 
-    def counted(steps, lattice, eps):
-        calls.append((len(steps), eps))
-        return laplace(steps, lattice, eps)
+    def counted(exact, change, eps):
+        # The two sums of a mean are drawn at once: their noise costs eps together.
+        assert exact.shape == ((2, exact.shape[-1]) if change == PLACES else exact.shape[-1:])
+        calls.append((exact.shape[-1], eps))
+        return discrete_laplace(exact, change, eps)
 
     monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", counted)
     return calls
@@ -82,8 +86,8 @@ class TestDraws:
         text = split(query).format("GROUP BY region")
         answer = pdrisk.sql(text, con, eps=1, bounds=BOUNDS, keys=REGIONS, risk_columns=True)
         assert [size for size, _ in draws] == [3] * releases
-        assert [Fraction(line["eps"]) for line in answer.attrs["lines"]] == [Fraction(float(eps)) for _, eps in draws]
-        assert len(answer.attrs["lines"]) == releases
+        assert [Fraction(line.eps) for line in lines(answer)] == [Fraction(float(eps)) for _, eps in draws]
+        assert len(lines(answer)) == releases
 
     @pytest.mark.sampled(3)
     def test_what_leaves_out_rows_leaves_out_no_draw(self, query, releases, draws, con):
@@ -118,11 +122,15 @@ class TestOneValue:
         assert len(draws) == 1
 
     def test_every_call_draws_anew(self, con):
-        values = {pdrisk.sql("SELECT COUNT(*) FROM people", con, eps=1).iat[0, 0] for _ in range(20)}
+        values = {
+            pdrisk.sql("SELECT SUM(age) FROM people", con, eps=1, bounds=BOUNDS, mechanism="laplace").iat[0, 0]
+            for _ in range(20)
+        }
         assert len(values) == 20
 
     def test_groups_differ_though_they_are_equal(self, con):
-        answer = pdrisk.sql("SELECT id, COUNT(*) AS n FROM people GROUP BY id", con, eps=1, keys=range(40))
+        query = "SELECT id, COUNT(*) AS n FROM people GROUP BY id"
+        answer = pdrisk.sql(query, con, eps=1, keys=range(40), mechanism="laplace")
         assert answer["n"].nunique() == 40
 
     @pytest.mark.parametrize(
@@ -135,9 +143,9 @@ class TestOneValue:
 
     def test_the_noise_is_laplace_of_the_stated_scale(self, con):
         query = "SELECT id, dp_sum(age, eps := 2, lo := 0, hi := 8) AS s FROM people GROUP BY id"
-        answer = pdrisk.sql(query, con, keys=range(1000, 5000), risk_columns=True)
+        answer = pdrisk.sql(query, con, keys=range(1000, 5000), mechanism="laplace")
         noise = np.abs(answer["s"])
-        assert set(answer["s_scale"]) == {4.0}
+        assert [line.scale for line in lines(answer)] == [4.0]
         # The mean of |noise| is the scale: 4000 values give it to 1.6 %, which 0.9 and 1.1 are far from.
         assert 3.7 < noise.mean() < 4.3
         assert 0.55 < (noise < 4 * np.log(2.5)).mean() < 0.65
@@ -165,34 +173,36 @@ class TestEps:
     def test_shares(self, items, eps, shares, draws, con):
         answer = pdrisk.sql(f"SELECT {items} FROM people", con, eps=eps, bounds=BOUNDS)
         assert [share for _, share in draws] == shares
-        assert [line["eps"] for line in answer.attrs["lines"]] == [float(share) for share in shares]
-        assert answer.attrs["eps"] == float(sum(shares))
+        assert [line.eps for line in lines(answer)] == [float(share) for share in shares]
+        assert described(answer).eps == float(sum(shares))
 
     def test_groups_cost_once(self, draws, con):
         query = "SELECT region, COUNT(*), AVG(age) FROM people GROUP BY region"
         answer = pdrisk.sql(query, con, eps=1, bounds=BOUNDS, keys=REGIONS, risk_columns=True)
         assert draws == [(3, Fraction(1, 2)), (3, Fraction(1, 2))]
         assert answer["avg(age)_eps"].tolist() == [0.5] * 3
-        assert answer.attrs["eps"] == 1
+        assert described(answer).eps == 1
 
     def test_what_having_and_order_by_ask_for_is_paid_and_told(self, con):
         query = "SELECT COUNT(*) AS n FROM people HAVING MAX(age) > -1e9 ORDER BY MIN(age)"
         answer = pdrisk.sql(query, con, eps=3, bounds=BOUNDS)
-        assert [(line["name"], line["eps"]) for line in answer.attrs["lines"]] == [
+        assert [(line.name, line.eps) for line in lines(answer)] == [
             ("n", 1.0), ("max(age)", 1.0), ("min(age)", 1.0)
         ]  # fmt: skip
 
     def test_a_line_says_what_was_released(self, con):
         query = "SELECT dp_mean(age, eps := 0.5, lo := 0, hi := 10) AS a FROM people"
-        ((line),) = pdrisk.sql(query, con).attrs["lines"]
-        assert line == {
-            "name": "a", "column": "age", "statistic": "mean", "bounds": [0.0, 10.0], "eps": 0.5, "scale": 10.0,
-            "global_sensitivity": 5.0,
-        }  # fmt: skip
+        for mechanism, used, scale in (("laplace", "laplace", 10.0), ("auto", "two_sums", None)):
+            (line,) = lines(pdrisk.sql(query, con, mechanism=mechanism))
+            assert (line.name, line.column, line.statistic, line.mechanism) == ("a", "age", "mean", used)
+            assert (line.bounds, line.eps, line.global_sensitivity) == ((0.0, 10.0), 0.5, 5.0)
+            assert line.scale == scale
+            assert line.risk.worst_case == pytest.approx(1 / (1 + math.exp(-0.5)))
+            assert line.risk.success == pytest.approx(1 - math.exp(-0.25) / 2)
 
     def test_the_warning_of_wide_noise_comes_before_the_answer(self, con):
         with pytest.warns(pdrisk.NoisyReleaseWarning, match="half-width at eps=0.5 is"):
-            pdrisk.sql("SELECT AVG(age), MAX(age) FROM people", con, eps=1, bounds=(0, 100))
+            pdrisk.sql("SELECT AVG(age), MAX(age) FROM people", con, eps=1, bounds=(0, 100), mechanism="laplace")
 
 
 def test_the_people_differ():

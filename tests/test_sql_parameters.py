@@ -166,9 +166,13 @@ class TestLedger:
         ledger = pdrisk.Ledger(path, dataset="people", eps=1e9)
         d = pdrisk.Dataset({"people": PEOPLE}, ledger=ledger)
         values = [47.8125, 100, 100.5, 300]
-        first = [d.sql(form, eps=1, bounds=(1, 675), params=[value])["n"].item() for value in values]
+        first = [
+            d.sql(form, eps=1, bounds=(1, 675), params=[value], mechanism="laplace")["n"].item() for value in values
+        ]
         spent = str(ledger.remaining())
-        again = [d.sql(form, eps=1, bounds=(1, 675), params=[value])["n"].item() for value in values]
+        again = [
+            d.sql(form, eps=1, bounds=(1, 675), params=[value], mechanism="laplace")["n"].item() for value in values
+        ]
         assert len(set(first)) == len(values)
         assert again == first
         assert str(ledger.remaining()) == spent

@@ -36,8 +36,10 @@ EPS = {
     "a column": (COUNT, {"eps": PEOPLE["age"]}, "eps must be a number, but is of type Series"),
     "tiny": (COUNT, {"eps": 1e-13}, "is below 1e-12, where the noise is a trillion times"),
     "a tiny share": ("SELECT AVG(age), COUNT(*) FROM people", {"eps": 1.5e-12}, "is below 1e-12"),
-    "huge": (COUNT, {"eps": 1e12}, "would add no noise at all"),
-    "huge in the query": ("SELECT dp_count(eps := 1e12) FROM people", {"eps": None}, "would add no noise at all"),
+    "huge": (COUNT, {"eps": 1e12, "mechanism": "laplace"}, "would add no noise at all"),
+    "huge in the query": (
+        "SELECT dp_count(eps := 1e12) FROM people", {"eps": None, "mechanism": "laplace"}, "would add no noise at all"
+    ),
     "spent": (
         "SELECT dp_count(eps := 1), COUNT(*) FROM people", {"eps": 1},
         "the query may spend eps=1 in total, but asks for 1 in its dp_ functions and leaves nothing for 1 more",

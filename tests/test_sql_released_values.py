@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from sql_people import without_noise
+from sql_people import described, without_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
@@ -58,10 +58,10 @@ GROUPED = {
     "SELECT IF(COUNT(*) > 2, 'many', g), NULLIF(COUNT(*), 0), COALESCE(NULLIF(COUNT(*), 0), -1)": [
         ("c", 1, 1), ("many", 3, 3), ("a", 2, 2), ("z", None, -1)
     ],
-    "SELECT round(AVG(x)), greatest(AVG(x), COUNT(*)), sqrt(COUNT(*) + 1), TRY_CAST(g AS INTEGER)": [
+    "SELECT round(AVG(x) + 0.1), greatest(AVG(x), COUNT(*)), sqrt(COUNT(*) + 1), TRY_CAST(g AS INTEGER)": [
         (5, 5, math.sqrt(2), None), (7, 7, 2, None), (2, 2, math.sqrt(3), None), (5, 5, 1, None)
     ],
-    "SELECT CAST(COUNT(*) AS VARCHAR), TRY_CAST(AVG(x) AS INTEGER)": [("1.0", 5), ("3.0", 7), ("2.0", 2), ("0.0", 5)],
+    "SELECT CAST(COUNT(*) AS VARCHAR), TRY_CAST(AVG(x) - 0.1 AS INTEGER)": [("1", 5), ("3", 7), ("2", 1), ("0", 5)],
     "SELECT COUNT(*) AS n, n * 2 AS m, m + n AS k": [(1, 2, 3), (3, 6, 9), (2, 4, 6), (0, 0, 0)],
 }  # fmt: skip
 AFTER = {
@@ -147,8 +147,9 @@ class TestTable:
         # The tables inside have names of their own.
         query = f"SELECT -COUNT(*) AS {name}, AVG(x) AS m, g FROM people GROUP BY g"
         rows = [(-1, 5, "c"), (-3, 7, "b"), (-2, 1.5, "a"), (0, 5, "z")]
-        assert shown(query, con) == rows
-        assert shown(f"{query} ORDER BY m, COUNT(*)", con) == [rows[at] for at in (2, 3, 0, 1)]
+        # The paper's mechanism, since without noise it gives whole numbers as they are.
+        assert shown(query, con, mechanism="laplace") == rows
+        assert shown(f"{query} ORDER BY m, COUNT(*)", con, mechanism="laplace") == [rows[at] for at in (2, 3, 0, 1)]
         grouped = f"SELECT {name}, COUNT(*) AS c FROM (SELECT i AS {name}, x FROM people) GROUP BY {name}"
         assert shown(grouped, con, keys=[5, 1, 9, 3]) == [(5, 1), (1, 1), (9, 0), (3, 1)]
         assert shown(f"{grouped} ORDER BY COUNT(*), {name} DESC", con, keys=[5, 1, 9, 3])[:2] == [(9, 0), (5, 1)]
@@ -187,7 +188,7 @@ class TestHeadings:
 
 
 class TestTypes:
-    """Releases are floats; groups keep their type; the index counts rows."""
+    """Counts are whole numbers, other releases floats; groups keep their type; the index counts rows."""
 
     def test_types(self, con):
         day = datetime.date(2020, 1, 2)
@@ -198,7 +199,7 @@ class TestTypes:
         answer = pdrisk.sql(query, con, eps=1, keys=[("a", 2, 2.0, False, day), ("b", 4, 8.0, True, day)])
         assert answer.index.tolist() == [0, 1]
         assert answer["g"].tolist() == ["a", "b"]
-        assert [answer[name].dtype.kind for name in ("i", "x", "big", "n")] == ["i", "f", "b", "f"]
+        assert [answer[name].dtype.kind for name in ("i", "x", "big", "n")] == ["i", "f", "b", "i"]
         assert answer["day"].tolist() == [pd.Timestamp(day)] * 2
         assert answer["n"].tolist() == [1, 0]
 
@@ -209,15 +210,20 @@ class TestTypes:
 
     def test_attributes(self, con):
         query = "SELECT g, COUNT(*) AS n, dp_mean(x, eps := 0.25) AS m FROM people GROUP BY g HAVING MAX(x) > 3"
-        answer = pdrisk.sql(query, con, eps=1, bounds={"x": (0, 9)}, keys="observed", risk_columns=True)
-        assert answer.attrs["eps"] == 1
-        assert answer.attrs["keys_from_data"] is True
-        assert [line["name"] for line in answer.attrs["lines"]] == ["n", "m", "max(x)"]
-        assert [line["bounds"] for line in answer.attrs["lines"]] == [None, [0.0, 9.0], [0.0, 9.0]]
+        options = {"eps": 1, "bounds": {"x": (0, 9)}, "keys": "observed"}
+        answer = pdrisk.sql(query, con, **options, curator=True)
+        assert list(answer.attrs) == ["dprisk"]
+        said = described(answer)
+        assert said.eps == 1
+        assert said.keys_from_data
+        assert [line.name for line in said.lines] == ["n", "m", "max(x)"]
+        assert [line.mechanism for line in said.lines] == ["geometric", "two_sums", "laplace"]
+        assert [line.bounds for line in said.lines] == [None, (0.0, 9.0), (0.0, 9.0)]
         public = pdrisk.public(answer)
-        assert [name for name in answer if name not in public] == answer.attrs["curator_only"]
-        assert answer.attrs["curator_only"] == [
+        assert tuple(name for name in answer if name not in public) == said.curators
+        assert said.curators == tuple(
             f"{name}_{fact}"
             for name in ("n", "m", "max(x)")
-            for fact in ("two_worlds", "many_worlds", "identifiability", "local_sensitivity", "n")
-        ]
+            for fact in ("n", "local_sensitivity", "two_worlds", "many_worlds", "identifiability", "clamped")
+        )
+        assert public.columns.tolist() == pdrisk.sql(query, con, **options, risk_columns=True).columns.tolist()

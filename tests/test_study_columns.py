@@ -195,7 +195,6 @@ class TestFrame:
         assert table.index.equals(pd.RangeIndex(len(expected)))
 
     def test_it_is_the_curators(self):
-        table = run(FRAME, "x", repetitions=1)
         for table in (run(FRAME, "x", repetitions=1), run(FRAME, "x", bounds=(0, 9), repetitions=1)):
             with pytest.raises(pdrisk.NotPublicError, match="exact figures"):
                 pdrisk.public(table)

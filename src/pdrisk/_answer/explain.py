@@ -75,7 +75,7 @@ def explain(
 def _most_exposed(said: Answer, table: pd.DataFrame) -> list[Exposed | None]:
     """The curator's numbers of the most exposed group of each line, as far as the table holds them."""
     if said.headings is None:
-        return [_of_rows(_rows_of(said, line, table), said.index) for line in said.lines]
+        return [_of_rows(_rows_of(said, line, table), said.index, said.grouped) for line in said.lines]
     width = len(Curator.COLUMNS)
     own = [said.curators[at : at + width] for at in range(0, len(said.curators), width)] or [()] * len(said.lines)
     found = []
@@ -84,7 +84,7 @@ def _most_exposed(said: Answer, table: pd.DataFrame) -> list[Exposed | None]:
         if len(rows.columns) == width:
             keys = [name for name in said.groups if name in table.columns]
             rows = rows.set_axis(list(Curator.COLUMNS), axis=1).join(table[keys])
-            found.append(_of_rows(rows, tuple(keys) if said.grouped else ()))
+            found.append(_of_rows(rows, tuple(keys), said.grouped))
         else:
             found.append(None)
     return found
@@ -98,7 +98,8 @@ def _rows_of(said: Answer, line: AnswerLine, table: pd.DataFrame) -> pd.DataFram
     return table[[pair == (line.column, line.statistic) for pair in zip(*labels, strict=True)]]
 
 
-def _of_rows(rows: pd.DataFrame, index: tuple[Hashable, ...]) -> Exposed | None:
+def _of_rows(rows: pd.DataFrame, index: tuple[Hashable, ...], grouped: bool) -> Exposed | None:
+    """The numbers of the most exposed row, and the name of its group."""
     if not len(rows) or any(name not in rows.columns for name in Curator.COLUMNS):
         return None
     numbers = {name: rows[name].to_numpy(dtype=np.float64) for name in Curator.COLUMNS}
@@ -107,7 +108,7 @@ def _of_rows(rows: pd.DataFrame, index: tuple[Hashable, ...]) -> Exposed | None:
     own: dict[str, Any] = {name: float(values[most]) for name, values in numbers.items()}
     loss = float(privacy_loss(max(own["two_worlds"], 0.5), 0.5)) if own["two_worlds"] > 0.5 else 0.0
     groups = [name for name in index if name not in ("column", "statistic", "release")]
-    named = ", ".join(str(_level(rows, name)[most]) for name in groups) or f"row {most + 1}" * bool(index)
+    named = ", ".join(str(_level(rows, name)[most]) for name in groups) or f"row {most + 1}" * grouped
     return Exposed(Curator(**own | {"n": int(own["n"]), "loss": loss}), named or None)
 
 

@@ -184,7 +184,9 @@ def _rows(signs: str, across: int) -> list[str]:
     return ["  " + " ".join(signs[at : at + across]) for at in range(0, len(signs), across)]
 
 
-def two_worlds(local_sensitivity: float, scale: float, *, unit: str = "", language: str = "en") -> Figure:
+def two_worlds(
+    local_sensitivity: float, scale: float, *, unit: str = "", language: str = "en", sketch: bool = False
+) -> Figure:
     """The Laplace curves of the noisy answer with and without the most exposed person, and where they overlap.
 
     Parameters
@@ -194,6 +196,8 @@ def two_worlds(local_sensitivity: float, scale: float, *, unit: str = "", langua
     unit : str, optional
         Of the answer, for the axis.
     language : str
+    sketch : bool
+        Whether the noise is of another kind, and has only its privacy loss in common with the curves.
 
     Returns
     -------
@@ -201,7 +205,7 @@ def two_worlds(local_sensitivity: float, scale: float, *, unit: str = "", langua
         Curator only, and it says so. In words: `two_worlds_text`.
     """
     said, distance, b = texts(language), local_sensitivity, scale
-    facts = [line for fact in _worlds_facts(said, distance, b) for line in lines_of(fact, WIDTH - 2 * EDGE)]
+    facts = [line for fact in _worlds_facts(said, distance, b, sketch) for line in lines_of(fact, WIDTH - 2 * EDGE)]
     facts += [said["font_lacks"]] if legible(unit) != unit else []
     axis = textwrap.wrap(legible(said["worlds_axis"].format(unit=f", {unit}" if unit else "")), ACROSS)
     notes = [*facts, said["curator_only"]]
@@ -227,7 +231,9 @@ def two_worlds(local_sensitivity: float, scale: float, *, unit: str = "", langua
     return figure
 
 
-def two_worlds_text(local_sensitivity: float, scale: float, *, unit: str = "", language: str = "en") -> str:
+def two_worlds_text(
+    local_sensitivity: float, scale: float, *, unit: str = "", language: str = "en", sketch: bool = False
+) -> str:
     """`two_worlds` as a table of both curves.
 
     Examples
@@ -253,13 +259,15 @@ def two_worlds_text(local_sensitivity: float, scale: float, *, unit: str = "", l
         rows.append((formatting.thousands(at), f"{one:.4g}", f"{other:.4g}"))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     table = ["  " + "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
-    facts = [f"  {text}" for text in [*_worlds_facts(said, distance, b), said["curator_only"]]]
+    facts = [f"  {text}" for text in [*_worlds_facts(said, distance, b, sketch), said["curator_only"]]]
     return "\n".join([said["worlds_title"], *table, *facts])
 
 
-def _worlds_facts(said: Mapping[str, str], distance: float, scale: float) -> list[str]:
+def _worlds_facts(said: Mapping[str, str], distance: float, scale: float, sketch: bool) -> list[str]:
     """What is read off two Laplace curves: they overlap in exp(-distance / 2 scale) of each."""
     told = said["worlds_distance"].format(distance=formatting.thousands(distance), scale=formatting.thousands(scale))
+    if sketch:
+        told = said["worlds_sketch"].format(loss=formatting.thousands(distance / scale))
     if distance == 0:
         return [told, said["worlds_same"]]
     believed = reached(distance / scale)

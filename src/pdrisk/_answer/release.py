@@ -13,7 +13,7 @@ from pdrisk._answer import formatting, pictures
 from pdrisk._answer.answer import Answer, AnswerLine, Curator, Exposed
 from pdrisk._answer.combined import Arithmetic
 from pdrisk._answer.noisy import NoisyAnswers
-from pdrisk._answer.words import explained, not_for_others
+from pdrisk._answer.words import explained, not_for_others, texts
 from pdrisk._core.foreign import own_errors, shown
 from pdrisk._core.risk import Risk
 from pdrisk._model.plain import plain_label
@@ -327,9 +327,11 @@ class Release(Arithmetic):
         if kind == "two_worlds":
             if self.curator is None:
                 raise ParameterError("this answer does not hold the curator's numbers, of which this picture is made.")
+            sketch = self.mechanism != "laplace"
             if self.scale is None:  # two shifted curves all the same, one unit of loss apart for each scale
-                return draw(self.curator.loss, 1.0, unit="in scales of the noise", language=language)
-            return draw(self.curator.loss * self.scale, self.scale, unit=unit, language=language)
+                unit = texts(language)["worlds_scales"]
+                return draw(self.curator.loss, 1.0, unit=unit, language=language, sketch=sketch)
+            return draw(self.curator.loss * self.scale, self.scale, unit=unit, language=language, sketch=sketch)
         if self.bounds_from_data:
             raise not_for_others(self.name)
         return draw(self.answer.eps, language=language)

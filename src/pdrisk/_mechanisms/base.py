@@ -47,6 +47,7 @@ class Mechanism(ABC):
 
     name: ClassVar[str]
     noise: ClassVar[str]  # its name in words, for labels
+    is_even: ClassVar[bool] = False  # whether every record, whatever its value, bears a loss of eps
 
     @classmethod
     @abstractmethod

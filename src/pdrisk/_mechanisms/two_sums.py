@@ -41,7 +41,8 @@ class TwoSums(Mechanism):
     """
 
     name: ClassVar[str] = "two_sums"
-    noise: ClassVar[str] = "discrete Laplace noise on the sums of distances from both bounds"
+    noise: ClassVar[str] = "discrete Laplace noise of scale (hi - lo)/eps on the sums of distances from both bounds"
+    is_even: ClassVar[bool] = True
 
     @classmethod
     def answers(cls, statistic: Statistic) -> bool:

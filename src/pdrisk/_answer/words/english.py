@@ -46,6 +46,8 @@ TEXTS = {
     "interval_is": "where the answer without noise lies, 95 % sure; sampling error comes on top",
     "noise_is": "with noise: ±{half}, 95 % sure, for eps {eps}",
     "noise_is_widest": "with noise: ±{half} in the widest group, 95 % sure, for eps {eps}",
+    "noise_is_uneven": "with noise: 95 % interval {width} wide, for eps {eps}",
+    "noise_is_uneven_widest": "with noise: 95 % interval {width} wide in the widest group, for eps {eps}",
     "eps": "eps",
     "eps_is": "{eps}",
     "eps_groups": "{eps}; everybody is in at most one group, so all groups cost it once",
@@ -72,7 +74,9 @@ TEXTS = {
     "curator_only": "curator only: these come from the data, do not publish",
     "group_is": "{name}, most exposed group: {group}",
     "global_sensitivity": "global sensitivity",
-    "global_sensitivity_is": "{value}: the most that one record can move this answer, in any data within the bounds",
+    "global_sensitivity_is": (
+        "{value}: the most that one record can move the answer without noise, in any data within the bounds"
+    ),
     "local_sensitivity": "local sensitivity",
     "local_sensitivity_is": "{value}: the most in these data, at most {share} of that",
     "records": "records used",
@@ -87,13 +91,24 @@ TEXTS = {
     "risk_row": "{prior} without this answer, at most {risk} with it: {meaning}",
     "risk_none": "none: no record was used",
     "risk_certain": "certain without this answer: one record was used",
+    "privacy_loss": "privacy loss",
+    "privacy_loss_is": "{loss} of eps {eps}, for the most exposed person",
+    "privacy_loss_even": "{loss}, all of eps, for every person alike",
     "label_most_exposed": "most exposed",
+    "most_exposed_even": (
+        "nobody more than others: by this mechanism each person, in the data or not, loses all of eps, whatever the "
+        "value. An attacker is right at most {times} times out of {out_of} instead of {coin}."
+    ),
+    "most_exposed_even_over": (
+        "nobody more than others: by this mechanism each person, in the data or not, loses all of eps, whatever the "
+        "value. An attacker is right more than {times} times out of {out_of} instead of {coin}."
+    ),
     "most_exposed": (
-        "someone whose record, in the data or not, moves this answer by the local sensitivity: an attacker is right at "
+        "someone whose record, in the data or not, moves the answer by the local sensitivity: an attacker is right at "
         "most {times} times out of {out_of} instead of {coin}. df.dprisk.individual_risk shows the risk of everybody."
     ),
     "most_exposed_over": (
-        "someone whose record, in the data or not, moves this answer by the local sensitivity: an attacker is right "
+        "someone whose record, in the data or not, moves the answer by the local sensitivity: an attacker is right "
         "more than {times} times out of {out_of} instead of {coin}. df.dprisk.individual_risk shows the risk of "
         "everybody."
     ),
@@ -107,10 +122,11 @@ TEXTS = {
     "groups_from_data": "those that occur in the data; that they are public is the publisher's word",
     "unit": "unit",
     "unit_is": "one record; for a person with k records all risks are those of k times the eps",
+    "unit_person": "one person, by column {column}; that each has one record is the publisher's word",
     "neighbours": "neighbours",
     "neighbours_is": "two sets of data that differ in one record, added or removed",
     "noise_scaled": "{noise}, scale {scale}",
-    "line_is": "bounds {bounds}; {noise}; global sensitivity {sensitivity}; eps {eps}",
+    "line_is": "bounds {bounds}; {noise}; global sensitivity of the statistic {sensitivity}; eps {eps}",
     "bounds_are": "{low} to {high}, declared without looking at the data",
     "bounds_none": "none needed",
     "label_composition": "composition",
@@ -132,6 +148,8 @@ TEXTS = {
     "worlds_axis": "noisy answer, from the answer without the person{unit}",
     "worlds_density": "density",
     "worlds_distance": "distance {distance} (local sensitivity), noise of scale {scale}",
+    "worlds_sketch": "a sketch: Laplace curves whose privacy loss, {loss}, is that of the mechanism's own noise",
+    "worlds_scales": "in scales of the noise",
     "worlds_overlap": "overlap: {overlap} of each curve",
     "worlds_same": "the curves are one: this release tells nothing about any one record",
     "worlds_right": "an attacker is right {coin} times out of {out_of} without, at most {times} with this release",

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from pdrisk._answer import formatting
-from pdrisk._answer.answer import Answer, AnswerLine, Exposed
+from pdrisk._answer.answer import ONE_RECORD, Answer, AnswerLine, Exposed
 from pdrisk._answer.words.counts import common_denominator, counted, reached
 from pdrisk._answer.words.languages import texts
 from pdrisk._core.foreign import shown
@@ -132,7 +132,11 @@ class _Telling:
         ]
         if answer.grouped:
             rows.append((said["groups"], said["groups_from_data" if answer.keys_from_data else "groups_declared"]))
-        rows += [(said["unit"], said["unit_is"]), (said["neighbours"], said["neighbours_is"])]
+        person = said["unit_person"].format(column=printable(answer.unit))
+        rows += [
+            (said["unit"], said["unit_is"] if answer.unit == ONE_RECORD else person),
+            (said["neighbours"], said["neighbours_is"]),
+        ]
         rows += [(line.name, self._declared(line)) for line in answer.lines]
         rows += [*self._eps(), *self._risk("composition"), (said["uncovered"], said["uncovered_is"])]
         return _laid_out(self._title("publication"), rows)
@@ -159,21 +163,20 @@ class _Telling:
         answer, said = self.answer, self.said
         value = answer.lines[0].value
         if answer.several or value is None:
-            return [
-                (
-                    line.name,
-                    said["noise_is" if not answer.grouped else "noise_is_widest"].format(
-                        half=formatting.number(line.noise95), eps=_eps(line.eps)
-                    ),
-                )
-                for line in answer.lines
-            ]
+            return [(line.name, self._noise(line)) for line in answer.lines]
         if answer.withheld:
             return [(said["answer"], said["answer_withheld"])]
         one = answer.lines[0]
         noisy, low, high = (formatting.number(math.nan if x is None else x) for x in (value, one.low, one.high))
         text = said["answer_is"].format(value=noisy, low=low, high=high)
         return [(said["answer"], text), (said["interval"], said["interval_is"])]
+
+    def _noise(self, line: AnswerLine) -> str:
+        """How far the noise may carry it: to both sides alike only where nothing keeps it in a range or on a base."""
+        uneven = line.mechanism != "laplace" or line.rounded_to is not None
+        half, width = formatting.number(line.noise95), formatting.number(2 * line.noise95)
+        field = "noise_is" + "_uneven" * uneven + "_widest" * self.answer.grouped
+        return self.said[field].format(half=half, width=width, eps=_eps(line.eps))
 
     def _eps(self) -> Rows:
         answer, said = self.answer, self.said
@@ -213,10 +216,13 @@ class _Telling:
         answer, said, found = self.answer, self.said, exposed.numbers
         share = rounded_up(min(found.local_sensitivity / line.global_sensitivity, 1.0))
         whole, local = map(formatting.number, (line.global_sensitivity, found.local_sensitivity))
+        even, loss = MECHANISMS[line.mechanism].is_even, rounded_up(min(found.loss, line.eps), 6)
+        of = "even" if even else "is"
         rows = [
             (said["global_sensitivity"], said["global_sensitivity_is"].format(value=whole)),
             (said["local_sensitivity"], said["local_sensitivity_is"].format(value=local, share=share)),
             (said["records"], f"{found.n:,}"),
+            (said["privacy_loss"], said[f"privacy_loss_{of}"].format(loss=loss, eps=_eps(line.eps))),
         ]
         one_of_n = 1 / max(found.n, 1)
         priors = {"worst_case": 0.5, "two_worlds": 0.5, "many_worlds": one_of_n, "identifiability": one_of_n}
@@ -229,7 +235,8 @@ class _Telling:
                 meaning = said[f"{metric}_means"]
                 text = said["risk_row"].format(prior=probability(prior), risk=probability(risk), meaning=meaning)
             rows.append((said[metric], text))
-        rows.append((said["label_most_exposed"], _counts(said, "most_exposed", found.two_worlds, out_of)))
+        field = "most_exposed_even" if even else "most_exposed"
+        rows.append((said["label_most_exposed"], _counts(said, field, found.two_worlds, out_of)))
         if not answer.several:
             return _laid_out("", rows)
         name = line.name if exposed.group is None else said["group_is"].format(name=line.name, group=exposed.group)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,11 +10,32 @@ from numpy.typing import NDArray
 from pdrisk._core.summary import FloatArray, IntArray
 from pdrisk._core.universe import Universe
 
-__all__ = ["SIZE", "clamped", "placed"]
+__all__ = ["SIZE", "Piece", "clamped", "placed"]
 
 # Pieces of 2**15 floats stay in the second-level cache: four times faster than pieces of 1e6. The error bound
 # in core.statistics counts on this size.
 SIZE = 2**15
+
+
+class Piece(NamedTuple):
+    """Some of a column's records.
+
+    Attributes
+    ----------
+    start : int
+        Position of the piece in the column.
+    records : ndarray of float64, shape (m,)
+        Valid until the next piece.
+    codes : ndarray of intp, shape (m,)
+        Their groups; empty without groups.
+    ends : (float, float) or None
+        The smallest and the largest of them, where that is known.
+    """
+
+    start: int
+    records: FloatArray
+    codes: NDArray[np.intp]
+    ends: tuple[float, float] | None = None
 
 
 def clamped(
@@ -23,8 +45,8 @@ def clamped(
     selected: NDArray[np.bool_] | None = None,
     codes: NDArray[np.int32] | None = None,
     moved: IntArray | None = None,
-) -> Iterator[tuple[int, FloatArray, NDArray[np.intp], float]]:
-    """Yield (start, records, codes, total) for each piece of a column that holds a record.
+) -> Iterator[Piece]:
+    """Yield the pieces of a column that hold a record, clamped and without missing values.
 
     Parameters
     ----------
@@ -36,18 +58,8 @@ def clamped(
     codes : ndarray of int32, shape (N,), optional
         The group of each row.
     moved : ndarray of int64, shape (bins,), optional
-        To which the number of records moved to an end is added, by group; one bin without ``codes``.
-
-    Yields
-    ------
-    start : int
-        Position of the piece in the column.
-    records : ndarray of float64, shape (m,)
-        Valid until the next piece; may be overwritten.
-    codes : ndarray of intp, shape (m,)
-        Empty without ``codes``.
-    total : float
-        The sum of the records.
+        To which the number of records moved to an end is added, by group; one bin without ``codes``. The records must
+        not be overwritten then: a piece of which none is moved or missing is the column's own memory.
     """
     buffer = np.empty(min(SIZE, len(values)))
     same_type = values.dtype == buffer.dtype
@@ -60,14 +72,16 @@ def clamped(
             piece = piece[chosen]
             group = group if codes is None else group[chosen]
         records = buffer[: len(piece)]
-        if (
-            moved is not None
-            and len(piece)
-            and float(piece.min()) >= universe.lo  # else numpy would round the bounds to the column's own type
-            and float(piece.max()) <= universe.hi
-        ):
-            records[:] = piece  # as fast as clipping, and nothing is moved; a missing value makes the test fail
-        elif same_type:
+        if moved is not None and len(piece):
+            low, high = float(piece.min()), float(piece.max())
+            if universe.lo <= low and high <= universe.hi:  # not if a value is missing
+                if same_type:
+                    records = piece.view(np.float64)
+                else:
+                    records[:] = piece
+                yield Piece(start, records, group, (low, high))
+                continue
+        if same_type:
             np.clip(piece, universe.lo, universe.hi, out=records)
             _count_moved(moved, piece, records, group)
         else:
@@ -75,14 +89,12 @@ def clamped(
             whole = records if moved is None else records.copy()
             np.clip(records, universe.lo, universe.hi, out=records)
             _count_moved(moved, whole, records, group)
-        total = float(records.sum())
-        if math.isnan(total):  # clamped values are finite: only a missing one makes the sum NaN
+        if math.isnan(float(records.sum())):  # clamped values are finite: only a missing one makes the sum NaN
             present = ~np.isnan(records)
             records = records[present]
             group = group if codes is None else group[present]
-            total = float(records.sum())
         if len(records):
-            yield start, records, group, total
+            yield Piece(start, records, group)
 
 
 def _count_moved(
@@ -98,9 +110,9 @@ def _count_moved(
         moved += np.bincount(group[changed], minlength=len(moved))
 
 
-def placed(records: FloatArray, lo: float, per_unit: float) -> FloatArray:
-    """The places of clamped records on the grid of `places_per_unit`, in their own memory."""
-    records -= lo
-    records *= per_unit
-    records += 0.5
-    return np.floor(records, out=records)
+def placed(records: FloatArray, lo: float, per_unit: float, spare: FloatArray) -> FloatArray:
+    """The places of clamped records on the grid of `places_per_unit`, in the memory of ``spare``, of shape (SIZE,)."""
+    places = np.subtract(records, lo, out=spare[: len(records)])
+    places *= per_unit
+    places += 0.5
+    return np.floor(places, out=places)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pdrisk._core.lattice import Lattice, places_per_unit
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._core.universe import Universe
-from pdrisk.engines.numpy.chunks import clamped, placed
+from pdrisk.engines.numpy.chunks import SIZE, clamped, placed
 from pdrisk.engines.numpy.ranks import windows
 
 __all__ = ["summary_of_groups"]
@@ -42,10 +42,11 @@ def summary_of_groups(
     places, whole, moved = (np.zeros(bins, dtype=np.int64) for _ in range(3))
     per_unit = places_per_unit(universe.width)
     scan = needs.moments or not needs.windows
+    spare = np.empty(SIZE if needs.places else 0)
     ranked, found = windows(values, universe, needs.windows, codes=codes, groups=groups, moved=None if scan else moved)
     if not scan:
         n[:groups] = ranked
-    for _, records, code, _ in clamped(values, universe, codes=codes, moved=moved) if scan else ():
+    for _, records, code, *_ in clamped(values, universe, codes=codes, moved=moved) if scan else ():
         if bins > MANY_GROUPS:
             np.add.at(n, code, 1)
         else:
@@ -59,8 +60,8 @@ def summary_of_groups(
             np.add.at(steps, code, np.rint(records * (1 / step)).astype(np.int64))
         if needs.whole:
             np.add.at(whole, code, np.floor(records + 0.5).astype(np.int64))
-        if needs.places:  # last, because it works in place
-            _add(places, code, placed(records, universe.lo, per_unit))
+        if needs.places:
+            _add(places, code, placed(records, universe.lo, per_unit, spare))
     total = totals.result()
     if needs.seconds:
         _fill_seconds(values, codes, universe, lowest, highest)
@@ -123,7 +124,7 @@ def _fill_seconds(
 ) -> None:
     """Second row: the next record beyond the extreme, or the extreme again where two records share it."""
     at_low, at_high = np.zeros(lowest.shape[1], dtype=np.int64), np.zeros(lowest.shape[1], dtype=np.int64)
-    for _, records, code, _ in clamped(values, universe, codes=codes):
+    for _, records, code, *_ in clamped(values, universe, codes=codes):
         for extreme, beyond, shared in ((lowest, np.minimum, at_low), (highest, np.maximum, at_high)):
             equal = records == extreme[0][code]
             np.add.at(shared, code[equal], 1)
@@ -143,7 +144,7 @@ def _distances(
     mean = total / np.maximum(n, 1)
     square_sums, offset_sums = _Sums(len(n)), _Sums(len(n))
     nearest = np.full(len(n), np.inf)
-    for _, records, code, _ in clamped(values, universe, codes=codes):
+    for _, records, code, *_ in clamped(values, universe, codes=codes):
         records -= mean[code]
         offset_sums.add(code, records)
         square_sums.add(code, records * records)

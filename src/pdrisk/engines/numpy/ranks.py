@@ -120,7 +120,7 @@ def _within(
     below: IntArray = np.zeros(groups, dtype=np.int64)
     kept: list[FloatArray] = [np.empty(0)]
     kept_codes: list[NDArray[np.int32]] = [np.empty(0, dtype=np.int32)]
-    for _, records, code, _ in clamped(rows.values, universe, selected=rows.selected, codes=codes, moved=moved):
+    for _, records, code, *_ in clamped(rows.values, universe, selected=rows.selected, codes=codes, moved=moved):
         if codes is None:
             n += len(records)
             under = records < lower[0]

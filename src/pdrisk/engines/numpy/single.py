@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from pdrisk._core.lattice import Lattice, places_per_unit
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._core.universe import Universe
-from pdrisk.engines.numpy.chunks import SIZE, clamped, placed
+from pdrisk.engines.numpy.chunks import SIZE, Piece, clamped, placed
 from pdrisk.engines.numpy.ranks import windows
 
 __all__ = ["summary_of_one"]
 
-Pieces = Callable[[], Iterator[tuple[int, FloatArray, NDArray[np.intp], float]]]
+Pieces = Callable[[], Iterator[Piece]]
 
 
 def summary_of_one(
@@ -32,7 +32,7 @@ def summary_of_one(
     selected : ndarray of bool, shape (N,), optional
     """
 
-    def pieces(moved: IntArray | None = None) -> Iterator[tuple[int, FloatArray, NDArray[np.intp], float]]:
+    def pieces(moved: IntArray | None = None) -> Iterator[Piece]:
         return clamped(values, universe, selected=selected, moved=moved)
 
     lattice = Lattice.of_records(universe.magnitude)
@@ -45,19 +45,22 @@ def summary_of_one(
     lows: list[float] = []
     highs: list[float] = []
     ranked, found = windows(values, universe, needs.windows, selected=selected, moved=None if scan else moved)
-    for start, records, _, part in pieces(moved) if scan else ():
+    spare = np.empty(SIZE if needs.places else 0)
+    for start, records, _, ends in pieces(moved) if scan else ():
         n += len(records)
         starts.append(start)
-        totals.append(part)
-        if needs.ends:
-            lows.append(float(records.min()))
-            highs.append(float(records.max()))
+        if needs.total or needs.squares:
+            totals.append(float(records.sum()))
+        if needs.ends or needs.seconds:
+            low, high = ends or (float(records.min()), float(records.max()))
+            lows.append(low)
+            highs.append(high)
         if needs.steps:
             steps += int(np.rint(records * (1 / lattice.step)).sum())  # integers below 2**53: exact
         if needs.whole:
             whole += int(np.floor(records + 0.5).sum())
-        if needs.places:  # last, because it works in place
-            places += int(placed(records, universe.lo, per_unit).sum())
+        if needs.places:
+            places += int(placed(records, universe.lo, per_unit, spare).sum())
     n = n or int(ranked[0])
     total = math.fsum(totals)
     lowest, highest = (universe.hi, universe.hi), (universe.lo, universe.lo)
@@ -68,7 +71,7 @@ def summary_of_one(
     squares, nearest = _distances(pieces, total / n) if needs.squares and n else (0.0, 0.0)
     return Summary(
         n=np.array([n], dtype=np.int64),
-        total=np.array([total]),
+        total=np.array([total]) if needs.total or needs.squares else None,  # places tell the mean, too
         steps=_held(steps),
         lowest=np.array(lowest).reshape(2, 1),
         highest=np.array(highest).reshape(2, 1),
@@ -93,7 +96,7 @@ def _distances(pieces: Pieces, mean: float) -> tuple[float, float]:
     nearest = math.inf
     n = 0
     spare = np.empty(SIZE)
-    for _, records, _, _ in pieces():
+    for _, records, *_ in pieces():
         n += len(records)
         records -= mean
         offsets.append(float(records.sum()))
@@ -115,12 +118,8 @@ def _seconds(
 
     def piece(index: int) -> FloatArray:
         rows = slice(starts[index], starts[index + 1] if index + 1 < len(starts) else None)
-        inside = values[rows], universe
-        return np.sort(
-            np.concatenate(
-                [r.copy() for _, r, *_ in clamped(*inside, selected=None if selected is None else selected[rows])]
-            )
-        )
+        own = None if selected is None else selected[rows]
+        return np.sort(np.concatenate([each.records.copy() for each in clamped(values[rows], universe, selected=own)]))
 
     first, last = int(np.argmin(lows)), int(np.argmax(highs))
     low_piece, high_piece = piece(first), piece(last)
