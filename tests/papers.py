@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,7 +30,8 @@ SECTIONS = (
     Section(
         "The SOEP case study",
         "Allmann, Nuñez von Voigt & Tschorsch 2024, sections 3.1 and 3.2: distances to work of five people, 3, 1, 10, "
-        "675 and 17 (Table I), universe [1, 675], eps 1. What the paper does not print follows from its equations.",
+        "675 and 17 (Table I), universe [1, 675], eps 1, by the paper's mechanism (laplace). What the paper does not "
+        "print follows from its equations.",
         tuple(table_one()),
     ),
     Section(
@@ -90,8 +92,9 @@ SECTIONS = (
     ),
     Section(
         "Other sources",
-        "How often an attacker is *right* is tried in `tests/test_attack_success.py`, and the averaging attack (124 "
-        "answers about a count of 4 at eps 0.5 are right in 95 of 100 cases) in `tests/test_attack_averaging.py`.",
+        "How often an attacker is *right* is tried in `tests/test_attack_success.py` and "
+        "`tests/test_attack_mechanisms.py`, and the averaging attack (124 answers about a count of 4 at eps 0.5 are "
+        "right in 95 of 100 cases) in `tests/test_attack_averaging.py`.",
         tuple(others()),
         after="**Not yet there:** k-map and delta-presence, which pdrisk does not compute.",
     ),
@@ -113,7 +116,14 @@ def page() -> str:
             ours, verdict = number.shown()
             lines.append(f"| {number.what} | {number.printed} | {ours} | {verdict} |")
         lines += ["", *([section.after, ""] if section.after else [])]
-    return "\n".join(lines)
+    return "\n".join(part for line in "\n".join(lines).split("\n") for part in wrapped(line))
+
+
+def wrapped(line: str) -> list[str]:
+    """A line of prose as lines of at most 120 characters; a table's row stays whole."""
+    if line.startswith("|"):
+        return [line]
+    return textwrap.wrap(line, 120, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 if __name__ == "__main__":

@@ -30,8 +30,12 @@ def people() -> pd.DataFrame:
 
 
 def ask(data, statistic, **options):
-    """The same question to a frame or a series; ``statistic`` is a name, or a name and its parameters."""
+    """The same question to a frame or a series; ``statistic`` is a name, or a name and its parameters.
+
+    Of the paper's mechanism unless another is named.
+    """
     name, parameters = (statistic, {}) if isinstance(statistic, str) else statistic
+    options = {"mechanism": "laplace"} | options
     if isinstance(data, pd.Series):
         return getattr(data.dprisk, name)(**parameters, **options)
     return getattr(data.dprisk, name)("distance", **parameters, **options)
@@ -73,25 +77,26 @@ class TestStatistics:
         assert isinstance(release, pdrisk.Release)
         assert shows(release, answer)
         release = ask(data, statistic, eps=1, bounds=BOUNDS)
-        assert (release.eps, release.n, release.column) == (1, 5, "distance")
+        assert (release.eps, release.curator.n, release.column) == (1, 5, "distance")
         assert release.global_sensitivity == pytest.approx(whole, rel=1e-12)
         assert release.scale == pytest.approx(whole, rel=1e-8)
-        assert release.local_sensitivity == pytest.approx(local, rel=1e-9)
+        assert release.curator.local_sensitivity == pytest.approx(local, rel=1e-9)
         assert release.risk.worst_case == pytest.approx(0.731059, abs=1e-6)
-        assert release.risk.two_worlds == pytest.approx(posterior(local / whole), rel=1e-9)
-        assert release.risk.many_worlds == pytest.approx(posterior(local / whole, 1 / 5), rel=1e-9)
+        assert release.curator.two_worlds == pytest.approx(posterior(local / whole), rel=1e-9)
+        assert release.curator.many_worlds == pytest.approx(posterior(local / whole, 1 / 5), rel=1e-9)
 
     def test_identifiability_of_the_mean(self):
         # Without 675 the mean is 7.75, without 1 it is 176.25.
         release = ask(people(), "mean", eps=2, bounds=BOUNDS)
-        assert release.risk.identifiability == pytest.approx(posterior(2 * 168.5 / 337, 1 / 5))
+        assert release.curator.identifiability == pytest.approx(posterior(2 * 168.5 / 337, 1 / 5))
 
     def test_count_of_rows_and_of_values(self):
         frame = people().assign(distance=[3, np.nan, np.inf, None, 17])
-        assert frame.dprisk.count(eps=EXACT).n == 5
-        assert frame.dprisk.count("distance", eps=EXACT, bounds="anything").n == 3
-        assert frame.dprisk.count("region", eps=EXACT).n == 5
+        assert frame.dprisk.count(eps=EXACT).curator.n == 5
+        assert frame.dprisk.count("distance", eps=EXACT, bounds="anything").curator.n == 3
+        assert frame.dprisk.count("region", eps=EXACT).curator.n == 5
         assert shows(frame["distance"].dprisk.count(eps=EXACT), 3)
+        assert frame["distance"].dprisk.count(eps=EXACT).value == 3
 
     @pytest.mark.parametrize("statistic", STATISTICS, ids=str)
     def test_an_empty_selection_is_answered(self, statistic):
@@ -101,9 +106,9 @@ class TestStatistics:
         for data in (people().head(0), people()):
             release = ask(data, statistic, eps=EXACT, bounds=BOUNDS, where=lambda frame: frame["distance"] > 1e9)
             assert shows(release, nothing.get(name, 0))
-            assert release.n == 0
-            assert math.isnan(release.risk.many_worlds)
-            assert math.isnan(release.risk.identifiability)
+            assert release.curator.n == 0
+            assert math.isnan(release.curator.many_worlds)
+            assert math.isnan(release.curator.identifiability)
 
 
 class TestOptions:
@@ -180,25 +185,27 @@ class TestWhere:
             where = where.set_axis(index)
         release = ask(frame, "mean", eps=EXACT, bounds=BOUNDS, where=where)
         assert shows(release, (1 + 10 + 675) / 3)
-        assert (release.n, release.bounds, release.global_sensitivity) == (3, (1, 675), 337)
+        assert (release.curator.n, release.bounds, release.global_sensitivity) == (3, (1, 675), 337)
         assert release.where_trusted is trusted
         assert release.where == text
 
     def test_names_of_the_caller(self):
         limit = 40
         release = people().pipe(lambda frame: frame).dprisk.count(eps=EXACT, where="age > @limit")
-        assert (release.n, release.where, release.where_trusted) == (3, "age > @limit", True)
+        assert (release.curator.n, release.where, release.where_trusted) == (3, "age > @limit", True)
         assert limit == 40
 
     def test_a_series_takes_masks_and_callables(self):
         series = people()["distance"]
         forms = [series > 5, (series > 5).to_numpy(), lambda values: values > 5]
         forms += [pd.col("distance") > 5] if hasattr(pd, "col") else []
-        assert [ask(series, "mean", eps=1, bounds=BOUNDS, where=form).n for form in forms] == [3] * len(forms)
+        assert [ask(series, "mean", eps=1, bounds=BOUNDS, where=form).curator.n for form in forms] == [3] * len(forms)
 
     def test_local_sensitivity_of_the_subgroup(self):
         # {3, 10, 17} in [1, 675]: adding 675 moves the mean from 10 to 176.25.
-        assert ask(people(), "mean", eps=1, bounds=BOUNDS, where="age in [30, 52, 40]").local_sensitivity == 166.25
+        assert (
+            ask(people(), "mean", eps=1, bounds=BOUNDS, where="age in [30, 52, 40]").curator.local_sensitivity == 166.25
+        )
 
 
 def arrow(values, kind):
@@ -252,15 +259,16 @@ class TestColumnsAndIndexes:
         release = ask(pd.DataFrame({"distance": column}), statistic, eps=EXACT, bounds=(0, 10))
         empty = {"mean": 5, "median": 5, "min": 10, "max": 0}.get(statistic, 0)
         answer = getattr(pd.Series(records, dtype="float64"), statistic)() if records else empty
-        assert release.n == len(records)
+        assert release.curator.n == len(records)
         assert shows(release, 0 if math.isnan(answer) else answer)
 
     @pytest.mark.parametrize(("column", "records"), COLUMNS.values(), ids=COLUMNS.keys())
     def test_count_means_the_same_records_alone_and_beside_a_mean(self, column, records):
         frame = pd.DataFrame({"distance": column})
-        assert frame.dprisk.count("distance", eps=1).n == len(records)
+        assert frame.dprisk.count("distance", eps=1).curator.n == len(records)
         assert (
-            frame.dprisk.agg({"distance": ["count", "mean"]}, eps=1, bounds=(0, 10))["n"].tolist() == [len(records)] * 2
+            frame.dprisk.agg({"distance": ["count", "mean"]}, eps=1, bounds=(0, 10), curator=True)["n"].tolist()
+            == [len(records)] * 2
         )
 
     @pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES.keys())
@@ -291,18 +299,20 @@ class TestColumnsAndIndexes:
         assert json.loads(json.dumps(frame.dprisk.mean(name, eps=1).public()))["column"] == 0
 
     def test_unnamed_series(self):
-        assert shows(pd.Series(PAPER).dprisk.mean(eps=EXACT, bounds=BOUNDS), 141.2)
+        assert shows(pd.Series(PAPER).dprisk.mean(eps=EXACT, bounds=BOUNDS, mechanism="laplace"), 141.2)
 
     def test_multiindex_columns(self):
         frame = people().set_axis(pd.MultiIndex.from_tuples([("a", "x"), ("a", "y"), ("b", "x")]), axis="columns")
         release = frame.dprisk.mean(("a", "x"), eps=EXACT, bounds=BOUNDS)
-        assert (release.n, release.column) == (5, ("a", "x"))
-        assert shows(frame[("a", "x")].dprisk.mean(eps=EXACT, bounds=BOUNDS), 141.2)
-        assert frame.dprisk.count(by=[("a", "y"), ("b", "x")], keys=[(30, "north")], eps=1)["n"].tolist() == [1]
+        assert (release.curator.n, release.column) == (5, ("a", "x"))
+        assert shows(frame[("a", "x")].dprisk.mean(eps=EXACT, bounds=BOUNDS, mechanism="laplace"), 141.2)
+        assert frame.dprisk.count(by=[("a", "y"), ("b", "x")], keys=[(30, "north")], eps=1, curator=True)[
+            "n"
+        ].tolist() == [1]
 
     def test_frames_without_columns_or_rows(self):
-        assert pd.DataFrame(index=range(5)).dprisk.count(eps=EXACT, where=[True] * 5).n == 5
-        assert pd.DataFrame().dprisk.count(eps=EXACT).n == 0
+        assert pd.DataFrame(index=range(5)).dprisk.count(eps=EXACT, where=[True] * 5).curator.n == 5
+        assert pd.DataFrame().dprisk.count(eps=EXACT).curator.n == 0
 
     def test_a_subclass_and_foreign_attrs(self):
         class Survey(pd.DataFrame):
@@ -312,7 +322,7 @@ class TestColumnsAndIndexes:
 
         frame = Survey(people())
         frame.attrs = {"source": "register", "deep": {"list": [1]}}
-        assert shows(frame.dprisk.mean("distance", eps=EXACT, bounds=BOUNDS), 141.2)
+        assert shows(ask(frame, "mean", eps=EXACT, bounds=BOUNDS), 141.2)
         declared = frame.dprisk.declare(bounds={"distance": BOUNDS})
         assert type(declared) is Survey
         assert declared.attrs["source"] == "register"
@@ -347,4 +357,4 @@ class TestColumnNames:
         for ask in (frame.dprisk.mean, frame.dprisk.assess, frame.dprisk.individual_risk):
             with pytest.raises(pdrisk.ParameterError, match="several columns named 'a'"):
                 ask("a", eps=1, bounds=(0, 9))
-        assert frame.dprisk.mean(("a", "c"), eps=3, bounds=(0, 9)).n == 1
+        assert frame.dprisk.mean(("a", "c"), eps=3, bounds=(0, 9)).curator.n == 1

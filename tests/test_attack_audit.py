@@ -94,6 +94,7 @@ class TestAudit:
         """What is done to noisy numbers after they are drawn, as moving them into the bounds, tells nothing more."""
         assert self.violations(name, one, other, DRAWS, mechanism) == []
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize(("name", "mechanism", "one", "other"), ACCURATE[:4])
     def test_half_of_their_noise_is_caught(self, monkeypatch, name, mechanism, one, other):
         monkeypatch.setattr(

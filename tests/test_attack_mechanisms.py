@@ -1,7 +1,7 @@
 """An attacker of counts, whole sums and means as the accurate mechanisms answer them, who sees all that was drawn.
 
-He is never right more often than ``release.risk.success`` says, and reaches it; his belief never exceeds ``worst_case``.
-A mean's value and interval are made of its two noisy sums, so whoever sees the sums sees more than the answer.
+He is never right more often than ``release.risk.success`` says, and reaches it; his belief never exceeds
+``worst_case``. A mean's value and interval are made of its two noisy sums, so who sees these sees all there is.
 """
 
 import math
@@ -96,6 +96,7 @@ def release_of(question, records, eps):
 class TestTwoWorlds:
     """Someone who knows everything but whether one record is there."""
 
+    @pytest.mark.sampled(5)
     @EVERY
     @pytest.mark.parametrize("eps", [0.1, 1.0, 2.0])
     def test_the_worst_record_reaches_the_claims(self, monkeypatch, question, eps):
@@ -107,6 +108,7 @@ class TestTwoWorlds:
         assert held.max() == pytest.approx(risk.worst_case, abs=ROUNDING)  # reached, and never exceeded
         assert risk.success <= risk.worst_case + ROUNDING
 
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("records", [[], [HI], [LO, HI]], ids=str)
     @EVERY
     def test_of_few_records(self, monkeypatch, question, records):
@@ -118,7 +120,7 @@ class TestTwoWorlds:
 
     @pytest.mark.parametrize(("record", "success"), [(LO, 0.6967), (2.5, None), (5.0, 0.6209), (HI, 0.6967)])
     def test_of_a_mean_everybody_bears_the_same_loss(self, monkeypatch, record, success):
-        """At the middle of the bounds two sums are moved by half each: the attacker is right less often, and as sure."""
+        """At the middle of the bounds two sums move by half each: the attacker is right less often, and as sure."""
         found, right, _ = attack(monkeypatch, "mean", [PEOPLE, [*PEOPLE, record]], 1.0)
         risk = release_of("mean", [*PEOPLE, record], 1.0).risk
         assert belief(np.abs(found)).max() == pytest.approx(risk.worst_case, abs=1e-8)
@@ -134,6 +136,7 @@ class TestTwoWorlds:
             assert right.mean() > release_of(question, PEOPLE, 1.0).risk.success + SIGMAS / math.sqrt(right.size)
             monkeypatch.undo()
 
+    @pytest.mark.sampled(3)
     @EVERY
     def test_each_person_of_the_data(self, monkeypatch, question):
         """`individual_risk` is the belief that the attacker can reach in this very person."""
@@ -195,6 +198,7 @@ class TestManyWorlds:
 
     GROUPS = ([1.0, 2.0, 2.5, 6.0, 9.0], [0.0, 10.0], [4.0, 4.0, 4.0, 10.0], [0.0, 0.0, 5.0, 10.0, 10.0, 3.0])
 
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("question", ["count", "nunique", "mean"])
     @pytest.mark.parametrize("people", GROUPS, ids=str)
     def test_belief_and_best_guess(self, monkeypatch, people, question):

@@ -10,12 +10,18 @@ import pandas as pd
 import pytest
 
 import pdrisk
+from pdrisk._answer.answer import Answer
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
 EXACT = 1e6
-COLUMNS = ["value", "eps", "scale", "global_sensitivity", "local_sensitivity", "n"]
-COLUMNS += ["worst_case", "two_worlds", "many_worlds", "identifiability"]
+COLUMNS = ["value", "low", "high", "eps", "worst_case"]
+CURATOR = ["n", "local_sensitivity", "two_worlds", "many_worlds", "identifiability", "clamped"]
+
+
+def said(table: pd.DataFrame) -> Answer:
+    """What a table says of itself."""
+    return Answer.from_attrs(table.attrs)
 
 
 def people() -> pd.DataFrame:
@@ -62,12 +68,12 @@ class TestDeclare:
         table = change(declared()).dprisk.mean("distance", eps=EXACT, by="region")
         assert table.index.tolist() == ["south", "north"]
         assert table["value"].round(1).tolist() == [338, 6.5]
-        assert set(table["global_sensitivity"]) == {337}
+        assert [line.global_sensitivity for line in said(table).lines] == [337]
 
     def test_survives_a_parquet_file(self, tmp_path):
         frame = through_parquet(declared(), tmp_path)
         assert frame.attrs == declared().attrs
-        assert frame.dprisk.mean("distance", eps=EXACT, by="region")["n"].tolist() == [2, 2]
+        assert frame.dprisk.mean("distance", eps=EXACT, by="region", curator=True)["n"].tolist() == [2, 2]
 
     @pytest.mark.parametrize(
         ("column", "keys"),
@@ -88,14 +94,14 @@ class TestDeclare:
     def test_every_kind_of_key_survives_a_parquet_file(self, column, keys, tmp_path):
         frame = pd.DataFrame({"group": column, "x": 1}).dprisk.declare(keys={"group": keys})
         for same in (frame, through_parquet(frame, tmp_path)):
-            assert same.dprisk.count(eps=1, by="group")["n"].tolist() == [1, 1]
+            assert same.dprisk.count(eps=1, by="group", curator=True)["n"].tolist() == [1, 1]
 
     def test_columns_need_not_be_named_by_text(self):
         frame = people().set_axis([0, ("a", 1), 2.5, None], axis="columns")
         known = frame.dprisk.declare(bounds={0: (1, 675), ("a", 1): (0, 99)}, keys={2.5: ["north"]})
         known = pickle.loads(pickle.dumps(known))
         assert known.dprisk.mean(0, eps=1).bounds == (1, 675)
-        assert known.dprisk.max(("a", 1), eps=1, by=2.5)["n"].tolist() == [2]
+        assert known.dprisk.max(("a", 1), eps=1, by=2.5, curator=True)["n"].tolist() == [2]
 
     def test_a_second_declaration_adds_and_replaces(self):
         frame = declared().dprisk.declare(bounds={"age": (0, 120)})
@@ -148,37 +154,42 @@ class TestAgg:
 
     def test_a_table_by_column_and_statistic(self):
         request = {"distance": ["mean", ("quantile", {"q": 0.9}), ("var", {"ddof": 0})], "age": "max"}
-        table = people().dprisk.agg(request, eps=EXACT, bounds={"distance": (1, 675), "age": (0, 120)})
+        table = people().dprisk.agg(request, eps=EXACT, bounds={"distance": (1, 675), "age": (0, 120)}, curator=True)
         assert isinstance(table, pd.DataFrame)
-        assert table.columns.tolist() == COLUMNS
+        assert table.columns.tolist() == [*COLUMNS, *CURATOR, "release"]
+        assert table["release"].tolist() == [1, 2, 3, 4]
         assert table.index.names == ["column", "statistic"]
         lines = [("distance", "mean"), ("distance", "quantile(0.9)"), ("distance", "var(ddof=0)"), ("age", "max")]
         assert table.index.tolist() == lines
         assert table["value"].tolist() == pytest.approx([141.2, 411.8, 71267.36, 63], rel=1e-3)
-        assert table["global_sensitivity"].tolist() == pytest.approx([337, 606.6, 113569, 120])
+        assert [line.global_sensitivity for line in said(table).lines] == pytest.approx([337, 606.6, 113569, 120])
         assert table["eps"].tolist() == [EXACT / 4] * 4
 
     @pytest.mark.parametrize("eps", [1, 0.1, Fraction(1, 3), np.float64(0.7)])
     @pytest.mark.parametrize("lines", [1, 3, 7])
     def test_eps_is_split_exactly(self, eps, lines):
         names = ["count", "sum", "mean", "median", "min", "max", "var"][:lines]
-        table = people().dprisk.agg({"distance": names}, eps=eps, bounds=(1, 675))
+        table = people().dprisk.agg({"distance": names}, eps=eps, bounds=(1, 675), mechanism="laplace")
         each = Fraction(str(eps)) / lines
         assert table["eps"].tolist() == [float(each)] * lines
         assert table["eps"].sum() == pytest.approx(float(eps), rel=1e-15)
-        assert table["scale"].tolist() == pytest.approx((table["global_sensitivity"] / float(each)).tolist(), rel=1e-8)
+        for line in said(table).lines:
+            assert (line.eps, line.scale) == (
+                float(each),
+                pytest.approx(line.global_sensitivity / float(each), rel=1e-8),
+            )
 
     def test_with_risk_and_where(self):
         request = {"distance": ["mean", "max"]}
-        table = people().dprisk.agg(request, risk=0.9, bounds=(1, 675), where="age > 40")
+        table = people().dprisk.agg(request, risk=0.9, bounds=(1, 675), where="age > 40", curator=True)
         assert table["eps"].sum() == pytest.approx(np.log(9))
         assert table["n"].tolist() == [3, 3]
-        assert table.attrs["where"] == "age > 40"
+        assert said(table).where == "age > 40"
 
     def test_groups_cost_one_line(self):
         request = {"distance": ["mean", "max"], "age": ["count"]}
-        table = declared().dprisk.agg(request, eps=EXACT, by="region")
-        assert table.index.names == ["column", "statistic", "group"]
+        table = declared().dprisk.agg(request, eps=EXACT, by="region", curator=True)
+        assert table.index.names == ["column", "statistic", "region"]
         assert table.index.tolist()[:3] == [
             ("distance", "mean", "south"),
             ("distance", "mean", "north"),
@@ -191,9 +202,16 @@ class TestAgg:
     def test_groups_of_two_columns(self):
         keys = {"region": ["north", "east"], "sex": ["m"]}
         table = people().dprisk.agg(
-            {"age": ["mean", "min"]}, eps=EXACT, bounds=(0, 120), by=["region", "sex"], keys=keys
+            {"age": ["mean", "min"]},
+            eps=EXACT,
+            bounds=(0, 120),
+            by=["region", "sex"],
+            keys=keys,
+            curator=True,
+            mechanism="laplace",
         )
-        assert table.index.tolist()[2:] == [("age", "min", ("north", "m")), ("age", "min", ("east", "m"))]
+        assert table.index.tolist()[2:] == [("age", "min", "north", "m"), ("age", "min", "east", "m")]
+        assert table.index.names == ["column", "statistic", "region", "sex"]
         assert table["value"].round(1).tolist() == [52, 60, 52, 120]
         assert table["n"].tolist() == [1, 0, 1, 0]
 
@@ -203,16 +221,16 @@ class TestAgg:
             .head(0)
             .dprisk.agg({"distance": ["mean", "max"]}, eps=1, bounds=(1, 675), by="sex", keys="observed")
         )
-        assert (table.shape, table.index.nlevels) == ((0, 10), 3)
+        assert (table.shape, table.index.nlevels) == ((0, 6), 3)
 
     def test_bounds_by_column(self):
         table = declared().dprisk.agg({"distance": "mean", "age": "mean"}, eps=1, bounds={"age": (0, 100)})
-        assert table["global_sensitivity"].tolist() == [337, 50]
+        assert [line.global_sensitivity for line in said(table).lines] == [337, 50]
         table = people().dprisk.agg(
             {"distance": "max", "age": "max"}, eps=1, bounds={"age": (0, 100), "distance": "column"}
         )
-        assert table["global_sensitivity"].tolist() == [674, 100]
-        assert table.attrs["bounds_from_data"] is True
+        assert [line.global_sensitivity for line in said(table).lines] == [674, 100]
+        assert said(table).bounds_from_data is True
 
     @pytest.mark.parametrize("call", ["agg", "assess"])
     def test_bounds_of_a_column_that_is_not_there_are_refused(self, call):
@@ -222,13 +240,14 @@ class TestAgg:
             getattr(declared().dprisk, call)(*asked, eps=1, bounds={"distnace": (0, 9)})
 
     def test_rows_alone_and_values(self):
-        table = people().assign(age=[1, None, None, 2, 3]).dprisk.agg({None: "count", "age": "count"}, eps=2)
-        assert table["n"].tolist() == [5, 3]
+        table = people().assign(age=[1, None, None, 2, 3]).dprisk.agg({None: "count", "age": "count"}, eps=EXACT)
+        assert table["value"].tolist() == [5, 3]
 
     def test_what_the_table_says_of_itself(self, tmp_path):
-        attrs = declared().dprisk.agg({"distance": "mean"}, eps=1, by="region").attrs
-        assert attrs["curator_only"] == ["local_sensitivity", "n", "two_worlds", "many_worlds", "identifiability"]
-        assert (attrs["bounds_from_data"], attrs["keys_from_data"], attrs["where"]) == (False, False, None)
+        answer = said(declared().dprisk.agg({"distance": "mean"}, eps=1, by="region"))
+        assert [*answer.curators_columns] == CURATOR
+        assert (answer.bounds_from_data, answer.keys_from_data, answer.where) == (False, False, None)
+        assert (answer.index, answer.grouped) == (("column", "statistic", "region"), True)
         observed = people().dprisk.agg({"age": "mean"}, eps=1, bounds=(0, 9), by="sex", keys="observed")
-        assert observed.attrs["keys_from_data"] is True
+        assert said(observed).keys_from_data is True
         assert through_parquet(observed.reset_index(), tmp_path).attrs == observed.attrs

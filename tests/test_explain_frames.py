@@ -26,7 +26,8 @@ class TestFrames:
         said = flat(pdrisk.explain(answer, "publication"))
         assert "sum(x), count(x), count(y), as published" in said
         assert "sum(x) bounds 0 to 20, declared" in said
-        curators = flat(pdrisk.explain(FRAME.dprisk.agg({"x": ["sum"]}, eps=3, curator=True, **BOUNDS), "curator"))
+        other = FRAME.dprisk.agg({"x": ["sum", "max"]}, eps=3, curator=True, **BOUNDS)
+        curators = flat(pdrisk.explain(other, "curator"))
         assert "sum(x) global sensitivity 20" in curators and "exposed group" not in curators
         assert (
             "count(y) bounds none needed; discrete Laplace noise, scale 1; global sensitivity of the statistic 1; eps 1"

@@ -144,7 +144,7 @@ class TestLedger:
         with ledger:
             said = refusal(con, f"SELECT {function.call(risk=risk)} FROM t")
         assert f"{function.name}{'_risk' * risk} cannot charge a ledger, and the `with` block of one is open" in said
-        assert "ask with pdrisk.sql, which does" in said
+        assert "ask with pdrisk.sql, which can" in said
 
     @pytest.mark.parametrize("threads", [1, 4])
     @pytest.mark.parametrize("call", [MEAN.call(), MEAN.call(eps="$1"), MEAN.call(risk=True)])

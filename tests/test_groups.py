@@ -9,10 +9,12 @@ import pyarrow as pa
 import pytest
 
 import pdrisk
+from pdrisk._answer.answer import Answer
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
 EXACT = 1e6
+RISKS = ("worst_case", "two_worlds", "many_worlds", "identifiability")
 BOUNDS = (0, 10)
 
 
@@ -28,7 +30,8 @@ def people() -> pd.DataFrame:
 
 
 def grouped(frame, by, keys, statistic="mean", **options) -> pd.DataFrame:
-    return getattr(frame.dprisk, statistic)("x", eps=EXACT, bounds=BOUNDS, by=by, keys=keys, **options)
+    options = {"eps": EXACT, "bounds": BOUNDS, "curator": True, "mechanism": "laplace"} | options
+    return getattr(frame.dprisk, statistic)("x", by=by, keys=keys, **options)
 
 
 def arrow(values, kind) -> pd.Series:
@@ -48,10 +51,12 @@ class TestOrderAndIndex:
     def test_columns_of_the_answer(self):
         table = grouped(people(), "region", ["north"])
         assert table.columns.tolist() == [
-            *("value", "eps", "scale", "global_sensitivity", "local_sensitivity", "n"),
-            *("worst_case", "two_worlds", "many_worlds", "identifiability"),
+            *("value", "low", "high", "eps", "worst_case"),
+            *("n", "local_sensitivity", "two_worlds", "many_worlds", "identifiability", "clamped"),
         ]
-        assert (table["eps"].iloc[0], table["global_sensitivity"].iloc[0]) == (EXACT, 5)
+        (line,) = Answer.from_attrs(table.attrs).lines
+        assert (table["eps"].iloc[0], line.global_sensitivity) == (EXACT, 5)
+        assert grouped(people(), "region", ["north"], curator=False).columns.tolist() == table.columns.tolist()[:5]
         assert table["n"].dtype == np.int64
 
     @pytest.mark.parametrize(
@@ -232,17 +237,18 @@ class TestWhereAndGroups:
         table = grouped(people(), "region", "observed", where="age > 65")
         assert table.index.tolist() == ["north", "south", "west"]
         assert table["n"].tolist() == [0, 0, 0]
-        assert table.attrs["keys_from_data"] is True
+        assert Answer.from_attrs(table.attrs).keys_from_data is True
         pairs = grouped(people(), ["sex", "region"], "observed").index.tolist()
         assert pairs == [("f", "north"), ("f", "south"), ("f", "west"), ("m", "north"), ("m", "south")]
 
     def test_listed_keys_are_not_marked(self):
-        assert grouped(people(), "region", ["north"]).attrs["keys_from_data"] is False
+        assert Answer.from_attrs(grouped(people(), "region", ["north"]).attrs).keys_from_data is False
 
     def test_observed_keys_of_nothing(self):
-        table = grouped(people().head(0), "region", "observed")
-        assert table.shape == (0, 10)
-        assert table.index.name == "region"
+        for mechanism in ("laplace", "auto"):
+            table = grouped(people().head(0), "region", "observed", mechanism=mechanism)
+            assert table.shape == (0, 11)
+            assert table.index.name == "region"
 
     def test_a_key_that_nobody_has_is_answered_like_an_empty_set(self):
         for statistic, answer in {"mean": 5, "median": 5, "min": 10, "max": 0, "sum": 0, "var": 0, "std": 0}.items():
@@ -254,7 +260,7 @@ class TestWhereAndGroups:
     def test_counting_in_groups(self):
         rows = people().dprisk.count(eps=EXACT, by="region", keys=["north", "west"])
         values = people().dprisk.count("x", eps=EXACT, by="region", keys=["north", "west"])
-        assert (rows["n"].tolist(), values["n"].tolist()) == ([3, 1], [2, 1])
+        assert (rows["value"].tolist(), values["value"].tolist()) == ([3, 1], [2, 1])
 
     @pytest.mark.sampled(3)
     @pytest.mark.parametrize("statistic", ["count", "sum", "mean", "median", "min", "max", "var", "std"])
@@ -264,15 +270,16 @@ class TestWhereAndGroups:
         frame = pd.DataFrame({"g": draw.integers(0, 30, 2000), "age": draw.integers(0, 99, 2000)})
         frame["x"] = draw.normal(5, 4, 2000)
         frame.loc[draw.integers(0, 2000, 50), "x"] = np.nan
+        options = {"eps": EXACT, "bounds": BOUNDS, "mechanism": "laplace"}
         table = grouped(frame, "g", range(35, -1, -1), statistic, where=where)
         chosen = frame if where is None else frame.query(where)
         for key, row in table.iterrows():
-            alone = getattr(chosen[chosen["g"] == key].dprisk, statistic)("x", eps=EXACT, bounds=BOUNDS)
+            alone = getattr(chosen[chosen["g"] == key].dprisk, statistic)("x", **options)
             assert row["value"] == pytest.approx(alone.value, abs=80 * alone.scale)
-            assert row["local_sensitivity"] == pytest.approx(alone.local_sensitivity, rel=1e-9, abs=1e-12)
-            assert row["n"] == alone.n
-            risks = [row[name] for name in ("worst_case", "two_worlds", "many_worlds", "identifiability")]
-            own = [alone.risk.worst_case, alone.risk.two_worlds, alone.risk.many_worlds, alone.risk.identifiability]
+            assert row["local_sensitivity"] == pytest.approx(alone.curator.local_sensitivity, rel=1e-9, abs=1e-12)
+            assert row["n"] == alone.curator.n
+            risks = [row[name] for name in RISKS]
+            own = [alone.to_dict(curator=True)[name] for name in RISKS]
             assert risks == pytest.approx(own, rel=1e-6, nan_ok=True)
 
 
@@ -281,20 +288,20 @@ class TestObservedKeys:
 
     def test_integer_categories_with_a_missing_row(self):
         frame = pd.DataFrame({"g": pd.Categorical([3, 1, None, 3])})
-        assert frame.dprisk.count(eps=1, by="g", keys="observed")["n"].to_dict() == {1: 1, 3: 2}
+        assert frame.dprisk.count(eps=1, by="g", keys="observed", curator=True)["n"].to_dict() == {1: 1, 3: 2}
 
     def test_a_date_that_nanoseconds_cannot_hold(self):
         column = pd.array(pa.array([0, 253_402_214_400_000_000], pa.timestamp("us")), dtype="timestamp[us][pyarrow]")
         frame = pd.DataFrame({"g": column})
-        assert frame.dprisk.count(eps=1, by="g", keys="observed")["n"].tolist() == [1, 1]
-        assert frame.dprisk.count(eps=1, by="g", keys=[pd.Timestamp("1970-01-01")])["n"].tolist() == [1]
+        assert frame.dprisk.count(eps=1, by="g", keys="observed", curator=True)["n"].tolist() == [1, 1]
+        assert frame.dprisk.count(eps=1, by="g", keys=[pd.Timestamp("1970-01-01")], curator=True)["n"].tolist() == [1]
 
 
 class TestKeysInTheColumnsPrecision:
     @pytest.mark.parametrize("dtype", ["float32", "Float32", "float[pyarrow]", "float64", "Float64"])
     def test_decimals_find_their_rows(self, dtype):
         frame = pd.DataFrame({"g": pd.Series([0.1, 0.2, 0.2], dtype=dtype)})
-        assert frame.dprisk.count(eps=1, by="g", keys=[0.2, 0.1])["n"].tolist() == [2, 1]
+        assert frame.dprisk.count(eps=1, by="g", keys=[0.2, 0.1], curator=True)["n"].tolist() == [2, 1]
 
     def test_keys_that_fall_together_are_refused(self):
         frame = pd.DataFrame({"g": np.float32([0.1])})

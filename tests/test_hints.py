@@ -46,8 +46,7 @@ class TestWords:
             FRAME.dprisk.mean(column, eps=1, bounds=(0, 5))
 
     def test_truth_values(self):
-        with pytest.raises(pdrisk.ParameterError, match=r"Truth values are 0 and 1: pass bounds=\(0, 1\)\.$"):
-            FRAME.dprisk.mean("member", eps=1)
+        assert FRAME.dprisk.mean("member", eps=50).bounds == (0, 1)
         with pytest.raises(pdrisk.ParameterError, match=r"not differential privacy\.$"):
             FRAME.dprisk.mean("x", eps=1)
 
@@ -65,7 +64,9 @@ class TestWords:
             FRAME.dprisk.declare(**said)
 
     def test_a_mean_with_much_noise(self):
-        with pytest.warns(pdrisk.NoisyReleaseWarning, match=r"So does asking for a sum and a count instead of a mean"):
-            FRAME.dprisk.mean("x", eps=1, bounds=(0, 5))
+        with pytest.warns(pdrisk.NoisyReleaseWarning, match=r'mechanism="auto" is far more accurate for a mean'):
+            FRAME.dprisk.mean("x", eps=1, bounds=(0, 5), mechanism="laplace")
         with pytest.warns(pdrisk.NoisyReleaseWarning, match=r"make it smaller\.$"):
-            FRAME.dprisk.median("x", eps=1, bounds=(0, 5))
+            FRAME.dprisk.median("x", eps=1, bounds=(0, 5), mechanism="laplace")
+        with pytest.warns(pdrisk.NoisyReleaseWarning, match=r"narrower bounds, or about more people at once\.$"):
+            FRAME.dprisk.mean("x", eps=1, bounds=(0, 5))

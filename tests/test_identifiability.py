@@ -283,9 +283,7 @@ class TestOfAColumn:
         expected = exact_identifiability(worlds, 337.0, used / used.sum())
         unknown = beliefs.mask(DISTANCES["distance"].isna())  # nobody has a belief about who gave no answer
         for prior in (beliefs, beliefs.to_numpy(), beliefs.to_list(), unknown, unknown.astype("Float64")):
-            found = DISTANCES.dprisk.identifiability(
-                "distance", eps=1, bounds=BOUNDS, prior=prior, mechanism="laplace"
-            )
+            found = DISTANCES.dprisk.identifiability("distance", eps=1, bounds=BOUNDS, prior=prior, mechanism="laplace")
             assert (found.prior, found.exact) == (6 / 21, pytest.approx(expected, rel=1e-12))
         some = DISTANCES.dprisk.identifiability("distance", eps=1, bounds=BOUNDS, prior=beliefs, where="home == 'b'")
         assert some.prior == 5 / 11

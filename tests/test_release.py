@@ -14,71 +14,94 @@ import pytest
 
 import pdrisk
 from pdrisk import ColumnTypeError, NotPublicError, ParameterError, Release, Risk
+from pdrisk._answer.answer import Answer
 from pdrisk._digits import probability
 
 GOLDEN = Path(__file__).parent / "golden"
-CURATOR = ("local_sensitivity", "n", "two_worlds", "many_worlds", "identifiability")
-PUBLIC = ("statistic", "column", "where", "where_trusted", "value", "eps", "bounds", "mechanism", "scale")
-PUBLIC += ("global_sensitivity", "worst_case")
+CURATOR = ("n", "local_sensitivity", "loss", "two_worlds", "many_worlds", "identifiability", "clamped", "unlisted")
+PUBLIC = ("statistic", "column", "where", "where_trusted", "value", "low", "high", "noise95", "eps", "bounds")
+PUBLIC += ("mechanism", "scale", "unit", "global_sensitivity", "worst_case", "success")
+FRAME = pd.DataFrame({"distance": [3.0, 1, 10, 17], "age": 41})
+BOUNDS = {"eps": 1, "bounds": (1, 675), "mechanism": "laplace"}
+
+
+def drawn(release: Release, *numbers: object, **line: object) -> Release:
+    """The release, had these noisy numbers been drawn."""
+    noisy = dataclasses.replace(release.noisy, drawn=np.array(numbers))
+    (low,), (high,) = noisy.interval()
+    said = {"value": noisy.values[0].item(), "low": float(low), "high": float(high), "noise95": (high - low) / 2}
+    line = dataclasses.replace(release.answer.lines[0], **(said | line))
+    return dataclasses.replace(release, noisy=noisy, answer=dataclasses.replace(release.answer, lines=(line,)))
+
 
 # The sample {3, 1, 10, 17} in [1, 675] at eps = 1: numbers from docs/numbers.md, with a value made up;
 # identifiability: without 17 the mean is 14/3, without 1 it is 10, and posterior((10 - 14/3) / 337, 1/4) = .2530.
-MEAN = Release(
-    statistic="mean",
-    column="distance",
-    value=-212.5,
-    eps=1.0,
-    bounds=(1.0, 675.0),
-    mechanism="laplace",
-    scale=337.0,
-    global_sensitivity=337.0,
-    local_sensitivity=133.45,
-    n=4,
-    risk=Risk(worst_case=0.731059, two_worlds=0.597725, many_worlds=0.331232, identifiability=0.252978),
-    where="age > 40",
-)
-COUNT = Release(
-    statistic="count",
-    column=None,
-    value=12_345.25,
-    eps=0.1,
-    bounds=None,
-    mechanism="laplace",
-    scale=10.0,
-    global_sensitivity=1.0,
-    local_sensitivity=1.0,
-    n=12_341,
-    risk=Risk(worst_case=0.524979, two_worlds=0.524979, many_worlds=8.955e-5, identifiability=8.103e-5),
-    where="a mask or function",
-    where_trusted=True,
-)
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", pdrisk.NoisyReleaseWarning)
+    MEAN = drawn(FRAME.dprisk.mean("distance", where="age > 40", **BOUNDS), -212.5)
+    COUNT = drawn(FRAME.dprisk.count(eps=0.1, where=lambda frame: frame["age"] > 40), 12_345)
+    NOBODY = drawn(FRAME.dprisk.mean("distance", where="age > 41", **BOUNDS), -212.5)
+    FROM_DATA = FRAME.dprisk.quantile("distance", 0.9, eps=1, bounds="column", mechanism="laplace")
+    TWO_SUMS = FRAME.dprisk.mean("distance", eps=1, bounds=(1, 15))
 RELEASES = {
     "mean": MEAN,
+    "mean_curator": dataclasses.replace(MEAN, shows_curator=True),
     "count": COUNT,
-    "nobody": dataclasses.replace(
-        MEAN, n=0, local_sensitivity=337.0, where=None, risk=Risk(0.731059, 0.731059, math.nan, math.nan)
+    "nobody": dataclasses.replace(NOBODY, shows_curator=True),
+    "from_data": dataclasses.replace(drawn(FROM_DATA, -12.5), shows_curator=True),
+    "odd_names": drawn(MEAN, -212.5, name="mean(<b>&\"'</b>)", column="<b>&\"'</b>"),
+    # 17 is moved to 15: a mean of 7.25 from sums of the share (x - 1)/14 and of 1 less it, in steps of 2^-30.
+    "two_sums": dataclasses.replace(
+        drawn(TWO_SUMS, [int(25 / 14 * 2**30)], [int(31 / 14 * 2**30)]), shows_curator=True
     ),
-    "from_data": dataclasses.replace(MEAN, statistic="quantile(0.9)", bounds_from_data=True, where=None),
-    "odd_names": dataclasses.replace(MEAN, column="<b>&\"'</b>", where="`<i>` > 1 & `x` < 2"),
 }
+RELEASES["odd_names"] = dataclasses.replace(
+    RELEASES["odd_names"],
+    column="<b>&\"'</b>",
+    answer=dataclasses.replace(RELEASES["odd_names"].answer, where="`<i>` > 1 & `x` < 2"),
+)
 
 
 class TestRelease:
     """A frozen record of the noisy value, what was declared for it, and the curator's part."""
 
     def test_fields(self):
-        names = [field.name for field in dataclasses.fields(Release)]
-        assert set(names) == (
-            set(PUBLIC) | set(CURATOR) | {"risk", "bounds_from_data", "least_group", "rounded_to"}
-        ) - {
-            *CURATOR[2:],
-            "worst_case",
-        }
+        assert tuple(MEAN.public()) == PUBLIC
+        for name in PUBLIC[:14]:
+            assert getattr(MEAN, name) == MEAN.public()[name]
+        assert (MEAN.risk.worst_case, MEAN.risk.success) == (MEAN.public()["worst_case"], MEAN.public()["success"])
+        assert {field.name for field in dataclasses.fields(MEAN.curator)} == {*CURATOR}
         assert float(MEAN) == -212.5
         with pytest.raises(dataclasses.FrozenInstanceError):
+            MEAN.answer = COUNT.answer
+        with pytest.raises((AttributeError, TypeError)):
             MEAN.value = 1.0
         with pytest.raises((AttributeError, TypeError)):
             MEAN.note = "new"
+
+    def test_numbers(self):
+        # global sensitivity (675 - 1)/2; half-width 337 ln 20; posterior(1); 1 - exp(-1/2)/2
+        assert (MEAN.global_sensitivity, MEAN.scale, MEAN.bounds) == (337, pytest.approx(337, rel=1e-8), (1, 675))
+        assert MEAN.noise95 == pytest.approx(1009.5618, abs=1e-4)
+        assert dataclasses.astuple(MEAN.risk) == pytest.approx((0.731059, 0.696735), abs=1e-6)
+        assert dataclasses.astuple(MEAN.curator) == pytest.approx(
+            (4, 133.45, 133.45 / 337, 0.597725, 0.331232, 0.252979, 0, 0), abs=1e-6
+        )
+
+    def test_scale_is_that_of_additive_noise_only(self):
+        assert RELEASES["two_sums"].scale is None
+        assert COUNT.scale == pytest.approx(10)
+        assert type(COUNT.value) is int
+
+    @pytest.mark.parametrize("name", [*CURATOR, "risks"])
+    def test_the_curators_numbers_are_no_attributes_of_a_release(self, name):
+        with pytest.raises(AttributeError, match=f"release.curator.{name}" if name in CURATOR else "no 'risks'"):
+            getattr(MEAN, name)
+
+    def test_equal_to_itself_only(self):
+        assert MEAN == MEAN
+        assert dataclasses.replace(MEAN) != MEAN
+        assert len({MEAN, COUNT, MEAN}) == 2
 
     @pytest.mark.parametrize(("level", "width"), [(0.95, 1009.5618), (0.5, 233.5906), (np.float64(0.99), 1551.9424)])
     def test_interval(self, level, width):
@@ -100,18 +123,32 @@ class TestRelease:
     def test_the_interval_covers_the_answer_as_often_as_it_says(self):
         frame = pd.DataFrame({"x": [1.0, 2.0, 3.0], "g": 1})
         keys = [1, *range(2, 2001)]  # the other keys hold nobody: their answer is 5
-        table = frame.dprisk.mean("x", eps=20, bounds=(0, 10), by="g", keys=keys).iloc[1:]
+        table = frame.dprisk.mean("x", eps=20, bounds=(0, 10), by="g", keys=keys, mechanism="laplace").iloc[1:]
+        scale = Answer.from_attrs(table.attrs).lines[0].scale
+        assert table["value"].between(table["low"], table["high"]).all()
+        assert table["low"].le(5).mul(table["high"].ge(5)).mean() == pytest.approx(0.95, abs=0.025)
         for level in (0.5, 0.95):
-            half = table["scale"] * math.log(1 / (1 - level))
+            half = scale * math.log(1 / (1 - level))
             covered = ((table["value"] - 5).abs() <= half).mean()
             assert covered == pytest.approx(level, abs=5 * math.sqrt(level * (1 - level) / 1999))
 
     @pytest.mark.parametrize("release", RELEASES.values(), ids=RELEASES.keys())
-    @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda r: pickle.loads(pickle.dumps(r))])
+    @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy])
     def test_copies(self, release, again):
         same = again(release)
         assert repr(same) == repr(release)
+        assert same.curator == release.curator
         assert type(same.risk) is Risk
+
+    @pytest.mark.parametrize("release", RELEASES.values(), ids=RELEASES.keys())
+    def test_pickles_hold_what_is_public(self, release):
+        same = pickle.loads(pickle.dumps(release))
+        assert same.curator is None
+        assert same._fields() == release._fields()
+        assert same.interval(0.5) == release.interval(0.5)
+        assert same.bounds_from_data is release.bounds_from_data
+        assert "-- curator only" not in repr(same).replace("(from the data)", "") or release.bounds_from_data
+        assert "local sensitivity" not in repr(same)
 
 
 class TestPublic:
@@ -128,15 +165,21 @@ class TestPublic:
     def test_what_the_curator_sees(self):
         everything = MEAN.to_dict(curator=True)
         assert set(everything) == {*PUBLIC, *CURATOR, "bounds_from_data"}
-        assert (everything["n"], everything["two_worlds"]) == (4, 0.597725)
-        assert MEAN.to_series(curator=True)["local_sensitivity"] == 133.45
+        assert (everything["n"], everything["two_worlds"]) == (4, pytest.approx(0.597725, abs=1e-6))
+        assert MEAN.to_series(curator=True)["local_sensitivity"] == pytest.approx(133.45)
 
-    def test_no_public_field_depends_on_the_data(self):
+    @pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
+    @pytest.mark.parametrize("mechanism", ["laplace", "auto"])
+    def test_no_public_field_depends_on_the_data(self, mechanism):
+        noisy = {"value", "low", "high"} | ({"noise95"} if mechanism == "auto" else set())
+
         def facts(values):
-            public = pd.DataFrame({"x": values}).dprisk.mean("x", eps=50, bounds=(0, 10), where="x >= 0").public()
-            return {name: field for name, field in public.items() if name != "value"}
+            frame = pd.DataFrame({"x": values})
+            release = frame.dprisk.mean("x", eps=50, bounds=(0, 10), where="x >= 0", mechanism=mechanism)
+            return {name: field for name, field in release.public().items() if name not in noisy}
 
-        assert facts([1.0]) == facts([3.0, 4.0, 99.0, np.nan]) == facts([-1.0])
+        first, *rest = [facts(values) for values in ([1.0], [3.0, 4.0, 99.0, np.nan], [-1.0])]
+        assert rest == [first, first]
 
     def test_bounds_from_the_data(self):
         release = pd.DataFrame({"x": [1.0, 9.0]}).dprisk.max("x", eps=50, bounds="column")
@@ -149,7 +192,7 @@ class TestPublic:
 
     def test_frames(self):
         frame = pd.DataFrame({"x": [1.0, 9.0], "g": ["a", "b"]})
-        options = {"eps": 50, "bounds": (0, 10)}
+        options = {"eps": 50, "bounds": (0, 10), "curator": True}
         by = frame.dprisk.mean("x", by="g", keys=["a", "b"], **options)
         agg = frame.dprisk.agg({"x": ["mean", "max"]}, **options)
         for table in (by, agg, by.loc[["a"]], by.query("value > -1e9"), agg[["value", "n"]], by.copy()):
@@ -158,7 +201,7 @@ class TestPublic:
             assert {*public.columns} == {*table.columns} - {*CURATOR}
             assert public.index.equals(table.index)
             pd.testing.assert_frame_equal(pdrisk.public(public), public)
-        assert tuple(by.attrs["curator_only"]) == CURATOR
+        assert {*CURATOR} & {*by.columns} == {*CURATOR[:2], *CURATOR[3:7]}
 
     def test_frames_that_hold_nothing_to_publish(self):
         frame = pd.DataFrame({"x": [1.0, 9.0], "g": ["a", "b"]})
@@ -175,7 +218,7 @@ class TestPublic:
                 pdrisk.public(other)
 
     def test_columns_that_others_added(self):
-        table = pd.DataFrame({"x": [1.0]}).dprisk.agg({"x": ["mean"]}, eps=50, bounds=(0, 10))
+        table = pd.DataFrame({"x": [1.0]}).dprisk.agg({"x": ["mean"]}, eps=50, bounds=(0, 10), curator=True)
         with pytest.raises(ParameterError, match="columns exact are not pdrisk's"):
             pdrisk.public(table.assign(exact=1.0))
         with pytest.raises(ParameterError, match="columns people are not pdrisk's"):
@@ -194,16 +237,27 @@ class TestShown:
         assert RELEASES[name]._repr_html_() + "\n" == (GOLDEN / f"{name}.html").read_text("utf-8")
 
     def test_curator_lines_stand_below_the_mark(self):
+        words = ("local sensitivity", "privacy loss", "two-worlds", "many-worlds", "identifiability", "\n  n ", "moved")
         for name, release in RELEASES.items():
-            public, curator = repr(release).split("-- curator only")
-            for word in ("local sensitivity", "two-worlds", "many-worlds", "identifiability", "\n  n "):
-                assert word in curator
+            public, *curator = repr(release).split("-- curator only")
+            assert len(curator) == release.shows_curator
+            for word in words:
                 assert word not in public
+                assert all(word in part for part in curator)
             assert ("noisy value" in public) is (name != "from_data")
+            assert ("curator's numbers: .curator" in public) is not release.shows_curator
+
+    def test_asked_with_curator_they_are_shown(self):
+        for curator in (False, True):
+            shown = FRAME.dprisk.count(eps=1, curator=curator)
+            assert ("-- curator only" in repr(shown)) is curator
+            assert ("curator only" in shown._repr_html_()) is curator
+            assert shown.curator.n == 4
 
     @pytest.mark.parametrize("risk", [0.54934, 0.5000000001, 0.9999, 0.99991, 1.0, 1.0000003e-06])
     def test_risks_are_those_of_explain(self, risk):
-        shown = dataclasses.replace(COUNT, risk=Risk(0.7, risk, 0.4, 0.3))
+        own = dataclasses.replace(COUNT.curator, two_worlds=risk)
+        shown = dataclasses.replace(COUNT, curator=own, shows_curator=True)
         said = probability(risk)
         assert f"  two-worlds risk     {said}\n" in repr(shown)
         assert f"at most {said} with it" in " ".join(shown.explain("curator").split())
@@ -211,9 +265,9 @@ class TestShown:
 
     def test_a_large_count_shows_its_digits(self):
         # Six digits of a count of millions hide the whole interval.
-        shown = repr(dataclasses.replace(COUNT, value=1_234_567.25)).replace(",", "")
+        shown = repr(drawn(COUNT, 1_234_567)).replace(",", "")
         assert "1234567" in shown
-        assert "1234537" in shown
+        assert "1234537" in shown  # 10 ln 20 = 29.96 on either side
         assert "1234597" in shown
 
     def test_html_is_escaped(self):
@@ -224,14 +278,15 @@ class TestShown:
 
 
 class TestNoisyReleaseWarning:
-    """Noise wider than the range of possible answers is said before the data are read, from public facts only."""
+    """An interval wider than a quarter of all possible answers is said; of laplace before the data are read."""
 
     FRAME = pd.DataFrame({"x": [3.0, 1, 10, 675, 17]})
+    LAPLACE = {"bounds": (1, 675), "mechanism": "laplace"}  # noqa: RUF012
 
     def said(self, frame, **options) -> list[str]:
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
-            frame.dprisk.mean("x", **options)
+            frame.dprisk.mean("x", **({"mechanism": "laplace"} | options))
         assert {warning.category for warning in seen} <= {pdrisk.NoisyReleaseWarning}
         return [str(warning.message) for warning in seen]
 
@@ -239,9 +294,9 @@ class TestNoisyReleaseWarning:
         (said,) = self.said(self.FRAME, eps=1, bounds=(1, 675))
         assert "95 % half-width at eps=1 is mean(x): 1010, where all possible answers lie in 1 to 675" in said
 
-    @pytest.mark.parametrize(("eps", "warned"), [(1.49, True), (1.51, False), (50, False)])
-    def test_only_where_the_noise_is_wider_than_the_range(self, eps, warned):
-        # 337 ln(20) / eps = 674 at eps = 1.4979.
+    @pytest.mark.parametrize(("eps", "warned"), [(11.97, True), (11.99, False), (50, False)])
+    def test_only_where_the_interval_is_wider_than_a_quarter_of_the_range(self, eps, warned):
+        # 2 * 337 ln(20) / eps = 674 / 4 at eps = 11.983.
         assert bool(self.said(self.FRAME, eps=eps, bounds=(1, 675))) is warned
         assert bool(self.said(self.FRAME, eps=eps, bounds="column")) is warned
 
@@ -253,9 +308,16 @@ class TestNoisyReleaseWarning:
         if bounds == "column":
             assert "1.5 times the range of possible answers" in first[0]
 
+    def test_others_say_it_from_their_own_interval(self):
+        many = pd.DataFrame({"x": range(1, 676)})
+        (said,) = self.said(self.FRAME, eps=0.05, bounds=(1, 675), mechanism="auto")
+        assert "the noise leaves little of the answer; its 95 % interval is mean(x): " in said
+        assert "wide, of 674 possible. Ask with a larger eps, narrower bounds, or about more people at once" in said
+        assert self.said(many, eps=5, bounds=(1, 675), mechanism="auto") == []
+
     def test_is_a_public_fact_of_groups_and_several_lines(self):
         with pytest.warns(pdrisk.NoisyReleaseWarning) as seen:
-            self.FRAME.dprisk.agg({"x": ["count", "sum", "mean", "median", "min", "max"]}, eps=1, bounds=(1, 675))
+            self.FRAME.dprisk.agg({"x": ["count", "sum", "mean", "median", "min", "max"]}, eps=1, **self.LAPLACE)
         assert len(seen) == 1
         assert "mean(x): 6057" in str(seen[0].message)
         assert "and 1 more" in str(seen[0].message)
@@ -263,9 +325,9 @@ class TestNoisyReleaseWarning:
 
     def test_points_at_the_line_of_the_caller(self):
         for call in (
-            lambda: self.FRAME.dprisk.mean("x", eps=1, bounds=(1, 675)),
-            lambda: self.FRAME["x"].dprisk.max(eps=1, bounds=(1, 675)),
-            lambda: self.FRAME.dprisk.agg({"x": "mean"}, eps=1, bounds=(1, 675)),
+            lambda: self.FRAME.dprisk.mean("x", eps=1, **self.LAPLACE),
+            lambda: self.FRAME["x"].dprisk.max(eps=1, **self.LAPLACE),
+            lambda: self.FRAME.dprisk.agg({"x": "mean"}, eps=1, **self.LAPLACE),
         ):
             with pytest.warns(pdrisk.NoisyReleaseWarning) as seen:
                 call()
@@ -276,14 +338,14 @@ class TestNoisyReleaseWarning:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             with pytest.raises(pdrisk.NoisyReleaseWarning):
-                self.FRAME.dprisk.mean("x", eps=1, bounds=(1, 675))
+                self.FRAME.dprisk.mean("x", eps=1, **self.LAPLACE)
 
 
 class TestPublicTable:
     """Nothing of the curator's comes out, in columns or in the index."""
 
     TABLE = pd.DataFrame({"x": [1.0, 2, 3], "sex": ["f", "m", "m"]}).dprisk.mean(
-        "x", eps=5, bounds=(0, 9), by="sex", keys=["f", "m"]
+        "x", eps=50, bounds=(0, 9), by="sex", keys=["f", "m"], curator=True
     )
 
     @pytest.mark.parametrize("column", ["n", "local_sensitivity", "two_worlds"])

@@ -86,8 +86,8 @@ class TestOneRecordMore:
         assert numexpr  # part of the test extra: without it this proves nothing
         few = pd.DataFrame({"x": values})
         many = pd.DataFrame({"x": np.tile(values, MANY // 2 + 1)})
-        decided = [few.iloc[[row]].dprisk.count(eps=1, where=where).n for row in (0, 1)]
-        assert many.dprisk.count(eps=1, where=where).n == sum(decided) * (MANY // 2 + 1)
+        decided = [few.iloc[[row]].dprisk.count(eps=1, where=where).curator.n for row in (0, 1)]
+        assert many.dprisk.count(eps=1, where=where).curator.n == sum(decided) * (MANY // 2 + 1)
 
     def test_text_against_a_number_is_refused_before_a_text_is_met(self):
         for dtype in (object, "string", pd.Series(["a"]).dtype):

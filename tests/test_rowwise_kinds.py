@@ -199,7 +199,7 @@ class TestDates:
 
     def test_categories_of_dates(self):
         frame = pd.DataFrame({"day": pd.Categorical(pd.date_range("2020-01-01", periods=8))})
-        assert frame.dprisk.count(eps=1, where="day == '2020-01-03'").n == 1
+        assert frame.dprisk.count(eps=1, where="day == '2020-01-03'").curator.n == 1
 
     @pytest.mark.parametrize("written", ISO)
     def test_iso_is_read_as_python_reads_it(self, written):
@@ -354,7 +354,7 @@ class TestMissingCodes:
         ],
     )
     def test_answered(self, where, n):
-        assert self.CODED.dprisk.count(eps=1, where=where).n == n
+        assert self.CODED.dprisk.count(eps=1, where=where).curator.n == n
 
     @pytest.mark.skipif(col is None, reason="pd.col came with pandas 3")
     def test_expressions(self):

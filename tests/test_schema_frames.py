@@ -12,6 +12,7 @@ from pandera.errors import SchemaError
 from pandera.typing import DataFrame
 
 import pdrisk
+from pdrisk._answer.answer import Answer
 from schemas import schema_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
@@ -124,7 +125,7 @@ class TestWaysIn:
         frame.to_parquet(tmp_path / "people.parquet")
         again = pd.read_parquet(tmp_path / "people.parquet")
         assert again.attrs == frame.attrs
-        assert again.dprisk.count("distance", eps=EXACT).n == 4
+        assert again.dprisk.count("distance", eps=EXACT).curator.n == 4
 
     @pytest.mark.parametrize("way", WAYS)
     def test_attrs_are_one_text(self, way):
@@ -136,7 +137,7 @@ class TestWaysIn:
 
     def test_a_chain(self):
         release = people().pipe(COMMUTERS.validate).query("age > 40").dprisk.mean("distance", eps=EXACT)
-        assert (release.n, release.bounds, round(release.value, 3)) == (2, (1, 675), 342.5)
+        assert (release.curator.n, release.bounds, round(release.value, 3)) == (2, (1, 675), 342.5)
 
     def test_the_frame_that_was_passed_stays_as_it_is(self):
         frame = people()
@@ -269,7 +270,7 @@ class TestWhoWins:
         known = frame.dprisk.declared.loc["distance"]
         assert known[["lo", "hi", "valid_lo", "valid_hi"]].tolist() == [2, 50, -8, 1000]
         assert known["missing"] == [-8]
-        assert frame.dprisk.count("distance", eps=1, by="sex")["n"].to_dict() == {"female": 3}
+        assert frame.dprisk.count("distance", eps=1, by="sex", curator=True)["n"].to_dict() == {"female": 3}
 
     def test_the_later_schema(self):
         later = pa.DataFrameSchema({"age": pa.Column(int, C.in_range(10, 200)), "sex": pa.Column(str)}, name="later")
@@ -280,7 +281,7 @@ class TestWhoWins:
 
     def test_data_can_be_asked_for_their_range_still(self):
         release = commuters().dprisk.mean("distance", eps=EXACT, bounds="column")
-        assert (release.bounds, release.bounds_from_data, release.n) == ((3, 900), True, 4)
+        assert (release.bounds, release.bounds_from_data, release.curator.n) == ((3, 900), True, 4)
 
 
 class TestPatterns:
@@ -337,10 +338,16 @@ class TestEveryQuestion:
 
     def test_agg(self):
         request = {"distance": ["mean", "count", "min"], "age": "max", None: "count"}
-        table = commuters().dprisk.agg(request, eps=EXACT, by="sex")
+        table = commuters().dprisk.agg(request, eps=EXACT, by="sex", curator=True)
         assert table["n"].tolist() == [2, 2] * 3 + [3, 3] * 2
         assert table["value"].round(2).tolist() == [342.5, 10, 2, 2, 10, 3, 63, 75, 3, 3]
-        assert [line["bounds"] for line in table.attrs["lines"]] == [[1, 675], None, [1, 675], [0, 120], None]
+        assert [line.bounds for line in Answer.from_attrs(table.attrs).lines] == [
+            (1, 675),
+            None,
+            (1, 675),
+            (0, 120),
+            None,
+        ]
 
     @pytest.mark.parametrize("statistic", ["count", "sum", "mean", "median", "min", "max", "var", "std"])
     def test_a_series(self, statistic):
@@ -348,23 +355,23 @@ class TestEveryQuestion:
         plain = getattr(as_answered()["distance"].dprisk, statistic)(
             eps=EXACT, **({} if statistic == "count" else {"bounds": (1, 675)})
         )
-        assert (release.n, release.bounds) == (plain.n, plain.bounds)
-        assert (release.global_sensitivity, release.local_sensitivity) == (
+        assert (release.curator.n, release.bounds) == (plain.curator.n, plain.bounds)
+        assert (release.global_sensitivity, release.curator.local_sensitivity) == (
             plain.global_sensitivity,
-            plain.local_sensitivity,
+            plain.curator.local_sensitivity,
         )
 
     def test_filters_and_groups_see_no_codes(self):
         frame = commuters()
-        assert frame.dprisk.count(eps=EXACT, where="distance < 5").n == 1
-        assert frame.dprisk.count(eps=EXACT, where=lambda people: people["distance"].isna()).n == 2
+        assert frame.dprisk.count(eps=EXACT, where="distance < 5").curator.n == 1
+        assert frame.dprisk.count(eps=EXACT, where=lambda people: people["distance"].isna()).curator.n == 2
         keyed = frame.dprisk.declare(keys={"distance": [3, 10]})
-        assert keyed.dprisk.count(eps=EXACT, by="distance")["n"].tolist() == [1, 1]
+        assert keyed.dprisk.count(eps=EXACT, by="distance", curator=True)["n"].tolist() == [1, 1]
         observed = frame.dprisk.count(eps=EXACT, by="distance", keys="observed")
         assert observed.index.tolist() == [3, 10, 17, 900]
         with pytest.raises(pdrisk.ParameterError, match="stand for a missing answer"):
             frame.dprisk.count(eps=1, by="distance", keys=[3, -8])
-        assert frame.dprisk.count(eps=1, by="distance", keys=[None])["n"].tolist() == [2]
+        assert frame.dprisk.count(eps=1, by="distance", keys=[None], curator=True)["n"].tolist() == [2]
 
     def test_a_validation_in_a_filter_says_nothing(self):
         strict = schema_of(C.in_range(0, 2))

@@ -4,7 +4,7 @@
 
 >>> import pandas as pd
 >>> import pdrisk
->>> df = pd.DataFrame({"distance": [3, 1, 10, 675, 17]})
+>>> df = pd.DataFrame({"distance": [3, 1, 10, 675, 17] * 500})
 >>> release = df.dprisk.mean("distance", eps=2, bounds=(1, 675))
 >>> release.global_sensitivity, round(release.risk.worst_case, 4)
 (337.0, 0.8808)

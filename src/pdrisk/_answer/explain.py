@@ -48,12 +48,12 @@ def explain(
     Examples
     --------
     >>> import pandas as pd, pdrisk
-    >>> frame = pd.DataFrame({"x": [3, 1, 10]})
+    >>> frame = pd.DataFrame({"x": [3, 1, 10] * 99})
     >>> answer = frame.dprisk.agg({"x": ["sum", "count"]}, eps=2, bounds=(0, 10))
     >>> print(pdrisk.explain(answer, "analyst"))
     sum(x), count(x), for the analyst
       sum(x)    with noise: ±29.9573, 95 % sure, for eps 1
-      count(x)  with noise: ±2.99573, 95 % sure, for eps 1
+      count(x)  with noise: 95 % interval 6 wide, for eps 1
       eps       2
       left      not known here; so_far=ledger would tell
       risk      Someone who knows everybody else's records and has to say whether one person is in the data can
@@ -75,16 +75,16 @@ def explain(
 def _most_exposed(said: Answer, table: pd.DataFrame) -> list[Exposed | None]:
     """The curator's numbers of the most exposed group of each line, as far as the table holds them."""
     if said.headings is None:
-        return [_of_rows(_rows_of(said, line, table), said.index, said.grouped) for line in said.lines]
+        return [_of_rows(_rows_of(said, line, table), said.index, line.eps, said.grouped) for line in said.lines]
     width = len(Curator.COLUMNS)
     own = [said.curators[at : at + width] for at in range(0, len(said.curators), width)] or [()] * len(said.lines)
     found = []
-    for columns in own:
+    for line, columns in zip(said.lines, own, strict=True):
         rows = table[[name for name in columns if name in table.columns]]
         if len(rows.columns) == width:
             keys = [name for name in said.groups if name in table.columns]
             rows = rows.set_axis(list(Curator.COLUMNS), axis=1).join(table[keys])
-            found.append(_of_rows(rows, tuple(keys), said.grouped))
+            found.append(_of_rows(rows, tuple(keys), line.eps, said.grouped))
         else:
             found.append(None)
     return found
@@ -98,7 +98,7 @@ def _rows_of(said: Answer, line: AnswerLine, table: pd.DataFrame) -> pd.DataFram
     return table[[pair == (line.column, line.statistic) for pair in zip(*labels, strict=True)]]
 
 
-def _of_rows(rows: pd.DataFrame, index: tuple[Hashable, ...], grouped: bool) -> Exposed | None:
+def _of_rows(rows: pd.DataFrame, index: tuple[Hashable, ...], eps: float, grouped: bool) -> Exposed | None:
     """The numbers of the most exposed row, and the name of its group."""
     if not len(rows) or any(name not in rows.columns for name in Curator.COLUMNS):
         return None
@@ -106,7 +106,9 @@ def _of_rows(rows: pd.DataFrame, index: tuple[Hashable, ...], grouped: bool) -> 
     order = most_exposed_first(numbers["n"], numbers["two_worlds"], numbers["many_worlds"], numbers["identifiability"])
     most = int(order[0])
     own: dict[str, Any] = {name: float(values[most]) for name, values in numbers.items()}
-    loss = float(privacy_loss(max(own["two_worlds"], 0.5), 0.5)) if own["two_worlds"] > 0.5 else 0.0
+    loss = 0.0 if own["two_worlds"] <= 0.5 else eps  # of a risk that rounds to 1 no more is known
+    if 0.5 < own["two_worlds"] < 1:
+        loss = min(eps, float(privacy_loss(own["two_worlds"], 0.5)))
     groups = [name for name in index if name not in ("column", "statistic", "release")]
     named = ", ".join(str(_level(rows, name)[most]) for name in groups) or f"row {most + 1}" * grouped
     return Exposed(Curator(**own | {"n": int(own["n"]), "loss": loss}), named or None)

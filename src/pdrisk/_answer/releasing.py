@@ -283,7 +283,7 @@ def _warn_of_width(results: Results) -> None:
             continue
         ends = each.noisy.interval()
         broad = ends[1] - ends[0] > USEFUL * (high - low)
-        if broad.all():
+        if len(broad) and broad.all():
             wide.append(f"{each.line.name}: {float(np.min(ends[1] - ends[0])):.4g} wide, of {high - low:.6g} possible")
         elif broad.any():
             wide.append(f"{each.line.name}: {int(broad.sum())} of {len(broad)} groups")

@@ -25,15 +25,16 @@ def register(con: DuckDBPyConnection, curator: bool = False) -> None:
 
     ``dp_count(x, eps)``, ``dp_count_star(eps)``, ``dp_sum(x, eps, lo, hi)``, likewise ``dp_mean`` (also ``dp_avg``),
     ``dp_median``, ``dp_min`` and ``dp_max``; ``dp_quantile(x, q, eps, lo, hi)``; ``dp_var(x, eps, lo, hi, ddof)`` and
-    ``dp_std``. Each gives one noisy DOUBLE for each group, as ``df.dprisk`` would; arguments may be named.
+    ``dp_std``. Each gives one noisy DOUBLE for each group, as ``df.dprisk`` would by default; arguments may be named.
 
     Parameters
     ----------
     con : duckdb.DuckDBPyConnection
         The functions belong to this connection, not to its cursors. Registering again does no harm.
     curator : bool, default False
-        Also ``dp_mean_risk`` and so on, with the same arguments: a STRUCT of eps, scale, the sensitivities, n and the
-        four risks. They are exact and draw nothing: for the curator's eyes. Without, this connection loses them.
+        Also ``dp_mean_risk`` and so on, with the same arguments: a STRUCT of eps, scale (NULL for means), the
+        sensitivities, n and the four risks. They are exact and draw nothing: for the curator's eyes. Without, this
+        connection loses them.
 
     Raises
     ------
@@ -45,7 +46,7 @@ def register(con: DuckDBPyConnection, curator: bool = False) -> None:
     Notes
     -----
     For a curator on a private connection, who adds up what is spent: *there is no budget*, and every draw is a release.
-    Inside the ``with`` block of a ledger the functions are refused: `pdrisk.sql` pays it.
+    They charge no ledger, and are refused inside the ``with`` block of one: ask with `pdrisk.sql` there.
     DuckDB draws more often than one might think:
 
     - a relation (``con.sql``) runs anew at every read, its repr included; so does a view;

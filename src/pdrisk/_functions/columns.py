@@ -29,7 +29,7 @@ def grid(name: str, universe: Universe) -> float:
     Parameters
     ----------
     name : {"steps", "total", "squares"}
-        The grid of `Sum` itself; one for the mean; one for the squared distances from lo.
+        The grid of `Sum` itself; one for the mean that variances are about; one for the squared distances from lo.
 
     Notes
     -----

@@ -160,8 +160,8 @@ class Macro:
         if self.bounded:
             types.append(call("typeof", call("any_value", "x")))
         judged = call(JUDGED, f"'{self.name}'", *self._constants, call("list_value", *types))
-        # A function that another query may see otherwise makes DuckDB 1.5 plan a prepared statement whenever it runs, as
-        # 2.0 does anyway: a ledger's block may be open by then.
+        # A function whose value may change between queries makes DuckDB 1.5 plan a prepared statement whenever it runs,
+        # as 2.0 does anyway: a ledger's block may be open by then.
         day = f"CASE WHEN {call('current_schema')} IS NOT NULL THEN CAST('2000-01-01' AS TIMESTAMP) END"
         return call("strftime", day, judged)
 

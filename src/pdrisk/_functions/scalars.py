@@ -59,7 +59,7 @@ def judged(name: Column, eps: Column, lo: Column, hi: Column, parameter: Column,
     macro = MACRO[name[0].as_py()]
     if innermost() is not None:
         raise PolicyError(
-            f"{macro.name} cannot charge a ledger, and the `with` block of one is open: ask with pdrisk.sql, which does."
+            f"{macro.name} cannot charge a ledger, and the `with` block of one is open: ask with pdrisk.sql, which can."
         )
     kinds = [_kind(text) for text in types[0].as_py()]
     for constant, kind in zip(macro.constants, kinds, strict=False):

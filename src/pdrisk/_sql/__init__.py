@@ -31,6 +31,7 @@ from pdrisk._sql.grouping import key_lists, key_relation
 from pdrisk._sql.headings import unique
 from pdrisk._sql.judge import NOISY, Judged, judged
 from pdrisk._sql.parse import parsed
+from pdrisk._sql.pieces import lowered
 from pdrisk._sql.sources import Sources
 from pdrisk._sql.statements import too_deep
 from pdrisk.engines.sql import duckdb as duckdb_engine
@@ -204,8 +205,12 @@ def _tables(tables: object, frames: dict[str, Any]) -> dict[str, Any]:
         return frames
     if not isinstance(tables, Mapping):
         raise ColumnTypeError(f"tables is a dict from name to frame, not of type {type(tables).__name__}.")
-    if twice := sorted(set(tables) & set(frames)):
-        raise ParameterError(f"table {twice[0]} is given twice, in tables= and by keyword: give it once.")
+    named = {lowered(name) for name in frames}  # in SQL names that differ in case are one
+    for name in tables:
+        if not isinstance(name, str):
+            raise ColumnTypeError(f"tables has a name of type {type(name).__name__}: names of tables are text.")
+        if lowered(name) in named:
+            raise ParameterError(f"table {name} is given twice, in tables= and by keyword: give it once.")
     return {**frames, **tables}
 
 

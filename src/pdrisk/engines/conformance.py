@@ -31,13 +31,13 @@ from pdrisk._core.lattice import PLACES
 from pdrisk._core.summary import Needs, Summary
 from pdrisk._core.universe import Universe
 
-__all__ = ["NEEDS", "TABLES", "UNIVERSES", "Reader", "Table", "check", "check_summary"]
+__all__ = ["NEEDS", "TABLES", "UNIVERSES", "GroupedColumn", "Reader", "check", "check_summary"]
 
 Value = float | int | Decimal | None
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class GroupedColumn:
     """A column of numbers and the group of each row.
 
     Attributes
@@ -57,7 +57,7 @@ class Table:
     keys: tuple[str, ...]
 
 
-Reader = Callable[[Table, Universe, Needs], Summary]
+Reader = Callable[[GroupedColumn, Universe, Needs], Summary]
 
 QUANTILES: Final = (0.0, 0.1, 1 / 3, 0.5, 0.95, 1.0)
 NEEDS: Final = (
@@ -102,12 +102,12 @@ _DECIMALS: dict[str, tuple[Value, ...]] = {
 }
 
 
-def _table(kind: str, groups: dict[str, tuple[Value, ...]]) -> Table:
+def _table(kind: str, groups: dict[str, tuple[Value, ...]]) -> GroupedColumn:
     """The groups' rows mixed with each other, rows without a key, and a key that nobody has."""
     rows: list[tuple[Value, str | None]] = [(value, name) for name, values in groups.items() for value in values]
     rows = rows[::2] + rows[1::2]
     rows.insert(len(rows) // 2, (next((value for value, _ in rows if value is not None), None), None))
-    return Table(kind, tuple(value for value, _ in rows), tuple(name for _, name in rows), (*groups, "nobody"))
+    return GroupedColumn(kind, tuple(value for value, _ in rows), tuple(name for _, name in rows), (*groups, "nobody"))
 
 
 TABLES: Final = (
@@ -116,18 +116,18 @@ TABLES: Final = (
     _table("BIGINT", _INTEGERS),
     _table("TINYINT", _NARROW),
     _table("DECIMAL(20, 4)", _DECIMALS),
-    Table("DOUBLE", (), (), ("nobody",)),
+    GroupedColumn("DOUBLE", (), (), ("nobody",)),
 )
 
 
-def check(read: Reader, tables: Sequence[Table] = TABLES) -> None:
+def check(read: Reader, tables: Sequence[GroupedColumn] = TABLES) -> None:
     """Ask an engine about adversarial tables and compare its summaries with the definitions.
 
     Parameters
     ----------
     read : callable
-        Takes a `Table`, a `Universe` and `Needs`, and gives the `Summary` of its groups in the order of ``keys``.
-    tables : sequence of Table, optional
+        Takes a `GroupedColumn`, a `Universe` and `Needs`; gives the `Summary` of its groups in the order of ``keys``.
+    tables : sequence of GroupedColumn, optional
 
     Raises
     ------

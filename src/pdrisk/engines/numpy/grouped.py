@@ -51,7 +51,7 @@ def summary_of_groups(
             np.add.at(n, code, 1)
         else:
             n += np.bincount(code, minlength=bins)
-        if needs.total:
+        if needs.total or needs.squares:
             totals.add(code, records)
         if needs.ends:
             np.minimum.at(lowest[0], code, records)
@@ -71,7 +71,7 @@ def summary_of_groups(
     kept = slice(groups)
     return Summary(
         n=n[kept],
-        total=total[kept],
+        total=total[kept] if needs.total or needs.squares else None,  # places tell the mean, too
         steps=steps[kept],
         lowest=lowest[:, kept],
         highest=highest[:, kept],
