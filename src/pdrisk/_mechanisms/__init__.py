@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Final
 
+from pdrisk._core.foreign import shown
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms.base import Drawn, Mechanism
@@ -31,7 +32,7 @@ def mechanism_for(statistic: Statistic, name: str) -> type[Mechanism]:
     if name == "auto":
         return next((each for each in ACCURATE if each.answers(statistic)), Laplace)
     if name not in MECHANISMS:
-        raise ParameterError(f"unknown mechanism {name!r}; available: auto, {', '.join(MECHANISMS)}.")
+        raise ParameterError(f"unknown mechanism {shown(name)}; available: auto, {', '.join(MECHANISMS)}.")
     if not MECHANISMS[name].answers(statistic):
         able = [each.name for each in MECHANISMS.values() if each.answers(statistic)]
         raise ParameterError(
