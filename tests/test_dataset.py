@@ -265,7 +265,6 @@ class TestQuery:
             (lambda df: df["age"] > 30, "A mask or a function is where="),
             (None, "query takes a query string"), ("hours == 1", "stand for a missing answer"),
         ],
-        ids=str,
     )  # fmt: skip
     def test_what_is_no_condition(self, condition, words):
         with pytest.raises(pdrisk.PdriskError, match=words):

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 import pandas as pd
 
 from pdrisk._answer.noisy import NoisyAnswers
-from pdrisk._core.risk import Risk, posterior
+from pdrisk._core.risk import Risk
 from pdrisk._model.attributes import ATTRIBUTE, EXACT
 from pdrisk._model.plain import plain_label
 from pdrisk._model.query import Line, Query
@@ -87,8 +87,8 @@ class AnswerLine:
         None where there are several, NaN where it is withheld.
     rounded_to : float or None
         The base that a ledger has answers rounded to, after the noise.
-    success : float
-        How often the best attacker with a coin's prior is right.
+    worst_case, success : float
+        The publishable risks; see `Risk`.
     """
 
     name: str
@@ -100,6 +100,7 @@ class AnswerLine:
     global_sensitivity: float
     scale: float | None
     noise95: float
+    worst_case: float
     success: float
     value: float | None = None
     low: float | None = None
@@ -123,7 +124,8 @@ class AnswerLine:
             global_sensitivity=line.statistic.global_sensitivity(universe),
             scale=mechanism.scale,
             noise95=float(widths.max()) if len(widths) else float("nan"),
-            success=mechanism.success,
+            worst_case=noisy.risk.worst_case,
+            success=noisy.risk.success,
             rounded_to=noisy.rounded_to,
         )
         if not one:
@@ -133,7 +135,7 @@ class AnswerLine:
     @property
     def risk(self) -> Risk:
         """The publishable risks."""
-        return Risk(float(posterior(self.eps)), self.success)
+        return Risk(self.worst_case, self.success)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +192,7 @@ class Answer:
             extra=extra,
             least_group=least_group,
             where=where,
-            where_trusted=trusted,
+            where_trusted=trusted or any(line.is_trusted for line in query.lines),
             bounds_from_data=any(line.bounds_from == "data" for line in query.lines),
             keys_from_data=query.groups is not None and query.groups.keys_from == "data",
             grouped=query.groups is not None,

@@ -38,7 +38,7 @@ class Arithmetic:
         return float(self.value)
 
     def __round__(self, digits: int | None = None) -> Any:
-        return round(self.value, digits)
+        return self.value if math.isnan(self.value) else round(self.value, digits)
 
     def __lt__(self, other: Any) -> bool:
         return bool(self.value < _value(other))

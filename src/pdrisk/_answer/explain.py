@@ -12,6 +12,7 @@ from pdrisk._answer.answer import Answer, AnswerLine, Curator, Exposed
 from pdrisk._answer.release import Release
 from pdrisk._answer.words import explained
 from pdrisk._core.foreign import own_errors
+from pdrisk._core.order import Quantile
 from pdrisk._core.risk import most_exposed_first, privacy_loss
 from pdrisk._model.plain import plain_label
 from pdrisk.errors import ColumnTypeError, ParameterError
@@ -93,7 +94,10 @@ def _most_exposed(said: Answer, table: pd.DataFrame) -> list[Exposed | None]:
 def _rows_of(said: Answer, line: AnswerLine, table: pd.DataFrame) -> pd.DataFrame:
     """The rows of one line; those of ``agg`` say which they are in their index."""
     if said.index[:2] != ("column", "statistic"):
-        return table
+        own = said.index[-1] if len(said.lines) > 1 else None  # of several statistics of one column
+        if own == "q":
+            return table[[Quantile(float(q)).label == line.statistic for q in _level(table, own)]]
+        return table if own is None else table[[label == line.statistic for label in _level(table, own)]]
     labels = [[plain_label(label) for label in _level(table, name)] for name in ("column", "statistic")]
     return table[[pair == (line.column, line.statistic) for pair in zip(*labels, strict=True)]]
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from pdrisk._core.risk import Risk, posterior
 from pdrisk._core.summary import FloatArray
 from pdrisk._mechanisms import Drawn, Mechanism
 
@@ -29,11 +30,20 @@ class NoisyAnswers:
         What it drew; nothing of what is withheld.
     rounded_to : float or None
         The base that a ledger has answers rounded to.
+    looked : float
+        The eps paid besides to see, with noise, whether an answer is about enough people: what is withheld tells too.
     """
 
     mechanism: Mechanism
     drawn: Drawn
     rounded_to: float | None = None
+    looked: float = 0.0
+
+    @property
+    def risk(self) -> Risk:
+        """The publishable risks of the answer, and of whether it was given."""
+        worst = float(posterior(float(self.mechanism.eps) + self.looked))
+        return Risk(worst, worst if self.looked else self.mechanism.success)
 
     @property
     def withheld(self) -> NDArray[np.bool_]:
@@ -46,7 +56,9 @@ class NoisyAnswers:
         """The answers, shape (G,): int64 where all are whole numbers, else float64 with NaN where withheld."""
         values = self.mechanism.value(self.drawn)
         if self.rounded_to is not None:
-            rounded = np.rint(values / self.rounded_to) * self.rounded_to
+            low, high = self.mechanism.statistic.value_range(self.mechanism.universe)
+            within = (-np.inf, np.inf) if self.mechanism.name == "laplace" else (low, high)
+            rounded = np.clip(np.rint(values / self.rounded_to) * self.rounded_to, *within)
             values = rounded.astype(values.dtype) if self.rounded_to.is_integer() else rounded
         withheld = self.withheld
         return np.where(withheld, np.nan, values) if withheld.any() else values
@@ -63,6 +75,9 @@ class NoisyAnswers:
         low, high = self.mechanism.interval(self.drawn, level)
         if (base := self.rounded_to) is not None:  # else they would show what was rounded
             low, high = np.floor(low / base) * base, np.ceil(high / base) * base
+            if self.mechanism.name != "laplace":
+                within = self.mechanism.statistic.value_range(self.mechanism.universe)
+                low, high = np.clip(low, *within), np.clip(high, *within)
         withheld = self.withheld
         return np.where(withheld, np.nan, low), np.where(withheld, np.nan, high)
 

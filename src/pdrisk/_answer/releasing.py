@@ -49,10 +49,10 @@ class Facts:
         return Curator(n=int(self.n[group]), **own, unlisted=unlisted)
 
 
-def facts(mechanism: Mechanism, summary: Summary) -> Facts:
-    """Sensitivities and risks of a release."""
-    n, loss, between = summary.n, mechanism.loss(summary), mechanism.loss_between_worlds(summary)
-    risk = risks_of_losses(float(mechanism.eps), n, loss, between)
+def facts(mechanism: Mechanism, summary: Summary, looked: float = 0.0) -> Facts:
+    """Sensitivities and risks of a release; ``looked`` is what was paid to see whether it is about enough people."""
+    n, loss, between = summary.n, mechanism.loss(summary) + looked, mechanism.loss_between_worlds(summary)
+    risk = risks_of_losses(float(mechanism.eps) + looked, n, loss, between)
     moved = (
         np.zeros(n.shape) if summary.clamped is None else np.where(n > 0, summary.clamped / np.maximum(n, 1), np.nan)
     )
@@ -181,23 +181,28 @@ def released(
             noisy = drawn(query.lines, mechanisms, reading.summaries, rules)
         elif [each.shape[-1:] for each in noisy] != [each.n.shape for each in reading.summaries]:
             raise LedgerError("the ledger remembers the answer to another question: it is damaged. See verify().")
+        looked = [_looked(rules, line) for line in query.lines]
         sees = bool(curator) or payer is None
         known = [
-            facts(mechanism, summary) if sees or rules.keeps_facts else None
-            for mechanism, summary in zip(mechanisms, reading.summaries, strict=True)
+            facts(mechanism, summary, look) if sees else None
+            for mechanism, summary, look in zip(mechanisms, reading.summaries, looked, strict=True)
         ]
         if query.is_private:  # else eps says nothing, and counts in full
-            payment.settle(noisy, lambda: guarded(lambda: _meant(query, known, rules, people, reading)))
+            payment.settle(noisy, lambda: guarded(lambda: _meant(query, mechanisms, rules, people, reading)))
         releases = tuple(
-            Released(line, NoisyAnswers(mechanism, own, rules.base_of(line.statistic.name)), about if sees else None)
-            for line, mechanism, own, about in zip(query.lines, mechanisms, noisy, known, strict=True)
+            Released(line, NoisyAnswers(mechanism, own, rules.base_of(line.statistic.name), look), about)
+            for line, mechanism, own, look, about in zip(query.lines, mechanisms, noisy, looked, known, strict=True)
         )
         least = next((least for line in query.lines if (least := rules.least_group_of(line)) is not None), None)
         size = None if least is None else least.size
         unit = ONE_RECORD if dataset is None or dataset.person is None else str(dataset.person)
         results = Results(query, releases, float(rules.cost(query) - query.eps), size, bool(curator), unit)
         answer = shown(results, reading)
-    _warn_of_width(results)
+    try:
+        _warn_of_width(results)
+    except NoisyReleaseWarning:  # where warnings are errors: what a ledger paid for is not lost for that
+        if payer is None:
+            raise
     return answer
 
 
@@ -222,20 +227,26 @@ def drawn_once(mechanism: Mechanism, summary: Summary) -> Drawn:
     return mechanism.draw(summary, discrete_laplace)
 
 
+def _looked(rules: Policy, line: Line) -> float:
+    """The eps paid to see whether a line is about enough people."""
+    least = rules.least_group_of(line)
+    return 0.0 if least is None else float(least.eps)
+
+
 def _meant(
     query: Query,
-    known: Sequence[Facts | None],
+    mechanisms: Sequence[Mechanism],
     rules: Policy,
     people: Callable[[Found, Hashable], People | None],
     reading: Found,
 ) -> Meaning:
-    """What an answer means for the people in these data."""
-    about = [one for one in known if one is not None]
+    """What an answer means for the people in these data; `Meaning.counting` has what was paid to look for them."""
+    known = [facts(mechanism, summary) for mechanism, summary in zip(mechanisms, reading.summaries, strict=True)]
     return Meaning(
-        loss=float(np.max(sum(one.loss for one in about), initial=0.0)),
+        loss=float(np.max(sum(one.loss for one in known), initial=0.0)),
         counting=float(rules.cost(query) - query.eps),
-        local_sensitivity=[float(np.max(one.local_sensitivity, initial=0.0)) for one in about],
-        n=[int(np.min(one.n, initial=np.iinfo(np.int64).max)) for one in about],
+        local_sensitivity=[float(np.max(one.local_sensitivity, initial=0.0)) for one in known],
+        n=[int(np.min(one.n, initial=np.iinfo(np.int64).max)) for one in known],
         people=None if rules.person is None else people(reading, rules.person),
     )
 

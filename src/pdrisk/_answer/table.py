@@ -12,7 +12,6 @@ import pandas as pd
 from pdrisk._answer.answer import Answer, Curator
 from pdrisk._answer.release import Release
 from pdrisk._answer.releasing import Released, Results
-from pdrisk._core.risk import posterior
 from pdrisk._model.plain import plain_label
 
 __all__ = ["one_answer", "table_of_lines", "wide_table"]
@@ -85,7 +84,7 @@ def _rows(one: Released, results: Results) -> pd.DataFrame:
         values[one.noisy.withheld] = pd.NA
     low, high = one.noisy.interval()
     eps = float(one.noisy.mechanism.eps)
-    columns = {"value": values, "low": low, "high": high, "eps": eps, "worst_case": float(posterior(eps))}
+    columns = {"value": values, "low": low, "high": high, "eps": eps, "worst_case": one.noisy.risk.worst_case}
     if results.shows_curator and one.facts is not None:
         columns |= {name: getattr(one.facts, name) for name in Curator.COLUMNS}
     return pd.DataFrame(columns)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pdrisk._core.foreign import shown
-from pdrisk._core.statistics import Count
+from pdrisk._core.statistics import Count, Histogram
 from pdrisk._core.summary import FloatArray
 from pdrisk._ledger.limits import whole_number
 from pdrisk._ledger.names import folded
@@ -230,6 +230,7 @@ def check_policy(query: Query, policy: Policy, name: str) -> None:
         )
     for line in query.lines:
         names = {line.statistic.name, SAME.get(getattr(line.statistic, "q", math.nan), line.statistic.name)}
+        names |= {"count"} if isinstance(line.statistic, Histogram) else set()
         if refused := sorted(names & set(policy.refuse_statistics)):
             raise PolicyError(f"{asked}: the owner does not allow {refused[0]}. Ask for another statistic.")
     if query.where is not None and not query.where.is_checked and policy.refuse_columns:

@@ -37,6 +37,8 @@ def question(query: Query) -> dict[str, Any]:
         asked["where"] = query.where.text
         if query.where.trusted:
             asked["where_trusted"] = True
+    if any(line.is_trusted for line in query.lines):
+        asked["where_trusted"] = True
     if query.groups is not None:
         groups = query.groups
         asked["by"] = [plain_label(column) for column in groups.columns]
@@ -85,7 +87,7 @@ def _line(line: Line, share: Fraction) -> dict[str, Any]:
     if line.mechanism != "laplace":  # as every question of the first edition, whose answers are remembered
         said["mechanism"] = line.mechanism
     if line.indicator is not None:
-        said["condition"] = line.indicator.canonical
+        said["condition"] = line.indicator.text
     return said if line.condition is None else said | {"filter": line.condition}
 
 

@@ -67,22 +67,28 @@ class TwoSums(Mechanism):
         return sampler(np.stack([above, n * PLACES - above]), PLACES, self.eps)
 
     def value(self, drawn: Drawn) -> NDArray[Any]:
-        a, b = drawn.astype(np.float64)
-        share = np.divide(a, a + b, out=np.full(a.shape, 0.5), where=a + b > 0)
-        return self._answer(np.clip(share, 0.0, 1.0))
+        return self._answer(self._share(drawn))
 
     def interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
         """The hull of all means m in [0, 1] whose ``(1 - m) a - m b`` noise reaches with probability ``1 - level``.
 
-        Fieller's set; where it is empty, the end that the noisy sums are nearer to.
+        Fieller's set, and the value itself; where the set is empty, which happens among few records, or the noisy
+        number of records is no number of anybody, the whole range.
         """
         a, b = drawn.astype(np.float64) * (float(self.eps) / PLACES)
         critical = _critical(level)
         edges = _left_edge(np.stack([a, b]), np.stack([b, a]), critical)
-        nearer = np.where(np.abs(a) > np.abs(b), 1.0, 0.0)
-        low, high = np.where(np.isnan(edges), np.stack([nearer, 1 - nearer]), edges)
-        more = 1 / PLACES  # to which records are rounded
-        return self._answer(np.maximum(low - more, 0.0)), self._answer(np.minimum(1 - high + more, 1.0))
+        unknown = np.isnan(edges[0]) | (a + b <= 0)
+        value, more = self._share(drawn), 1 / PLACES  # to which records are rounded
+        low = np.where(unknown, 0.0, np.minimum(edges[0] - more, value))
+        high = np.where(unknown, 1.0, np.maximum(1 - edges[1] + more, value))
+        return self._answer(np.maximum(low, 0.0)), self._answer(np.minimum(high, 1.0))
+
+    def _share(self, drawn: Drawn) -> FloatArray:
+        """Where the mean lies between the bounds, from 0 to 1; the middle if nobody seems to be there."""
+        a, b = drawn.astype(np.float64)
+        share: FloatArray = np.divide(a, a + b, out=np.full(a.shape, 0.5), where=a + b > 0)
+        return np.clip(share, 0.0, 1.0)
 
     def _answer(self, share: FloatArray) -> FloatArray:
         lo, hi = self.universe.lo, self.universe.hi
@@ -103,7 +109,8 @@ class TwoSums(Mechanism):
     def loss_between_worlds(self, summary: Summary) -> FloatArray:
         assert summary.lowest is not None and summary.highest is not None
         spread = np.where(summary.n > 0, summary.highest[0] - summary.lowest[0], 0.0)
-        return 2 * float(self.eps) * spread / self.universe.width
+        # Records count with their places, which may lie one farther apart than they.
+        return 2 * float(self.eps) * np.minimum(spread / self.universe.width + 1 / PLACES, 1.0) * (summary.n > 1)
 
 
 def _tail(t: FloatArray, m: FloatArray) -> FloatArray:

@@ -40,6 +40,7 @@ __all__ = [
     "checked_probability",
     "data_dependent",
     "epsilon",
+    "of_numbers",
     "statistic",
     "statistics",
     "universe",
@@ -49,7 +50,7 @@ __all__ = [
 
 STATISTICS: Final = ("count", "sum", "mean", "median", "quantile", "min", "max", "var", "std", "nunique", "proportion")
 MOST_STATISTICS: Final = 10_000  # of one column
-LARGEST_WHOLE: Final = 2**53  # up to which every whole number is a float
+LARGEST_WHOLE: Final = 2**31  # of a whole sum's records: then those of 2**31 people are exact in 64 bits
 MOST_BITS: Final = 4096  # of the exact fraction that an eps is: more than a thousand digits
 Source = Literal["given", "declared", "data"]
 UNIT: Final = Universe(0.0, 1.0)  # where bounds come from the data and are not known yet
@@ -138,6 +139,11 @@ class Line:
     def needs(self) -> Needs:
         """What the statistic and its mechanism read of the data."""
         return MECHANISMS[self.mechanism].needs(self.statistic)
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether a value that the caller computed is in the condition it reads."""
+        return self.indicator is not None and self.indicator.trusted
 
     def calibrated(self, eps: Fraction, universe: Universe | None = None) -> Mechanism:
         """The mechanism at eps, within the universe that was declared, else within this one."""
@@ -394,6 +400,15 @@ def statistic(spec: object) -> Statistic:
         "proportion": Proportion,
     }  # fmt: skip
     return plain[name]()
+
+
+def of_numbers(found: Statistic) -> Statistic:
+    """The statistic, if it is one of numbers; of possible worlds and samples nothing else is known."""
+    if found.needs.distinct:
+        raise ParameterError(
+            f"{found.label} is about values of any kind, and not supported here: ask df.dprisk for it."
+        )
+    return found
 
 
 def statistics(specs: object) -> tuple[Statistic, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Any
@@ -66,7 +66,7 @@ def histogram(
         values = column_values(known[column])
         if query.where is not None:
             values = values[query.where.mask(known)]
-        return CountedGroups((UNIT,), (Summary(_counts(values, statistic)),))
+        return CountedGroups((UNIT,), (_counts(values, statistic),))
 
     index = pd.IntervalIndex.from_breaks(list(statistic.edges), closed="left", name=column)
     table = released(query, lambda: guarded(read), lambda results, _: one_answer(results, index), **paid)
@@ -81,6 +81,10 @@ def _asked(frame: pd.DataFrame, column: Hashable, bins: object, bounds: object) 
     if isinstance(bins, int | np.integer):
         if not 1 <= bins <= MOST_BINS:
             raise ParameterError(f"bins must be between 1 and {MOST_BINS:,}.")
+        if isinstance(bounds, Mapping):
+            bounds = bounds.get(column)
+        if isinstance(bounds, str):
+            raise ParameterError("hist needs declared bounds=(lo, hi), or edges: it does not take them from the data.")
         known = declared(frame, column) if column in frame.columns else None
         inside = universe(bounds) if bounds is not None else None if known is None else known.universe
         if inside is None:
@@ -101,14 +105,16 @@ def _asked(frame: pd.DataFrame, column: Hashable, bins: object, bounds: object) 
     return Histogram((pairs[0].lo, *(pair.hi for pair in pairs)))
 
 
-def _counts(values: NDArray[np.generic], asked: Histogram) -> NDArray[np.int64]:
-    """Number of records of each bin, in pieces of the processor's cache."""
+def _counts(values: NDArray[np.generic], asked: Histogram) -> Summary:
+    """Number of records of each bin, and of those moved into it, in pieces of the processor's cache."""
     edges = np.array(asked.edges)
-    counts = np.zeros(len(edges) - 1, dtype=np.int64)
+    counts, moved = (np.zeros(len(edges) - 1, dtype=np.int64) for _ in range(2))
     for start in range(0, len(values), SIZE):
         records = np.asarray(values[start : start + SIZE], dtype=np.float64)
         records = records[~np.isnan(records)]
         if asked.clamps:
+            moved[0] += np.count_nonzero(records < edges[0])
+            moved[-1] += np.count_nonzero(records > edges[-1])
             records = np.clip(records, edges[0], edges[-1])
         counts += np.histogram(records, edges)[0]
-    return counts
+    return Summary(counts, clamped=moved)

@@ -98,8 +98,9 @@ def judged_selection(
     rows = None if where is None else judged(where, frame, caller_names, lambda column: declared(frame, column).keys)
     reads = list(_read(frame, lines, rows, groups))
     missing = codes_of(frame, reads)
-    if rows is not None:
-        rows.check_codes(missing)
+    for each in (rows, *(line.indicator for line in lines)):
+        if isinstance(each, RowwiseFilter):
+            each.check_codes(missing)
     derived, _ = used(where.derived, reads) if isinstance(where, Within) else ((), ())
     return rows, groups, missing, derived
 
@@ -173,6 +174,8 @@ def judged_lines(
     """One line for each statistic of one column; ``bounds`` may be a dict from column to bounds."""
     wanted = tuple(wanted)
     if isinstance(column, str) and column not in frame.columns and all(isinstance(each, Proportion) for each in wanted):
+        if bounds is not None:
+            raise ParameterError("a condition is true or false, and needs no bounds: leave them out.")
         condition = judged(column, frame, caller_names, lambda name: declared(frame, name).keys)
         shares = (Line(column, each, UNIT, "declared", indicator=condition) for each in wanted)
         return tuple(answered_by(line, mechanism) for line in shares)
@@ -225,7 +228,7 @@ def _check_step(step: object, line: Line) -> None:
     if line.universe is None:
         raise ParameterError('step=1 needs declared bounds, not bounds="column".')
     if math.ceil(line.universe.lo) >= math.floor(line.universe.hi) or line.universe.magnitude > LARGEST_WHOLE:
-        raise ParameterError("bounds of whole numbers must hold two whole numbers at least, within 2**53 of zero.")
+        raise ParameterError("bounds of whole numbers must hold two whole numbers at least, within 2**31 of zero.")
 
 
 def _line(frame: pd.DataFrame, column: Hashable | None, statistic: Statistic, bounds: object) -> Line:

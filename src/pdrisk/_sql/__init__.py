@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from pdrisk._answer.answer import Curator
 from pdrisk._answer.releasing import Released, Results, released
 from pdrisk._core.foreign import own_errors
-from pdrisk._core.risk import posterior
 from pdrisk._core.summary import Summary
 from pdrisk._core.universe import Universe
 from pdrisk._guard import guarded
@@ -281,7 +280,7 @@ def _risks(one: Released, shows_curator: bool) -> dict[str, Any]:
     """The risk columns of a release, by the end of their names."""
     low, high = one.noisy.interval()
     eps = float(one.noisy.mechanism.eps)
-    public = {"low": low, "high": high, "eps": eps, "worst_case": float(posterior(eps))}
+    public = {"low": low, "high": high, "eps": eps, "worst_case": one.noisy.risk.worst_case}
     if not shows_curator or one.facts is None:
         return public
     return public | {name: getattr(one.facts, name) for name in Curator.COLUMNS}

@@ -11,6 +11,8 @@ from pdrisk._core.foreign import array_of, own_errors
 from pdrisk._core.summary import FloatArray, Summary, window_start
 from pdrisk._core.universe import Universe
 from pdrisk._core.worlds import LARGEST_WORLD
+from pdrisk._ledger import check_curator
+from pdrisk._model.query import of_numbers
 from pdrisk._model.query import statistic as statistic_named
 from pdrisk._model.query import universe as declared_universe
 from pdrisk.engines.numpy.single import summary_of_one
@@ -48,7 +50,8 @@ def worlds_without_one(
     >>> worlds_without_one([1, 2, 3, 10]).tolist()
     [5.0, 4.666666666666667, 4.333333333333333, 2.0]
     """
-    chosen = statistic_named(statistic)
+    check_curator(None, "worlds_without_one()")
+    chosen = of_numbers(statistic_named(statistic))
     people = numbers_of("records", records)
     if len(people) == 0:
         return people
@@ -104,7 +107,7 @@ def worlds_with(
     >>> worlds_with([1, 3], range(1, 11), "median").tolist()
     [2.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0]
     """
-    chosen = statistic_named(statistic)
+    chosen = of_numbers(statistic_named(statistic))
     people, everybody = numbers_of("known", known), numbers_of("universe", universe)
     if isinstance(unknown, bool | np.bool_) or not isinstance(unknown, int | np.integer):
         raise ColumnTypeError("unknown must be a whole number of people.")

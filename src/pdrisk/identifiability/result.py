@@ -44,10 +44,10 @@ class Identifiability:
     prior : float
         What he starts from: his belief in the likeliest of them, 1/m if all are alike.
     sensitive_range : float
-        Largest minus smallest answer of these worlds, in the unit of the answer; S(f) in the 2012 paper.
+        Largest distance between these worlds, in the unit of the answer; S(f) in the 2012 paper.
     sensitivity : float
-        What the noise is scaled by, ``scale = sensitivity / eps``. For ``two_sums``, whose worlds are told apart by the
-        missing value itself, half the width of the bounds.
+        What the noise is scaled by, ``scale = sensitivity / eps``. Under ``two_sums`` worlds are told apart by the
+        missing value itself: then distances are those of values, and this is half the width of the bounds.
     eps : float
         The one asked about; with ``risk=`` the loose one.
     bound : float

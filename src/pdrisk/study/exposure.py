@@ -19,6 +19,7 @@ from pdrisk._digits import rounded_down
 from pdrisk._mechanisms.laplace import half_width
 from pdrisk._model.attributes import mark_exact
 from pdrisk._model.columns import check_column
+from pdrisk._model.query import of_numbers
 from pdrisk._model.query import statistics as judged_statistics
 from pdrisk._pandas.assess import assessment
 from pdrisk._pandas.declared import declared
@@ -103,7 +104,7 @@ def exposure(
     ParameterError
         If columns that were asked for cannot be assessed: all of them, each with its reason.
     """
-    specs, losses = judged_statistics(statistics), eps_list(eps)
+    specs, losses = tuple(of_numbers(each) for each in judged_statistics(statistics)), eps_list(eps)
     groups_by = [] if by is None else by if isinstance(by, list) else [by]
     left_out: dict[Hashable, str] = {}
     if columns is None:

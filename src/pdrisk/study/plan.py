@@ -21,7 +21,7 @@ from pdrisk._core.summary import FloatArray
 from pdrisk._core.universe import Universe
 from pdrisk._model.columns import check_column, column_kind
 from pdrisk._model.kinds import COUNTED, TEXT, number_advice
-from pdrisk._model.query import MOST_STATISTICS, Source, statistics, universe, unknown_column
+from pdrisk._model.query import MOST_STATISTICS, Source, of_numbers, statistics, universe, unknown_column
 from pdrisk._pandas.declared import codes_of, declared
 from pdrisk._pandas.requests import eps_values, listed_columns
 from pdrisk.engines.numpy.codes import without_codes
@@ -342,8 +342,10 @@ def statistics_of(specs: object, ddof: object) -> tuple[Statistic, ...]:
     statistics(("var", {"ddof": ddof}))  # refuses what cannot be one, also where nothing uses it
     pair = isinstance(specs, tuple) and len(specs) == 2 and isinstance(specs[1], Mapping)
     if isinstance(specs, list | tuple) and not pair:
-        return statistics([one(spec) for spec in islice(specs, MOST_STATISTICS + 1)])
-    return statistics(one(specs))
+        found = statistics([one(spec) for spec in islice(specs, MOST_STATISTICS + 1)])
+    else:
+        found = statistics(one(specs))
+    return tuple(of_numbers(each) for each in found)
 
 
 def eps_list(eps: object) -> tuple[float, ...]:

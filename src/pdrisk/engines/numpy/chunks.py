@@ -77,6 +77,7 @@ def clamped(
             if universe.lo <= low and high <= universe.hi:  # not if a value is missing
                 if same_type:
                     records = piece.view(np.float64)
+                    records.flags.writeable = False
                 else:
                     records[:] = piece
                 yield Piece(start, records, group, (low, high))

@@ -58,7 +58,7 @@ def summary_of_one(
         if needs.steps:
             steps += int(np.rint(records * (1 / lattice.step)).sum())  # integers below 2**53: exact
         if needs.whole:
-            whole += int(np.floor(records + 0.5).sum())
+            whole += int(np.floor(records + 0.5).astype(np.int64).sum())
         if needs.places:
             places += int(placed(records, universe.lo, per_unit, spare).sum())
     n = n or int(ranked[0])

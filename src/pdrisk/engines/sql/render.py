@@ -302,12 +302,10 @@ class _Statement:
             if needs.total or needs.squares:
                 yield f"total_{i}", f"CAST({call('SUM', f's{i}')} AS DOUBLE)"
             if needs.steps:
-                sum_, most, least = call("SUM", f"t{i}"), f"{LARGEST_STEPS}", f"CAST('-{LARGEST_STEPS}' AS BIGINT)"
-                held = f"CASE WHEN {sum_} > {most} THEN {most} WHEN {sum_} < {least} THEN {least} ELSE {sum_} END"
-                yield f"steps_{i}", f"CAST({held} AS BIGINT)"
+                yield f"steps_{i}", self._held(f"t{i}")
             for wanted, name, column in ((needs.places, "places", "k"), (needs.whole, "whole", "w")):
                 if wanted:
-                    yield f"{name}_{i}", f"CAST({call('SUM', f'{column}{i}')} AS BIGINT)"
+                    yield f"{name}_{i}", self._held(f"{column}{i}")
             if needs.ends or needs.seconds:
                 # NaN counts as the largest number or as none; of the negatives the smallest is the largest either way.
                 yield f"lowest_{i}", call("MIN", x)
@@ -318,6 +316,13 @@ class _Statement:
             for k, q in enumerate(sorted(needs.windows)):
                 if self.dialect.by_pivot:
                     yield f"pivot_{i}_{k}", call("QUANTILE_DISC", f"p{i}", f"{q!r}")
+
+    def _held(self, column: str) -> str:
+        """The sum of whole numbers, moved to the ends of what noise is added to: nothing fails on large data."""
+        sum_, most, least = self.dialect.call("SUM", column), f"{LARGEST_STEPS}", f"CAST('-{LARGEST_STEPS}' AS BIGINT)"
+        return (
+            f"CAST(CASE WHEN {sum_} > {most} THEN {most} WHEN {sum_} < {least} THEN {least} ELSE {sum_} END AS BIGINT)"
+        )
 
     def _whole_column(self, i: int, part: Measured) -> str:
         """What a mean needs of a whole column, without clamping each record, which costs more than all the rest.
