@@ -1,6 +1,7 @@
 """Options of the tests: which run by default, how many examples hypothesis draws, and on how many processes."""
 
 import gc
+import math
 import os
 from collections import Counter
 
@@ -8,6 +9,8 @@ import pytest
 from hypothesis import settings
 
 os.environ.setdefault("PDRISK_SECRET", "of the tests, in the place of the file that pdrisk would make")
+
+MOST = 24  # parameters of one test that run by default, spread evenly over all of them
 
 for name, examples in {"dev": 20, "ci": 100, "nightly": 2000}.items():
     settings.register_profile(name, max_examples=examples, deadline=None)
@@ -23,6 +26,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for marker in (
         "slow: runs with --runslow only, or where it is named",
         "sampled(every): by default, only the first of the parameters and each one so many places after it",
+        "whole: by default, all parameters, however many there are",
     ):
         config.addinivalue_line("markers", marker)
     profile = "ci" if config.getoption("runslow") else "dev"
@@ -39,10 +43,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("runslow") or any("::" in argument for argument in config.args):
         return
     kept, left, before = [], [], Counter()
+    sizes = Counter(item.nodeid.partition("[")[0] for item in items)
     for item in items:
         function = item.nodeid.partition("[")[0]
         sampled = item.get_closest_marker("sampled")
-        slow = item.get_closest_marker("slow") or (sampled and before[function] % sampled.args[0])
+        every = 1 if item.get_closest_marker("whole") else math.ceil(sizes[function] / MOST)
+        every = max(every, sampled.args[0]) if sampled else every
+        slow = item.get_closest_marker("slow") or before[function] % every
         (left if slow else kept).append(item)
         before[function] += 1
     items[:] = kept

@@ -48,7 +48,8 @@ def release(eps: float = 1.0, share: float = 0.4, **other: object) -> Release:
     line = {
         "name": "mean(distance)", "column": "distance", "statistic": "mean", "mechanism": "laplace", "eps": eps,
         "bounds": (1.0, 675.0), "global_sensitivity": 337.0, "scale": 337 / eps, "noise95": half,
-        "success": 1 - math.exp(-eps / 2) / 2, "value": value, "low": value - half, "high": value + half,
+        "worst_case": float(posterior(eps)), "success": 1 - math.exp(-eps / 2) / 2, "value": value,
+        "low": value - half, "high": value + half,
     }  # fmt: skip
     risks = (float(posterior(*at)) for at in ((loss,), (loss, 0.25), (eps / 9, 0.25)))
     curator = dict(zip(CURATORS, (4, 337 * share, loss, *risks, 0.0), strict=True))

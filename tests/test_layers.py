@@ -10,6 +10,8 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "pdrisk"
 
 # A module imports from lower layers and from its own; the order is that of docs/architecture.md.
+
+pytestmark = pytest.mark.whole
 LAYERS = [
     {"errors", "_printing", "_digits", "_caller_frame"},
     {"_core"},

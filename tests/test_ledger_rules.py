@@ -290,10 +290,10 @@ class TestOrder:
 
     @pytest.mark.parametrize("call", AFTER.values(), ids=AFTER.keys())
     def test_accurate_mechanisms_warn_of_their_own_interval(self, book, seen, call):
-        """Which is noisy, so that it is paid for: nothing is said before."""
+        """Which is noisy, so that it is paid for: nothing is said before, and nothing is lost for it."""
         ledger = book(eps=1)
-        with warnings.catch_warnings(action="error"), pytest.raises(pdrisk.NoisyReleaseWarning):
-            call(ledger)
+        with warnings.catch_warnings(action="error"):
+            assert call(ledger) is not None
         assert [step for at, step in enumerate(seen) if seen[at - 1 : at] != [step]] == ["pay", "read", "draw", "warn"]
         assert events(ledger) == ["opened", "paid"]
 

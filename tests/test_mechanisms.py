@@ -104,7 +104,7 @@ class TestTwoSums:
         worlds = [exact(mechanism, records[:at] + records[at + 1 :])[0] for at in range(len(records))]
         largest = max(int(np.abs(a - b).sum()) for a, b in itertools.combinations(worlds, 2)) / PLACES
         claimed = float(mechanism.loss_between_worlds(summarised(mechanism, records))[0])
-        assert claimed == pytest.approx(largest, abs=3 / PLACES)
+        assert claimed == pytest.approx(largest, rel=1e-12)
         places, unit = mechanism.worlds(np.array(records), summarised(mechanism, records))
         assert np.ptp(places) / unit == pytest.approx(claimed)
 

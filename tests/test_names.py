@@ -9,6 +9,8 @@ import pytest
 import pdrisk
 
 SOURCE = Path(__file__).parent.parent / "src" / "pdrisk"
+
+pytestmark = pytest.mark.whole
 TREES = {path.relative_to(SOURCE): ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
 MOST = 40  # public names: more than anybody reads in a list
 QUESTIONS = {"what", "who", "whose", "which", "whom", "why", "how", "where", "when", "it", "they"}

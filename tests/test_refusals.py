@@ -14,6 +14,7 @@ import pdrisk
 from pdrisk import ColumnTypeError, ParameterError, UnknownColumnError
 
 B = (1, 675)
+pytestmark = pytest.mark.whole
 
 
 def people() -> pd.DataFrame:
@@ -31,6 +32,8 @@ def people() -> pd.DataFrame:
 
 
 # --- The front ends: each asks about `distance`, unless the options say otherwise ---------------------------------
+
+
 def _mean(frame, column="distance", **options):
     return frame.dprisk.mean(column, **{"eps": 1, "bounds": B} | options)
 

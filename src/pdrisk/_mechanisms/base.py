@@ -16,7 +16,7 @@ from pdrisk._core.universe import Universe
 from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 
-__all__ = ["SMALLEST_EPS", "Drawn", "Mechanism"]
+__all__ = ["SMALLEST_EPS", "Drawn", "Mechanism", "at_most", "check_smallest"]
 
 SMALLEST_EPS = Fraction(1, 10**12)
 
@@ -67,11 +67,7 @@ class Mechanism(ABC):
         ParameterError
             With the smallest or largest eps that can be asked for.
         """
-        if self.eps < SMALLEST_EPS:
-            raise ParameterError(
-                f"eps={float(self.eps):g} is below {float(SMALLEST_EPS):g}, where the noise is a trillion "
-                "times the largest change of one person: ask with a larger eps."
-            )
+        check_smallest(self.eps)
 
     @abstractmethod
     def draw(self, summary: Summary, sampler: Sampler = discrete_laplace) -> Drawn:
@@ -143,3 +139,12 @@ class Mechanism(ABC):
 def at_most(loss: FloatArray, eps: float) -> FloatArray:
     """Losses that rounding may have carried a little above eps."""
     return np.minimum(loss, eps)
+
+
+def check_smallest(eps: Fraction) -> None:
+    """Refuse an eps so small that numbers about it would leave the floats."""
+    if eps < SMALLEST_EPS:
+        raise ParameterError(
+            f"eps={float(eps):g} is below {float(SMALLEST_EPS):g}, where the noise is a trillion "
+            "times the largest change of one person: ask with a larger eps."
+        )

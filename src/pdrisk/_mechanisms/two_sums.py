@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.lattice import LARGEST_STEPS, PLACES
+from pdrisk._core.lattice import LARGEST_STEPS, PLACES, places_per_unit
 from pdrisk._core.statistics import Mean, Statistic
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._mechanisms.base import Drawn, Mechanism
@@ -104,13 +104,17 @@ class TwoSums(Mechanism):
         return np.full(records.shape, float(self.eps))
 
     def worlds(self, records: FloatArray, summary: Summary) -> tuple[FloatArray, float]:
-        return -records, self.universe.width / (2 * float(self.eps))
+        # Records count with their places.
+        places = self._places(records) * (self.universe.width / PLACES)
+        return -places, self.universe.width / (2 * float(self.eps))
 
     def loss_between_worlds(self, summary: Summary) -> FloatArray:
         assert summary.lowest is not None and summary.highest is not None
-        spread = np.where(summary.n > 0, summary.highest[0] - summary.lowest[0], 0.0)
-        # Records count with their places, which may lie one farther apart than they.
-        return 2 * float(self.eps) * np.minimum(spread / self.universe.width + 1 / PLACES, 1.0) * (summary.n > 1)
+        apart = self._places(summary.highest[0]) - self._places(summary.lowest[0])
+        return np.where(summary.n > 0, 2 * float(self.eps) * apart / PLACES, 0.0)
+
+    def _places(self, records: FloatArray) -> FloatArray:
+        return np.floor((records - self.universe.lo) * places_per_unit(self.universe.width) + 0.5)
 
 
 def _tail(t: FloatArray, m: FloatArray) -> FloatArray:

@@ -13,6 +13,7 @@ from pdrisk._core.risk import check_metric, epsilon_for, posterior
 from pdrisk._core.summary import FloatArray, Summary
 from pdrisk._guard import guarded
 from pdrisk._mechanisms import Mechanism
+from pdrisk._mechanisms.base import check_smallest
 from pdrisk._model.attributes import mark_exact
 from pdrisk._model.query import Line, checked_probability, epsilon, statistic
 from pdrisk._pandas.requests import eps_values, judged_lines, judged_selection, lines_of_columns
@@ -38,6 +39,8 @@ def assessment(
     """One row for each column, statistic, group and eps."""
     lines = lines_of_columns(frame, columns, statistics, bounds, mechanism)
     losses = eps_values(eps)
+    for each in losses:
+        check_smallest(each)
     reading = read(frame, lines, *judged_selection(frame, lines, where, by, keys))
     labels = None if reading.groups is None else list(reading.groups)
     blocks = [
