@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pdrisk._core.once import once
 from pdrisk._core.risk import Risk, posterior
 from pdrisk._core.summary import FloatArray
 from pdrisk._mechanisms import Drawn, Mechanism
@@ -67,7 +67,7 @@ class NoisyAnswers:
         """Ends between which the exact answers lie; of rounded answers, multiples of their base farther out."""
         return self._usual if level == 0.95 else self._interval(level)
 
-    @cached_property
+    @once
     def _usual(self) -> tuple[FloatArray, FloatArray]:
         return self._interval(0.95)
 

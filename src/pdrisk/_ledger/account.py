@@ -7,9 +7,9 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, TypeVar
 
+from pdrisk._core.once import once
 from pdrisk._ledger.audit import EVERYBODY, period
 from pdrisk._ledger.curator import Odometer
 from pdrisk._ledger.limits import WINDOWS, Spent, check, payable, shown
@@ -54,7 +54,7 @@ class Account:
         rows = self.ask("SELECT limits FROM datasets WHERE name = ?", (self.dataset,))
         return decoded(self.place, lambda: Rules.stored(rows[0][0]))
 
-    @cached_property
+    @once
     def now(self) -> datetime.datetime:
         """The clock, or the last record's time if the clock went back: no window is opened twice."""
         now = datetime.datetime.now(datetime.UTC)

@@ -7,9 +7,10 @@ import math
 import re
 from collections.abc import Hashable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
+from pdrisk._core.once import once
 from pdrisk._core.universe import Universe
 from pdrisk._model.plain import from_json, json_value
 from pdrisk.errors import ParameterError
@@ -131,7 +132,7 @@ class Declarations:
     own: tuple[Declaration, ...] = ()
     schema: tuple[Declaration, ...] = ()
 
-    @cached_property
+    @once
     def _by_label(
         self,
     ) -> tuple[dict[Hashable, Declaration], dict[Hashable, Declaration], list[tuple[Pattern, Declaration]]]:
@@ -143,7 +144,7 @@ class Declarations:
             [(_compiled(entry.column), entry) for entry in self.schema if entry.pattern],
         )
 
-    @cached_property
+    @once
     def speak_of_codes(self) -> bool:
         """Whether there may be missing codes."""
         return any(entry.missing or entry.problem for entry in (*self.own, *self.schema))

@@ -6,11 +6,11 @@ import os
 import re
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from pdrisk._core.once import once
 from pdrisk._model.declarations import Declarations, Known
 from pdrisk._model.kinds import ZONED
 from pdrisk._model.schema import entries_of
@@ -121,7 +121,7 @@ class Sources:
 
             self.connection = duckdb.default_connection()
 
-    @cached_property
+    @once
     def settings(self) -> Settings:
         """What the caller's connection is set to."""
         return Settings.of(self.connection)

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import reduce
 from operator import or_
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._core.foreign import own_errors
+from pdrisk._core.once import once
 from pdrisk._core.risk import METRICS
 from pdrisk._core.risk import metrics as risk_metrics
 from pdrisk._core.statistics import Statistic
@@ -198,7 +199,7 @@ class Block:
         key = (*words, self.size % 2**32, self.size >> 32)
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence(self.plan.seed, spawn_key=key)))
 
-    @cached_property
+    @once
     def fingerprint(self) -> str:
         """A name for everything that decides LS and W; eps and the choice of risks do not."""
         import pdrisk  # its version; the package is above this module

@@ -13,9 +13,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 from pdrisk._core.lattice import LARGEST_STEPS, PLACES, Lattice, places_per_unit, power_of_two_below
+from pdrisk._core.once import once
 from pdrisk._core.summary import Needs
 from pdrisk._core.universe import Universe
 
@@ -41,17 +41,17 @@ class Measured:
     needs: Needs
     column: str | None = None
 
-    @cached_property
+    @once
     def grid(self) -> float:
         """Steps to one unit of the exact sum: a power of two that makes the largest record 2**51 to 2**52 steps."""
         return 2.0**51 / power_of_two_below(self.universe.magnitude)
 
-    @cached_property
+    @once
     def coarse_grid(self) -> float:
         """Steps to one unit of the grid that sums are released on."""
         return 1 / Lattice.of_records(self.universe.magnitude).step
 
-    @cached_property
+    @once
     def square_grid(self) -> float:
         """Steps to one squared unit, so that the largest squared distance is below 2**90 steps.
 
