@@ -69,7 +69,7 @@ def explain(
     said = Answer.from_attrs(answer.attrs)
     if said is None:
         raise ParameterError("this frame does not say what was asked: pass the answer as pdrisk returned it.")
-    exposed = _most_exposed(said, answer) if audience == "curator" else ()
+    exposed = _most_exposed(said, answer) if isinstance(audience, str) and audience == "curator" else ()
     return explained(said, audience, so_far, language, exposed=exposed)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from itertools import islice
 from typing import Any, Unpack
 
 import numpy as np
@@ -11,7 +12,7 @@ import pandas as pd
 from pdrisk._answer.release import Release
 from pdrisk._answer.table import wide_table
 from pdrisk._core.foreign import own_errors_of, shown
-from pdrisk._model.query import statistic, statistics
+from pdrisk._model.query import MOST_STATISTICS, statistic, statistics
 from pdrisk._pandas.answers import answered, answers
 from pdrisk._pandas.curator_views import CuratorViews
 from pdrisk._pandas.histogram import histogram
@@ -56,9 +57,10 @@ class Statistics(CuratorViews):
     @with_options
     def quantile(self, column: Hashable, q: float | Sequence[float] = 0.5, **options: Unpack[Options]) -> Answer:
         """Noisy quantile by linear interpolation, ``q`` in [0, 1]; a list of them shares ``eps`` and gives a table."""
-        if not isinstance(q, list | tuple | np.ndarray | pd.Index | pd.Series):
+        if not isinstance(q, list | tuple | np.ndarray | pd.Index | pd.Series) or getattr(q, "ndim", 1) == 0:
             return self._answer(column, ("quantile", {"q": q}), options)
-        return self._answers(column, [("quantile", {"q": each}) for each in q], ("q", list(q)), options)
+        listed = list(islice(q, MOST_STATISTICS + 1))  # which is refused as too many, however long it is
+        return self._answers(column, [("quantile", {"q": each}) for each in listed], ("q", listed), options)
 
     @with_options
     def min(self, column: Hashable, **options: Unpack[Options]) -> Answer:
