@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pdrisk._core.lattice import PLACES
 from pdrisk._core.order import Median, Quantile
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Mean, Statistic
@@ -336,3 +337,18 @@ class TestRanksOfQuantiles:
         exact = [int(x) * Fraction(q) for x in n]
         assert whole.tolist() == [math.floor(x) for x in exact]
         assert part.tolist() == pytest.approx([float(x - math.floor(x)) for x in exact], rel=2.0**-52, abs=2.0**-1000)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("missing", [False, True])
+def test_bounds_are_not_rounded_to_the_type_of_the_column(dtype, missing):
+    """float32(1000.7) lies above 1000.7: such a record counts as the bound, and so no more than one place."""
+    universe = Universe(1000.6, 1000.7)
+    values = np.full(5, 1000.7, dtype=dtype)
+    values[:1] = np.nan if missing else values[:1]
+    for summary in (
+        summary_of_one(values, universe, Needs(places=True, ends=True)),
+        summary_of_groups(values, np.zeros(5, dtype=np.int32), 1, universe, Needs(places=True, ends=True)),
+    ):
+        assert 0 <= summary.places[0] <= summary.n[0] * PLACES
+        assert universe.lo <= summary.lowest[0, 0] <= summary.highest[0, 0] <= universe.hi

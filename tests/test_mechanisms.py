@@ -117,7 +117,7 @@ class TestTwoSums:
         values, (low, high) = mechanism.value(drawn), mechanism.interval(drawn, 0.95)
         for each in (values, low, high):
             assert each.min() >= LO and each.max() <= HI
-        assert (low <= high).all()
+        assert (low <= values).all() and (values <= high).all()
 
     @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.9])
     @pytest.mark.parametrize("n", [0, 1, 2, 5, 20, 300])

@@ -1,0 +1,38 @@
+"""The condition of a proportion is judged and told like a filter: it is one."""
+
+import json
+
+import pandas as pd
+import pytest
+
+import pdrisk
+
+FRAME = pd.DataFrame({"age": [20, 41, 63, -1] * 500})
+
+
+def test_a_value_of_the_caller_is_his_word_and_not_shown(tmp_path):
+    limit = 4321  # noqa: F841 - the condition names it
+    ledger = pdrisk.Ledger(tmp_path / "budget.db", dataset="x", eps=9)
+    release = FRAME.dprisk.proportion("age > @limit", eps=1, ledger=ledger)
+    assert release.where_trusted
+    assert "4321" not in json.dumps(ledger.history().astype(str).to_dict()) + repr(release)
+    assert not FRAME.dprisk.proportion("age > 40", eps=1).where_trusted
+
+
+def test_other_values_of_the_caller_are_other_questions(tmp_path):
+    ledger = pdrisk.Ledger(tmp_path / "budget.db", dataset="x", eps=9)
+    d = pdrisk.Dataset(FRAME, ledger=ledger)
+    shares = [d.proportion("age > @limit", eps=1) for limit in (0, 50)]
+    assert shares[0].value > 0.6 > 0.4 > shares[1].value
+    assert ledger.remaining().spent == 2
+
+
+def test_missing_codes_are_refused_in_it():
+    known = FRAME.dprisk.declare(missing={"age": [-1]})
+    with pytest.raises(pdrisk.ParameterError, match="missing answer"):
+        known.dprisk.proportion("age == -1", eps=1)
+
+
+def test_it_needs_no_bounds():
+    with pytest.raises(pdrisk.ParameterError, match="no bounds"):
+        FRAME.dprisk.proportion("age > 40", eps=1, bounds=(0, 5))
