@@ -139,7 +139,7 @@ REFUSED = {
     "a mean": ("birth - birth.mean()", "may look at other records"),
     "a shift": ("birth.shift(1)", "may look at other records"),
     "the index": ("index + 1", "is the index"),
-    "text": ("region", "it gives text: derived columns hold numbers or truth values"),
+    "text": ("region", "derived columns hold numbers or truth values"),
     "text and numbers": ("region * 2", "arithmetic takes numbers"),
     "a constant": ("3", "names no column"),
     "a variable": ("birth + @limit", "no variable"),

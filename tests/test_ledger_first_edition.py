@@ -78,22 +78,29 @@ class TestTheFile:
             pdrisk.Ledger(path, dataset="people", analyst="anna", policy=policy | {"round_to": {"count": 6}})
 
 
+# A question belongs to columns of a type, and the fixture was written by pandas 3, whose text columns are no objects.
+TEXT = pytest.mark.skipif(PEOPLE["region"].dtype == object, reason="text columns of pandas 2 are other columns")
+READ_TEXT = ("count where", "sum by region")
+
+
 class TestRememberedAnswers:
     """Every question that was paid for gets the very values that were drawn then, for nothing."""
 
-    @pytest.mark.parametrize("asked", ASKS)
+    @pytest.mark.parametrize("asked", [pytest.param(name, marks=TEXT if name in READ_TEXT else ()) for name in ASKS])
     def test_of_a_frame(self, ledger, asked):
         found = ASKS[asked](dataset(ledger))
         assert np.ravel(found).tolist() == np.ravel(WRITTEN[asked]).tolist()
         assert ledger.remaining().spent == WRITTEN["spent"]
         assert ledger.history()["event"].tolist()[-1] == "remembered"
 
+    @TEXT
     def test_in_sql(self, ledger):
         d = dataset(ledger, {"people": PEOPLE})
         found = d.sql(QUERY, eps=1, bounds=BOUNDS, keys=REGIONS, **ONE)
         assert [found["a"].tolist(), found["c"].tolist()] == WRITTEN["sql"]
         assert ledger.remaining().spent == WRITTEN["spent"]
 
+    @TEXT
     def test_of_a_selection(self, ledger):
         """What ``query`` selects is what ``where`` selected."""
         north = dataset(ledger).query("age > 40").query("region == 'north'")

@@ -55,7 +55,7 @@ def table_of_lines(
     own = pd.Index(list(labels), name=name)
     if groups is None:
         return _table(results, parts, own, grouped=False)
-    table = pd.concat(parts, ignore_index=True)
+    table = _stacked(parts)
     by_group = np.arange(len(table)).reshape(len(own), len(groups)).T.ravel()
     inner = own.take(np.tile(np.arange(len(own)), len(groups)))
     return _table(results, [table.iloc[by_group]], _crossed(groups.repeat(len(own)), inner), grouped=True)
@@ -90,8 +90,27 @@ def _rows(one: Released, results: Results) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
+def _stacked(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The rows of all lines; pandas 2 warns of concatenating columns that are withheld altogether."""
+    columns: dict[str, Any] = {}
+    for name in parts[0].columns:
+        own = [part[name] for part in parts]
+        if all(isinstance(each.dtype, pd.Int64Dtype) for each in own):
+            columns[name] = pd.array([value for each in own for value in each], dtype="Int64")
+        else:
+            columns[name] = np.concatenate(
+                [
+                    each.to_numpy(dtype=np.float64, na_value=np.nan)
+                    if isinstance(each.dtype, pd.Int64Dtype)
+                    else each.to_numpy()
+                    for each in own
+                ]
+            )
+    return pd.DataFrame(columns)
+
+
 def _table(results: Results, parts: list[pd.DataFrame], index: pd.Index, *, grouped: bool) -> pd.DataFrame:
-    table = parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
+    table = parts[0] if len(parts) == 1 else _stacked(parts)
     table.index = index
     said = replace(results.answer(), index=tuple(plain_label(name) for name in index.names), grouped=grouped)
     return said.attach(table)
