@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pdrisk._model.rowwise import judged
+from pdrisk._model.rowwise import given_of, judged
+from pdrisk.engines.numpy.selected import selected_rows
 from pdrisk.errors import ParameterError
 
 SECRETS = ("987654321", "SENTINEL", "1987-06-05", "43")  # 43: the frame's length
@@ -71,7 +72,11 @@ def names() -> dict[str, object]:
 
 
 def selected(where: object, frame: pd.DataFrame = FRAME) -> list[bool]:
-    return judged(where, frame, names).mask(frame).tolist()
+    return mask_of(where, frame).tolist()
+
+
+def mask_of(where: object, frame: pd.DataFrame = FRAME) -> np.ndarray:
+    return selected_rows(frame, judged(where, frame, names), given_of(where, frame))
 
 
 def by_pandas(text: str, frame: pd.DataFrame = FRAME) -> list[bool]:

@@ -24,8 +24,8 @@ import pdrisk._answer.releasing
 import pdrisk._pandas.suggested_bounds
 from attacks import close
 from pdrisk._mechanisms import discrete_laplace
+from pdrisk.engines.numpy.bins import LARGEST, SIZES, SMALLEST, size_counts
 from pdrisk.engines.numpy.chunks import SIZE
-from pdrisk.engines.numpy.magnitudes import LARGEST, SIZES, SMALLEST, magnitude_counts
 from pdrisk.risk import posterior
 
 ALL = 2 * SIZES + 1
@@ -99,16 +99,16 @@ class TestSensitivity:
     @given(st.lists(st.floats(), max_size=20), st.floats(allow_nan=False), st.integers(0, 20))
     def test_of_any_record(self, values, record, at):
         more = [*values[:at], record, *values[at:]]
-        change = magnitude_counts(np.array(more)) - magnitude_counts(np.array(values, dtype=float))
+        change = size_counts(np.array(more)) - size_counts(np.array(values, dtype=float))
         assert (change.sum(), np.abs(change).sum()) == (1, 1)
 
     def test_of_one_among_many(self):
         values = np.concatenate([np.arange(-SIZE, SIZE), [1e300, 1e-300]])
-        whole = magnitude_counts(values)
+        whole = size_counts(values)
         for at in (0, SIZE - 1, SIZE, SIZE + 1, len(values) - 1):
-            change = whole - magnitude_counts(np.delete(values, at))
+            change = whole - size_counts(np.delete(values, at))
             assert (change.sum(), np.abs(change).sum()) == (1, 1)
-        assert (magnitude_counts(np.append(values, math.nan)) == whole).all()
+        assert (size_counts(np.append(values, math.nan)) == whole).all()
 
 
 class TestThePair:
@@ -227,9 +227,7 @@ class TestTheCounts:
         assert self.belief(self.attack(monkeypatch, 1), 1) > float(posterior(1.0))
 
     def test_a_record_that_counts_twice_is_caught(self, monkeypatch):
-        monkeypatch.setattr(
-            "pdrisk._pandas.suggested_bounds.magnitude_counts", lambda values: 2 * magnitude_counts(values)
-        )
+        monkeypatch.setattr("pdrisk.engines.numpy.bins.size_counts", lambda values: 2 * size_counts(values))
         seen = self.attack(monkeypatch, 1) - self.SHARING
         assert self.belief(seen, 1) > float(posterior(1.0))
 
@@ -257,13 +255,13 @@ class TestOneRelease:
     def calls(self, monkeypatch):
         """What was asked of the order of things, of the reader and of the only function that draws."""
         found = []
-        released, read = pdrisk._answer.releasing.released, magnitude_counts
+        released, read = pdrisk._answer.releasing.released, size_counts
         monkeypatch.setattr(
             "pdrisk._pandas.suggested_bounds.released",
             lambda query, *rest, **options: found.append(("query", query)) or released(query, *rest, **options),
         )
         monkeypatch.setattr(
-            "pdrisk._pandas.suggested_bounds.magnitude_counts",
+            "pdrisk.engines.numpy.bins.size_counts",
             lambda values: found.append(("read", values)) or read(values),
         )
         monkeypatch.setattr(
@@ -283,7 +281,7 @@ class TestOneRelease:
         assert (query.shares, query.eps, paid) == ((exact,), exact, exact)
         assert (query.where, query.groups, [line.column for line in query.lines]) == (None, None, ["x"])
         # The noise is made for a change of one record in one count.
-        assert (steps == magnitude_counts(values) * change).all()
+        assert (steps == size_counts(values) * change).all()
 
     def test_the_pair_says_what_was_paid(self, calls):
         found = self.FRAME.dprisk.suggest_bounds("x", eps=Fraction(7, 2))
@@ -321,7 +319,7 @@ class TestOneRelease:
         def failing(values):
             raise ValueError(f"a record is {values[0]}")
 
-        monkeypatch.setattr("pdrisk._pandas.suggested_bounds.magnitude_counts", failing)
+        monkeypatch.setattr("pdrisk.engines.numpy.bins.size_counts", failing)
         with pytest.raises(pdrisk.QueryFailedError) as caught:
             self.FRAME.dprisk.suggest_bounds("x", eps=1)
         assert "42" not in str(caught.value)

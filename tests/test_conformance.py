@@ -15,7 +15,8 @@ from pdrisk.engines.numpy.frame import column_values
 from pdrisk.engines.numpy.grouped import summary_of_groups
 from pdrisk.engines.numpy.single import summary_of_one
 from pdrisk.engines.sql import duckdb as duckdb_engine
-from pdrisk.engines.sql.render import Dialect, DuckDBDialect, Measured, SummaryPlan
+from pdrisk.engines.sql.plan import Measured, SummaryPlan
+from pdrisk.engines.sql.render import Dialect, DuckDBDialect
 
 DTYPES = {"DOUBLE": "float64", "BIGINT": "Int64", "TINYINT": "Int8", "DECIMAL(20, 4)": object}
 

@@ -179,8 +179,7 @@ class TestGate:
     @pytest.mark.parametrize("view", VIEWS)
     def test_refused_unread_and_unpaid(self, view, frame, ledger, monkeypatch):
         d = pdrisk.Dataset(frame, ledger=ledger)
-        for place in ("_pandas.answers.read", "_pandas.assess.read", "identifiability.result.read"):
-            monkeypatch.setattr(f"pdrisk.{place}", lambda *_: pytest.fail("the data were read"))
+        monkeypatch.setattr("pdrisk.engines.numpy.frame.FrameEngine.read", lambda *_: pytest.fail("the data were read"))
         monkeypatch.setattr("pdrisk.engines.sql.duckdb.read", lambda *_: pytest.fail("the data were read"))
         with pytest.raises(pdrisk.PolicyError, match="curator") as caught:
             VIEWS[view](d)

@@ -253,7 +253,7 @@ class TestQuery:
 
     def test_it_reads_nothing(self, book, monkeypatch):
         d = Dataset(FRAME, ledger=book())
-        monkeypatch.setattr("pdrisk._model.rowwise.RowwiseFilter.mask", lambda *_: pytest.fail("it was evaluated"))
+        monkeypatch.setattr("pdrisk.engines.numpy.frame.selected_rows", lambda *_: pytest.fail("it was evaluated"))
         d.query("age > 30").query("sex == 1")
         assert events(d.ledger) == ["opened"]
 

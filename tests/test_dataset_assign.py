@@ -37,7 +37,7 @@ KINDS = {  # an expression, and the same by pandas
 @pytest.fixture(params=[False, True], ids=["in one piece", "in pieces"])
 def pieces(request, monkeypatch):
     if request.param:
-        monkeypatch.setattr("pdrisk._model.rowwise.derived.PIECE", 7)
+        monkeypatch.setattr("pdrisk.engines.numpy.derived.PIECE", 7)
 
 
 class TestValues:
@@ -220,7 +220,7 @@ class TestUnderALedger:
     def test_nothing_is_computed_at_once(self, book, monkeypatch):
         d = Dataset(FRAME, ledger=book(eps=1))
         with monkeypatch.context() as patched:
-            patched.setattr("pdrisk._model.rowwise.derived.Derived.values", lambda *_: pytest.fail("it was computed"))
+            patched.setattr("pdrisk.engines.numpy.derived._values", lambda *_: pytest.fail("it was computed"))
             part = d.assign(age="2020 - birth").query("age > 50")
             with pytest.raises(pdrisk.BudgetExceededError):
                 part.mean("age", eps=2, bounds=(0, 100))

@@ -328,14 +328,14 @@ class TestTimeouts:
     def test_while_reading(self, book, alarm, monkeypatch):
         """Paid, late, and marked."""
         ledger = book(eps=1)
-        real = pdrisk.engines.numpy.frame._read
+        real = pdrisk.engines.numpy.frame.FrameEngine._read
 
         def slow(*arguments):
             signal.raise_signal(signal.SIGALRM)
             return real(*arguments)
 
         with monkeypatch.context() as slowed:
-            slowed.setattr("pdrisk.engines.numpy.frame._read", slow)
+            slowed.setattr("pdrisk.engines.numpy.frame.FrameEngine._read", slow)
             with pytest.raises(TimeoutError, match="too late"):
                 people().dprisk.count(eps=0.25, ledger=ledger)
         assert ledger.history()["event"].tolist() == ["opened", "paid", "failed"] and ledger.remaining().eps == 0.75

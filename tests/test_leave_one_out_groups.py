@@ -11,7 +11,6 @@ from oracle import DEFINITIONS, QUANTILES, fractions
 from pdrisk._core.universe import Universe
 from pdrisk._model.query import statistic
 from pdrisk._pandas.requests import judged_lines, judged_selection
-from pdrisk.engines.numpy.frame import read
 from pdrisk.engines.numpy.influence import losses, losses_of_line
 
 NAMES = [
@@ -34,7 +33,8 @@ def data(seed=0):
 def reading_of(frame, chosen, keys=None, where=None):
     (line,) = judged_lines(frame, "x", (chosen,), (LO, HI), "laplace")
     by = None if keys is None else "g"
-    return line, read(frame, (line,), *judged_selection(frame, (line,), where, by, keys))
+    query, engine = judged_selection(frame, (line,), where, by, keys)
+    return line, engine.read(query)
 
 
 def influences(line, reading, eps=1):
@@ -125,7 +125,8 @@ class TestLosses:
         lines = judged_lines(frame, "x", (statistic("count"),), None) + judged_lines(
             frame, "y", (statistic("count"),), None
         )
-        reading = read(frame, lines, *judged_selection(frame, lines, None, None, None))
+        query, engine = judged_selection(frame, lines, None)
+        reading = engine.read(query)
         np.testing.assert_array_equal(
             losses(reading, lines, (Fraction(1, 2), Fraction(1, 4))), [0.75, 0.25, np.nan, 0.5]
         )

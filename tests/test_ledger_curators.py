@@ -26,8 +26,7 @@ NAMED = ["bob", " ANN"]
 
 
 def read_nothing(monkeypatch):
-    for place in ("pdrisk._pandas.assess.read", "pdrisk.identifiability.result.read"):
-        monkeypatch.setattr(place, lambda *_: pytest.fail("the data were read"))
+    monkeypatch.setattr("pdrisk.engines.numpy.frame.FrameEngine.read", lambda *_: pytest.fail("the data were read"))
     for name in ("facts", "odometer"):
         monkeypatch.setattr(f"pdrisk._ledger.account.Account.{name}", lambda *_: pytest.fail("they were read"))
 

@@ -237,7 +237,7 @@ class TestPaidAgain:
             raise pdrisk.QueryFailedError
 
         with monkeypatch.context() as broken:
-            broken.setattr("pdrisk._pandas.answers.read", failing)
+            broken.setattr("pdrisk.engines.numpy.frame.FrameEngine.read", failing)
             with pytest.raises(pdrisk.QueryFailedError):
                 count(d, ledger)
         assert asked(ledger, partial(count, d))[1] == 1

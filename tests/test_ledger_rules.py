@@ -12,6 +12,8 @@ import pytest
 
 import pdrisk
 from pdrisk._core.risk import posterior
+from pdrisk.engines.numpy.frame import FrameEngine
+from pdrisk.engines.sql.duckdb import DuckDBEngine
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 PARTS = {"bounds": (1, 675)}
@@ -256,8 +258,8 @@ def seen(monkeypatch):
         return lambda *args, **kwargs: (found.append(name), real(*args, **kwargs))[1]
 
     monkeypatch.setattr(pdrisk.Ledger, "pay", paying)
-    monkeypatch.setattr("pdrisk._pandas.answers.read", noted("read", pdrisk._pandas.answers.read))
-    monkeypatch.setattr("pdrisk._sql.duckdb_engine.read", noted("read", pdrisk._sql.duckdb_engine.read))
+    for engine in (FrameEngine, DuckDBEngine):
+        monkeypatch.setattr(engine, "read", noted("read", engine.read))
     monkeypatch.setattr(
         "pdrisk._answer.releasing.discrete_laplace", noted("draw", pdrisk._answer.releasing.discrete_laplace)
     )
@@ -344,7 +346,7 @@ class TestFailures:
         monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", failing(error))
         stopped(WAYS["frame"], error)
 
-    @pytest.mark.parametrize("step", ["_sql.duckdb_engine.read", "_sql._computed"])
+    @pytest.mark.parametrize("step", ["engines.sql.duckdb.read", "_sql._computed"])
     @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
     def test_sql(self, book, monkeypatch, step, error):
         ledger = book(eps=1)

@@ -178,9 +178,8 @@ def untouched(monkeypatch):
         raise AssertionError("the data were touched")  # never caught: this stands where the data would be read
 
     for name in (
-        "_pandas.answers.read",
+        "engines.numpy.frame.FrameEngine.read",
         "_answer.releasing.discrete_laplace",
-        "_pandas.assess.read",
         "engines.numpy.influence.column_values",
     ):
         monkeypatch.setattr(f"pdrisk.{name}", forbidden)

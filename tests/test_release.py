@@ -334,7 +334,9 @@ class TestNoisyReleaseWarning:
             assert (seen[0].filename, seen[0].lineno) == (__file__, call.__code__.co_firstlineno)
 
     def test_comes_before_the_data_are_read(self, monkeypatch):
-        monkeypatch.setattr("pdrisk._pandas.answers.read", lambda *args: pytest.fail("the data were read"))
+        monkeypatch.setattr(
+            "pdrisk.engines.numpy.frame.FrameEngine.read", lambda *args: pytest.fail("the data were read")
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             with pytest.raises(pdrisk.NoisyReleaseWarning):

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pdrisk._model.rowwise import RowwiseFilter, caller_names, judged
+from pdrisk.engines.numpy.selected import selected_rows
 from pdrisk.errors import ParameterError
 from rowwise_people import FRAME, by_pandas, names, selected, towns
 
@@ -101,7 +102,7 @@ class TestQuery:
     @pytest.mark.parametrize("text", ACCEPTED)
     def test_its_canonical_text_means_the_same(self, text):
         found = judged(text, FRAME, names)
-        assert selected(found.text) == found.mask(FRAME).tolist()
+        assert selected(found.text) == selected_rows(FRAME, found).tolist()
         assert judged(found.text, FRAME, names).text == found.text
 
     def test_the_text_names_what_came_from_a_variable(self):
@@ -126,15 +127,15 @@ class TestQuery:
     def test_a_list_changed_later_changes_nothing(self):
         mine = ["A"]
         found = judged("town in @mine", FRAME, lambda: {"mine": mine})
-        before = found.mask(FRAME).sum()
+        before = selected_rows(FRAME, found).sum()
         mine.append("B")
-        assert found.mask(FRAME).sum() == before > 0
+        assert selected_rows(FRAME, found).sum() == before > 0
 
     def test_a_date_column_with_a_zone_reads_a_text_in_its_zone(self):
         assert selected("zoned > '1999-01-01'") == (FRAME["zoned"] > "1999-01-01").tolist()
 
     def test_an_empty_frame(self):
-        assert judged("age > 3", FRAME.iloc[:0], names).mask(FRAME.iloc[:0]).shape == (0,)
+        assert selected_rows(FRAME.iloc[:0], judged("age > 3", FRAME.iloc[:0], names)).shape == (0,)
 
     def test_a_column_called_index_is_a_column(self):
         frame = pd.DataFrame({"index": [1, 2]})
@@ -157,7 +158,7 @@ class TestQuery:
             function()
             return time.perf_counter() - start
 
-        ours = min(seconds(lambda: judged(text, wide, names).mask(wide)) for _ in range(20))
+        ours = min(seconds(lambda: selected_rows(wide, judged(text, wide, names))) for _ in range(20))
         theirs = min(seconds(lambda: wide.query(text)) for _ in range(5))
         assert ours < theirs / 2
 
@@ -217,8 +218,8 @@ class TestAgainstPandas:
             expected = by_pandas(text, WIDE)
         except TypeError:  # of nullable truth values beside Arrow's, pandas fails at the first that is missing
             return
-        assert found.mask(FRAME).tolist() == expected
-        assert selected(found.text) == found.mask(FRAME).tolist()
+        assert selected_rows(FRAME, found).tolist() == expected
+        assert selected(found.text) == selected_rows(FRAME, found).tolist()
 
     @settings(suppress_health_check=list(HealthCheck))
     @given(conditions, st.lists(st.integers(0, 42), unique=True))
@@ -228,7 +229,7 @@ class TestAgainstPandas:
             found = judged(text, FRAME, names)
         except ParameterError:
             return
-        assert found.mask(FRAME.iloc[rows]).tolist() == found.mask(FRAME)[rows].tolist()
+        assert selected_rows(FRAME.iloc[rows], found).tolist() == selected_rows(FRAME, found)[rows].tolist()
 
 
 class TestTotality:

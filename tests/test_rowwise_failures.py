@@ -10,7 +10,7 @@ import pytest
 
 from pdrisk._model.rowwise import judged
 from pdrisk.errors import ParameterError, QueryFailedError
-from rowwise_people import FRAME, SECRETS, names, says_nothing
+from rowwise_people import FRAME, SECRETS, mask_of, names, says_nothing
 
 
 class TestOnData:
@@ -37,9 +37,9 @@ class TestOnData:
         ],
     )
     def test_failures(self, where):
-        found = judged(where, FRAME, names)
+        judged(where, FRAME, names)  # which looks at no record
         with pytest.raises(QueryFailedError) as caught:
-            found.mask(FRAME)
+            mask_of(where)
         says_nothing(caught.value)
         assert str(caught.value) == self.SENTENCE
         assert not any(s in "".join(traceback.format_exception(caught.value)) for s in SECRETS[:3] if s != "SENTINEL")
@@ -49,7 +49,7 @@ class TestOnData:
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            judged(interrupted, FRAME, names).mask(FRAME)
+            mask_of(interrupted)
 
     @pytest.mark.filterwarnings("error")
     @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ class TestOnData:
         ],
     )
     def test_no_warnings(self, where):
-        assert judged(where, FRAME, names).mask(FRAME).shape == (43,)
+        assert mask_of(where).shape == (43,)
 
 
 MANY = 1_000_001  # from here on pandas hands arithmetic to numexpr, which rounds and overflows differently

@@ -9,6 +9,7 @@ import pytest
 
 import pdrisk
 from pdrisk._model.rowwise import judged
+from pdrisk.engines.numpy.selected import selected_rows
 from pdrisk.errors import ParameterError
 from rowwise_people import FRAME, says_nothing, selected
 
@@ -162,7 +163,7 @@ EQUAL = {  # unlike at first sight, and still compared
 
 def asked(where, frame=PEOPLE):
     found = judged(where, frame, lambda: NAMES | MEMBERS)
-    return found.mask(frame).tolist()
+    return selected_rows(frame, found).tolist()
 
 
 def refused(where, frame=PEOPLE):

@@ -8,7 +8,7 @@ import pytest
 
 from pdrisk._model.rowwise import judged
 from pdrisk.errors import ColumnTypeError
-from rowwise_people import names, refusal, says_nothing
+from rowwise_people import mask_of, names, refusal, says_nothing
 
 
 def flags(dtype: str) -> pd.Series:
@@ -23,9 +23,10 @@ class TestMasks:
     @pytest.mark.parametrize("dtype", ["bool", "boolean", "bool[pyarrow]"])
     @pytest.mark.parametrize("form", [lambda s: s, lambda s: s.array, lambda s: lambda frame: s])
     def test_missing_is_not_selected(self, dtype, form):
-        found = judged(form(flags(dtype)), self.frame, names)
+        where = form(flags(dtype))
+        found = judged(where, self.frame, names)
         assert (found.text, found.trusted, found.columns) == (None, True, ())
-        mask = found.mask(self.frame)
+        mask = mask_of(where, self.frame)
         assert type(mask) is np.ndarray
         assert mask.dtype == bool
         assert mask.tolist() == [True, False, False]
@@ -33,8 +34,8 @@ class TestMasks:
     def test_arrays_and_lists(self):
         pa = pytest.importorskip("pyarrow")
         for mask in ([True, False, False], np.array([True, False, False]), pa.array([True, False, None])):
-            assert judged(mask, self.frame, names).mask(self.frame).tolist() == [True, False, False]
-        assert judged([], self.frame.iloc[:0], names).mask(self.frame.iloc[:0]).tolist() == []
+            assert mask_of(mask, self.frame).tolist() == [True, False, False]
+        assert mask_of([], self.frame.iloc[:0]).tolist() == []
 
     @pytest.mark.parametrize(
         ("mask", "words"),
@@ -82,7 +83,11 @@ class TestMasks:
 
     def test_a_callable_is_called_with_the_data_only(self):
         calls = []
-        found = judged(lambda frame: calls.append(1) or frame["x"] > 2, self.frame, names)
+
+        def where(frame):
+            return calls.append(1) or frame["x"] > 2
+
+        found = judged(where, self.frame, names)
         assert calls == []
-        assert found.mask(self.frame).tolist() == [True, False, True]
+        assert mask_of(where, self.frame).tolist() == [True, False, True]
         assert "987654321" not in repr(found)

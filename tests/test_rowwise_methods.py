@@ -9,6 +9,7 @@ import pytest
 
 import pdrisk
 from pdrisk._model.rowwise import judged
+from pdrisk.engines.numpy.selected import selected_rows
 from pdrisk.errors import ParameterError, UnknownColumnError
 from rowwise_people import FRAME, by_pandas, names, refusal, says_nothing, selected
 
@@ -72,7 +73,7 @@ def levels(column):
 
 
 def chosen(where, frame):
-    return judged(where, frame, lambda: GIVEN, levels).mask(frame).tolist()
+    return selected_rows(frame, judged(where, frame, lambda: GIVEN, levels)).tolist()
 
 
 class TestMethods:
@@ -120,7 +121,7 @@ class TestMethods:
             return
         if "Timestamp" not in found.text:
             assert judged(found.text, frame, lambda: GIVEN, levels).text == found.text
-            assert chosen(found.text, frame) == found.mask(frame).tolist()
+            assert chosen(found.text, frame) == selected_rows(frame, found).tolist()
 
     def test_every_column_of_a_survey(self):
         for column, call in itertools.product(FRAME.columns, ("isna()", "notna()")):

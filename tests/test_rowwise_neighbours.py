@@ -14,6 +14,7 @@ from pdrisk._answer.answer import Answer
 from pdrisk._model.rowwise import judged
 from pdrisk._model.rowwise.exact import arithmetic, of_plain
 from pdrisk._model.rowwise.families import is_missing
+from pdrisk.engines.numpy.selected import selected_rows
 from pdrisk.errors import ParameterError, PdriskError
 
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
@@ -40,9 +41,9 @@ NAMED = {name.replace(" ", "_"): value for name, value in CONSTANTS.items()}
 
 def decides_alone(found, frame):
     """The definition of row-wise: a record alone is decided as among all others, each of at most five records."""
-    together = found.mask(frame).tolist()
+    together = selected_rows(frame, found).tolist()
     alone = sorted({int(at) for at in np.linspace(0, len(frame) - 1, 5)})
-    assert [together[at] for at in alone] == [found.mask(frame.iloc[[at]])[0] for at in alone], found
+    assert [together[at] for at in alone] == [selected_rows(frame.iloc[[at]], found)[0] for at in alone], found
     return together
 
 
@@ -81,7 +82,7 @@ class TestPairsOfColumns:
             rows[moved] = other
             for text in ("a == b", "not a != b or a.isna()", "a <= b"):
                 if found := filter_of(text, frame):
-                    before, after = found.mask(frame), found.mask(frame.iloc[rows])
+                    before, after = selected_rows(frame, found), selected_rows(frame.iloc[rows], found)
                     assert np.flatnonzero(before != after).tolist() in ([], [moved])
 
     def test_one_object_does_not_make_every_text_unequal(self):
@@ -89,8 +90,8 @@ class TestPairsOfColumns:
         for other in (None, dt.date(2020, 1, 1), 3, True, Decimal(3), ("a",), Hostile()):
             frame = pd.DataFrame({"a": pd.array(["x"] * 501, "string"), "b": objects(["x"] * 500 + [other])})
             differ = int(other is not None)  # beside a nullable column, what is missing is unknown
-            assert judged("a != b", frame, dict).mask(frame).sum() == differ
-            assert judged("not a == b and a != 'y'", frame, dict).mask(frame).sum() == differ
+            assert selected_rows(frame, judged("a != b", frame, dict)).sum() == differ
+            assert selected_rows(frame, judged("not a == b and a != 'y'", frame, dict)).sum() == differ
 
 
 OF_OBJECTS = {
@@ -343,7 +344,7 @@ class TestWholeNumbers:
             frame = pd.DataFrame({"a": pd.Series(AGES, dtype=kind)})
             assert decides_alone(judged(text, frame, dict), frame) == expected, kind
         frame = pd.DataFrame({"a": [*AGES, None]})
-        assert judged(text, frame, dict).mask(frame).tolist() == [*expected, False]
+        assert selected_rows(frame, judged(text, frame, dict)).tolist() == [*expected, False]
 
     @pytest.mark.sampled(11)
     @pytest.mark.parametrize("kind", ENDS)
@@ -358,7 +359,7 @@ class TestWholeNumbers:
             for limit in limits:
                 text = f"{formula} {symbol} {limit}"
                 expected = [eval(f"x {symbol} y", {"x": x, "y": limit}) for x in wanted]
-                assert judged(text, frame, dict).mask(frame).tolist() == expected, (dtype, text)
+                assert selected_rows(frame, judged(text, frame, dict)).tolist() == expected, (dtype, text)
 
     def test_one_zero_whatever_the_others_are(self):
         """A zero had the sign of how it was computed, and that depended on whether another number was large."""
@@ -366,7 +367,7 @@ class TestWholeNumbers:
             said = set()
             for last in (1, 2**53 - 1, 2**62, -7):
                 frame = pd.DataFrame({"x": [0] * 5 + [last], "y": [-1.5] * 5 + [1.0]})
-                said.add(tuple(judged(text, frame, dict).mask(frame)[:5]))
+                said.add(tuple(selected_rows(frame, judged(text, frame, dict))[:5]))
             assert said == {(False,) * 5}, text
 
     @pytest.mark.parametrize("symbol", ["+", "-", "*", "/", "//", "%", "**"])
@@ -396,5 +397,5 @@ class TestWholeNumbers:
                 expected = [
                     eval(formula, {"a": x, "b": y}) > limit for x, y in zip(a.tolist(), b.tolist(), strict=True)
                 ]
-                assert judged(f"{formula} > {limit}", frame, dict).mask(frame).tolist() == expected
-                assert judged(f"{formula} == {formula}", frame, dict).mask(frame).all()
+                assert selected_rows(frame, judged(f"{formula} > {limit}", frame, dict)).tolist() == expected
+                assert selected_rows(frame, judged(f"{formula} == {formula}", frame, dict)).all()

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 import pdrisk
 from pdrisk._core.universe import Universe
 from pdrisk._pandas.suggested_bounds import FIRST, ONWARD, OTHER, ZERO, ends
+from pdrisk.engines.numpy.bins import LARGEST, SIZES, SMALLEST, size_counts
 from pdrisk.engines.numpy.chunks import SIZE
-from pdrisk.engines.numpy.magnitudes import LARGEST, SIZES, SMALLEST, magnitude_counts
 from pdrisk.risk import posterior
 from sql_people import without_noise
 
@@ -78,40 +78,40 @@ class TestMagnitudes:
 
     def test_hard_values(self):
         values = [sign * value for value in HARD for sign in (1, -1)]
-        assert magnitude_counts(np.array(values)).tolist() == brute(values)
+        assert size_counts(np.array(values)).tolist() == brute(values)
         for value in values:
-            assert magnitude_counts(np.array([value])).tolist() == brute([value])
+            assert size_counts(np.array([value])).tolist() == brute([value])
 
     def test_every_size_from_its_first_value_to_its_last(self):
         for size in range(SMALLEST, LARGEST + 1):
             low, high = math.ldexp(1.0, size - 1), math.nextafter(math.ldexp(1.0, size), 0)
             assert math.frexp(low)[1] == math.frexp(high)[1] == size
-            counts = magnitude_counts(np.array([low, high, -low, -high, -high]))
+            counts = size_counts(np.array([low, high, -low, -high, -high]))
             assert (counts[place(low)], counts[place(-low)], counts.sum()) == (2, 3, 5)
 
     @given(st.lists(st.floats(), max_size=40))
     def test_any_floats(self, values):
-        assert magnitude_counts(np.array(values, dtype=float)).tolist() == brute(values)
+        assert size_counts(np.array(values, dtype=float)).tolist() == brute(values)
 
     @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
     def test_integers(self, dtype):
         low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
         values = [0, 1, 2, 3, 4, 7, 8, high, high - 1, high // 2, high // 2 + 1, low, low // 2]
-        assert magnitude_counts(np.array(values, dtype=dtype)).tolist() == brute(values)
+        assert size_counts(np.array(values, dtype=dtype)).tolist() == brute(values)
 
     @pytest.mark.parametrize("dtype", ["float16", "float32", ">f8", "longdouble"])
     def test_other_floats(self, dtype):
         values = np.array([0.0, -0.0, 0.1, 1, 2, -3, 6e-8, 65504, math.inf, -math.inf, math.nan], dtype=dtype)
-        assert magnitude_counts(values).tolist() == brute(values)
+        assert size_counts(values).tolist() == brute(values)
 
     def test_truth_values_and_nobody(self):
-        assert magnitude_counts(np.array([True, False, True])).tolist() == brute([1, 0, 1])
-        assert magnitude_counts(np.array([])).tolist() == [0] * ALL
-        assert magnitude_counts(np.full(3, math.nan)).tolist() == [0] * ALL
+        assert size_counts(np.array([True, False, True])).tolist() == brute([1, 0, 1])
+        assert size_counts(np.array([])).tolist() == [0] * ALL
+        assert size_counts(np.full(3, math.nan)).tolist() == [0] * ALL
 
     def test_larger_values_count_further_on(self):
         values = sorted({sign * value for value in HARD for sign in (1, -1) if not math.isnan(value)})
-        places = [magnitude_counts(np.array([value])).argmax() for value in values]
+        places = [size_counts(np.array([value])).argmax() for value in values]
         assert places == sorted(places)
         assert (places[0], places[-1]) == (0, ALL - 1)
 
@@ -119,8 +119,8 @@ class TestMagnitudes:
     @pytest.mark.parametrize("n", [SIZE - 1, SIZE, SIZE + 1, 2 * SIZE + 1])
     def test_pieces(self, n):
         values = np.resize([0.0, 3.0, math.nan, -1e9, 1e-9], n)
-        assert magnitude_counts(values).tolist() == brute(values)
-        assert magnitude_counts(values[::-2]).tolist() == brute(values[::-2])
+        assert size_counts(values).tolist() == brute(values)
+        assert size_counts(values[::-2]).tolist() == brute(values[::-2])
 
     def test_every_end_can_be_declared(self):
         for size in (SMALLEST, LARGEST):
@@ -284,7 +284,7 @@ class TestUsefulness:
     def test_by_simulation(self, name):
         """Seeded, with noise of numpy."""
         values = np.asarray(COLUMNS[name])
-        generator, counts = np.random.default_rng(6), magnitude_counts(values)
+        generator, counts = np.random.default_rng(6), size_counts(values)
         found = [ends(counts + generator.laplace(scale=10, size=ALL), 0.1) for _ in range(1000)]
         assert sum(self.useful(each, values) for each in found) >= 990
 

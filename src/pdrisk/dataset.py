@@ -15,15 +15,15 @@ from pdrisk._ledger import Identity, Ledger, check_curator, is_there, ledger_for
 from pdrisk._ledger.names import named
 from pdrisk._model.columns import check_column
 from pdrisk._model.declarations import Declarations
-from pdrisk._model.query import unknown_column
+from pdrisk._model.nearest import unknown_column
 from pdrisk._model.rowwise import EXPRESSION, Derived, RowwiseFilter, Within, caller_names, judged
-from pdrisk._model.rowwise.derived import derived, placeholder
+from pdrisk._model.rowwise.derived import derived
 from pdrisk._pandas.declared import codes_of, declarations, declarations_of, declared, knowing
-from pdrisk._pandas.options import DEFAULTS
 from pdrisk._pandas.statistics import Statistics
 from pdrisk._printing import printable
 from pdrisk._sql import answered
 from pdrisk._sql.given import tables_given
+from pdrisk.engines.numpy.derived import placeholder
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["Dataset"]
@@ -119,7 +119,7 @@ class Dataset(Statistics):
         self._kept: RowwiseFilter | None = None
         self._derived: tuple[Derived, ...] = ()
         self._assigned: pd.DataFrame | None = None
-        self._defaults = {option: value for option, value in (("curator", curator),) if option in DEFAULTS}
+        self._defaults = {"curator": curator}
         identity = Identity({} if self._ledger is None else self._given.frames, version, person)
         if self._ledger is not None:
             self._ledger.identify(identity)
@@ -245,7 +245,7 @@ class Dataset(Statistics):
         return answered(
             query, self._given.sources(), eps=eps, bounds=bounds, keys=keys, ledger=self._payer(ledger), fresh=fresh,
             params=params, mechanism=mechanism, risk_columns=risk_columns, dataset=self._identity,
-            curator=self._defaults.get("curator", False) if curator is None else curator,
+            curator=self._defaults["curator"] if curator is None else curator,
         )  # fmt: skip
 
     @property

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -23,9 +23,10 @@ from pdrisk._guard import guarded
 from pdrisk._ledger import Identity, Meaning, Policy, check_curator, ledger_for, paying
 from pdrisk._mechanisms import Drawn, Mechanism, calibrated, discrete_laplace
 from pdrisk._model.query import UNIT, Line, Query
+from pdrisk.engines.base import Engine, Reading
 from pdrisk.errors import ColumnTypeError, LedgerError, NoisyReleaseWarning
 
-__all__ = ["Facts", "Released", "Results", "Summarised", "drawn", "drawn_once", "facts", "released"]
+__all__ = ["Asker", "Facts", "Released", "Results", "drawn", "drawn_once", "facts", "released"]
 
 USEFUL = 0.25  # of the range of possible answers: a wider noise interval is warned about
 
@@ -66,19 +67,31 @@ def facts(mechanism: Mechanism, summary: Summary, looked: float = 0.0) -> Facts:
     )
 
 
-class Summarised(Protocol):
-    """What an engine found: for each line its universe and summary."""
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks and pays.
 
-    @property
-    def universes(self) -> tuple[Universe, ...]: ...
+    Attributes
+    ----------
+    ledger : Ledger or None
+        What pays; None: that of the ``with`` block around, if there is one.
+    fresh : bool
+        Pay and draw even if the ledger remembers the answer.
+    curator : bool
+        Whether the curator's numbers are asked for; under a ledger only by analysts whom its policy names.
+    dataset : Identity or None
+        The Dataset that is asked, for the ledger's memory and odometer.
+    """
 
-    @property
-    def summaries(self) -> tuple[Summary, ...]: ...
+    ledger: object = None
+    fresh: object = False
+    curator: object = False
+    dataset: Identity | None = None
 
 
 COUNT = Count()
 People = tuple[pd.Series, FloatArray]
-Found = TypeVar("Found", bound=Summarised)
+Found = TypeVar("Found", bound=Reading)
 Shown = TypeVar("Shown")
 
 
@@ -135,44 +148,33 @@ class Results:
 
 def released(
     query: Query,
-    read: Callable[[], Found],
+    engine: Engine[Found],
     shown: Callable[[Results, Found], Shown],
-    ledger: object = None,
-    *,
-    fresh: object = False,
-    curator: object = False,
+    asker: Asker,
     people: Callable[[Found, Hashable], People | None] = lambda *_: None,
-    dataset: Identity | None = None,
 ) -> Shown:
     """The releases of a query, for every front end: warned of, paid, read, drawn and shown in this order.
 
     Parameters
     ----------
     query : Query
-    read : callable
-        Reads the data; it hides whatever goes wrong, as `guarded` does.
+    engine : Engine
     shown : callable
         Makes the answer of the releases and of what was read.
-    ledger : Ledger or None
-        What pays; None: that of the ``with`` block around, if there is one.
-    fresh : bool
-        Pay and draw even if the ledger remembers the answer.
-    curator : bool
-        Whether the curator's numbers are asked for; under a ledger only by analysts whom its policy names.
+    asker : Asker
     people : callable
         For the ledger: who stands in each row, by the column of that name, and the privacy loss of each; None where
         that is not known.
-    dataset : Identity, optional
-        The Dataset that is asked, for the ledger's memory and odometer.
     """
+    curator, dataset = asker.curator, asker.dataset
     if not isinstance(curator, bool | np.bool_):
         raise ColumnTypeError(f"curator is True or False, not of type {type(curator).__name__}.")
-    payer = ledger_for(ledger)
+    payer = ledger_for(asker.ledger)
     if curator and payer is not None:
         check_curator(payer, "curator=True")
     _warn_of_noise(query)
-    with paying(query, ledger, fresh, dataset) as payment:
-        reading = read()
+    with paying(query, asker.ledger, asker.fresh, dataset, engine.origin) as payment:
+        reading = engine.read(query)
         rules = payment.policy
         parts = list(zip(query.lines, query.shares, reading.universes, reading.summaries, strict=True))
         mechanisms = [line.calibrated(eps, universe) for line, eps, universe, _ in parts]

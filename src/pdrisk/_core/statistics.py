@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from pdrisk._core.lattice import LARGEST_STEPS, Lattice, places_per_unit
-from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
+from pdrisk._core.summary import Bins, FloatArray, IntArray, Needs, Summary
 from pdrisk._core.universe import Universe
 
 __all__ = [
@@ -213,6 +213,10 @@ class Histogram(Count):
     edges: tuple[float, ...] = (0.0, 1.0)
     clamps: bool = False
     name: ClassVar[str] = "hist"
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(bins=Bins(self.edges, self.clamps))
 
     @property
     def label(self) -> str:

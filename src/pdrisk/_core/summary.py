@@ -4,22 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FloatArray", "IntArray", "Needs", "Summary", "window_start"]
+__all__ = ["Bins", "FloatArray", "IntArray", "Needs", "Summary", "window_start"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+
+class Bins(NamedTuple):
+    """Bins of numbers.
+
+    Attributes
+    ----------
+    edges : tuple of float
+        Ascending; each bin holds its left edge, the last one both.
+    clamps : bool
+        Whether records beyond the edges count in the first and last bin, instead of not at all.
+    """
+
+    edges: tuple[float, ...]
+    clamps: bool
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Needs:
     """Which parts of a `Summary` a statistic reads; an engine computes no others.
 
-    ``windows`` lists the quantiles whose neighbouring order statistics are wanted.
+    ``windows`` lists the quantiles whose neighbouring order statistics are wanted. With ``bins``, or ``sizes`` (signs
+    and powers of two), the groups are bins, and ``n`` is what is told of them.
     """
 
     total: bool = False
@@ -31,6 +47,8 @@ class Needs:
     whole: bool = False
     distinct: bool = False
     windows: frozenset[float] = frozenset()
+    bins: Bins | None = None
+    sizes: bool = False
 
     def __repr__(self) -> str:
         # Part of the canonical text of questions in SQL: as the first edition wrote it, with what has come since added.
@@ -49,6 +67,8 @@ class Needs:
             self.whole or other.whole,
             self.distinct or other.distinct,
             self.windows | other.windows,
+            self.bins or other.bins,
+            self.sizes or other.sizes,
         )
 
     @property

@@ -31,6 +31,7 @@ from pdrisk._ledger.rules import Rules, each_given
 from pdrisk._ledger.secret import secret
 from pdrisk._ledger.store import Ask, Head, Rows, Store, decoded
 from pdrisk._model.query import Query
+from pdrisk.engines.base import Origin
 from pdrisk.errors import BudgetExceededError, ColumnTypeError, ParameterError, PolicyError
 
 __all__ = ["Ledger"]
@@ -216,7 +217,9 @@ class Ledger:
                     account.record("person", {"column": data.person})
         data.know(self._budget, None if state is None or known is None else known[0])
 
-    def pay(self, query: Query, fresh: bool = False, dataset: Identity | None = None) -> Receipt:
+    def pay(
+        self, query: Query, fresh: bool = False, dataset: Identity | None = None, origin: Origin | None = None
+    ) -> Receipt:
         """Check, record and spend in one transaction, unless the answer was paid for before and is remembered.
 
         Parameters
@@ -226,6 +229,8 @@ class Ledger:
             Pay even if the answer is remembered.
         dataset : Identity, optional
             The Dataset that is asked; without it nothing is remembered, and nobody knows who a person is.
+        origin : Origin, optional
+            Where the data are that will be read; without it nothing is remembered.
 
         Raises
         ------
@@ -239,7 +244,7 @@ class Ledger:
         asked = question(query)
         json.dumps(asked)  # whatever a label does when it is written out, it does before the transaction
         data = Identity({}) if dataset is None else dataset
-        had_changed, about = data.has_changed, data.about(query, self._budget)
+        had_changed, about = data.has_changed, data.about(query, origin, self._budget)
         with self._writing() as account:
             if data.has_changed and not had_changed:
                 account.record("changed", {})

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from pdrisk._guard import guarded
 from pdrisk._ledger.secret import secret
-from pdrisk._model.query import Origin, Query
+from pdrisk._model.query import Query
+from pdrisk.engines.base import Origin
 from pdrisk.errors import ColumnTypeError, PdriskError
 
 __all__ = ["Identity", "Noisy", "answer_of", "key_of", "text_of"]
@@ -104,42 +105,41 @@ class Identity:
         """Note that it has, and the number of the record that names this state."""
         self._numbers[payer] = number
 
-    def about(self, query: Query, payer: tuple[str, str]) -> list[Any] | None:
+    def about(self, query: Query, origin: Origin | None, payer: tuple[str, str]) -> list[Any] | None:
         """What a question is about and `question` does not say; None if it cannot be remembered."""
-        origin, number = query.origin, self._numbers.get(payer)
-        if number is None or origin is None or origin.said is None:
+        number = self._numbers.get(payer)
+        if number is None or origin is None or query.said is None:
             return None
         if self.has_changed or not query.is_private:
             return None
         if origin.frame is None:
             place = None if self._version is None or origin.place is None else origin.place()
-            return None if place is None else [FORM, origin.said, self._version, place]
+            return None if place is None else [FORM, query.said, self._version, place]
         table = next((one for one in self._tables.values() if one.frame is origin.frame), None)
-        read = None if table is None else _places(table, origin, query.reads)
+        read = None if table is None else _places(table, origin.frame, query)
         if table is None or read is None:
             return None
         named = [repr((table.columns[at], str(origin.frame.dtypes.iloc[at]))) for at in read]
         if self._version is not None:
-            return [FORM, origin.said, self._version, named]
+            return [FORM, query.said, self._version, named]
         if digests(origin.frame, self._key, read) != [table.digests[at] for at in read]:
             self.has_changed = True
             return None
         known = all(table.digests[at] is not None for at in read)
-        return [FORM, origin.said, number, named] if known else None
+        return [FORM, query.said, number, named] if known else None
 
 
-def _places(table: _Table, origin: Origin, reads: Sequence[Hashable]) -> Sequence[int] | None:
+def _places(table: _Table, frame: pd.DataFrame, query: Query) -> Sequence[int] | None:
     """Where the columns stand that a question reads; None if it is about other columns or rows."""
-    frame: pd.DataFrame = origin.frame
     if frame.index is not table.index:
         return None
     columns: list[Hashable] = list(frame.columns)
     try:
-        found = [columns.index(label) for label in reads] if origin.reads is None else origin.reads
+        found = [columns.index(label) for label in query.reads] if query.places is None else query.places
     except ValueError:
         return None
     same = all(at < len(table.columns) and _same(columns[at], table.columns[at]) for at in found)
-    return found if same and (origin.reads is None or len(columns) == len(table.columns)) else None
+    return found if same and (query.places is None or len(columns) == len(table.columns)) else None
 
 
 def _same(one: Hashable, other: Hashable) -> bool:

@@ -13,6 +13,7 @@ from pdrisk._ledger.memory import Identity, Noisy
 from pdrisk._ledger.policy import Policy
 from pdrisk._ledger.receipt import Receipt
 from pdrisk._model.query import Query
+from pdrisk.engines.base import Origin
 from pdrisk.errors import ColumnTypeError, LedgerError, PdriskError
 
 __all__ = ["Payment", "check_curator", "ledger_for", "paying"]
@@ -89,7 +90,11 @@ def check_curator(ledger: object, asked: str) -> None:
 
 
 def paying(
-    query: Query, ledger: object = None, fresh: object = False, dataset: Identity | None = None
+    query: Query,
+    ledger: object = None,
+    fresh: object = False,
+    dataset: Identity | None = None,
+    origin: Origin | None = None,
 ) -> AbstractContextManager[Payment]:
     """Pay for a query before the block that reads and draws; whatever fails in it is marked, and stays paid.
 
@@ -102,6 +107,8 @@ def paying(
         Pay and draw even if the answer is remembered.
     dataset : Identity, optional
         The Dataset that is asked, for memory and the odometer.
+    origin : Origin, optional
+        Where the data are that will be read, for memory.
 
     Raises
     ------
@@ -116,12 +123,14 @@ def paying(
     if payer is None:
         ambient.warn_of_others()
         return nullcontext(Payment(query))
-    return _paid_by(payer, query, fresh, dataset)
+    return _paid_by(payer, query, fresh, dataset, origin)
 
 
 @contextmanager
-def _paid_by(payer: Ledger, query: Query, fresh: bool, dataset: Identity | None) -> Iterator[Payment]:
-    receipt = payer.pay(query, fresh, dataset)
+def _paid_by(
+    payer: Ledger, query: Query, fresh: bool, dataset: Identity | None, origin: Origin | None
+) -> Iterator[Payment]:
+    receipt = payer.pay(query, fresh, dataset, origin)
     try:
         yield Payment(query, receipt, payer)
     except BaseException:

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from pdrisk._model.kinds import CATEGORIES, COMPLEX, DATE, DURATION, MIXED, NOTHING, NUMBER, TEXT, TIME, TRUTH, ZONED
-from pdrisk._model.query import unknown_column
+from pdrisk._model.nearest import unknown_column
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["check_column", "column_kind", "comparable_kind"]

@@ -6,11 +6,11 @@ import itertools
 import math
 import numbers
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -24,16 +24,15 @@ from pdrisk._core.universe import Universe
 from pdrisk._mechanisms import MECHANISMS, Mechanism, calibrated, mechanism_for
 from pdrisk._model.nearest import did_you_mean
 from pdrisk._model.plain import float_of, plain_number
+from pdrisk._model.rowwise import Derived, RowwiseFilter
 from pdrisk._printing import printable
-from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
+from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = [
     "MOST_STATISTICS",
     "STATISTICS",
-    "Filter",
     "Groups",
     "Line",
-    "Origin",
     "Query",
     "Source",
     "answered_by",
@@ -44,7 +43,6 @@ __all__ = [
     "statistic",
     "statistics",
     "universe",
-    "unknown_column",
     "written",
 ]
 
@@ -54,67 +52,6 @@ LARGEST_WHOLE: Final = 2**31  # of a whole sum's records: then those of 2**31 pe
 MOST_BITS: Final = 4096  # of the exact fraction that an eps is: more than a thousand digits
 Source = Literal["given", "declared", "data"]
 UNIT: Final = Universe(0.0, 1.0)  # where bounds come from the data and are not known yet
-
-
-class DerivedColumn(Protocol):
-    """A column that each record's own values decide."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def text(self) -> str:
-        """The expression."""
-
-    @property
-    def canonical(self) -> str:
-        """All that decides its values, in one spelling."""
-
-    @property
-    def columns(self) -> tuple[Hashable, ...]:
-        """What the expression reads, of ``frame`` with the ``earlier`` ones."""
-
-    @property
-    def missing(self) -> Mapping[Hashable, tuple[Hashable, ...]]:
-        """Values that stand for a missing answer there."""
-
-    @property
-    def earlier(self) -> tuple[Any, ...]:
-        """The derived columns that it reads."""
-
-    @property
-    def frame(self) -> Any:
-        """The frame that it was written for."""
-
-    def values(self, frame: Any) -> Any:
-        """Its values, of a frame that has the columns it reads."""
-
-
-class Filter(Protocol):
-    """Which records are asked about: a row-wise decision."""
-
-    @property
-    def text(self) -> str | None:
-        """What was asked, None where only the caller knows."""
-
-    @property
-    def canonical(self) -> str | None:
-        """One spelling for one meaning, exact to the types of constants; None where only the caller knows."""
-
-    @property
-    def trusted(self) -> bool:
-        """Whether it is row-wise by the caller's word only."""
-
-    @property
-    def is_checked(self) -> bool:
-        """Whether what it does is known: not that of a mask or a callable."""
-
-    @property
-    def columns(self) -> tuple[Hashable, ...]:
-        """What it reads, as far as that is known."""
-
-    def mask(self, frame: Any) -> Any:
-        """The decision for each row; NA is False."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +70,7 @@ class Line:
     condition: str | None = None
     values: str | None = None
     mechanism: str = "laplace"
-    indicator: Filter | None = None
+    indicator: RowwiseFilter | None = None
 
     @property
     def needs(self) -> Needs:
@@ -178,40 +115,18 @@ class Groups:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """What a query is about, for whoever remembers answers.
-
-    Attributes
-    ----------
-    said : str or None
-        All that decides the answer and that `Query` does not say, in one spelling; None where only the caller knows.
-    frame : DataFrame or None
-        The frame it reads, if it is one.
-    reads : tuple of int or None
-        Where the columns stand in it that it reads, if they have other names there than in `Query.reads`.
-    place : callable or None
-        Tells the table or file that it reads and the settings it is read with, None if it does not outlive the process.
-    """
-
-    said: str | None
-    frame: Any = None
-    reads: tuple[int, ...] | None = None
-    place: Callable[[], str | None] | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Query:
     """An immutable request.
 
     Attributes
     ----------
     shares : tuple of Fraction
-        What each line may spend; the groups of one line cost it once.
+        What each line may spend; the groups of one line cost it once. Empty for what is only looked at.
     missing : dict from column to codes
         Values that stand for a missing answer, of every column it reads.
     reads : tuple of hashable
         The columns it looks at, as far as that is known; of derived ones those that they are made of.
-    derived : tuple of DerivedColumn
+    derived : tuple of Derived
         The columns it looks at that are computed row by row.
     source, condition : str or None
         What it reads in SQL, and the filter that is part of that.
@@ -221,23 +136,27 @@ class Query:
         Whether nothing else is known of it: not the columns it reads, nor whether it has a filter or groups.
     trusted : bool
         Whether a value that the caller computed is in a filter of ``condition``, a group or an argument.
-    origin : Origin or None
-        What it is about; None where that is not known.
+    said : str or None
+        All that decides the answer and stands nowhere else here, in one spelling, by which ledgers remember answers;
+        None where only the caller knows.
+    places : tuple of int or None
+        Where the columns stand that it reads, if the data have other names for them than ``reads``.
     """
 
     lines: tuple[Line, ...]
     shares: tuple[Fraction, ...]
-    where: Filter | None = None
+    where: RowwiseFilter | None = None
     groups: Groups | None = None
     missing: Mapping[Any, tuple[Hashable, ...]] = field(default_factory=dict)
     reads: tuple[Hashable, ...] = ()
-    derived: tuple[DerivedColumn, ...] = ()
+    derived: tuple[Derived, ...] = ()
     source: str | None = None
     condition: str | None = None
     times: int = 1
     is_opaque: bool = False
     trusted: bool = False
-    origin: Origin | None = field(default=None, compare=False, repr=False)
+    said: str | None = None
+    places: tuple[int, ...] | None = None
 
     @property
     def is_private(self) -> bool:
@@ -425,16 +344,6 @@ def statistics(specs: object) -> tuple[Statistic, ...]:
     if repeated := next((each.label for each, times in Counter(found).items() if times > 1), None):
         raise ParameterError(f"{repeated} is asked for twice; ask once.")
     return found
-
-
-def unknown_column(column: object, columns: Iterable[Hashable]) -> UnknownColumnError:
-    """The error for a column that is not there, with the nearest name."""
-    names = [str(name) for name in columns]
-    some = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
-    return UnknownColumnError(
-        f"unknown column {shown(column)}; the frame has: {some or 'no columns'}.{did_you_mean(column, names)}"
-        + " Pass several columns as a list." * isinstance(column, tuple)
-    )
 
 
 def _checked_quantile(q: object) -> float:

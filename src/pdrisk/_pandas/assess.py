@@ -17,7 +17,6 @@ from pdrisk._mechanisms.base import check_smallest
 from pdrisk._model.attributes import mark_exact
 from pdrisk._model.query import Line, checked_probability, epsilon, statistic
 from pdrisk._pandas.requests import eps_values, judged_lines, judged_selection, lines_of_columns
-from pdrisk.engines.numpy.frame import read
 from pdrisk.engines.numpy.influence import losses_of_line
 from pdrisk.errors import ParameterError
 
@@ -41,7 +40,8 @@ def assessment(
     losses = eps_values(eps)
     for each in losses:
         check_smallest(each)
-    reading = read(frame, lines, *judged_selection(frame, lines, where, by, keys))
+    query, engine = judged_selection(frame, lines, where, by, keys)
+    reading = engine.read(query)
     labels = None if reading.groups is None else list(reading.groups)
     blocks = [
         _block(line, [line.calibrated(eps, universe) for eps in losses], summary, labels)
@@ -102,11 +102,11 @@ def planned_epsilon(
     highest = checked_probability("risk", risk)
     own_prior = None if prior is None else checked_probability("prior", prior)
     (line,) = judged_lines(frame, column, (statistic(spec),), bounds, mechanism)
-    selection = judged_selection(frame, (line,), where, None, None)
+    query, engine = judged_selection(frame, (line,), where)
     fixed = 0.5 if own_prior is None and metric in ("worst_case", "two_worlds") else own_prior
     if metric == "worst_case" or (fixed is not None and highest < fixed):
         return float(epsilon_for(highest, fixed))
-    reading = read(frame, (line,), *selection)
+    reading = engine.read(query)
     summary = reading.summaries[0]
     # All mechanisms here lose in proportion to eps, so what eps = 1 loses says where the risk is reached.
     one = line.calibrated(Fraction(1), reading.universes[0])
@@ -143,7 +143,8 @@ def individual_risk(
     (line,) = judged_lines(frame, column, (statistic(spec),), bounds, mechanism)
     share = epsilon(eps)
     line.calibrated(share).check()
-    reading = read(frame, (line,), *judged_selection(frame, (line,), where, None, None))
+    query, engine = judged_selection(frame, (line,), where)
+    reading = engine.read(query)
     own = line.calibrated(share, reading.universes[0])
 
     def posterior_of(loss: FloatArray) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -13,7 +14,7 @@ from pdrisk._ledger import Identity, check_curator
 from pdrisk._model.aliases import Bounds, By, Eps, Keys, Where
 from pdrisk._pandas.assess import assessment, individual_risk, planned_epsilon
 from pdrisk._pandas.hints import Hinting
-from pdrisk._pandas.options import DEFAULTS, PAYING, Options
+from pdrisk._pandas.options import Options, Request
 from pdrisk.identifiability.result import Identifiability, of_column
 
 __all__ = ["CuratorViews"]
@@ -39,14 +40,10 @@ class CuratorViews(Hinting):
         """What pays; None: the ledger of the ``with`` block around, if there is one."""
         return ledger
 
-    def _chosen(self, options: Options) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What is asked, and what is said to the ledger."""
-        chosen: dict[str, Any] = {**DEFAULTS, **self._defaults, **options}
-        paid = {name: chosen.pop(name) for name in PAYING}
-        return chosen | {"where": self._rows(chosen["where"])}, paid | {
-            "ledger": self._payer(paid["ledger"]),
-            "dataset": self._identity,
-        }
+    def _request(self, options: Options) -> Request:
+        """What is asked of this frame's rows, and paid by its ledger."""
+        request = Request(**{**self._defaults, **options})
+        return replace(request, where=self._rows(request.where), ledger=self._payer(request.ledger))
 
     def _check_curator(self, asked: str) -> None:
         """Refuse what is the curator's to other analysts of the ledger that would pay."""

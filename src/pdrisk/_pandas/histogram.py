@@ -3,73 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import islice, pairwise
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from pdrisk._answer.releasing import released
+from pdrisk._answer.releasing import Asker, released
 from pdrisk._answer.table import one_answer
 from pdrisk._core.statistics import Histogram
-from pdrisk._core.summary import Summary
-from pdrisk._core.universe import Universe
-from pdrisk._guard import guarded
-from pdrisk._model.query import UNIT, universe
+from pdrisk._model.query import universe
 from pdrisk._pandas.declared import declared
-from pdrisk._pandas.options import LINES
+from pdrisk._pandas.options import Request
 from pdrisk._pandas.requests import check_numeric, judged_lines, judged_query
-from pdrisk.engines.numpy.chunks import SIZE
-from pdrisk.engines.numpy.codes import without_codes
-from pdrisk.engines.numpy.derived import with_derived
-from pdrisk.engines.numpy.frame import column_values
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["CountedGroups", "histogram"]
+__all__ = ["histogram"]
 
 MOST_BINS = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class CountedGroups:
-    """Numbers of records in disjoint groups: what is read for one line."""
-
-    universes: tuple[Universe, ...]
-    summaries: tuple[Summary, ...]
-
-
-def histogram(
-    frame: pd.DataFrame, column: Hashable, bins: object, options: dict[str, Any], paid: dict[str, Any]
-) -> pd.DataFrame:
+def histogram(frame: pd.DataFrame, column: Hashable, bins: object, request: Request, asker: Asker) -> pd.DataFrame:
     """Noisy numbers of records in bins, indexed by the bins.
 
     Parameters
     ----------
     frame, column, bins
         As ``df.dprisk.hist`` takes them.
-    options, paid : dict
-        What is asked, and what is said to the ledger.
+    request : Request
+    asker : Asker
     """
-    bounds, mechanism, step = (options.pop(name) for name in LINES)
-    if options["by"] is not None or step is not None:
+    if request.by is not None or request.step is not None:
         raise ParameterError("hist takes no by= and no step=: filter with where=, or count by bins of your own.")
-    (line,) = judged_lines(frame, column, (_asked(frame, column, bins, bounds),), None, mechanism)
-    check_numeric(frame[column], line.statistic)
-    query = judged_query(frame, (line,), **options)
-    statistic = line.statistic
-    assert isinstance(statistic, Histogram)
-
-    def read() -> CountedGroups:
-        known = without_codes(with_derived(frame, query.derived), query.missing)
-        values = column_values(known[column])
-        if query.where is not None:
-            values = values[query.where.mask(known)]
-        return CountedGroups((UNIT,), (_counts(values, statistic),))
-
+    statistic = _asked(frame, column, bins, request.bounds)
+    lines = judged_lines(frame, column, (statistic,), bounds=None, mechanism=request.mechanism)
+    check_numeric(frame[column], statistic)
+    query, engine = judged_query(frame, lines, request)
     index = pd.IntervalIndex.from_breaks(list(statistic.edges), closed="left", name=column)
-    table = released(query, lambda: guarded(read), lambda results, _: one_answer(results, index), **paid)
+    table = released(query, engine, lambda results, _: one_answer(results, index), asker)
     assert isinstance(table, pd.DataFrame)
     return table
 
@@ -103,18 +73,3 @@ def _asked(frame: pd.DataFrame, column: Hashable, bins: object, bounds: object) 
         raise ParameterError(f"bins must list 2 to {MOST_BINS + 1:,} edges.")
     pairs = [universe(pair) for pair in pairwise(listed)]  # rising, finite numbers
     return Histogram((pairs[0].lo, *(pair.hi for pair in pairs)))
-
-
-def _counts(values: NDArray[np.generic], asked: Histogram) -> Summary:
-    """Number of records of each bin, and of those moved into it, in pieces of the processor's cache."""
-    edges = np.array(asked.edges)
-    counts, moved = (np.zeros(len(edges) - 1, dtype=np.int64) for _ in range(2))
-    for start in range(0, len(values), SIZE):
-        records = np.asarray(values[start : start + SIZE], dtype=np.float64)
-        records = records[~np.isnan(records)]
-        if asked.clamps:
-            moved[0] += np.count_nonzero(records < edges[0])
-            moved[-1] += np.count_nonzero(records > edges[-1])
-            records = np.clip(records, edges[0], edges[-1])
-        counts += np.histogram(records, edges)[0]
-    return Summary(counts, clamped=moved)

@@ -1,17 +1,20 @@
-"""Options of the accessors' statistics: written down once, shown by help, refused if unknown."""
+"""Options of the accessors' statistics: written down once, shown by help, refused if unknown; and a request of them."""
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypedDict, TypeVar, cast
 
-from pdrisk._ledger import Ledger
+from pdrisk._answer.releasing import Asker
+from pdrisk._ledger import Identity, Ledger
 from pdrisk._model.aliases import Bounds, By, Eps, Keys, Where
 from pdrisk._model.nearest import did_you_mean
 
-__all__ = ["DEFAULTS", "LINES", "OPTIONS_DOC", "PAYING", "Options", "with_options"]
+__all__ = ["OPTIONS_DOC", "Options", "Request", "with_options"]
 
 
 class Options(TypedDict, total=False):
@@ -37,14 +40,31 @@ class Options(TypedDict, total=False):
     fresh: bool
 
 
-PAYING = ("ledger", "fresh", "curator")  # of the options, what decides who pays and who may see
-LINES = ("bounds", "mechanism", "step")  # what belongs to each line
-DEFAULTS: dict[str, Any] = {
-    "eps": None, "risk": None, "prior": None, "metric": "worst_case", "bounds": None,
-    "where": None, "by": None, "keys": None, "mechanism": "auto", "step": None, "curator": False,
-    "max_noise95": None, "ledger": None,
-    "fresh": False,
-}  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The options of one call, as they were written: not judged yet, so of any type."""
+
+    eps: object = None
+    risk: object = None
+    prior: object = None
+    metric: object = "worst_case"
+    bounds: Any = None
+    where: Any = None
+    by: Any = None
+    keys: object = None
+    mechanism: object = "auto"
+    step: object = None
+    curator: object = False
+    max_noise95: object = None
+    ledger: object = None
+    fresh: object = False
+
+    def asker(self, dataset: Identity | None) -> Asker:
+        """Who asks and pays."""
+        return Asker(self.ledger, self.fresh, self.curator, dataset)
+
+
+DEFAULTS: dict[str, Any] = {each.name: each.default for each in dataclasses.fields(Request)}
 
 OPTIONS_DOC = """
 Options

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
 from typing import Any
@@ -23,7 +24,6 @@ from pdrisk._model.query import (
     UNIT,
     Groups,
     Line,
-    Origin,
     Query,
     Source,
     answered_by,
@@ -33,9 +33,11 @@ from pdrisk._model.query import (
     universe,
     written,
 )
-from pdrisk._model.rowwise import Derived, RowwiseFilter, Within, caller_names, judged
+from pdrisk._model.rowwise import Derived, RowwiseFilter, Within, caller_names, given_of, judged
 from pdrisk._model.rowwise.derived import used
 from pdrisk._pandas.declared import codes_of, declared
+from pdrisk._pandas.options import Request
+from pdrisk.engines.numpy.frame import FrameEngine
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = [
@@ -53,56 +55,40 @@ MOST_EPS = 10_000  # of one assessment
 MOST_COLUMNS = 1000  # named beyond those there are: the error names them
 
 
-def judged_query(
-    frame: pd.DataFrame,
-    lines: tuple[Line, ...],
-    *,
-    eps: object,
-    risk: object,
-    prior: object,
-    metric: object,
-    where: object,
-    by: object,
-    keys: object,
-    max_noise95: object = None,
-) -> Query:
-    """A request for noisy answers, or the error that says what is wrong with it."""
-    if not isinstance(metric, str) or metric != "worst_case":
-        raise data_dependent(metric)
-    share = epsilon(eps, risk, prior) / len(lines)
+def judged_query(frame: pd.DataFrame, lines: tuple[Line, ...], request: Request) -> tuple[Query, FrameEngine]:
+    """A request for noisy answers and what reads it, or the error that says what is wrong with it."""
+    if not isinstance(request.metric, str) or request.metric != "worst_case":
+        raise data_dependent(request.metric)
+    share = epsilon(request.eps, request.risk, request.prior) / len(lines)
     for line in lines:
         # The ratio of grid and sensitivity hardly depends on the universe, so one from the data can wait.
         line.calibrated(share).check()
-        _check_noise(line, share, max_noise95)
-    rows, groups, missing, derived = judged_selection(frame, lines, where, by, keys)
-    filters = [rows, *(line.indicator for line in lines)]
-    unknown = any(each is not None and each.canonical is None for each in filters)
-    said = None if unknown else "".join("" if each is None else str(each.canonical) for each in filters)
-    reads: tuple[Hashable, ...] = tuple(_read(frame, lines, rows, groups))
-    origin = Origin(said, frame)
-    if isinstance(where, Within):
-        _, reads = used(where.derived, reads)
-        if derived and said is not None:
-            said = repr((said, [each.canonical for each in derived]))
-        origin = Origin(said, where.stored)
-    return Query(lines, (share,) * len(lines), rows, groups, missing, reads, derived, origin=origin)
+        _check_noise(line, share, request.max_noise95)
+    query, engine = judged_selection(frame, lines, request.where, request.by, request.keys)
+    return replace(query, shares=(share,) * len(lines)), engine
 
 
 def judged_selection(
-    frame: pd.DataFrame, lines: tuple[Line, ...], where: object, by: object, keys: object
-) -> tuple[RowwiseFilter | None, Groups | None, dict[Hashable, tuple[Hashable, ...]], tuple[Derived, ...]]:
-    """The judged filter (None for all rows), groups (None for one answer), and of what they read the missing codes and
-    the derived columns.
-    """
+    frame: pd.DataFrame, lines: tuple[Line, ...], where: object, by: object = None, keys: object = None
+) -> tuple[Query, FrameEngine]:
+    """The judged filter and groups of lines that nothing is paid for yet, and what reads them."""
     groups = _groups(frame, by, keys)
     rows = None if where is None else judged(where, frame, caller_names, lambda column: declared(frame, column).keys)
-    reads = list(_read(frame, lines, rows, groups))
-    missing = codes_of(frame, reads)
-    for each in (rows, *(line.indicator for line in lines)):
-        if isinstance(each, RowwiseFilter):
-            each.check_codes(missing)
-    derived, _ = used(where.derived, reads) if isinstance(where, Within) else ((), ())
-    return rows, groups, missing, derived
+    reads: tuple[Hashable, ...] = tuple(_read(frame, lines, rows, groups))
+    missing = codes_of(frame, list(reads))
+    filters = [each for each in (rows, *(line.indicator for line in lines)) if each is not None]
+    for each in filters:
+        each.check_codes(missing)
+    unknown = any(each.canonical is None for each in filters)
+    said = None if unknown else "".join(str(each.canonical) for each in filters)
+    stored, derived = frame, tuple[Derived, ...]()
+    if isinstance(where, Within):
+        derived, reads = used(where.derived, reads)
+        if derived and said is not None:
+            said = repr((said, [each.canonical for each in derived]))
+        stored = where.stored
+    query = Query(lines, (), rows, groups, missing, reads, derived, said=said)
+    return query, FrameEngine(frame, stored, given_of(where, frame))
 
 
 def _read(

@@ -16,7 +16,7 @@ from pdrisk._model.query import MOST_STATISTICS, statistic, statistics
 from pdrisk._pandas.answers import answered, answers
 from pdrisk._pandas.curator_views import CuratorViews
 from pdrisk._pandas.histogram import histogram
-from pdrisk._pandas.options import LINES, Options, with_options
+from pdrisk._pandas.options import Options, Request, with_options
 from pdrisk._pandas.requests import judged_lines, judged_query, lines_of_request
 from pdrisk._pandas.suggested_bounds import SuggestedBounds, suggested
 from pdrisk.errors import ColumnTypeError, ParameterError
@@ -111,9 +111,9 @@ class Statistics(CuratorViews):
         DataFrame
             Indexed by column and statistic, and by group with ``by``; ``release`` numbers what was paid apart.
         """
-        chosen, paid = self._chosen(options)
-        lines = lines_of_request(self._frame, request, *(chosen.pop(name) for name in LINES))
-        return answers(self._frame, judged_query(self._frame, lines, **chosen), **paid)
+        asked = self._request(options)
+        lines = lines_of_request(self._frame, request, bounds=asked.bounds, mechanism=asked.mechanism, step=asked.step)
+        return answers(*judged_query(self._frame, lines, asked), asked.asker(self._identity))
 
     @with_options
     def describe(self, columns: Hashable | list[Hashable], **options: Unpack[Options]) -> pd.DataFrame:
@@ -144,8 +144,8 @@ class Statistics(CuratorViews):
         ``bins`` lists the edges, as for numpy: each bin holds its left edge, the last one both, and what lies outside
         is not counted. A number of bins divides the bounds evenly, and values outside count in the first and last bin.
         """
-        chosen, paid = self._chosen(options)
-        return histogram(self._frame, column, bins, chosen, paid)
+        request = self._request(options)
+        return histogram(self._frame, column, bins, request, request.asker(self._identity))
 
     def suggest_bounds(
         self, column: Hashable, *, eps: float, ledger: Any = None, fresh: bool = False
@@ -176,9 +176,8 @@ class Statistics(CuratorViews):
         BoundsNotFoundError
             If no size of value stands out from the noise. It stays paid.
         """
-        return suggested(
-            self._frame, column, eps, self._payer(ledger), fresh, where=self._rows(None), dataset=self._identity
-        )
+        request = Request(eps=eps, where=self._rows(None), ledger=self._payer(ledger), fresh=fresh)
+        return suggested(self._frame, column, request, request.asker(self._identity))
 
     def _counts(self, name: str, by: Any, options: Options) -> pd.DataFrame:
         """Numbers of rows of each key."""
@@ -191,9 +190,11 @@ class Statistics(CuratorViews):
         return table
 
     def _answer(self, column: Hashable | None, spec: object, options: Options) -> Answer:
-        chosen, paid = self._chosen(options)
-        lines = judged_lines(self._frame, column, (statistic(spec),), *(chosen.pop(name) for name in LINES))
-        return answered(self._frame, judged_query(self._frame, lines, **chosen), **paid)
+        asked = self._request(options)
+        lines = judged_lines(
+            self._frame, column, (statistic(spec),), bounds=asked.bounds, mechanism=asked.mechanism, step=asked.step
+        )
+        return answered(*judged_query(self._frame, lines, asked), asked.asker(self._identity))
 
     def _answers(
         self, column: Hashable, specs: Sequence[object], level: tuple[str, Sequence[Hashable]], options: Options
@@ -201,7 +202,8 @@ class Statistics(CuratorViews):
         """Several statistics of one column, told apart by an index level of their own."""
         if not specs:
             raise ParameterError(f"{level[0]} lists nothing: pass one at least.")
-        chosen, paid = self._chosen(options)
-        wanted = statistics(list(specs))
-        lines = judged_lines(self._frame, column, wanted, *(chosen.pop(name) for name in LINES))
-        return answers(self._frame, judged_query(self._frame, lines, **chosen), level, **paid)
+        asked, wanted = self._request(options), statistics(list(specs))
+        lines = judged_lines(
+            self._frame, column, wanted, bounds=asked.bounds, mechanism=asked.mechanism, step=asked.step
+        )
+        return answers(*judged_query(self._frame, lines, asked), asked.asker(self._identity), level)

@@ -14,25 +14,19 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.releasing import released
+from pdrisk._answer.releasing import Asker, released
 from pdrisk._core.risk import posterior
 from pdrisk._core.statistics import Count
-from pdrisk._core.summary import FloatArray, Summary
+from pdrisk._core.summary import FloatArray, Needs
 from pdrisk._core.universe import Universe
 from pdrisk._digits import probability
-from pdrisk._guard import guarded
-from pdrisk._ledger import Identity
 from pdrisk._model.columns import check_column
 from pdrisk._model.query import written
 from pdrisk._pandas.declared import declared
-from pdrisk._pandas.histogram import CountedGroups
-from pdrisk._pandas.options import DEFAULTS, LINES, PAYING
+from pdrisk._pandas.options import Request
 from pdrisk._pandas.requests import check_numeric, judged_lines, judged_query
 from pdrisk._printing import printable
-from pdrisk.engines.numpy.codes import without_codes
-from pdrisk.engines.numpy.derived import with_derived
-from pdrisk.engines.numpy.frame import column_values
-from pdrisk.engines.numpy.magnitudes import SIZES, SMALLEST, magnitude_counts
+from pdrisk.engines.numpy.bins import SIZES, SMALLEST
 from pdrisk.errors import BoundsNotFoundError, ParameterError
 
 __all__ = ["SuggestedBounds", "ends", "suggested"]
@@ -49,6 +43,10 @@ class Sizes(Count):
     """The number of records of each size: a count for each of many disjoint groups."""
 
     name: ClassVar[str] = "suggest_bounds"
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(sizes=True)
 
 
 class SuggestedBounds(tuple[float, float]):
@@ -89,33 +87,14 @@ class SuggestedBounds(tuple[float, float]):
         )
 
 
-def suggested(
-    frame: pd.DataFrame,
-    column: Hashable,
-    eps: object,
-    ledger: object = None,
-    fresh: object = False,
-    *,
-    where: object = None,
-    dataset: Identity | None = None,
-) -> SuggestedBounds:
+def suggested(frame: pd.DataFrame, column: Hashable, request: Request, asker: Asker) -> SuggestedBounds:
     """Bounds of a column, released like any answer."""
     check_column(frame, column)
-    (line,) = judged_lines(frame, column, (Sizes(),), None, "laplace")
-    check_numeric(frame[column], line.statistic)
-    options = {name: value for name, value in DEFAULTS.items() if name not in (*LINES, *PAYING)}
-    query = judged_query(frame, (line,), **(options | {"eps": eps, "where": where}))
+    lines = judged_lines(frame, column, (Sizes(),), bounds=None, mechanism="laplace")
+    check_numeric(frame[column], lines[0].statistic)
+    query, engine = judged_query(frame, lines, request)
     valid = declared(frame, column).valid
-
-    def read() -> CountedGroups:
-        known = without_codes(with_derived(frame, query.derived), query.missing)
-        values = column_values(known[column])
-        values = values if query.where is None else values[query.where.mask(known)]
-        return CountedGroups((Universe(0.0, 1.0),), (Summary(magnitude_counts(values)),))
-
-    (counts,) = released(
-        query, lambda: guarded(read), lambda results, _: results.releases, ledger, fresh=fresh, dataset=dataset
-    )
+    (counts,) = released(query, engine, lambda results, _: results.releases, asker)
     loss = float(query.eps)
     found = ends(counts.noisy.values, loss)
     name = written("suggest_bounds", column)
@@ -142,7 +121,7 @@ def ends(counts: FloatArray, eps: float) -> tuple[float, float] | None:
     Parameters
     ----------
     counts : ndarray of float64, shape (2 SIZES + 1,)
-        In the order of `magnitude_counts`, each with Laplace noise of scale 1 / eps.
+        In the order of `size_counts`, each with Laplace noise of scale 1 / eps.
     eps : float
 
     Returns

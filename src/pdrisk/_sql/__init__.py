@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,22 +18,20 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pdrisk._answer.answer import Curator
-from pdrisk._answer.releasing import Released, Results, released
+from pdrisk._answer.releasing import Asker, Released, Results, released
 from pdrisk._core.foreign import own_errors
-from pdrisk._core.summary import Summary
-from pdrisk._core.universe import Universe
 from pdrisk._guard import guarded
 from pdrisk._ledger import Identity, Ledger
 from pdrisk._model.aliases import Bounds, Eps, Keys
 from pdrisk._sql import workspace
-from pdrisk._sql.grouping import key_lists, key_relation
+from pdrisk._sql.grouping import key_relation
 from pdrisk._sql.headings import unique
 from pdrisk._sql.judge import NOISY, Judged, judged
 from pdrisk._sql.parse import parsed
 from pdrisk._sql.pieces import lowered
 from pdrisk._sql.sources import Sources
 from pdrisk._sql.statements import too_deep
-from pdrisk.engines.sql import duckdb as duckdb_engine
+from pdrisk.engines.sql.duckdb import TableReading
 from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError
 
 if TYPE_CHECKING:
@@ -154,14 +152,11 @@ def answered(
         question = judged(parsed(query, params), sources, eps=eps, bounds=bounds, keys=keys, mechanism=mechanism)
         return released(
             question.query,
-            lambda: guarded(lambda: _read(question)),
+            question.engine,
             lambda results, reading: guarded(
                 lambda: _table(question, results, reading, bool(risk_columns or results.shows_curator))
             ),
-            ledger,
-            fresh=fresh,
-            curator=curator,
-            dataset=dataset,
+            Asker(ledger, fresh, curator, dataset),
         )
     except QueryFailedError:
         workspace.forget()
@@ -173,13 +168,6 @@ def answered(
     raise too_deep()
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    universes: tuple[Universe, ...]
-    summaries: tuple[Summary, ...]
-    keys: list[list[Any]]  # one list for each expression of GROUP BY
-
-
 def _check_connection(con: object) -> None:
     if con is None:
         return
@@ -188,14 +176,6 @@ def _check_connection(con: object) -> None:
     if not isinstance(con, duckdb.DuckDBPyConnection):
         advice = "pass duckdb.connect(path)" if isinstance(con, str) else "pass frames by keyword"
         raise ColumnTypeError(f"con must be a DuckDB connection, not of type {type(con).__name__}: {advice}.")
-
-
-def _read(question: Judged) -> _Reading:
-    groups = question.query.groups
-    lists = None if groups is None or groups.keys is None else key_lists(groups.keys)
-    parts, keys = duckdb_engine.read(question.relation.source.connection, question.plan, lists)
-    universes = tuple(line.universe for line in question.query.lines if line.universe is not None)
-    return _Reading(universes, tuple(parts[place] for place in question.places), keys)
 
 
 def _tables(tables: object, frames: dict[str, Any]) -> dict[str, Any]:
@@ -213,7 +193,7 @@ def _tables(tables: object, frames: dict[str, Any]) -> dict[str, Any]:
     return {**frames, **tables}
 
 
-def _table(question: Judged, results: Results, reading: _Reading, risk_columns: bool) -> pd.DataFrame:
+def _table(question: Judged, results: Results, reading: TableReading, risk_columns: bool) -> pd.DataFrame:
     """The SELECT list, computed on noisy values alone."""
     items = list(question.items)
     columns = {f"v{at}": one.noisy.values for at, one in enumerate(results.releases)}

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pdrisk._core.foreign import shown
 from pdrisk._core.universe import Universe
 from pdrisk._model.kinds import NUMBER, TRUTH
-from pdrisk._model.query import UNIT, Source, universe, unknown_column, written
+from pdrisk._model.nearest import unknown_column
+from pdrisk._model.query import UNIT, Source, universe, written
 from pdrisk._sql.dry_run import types
 from pdrisk._sql.expressions import below, text
 from pdrisk._sql.grouping import Grouping, typed_key

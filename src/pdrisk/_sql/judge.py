@@ -7,25 +7,28 @@ shown to a DuckDB without people first.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from pdrisk._model.kinds import NOTHING, NUMBER, TRUTH
 from pdrisk._model.missing_codes import check_levels_are_no_codes
-from pdrisk._model.query import Groups, Line, Origin, Query, answered_by, epsilon
+from pdrisk._model.query import Groups, Line, Query, answered_by, epsilon
 from pdrisk._sql.answers import Answers, Noted, checked_bounds
 from pdrisk._sql.codes import relation_without_codes
 from pdrisk._sql.dry_run import computed, described, typed_nothing
 from pdrisk._sql.expressions import text
-from pdrisk._sql.grouping import Grouping, key_relation, keys_given
+from pdrisk._sql.grouping import Grouping, key_lists, key_relation, keys_given
 from pdrisk._sql.headings import heading, unique
 from pdrisk._sql.pieces import Expression, quoted
 from pdrisk._sql.relations import Condition, Relation, condition, relation_of
 from pdrisk._sql.settings import Settings
 from pdrisk._sql.sources import Source, Sources
 from pdrisk._sql.tree import Select, SqlConstant, Star
-from pdrisk.engines.sql.render import INFINITY, Counted, DuckDBDialect, Measured, SummaryPlan, statement
+from pdrisk.engines.base import Origin
+from pdrisk.engines.sql.duckdb import DuckDBEngine
+from pdrisk.engines.sql.plan import INFINITY, Counted, Measured, SummaryPlan, combined
+from pdrisk.engines.sql.render import DuckDBDialect, statement
 from pdrisk.errors import ParameterError
 
 __all__ = ["NOISY", "Judged", "judged"]
@@ -41,8 +44,8 @@ class Judged:
 
     Attributes
     ----------
-    plan : SummaryPlan
-        What is read; ``places`` says which part of it each line of the query sees.
+    engine : DuckDBEngine
+        What reads the source for it.
     names : tuple of str
         A name for each line.
     groups : tuple of Grouping
@@ -54,8 +57,7 @@ class Judged:
 
     query: Query
     relation: Relation
-    plan: SummaryPlan
-    places: tuple[int, ...]
+    engine: DuckDBEngine
     names: tuple[str, ...]
     groups: tuple[Grouping, ...]
     items: tuple[tuple[str, str], ...]
@@ -110,7 +112,7 @@ def judged(
         line.calibrated(share).check()
         lines.append(line)
     groups = _listed_groups(answers, keys)
-    parts, places = _parts(answers.noted, lines, relation.source)
+    parts, places = combined(list(_asked(answers.noted, lines, relation.source)))
     by = tuple(group.key_sql for group in answers.groups)
     conditions = (*relation.owned, *relation.where, *where)
     said = " ".join((*(each.sql for each in conditions), *by, *map(_said, parts)))
@@ -135,9 +137,13 @@ def judged(
         source=relation.source.name,
         condition=" AND ".join(each.shown for each in conditions) or None,
         trusted=answers.given or any(each.given for each in conditions) or any(each.given for each in answers.noted),
-        origin=Origin(_canonical(plan, places), relation.source.frame, tuple(read), relation.source.place),
+        said=_canonical(plan, places),
+        places=tuple(read),
     )
-    found = Judged(query, relation, plan, places, unique(answers.names()), tuple(answers.groups), items, rest)
+    lists = None if groups is None or groups.keys is None else key_lists(groups.keys)
+    origin = Origin(relation.source.frame, relation.source.place)
+    engine = DuckDBEngine(relation.source.connection, plan, places, lists, origin)
+    found = Judged(query, relation, engine, unique(answers.names()), tuple(answers.groups), items, rest)
     _try_out(found, select.has_parameters)
     return found
 
@@ -185,18 +191,12 @@ def _shares(explicit: Sequence[Fraction | None], eps: object) -> tuple[Fraction,
     return tuple(left / open_places if share is None else share for share in explicit)
 
 
-def _parts(
-    releases: Sequence[Noted], lines: Sequence[Line], source: Source
-) -> tuple[tuple[Measured | Counted, ...], tuple[int, ...]]:
-    """What is to be read, each thing once, and where each release finds it."""
-    found: dict[tuple[object, ...], Measured | Counted] = {}
-    keys: list[tuple[object, ...]] = []
+def _asked(releases: Sequence[Noted], lines: Sequence[Line], source: Source) -> Iterator[Measured | Counted]:
+    """What each release reads."""
     for noted, line in zip(releases, lines, strict=True):
         one, argument = noted.asked, noted.argument
         if argument is None or not one.statistic.bounded:
-            counted = _counted(argument, one.condition)
-            keys.append((counted,))
-            found[counted,] = Counted(counted)
+            yield Counted(_counted(argument, one.condition))
             continue
         value = argument.double
         stored = argument.column is not None and argument.kind == NUMBER and not source.known(argument.column).missing
@@ -204,13 +204,7 @@ def _parts(
         if one.condition is not None:
             value, column = f"CASE WHEN {one.condition} THEN {value} END", None
         assert line.universe is not None  # in SQL bounds never come from the data
-        keys.append((value, line.universe))
-        needs, before = line.needs, found.get((value, line.universe))
-        if isinstance(before, Measured):
-            needs |= before.needs
-        found[value, line.universe] = Measured(value, line.universe, needs, column)
-    order = list(found)
-    return tuple(found.values()), tuple(order.index(key) for key in keys)
+        yield Measured(value, line.universe, line.needs, column)
 
 
 def _counted(argument: Expression | None, filtered: str | None) -> str | None:
@@ -273,14 +267,14 @@ def _try_out(found: Judged, has_parameters: bool) -> None:
 
 def _reads_columns_only(found: Judged) -> bool:
     """Whether there is nothing in what is read that DuckDB could refuse."""
-    plan = found.plan
+    plan = found.engine.plan
     plain = all(part.column if isinstance(part, Measured) else part.condition is None for part in plan.parts)
     return plain and not (plan.inner or plan.where) and all(group.column for group in found.groups)
 
 
 def _without_people(found: Judged) -> str:
     """The statement that reads the data, over one row of NULLs."""
-    plan, keys = found.plan, None
+    plan, keys = found.engine.plan, None
     if plan.keys is not None:
         nothing = ", ".join(f"CAST(NULL AS {group.type}) AS g{at}" for at, group in enumerate(found.groups))
         keys = f"(SELECT {nothing}, CAST(NULL AS BIGINT) AS code) AS keys_listed"

@@ -15,8 +15,7 @@ import pandas as pd
 
 from pdrisk._model.kinds import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH
 from pdrisk._model.missing_codes import asked_for_code
-from pdrisk._model.nearest import did_you_mean
-from pdrisk._model.query import unknown_column
+from pdrisk._model.nearest import did_you_mean, unknown_column
 from pdrisk._sql.allowed import check_clock
 from pdrisk._sql.catalog import CatalogEntry
 from pdrisk._sql.expressions import below, text

@@ -23,7 +23,7 @@ from pdrisk._guard import guarded
 from pdrisk._model.attributes import mark_exact
 from pdrisk._model.query import checked_probability, epsilon, statistic
 from pdrisk._pandas.requests import judged_lines, judged_selection
-from pdrisk.engines.numpy.frame import column_values, read
+from pdrisk.engines.numpy.frame import column_values
 from pdrisk.engines.numpy.worlds import worlds_without_one
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.identifiability.possible import numbers_of
@@ -175,9 +175,9 @@ def of_column(
     """The same of a frame's column: one of its people is missing."""
     (line,) = judged_lines(frame, column, (statistic(spec),), bounds, mechanism)
     judged = _judged(eps, risk)
-    selection = judged_selection(frame, (line,), where, None, None)
+    query, engine = judged_selection(frame, (line,), where)
     beliefs = _of_rows(prior, frame) if prior is not None and array_of("prior", prior).ndim else None
-    reading = read(frame, (line,), *selection)
+    reading = engine.read(query)
     universe, summary = reading.universes[0], reading.summaries[0]
     one = line.calibrated(Fraction(1), universe)
     worlds, whole, used = guarded(lambda: worlds_without_one(reading, line, one, summary))

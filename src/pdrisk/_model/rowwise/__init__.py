@@ -7,23 +7,19 @@ are taken at the caller's word and marked so.
 """
 
 import sys
-import warnings
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from pdrisk._caller_frame import caller
 from pdrisk._guard import guarded
 from pdrisk._model.missing_codes import asked_for_code
-from pdrisk._model.rowwise.decide import decided
 from pdrisk._model.rowwise.derived import Derived
 from pdrisk._model.rowwise.expression import Recorded, Recorder, state_of
-from pdrisk._model.rowwise.families import categories_of, dense, has_categories
 from pdrisk._model.rowwise.query_string import QueryString
 from pdrisk._model.rowwise.tree import (
     EXAMPLE,
@@ -38,13 +34,13 @@ from pdrisk._model.rowwise.tree import (
     text_of,
 )
 from pdrisk._model.rowwise.types import BOOLEAN, check_boolean, typed
-from pdrisk.errors import ColumnTypeError, ParameterError, PdriskError, QueryFailedError
+from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError
 
-__all__ = ["EXPRESSION", "Derived", "RowwiseFilter", "Within", "caller_names", "judged"]
+__all__ = ["EXPRESSION", "Derived", "Given", "RowwiseFilter", "Within", "caller_names", "fitting", "given_of", "judged"]
 
-PIECE = 2**16  # rows evaluated at a time, which stay in the processor's cache
 FORMS = "a query string, a pd.col expression (pandas 3), a boolean Series, array or list, or a callable"
 EXPRESSION: Any = getattr(pd.api.typing, "Expression", ())  # pandas 2 has none, and isinstance(x, ()) is False
+Given = Literal["mask", "function"]
 
 
 @dataclass(frozen=True)
@@ -59,29 +55,36 @@ class RowwiseFilter:
         Whether it is row-wise by the caller's word only: a mask, a callable, or a constant that came from a Python
         variable and may have been computed from the data.
     columns : tuple of Hashable
-        The columns it reads; () for masks and callables.
+        The columns that the tree reads.
+    rule : Node or None
+        The tree; None if the caller's mask or callable decides alone.
+    written : Node or None
+        The tree that ``text`` was written from.
+    given : {"mask", "function"}, optional
+        Which kind of thing must hold as well that the caller passed, and that only the engine has: see `given_of`.
     """
 
     text: str | None
     trusted: bool
     columns: tuple[Hashable, ...]
-    _rule: Any = field(repr=False, compare=False)  # a tree, a mask or a callable
-    _written: Any = field(default=None, repr=False, compare=False)  # the tree that ``text`` was written from
+    rule: Node | None = field(default=None, repr=False)
+    written: Node | None = field(default=None, repr=False, compare=False)
+    given: Given | None = None
 
     @property
     def is_checked(self) -> bool:
-        """Whether its tree is known; not that of masks and callables."""
-        return self.text is not None
+        """Whether its tree is all that decides; not that of masks and callables."""
+        return self.given is None
 
     @property
     def canonical(self) -> str | None:
         """The tree with the types and values of its constants; None for masks and callables."""
-        return repr(self._rule) if self.is_checked else None
+        return repr(self.rule) if self.is_checked else None
 
     @property
     def asks_a_function(self) -> bool:
         """Whether a callable decides, which may look at any column."""
-        return not self.is_checked and callable(self._rule)
+        return self.given == "function"
 
     def check_codes(self, missing: Mapping[Hashable, tuple[Hashable, ...]]) -> None:
         """Refuse to ask for a declared missing code, which no record has left when the filter sees it.
@@ -95,7 +98,7 @@ class RowwiseFilter:
         ParameterError
             If it compares a column with one of its codes, for being equal or not.
         """
-        for column, constant in equalities(self._rule) if self.is_checked else ():
+        for column, constant in () if self.rule is None else equalities(self.rule):
             values = constant.value if isinstance(constant.value, list) else [constant.value]
             for code in [value for value in values if value in missing.get(column.name, ())]:
                 name = text_of(column)
@@ -103,46 +106,13 @@ class RowwiseFilter:
                 raise ParameterError(f"cannot use where={self.text!r}: {said}")
 
     def and_also(self, other: "RowwiseFilter") -> "RowwiseFilter":
-        """The records that both select; of two checked ones, the filter that joins them with ``and``."""
-        if self.is_checked and other.is_checked:
-            written, rule = (_joined(*pair) for pair in ((self._written, other._written), (self._rule, other._rule)))
-            columns = tuple(dict.fromkeys((*self.columns, *other.columns)))
-            return RowwiseFilter(text_of(written), self.trusted or other.trusted, columns, rule, written)
-        return RowwiseFilter(None, True, self.columns, lambda frame: self.mask(frame) & other.mask(frame))
-
-    def mask(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
-        """Which records are selected; a missing decision counts as no.
-
-        Raises
-        ------
-        QueryFailedError
-            Whatever goes wrong: one fixed sentence, for the cause could reveal a record.
-        """
-        with suppress(PdriskError):  # what is wrong with a callable's mask is up to the data, too
-            return guarded(lambda: self._decided(frame) if self.is_checked else self._asked(frame))
-        raise QueryFailedError  # out here: inside a handler the cause would travel along as __context__
-
-    def _asked(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
-        result = self._rule
-        if callable(result):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                result = result(frame)
-        return _plain(_fitting(result, frame))
-
-    def _decided(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
-        columns = {name: dense(frame[name]) for name in self.columns}
-        selected = np.empty(len(frame), dtype=bool)
-        size = max(PIECE, 64 * self._each_time(columns))
-        for start in range(0, len(frame), size):
-            rows = slice(start, start + size)
-            selected[rows] = decided(self._rule, {name: column.iloc[rows] for name, column in columns.items()}).yes
-        return selected
-
-    def _each_time(self, columns: Mapping[Hashable, pd.Series]) -> int:
-        """How many categories and listed constants are looked at for each piece of rows."""
-        categories = sum(len(categories_of(column)) for column in columns.values() if has_categories(column))
-        return categories + sum(len(one.value) for one in constants(self._rule) if isinstance(one.value, list))
+        """The records that both select, of which the second may be a mask or callable: joined with ``and``."""
+        if other.rule is None or other.written is None:
+            return replace(self, text=None, trusted=True, given=other.given)
+        assert self.rule is not None and self.written is not None
+        written, rule = _joined(self.written, other.written), _joined(self.rule, other.rule)
+        columns = tuple(dict.fromkeys((*self.columns, *other.columns)))
+        return RowwiseFilter(text_of(written), self.trusted or other.trusted, columns, rule, written)
 
 
 class Within(NamedTuple):
@@ -172,8 +142,8 @@ def _joined(*parts: Node) -> Node:
     return Operation("and", tuple(each for listed in both for each in listed))
 
 
-def _fitting(mask: Any, frame: pd.DataFrame) -> Any:
-    """The mask, if it is boolean and made for this frame."""
+def fitting(mask: Any, frame: pd.DataFrame) -> Any:
+    """The mask, if it is boolean and made for this frame; else the error that says what it is."""
     arrow = sys.modules.get("pyarrow")
     if arrow is not None and isinstance(mask, arrow.Array | arrow.ChunkedArray):
         mask = pd.arrays.ArrowExtensionArray(mask)
@@ -194,13 +164,6 @@ def _fitting(mask: Any, frame: pd.DataFrame) -> Any:
     elif len(mask) != len(frame):
         raise ParameterError("the mask passed as where has another length than the frame. Make it from this frame.")
     return mask
-
-
-def _plain(mask: Any) -> NDArray[np.bool_]:
-    if isinstance(mask, np.ndarray):
-        return mask
-    plain: NDArray[np.bool_] = mask.to_numpy() if mask.dtype == bool else mask.to_numpy(dtype=bool, na_value=False)
-    return plain
 
 
 def judged(
@@ -238,9 +201,20 @@ def judged(
     if isinstance(where, EXPRESSION):
         builder = Builder("pd.col(...)", frame, levels)  # not its repr: that holds values, or the repr of a Series
         return _checked(builder, lambda: where._eval_expression(Recorder(builder)))
-    if callable(where) and not isinstance(where, type):
-        return RowwiseFilter(None, True, (), where)
-    return RowwiseFilter(None, True, (), _fitting(where, frame))
+    given = given_of(where, frame)
+    return RowwiseFilter(None, True, (), given="function" if callable(given) else "mask")
+
+
+def given_of(where: Any, frame: pd.DataFrame) -> Any:
+    """What of a ``where`` cannot be checked, and goes to the engine as it is: a callable, or a mask that fits.
+
+    None for what is judged as a whole.
+    """
+    if isinstance(where, Within):
+        where = where.where
+    if where is None or isinstance(where, (str, EXPRESSION)):
+        return None
+    return where if callable(where) and not isinstance(where, type) else fitting(where, frame)
 
 
 def _checked(builder: Builder, build: Callable[[], Any]) -> RowwiseFilter:

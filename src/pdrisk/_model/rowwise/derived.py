@@ -6,22 +6,17 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from pdrisk._guard import guarded
 from pdrisk._model.columns import column_kind
-from pdrisk._model.rowwise.decide import computed, decided
-from pdrisk._model.rowwise.families import dense
 from pdrisk._model.rowwise.query_string import QueryString
 from pdrisk._model.rowwise.tree import Column, Levels, Node, Operation, constants, text_of
 from pdrisk._model.rowwise.types import typed
 from pdrisk.errors import QueryFailedError
 
-__all__ = ["Derived", "derived", "placeholder", "used"]
+__all__ = ["Derived", "derived", "used"]
 
-PIECE = 2**16  # rows computed at a time, which stay in the processor's cache
 EXAMPLE = "Write arithmetic or a comparison with a column in it, as in `birth // 10 * 10`"
 
 
@@ -34,7 +29,7 @@ class Derived:
     name, text : str
         Its name, and the expression in one spelling.
     columns : tuple of Hashable
-        The columns that the expression reads, of ``frame`` with the ``earlier`` derived ones.
+        The columns that the expression reads: ``earlier`` derived ones, else those that are stored.
     is_truth : bool
         Whether it holds truth values; else numbers.
     missing : dict from column to codes
@@ -47,40 +42,13 @@ class Derived:
     is_truth: bool
     missing: Mapping[Hashable, tuple[Hashable, ...]]
     earlier: tuple[Derived, ...]
-    frame: pd.DataFrame = field(repr=False, compare=False)
-    rule: Node = field(repr=False, compare=False)
+    rule: Node = field(repr=False)
 
     @property
     def canonical(self) -> str:
-        """All that decides its values, in one spelling, but for the frame."""
+        """All that decides its values, in one spelling, but for the data."""
         codes = [(column, self.missing[column]) for column in self.columns if column in self.missing]
         return repr((self.name, self.rule, codes, [each.canonical for each in self.earlier]))
-
-    def values(self, frame: pd.DataFrame) -> pd.Series:
-        """Its values, of a frame that has the columns it reads, with missing codes missing."""
-        columns = {name: dense(frame[name]) for name in self.columns}
-        numbers = np.empty(len(frame))
-        for start in range(0, len(frame), PIECE):
-            rows = slice(start, start + PIECE)
-            piece = {name: column.iloc[rows] for name, column in columns.items()}
-            if self.is_truth:
-                yes, unknown = decided(self.rule, piece)
-                numbers[rows] = yes if unknown is None else np.where(unknown, np.nan, yes)
-            else:
-                numbers[rows] = computed(self.rule, piece)
-        return pd.Series(_array(numbers, self.is_truth), index=frame.index, copy=False)
-
-
-Values = pd.api.extensions.ExtensionArray | NDArray[np.float64]
-
-
-def placeholder(one: Derived, rows: int) -> Values:
-    """What stands in a frame before the values are computed: none, of their type."""
-    return _array(np.full(rows, np.nan), one.is_truth)
-
-
-def _array(numbers: NDArray[np.float64], is_truth: bool) -> Values:
-    return pd.arrays.BooleanArray(numbers == 1, np.isnan(numbers)) if is_truth else numbers
 
 
 def derived(
@@ -112,7 +80,7 @@ def derived(
             builder.refuse("a value in it comes from a Python variable: write it out.")
         columns = tuple(builder.columns)
         known, _ = used(earlier, columns)
-        return Derived(name, text_of(tree), columns, kind == "truth values", codes(columns), known, frame, rule)
+        return Derived(name, text_of(tree), columns, kind == "truth values", codes(columns), known, rule)
 
     with suppress(QueryFailedError):  # a RecursionError
         return guarded(judged)

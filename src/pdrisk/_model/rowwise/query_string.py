@@ -9,8 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from pdrisk._model.nearest import did_you_mean
-from pdrisk._model.query import unknown_column
+from pdrisk._model.nearest import did_you_mean, unknown_column
 from pdrisk._model.rowwise.tree import (
     EXAMPLE,
     INSTEAD,

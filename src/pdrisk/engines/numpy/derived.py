@@ -4,18 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from pdrisk._model.query import DerivedColumn
+from pdrisk._model.rowwise.decide import computed, decided
+from pdrisk._model.rowwise.derived import Derived
+from pdrisk._model.rowwise.families import dense
 from pdrisk.engines.numpy.codes import without_codes
 
-__all__ = ["with_derived"]
+__all__ = ["placeholder", "with_derived"]
+
+PIECE = 2**16  # rows computed at a time, which stay in the processor's cache
+Values = pd.api.extensions.ExtensionArray | NDArray[np.float64]
 
 
-def with_derived(frame: pd.DataFrame, derived: Sequence[DerivedColumn]) -> pd.DataFrame:
-    """The frame with these columns computed in the place of what stands there."""
+def with_derived(frame: pd.DataFrame, derived: Sequence[Derived], stored: pd.DataFrame) -> pd.DataFrame:
+    """The frame with these columns computed, of those that are stored, in the place of what stands there."""
     result = frame.copy(deep=False) if derived else frame
     for each in derived:
-        source = with_derived(each.frame[list(each.columns)], each.earlier)
-        result[each.name] = each.values(without_codes(source, each.missing))
+        own = {one.name for one in each.earlier}
+        source = stored[[column for column in each.columns if column not in own]]
+        result[each.name] = _values(each, without_codes(with_derived(source, each.earlier, stored), each.missing))
     return result
+
+
+def placeholder(one: Derived, rows: int) -> Values:
+    """What stands in a frame before the values are computed: none, of their type."""
+    return _array(np.full(rows, np.nan), one.is_truth)
+
+
+def _values(one: Derived, frame: pd.DataFrame) -> pd.Series:
+    """The values of a derived column, of a frame that has the columns it reads, with missing codes missing."""
+    columns = {name: dense(frame[name]) for name in one.columns}
+    numbers = np.empty(len(frame))
+    for start in range(0, len(frame), PIECE):
+        rows = slice(start, start + PIECE)
+        piece = {name: column.iloc[rows] for name, column in columns.items()}
+        if one.is_truth:
+            yes, unknown = decided(one.rule, piece)
+            numbers[rows] = yes if unknown is None else np.where(unknown, np.nan, yes)
+        else:
+            numbers[rows] = computed(one.rule, piece)
+    return pd.Series(_array(numbers, one.is_truth), index=frame.index, copy=False)
+
+
+def _array(numbers: NDArray[np.float64], is_truth: bool) -> Values:
+    return pd.arrays.BooleanArray(numbers == 1, np.isnan(numbers)) if is_truth else numbers

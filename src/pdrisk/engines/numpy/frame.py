@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,29 +14,31 @@ from pdrisk._core.summary import Needs, Summary
 from pdrisk._core.universe import Universe
 from pdrisk._guard import guarded
 from pdrisk._model.keys import Key, key_codes, key_index, observed_keys
-from pdrisk._model.query import DerivedColumn, Filter, Groups, Line
+from pdrisk._model.query import Query
+from pdrisk._model.rowwise import RowwiseFilter
 from pdrisk._model.rowwise.families import missing_of, quantity_of
+from pdrisk.engines.base import Origin, Reading
+from pdrisk.engines.numpy.bins import summary_of_bins
 from pdrisk.engines.numpy.codes import without_codes
 from pdrisk.engines.numpy.derived import with_derived
 from pdrisk.engines.numpy.distinct import distinct_values
 from pdrisk.engines.numpy.grouped import summary_of_groups
+from pdrisk.engines.numpy.selected import selected_rows
 from pdrisk.engines.numpy.single import summary_of_one
 from pdrisk.errors import QueryFailedError
 
-__all__ = ["Reading", "column_values", "present_rows", "read"]
+__all__ = ["FrameEngine", "FrameReading", "column_values", "present_rows"]
 
 
-Place = tuple[Hashable, Filter | None]  # what a line reads: a column, or a condition
+Place = tuple[Hashable, RowwiseFilter | None]  # what a line reads: a column, or a condition
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What the data say.
+class FrameReading(Reading):
+    """What the rows of a frame say.
 
     Attributes
     ----------
-    universes, summaries : tuple
-        For each line.
     groups : Index or None
         Of the answer.
     selected : ndarray of bool or None
@@ -46,84 +49,95 @@ class Reading:
         What was read: missing codes are missing there.
     """
 
-    universes: tuple[Universe, ...]
-    summaries: tuple[Summary, ...]
     groups: pd.Index | None
     selected: NDArray[np.bool_] | None
     codes: NDArray[np.int32] | None
     frame: pd.DataFrame
 
 
-def read(
-    raw: pd.DataFrame,
-    lines: tuple[Line, ...],
-    where: Filter | None,
-    groups: Groups | None,
-    missing: Mapping[Hashable, tuple[Hashable, ...]],
-    derived: Sequence[DerivedColumn] = (),
-) -> Reading:
-    """Summarise the data for a judged request; fails as `guarded` does."""
-    return guarded(lambda: _read(with_derived(raw, derived), lines, where, groups, missing))
+@dataclass(frozen=True, slots=True)
+class FrameEngine:
+    """Engine of a pandas frame.
 
+    Attributes
+    ----------
+    frame : DataFrame
+        Something stands in the place of derived columns.
+    stored : DataFrame
+        The frame without them.
+    given : mask, callable or None
+        What decides beside the tree of a query's filter.
+    """
 
-def _read(
-    raw: pd.DataFrame,
-    lines: tuple[Line, ...],
-    where: Filter | None,
-    groups: Groups | None,
-    missing: Mapping[Hashable, tuple[Hashable, ...]],
-) -> Reading:
-    frame = without_codes(raw, missing)
-    selected = None if where is None else where.mask(frame)
-    codes, keys, index = None, None, None
-    if groups is not None:
-        keys = observed_keys(frame, groups.columns) if groups.keys is None else groups.keys
-        codes = key_codes(frame, groups.columns, keys)
-        if selected is not None:
-            codes[~selected] = len(keys)
-        index = key_index(raw, groups.columns, keys)
-    own = {line.column: own_universe(frame[line.column]) for line in lines if line.universe is None}
-    universes = tuple(line.universe or own[line.column] for line in lines)
+    frame: pd.DataFrame
+    stored: pd.DataFrame
+    given: Any = None
 
-    needs: dict[tuple[Place, Universe], Needs] = {}
-    counts: dict[Place, Needs] = {}
-    for line, universe in zip(lines, universes, strict=True):
-        at = line.column, line.indicator
-        if line.statistic.bounded:
-            needs[at, universe] = needs.get((at, universe), Needs()) | line.needs
-        else:
-            counts[at] = counts.get(at, Needs()) | line.needs
-    counted: dict[Place, Summary] = {}
-    summaries: dict[tuple[Place, Universe], Summary] = {}
-    for (place, universe), wanted in needs.items():
-        column, indicator = place
-        values = column_values(frame[column]) if indicator is None else indicator.mask(frame)
-        summary = (
-            summary_of_one(values, universe, wanted, selected)
-            if codes is None
-            else summary_of_groups(values, codes, len(keys or ()), universe, wanted)
+    @property
+    def origin(self) -> Origin:
+        """The frame that people have."""
+        return Origin(frame=self.stored)
+
+    def read(self, query: Query) -> FrameReading:
+        """What the rows say to a judged query; fails as `guarded` does."""
+        return guarded(lambda: self._read(query))
+
+    def _read(self, query: Query) -> FrameReading:
+        raw = with_derived(self.frame, query.derived, self.stored)
+        frame = without_codes(raw, query.missing)
+        selected = None if query.where is None else selected_rows(frame, query.where, self.given)
+        codes, keys, index, groups = None, None, None, query.groups
+        if groups is not None:
+            keys = observed_keys(frame, groups.columns) if groups.keys is None else groups.keys
+            codes = key_codes(frame, groups.columns, keys)
+            if selected is not None:
+                codes[~selected] = len(keys)
+            index = key_index(raw, groups.columns, keys)
+        own = {line.column: own_universe(frame[line.column]) for line in query.lines if line.universe is None}
+        universes = tuple(line.universe or own[line.column] for line in query.lines)
+
+        needs: dict[tuple[Place, Universe], Needs] = {}
+        counts: dict[Place, Needs] = {}
+        for line, universe in zip(query.lines, universes, strict=True):
+            at = line.column, line.indicator
+            if line.statistic.bounded:
+                needs[at, universe] = needs.get((at, universe), Needs()) | line.needs
+            else:
+                counts[at] = counts.get(at, Needs()) | line.needs
+        counted: dict[Place, Summary] = {}
+        summaries: dict[tuple[Place, Universe], Summary] = {}
+        for (place, universe), wanted in needs.items():
+            column, indicator = place
+            values = column_values(frame[column]) if indicator is None else selected_rows(frame, indicator)
+            summary = (
+                summary_of_one(values, universe, wanted, selected)
+                if codes is None
+                else summary_of_groups(values, codes, len(keys or ()), universe, wanted)
+            )
+            summaries[place, universe] = summary
+            counted.setdefault(place, summary)
+        for place, wanted in counts.items():
+            if wanted.distinct:
+                counted[place] = distinct_values(frame[place[0]], selected, codes, len(keys or (0,)))
+            elif wanted.bins is not None or wanted.sizes:
+                values = column_values(frame[place[0]])
+                counted[place] = summary_of_bins(values if selected is None else values[selected], wanted.bins)
+            elif place not in counted:
+                present = None if place[0] is None else present_rows(frame[place[0]])
+                counted[place] = _count(len(frame), present, selected, codes, keys)
+        return FrameReading(
+            universes,
+            tuple(
+                summaries[(line.column, line.indicator), universe]
+                if line.statistic.bounded
+                else counted[line.column, line.indicator]
+                for line, universe in zip(query.lines, universes, strict=True)
+            ),
+            index,
+            selected,
+            codes,
+            frame,
         )
-        summaries[place, universe] = summary
-        counted.setdefault(place, summary)
-    for place, wanted in counts.items():
-        if wanted.distinct:
-            counted[place] = distinct_values(frame[place[0]], selected, codes, len(keys or (0,)))
-        elif place not in counted:
-            present = None if place[0] is None else present_rows(frame[place[0]])
-            counted[place] = _count(len(frame), present, selected, codes, keys)
-    return Reading(
-        universes,
-        tuple(
-            summaries[(line.column, line.indicator), universe]
-            if line.statistic.bounded
-            else counted[line.column, line.indicator]
-            for line, universe in zip(lines, universes, strict=True)
-        ),
-        index,
-        selected,
-        codes,
-        frame,
-    )
 
 
 def column_values(series: pd.Series) -> NDArray[np.generic]:

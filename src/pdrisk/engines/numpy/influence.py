@@ -15,13 +15,14 @@ from pdrisk._mechanisms import Mechanism
 from pdrisk._model.query import Line
 from pdrisk.engines.numpy.chunks import SIZE
 from pdrisk.engines.numpy.distinct import singles_of
-from pdrisk.engines.numpy.frame import Reading, column_values, present_rows
+from pdrisk.engines.numpy.frame import FrameReading, column_values, present_rows
+from pdrisk.engines.numpy.selected import selected_rows
 
 __all__ = ["losses", "losses_of_line", "values_read"]
 
 
 def losses_of_line(
-    reading: Reading,
+    reading: FrameReading,
     line: Line,
     mechanism: Mechanism,
     summary: Summary,
@@ -31,7 +32,7 @@ def losses_of_line(
 
     Parameters
     ----------
-    reading : Reading
+    reading : FrameReading
     line, mechanism, summary
         As they were read.
     then : callable
@@ -66,7 +67,7 @@ def losses_of_line(
     return result
 
 
-def losses(reading: Reading, lines: tuple[Line, ...], shares: tuple[Fraction, ...]) -> FloatArray:
+def losses(reading: FrameReading, lines: tuple[Line, ...], shares: tuple[Fraction, ...]) -> FloatArray:
     """The privacy loss of the person of each row by all lines together; NaN where no line uses the row."""
     total = np.full(len(reading.frame), np.nan)
     for line, eps, universe, summary in zip(lines, shares, reading.universes, reading.summaries, strict=True):
@@ -75,14 +76,14 @@ def losses(reading: Reading, lines: tuple[Line, ...], shares: tuple[Fraction, ..
     return total
 
 
-def values_read(reading: Reading, line: Line, groups: int) -> NDArray[np.generic]:
+def values_read(reading: FrameReading, line: Line, groups: int) -> NDArray[np.generic]:
     """What a line sees of each row: its value, NaN where it is missing; 0 for what is only counted.
 
     For a number of different values, 1 where the row alone has its value in its group, else 0.
     """
     frame = reading.frame
     if line.indicator is not None:
-        return line.indicator.mask(frame)
+        return selected_rows(frame, line.indicator)
     if line.column is None:
         return np.zeros(len(frame))
     if isinstance(line.statistic, Distinct):

@@ -8,20 +8,20 @@ from numpy.typing import NDArray
 from pdrisk._core.summary import FloatArray, Summary
 from pdrisk._mechanisms import Mechanism
 from pdrisk._model.query import Line
-from pdrisk.engines.numpy.frame import Reading
+from pdrisk.engines.numpy.frame import FrameReading
 from pdrisk.engines.numpy.influence import values_read
 
 __all__ = ["worlds_without_one"]
 
 
 def worlds_without_one(
-    reading: Reading, line: Line, mechanism: Mechanism, summary: Summary
+    reading: FrameReading, line: Line, mechanism: Mechanism, summary: Summary
 ) -> tuple[FloatArray, float, NDArray[np.bool_]]:
     """The worlds of one ungrouped line, and whose they are.
 
     Parameters
     ----------
-    reading : Reading
+    reading : FrameReading
         Without groups.
     line, mechanism, summary
         As they were read.

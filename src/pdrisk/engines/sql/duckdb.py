@@ -1,4 +1,4 @@
-"""Reads what DuckDB can read: one `Summary` for each part of a plan, from one statement."""
+"""DuckDB engine: one `Summary` for each part of a plan, from one statement."""
 
 from __future__ import annotations
 
@@ -6,20 +6,68 @@ import threading
 import time
 from _thread import start_new_thread
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pdrisk._core.summary import FloatArray, Summary, window_start
-from pdrisk.engines.sql.render import RANKED, Counted, Dialect, DuckDBDialect, Measured, SummaryPlan, sides, statement
+from pdrisk._guard import guarded
+from pdrisk._model.query import Query
+from pdrisk.engines.base import Origin, Reading
+from pdrisk.engines.sql.plan import Counted, Measured, SummaryPlan
+from pdrisk.engines.sql.render import RANKED, Dialect, DuckDBDialect, sides, statement
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["read"]
+__all__ = ["DuckDBEngine", "TableReading", "read"]
 
 Columns = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TableReading(Reading):
+    """What the rows of a table say.
+
+    Attributes
+    ----------
+    keys : list of list
+        The keys of the groups of the answer, a list for each expression of GROUP BY.
+    """
+
+    keys: list[list[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class DuckDBEngine:
+    """Engine of what a DuckDB connection can read, with the plan of the one query that it is made for.
+
+    Attributes
+    ----------
+    connection : DuckDBPyConnection
+    plan : SummaryPlan
+    places : tuple of int
+        Which part of the plan each line of the query finds its summary in.
+    keys : list of list, or None
+        The listed keys, the parameters of ``plan.keys``; None for those observed.
+    origin : Origin
+    dialect : Dialect
+    """
+
+    connection: DuckDBPyConnection
+    plan: SummaryPlan
+    places: tuple[int, ...]
+    keys: list[list[Any]] | None = None
+    origin: Origin = field(default_factory=Origin)
+    dialect: Dialect = field(default_factory=DuckDBDialect)
+
+    def read(self, query: Query) -> TableReading:
+        """What the rows say to the query that the plan is of; fails as `guarded` does."""
+        parts, keys = guarded(lambda: read(self.connection, self.plan, self.keys, self.dialect))
+        universes = tuple(line.universe for line in query.lines if line.universe is not None)
+        return TableReading(universes, tuple(parts[place] for place in self.places), keys)
 
 
 def read(

@@ -12,83 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from pdrisk._core.lattice import LARGEST_STEPS, PLACES, Lattice, places_per_unit, power_of_two_below
-from pdrisk._core.once import once
+from pdrisk._core.lattice import LARGEST_STEPS, PLACES, places_per_unit
 from pdrisk._core.summary import Needs
-from pdrisk._core.universe import Universe
+from pdrisk.engines.sql.plan import INFINITY, Counted, Measured, SummaryPlan
 
-__all__ = ["RANKED", "Counted", "Dialect", "DuckDBDialect", "Measured", "SummaryPlan", "clamped", "sides", "statement"]
-
-INFINITY = "CAST('infinity' AS DOUBLE)"
-
-
-@dataclass(frozen=True)
-class Measured:
-    """Records of one expression under one universe.
-
-    Attributes
-    ----------
-    value : str
-        SQL of type DOUBLE over the columns of the source; NULL and NaN are missing.
-    column : str or None
-        The column in SQL, where the value is nothing else but its numbers.
-    """
-
-    value: str
-    universe: Universe
-    needs: Needs
-    column: str | None = None
-
-    @once
-    def grid(self) -> float:
-        """Steps to one unit of the exact sum: a power of two that makes the largest record 2**51 to 2**52 steps."""
-        return 2.0**51 / power_of_two_below(self.universe.magnitude)
-
-    @once
-    def coarse_grid(self) -> float:
-        """Steps to one unit of the grid that sums are released on."""
-        return 1 / Lattice.of_records(self.universe.magnitude).step
-
-    @once
-    def square_grid(self) -> float:
-        """Steps to one squared unit, so that the largest squared distance is below 2**90 steps.
-
-        Half a step off, a standard deviation of nothing would be off by the root of it: 2**-45 of the width.
-        """
-        return float(2.0**90 / (2 * power_of_two_below(self.universe.width)) ** 2)
-
-
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """Records for which a condition holds; all, if it is None."""
-
-    condition: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class SummaryPlan:
-    """What is to be read.
-
-    Attributes
-    ----------
-    source : str
-        As it stands in FROM.
-    inner, where : tuple of str
-        Conditions, those of subqueries and the query's own.
-    groups : tuple of str
-        Group keys in SQL.
-    keys : str or None
-        A relation with the columns g0, g1, ... and code, one line for each listed key; None for the keys observed.
-    """
-
-    source: str
-    inner: tuple[str, ...]
-    where: tuple[str, ...]
-    groups: tuple[str, ...]
-    keys: str | None
-    parts: tuple[Measured | Counted, ...]
+__all__ = ["RANKED", "Dialect", "DuckDBDialect", "clamped", "sides", "statement"]
 
 
 class Dialect:

@@ -1,0 +1,65 @@
+"""Engine protocol: what turns a query into one `Summary` for each of its lines, and knows nothing of privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from pdrisk._core.summary import Summary
+from pdrisk._core.universe import Universe
+from pdrisk._model.query import Query
+
+__all__ = ["Engine", "Origin", "Reading"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the data say to a query.
+
+    Attributes
+    ----------
+    universes : tuple of Universe
+        For each line the one that it declares, else that of the data.
+    summaries : tuple of Summary
+        For each line, of its groups in the order of the answer.
+    """
+
+    universes: tuple[Universe, ...]
+    summaries: tuple[Summary, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where data are, for whoever remembers answers.
+
+    Attributes
+    ----------
+    frame : DataFrame or None
+        The frame that is read, if it is one.
+    place : callable or None
+        Tells the table or file that is read and the settings it is read with; None if it does not outlive the process.
+    """
+
+    frame: Any = None
+    place: Callable[[], str | None] | None = None
+
+
+Read = TypeVar("Read", bound=Reading, covariant=True)
+
+
+class Engine(Protocol[Read]):
+    """Some data, and how to read them."""
+
+    @property
+    def origin(self) -> Origin:
+        """Where they are."""
+
+    def read(self, query: Query) -> Read:
+        """What the data say to a judged query.
+
+        Raises
+        ------
+        QueryFailedError
+            Whatever goes wrong: as `guarded` does it, without a cause that could reveal a record.
+        """
