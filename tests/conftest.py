@@ -5,9 +5,11 @@ import sqlite3
 from functools import partial
 from types import SimpleNamespace
 
+import duckdb
 import pytest
 
 import pdrisk
+from engines import ENGINES
 from postgres_databases import database, needs_server
 
 
@@ -21,6 +23,13 @@ class Hasty(sqlite3.Connection):
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch):
     monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Hasty))
+
+
+@pytest.fixture(params=ENGINES, scope="module")
+def engine(request):
+    """Opens a table with each engine, as `pdrisk.engines.conformance.check` asks for it."""
+    with duckdb.connect() as con:
+        yield ENGINES[request.param](con)
 
 
 @pytest.fixture

@@ -2,97 +2,63 @@
 
 import dataclasses
 
-import duckdb
 import numpy as np
-import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from pdrisk._core.summary import Needs
-from pdrisk._core.universe import Universe
-from pdrisk._model.keys import key_codes
-from pdrisk.engines.conformance import TABLES, check
-from pdrisk.engines.numpy.frame import column_values
-from pdrisk.engines.numpy.grouped import summary_of_groups
-from pdrisk.engines.numpy.single import summary_of_one
-from pdrisk.engines.sql import duckdb as duckdb_engine
-from pdrisk.engines.sql.plan import Measured, SummaryPlan
-from pdrisk.engines.sql.render import Dialect, DuckDBDialect
+from engines import of_frame
+from pdrisk.engines.base import Reading
+from pdrisk.engines.conformance import TABLES, UNIVERSES, GroupedColumn, check
 
-DTYPES = {"DOUBLE": "float64", "BIGINT": "Int64", "TINYINT": "Int8", "DECIMAL(20, 4)": object}
+MIXED = (TABLES[0], *TABLES[-4:])  # all groups in one table, and a table of each type
 
-
-def frame_of(table):
-    values = [np.nan if x is None and table.type == "DOUBLE" else x for x in table.values]
-    return pd.DataFrame({"x": pd.Series(values, dtype=DTYPES[table.type]), "g": pd.Series(table.groups, dtype=object)})
+numbers = st.sampled_from([None, np.nan, np.inf, -np.inf, 0.0, -0.0, 0.5, 0.5, 0.625, 1.0, 3.0, 7.0, 1e300])
+rows = st.lists(
+    st.tuples(numbers | st.floats(-2, 4, width=32), st.sampled_from(["a", "a", "b", "c", None])), max_size=14
+)
+tables = rows.map(
+    lambda of: GroupedColumn("DOUBLE", *(tuple(zip(*of, strict=True)) or ((), ())), keys=("b", "a", "nobody"))
+)
 
 
-def numpy_grouped(table, universe, needs):
-    frame = frame_of(table)
-    codes = key_codes(frame, ("g",), tuple((key,) for key in table.keys))
-    return summary_of_groups(column_values(frame["x"]), codes, len(table.keys), universe, needs)
-
-
-def numpy_single(table, universe, needs):
-    """The groups one by one, each as the rows that a filter selects."""
-    frame = frame_of(table)
-    found = [
-        summary_of_one(column_values(frame["x"]), universe, needs, (frame["g"] == key).to_numpy()) for key in table.keys
-    ]
-    parts = {field.name: [getattr(one, field.name) for one in found] for field in dataclasses.fields(found[0])}
-    windows = {q: np.concatenate([window[q] for window in parts["windows"]], axis=1) for q in needs.windows}
-    joined = {
-        name: None if values[0] is None else np.concatenate(values, axis=-1)
-        for name, values in parts.items()
-        if name != "windows"
-    }
-    return type(found[0])(**joined, windows=windows)
-
-
-def by_sql(dialect):
-    con = duckdb.connect()
-
-    def read(table, universe, needs):
-        con.execute(f"CREATE OR REPLACE TABLE t (x {table.type}, g VARCHAR)")
-        if table.values:
-            con.executemany("INSERT INTO t VALUES (?, ?)", list(zip(table.values, table.groups, strict=True)))
-        keys = ", ".join(f"('{key}', {at})" for at, key in enumerate(table.keys))
-        listed = f"(SELECT * FROM (VALUES {keys}) AS k(g0, code)) AS keys_listed"
-        plan = SummaryPlan("t", (), (), ("g",), listed, (Measured("CAST(x AS DOUBLE)", universe, needs),))
-        (summary,), _ = duckdb_engine.read(con, plan, [], dialect)
-        return summary
-
-    return read
-
-
-ENGINES = {
-    "numpy, groups": numpy_grouped,
-    "numpy, one group": numpy_single,
-    "DuckDB": by_sql(DuckDBDialect()),
-    "portable SQL": by_sql(Dialect()),
-}
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("table", [0, -4, -3, -2, -1])
+@pytest.mark.parametrize("table", MIXED, ids=lambda table: f"{table.type} {len(table.values)}")
 def test_conforms(engine, table):
-    check(ENGINES[engine], [TABLES[table]])
+    check(engine, [table], UNIVERSES[:1])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ENGINES)
-def test_conforms_group_by_group(engine):
-    check(ENGINES[engine], TABLES[1:-4])
+@pytest.mark.parametrize("universe", UNIVERSES, ids=str)
+def test_conforms_group_by_group(engine, universe):
+    check(engine, TABLES, [universe])
+
+
+@pytest.mark.slow
+@settings(max_examples=15)
+@given(table=tables, universe=st.sampled_from(UNIVERSES))
+def test_of_any_table(engine, table, universe):
+    check(engine, [table], [universe])
+
+
+class Wrong:
+    """An engine whose summaries are changed."""
+
+    def __init__(self, right, change):
+        self.right, self.change, self.origin = right, change, right.origin
+
+    def read(self, query):
+        reading = self.right.read(query)
+        return Reading(reading.universes, tuple(map(self.change, reading.summaries)))
 
 
 def changed(name, change):
-    """An engine that is wrong in one part."""
+    """Opens an engine that is wrong in one part."""
 
-    def read(table, universe, needs):
-        summary = numpy_grouped(table, universe, needs)
+    def off(summary):
         part = getattr(summary, name)
         return dataclasses.replace(summary, **{name: None if part is None else change(part)})
 
-    return read
+    return lambda table, query: Wrong(of_frame(table, query), off)
 
 
 @pytest.mark.parametrize("name", ["n", "places", "whole", "steps", "clamped", "lowest", "highest"])
@@ -107,21 +73,27 @@ def test_an_engine_that_is_off_by_a_little_is_noticed(name):
         check(changed(name, lambda part: part + 1e-3), TABLES[:1])
 
 
-def test_an_engine_that_takes_a_neighbouring_rank_is_noticed():
-    def read(table, universe, needs):
-        summary = numpy_grouped(table, universe, needs)
-        return dataclasses.replace(
-            summary, windows={q: np.roll(window, 1, axis=0) for q, window in summary.windows.items()}
-        )
+@pytest.mark.parametrize("name", ["places", "whole", "steps", "total", "squares"])
+def test_an_engine_that_leaves_something_out_is_noticed(name):
+    with pytest.raises(AssertionError, match=f"{name} is missing"):
+        check(changed(name, lambda part: None), TABLES[:1])
 
+
+def test_an_engine_that_takes_a_neighbouring_rank_is_noticed():
     with pytest.raises(AssertionError, match="window"):
-        check(read, TABLES[:1])
+        check(changed("windows", lambda found: {q: np.roll(each, 1, axis=0) for q, each in found.items()}), TABLES[:1])
+
+
+def test_an_engine_that_knows_no_quantile_is_noticed():
+    with pytest.raises(AssertionError, match="window"):
+        check(changed("windows", lambda found: {}), TABLES[:1])
 
 
 def test_an_engine_that_counts_nan_is_noticed():
-    def read(table, universe: Universe, needs: Needs):
-        values = tuple(universe.lo if x is not None and x != x else x for x in table.values)
-        return numpy_grouped(dataclasses.replace(table, values=values), universe, needs)
+    def opened(table, query):
+        lo = query.lines[0].universe.lo
+        values = tuple(lo if x is not None and x != x else x for x in table.values)
+        return of_frame(dataclasses.replace(table, values=values), query)
 
     with pytest.raises(AssertionError, match="n is"):
-        check(read, TABLES[:1])
+        check(opened, TABLES[:1])

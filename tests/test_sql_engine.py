@@ -98,13 +98,6 @@ needs_of = st.builds(
 class TestTruth:
     """Of any table, for any needs: n, sums, ends, squares and order statistics."""
 
-    @given(rows=tables, universe=st.sampled_from(UNIVERSES), needs=needs_of)
-    def test_one_group(self, dialect, con, rows, universe, needs):
-        plan = SummaryPlan(rows_of(rows), (), (), (), None, (Measured("x", universe, needs), Counted(None)))
-        (found, counted), _ = duckdb_engine.read(con, plan, dialect=dialect)
-        assert counted.n.tolist() == [len(rows)]
-        assert_summary(found, 0, clean([x for x, _ in rows], universe), universe, needs)
-
     @pytest.mark.sampled(2)
     @given(rows=tables, universe=st.sampled_from(UNIVERSES), needs=needs_of)
     def test_listed_groups(self, dialect, con, rows, universe, needs):

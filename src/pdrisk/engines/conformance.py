@@ -1,15 +1,14 @@
 """Conformance suite of engines: the same integers and order statistics from each of them, by exact fractions.
 
-An engine passes if `check` does not raise for a function that reads a small table with it:
+An engine passes if `check` does not raise for a function that opens a small table with it:
 
->>> import numpy as np
->>> from pdrisk.engines.conformance import check
->>> from pdrisk.engines.numpy.grouped import summary_of_groups
->>> def read(table, universe, needs):
-...     codes = [table.keys.index(g) if g in table.keys else len(table.keys) for g in table.groups]
-...     values = np.array([np.nan if x is None else float(x) for x in table.values])
-...     return summary_of_groups(values, np.array(codes, dtype=np.int32), len(table.keys), universe, needs)
->>> check(read)
+>>> import pandas as pd
+>>> from pdrisk.engines.conformance import TABLES, check
+>>> from pdrisk.engines.numpy.frame import FrameEngine
+>>> def opened(table, query):
+...     frame = pd.DataFrame({"x": table.values, "g": table.groups}, dtype=object)
+...     return FrameEngine(frame, stored=frame)
+>>> check(opened, TABLES[1:3])
 
 What is read is compared with the definitions, spelled out here on `fractions.Fraction`: slow, obvious, and sharing no
 code with any engine. Docs: docs/architecture.md, "Engines".
@@ -28,22 +27,27 @@ from typing import Final
 import numpy as np
 
 from pdrisk._core.lattice import PLACES
+from pdrisk._core.order import Max, Min, Quantile
+from pdrisk._core.spread import Var
+from pdrisk._core.statistics import Count, Mean, Statistic, Sum, WholeSum
 from pdrisk._core.summary import Needs, Summary
 from pdrisk._core.universe import Universe
+from pdrisk._model.query import Groups, Line, Query
+from pdrisk.engines.base import Engine, Reading
 
-__all__ = ["NEEDS", "TABLES", "UNIVERSES", "GroupedColumn", "Reader", "check", "check_summary"]
+__all__ = ["TABLES", "UNIVERSES", "GroupedColumn", "Opened", "check", "questions"]
 
 Value = float | int | Decimal | None
 
 
 @dataclass(frozen=True, slots=True)
 class GroupedColumn:
-    """A column of numbers and the group of each row.
+    """A table of two columns: numbers, ``x``, and the group of each row, ``g``.
 
     Attributes
     ----------
     type : {"DOUBLE", "BIGINT", "TINYINT", "DECIMAL(20, 4)"}
-        SQL type of the column; None is missing, and so is NaN.
+        SQL type of the numbers; None is missing, and so is NaN. Groups are text.
     values : tuple
     groups : tuple of (str or None)
         None is a missing key.
@@ -57,17 +61,19 @@ class GroupedColumn:
     keys: tuple[str, ...]
 
 
-Reader = Callable[[GroupedColumn, Universe, Needs], Summary]
+Opened = Callable[[GroupedColumn, Query], Engine[Reading]]
 
 QUANTILES: Final = (0.0, 0.1, 1 / 3, 0.5, 0.95, 1.0)
-NEEDS: Final = (
-    Needs(places=True, ends=True),  # a mean by two_sums
-    Needs(steps=True, total=True, ends=True),  # a sum
-    Needs(whole=True, ends=True),  # a sum of whole numbers
-    Needs(total=True, ends=True, squares=True),
-    Needs(seconds=True, ends=True),
-    *(Needs(windows=frozenset({q})) for q in QUANTILES),
-    Needs(True, True, True, True, True, True, True, windows=frozenset(QUANTILES)),
+ASKED: Final[tuple[tuple[Statistic, str], ...]] = (
+    (Count(), "geometric"),
+    (Mean(), "two_sums"),
+    (Mean(), "laplace"),
+    (Sum(), "laplace"),
+    (WholeSum(), "geometric"),
+    (Var(), "laplace"),
+    (Min(), "laplace"),
+    (Max(), "laplace"),
+    *((Quantile(q), "laplace") for q in QUANTILES),
 )
 UNIVERSES: Final = (Universe(-1.0, 3.0), Universe(0.0, 1.0), Universe(2.0, 2.0**40), Universe(-1e9, 1e-9))
 NAN, INF = math.nan, math.inf
@@ -120,32 +126,41 @@ TABLES: Final = (
 )
 
 
-def check(read: Reader, tables: Sequence[GroupedColumn] = TABLES) -> None:
-    """Ask an engine about adversarial tables and compare its summaries with the definitions.
+def questions(universe: Universe, keys: Sequence[str] | None) -> Iterator[Query]:
+    """What is asked of a table: every statistic alone, and all of them at once; by group, or of all rows."""
+    lines = tuple(Line("x", statistic, universe, "given", mechanism=mechanism) for statistic, mechanism in ASKED)
+    groups = None if keys is None else Groups(("g",), tuple((key,) for key in keys), "given")
+    for asked in (*((line,) for line in lines), lines):
+        yield Query(asked, (), groups=groups)
+
+
+def check(opened: Opened, tables: Sequence[GroupedColumn] = TABLES, universes: Sequence[Universe] = UNIVERSES) -> None:
+    """Ask an engine about adversarial tables and compare what it reads with the definitions.
 
     Parameters
     ----------
-    read : callable
-        Takes a `GroupedColumn`, a `Universe` and `Needs`; gives the `Summary` of its groups in the order of ``keys``.
+    opened : callable
+        Takes a `GroupedColumn` and a `Query` of it, and gives the `Engine` that is to read it.
     tables : sequence of GroupedColumn, optional
+    universes : sequence of Universe, optional
 
     Raises
     ------
     AssertionError
         That names the table, the group, what was asked for and what is wrong.
     """
-    for table, universe, needs in itertools.product(tables, UNIVERSES, NEEDS):
-        summary = read(table, universe, needs)
-        for at, key in enumerate(table.keys):
-            values = [value for value, group in zip(table.values, table.groups, strict=True) if group == key]
-            for wrong in _wrong(summary, at, values, universe, needs):
-                raise AssertionError(f"{table.type}, group {key!r}, {universe}, {needs}: {wrong}")
-
-
-def check_summary(summary: Summary, group: int, values: Sequence[Value], universe: Universe, needs: Needs) -> None:
-    """Compare the summary of one group with the definitions; raises AssertionError that says what is wrong."""
-    for wrong in _wrong(summary, group, values, universe, needs):
-        raise AssertionError(wrong)
+    for table, universe, grouped in itertools.product(tables, universes, (False, True)):
+        rows = list(zip(table.values, table.groups, strict=True))
+        groups = {"all rows": [value for value, _ in rows]}
+        if grouped:
+            groups = {f"group {key!r}": [value for value, own in rows if own == key] for key in table.keys}
+        for query in questions(universe, table.keys if grouped else None):
+            reading = opened(table, query).read(query)
+            for line, summary in zip(query.lines, reading.summaries, strict=True):
+                asked = f"{universe}, {line.statistic.label} by {line.mechanism}"
+                for at, (name, values) in enumerate(groups.items()):
+                    for wrong in _wrong(summary, at, values, universe, line.needs):
+                        raise AssertionError(f"{table.type}, {name}, {asked}: {wrong}")
 
 
 def _wrong(summary: Summary, group: int, values: Sequence[Value], universe: Universe, needs: Needs) -> Iterator[str]:
@@ -165,6 +180,9 @@ def _wrong(summary: Summary, group: int, values: Sequence[Value], universe: Univ
             yield f"{name} is {found!r}, too far from {float(wanted)!r}"
 
     yield from differs("n", int(summary.n[group]), n)
+    for part in ("total", "steps", "squares", "places", "whole"):
+        if getattr(needs, part) and getattr(summary, part) is None:
+            yield f"{part} is missing"
     total = sum(exact, Fraction(0))
     mean = total / n if n else Fraction(0)
     if summary.clamped is not None:
@@ -190,8 +208,9 @@ def _wrong(summary: Summary, group: int, values: Sequence[Value], universe: Univ
         yield from far("squares", summary.squares[group], squares, slack)
         nearest = min((abs(x - mean) for x in exact), default=Fraction(0))
         yield from far("nearest", summary.nearest[group], nearest, size / 2**49 + nearest / 10**9)
-    yield from differs("windows", set(summary.windows), set(needs.windows))
-    for q, window in summary.windows.items():
+    yield from differs("windows", needs.windows - set(summary.windows), frozenset())
+    for q in needs.windows & set(summary.windows):
+        window = summary.windows[q]
         start = math.floor(n * Fraction(q)) - (q > 0.5)
         # The median reads two of an even number, three of an odd one; the others may be any value.
         ranks = range(start, start + (4 if q != 0.5 else 3 if n % 2 else 2))

@@ -1,0 +1,40 @@
+"""Every engine, opened on a small table: what the fixture ``engine`` gives."""
+
+import numpy as np
+import pandas as pd
+
+from pdrisk.engines.numpy.frame import FrameEngine
+from pdrisk.engines.sql.duckdb import DuckDBEngine
+from pdrisk.engines.sql.plan import plan_of_columns
+from pdrisk.engines.sql.render import Dialect, DuckDBDialect
+
+DTYPES = {"DOUBLE": "float64", "BIGINT": "Int64", "TINYINT": "Int8", "DECIMAL(20, 4)": object}
+
+
+def of_frame(table, query):
+    values = [np.nan if x is None and table.type == "DOUBLE" else x for x in table.values]
+    columns = {"x": pd.Series(values, dtype=DTYPES[table.type]), "g": pd.Series(table.groups, dtype=object)}
+    frame = pd.DataFrame(columns)
+    return FrameEngine(frame, stored=frame)
+
+
+def of_table(con, dialect):
+    stored = []  # the last table, which is asked many questions
+
+    def opened(table, query):
+        if not any(each is table for each in stored):
+            stored[:] = [table]
+            con.execute(f"CREATE OR REPLACE TABLE people (x {table.type}, g VARCHAR)")
+            if table.values:
+                con.executemany("INSERT INTO people VALUES (?, ?)", list(zip(table.values, table.groups, strict=True)))
+        keys = None if query.groups is None else [list(each) for each in zip(*query.groups.keys, strict=True)]
+        return DuckDBEngine(con, *plan_of_columns(query, "people"), keys or [], dialect=dialect)
+
+    return opened
+
+
+ENGINES = {
+    "numpy": lambda con: of_frame,
+    "DuckDB": lambda con: of_table(con, DuckDBDialect()),
+    "portable SQL": lambda con: of_table(con, Dialect()),
+}
