@@ -11,12 +11,14 @@ from pdrisk._ledger import check_curator
 AGES = {"bounds": (0, 100)}
 VIEWS = {
     "assess()": lambda d: d.assess("age", **AGES),
+    "compare()": lambda d: d.compare("age", eps=1, **AGES),
     "individual_risk()": lambda d: d.individual_risk("age", eps=1, **AGES),
     "epsilon_for()": lambda d: d.epsilon_for("age", risk=0.7, metric="two_worlds", **AGES),
     "identifiability()": lambda d: d.identifiability("age", eps=1, **AGES),
 }
 SERIES = {
     "assess()": lambda s: s.dprisk.assess(**AGES),
+    "compare()": lambda s: s.dprisk.compare(eps=1, **AGES),
     "individual_risk()": lambda s: s.dprisk.individual_risk(eps=1, **AGES),
     "epsilon_for()": lambda s: s.dprisk.epsilon_for(risk=0.7, metric="two_worlds", **AGES),
     "identifiability()": lambda s: s.dprisk.identifiability(eps=1, **AGES),

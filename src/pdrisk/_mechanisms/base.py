@@ -81,6 +81,11 @@ class Mechanism(ABC):
     def interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
         """Ends between which the exact answers lie, with a probability of at least ``level`` over the noise."""
 
+    def noise95(self, summary: Summary) -> FloatArray:
+        """Half the width of the 95 % interval that an answer would have if the noise happened to be 0, shape (G,)."""
+        low, high = self.interval(self.draw(summary, lambda exact, *_: exact), 0.95)
+        return (high - low) / 2
+
     @property
     def scale(self) -> float | None:
         """Scale of noise that is added to the answer, in its unit; None where the noise is no such thing."""

@@ -12,6 +12,7 @@ from pdrisk._ledger import Ledger
 from pdrisk._model.aliases import Bounds, Eps, Where
 from pdrisk._model.query import statistics as judged_statistics
 from pdrisk._model.rowwise import EXPRESSION
+from pdrisk._pandas.compare import Comparison
 from pdrisk._pandas.declared import declare, declared_table
 from pdrisk._pandas.hints import Hinting
 from pdrisk._pandas.options import Options, with_options
@@ -179,6 +180,21 @@ class SeriesAccessor(Hinting):
     ) -> pd.DataFrame:
         """Curator only: see that of a frame."""
         return self._view("assess", statistics, eps, bounds=bounds, where=where, mechanism=mechanism)
+
+    def compare(
+        self,
+        statistic: Any = "mean",
+        *,
+        eps: Eps | None = None,
+        risk: float | None = None,
+        noise95: float | None = None,
+        mechanisms: Sequence[str] | None = None,
+        bounds: Bounds | None = None,
+        where: Where | None = None,
+    ) -> Comparison:
+        """Curator only: see that of a frame."""
+        said = {"eps": eps, "risk": risk, "noise95": noise95, "mechanisms": mechanisms, "bounds": bounds}
+        return self._view("compare", statistic, where=where, **said)
 
     def individual_risk(
         self,

@@ -61,7 +61,7 @@ def _block(line: Line, mechanisms: list[Mechanism], summary: Summary, groups: li
 
     grouped = {} if groups is None else {"group": pd.Index(groups).repeat(len(known))}
     eps = np.tile([float(each.eps) for each in mechanisms], size)
-    widths = [_half_width(each, summary) for each in mechanisms]
+    widths = [each.noise95(summary) for each in mechanisms]
     return pd.DataFrame(
         {
             "column": pd.Series([line.column] * (size * len(known))),
@@ -77,12 +77,6 @@ def _block(line: Line, mechanisms: list[Mechanism], summary: Summary, groups: li
             **{name: spread(name) for name in ("two_worlds", "many_worlds", "identifiability")},
         }
     )
-
-
-def _half_width(mechanism: Mechanism, summary: Summary) -> FloatArray:
-    """Half the width of the 95 % interval that an answer would have if the noise happened to be 0."""
-    low, high = mechanism.interval(mechanism.draw(summary, lambda exact, *_: exact), 0.95)
-    return (high - low) / 2
 
 
 def planned_epsilon(

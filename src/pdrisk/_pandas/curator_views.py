@@ -13,6 +13,7 @@ from pdrisk._core.foreign import own_errors_of
 from pdrisk._ledger import Identity, check_curator
 from pdrisk._model.aliases import Bounds, By, Eps, Keys, Where
 from pdrisk._pandas.assess import assessment, individual_risk, planned_epsilon
+from pdrisk._pandas.compare import Comparison, comparison
 from pdrisk._pandas.hints import Hinting
 from pdrisk._pandas.options import Options, Request
 from pdrisk.identifiability.result import Identifiability, of_column
@@ -83,6 +84,49 @@ class CuratorViews(Hinting):
         return assessment(
             self._frame, columns, statistics, eps, bounds=bounds, where=self._rows(where), by=by, keys=keys,
             mechanism=mechanism,
+        )  # fmt: skip
+
+    def compare(
+        self,
+        column: Hashable | None,
+        statistic: Any = "mean",
+        *,
+        eps: Eps | None = None,
+        risk: float | None = None,
+        noise95: float | None = None,
+        mechanisms: Sequence[str] | None = None,
+        bounds: Bounds | None = None,
+        where: Where | None = None,
+    ) -> Comparison:
+        """Curator only: comparison of mechanisms, their noise and their risk for these very data, without spending.
+
+        Exactly one of ``eps`` (or ``risk``, its worst case) and ``noise95``, at which they are compared. An eps that is
+        found by ``noise95`` depends on the data: round it to a grid that was declared beforehand.
+
+        Parameters
+        ----------
+        column, statistic, bounds, where
+            As for every statistic.
+        noise95 : float
+            What an answer may be off by, in 95 % of cases; in the unit of the answer.
+        mechanisms : list of str, optional
+            Which ones; all that can answer the statistic unless given.
+
+        Returns
+        -------
+        Comparison
+            A DataFrame with a row for each mechanism: ``mechanism eps noise95 worst_case two_worlds many_worlds
+            identifiability success``, NaN where a mechanism cannot be had there. ``picture()`` draws the frontier.
+
+        Notes
+        -----
+        For a mean, ``laplace`` and ``two_sums`` have about the same noise at equal ``two_worlds``. What two_sums adds
+        is that its risk holds whatever the data are, and may be published.
+        """
+        self._check_curator("compare()")
+        return comparison(
+            self._frame, column, statistic, eps=eps, risk=risk, noise95=noise95, mechanisms=mechanisms, bounds=bounds,
+            where=self._rows(where),
         )  # fmt: skip
 
     def individual_risk(

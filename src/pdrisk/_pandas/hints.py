@@ -18,7 +18,7 @@ MEANT = {
     **dict.fromkeys(("loc", "iloc", "head"), "records do not leave; a filter is where= of each answer"),
     **dict.fromkeys(("mode", "unique", "corr", "cov"), "there is no private answer for it"),
 }
-CURATORS_VIEWS = ("assess", "individual_risk", "epsilon_for", "identifiability")  # named last
+CURATORS_VIEWS = ("assess", "compare", "individual_risk", "epsilon_for", "identifiability")  # named last
 
 
 class Hinting:

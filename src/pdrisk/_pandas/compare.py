@@ -1,0 +1,192 @@
+"""Comparison of mechanisms: noise against risk, for one statistic of one column of these very data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+import pandas as pd
+
+from pdrisk._answer.drawing import (
+    COLOURS,
+    DASHES,
+    INK,
+    SIZE,
+    WORDS,
+    canvas,
+    legible,
+    lines_of,
+    styled,
+    tick_label,
+    under,
+)
+from pdrisk._answer.releasing import facts
+from pdrisk._core.risk import posterior
+from pdrisk._core.summary import Summary
+from pdrisk._core.worlds import positive
+from pdrisk._digits import rounded_up
+from pdrisk._guard import guarded
+from pdrisk._mechanisms import MECHANISMS, Mechanism
+from pdrisk._model.attributes import mark_exact
+from pdrisk._model.query import Line, epsilon, statistic, written
+from pdrisk._pandas.requests import judged_lines, judged_selection
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Comparison", "comparison"]
+
+SMALLEST_EPS, LARGEST_EPS = 1e-6, 1e9  # that are looked for: the paper's mean needs thousands for little noise
+FRONTIER: Final = np.geomspace(0.01, 10, 31)
+RISKS: Final = ("worst_case", "two_worlds", "many_worlds", "identifiability", "success")
+
+
+class Comparison(pd.DataFrame):
+    """A table with a row for each mechanism, as ``df.dprisk.compare`` gives it. Curator only.
+
+    Columns ``mechanism eps noise95 worst_case two_worlds many_worlds identifiability success``; `picture` draws the
+    frontier. What is made of it, as by ``sort_values``, is a plain DataFrame.
+    """
+
+    _metadata: ClassVar = ["_asked", "_frontier"]  # so that pandas keeps them, and makes no columns of them
+    _asked: str
+    _frontier: dict[str, pd.DataFrame]
+
+    @property
+    def _constructor(self) -> Callable[..., pd.DataFrame]:
+        return pd.DataFrame
+
+    def picture(self) -> Figure:
+        """The frontier: worst-case risk against the 95 % noise, a line for each mechanism; two_worlds is dotted.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Curator only.
+
+        Raises
+        ------
+        ParameterError
+            If matplotlib is not installed.
+        """
+        figure = canvas(3.4, f"{legible(self._asked)}: noise against risk")
+        from matplotlib.ticker import LogLocator, NullLocator
+
+        axes = styled(figure.subplots())
+        for at, (name, table) in enumerate(self._frontier.items()):
+            colour, dash = COLOURS[at % len(COLOURS)], DASHES[at % len(DASHES)]
+            shown = table[table["noise95"] > 0]
+            axes.plot(shown["noise95"], shown["worst_case"], color=colour, linestyle=dash, linewidth=1.4, label=name)
+            axes.plot(shown["noise95"], shown["two_worlds"], color=colour, linestyle=":", linewidth=1)
+        for name, noise, risk in zip(self["mechanism"], self["noise95"], self["worst_case"], strict=True):
+            colour = COLOURS[list(self._frontier).index(name) % len(COLOURS)]
+            axes.plot(noise, risk, "o", color=colour, markeredgecolor=INK, markersize=5, clip_on=False)
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(numticks=5))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(lambda place, _: tick_label(place))
+        axes.set_ylim(0.5, 1.0)
+        axes.set_xlabel("95 % of answers are off by no more than", labelpad=2, **WORDS)
+        axes.set_ylabel("attacker's belief, from a coin's", labelpad=3, **WORDS)
+        axes.legend(frameon=False, fontsize=SIZE, labelcolor=INK)
+        said = "Dots: as asked. Lines: worst case. Dotted: two_worlds, from the data. Curator only."
+        under(figure, lines_of(said, 3.3))
+        return figure
+
+
+def comparison(
+    frame: pd.DataFrame,
+    column: Hashable | None,
+    spec: object,
+    *,
+    eps: object,
+    risk: object,
+    noise95: object,
+    mechanisms: object,
+    bounds: object,
+    where: object,
+) -> Comparison:
+    """One row for each mechanism that can answer a statistic."""
+    if sum(each is not None for each in (eps, risk, noise95)) != 1:
+        raise ParameterError(
+            "pass exactly one of eps=, risk= and noise95=: the privacy loss, the worst-case risk, or the 95 % noise at "
+            "which mechanisms are compared."
+        )
+    wanted = None if noise95 is None else positive("noise95", noise95)
+    share = None if noise95 is not None else epsilon(eps, risk)
+    lines = tuple(_lines(frame, column, spec, mechanisms, bounds))
+    query, engine = judged_selection(frame, lines, where)
+    reading = engine.read(query)
+
+    def found() -> Comparison:
+        rows, frontier = [], {}
+        for line, universe, summary in zip(lines, reading.universes, reading.summaries, strict=True):
+
+            def at(loss: Fraction, line: Line = line, universe: Any = universe) -> Mechanism:
+                return line.calibrated(loss, universe)
+
+            own = share if wanted is None else _loss_for(at, summary, wanted)
+            rows.append({"mechanism": line.mechanism, **_row(at, summary, own)})
+            frontier[line.mechanism] = pd.DataFrame(
+                [_row(at, summary, Fraction(str(each))) for each in FRONTIER.round(6).tolist()]
+            )
+        table = Comparison(rows)
+        table._asked, table._frontier = written(lines[0].statistic.label, column), frontier
+        return mark_exact(table)
+
+    return guarded(found)
+
+
+def _lines(
+    frame: pd.DataFrame, column: Hashable | None, spec: object, mechanisms: object, bounds: object
+) -> Iterable[Line]:
+    """A line for each mechanism, those that were named or all that can."""
+    asked = statistic(spec)
+    if mechanisms is None:
+        # A declared whole sum is another statistic, which Laplace noise does not answer.
+        (best,) = judged_lines(frame, column, (asked,), bounds, "auto")
+        names = [name for name, each in MECHANISMS.items() if each.answers(best.statistic) or name == "laplace"]
+    elif isinstance(mechanisms, list | tuple) and all(isinstance(name, str) for name in mechanisms) and mechanisms:
+        names = list(mechanisms)
+        if len(set(names)) < len(names):
+            raise ParameterError("mechanisms= names one twice: name each once.")
+    else:
+        raise ColumnTypeError('mechanisms is a list of names, as in ["laplace", "two_sums"]; all that can, without it.')
+    for name in names:
+        yield from judged_lines(frame, column, (asked,), bounds, name)
+
+
+def _row(at: Callable[[Fraction], Mechanism], summary: Summary, loss: Fraction | None) -> dict[str, float]:
+    """The numbers of one mechanism; NaN where no eps within reach gives the noise, or noise cannot be that small."""
+    try:
+        mechanism = None if loss is None else at(loss)
+        if mechanism is not None:
+            mechanism.check()
+    except ParameterError:
+        mechanism = None
+    if mechanism is None or loss is None:
+        return dict.fromkeys(("eps", "noise95", *RISKS), math.nan)
+    known = facts(mechanism, summary)
+    risks = {name: float(getattr(known, name)[0]) for name in RISKS[1:-1]}
+    noise = float(mechanism.noise95(summary)[0])
+    worst = float(posterior(float(loss)))
+    return {"eps": float(loss), "noise95": noise, "worst_case": worst, **risks, "success": mechanism.success}
+
+
+def _loss_for(at: Callable[[Fraction], Mechanism], summary: Summary, wanted: float) -> Fraction | None:
+    """The eps, to six digits, at which the 95 % noise falls to what is wanted; None if none within reach does."""
+
+    def noise(loss: float) -> float:
+        return float(at(Fraction(loss)).noise95(summary)[0])
+
+    low, high = math.log(SMALLEST_EPS), math.log(LARGEST_EPS)
+    if not noise(math.exp(high)) <= wanted:
+        return None
+    while high - low > 1e-7:
+        middle = (low + high) / 2
+        low, high = (low, middle) if noise(math.exp(middle)) <= wanted else (middle, high)
+    return Fraction(rounded_up(math.exp(high), 6))
