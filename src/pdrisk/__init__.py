@@ -18,6 +18,7 @@ from pdrisk._functions import register
 from pdrisk._ledger import Ledger
 from pdrisk._model.schema import bounds_from, keys_from, missing_from, schema_for
 from pdrisk._pandas import accessor as _accessor
+from pdrisk._pandas.plan import plan
 from pdrisk._pandas.suggested_bounds import SuggestedBounds
 from pdrisk._pandas.validated import watch as _watch
 from pdrisk._sql import sql
@@ -61,6 +62,7 @@ __all__ = [
     "identifiability",
     "keys_from",
     "missing_from",
+    "plan",
     "public",
     "register",
     "risk",

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import pdrisk
-from pdrisk._cli import assess, ledger, study
+from pdrisk._cli import assess, ledger, plan, study
 from pdrisk._cli.arguments import file_first, separate
 from pdrisk._cli.demo import demo
 from pdrisk._printing import printable
@@ -40,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     shown.add_argument("--seed", type=int, default=2019, help="of the synthetic survey; noise has no seed")
     study.arguments(commands.add_parser("study", help="both papers, into a folder: tables, figures and a report"))
     assess.arguments(commands.add_parser("assess", help="for the curator: what answers about a file would mean"))
+    plan.arguments(commands.add_parser("plan", help="the noise to expect of questions, without data"))
     ledger.arguments(commands.add_parser("ledger", help="what was asked of a dataset, and what is left"))
     words = separate(sys.argv[1:] if arguments is None else arguments)
     chosen = parser.parse_args(file_first(words) if words[:1] == ["assess"] else words)
@@ -47,6 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "demo": lambda: demo(eps=chosen.eps, seed=chosen.seed),
         "study": lambda: study.study(chosen),
         "assess": lambda: assess.assess(chosen),
+        "plan": lambda: plan.plan(chosen),
         "ledger": lambda: ledger.ledger(chosen),
     }
     try:

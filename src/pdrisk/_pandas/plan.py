@@ -1,0 +1,170 @@
+"""Plan of questions: the noise to expect of each, from public facts alone, before there are data."""
+
+from __future__ import annotations
+
+import numbers
+import re
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from pdrisk._core.foreign import own_errors, shown
+from pdrisk._core.risk import posterior
+from pdrisk._core.statistics import Count, Statistic
+from pdrisk._model.aliases import Bounds, Eps
+from pdrisk._model.query import (
+    MOST_STATISTICS,
+    UNIT,
+    Line,
+    Query,
+    answered_by,
+    epsilon,
+    statistic,
+    statistics,
+    universe,
+    written,
+)
+from pdrisk.engines.numpy.frame import FrameEngine
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = ["plan"]
+
+MOST_RECORDS: Final = 10_000_000  # of more the noise of means is smaller still
+WITH_PARAMETER = re.compile(r"\s*(\w+)\(\s*(?:q|ddof)?\s*=?\s*([\d.]+)\s*\)\s+of\s+(.+)")
+PLAIN = re.compile(r"\s*(\w+)\((.*)\)\s*")
+FORMS = '"mean(distance)", "quantile(0.9) of distance" or "count()"'
+
+
+@own_errors
+def plan(
+    questions: Mapping[Any, Any] | str | Iterable[str],
+    *,
+    n: int,
+    eps: Eps,
+    bounds: Bounds | None = None,
+    groups: int = 1,
+    mechanism: str = "auto",
+    step: int | None = None,
+) -> pd.DataFrame:
+    """The noise to expect of each question, from public facts alone: no data are needed, and nothing is spent.
+
+    Parameters
+    ----------
+    questions : dict, str or list of str
+        As `agg` takes them, ``{"distance": ["mean", "median"]}``, or as pdrisk writes them, ``"mean(distance)"``,
+        ``"quantile(0.9) of distance"``, ``"count()"``.
+    n : int
+        About how many records there will be.
+    eps : float
+        The privacy loss of all questions together, split evenly over them, as `agg` does.
+    bounds : (lo, hi) or dict from column to (lo, hi)
+    groups : int, default 1
+        Of how many groups each question asks, evenly sized; they cost eps once.
+    mechanism : str, default "auto"
+    step : 1, optional
+        Declares that the values are whole numbers.
+
+    Returns
+    -------
+    DataFrame
+        A row for each question: ``question mechanism eps n noise95 worst_case success``, n that of one group. In 95 %
+        of cases an answer is within ``noise95`` of the exact one, if values spread evenly between the bounds. The noise
+        of a mean is up to a third wider where all values lie near one bound; that of a quantile depends on how many
+        values lie around it.
+
+    Raises
+    ------
+    ParameterError, ColumnTypeError
+        If a question cannot be asked so, with what to write instead.
+
+    Examples
+    --------
+    >>> import pdrisk
+    >>> pdrisk.plan("mean(distance)", n=14_734, eps=1, bounds=(1, 675)).round(3).to_dict("records")
+    [{'question': 'mean(distance)', 'mechanism': 'two_sums', 'eps': 1.0, 'n': 14734, 'noise95': 0.094, \
+'worst_case': 0.731, 'success': 0.697}]
+    """
+    size = _whole("n", n, 0) // _whole("groups", groups, 1)
+    lines = [_line(column, each, bounds, mechanism, step) for column, each in _questions(questions)]
+    if not lines:
+        raise ParameterError(f"questions lists nothing: pass one at least, such as {FORMS}.")
+    share = epsilon(eps) / len(lines)
+    for line in lines:
+        line.calibrated(share).check()
+    return pd.DataFrame([_row(line, share, size) for line in lines])
+
+
+def _row(line: Line, share: Any, size: int) -> dict[str, Any]:
+    within = line.universe or UNIT
+    values = np.linspace(within.lo, within.hi, min(size, MOST_RECORDS))
+    frame = pd.DataFrame({line.column: values})
+    reading = FrameEngine(frame, stored=frame).read(Query((line,), (share,)))
+    mechanism = line.calibrated(share)
+    return {
+        "question": line.name,
+        "mechanism": line.mechanism,
+        "eps": float(share),
+        "n": size,
+        "noise95": float(mechanism.noise95(reading.summaries[0])[0]),
+        "worst_case": float(posterior(float(share))),
+        "success": mechanism.success,
+    }
+
+
+def _line(column: Hashable | None, asked: Statistic, bounds: object, mechanism: object, step: object) -> Line:
+    if step is not None and (isinstance(step, bool) or step != 1):
+        raise ParameterError("step is 1, which declares that the values are whole numbers; leave it out otherwise.")
+    if isinstance(asked, Count):
+        return answered_by(Line(column, asked, UNIT, None), mechanism)
+    if column is None:
+        raise ParameterError(f"{asked.label} needs a column.")
+    own = bounds.get(column) if isinstance(bounds, Mapping) else bounds
+    if own is None and asked.name == "proportion":
+        own = (0, 1)
+    if own is None:
+        raise ParameterError(
+            f"{written(asked.label, column)} needs bounds, the range its values can have: pass bounds=(lo, hi), or "
+            f"bounds={{{shown(column)}: (lo, hi)}}."
+        )
+    return answered_by(Line(column, asked, universe(own), "given"), mechanism, whole=step is not None)
+
+
+def _questions(questions: object) -> Iterator[tuple[Hashable | None, Statistic]]:
+    """Column and statistic of each question."""
+    if isinstance(questions, Mapping):
+        for column, specs in questions.items():
+            yield from ((column, each) for each in statistics(specs))
+        return
+    if not isinstance(questions, str | list | tuple):
+        raise ColumnTypeError(
+            f"questions is a dict from column to statistics, or texts such as {FORMS}, not of type "
+            f"{type(questions).__name__}."
+        )
+    listed = [questions] if isinstance(questions, str) else list(islice(questions, MOST_STATISTICS + 1))
+    if len(listed) > MOST_STATISTICS:
+        raise ParameterError(f"questions lists more than {MOST_STATISTICS:,}: list fewer.")
+    for each in listed:
+        yield _parsed(each)
+
+
+def _parsed(question: object) -> tuple[Hashable | None, Statistic]:
+    if not isinstance(question, str):
+        raise ColumnTypeError(f"a question is a text such as {FORMS}, not of type {type(question).__name__}.")
+    if found := WITH_PARAMETER.fullmatch(question):
+        name, value, column = found.groups()
+        parameter = "q" if name == "quantile" else "ddof"
+        return column.strip(), statistic((name, {parameter: float(value) if "." in value else int(value)}))
+    if found := PLAIN.fullmatch(question):
+        return found[2].strip() or None, statistic(found[1])
+    raise ParameterError(f"{shown(question)} is no question: write {FORMS}.")
+
+
+def _whole(name: str, value: object, least: int) -> int:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+        raise ColumnTypeError(f"{name} is a whole number, not of type {type(value).__name__}.")
+    if value < least:
+        raise ParameterError(f"{name} must be at least {least}, but is {int(value)}.")
+    return int(value)
