@@ -234,9 +234,9 @@ def test_opendp_is_imported_by_the_first_draw_only():
 
 
 def test_only_noise_may_draw():
-    """No other module touches OpenDP, and a random generator only picks samples that decide speed or examples."""
+    """No other module touches OpenDP or entropy, and random generators only pick what decides speed or examples."""
     source = os.path.dirname(pdrisk.__file__)
-    users = {"opendp": set(), "random": set()}
+    users = {"opendp": set(), "urandom": set(), "random": set()}
     for folder, _, files in os.walk(source):
         for file in files:
             if file.endswith(".py"):
@@ -244,8 +244,10 @@ def test_only_noise_may_draw():
                     code = text.read()
                 name = os.path.relpath(os.path.join(folder, file), source).replace(os.sep, "/")
                 users["opendp"] |= {name} if "opendp." in code else set()
+                users["urandom"] |= {name} if "urandom" in code else set()
                 users["random"] |= {name} if "np.random" in code or "import random" in code else set()
     assert users == {
         "opendp": {"_mechanisms/sampler.py"},
+        "urandom": {"_mechanisms/entropy.py"},
         "random": {"engines/numpy/ranks.py", "datasets/soep.py", "study/experiment.py"},
     }

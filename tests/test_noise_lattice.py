@@ -70,6 +70,26 @@ class TestPrivacyMap:
             assert scale <= distance / eps * (1 + waste)
             assert scale < 2**55
 
+    @pytest.mark.parametrize("eps", EPSILONS)
+    def test_loss_of_many_is_at_most_eps(self, monkeypatch, eps):
+        """Many numbers are not drawn by OpenDP: their loss is their distance over the scale, with no rounding."""
+        eps, asked = Fraction(eps), []
+        draw = pdrisk._mechanisms.sampler.plus_discrete_laplace
+        monkeypatch.setattr(
+            "pdrisk._mechanisms.sampler.plus_discrete_laplace",
+            lambda exact, scale: asked.append((exact.tolist(), scale)) or draw(exact, scale),
+        )
+        for lattice in [Lattice.around(s, s * 2.0**-33) for s in self.SENSITIVITIES[:2]] + [Lattice.of_records(0.1)]:
+            change = lattice.sensitivity
+            starts = [*(-(2**45), 2**62 - change, -(2**62)), *range(7, 2**31, 2**24)]
+            laplace(np.array([[start, start + change] for start in starts]).ravel(), lattice, eps)
+            ((hidden, scale),) = asked
+            asked.clear()
+            distance = max(abs(a - b) for a, b in zip(hidden[::2], hidden[1::2], strict=True))
+            assert distance / scale <= eps
+            assert scale <= distance / eps * (1 + Fraction(1, 10**3 if eps <= Fraction(1, 10**6) else 10**15))
+            assert scale < 2**55
+
     @pytest.mark.parametrize("bounds", UGLY)
     @pytest.mark.parametrize("name", [name for name in STATISTICS if name != "count"])
     def test_neighbours_are_within_the_lattice_sensitivity(self, monkeypatch, name, bounds):

@@ -1,4 +1,7 @@
-"""Sampler of the discrete Laplace distribution, by OpenDP: the only source of noise. No seed, no off switch."""
+"""Sampler of the discrete Laplace distribution: the only source of noise. No seed, no off switch.
+
+OpenDP draws a few numbers, `exact_laplace` many.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from pdrisk._core.summary import IntArray
+from pdrisk._mechanisms.exact_laplace import plus_discrete_laplace
 
 if TYPE_CHECKING:
     from opendp.mod import Domain, Measurement, Metric
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["WIDEST_SCALE", "Sampler", "discrete_laplace"]
 
 WIDEST_SCALE = 2**54  # in steps: noise beyond 2**62 has probability exp(-256)
+MANY = 128  # numbers that OpenDP draws in less than 1 ms; for more, its time would be most of the answer's
 # DuckDB calls from several threads, and OpenDP does not promise that they may share a measurement. A signal handler
 # that asks a question of its own runs in the thread that holds the lock.
 _DRAWING = RLock()
@@ -45,12 +50,16 @@ def discrete_laplace(exact: IntArray, change: int, eps: Fraction) -> IntArray:
     Returns
     -------
     ndarray of int64, shape (...)
+        Sums beyond 64 bits are moved to their end, which costs no privacy.
 
     Notes
     -----
-    Exact sampling (Canonne, Kamath & Steinke 2020) with entropy of the operating system. The scale is rounded up
-    until OpenDP's own privacy map confirms eps.
+    Exact sampling with entropy of the operating system, either by OpenDP (Canonne, Kamath & Steinke 2020), with a scale
+    that is rounded up until its own privacy map confirms eps; or, for many numbers, by `exact_laplace`, with the scale
+    itself. How many there are is public.
     """
+    if exact.size >= MANY:
+        return plus_discrete_laplace(exact.ravel(), change / eps).reshape(exact.shape)
     with _DRAWING:
         noisy = _measurement(change, eps)(exact.ravel().tolist())
     return np.array(noisy, dtype=np.int64).reshape(exact.shape)
