@@ -61,7 +61,7 @@ def changed(name, change):
     return lambda table, query: Wrong(of_frame(table, query), off)
 
 
-@pytest.mark.parametrize("name", ["n", "places", "whole", "steps", "clamped", "lowest", "highest"])
+@pytest.mark.parametrize("name", ["n", "places", "place_squares", "whole", "steps", "clamped", "lowest", "highest"])
 def test_an_engine_that_is_off_by_one_is_noticed(name):
     with pytest.raises(AssertionError, match=name):
         check(changed(name, lambda part: part + 1), TABLES[:1])
@@ -73,7 +73,7 @@ def test_an_engine_that_is_off_by_a_little_is_noticed(name):
         check(changed(name, lambda part: part + 1e-3), TABLES[:1])
 
 
-@pytest.mark.parametrize("name", ["places", "whole", "steps", "total", "squares"])
+@pytest.mark.parametrize("name", ["places", "place_squares", "whole", "steps", "total", "squares"])
 def test_an_engine_that_leaves_something_out_is_noticed(name):
     with pytest.raises(AssertionError, match=f"{name} is missing"):
         check(changed(name, lambda part: None), TABLES[:1])

@@ -243,12 +243,21 @@ class TestOfAColumn:
         options = {"eps": 3, "bounds": BOUNDS, "where": where, "mechanism": mechanism}
         found = DISTANCES.dprisk.identifiability("distance", SPECS[label], **options)
         (row,) = DISTANCES.dprisk.assess("distance", [SPECS[label]], **options).itertuples()
-        assert (found.worlds, found.sensitivity, found.eps) == (row.n, row.global_sensitivity, 3)
+        unit = 337.0 if (label, mechanism) == ("var(ddof=0)", "auto") else row.global_sensitivity
+        assert (found.worlds, found.sensitivity, found.eps) == (row.n, unit, 3)
         assert found.bound == pytest.approx(row.identifiability, rel=1e-12)
         assert found.prior == 1 / row.n
         rows = DISTANCES if where is None else DISTANCES.query(where)
         records = [min(float(value), 675.0) for value in rows["distance"].dropna()]
         lo, hi = map(Fraction, BOUNDS)
+        if (label, mechanism) == ("var(ddof=0)", "auto"):
+            # Without x, the sums lack (1 - w)**2, 2 w (1 - w) and w**2: worlds differ by twice the larger of what the
+            # first and the last differ by, in units of 1 / eps.
+            w = (np.array(records) - BOUNDS[0]) / (BOUNDS[1] - BOUNDS[0])
+            apart = 2 * np.maximum(*(np.abs(np.subtract.outer(each, each)) for each in (w**2, (1 - w) ** 2)))
+            assert found.exact == pytest.approx(float((1 / np.exp(-3 * apart).sum(axis=1)).max()), rel=1e-8)
+            assert found.sensitive_range == pytest.approx(337 * apart.max(), rel=1e-8)
+            return
         definition = oracle.DEFINITIONS[label]
         worlds = definition.leave_one_out(oracle.fractions(records), lo, hi)
         if (label, mechanism) == ("mean", "auto"):

@@ -16,6 +16,7 @@ from pdrisk._answer.answer import ONE_RECORD, Answer, AnswerLine, Curator
 from pdrisk._answer.noisy import NoisyAnswers, withhold
 from pdrisk._caller_frame import caller
 from pdrisk._core.risk import METRICS, risks_of_losses
+from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Mean
 from pdrisk._core.summary import FloatArray, IntArray, Summary
 from pdrisk._core.universe import Universe
@@ -273,8 +274,10 @@ def _warn_of_noise(query: Query) -> None:
             wide.append(f"{at}: {reach:.4g}, where all possible answers lie in {low:.6g} to {high:.6g}")
     if wide:
         loss = f" at eps={float(query.shares[0]):.3g}" if is_even else ""
-        means = any(isinstance(line.statistic, Mean) and line.mechanism == "laplace" for line in query.lines)
-        advice = ' mechanism="auto" is far more accurate for a mean.' * means
+        by_laplace = [line.statistic for line in query.lines if line.mechanism == "laplace"]
+        kinds = ((Mean, "a mean"), (Var, "a variance"))
+        better = [name for kind, name in kinds if any(isinstance(each, kind) for each in by_laplace)]
+        advice = f' mechanism="auto" is far more accurate for {" or ".join(better)}.' * bool(better)
         _warn(
             f"the noise leaves little of the answer: its 95 % half-width{loss} is {_some(wide)}. "
             f"A larger eps or narrower bounds make it smaller.{advice}"

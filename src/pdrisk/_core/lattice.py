@@ -5,9 +5,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-__all__ = ["LARGEST_STEPS", "PLACES", "Lattice", "places_per_unit"]
+import numpy as np
+from numpy.typing import NDArray
 
-PLACES = 2**30  # of the grid that two_sums lays between the bounds
+__all__ = ["LARGEST_STEPS", "PLACES", "PLACE_BITS", "Lattice", "places_per_unit", "square_of_place"]
+
+PLACE_BITS = 30
+PLACES = 2**PLACE_BITS  # of the grid that two_sums and bernstein lay between the bounds
 LARGEST_STEPS = 2**62  # answers are clamped here, so that noise never overflows int64
 
 
@@ -68,10 +72,15 @@ def power_of_two_below(value: float) -> float:
 
 
 def places_per_unit(width: float) -> float:
-    """Grid of two_sums: a record x has the place ``floor((x - lo) * places_per_unit(hi - lo) + .5)``, 0 to `PLACES`.
+    """Grid of two_sums and bernstein: place of x is ``floor((x - lo) * places_per_unit(hi - lo) + .5)``, 0 to `PLACES`.
 
     One float64 constant and one rule, so that every engine finds the same integers: engines differ in how they round
     ties. The place never exceeds `PLACES`: ``x - lo`` and its product grow with x, and at hi the product is off by
     less than 2**-21.
     """
     return PLACES / width
+
+
+def square_of_place(k: NDArray[np.int64]) -> NDArray[np.int64]:
+    """``floor(k**2 / PLACES)`` of places k: at most 2**60 before the division, so exact."""
+    return (k * k) >> PLACE_BITS

@@ -44,6 +44,7 @@ class Needs:
     seconds: bool = False
     squares: bool = False
     places: bool = False
+    place_squares: bool = False
     whole: bool = False
     distinct: bool = False
     windows: frozenset[float] = frozenset()
@@ -53,7 +54,7 @@ class Needs:
     def __repr__(self) -> str:
         # Part of the canonical text of questions in SQL: as the first edition wrote it, with what has come since added.
         first = ("total", "steps", "ends", "seconds", "squares", "windows")
-        since = [name for name in ("places", "whole", "distinct") if getattr(self, name)]
+        since = [name for name in ("places", "place_squares", "whole", "distinct") if getattr(self, name)]
         return f"Needs({', '.join(f'{name}={getattr(self, name)!r}' for name in (*first, *since))})"
 
     def __or__(self, other: Needs) -> Needs:
@@ -64,6 +65,7 @@ class Needs:
             self.seconds or other.seconds,
             self.squares or other.squares,
             self.places or other.places,
+            self.place_squares or other.place_squares,
             self.whole or other.whole,
             self.distinct or other.distinct,
             self.windows | other.windows,
@@ -74,7 +76,8 @@ class Needs:
     @property
     def moments(self) -> bool:
         """Whether anything but windows and the number of records is read."""
-        return self.total or self.steps or self.ends or self.seconds or self.squares or self.places or self.whole
+        on_grids = self.places or self.place_squares or self.whole
+        return self.total or self.steps or self.ends or self.seconds or self.squares or on_grids
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,8 @@ class Summary:
         For each quantile q the order statistics from rank `window_start` on.
     places : ndarray of int64, shape (G,)
         Sum of the records' places on the grid of `places_per_unit`: exact in any order.
+    place_squares : ndarray of int64, shape (G,)
+        Sum of ``floor(k**2 / PLACES)`` over the records' places k.
     whole : ndarray of int64, shape (G,)
         Sum of the records, each rounded to a whole number first (halves up).
     distinct, singles : ndarray of int64, shape (G,)
@@ -119,6 +124,7 @@ class Summary:
     nearest: FloatArray | None = None
     windows: Mapping[float, FloatArray] = field(default_factory=dict)
     places: IntArray | None = None
+    place_squares: IntArray | None = None
     whole: IntArray | None = None
     distinct: IntArray | None = None
     singles: IntArray | None = None
@@ -140,6 +146,7 @@ class Summary:
             of(self.nearest),
             {q: of(window) for q, window in self.windows.items()},
             of(self.places),
+            of(self.place_squares),
             of(self.whole),
             of(self.distinct),
             of(self.singles),

@@ -20,7 +20,7 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 LARGEST_WORLD = 1e100  # so that distances are finite
 SMALLEST_LOSS = 2.0**-60  # below the rounding of every risk
 
-__all__ = ["exact_identifiability", "tight_epsilon"]
+__all__ = ["exact_identifiability", "exact_of_worlds", "tight_epsilon", "tight_of_worlds"]
 
 
 @own_errors
@@ -60,8 +60,18 @@ def exact_identifiability(worlds: ArrayLike, scale: float, prior: ArrayLike | No
     >>> round(exact_identifiability([-1.0, 1.0], scale=1.0), 4)
     0.8808
     """
-    answers = _answers(worlds, prior)
-    return answers.exact(positive("scale", scale))
+    return _answers(_on_one_line(worlds), prior).exact(positive("scale", scale))
+
+
+def exact_of_worlds(worlds: FloatArray, scale: float, prior: FloatArray | None = None) -> float:
+    """`exact_identifiability` of worlds on one line, shape (m,), or on two, shape (2, m).
+
+    On two lines the distance of two worlds is the larger one. They stand in the same order on both, and the place on
+    the first less that on the second falls and then rises in this order. So for each world i there is a first one from
+    which on the distance on the first line is the larger, while before it is that on the second; each of the two sums
+    is a difference of sums over all that stand on one side: ``O(m log m)``.
+    """
+    return _answers(worlds, prior).exact(positive("scale", scale))
 
 
 @own_errors
@@ -103,8 +113,15 @@ def tight_epsilon(
     """
     if array_of("rho", rho).ndim:
         raise ColumnTypeError("rho must be one number.")
+    return tight_of_worlds(_on_one_line(worlds), rho, sensitivity, prior)
+
+
+def tight_of_worlds(
+    worlds: FloatArray, rho: float, sensitivity: float | None = None, prior: ArrayLike | None = None
+) -> float:
+    """`tight_epsilon` of worlds as `exact_of_worlds` takes them."""
     answers = _answers(worlds, prior)
-    spread = float(answers.values[-1] - answers.values[0])
+    spread = answers.spread
     if sensitivity is None:
         sensitivity = spread
     elif spread > 0:
@@ -191,10 +208,14 @@ class _Answers:
     largest_prior: float
     worlds: int
 
+    @property
+    def spread(self) -> float:
+        """Largest distance of two worlds."""
+        return float(self.values[-1] - self.values[0])
+
     def exact(self, scale: float) -> float:
         """The largest posterior at a scale of the noise."""
-        left = _damped_sums(self.values, self.mass, scale)
-        right = _damped_sums(-self.values[::-1], self.mass[::-1], scale)[::-1]
+        left, right = _both_sums(self.values, self.mass, scale)
         return float((self.heaviest / (left + (right - self.mass))).max())  # both sums hold the own mass
 
     def excess(self, rho: float, scale: float) -> tuple[bool, float]:
@@ -206,6 +227,58 @@ class _Answers:
     def exact_without_noise(self) -> float:
         """Its limit: who knows the answer knows which worlds give it."""
         return float((self.heaviest / self.mass).max())
+
+
+@dataclass(frozen=True, slots=True)
+class _OnTwoLines(_Answers):
+    """The same on two lines; ``values`` holds the places on the first. See `exact_of_worlds`.
+
+    Attributes
+    ----------
+    second : ndarray of float64, shape (k,)
+        The places on the second line.
+    """
+
+    second: FloatArray
+
+    @property
+    def spread(self) -> float:
+        return max(float(line[-1] - line[0]) for line in (self.values, self.second))
+
+    def exact(self, scale: float) -> float:
+        first = self._first()
+        later = first > np.arange(len(self.values))
+        upper = _sums_from(self.values, self.mass, scale, first, later)
+        lower = _sums_from(-self.second[::-1], self.mass[::-1], scale, len(first) - first[::-1], ~later[::-1])[::-1]
+        return float((self.heaviest / (upper + lower)).max())
+
+    def _first(self) -> NDArray[np.intp]:
+        """For each world the first one whose distance on the first line counts, shape (k,)."""
+        lead = self.values - self.second
+        lowest = int(np.argmin(lead))
+        falling = np.searchsorted(-lead[: lowest + 1], -lead[lowest:])
+        rising = lowest + np.searchsorted(lead[lowest:], lead[:lowest])
+        return np.concatenate([rising, falling])
+
+
+def _sums_from(
+    values: FloatArray, mass: FloatArray, scale: float, first: NDArray[np.intp], later: NDArray[np.bool_]
+) -> FloatArray:
+    """``sum of mass_j exp(-|values_i - values_j| / scale)`` over j >= first_i; ``later`` where first_i > i."""
+    left, right = _both_sums(values, mass, scale)
+    at = np.minimum(first, len(values) - 1)
+    before = np.maximum(first - 1, 0)
+    with np.errstate(over="ignore"):  # infinitely far apart
+        from_there = right[at] * np.exp(np.minimum(values - values[at], 0.0) / scale)
+        left_out = left[before] * np.exp(np.minimum(values[before] - values, 0.0) / scale)
+    from_there, left_out = np.where(first < len(values), from_there, 0.0), np.where(first > 0, left_out, 0.0)
+    return np.where(later, from_there, left + (right - mass) - left_out)
+
+
+def _both_sums(values: FloatArray, mass: FloatArray, scale: float) -> tuple[FloatArray, FloatArray]:
+    """`_damped_sums` from the left and from the right; both hold the own mass."""
+    left = _damped_sums(values, mass, scale)
+    return left, _damped_sums(-values[::-1], mass[::-1], scale)[::-1]
 
 
 def _damped_sums(values: FloatArray, mass: FloatArray, scale: float) -> FloatArray:
@@ -237,35 +310,47 @@ def _damped_sums(values: FloatArray, mass: FloatArray, scale: float) -> FloatArr
     return sums.T.ravel()[:places]
 
 
-def _answers(worlds: ArrayLike, prior: ArrayLike | None) -> _Answers:
+def _on_one_line(worlds: ArrayLike) -> FloatArray:
     values = array_of("worlds", worlds)
     if values.dtype.kind not in "iuf" or values.ndim != 1:
         raise ColumnTypeError("worlds must be a one-dimensional array of numbers.")
-    if len(values) == 0:
+    return values.astype(np.float64)
+
+
+def _answers(values: FloatArray, prior: ArrayLike | None) -> _Answers:
+    if values.shape[-1] == 0:
         raise ParameterError("worlds must hold at least one world.")
-    values = values.astype(np.float64)
     if not (np.abs(values) <= LARGEST_WORLD).all():
         raise ParameterError(f"worlds must be finite and within {LARGEST_WORLD:g} of zero.")
     if prior is None:
-        values.sort()
+        m = values.shape[-1]
+        values = np.sort(values)  # of two lines each: on both the order is the same
         starts = _starts(values)
-        mass = np.diff(starts, append=len(values)).astype(np.float64)
-        return _Answers(values[starts], mass, np.ones(len(starts)), 1 / len(values), len(values))
+        mass = np.diff(starts, append=m).astype(np.float64)
+        return _of_places(values[..., starts], mass, np.ones(len(starts)), 1 / m, m)
     try:
         weights = array_of("prior", prior).astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         weights = None
     if weights is None:
         raise ColumnTypeError("prior must be an array of numbers.")
-    if weights.shape != values.shape or not (weights > 0).all() or not math.isclose(weights.sum(), 1, rel_tol=1e-9):
+    shaped = weights.shape == values.shape[-1:]
+    if not shaped or not (weights > 0).all() or not math.isclose(weights.sum(), 1, rel_tol=1e-9):
         raise ParameterError("prior must hold one probability above 0 for each world, and add up to 1.")
-    order = np.argsort(values)
-    values, weights = values[order], weights[order]
+    order = np.argsort(np.atleast_2d(values).sum(axis=0))
+    values, weights = values[..., order], weights[order]
     starts = _starts(values)
     mass, heaviest = np.add.reduceat(weights, starts), np.maximum.reduceat(weights, starts)
-    return _Answers(values[starts], mass, heaviest, float(weights.max()), len(values))
+    return _of_places(values[..., starts], mass, heaviest, float(weights.max()), len(weights))
+
+
+def _of_places(values: FloatArray, mass: FloatArray, heaviest: FloatArray, prior: float, worlds: int) -> _Answers:
+    if values.ndim == 1:
+        return _Answers(values, mass, heaviest, prior, worlds)
+    return _OnTwoLines(values[0], mass, heaviest, prior, worlds, values[1])
 
 
 def _starts(values: FloatArray) -> NDArray[np.intp]:
-    """Where a new value begins among sorted ones."""
-    return np.flatnonzero(np.concatenate([[True], values[1:] > values[:-1]]))
+    """Where a new value begins among sorted ones, on one line or on two."""
+    rises = (np.diff(np.atleast_2d(values)) > 0).any(axis=0)
+    return np.flatnonzero(np.concatenate([[True], rises]))

@@ -70,6 +70,7 @@ def summary_of(columns: Mapping[str, pa.ChunkedArray], statistic: Statistic, uni
         squares=_squares(n, columns, universe) if "offsets" in columns else None,
         nearest=None if total is None or "records" not in columns else _nearest(columns["records"], n, total),
         places=_steps(columns["places"]) if "places" in columns else None,
+        place_squares=_steps(columns["place_squares"]) if "place_squares" in columns else None,
     )
 
 

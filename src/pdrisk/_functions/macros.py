@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pdrisk._core.lattice import PLACE_BITS
 from pdrisk.engines.sql.render import clamped
 
 __all__ = ["COLUMNS", "HALF", "JUDGED", "MACROS", "PER_UNIT", "Macro"]
@@ -44,7 +45,7 @@ def exact_sum(value: str) -> str:
     return f"TRY_CAST({call('sum', value)} AS {EXACT})"
 
 
-# The place on the grid of two_sums, by the one rule of `places_per_unit`.
+# The place on the grid of two_sums and bernstein, by the one rule of `places_per_unit`.
 _ABOVE = call("multiply", call("subtract", RECORD, LO), call(PER_UNIT, "'places'", LO, HI))
 PLACE = f"TRY_CAST({call('floor', call('add', _ABOVE, 'CAST(0.5 AS DOUBLE)'))} AS BIGINT)"
 # A float NaN is missing. typeof is known when the query is planned, so that one branch remains.
@@ -64,6 +65,7 @@ COLUMNS = {
     "n": ("BIGINT", call("count", RECORD)),
     "steps": (EXACT, exact_sum(whole("steps", RECORD))),
     "places": (EXACT, exact_sum(PLACE)),
+    "place_squares": (EXACT, exact_sum(call('">>"', call("multiply", PLACE, PLACE), f"{PLACE_BITS}"))),
     "total": ("DOUBLE", f"CAST({call('sum', whole('total', RECORD))} AS DOUBLE)"),
     "offsets": (EXACT, exact_sum(OFFSET)),
     "high_squares": (EXACT, exact_sum(call("multiply", HIGH, HIGH))),
@@ -167,6 +169,7 @@ class Macro:
 
 
 SQUARES = ("high_squares", "products", "low_squares")
+PLACED = ("places", "place_squares")
 READS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     # name: statistic, what its value is made of, what else its risks are made of
     "dp_count": ("count", ("present", "rows"), ()),
@@ -178,8 +181,8 @@ READS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "dp_quantile": ("quantile", ("n", "records"), ()),
     "dp_min": ("min", ("n", "lowest"), ("second_lowest",)),
     "dp_max": ("max", ("n", "highest"), ("second_highest",)),
-    "dp_var": ("var", ("n", "offsets", *SQUARES), ("total", "lowest", "highest", "records")),
-    "dp_std": ("std", ("n", "offsets", *SQUARES), ("total", "lowest", "highest", "records")),
+    "dp_var": ("var", ("n", *PLACED), ("offsets", *SQUARES, "total", "lowest", "highest", "records")),
+    "dp_std": ("std", ("n", *PLACED), ("offsets", *SQUARES, "total", "lowest", "highest", "records")),
 }
 MACROS = (
     *(Macro(name, statistic, value) for name, (statistic, value, _) in READS.items()),

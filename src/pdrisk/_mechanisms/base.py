@@ -128,7 +128,9 @@ class Mechanism(ABC):
     def worlds(self, records: FloatArray, summary: Summary) -> tuple[FloatArray, float]:
         """Places of the worlds that lack one of these records each, and how many units of place make one nat.
 
-        The privacy loss between two worlds is their distance divided by that unit; see `exact_identifiability`.
+        The privacy loss between two worlds is their distance divided by that unit; see `exact_identifiability`. Of
+        shape (2, n) where it is the larger of their distances on two lines, on which all stand in the same order; see
+        `exact_of_worlds`.
         """
 
     @abstractmethod

@@ -83,7 +83,7 @@ where : str, pd.col expression, boolean mask or callable
 by, keys : column or list of columns, and the public list of their keys
     For several columns tuples, or a dict of lists for all combinations; ``keys="observed"`` says that the keys which
     occur are public. Not for a series.
-mechanism : {"auto", "laplace", "geometric", "two_sums"}
+mechanism : {"auto", "laplace", "geometric", "two_sums", "bernstein"}
     How noise is made. ``"auto"`` takes the most accurate one for each statistic; ``"laplace"``, that of the SOEP
     paper, answers every statistic.
 step : 1, optional

@@ -71,6 +71,7 @@ ASKED: Final[tuple[tuple[Statistic, str], ...]] = (
     (Sum(), "laplace"),
     (WholeSum(), "geometric"),
     (Var(), "laplace"),
+    (Var(), "bernstein"),
     (Min(), "laplace"),
     (Max(), "laplace"),
     *((Quantile(q), "laplace") for q in QUANTILES),
@@ -180,7 +181,7 @@ def _wrong(summary: Summary, group: int, values: Sequence[Value], universe: Univ
             yield f"{name} is {found!r}, too far from {float(wanted)!r}"
 
     yield from differs("n", int(summary.n[group]), n)
-    for part in ("total", "steps", "squares", "places", "whole"):
+    for part in ("total", "steps", "squares", "places", "place_squares", "whole"):
         if getattr(needs, part) and getattr(summary, part) is None:
             yield f"{part} is missing"
     total = sum(exact, Fraction(0))
@@ -189,8 +190,11 @@ def _wrong(summary: Summary, group: int, values: Sequence[Value], universe: Univ
         yield from differs("clamped", int(summary.clamped[group]), sum(not lo <= x <= hi for x in present))
     if needs.places and summary.places is not None:
         per_unit = PLACES / (hi - lo)
-        places = sum(math.floor((x - lo) * per_unit + 0.5) for x in records)  # the one rule, in float64
-        yield from differs("places", int(summary.places[group]), places)
+        places = [math.floor((x - lo) * per_unit + 0.5) for x in records]  # the one rule, in float64
+        yield from differs("places", int(summary.places[group]), sum(places))
+        if needs.place_squares and summary.place_squares is not None:
+            squared = sum(math.floor(Fraction(k * k, PLACES)) for k in places)
+            yield from differs("place_squares", int(summary.place_squares[group]), squared)
     if needs.whole and summary.whole is not None:
         yield from differs("whole", int(summary.whole[group]), sum(math.floor(x + 0.5) for x in records))
     if needs.steps and summary.steps is not None:

@@ -17,7 +17,7 @@ from pdrisk._answer import formatting
 from pdrisk._core.foreign import array_of, own_errors
 from pdrisk._core.risk import belief, privacy_loss
 from pdrisk._core.summary import FloatArray
-from pdrisk._core.worlds import exact_identifiability, positive, tight_epsilon
+from pdrisk._core.worlds import exact_of_worlds, positive, tight_of_worlds
 from pdrisk._digits import rounded_down, rounded_up
 from pdrisk._guard import guarded
 from pdrisk._model.attributes import mark_exact
@@ -46,8 +46,9 @@ class Identifiability:
     sensitive_range : float
         Largest distance between these worlds, in the unit of the answer; S(f) in the 2012 paper.
     sensitivity : float
-        What the noise is scaled by, ``scale = sensitivity / eps``. Under ``two_sums`` worlds are told apart by the
-        missing value itself: then distances are those of values, and this is half the width of the bounds.
+        What the noise is scaled by, ``scale = sensitivity / eps``. Under ``two_sums`` and ``bernstein`` worlds are told
+        apart by the missing value itself: then distances are those of values, under ``bernstein`` of their squares as
+        shares of the width, and this is half the width of the bounds.
     eps : float
         The one asked about; with ``risk=`` the loose one.
     bound : float
@@ -184,9 +185,10 @@ def of_column(
     if beliefs is not None:
         prior = numbers_of("prior", beliefs[used])
     spread = float(one.loss_between_worlds(summary)[0]) * whole
-    if len(worlds) == 0 and judged[1] is None:
+    people = worlds.shape[-1]
+    if people == 0 and judged[1] is None:
         return Identifiability(line.name, 0, math.nan, math.nan, whole, judged[0], math.nan, math.nan)
-    start = _start(prior, len(worlds))
+    start = _start(prior, people)
     if judged[1] is not None and not (judged[1] > start or (judged[1] == start and spread == 0)):
         raise ParameterError(  # without the prior, which would tell n
             f"a risk of {judged[1]:g} cannot be had in these data: an attacker is there without any release. "
@@ -242,7 +244,8 @@ def _found(
     spread: float,
 ) -> Identifiability:
     """Everything about worlds, of which there is one at least; ``spread`` is their sensitive range."""
-    start, m = _start(prior, len(worlds)), len(worlds)
+    m = worlds.shape[-1]
+    start = _start(prior, m)
     weights = prior / prior.sum() if prior is not None and np.ndim(prior) else None
     singled = prior is not None and weights is None and m > 1  # one belief: all others share the rest evenly
     loose = tight = None
@@ -252,12 +255,12 @@ def _found(
         highest = _as_one_of_m(risk, start, m) if singled else risk
         tight = loose
         if loose < math.inf and (weights is not None or highest > 1 / m):
-            tight = max(loose, tight_epsilon(worlds, highest, sensitivity, weights))
+            tight = max(loose, tight_of_worlds(worlds, highest, sensitivity, weights))
     if not spread or eps == math.inf:
         return Identifiability(name, m, start, spread, sensitivity, eps, start, start, risk, loose, tight)
     bound = float(belief(np.array(eps * (spread / sensitivity)), start))
     bound = max(bound if risk is None else min(bound, risk), start)  # equal to the risk, or the start, but for rounding
-    exact = exact_identifiability(worlds, sensitivity / eps, weights)
+    exact = exact_of_worlds(worlds, sensitivity / eps, weights)
     if singled:
         exact = 1 / (1 + (1 - start) / start * (1 / exact - 1) / (m - 1))
     # Rounding could say that what all worlds together tell is more than what the farthest would.

@@ -7,10 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pdrisk._core.lattice import square_of_place
 from pdrisk._core.summary import FloatArray, IntArray
 from pdrisk._core.universe import Universe
 
-__all__ = ["SIZE", "Piece", "clamped", "placed"]
+__all__ = ["SIZE", "Piece", "clamped", "placed", "squares_of_places"]
 
 # Pieces of 2**15 floats stay in the second-level cache: four times faster than pieces of 1e6. The error bound
 # in core.statistics counts on this size.
@@ -117,3 +118,8 @@ def placed(records: FloatArray, lo: float, per_unit: float, spare: FloatArray) -
     places *= per_unit
     places += 0.5
     return np.floor(places, out=places)
+
+
+def squares_of_places(places: FloatArray) -> IntArray:
+    """``floor(k**2 / PLACES)`` of places that `placed` gives: by integers, as floats would round k**2."""
+    return square_of_place(places.astype(np.int64))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from pdrisk._core.lattice import Lattice, places_per_unit
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._core.universe import Universe
-from pdrisk.engines.numpy.chunks import SIZE, clamped, placed
+from pdrisk.engines.numpy.chunks import SIZE, clamped, placed, squares_of_places
 from pdrisk.engines.numpy.ranks import windows
 
 __all__ = ["summary_of_groups"]
@@ -39,10 +41,10 @@ def summary_of_groups(
     steps = np.zeros(bins, dtype=np.int64)
     lowest = np.full((2, bins), universe.hi)
     highest = np.full((2, bins), universe.lo)
-    places, whole, moved = (np.zeros(bins, dtype=np.int64) for _ in range(3))
+    places, place_squares, whole, moved = (np.zeros(bins, dtype=np.int64) for _ in range(4))
     per_unit = places_per_unit(universe.width)
     scan = needs.moments or not needs.windows
-    spare = np.empty(SIZE if needs.places else 0)
+    spare = np.empty(SIZE if needs.places or needs.place_squares else 0)
     ranked, found = windows(values, universe, needs.windows, codes=codes, groups=groups, moved=None if scan else moved)
     if not scan:
         n[:groups] = ranked
@@ -62,6 +64,8 @@ def summary_of_groups(
             np.add.at(whole, code, np.floor(records + 0.5).astype(np.int64))
         if needs.places:
             _add(places, code, placed(records, universe.lo, per_unit, spare))
+        if needs.place_squares:
+            _add(place_squares, code, squares_of_places(placed(records, universe.lo, per_unit, spare)))
     total = totals.result()
     if needs.seconds:
         _fill_seconds(values, codes, universe, lowest, highest)
@@ -79,13 +83,14 @@ def summary_of_groups(
         nearest=nearest[kept],
         windows=found,
         places=places[kept],
+        place_squares=place_squares[kept],
         whole=whole[kept],
         clamped=moved[kept],
     )
 
 
-def _add(sums: IntArray, code: NDArray[np.intp], integers: FloatArray) -> None:
-    """Add the integers of one piece, below 2**30 each, to the sums of their groups: 2**45 in all, exact as floats."""
+def _add(sums: IntArray, code: NDArray[np.intp], integers: NDArray[Any]) -> None:
+    """Add the integers of one piece, at most 2**30 each, to the sums of their groups: 2**45 in all, exact as floats."""
     if len(sums) > MANY_GROUPS:
         np.add.at(sums, code, integers.astype(np.int64))
     else:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pdrisk._core.lattice import Lattice, places_per_unit
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._core.universe import Universe
-from pdrisk.engines.numpy.chunks import SIZE, Piece, clamped, placed
+from pdrisk.engines.numpy.chunks import SIZE, Piece, clamped, placed, squares_of_places
 from pdrisk.engines.numpy.ranks import windows
 
 __all__ = ["summary_of_one"]
@@ -37,7 +37,7 @@ def summary_of_one(
 
     lattice = Lattice.of_records(universe.magnitude)
     per_unit = places_per_unit(universe.width)
-    n, steps, places, whole = 0, 0, 0, 0
+    n, steps, places, place_squares, whole = 0, 0, 0, 0, 0
     moved = np.zeros(1, dtype=np.int64)
     scan = needs.moments or not needs.windows
     starts: list[int] = []
@@ -45,7 +45,7 @@ def summary_of_one(
     lows: list[float] = []
     highs: list[float] = []
     ranked, found = windows(values, universe, needs.windows, selected=selected, moved=None if scan else moved)
-    spare = np.empty(SIZE if needs.places else 0)
+    spare = np.empty(SIZE if needs.places or needs.place_squares else 0)
     for start, records, _, ends in pieces(moved) if scan else ():
         n += len(records)
         starts.append(start)
@@ -61,6 +61,8 @@ def summary_of_one(
             whole += int(np.floor(records + 0.5).astype(np.int64).sum())
         if needs.places:
             places += int(placed(records, universe.lo, per_unit, spare).sum())
+        if needs.place_squares:
+            place_squares += int(squares_of_places(placed(records, universe.lo, per_unit, spare)).sum())
     n = n or int(ranked[0])
     total = math.fsum(totals)
     lowest, highest = (universe.hi, universe.hi), (universe.lo, universe.lo)
@@ -79,6 +81,7 @@ def summary_of_one(
         nearest=np.array([nearest]),
         windows=found,
         places=_held(places),
+        place_squares=_held(place_squares),
         whole=_held(whole),
         clamped=moved,
     )

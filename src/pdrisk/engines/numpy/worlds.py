@@ -28,7 +28,7 @@ def worlds_without_one(
 
     Returns
     -------
-    (ndarray of float64, shape (n,); float; ndarray of bool, one for each row)
+    (ndarray of float64, shape (n,) or (2, n); float; ndarray of bool, one for each row)
         The place of the world without each row that is used, the unit of places that makes one nat of privacy loss,
         and which rows are used.
     """

@@ -177,6 +177,7 @@ def _summary(i: int, part: Measured | Counted, found: Columns, size: int, dialec
             for k, q in enumerate(sorted(needs.windows))
         },
         places=_integers(found, f"places_{i}", size) if needs.places else None,
+        place_squares=_integers(found, f"place_squares_{i}", size) if needs.place_squares else None,
         whole=_integers(found, f"whole_{i}", size) if needs.whole else None,
         clamped=_integers(found, f"clamped_{i}", size),
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from pdrisk._core.lattice import LARGEST_STEPS, PLACES, places_per_unit
+from pdrisk._core.lattice import LARGEST_STEPS, PLACE_BITS, PLACES, places_per_unit
 from pdrisk._core.summary import Needs
 from pdrisk.engines.sql.plan import INFINITY, Counted, Measured, SummaryPlan
 
@@ -96,8 +96,8 @@ def statement(plan: SummaryPlan, dialect: Dialect) -> str:
     """The SELECT that gives one line for each group, in the order of the keys.
 
     Columns: ``g0``, ``g1``, ... where there are groups; for part i, ``n_i``, ``clamped_i``, ``total_i``, ``steps_i``,
-    ``places_i``, ``whole_i``, ``lowest_i``, ``lowest_of_negatives_i``, ``second_lowest_i``, ``second_highest_i``,
-    ``squares_i``, ``nearest_i`` as its needs say.
+    ``places_i``, ``place_squares_i``, ``whole_i``, ``lowest_i``, ``lowest_of_negatives_i``, ``second_lowest_i``,
+    ``second_highest_i``, ``squares_i``, ``nearest_i`` as its needs say.
     For its k-th quantile in ascending order, by pivot: ``pivot_i_k``, ``less_i_k``, ``equal_i_k``, ``below_0_i_k``,
     ..., ``above_0_i_k``, ...; by row number: ``base_i_k``, and the records from that rank on, ``ranked_0_i_k``, ...
     """
@@ -187,7 +187,8 @@ class _Statement:
         needs, x = part.needs, f"x{i}"
         lo, hi = part.universe.lo, part.universe.hi
         ends = number(lo), number(hi)
-        on_grid = needs.total or needs.squares or needs.steps or needs.places or needs.whole
+        placed = needs.places or needs.place_squares
+        on_grid = needs.total or needs.squares or needs.steps or placed or needs.whole
         if needs.windows or needs.seconds or not on_grid:
             yield f"p{i}", f"CASE WHEN {x} <= {INFINITY} THEN {x} END"
         if needs.squares:
@@ -199,7 +200,7 @@ class _Statement:
             if wanted:
                 steps = f"CAST({self.dialect.infix(x, '*', number(grid))} AS BIGINT)"
                 yield f"{name}{i}", _inside(x, steps, *ends, _steps(lo, grid), _steps(hi, grid))
-        if needs.places:
+        if placed:
             yield f"k{i}", _inside(x, f"CAST({self._place(x, part)} AS BIGINT)", *ends, *_places(0, PLACES))
         if needs.whole:
             rounded = f"CAST({self._rounded(x)} AS BIGINT)"
@@ -223,7 +224,8 @@ class _Statement:
                 yield f"n_{i}", call("COUNT", "*") if part.condition is None else self.dialect.counted(f"c{i}")
                 continue
             needs, x = part.needs, f"x{i}"
-            on_grid = ((needs.total or needs.squares, "s"), (needs.steps, "t"), (needs.places, "k"), (needs.whole, "w"))
+            placed = needs.places or needs.place_squares
+            on_grid = ((needs.total or needs.squares, "s"), (needs.steps, "t"), (placed, "k"), (needs.whole, "w"))
             yield f"n_{i}", call("COUNT", next((name for wanted, name in on_grid if wanted), "p") + f"{i}")
             lo, hi = number(part.universe.lo), number(part.universe.hi)
             outside = f"{x} < {lo} OR ({x} > {hi} AND {x} <= {INFINITY})"
@@ -235,6 +237,9 @@ class _Statement:
             for wanted, name, column in ((needs.places, "places", "k"), (needs.whole, "whole", "w")):
                 if wanted:
                     yield f"{name}_{i}", self._held(f"{column}{i}")
+            if needs.place_squares:
+                square = self.dialect.infix(f"k{i}", "*", f"k{i}")  # at most 2**60: no overflow
+                yield f"place_squares_{i}", self._held(self.dialect.infix(square, ">>", f"{PLACE_BITS}"))
             if needs.ends or needs.seconds:
                 # NaN counts as the largest number or as none; of the negatives the smallest is the largest either way.
                 yield f"lowest_{i}", call("MIN", x)

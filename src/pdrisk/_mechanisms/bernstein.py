@@ -1,0 +1,216 @@
+"""Bernstein mechanism for variances: three noisy sums to which all records add alike (Takakura et al. 2025)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdrisk._core.lattice import LARGEST_STEPS, PLACES, places_per_unit, square_of_place
+from pdrisk._core.spread import Std, Var
+from pdrisk._core.statistics import Statistic
+from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
+from pdrisk._mechanisms.base import Drawn, Mechanism
+from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
+from pdrisk.errors import ParameterError
+
+__all__ = ["Bernstein", "critical", "tail"]
+
+STEPS = 40  # of Newton's method; some eight are needed
+CLOSE = 1e-9
+TINY = 1e-300
+APART = 1 + 2.0**-10  # of scales, so that their partial fractions keep their digits
+NARROWEST = 2.0**-20  # of the widest scale
+ROUNDING = 4 / PLACES  # of records to places, and of squares of places
+FEWER = 1 + 2.0**-10  # a number of records where n / (n - 1) is at its largest, 2
+FEWEST = 8.0  # records times eps, below which a noisy variance says nothing of its own error
+
+
+@dataclass(frozen=True, slots=True)
+class Bernstein(Mechanism):
+    """A variance or standard deviation from three noisy sums; within the range of possible answers.
+
+    Notes
+    -----
+    A record's place k, a whole number from 0 to S = `PLACES`, is split into ``i0 = floor((S - k)**2 / S)``,
+    ``i2 = floor(k**2 / S)`` and ``i1 = S - i0 - i2``: whole numbers that sum to S exactly, the Bernstein polynomials of
+    degree 2. So their sums over all records, each with noise ``DLap(S/eps)``, cost eps together (Takakura, Liew &
+    Hasegawa 2025, arXiv 2509.04919), and everybody bears the same loss. The mean of ``w = k/S`` is
+    ``m1 = (B1/2 + B2) / (B0 + B1 + B2)``, that of ``w**2`` is ``m2 = B2 / (B0 + B1 + B2)``.
+
+    Between the worlds without one record or another, i0 falls and i2 rises with k, and i1 by what is left: a loss of
+    ``2 eps max(i2' - i2, i0 - i0') / S``.
+    """
+
+    statistic: Var
+
+    name: ClassVar[str] = "bernstein"
+    noise: ClassVar[str] = "discrete Laplace noise of scale 1/eps on three sums to which each record adds 1 in all"
+    is_even: ClassVar[bool] = True
+
+    @classmethod
+    def answers(cls, statistic: Statistic) -> bool:
+        return isinstance(statistic, Var)
+
+    @classmethod
+    def needs(cls, statistic: Statistic) -> Needs:
+        return statistic.needs | Needs(places=True, place_squares=True, ends=True)
+
+    def check(self) -> None:
+        super(Bernstein, self).check()
+        if PLACES / self.eps > WIDEST_SCALE:
+            raise ParameterError(
+                f"eps={float(self.eps):g} needs noise beyond 64-bit integers: ask with eps={PLACES / WIDEST_SCALE:.2g} "
+                'or more, or with mechanism="laplace".'
+            )
+
+    def draw(self, summary: Summary, sampler: Sampler = discrete_laplace) -> Drawn:
+        assert summary.places is not None and summary.place_squares is not None
+        n = np.minimum(summary.n, LARGEST_STEPS // PLACES)
+        places = np.minimum(summary.places, n * PLACES)
+        squares = np.minimum(summary.place_squares, places)
+        mixed = places - squares
+        return sampler(np.stack([n * PLACES - places - mixed, 2 * mixed, squares]), PLACES, self.eps)
+
+    def value(self, drawn: Drawn) -> NDArray[Any]:
+        sums = self._records(drawn)
+        mean, square = _moments(sums)
+        spread = np.where(sums.sum(axis=0) > 0, np.clip(square - mean**2, 0.0, 0.25), 0.0)
+        return self._answer(spread * self._factor(sums.sum(axis=0)))
+
+    def interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
+        """Ends from the first-order influence of the three noises, widened where that is not all.
+
+        The whole range where the noisy number of records is below `FEWEST` scales of noise. docs/numbers.md has the
+        coverage.
+        """
+        sums, eps = self._records(drawn), float(self.eps)
+        n = sums.sum(axis=0)
+        unknown = n * eps < FEWEST
+        size = np.where(unknown, 1.0, n * eps)
+        mean, square = _moments(sums)
+        spread = square - mean**2
+        within = np.clip(mean, 0.0, 1.0)
+        off = critical(np.stack([within, within - 0.5, 1 - within]), level) / size  # by which the mean may be off
+        # What the noises weigh is known as well as the mean is, so it is taken at the worst of three means.
+        means = np.clip(within + np.array([[0.0], [-0.5], [0.5]]) * off, 0.0, 1.0)
+        weights = _influence(means, np.clip(spread, 0.0, means * (1 - means)))
+        reach = critical(weights.reshape(3, -1), level).reshape(3, -1).max(axis=0) / size + ROUNDING
+        # The squared error of the mean makes a variance smaller, never larger.
+        low, high = spread - reach, spread + reach + off**2
+        if self.statistic.ddof:
+            unsure = critical(np.ones((3, 1)), level)[0] / eps
+            low = low * self._factor(np.maximum(n + unsure, 2.0))
+            high = high * self._factor(np.maximum(n - unsure, FEWER))
+        value = self.value(drawn)
+        low = np.where(unknown, 0.0, np.minimum(self._answer(low), value))
+        high = np.where(unknown, self.statistic.value_range(self.universe)[1], np.maximum(self._answer(high), value))
+        return low, high
+
+    def _records(self, drawn: Drawn) -> FloatArray:
+        """The noisy sums in units of one record, shape (3, G)."""
+        return drawn.astype(np.float64) / PLACES
+
+    def _factor(self, n: FloatArray) -> FloatArray:
+        """n / (n - ddof), 2 at most; 0 where nobody is left."""
+        if self.statistic.ddof == 0:
+            return np.ones(n.shape)
+        return np.where(n > 1, np.minimum(n / np.maximum(n - 1, 0.5), 2.0), 0.0)
+
+    def _answer(self, spread: FloatArray) -> FloatArray:
+        """A variance on [0, 1] as the answer, within its range."""
+        low, high = self.statistic.value_range(self.universe)
+        scaled = np.maximum(spread, 0.0)
+        width = self.universe.width
+        return np.clip(np.sqrt(scaled) * width if isinstance(self.statistic, Std) else scaled * width**2, low, high)
+
+    def _success(self, eps: float) -> float:
+        return 1 - math.exp(-eps / 2) / 2  # of a record at a bound; a record between moves several sums by less
+
+    def loss(self, summary: Summary) -> FloatArray:
+        return np.full(summary.n.shape, float(self.eps))
+
+    def loss_of_records(self, records: FloatArray, summary: Summary) -> FloatArray:
+        return np.full(records.shape, float(self.eps))
+
+    def worlds(self, records: FloatArray, summary: Summary) -> tuple[FloatArray, float]:
+        return self._lines(records) * (self.universe.width / PLACES), self.universe.width / (2 * float(self.eps))
+
+    def loss_between_worlds(self, summary: Summary) -> FloatArray:
+        assert summary.lowest is not None and summary.highest is not None
+        apart = (self._lines(summary.highest[0]) - self._lines(summary.lowest[0])).max(axis=0)
+        return np.where(summary.n > 0, 2 * float(self.eps) * apart / PLACES, 0.0)
+
+    def _lines(self, records: FloatArray) -> FloatArray:
+        """``i2`` and ``S - i0`` of each record, which both rise with it, shape (2, ...)."""
+        per_unit = places_per_unit(self.universe.width)
+        k: IntArray = np.floor((records - self.universe.lo) * per_unit + 0.5).astype(np.int64)
+        return np.stack([square_of_place(k), 2 * k - square_of_place(k)]).astype(np.float64)
+
+
+def _moments(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The means of w and of its square; of nobody, 0."""
+    n = sums.sum(axis=0)
+    n = np.where(n > 0, n, np.inf)
+    return (sums[1] / 2 + sums[2]) / n, sums[2] / n
+
+
+def _influence(mean: FloatArray, spread: FloatArray) -> FloatArray:
+    """How far a unit of noise in each of the three sums moves n times the variance, shape (3, ...)."""
+    return np.stack([mean**2 - spread, -mean * (1 - mean) - spread, (1 - mean) ** 2 - spread])
+
+
+def tail(t: FloatArray, scales: FloatArray) -> FloatArray:
+    """Probability that the sum of three independent Laplace variables of these scales exceeds t in size.
+
+    Partial fractions. Scales so close that these would lose their digits are first made wider, up to .2 % each, which
+    can only make the tail heavier (Anderson 1955).
+    """
+    scales = _apart(scales)
+    terms: FloatArray = _shares(scales) * np.exp(-t / scales)
+    return terms.sum(axis=0)
+
+
+def critical(weights: FloatArray, level: float) -> FloatArray:
+    """What the sum of three Laplace variables of scale 1, so weighted, stays within with probability ``level``.
+
+    Parameters
+    ----------
+    weights : ndarray of float64, shape (3, G)
+    level : float
+
+    Notes
+    -----
+    The sum is log-concave, and so is its tail: Newton's method on the logarithm of the tail, from a t that is too
+    large, comes down to the root and never passes it.
+    """
+    scales = _apart(np.abs(weights))
+    widest = scales[2]
+    scales = scales / widest
+    shares = _shares(scales)
+    t = np.full(widest.shape, -3 * math.log1p(-level) + 3 * math.log(3))  # each exceeds a third of it in a third
+    for _ in range(STEPS):
+        terms = shares * np.exp(-t / scales)
+        beyond = terms.sum(axis=0)
+        step = np.log(beyond / (1 - level)) * beyond / (terms / scales).sum(axis=0)
+        t += step
+        if not (step < -CLOSE).any():
+            break
+    return t * widest
+
+
+def _apart(scales: FloatArray) -> FloatArray:
+    """The scales in rising order, none narrower than it was or closer than `APART` to the one below."""
+    narrow, middle, wide = np.sort(scales, axis=0)
+    narrow = np.maximum(narrow, np.maximum(wide, TINY) * NARROWEST)
+    middle = np.maximum(middle, narrow * APART)
+    return np.stack([narrow, middle, np.maximum(wide, middle * APART)])
+
+
+def _shares(scales: FloatArray) -> FloatArray:
+    """What each scale's exponential counts in the tail of the sum."""
+    a, b, c = scales**2
+    return np.stack([a * a / ((a - b) * (a - c)), b * b / ((b - a) * (b - c)), c * c / ((c - a) * (c - b))])
