@@ -43,6 +43,11 @@ class TestCodes:
         with pytest.raises(pdrisk.ParameterError, match="ask for x IS NULL"):
             pdrisk.sql("SELECT COUNT(*) FROM (SELECT g FROM t WHERE x = -1)", eps=1, t=DECLARED)
 
+    def test_an_odd_name_is_told_as_sql_writes_it(self):
+        odd = FRAME.rename(columns={"x": "hours a week"}).dprisk.declare(missing={"hours a week": [-1]})
+        with pytest.raises(pdrisk.ParameterError, match=r'in "hours a week", so no .* ask for "hours a week" IS'):
+            pdrisk.sql('SELECT COUNT(*) FROM t WHERE "hours a week" = -1', eps=1, t=odd)
+
     @pytest.mark.parametrize(
         "where",
         [

@@ -95,6 +95,13 @@ class TestMarked:
         answer = asked(*DECLARED[name])
         assert described(answer).where_trusted is False
 
+    def test_a_truth_value_as_text(self):
+        """DuckDB 1 has the same tree for ``true`` and for a cast of ``'t'``."""
+        answer = asked(f"{COUNT} WHERE member = CAST(? AS BOOLEAN)", ["t"])
+        assert described(answer).where_trusted is True
+        assert described(answer).where.replace('"', "") == "(member = CAST(? AS BOOLEAN))"
+        assert described(asked(f"{COUNT} WHERE member = true", None)).where_trusted is False
+
     def test_a_view_and_a_table(self):
         con = duckdb.connect()
         con.register("frame", PEOPLE)
@@ -106,6 +113,7 @@ class TestMarked:
     @pytest.mark.parametrize("query", [
         "SELECT AVG(distance - ?) FROM people", "SELECT nonsense(?) FROM people", "SELECT distance > ? FROM people",
         "SELECT COUNT(*) FROM people WHERE region > ?", "SELECT COUNT(*) FROM people WHERE left(region, ?) = 'a'",
+        "SELECT COUNT(*) FROM people WHERE ? + 1 > age",
         "SELECT COUNT(*) FROM people WHERE ? + 1", "SELECT COUNT(*) FROM people GROUP BY ?",
         "SELECT CAST(COUNT(*) AS INTEGER) + left('a', ?) FROM people", "SELECT COUNT(*) FROM people ORDER BY ?",
         "SELECT COUNT(*) + CAST(? AS TINYINT) FROM people", "SELECT substr('abc', ?, 2), COUNT(*) FROM people",

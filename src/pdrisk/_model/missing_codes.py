@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,12 @@ from pdrisk._core.foreign import shown
 from pdrisk._model.columns import comparable_kind
 from pdrisk._model.keys import Key, listed_values
 from pdrisk._model.kinds import NOTHING, kind_of_value, kind_phrase
+from pdrisk._model.operands import comparable
 from pdrisk._model.plain import check_encodable, plain_key
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = [
+    "Asked",
     "asked_for_code",
     "check_code_kinds",
     "check_codes",
@@ -44,9 +46,7 @@ def check_codes(series: pd.Series, given: object) -> tuple[Hashable, ...]:
     return tuple(codes)
 
 
-def check_code_kinds(
-    column: Hashable, codes: Iterable[Hashable], kind: str, alike: frozenset[str] = frozenset()
-) -> None:
+def check_code_kinds(column: Hashable, codes: Iterable[Hashable], kind: str, *, sql: bool = False) -> None:
     """Refuse missing codes of another kind than their column.
 
     Parameters
@@ -56,8 +56,8 @@ def check_code_kinds(
         In plain form.
     kind : str
         Of the column; one that holds nothing takes every code.
-    alike : frozenset of str
-        Kinds that compare with each other.
+    sql : bool
+        Whether it compares with whatever SQL compares it with; else with its own kind alone.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def check_code_kinds(
     """
     for code in codes:
         other = kind_of_value(code)
-        if other != kind != NOTHING and not {other, kind} <= alike:
+        if other != kind != NOTHING and not (sql and comparable(other, kind, sql=True)):
             raise ColumnTypeError(
                 f"a missing code of column {column!r} is {kind_phrase(code)}, but the column holds {kind}: list codes "
                 "of the column's own kind, or convert the column first."
@@ -102,14 +102,27 @@ def check_levels_are_no_codes(column: Hashable, levels: Iterable[Hashable], code
         )
 
 
-def asked_for_code(code: str, column: str, instead: str) -> str:
-    """The refusal of a filter that asks for a missing code, which no record has left when the filter sees it.
+Asked = tuple[Hashable, Any, str, str]  # a column, what it is compared with, and how the filter writes both
+
+
+def asked_for_code(
+    asked: Iterable[Asked], codes_of: Callable[[Any], Sequence[Hashable] | None], instead: str
+) -> str | None:
+    """Why a filter that asks for a missing code is refused: no record has it left when the filter sees it.
 
     Parameters
     ----------
-    code, column : str
-        As the filter writes them.
+    asked : iterable of Asked
+        The columns that it compares with constants for being equal; a constant as codes are written.
+    codes_of : callable
+        The codes that are declared for a column.
     instead : str
-        How the front end asks for missing answers.
+        How the front end asks for missing answers; ``{}`` stands for the column.
     """
-    return f"{code} is declared to stand for a missing answer in {column}, so no record has it: ask for {instead}."
+    for column, value, column_shown, value_shown in asked:
+        if value in (codes_of(column) or ()):
+            return (
+                f"{value_shown} is declared to stand for a missing answer in {column_shown}, so no record has it: ask "
+                f"for {instead.format(column_shown)}."
+            )
+    return None

@@ -9,15 +9,16 @@ from pdrisk._core.foreign import shown
 from pdrisk._core.universe import Universe
 from pdrisk._model.kinds import NUMBER, TRUTH
 from pdrisk._model.nearest import unknown_column
+from pdrisk._model.nodes import Call, Column, Constant, Node, below
 from pdrisk._model.query import UNIT, Source, universe, written
 from pdrisk._sql.dry_run import types
-from pdrisk._sql.expressions import below, text
+from pdrisk._sql.expressions import text
 from pdrisk._sql.grouping import Grouping, typed_key
 from pdrisk._sql.headings import heading
 from pdrisk._sql.pieces import Expression, lowered, number
 from pdrisk._sql.relations import Condition, Relation, Rows, condition, named
 from pdrisk._sql.statistics import AGGREGATES, Asked, asked
-from pdrisk._sql.tree import Call, ColumnReference, Node, Select, SqlConstant, Star
+from pdrisk._sql.tree import Select, Star
 from pdrisk.errors import ParameterError
 
 __all__ = ["Answers", "Noted", "checked_bounds"]
@@ -91,21 +92,20 @@ class Answers:
 
     def known(self, node: Node) -> Expression | None:
         """A group, an aggregate or an alias; an error for any other column."""
-        if isinstance(node, SqlConstant):
+        if isinstance(node, Constant):
             return None
-        alias = lowered(node.path[0]) if isinstance(node, ColumnReference) and len(node.path) == 1 else ""
+        alias = lowered(node.name) if isinstance(node, Column) and not node.qualifiers else ""
         if self.ordering and alias in self.aliases:
             return self._aliased(alias)
         if isinstance(node, Call) and node.name in AGGREGATES:
             return self._released(node)
         group = self._group(node)
-        if group is None and isinstance(node, ColumnReference):
+        if group is None and isinstance(node, Column):
             if alias in self.aliases and self.aliases[alias] != node:
                 return self._aliased(alias)
             self.plain_rows.column(node)  # an unknown name is said to be one
             raise ParameterError(
-                f"column {'.'.join(node.path)!r} is neither aggregated nor in GROUP BY: exact values never leave the "
-                "data."
+                f"column {node.path!r} is neither aggregated nor in GROUP BY: exact values never leave the data."
             )
         return group
 
@@ -154,7 +154,7 @@ class Answers:
         found: list[tuple[Node, Expression]] = []
         for node in nodes:
             value = named(node, self.rows)
-            if not any(isinstance(part, ColumnReference) for part in below(node)):
+            if not any(isinstance(part, Column) for part in below(node)):
                 raise ParameterError("GROUP BY needs a column: a constant makes one group.")
             self.given = self.given or value.given
             if all(value.sql != other.sql for _, other in found):
@@ -166,7 +166,7 @@ class Answers:
         ]
 
     def _positional(self, node: Node) -> Node:
-        if not isinstance(node, SqlConstant) or type(node.value) is not int:
+        if not isinstance(node, Constant) or type(node.value) is not int:
             return node
         items = self.select.items
         if not 1 <= node.value <= len(items):
@@ -208,13 +208,13 @@ class Answers:
         return self.places[one]
 
     def _bounds_of(self, call: Call, node: Node | None, *, is_truth: bool) -> tuple[Universe, Source]:
-        name = lowered(node.path[-1]) if isinstance(node, ColumnReference) else None
+        name = lowered(node.name) if isinstance(node, Column) else None
         if name is not None:
             if isinstance(self.bounds, Universe):
                 return self.bounds, "given"
             if self.bounds is not None and name in self.bounds:
                 return self.bounds[name], "given"
-            assert isinstance(node, ColumnReference)
+            assert isinstance(node, Column)
             declared = self.relation.source.known(self.rows.column(node).column).universe
             if declared is not None:
                 return declared, "declared"

@@ -13,7 +13,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from pdrisk._model.kinds import NOTHING, NUMBER, TRUTH
-from pdrisk._sql.pieces import BIGINT, Expression, constant, number, quoted
+from pdrisk._sql.pieces import BIGINT, Expression, case, constant, number, operation, quoted
 
 __all__ = [
     "KEEP_WHOLE",
@@ -142,8 +142,7 @@ def chosen(conditions: Sequence[str], results: Sequence[Expression]) -> Expressi
     """CASE of numbers, the last of which is for ELSE."""
 
     def written(results: Sequence[str]) -> str:
-        arms = " ".join(f"WHEN {when} THEN {then}" for when, then in zip(conditions, results[:-1], strict=True))
-        return f"(CASE {arms} ELSE {results[-1]} END)"
+        return f"({case(zip(conditions, results[:-1], strict=True), results[-1])})"
 
     there = [part for part in results if part.kind != NOTHING]
     if not is_whole(there):
@@ -166,25 +165,15 @@ def first(parts: Sequence[Expression]) -> Expression:
     return Expression(f"(CASE {arms} END)", NUMBER, "BIGINT", span=_hull(there), wide=doubles)
 
 
-def compared(name: str, parts: Sequence[Expression]) -> Expression:
+def compared(symbol: str, parts: Sequence[Expression]) -> Expression:
     """A comparison of things that can be compared as they are, or of whole numbers."""
-    sql = _comparison(name, [part.sql for part in parts])
+    sql = operation(symbol, [part.sql for part in parts])
     if any(part.wide for part in parts):
         # NULL where one does not fit: then, as floats.
-        exact = {"is not distinct from": "=", "is distinct from": "<>"}.get(name)
-        sql = sql if exact is None else _comparison(exact, [part.sql for part in parts])
-        sql = f"COALESCE({sql}, {_comparison(name, [part.double for part in parts])})"
+        exact = {"is not distinct from": "==", "is distinct from": "!="}.get(symbol)
+        sql = sql if exact is None else operation(exact, [part.sql for part in parts])
+        sql = f"COALESCE({sql}, {operation(symbol, [part.double for part in parts])})"
     return Expression(sql, TRUTH, "BOOLEAN")
-
-
-def _comparison(name: str, parts: Sequence[str]) -> str:
-    left, *right = parts
-    match name:
-        case "in" | "not in":
-            return f"({left} {name.upper()} ({', '.join(right)}))"
-        case "between":
-            return f"({left} BETWEEN {right[0]} AND {right[1]})"
-    return f"({left} {name.upper()} {right[0]})"
 
 
 def cast_number(part: Expression, to: str, forgiving: bool) -> str:

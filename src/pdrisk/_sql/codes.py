@@ -47,7 +47,7 @@ def _found(name: str, sql_type: str, codes: Sequence[Hashable]) -> str:
     for code in codes:
         if kind == TEXT and isinstance(code, datetime.date):
             code = str(code)  # as a frame's column of such objects is read
-        check_code_kinds(name, [code], kind, frozenset({DATE, TIME}))
+        check_code_kinds(name, [code], kind, sql=True)
         constants.append(_constant(code, kind, sql_type))
     listed = ", ".join(constant for constant in constants if constant is not None)
     if not listed:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
@@ -27,6 +26,20 @@ from pdrisk._model.kinds import (
     UNCLEAR,
     ZONED,
 )
+from pdrisk._model.nodes import (
+    LOGIC,
+    MISSING,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Constant,
+    Node,
+    Operation,
+    Rank,
+    below,
+)
+from pdrisk._model.operands import compares_as, gives, no_arithmetic, takes
 from pdrisk._sql import workspace
 from pdrisk._sql.allowed import UNITS, Signature, signatures
 from pdrisk._sql.arithmetic import (
@@ -40,18 +53,26 @@ from pdrisk._sql.arithmetic import (
     first,
     is_whole,
 )
-from pdrisk._sql.pieces import INTEGERS, Expression, constant, kind_of_type, quoted, written_constant
-from pdrisk._sql.tree import Call, Case, Cast, ColumnReference, Node, SqlConstant, parts
+from pdrisk._sql.headings import heading
+from pdrisk._sql.pieces import (
+    INTEGERS,
+    Expression,
+    case,
+    constant,
+    kind_of_type,
+    operation,
+    quoted,
+    word,
+    written_constant,
+)
 from pdrisk.errors import ParameterError
 
-__all__ = ["Scope", "below", "text"]
+__all__ = ["Scope", "text", "truth"]
 
 # Characters; a name used twice in each of n nested subqueries grows as 2**n. What is written out comes on top.
 LONGEST, OF_ONE = 100_000, 200
 # Numbers that DuckDB compares with each other without a cast that could fail.
 SIMPLE = frozenset({*INTEGERS[:-2], "DOUBLE", "constant"})
-COMPARISONS = {"=", "<>", "<", "<=", ">", ">=", "is distinct from", "is not distinct from", "in", "not in", "between"}
-SYNTAX = COMPARISONS | {"and", "or", "not", "is null", "is not null", "if", "nullif", "try", "coalesce"}
 CASTS = re.compile(
     r"(U?(TINY|SMALL|BIG)INT|U?INTEGER|HUGEINT|FLOAT|DOUBLE|BOOLEAN|VARCHAR|DATE|TIMESTAMP|DECIMAL\(\d+,\d+\))"
 )
@@ -92,13 +113,6 @@ class Scope(Protocol):
         """What a node is, if the scope has a meaning for it as a whole; it has one for each column, or an error."""
 
 
-def below(node: Node) -> Iterator[Node]:
-    """A node and all that is in it."""
-    yield node
-    for part in parts(node):
-        yield from below(part)
-
-
 def text(node: Node, scope: Scope) -> Expression:
     """The SQL of a node.
 
@@ -110,7 +124,7 @@ def text(node: Node, scope: Scope) -> Expression:
     known = scope.known(node)
     if known is None:
         match node:
-            case SqlConstant():
+            case Constant():
                 known = constant(node.value)
             case Cast():
                 known = _cast(node, scope)
@@ -118,8 +132,10 @@ def text(node: Node, scope: Scope) -> Expression:
                 known = _case(node, scope)
             case Call():
                 known = _call(node, scope)
-            case ColumnReference():
-                raise AssertionError("a scope knows its columns")
+            case Operation():
+                known = _operation(node, scope)
+            case Column() | Rank():
+                raise AssertionError("a scope knows its columns, which have no ranks")
     size = max(len(known.sql), len(known.wide))
     if size > LONGEST and size > LONGEST + sum(OF_ONE + _length(part) for part in below(node)):
         raise ParameterError(
@@ -130,7 +146,7 @@ def text(node: Node, scope: Scope) -> Expression:
 
 
 def _length(node: Node) -> int:
-    return 2 * len(node.value) if isinstance(node, SqlConstant) and isinstance(node.value, str) else 0
+    return 2 * len(node.value) if isinstance(node, Constant) and isinstance(node.value, str) else 0
 
 
 def _cast(node: Cast, scope: Scope) -> Expression:
@@ -139,7 +155,7 @@ def _cast(node: Cast, scope: Scope) -> Expression:
         raise ParameterError(
             f"a cast to {node.to} is not understood: cast to a number, VARCHAR, DATE, TIMESTAMP or BOOLEAN."
         )
-    if isinstance(node.operand, SqlConstant) and not node.forgiving:
+    if isinstance(node.operand, Constant) and not node.forgiving:
         return _constant_cast(node.operand, to)
     operand = text(node.operand, scope)
     kind = kind_of_type(to)
@@ -189,7 +205,7 @@ def _cannot_fail(operand: Expression, to: str, scope: Scope) -> bool:
     return False
 
 
-def _constant_cast(operand: SqlConstant, to: str) -> Expression:
+def _constant_cast(operand: Constant, to: str) -> Expression:
     """A cast that is done now: whether it fails has nothing to do with data."""
     sql = f"CAST({written_constant(operand.value)} AS {to})"
     if to == "DATE" and isinstance(operand.value, str) and re.fullmatch(r"[1-9]\d{3}-\d\d-\d\d", operand.value):
@@ -201,13 +217,41 @@ def _constant_cast(operand: SqlConstant, to: str) -> Expression:
 
 
 def _case(node: Case, scope: Scope) -> Expression:
-    conditions = [_truth(when, scope, "WHEN").sql for when, _ in node.branches]
+    conditions = [truth(text(when, scope), "WHEN").sql for when, _ in node.branches]
     results = [text(then, scope) for _, then in node.branches] + [text(node.otherwise, scope)]
     kind, sql_type, results = _alike(results, "the branches of CASE are")
     if kind == NUMBER:
         return chosen(conditions, results)
-    arms = " ".join(f"WHEN {when} THEN {then.sql}" for when, then in zip(conditions, results[:-1], strict=True))
-    return Expression(f"(CASE {arms} ELSE {results[-1].sql} END)", kind, sql_type)
+    *arms, otherwise = (part.sql for part in results)
+    return Expression(f"({case(zip(conditions, arms, strict=True), otherwise)})", kind, sql_type)
+
+
+def _operation(node: Operation, scope: Scope) -> Expression:
+    symbol = node.symbol
+    if symbol in LOGIC:
+        conditions = [truth(text(part, scope), word(symbol)).sql for part in node.parts]
+        return Expression(operation(symbol, conditions), TRUTH, "BOOLEAN")
+    parts = [text(part, scope) for part in node.parts]
+    if symbol in MISSING:
+        return Expression(operation(symbol, [parts[0].wide or parts[0].sql]), TRUTH, "BOOLEAN")
+    if symbol == "try":
+        return parts[0]  # nothing here fails
+    if symbol == "coalesce":
+        kind, sql_type, parts = _alike(parts, "the arguments of COALESCE are")
+        if kind == NUMBER:
+            return first(parts)
+        return Expression(f"COALESCE({', '.join(part.sql for part in parts)})", kind, sql_type)
+    if gives(symbol) == NUMBER:
+        return _arithmetic(node, parts)
+    return _comparison(node, parts)
+
+
+def _arithmetic(node: Operation, parts: list[Expression]) -> Expression:
+    for raw, part in zip(node.parts, parts, strict=True):
+        if not takes(node.symbol, part.kind, sql=True):
+            said = no_arithmetic(node.symbol, f"{heading(raw)} ({part.kind})")
+            raise ParameterError(f"{said}: {NO_NUMBERS.get(part.kind, 'write TRY_CAST(x AS DOUBLE)')}.")
+    return computed(word(node.symbol), parts)
 
 
 def _call(node: Call, scope: Scope) -> Expression:
@@ -215,46 +259,33 @@ def _call(node: Call, scope: Scope) -> Expression:
         raise ParameterError(f"DISTINCT, ORDER BY and FILTER belong to aggregates, and {node.name} is none.")
     if any(node.names):
         raise ParameterError(f"{node.name} takes its arguments by position.")
-    forms = () if node.name in SYNTAX else signatures(node.name)
-    if node.name in ("and", "or", "not"):
-        conditions = [_truth(part, scope, node.name.upper()).sql for part in node.arguments]
-        sql = f"NOT {conditions[0]}" if node.name == "not" else f" {node.name.upper()} ".join(conditions)
-        return Expression(f"({sql})", TRUTH, "BOOLEAN")
-    if node.name in ("is null", "is not null"):
-        asked = text(node.arguments[0], scope)
-        return Expression(f"({asked.wide or asked.sql} {node.name.upper()})", TRUTH, "BOOLEAN")
-    if node.name == "if":
-        return _case(Case(((node.arguments[0], node.arguments[1]),), node.arguments[2]), scope)
-    if node.name == "nullif":
-        same = Call("=", node.arguments)
-        return _case(Case(((same, SqlConstant(None)),), node.arguments[0]), scope)
-    arguments = [text(argument, scope) for argument in node.arguments]
-    if node.name == "try":
-        return arguments[0]  # nothing here fails
-    if node.name == "coalesce":
-        kind, sql_type, arguments = _alike(arguments, "the arguments of COALESCE are")
-        if kind == NUMBER:
-            return first(arguments)
-        return Expression(f"COALESCE({', '.join(part.sql for part in arguments)})", kind, sql_type)
-    return _function(node.name, forms, arguments) if forms else _comparison(node, arguments)
+    match node:
+        case Call("if", (condition, then, otherwise)):
+            return _case(Case(((condition, then),), otherwise), scope)
+        case Call("nullif", (value, _)):
+            return _case(Case(((Operation("==", node.arguments), Constant(None)),), value), scope)
+        case Call("if"):
+            raise ParameterError("if takes a condition and two values: write if(x > 1, 'many', 'one').")
+    signatures(node.name)  # what is not allowed is refused before its arguments are
+    return _function(node.name, [text(argument, scope) for argument in node.arguments])
 
 
-def _comparison(node: Call, arguments: list[Expression]) -> Expression:
+def _comparison(node: Operation, arguments: list[Expression]) -> Expression:
     if any(part.kind in (DATE, TIME) for part in arguments):
-        arguments = [_dated(part, raw) for part, raw in zip(arguments, node.arguments, strict=True)]
-    kind, _, arguments = _alike(arguments, f"{node.name.upper()} compares")
+        arguments = [_dated(part, raw) for part, raw in zip(arguments, node.parts, strict=True)]
+    kind, _, arguments = _alike(arguments, f"{word(node.symbol)} compares")
     there = [part for part in arguments if part.kind != NOTHING]
     if kind == NUMBER and not is_whole(there):
         types = {part.type for part in there}
         alike = types <= SIMPLE or types == {"FLOAT", "constant"} or (len(types) == 1 and "" not in types)
         if not alike or any(part.wide for part in there):
             arguments = list(map(as_double, arguments))
-    return compared(node.name, arguments)
+    return compared(node.symbol, arguments)
 
 
 def _dated(part: Expression, node: Node) -> Expression:
     """A date written as text, as SQL allows."""
-    if part.kind != TEXT or not isinstance(node, SqlConstant) or not isinstance(node.value, str):
+    if part.kind != TEXT or not isinstance(node, Constant) or not isinstance(node.value, str):
         return part
     try:
         if len(node.value) == 10:
@@ -276,7 +307,7 @@ def _alike(arguments: list[Expression], who: str) -> tuple[str, str, list[Expres
     So no cast that could fail is left to it.
     """
     present = [part for part in arguments if part.kind != NOTHING]
-    kinds = list(dict.fromkeys(TIME if part.kind == DATE else part.kind for part in present))
+    kinds = list(dict.fromkeys(compares_as(part.kind, sql=True) for part in present))
     if len(kinds) > 1:
         advice = {
             frozenset({NUMBER, TEXT}): "write numbers without quotes, or TRY_CAST(x AS DOUBLE)",
@@ -302,14 +333,15 @@ def _as_time(part: Expression) -> Expression:
     return replace(part, sql=f"TRY_CAST({part.sql} AS TIMESTAMP)", kind=TIME, type="TIMESTAMP")
 
 
-def _truth(node: Node, scope: Scope, where: str) -> Expression:
-    found = text(node, scope)
-    if found.kind not in (TRUTH, NOTHING):
+def truth(found: Expression, where: str) -> Expression:
+    """The expression, if a condition can stand there."""
+    if not takes("and", found.kind, sql=True):
         raise ParameterError(f"{where} needs a condition, but has {found.kind}: compare it with something.")
     return found
 
 
-def _function(name: str, forms: tuple[Signature, ...], arguments: list[Expression]) -> Expression:
+def _function(name: str, arguments: list[Expression]) -> Expression:
+    forms = signatures(name)
     kinds = tuple(part.kind for part in arguments)
     form = next((form for form in forms if form.fits(kinds, tuple(part.constant for part in arguments))), None)
     if form is None:

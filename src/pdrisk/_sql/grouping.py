@@ -15,6 +15,7 @@ import pandas as pd
 from pdrisk._core.foreign import shown
 from pdrisk._model.keys import Key, are_observed, key_tuples, undeclared_keys
 from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH, ZONED, kind_of_value, kind_phrase
+from pdrisk._model.operands import comparable
 from pdrisk._model.plain import check_encodable, plain_key
 from pdrisk._model.query import Source
 from pdrisk._sql.pieces import INTEGERS, Expression, limits
@@ -160,7 +161,7 @@ def _as_value(key: Any, group: Grouping) -> Any:
     kind = kind_of_value(key)
     if kind == ZONED and group.kind in (DATE, TIME):
         raise ColumnTypeError(f"a key of {group.names[0]} has a time zone, but the group has none.")
-    if kind != group.kind and {kind, group.kind} != {DATE, TIME}:
+    if not comparable(kind, group.kind, sql=True):
         raise ColumnTypeError(
             f"a key of {group.names[0]} is {kind_phrase(key)}, but the group holds {group.kind}: list keys of its kind."
         )

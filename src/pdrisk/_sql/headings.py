@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 
-from pdrisk._sql.pieces import lowered, written_constant
+from pdrisk._model.nodes import Call, Case, Cast, Column, Constant, Node, Operation
+from pdrisk._sql.pieces import case, lowered, operation, written_constant
 from pdrisk._sql.statistics import AGGREGATES
-from pdrisk._sql.tree import Call, Case, Cast, ColumnReference, Node, SqlConstant
 
 __all__ = ["heading", "unique"]
 
 
-def heading(node: Node, name_of: Callable[[ColumnReference], str] = lambda column: column.path[-1]) -> str:
+def heading(node: Node, name_of: Callable[[Column], str] = lambda column: column.name) -> str:
     """How an expression is written: a name for a column that has none, or a condition for people.
 
     Options of dp_ functions are left out, and parameters stand there by name: their values are not the query's.
@@ -26,18 +26,19 @@ def heading(node: Node, name_of: Callable[[ColumnReference], str] = lambda colum
 
     def written(node: Node) -> str:
         match node:
-            case ColumnReference():
+            case Column():
                 return name_of(node)
-            case SqlConstant(value, name):
+            case Constant(value, given):
                 plain = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
-                return name or (str(value) if plain else written_constant(value))
+                return given or (str(value) if plain else written_constant(value))
             case Cast(operand, to, forgiving):
                 return f"{'TRY_CAST' if forgiving else 'CAST'}({written(operand)} AS {to})"
             case Case(branches, otherwise):
-                arms = " ".join(f"WHEN {written(when)} THEN {written(then)}" for when, then in branches)
-                return f"CASE {arms} ELSE {written(otherwise)} END"
+                return case([(written(when), written(then)) for when, then in branches], written(otherwise))
             case Call():
                 return _call(node, written)
+        assert isinstance(node, Operation)
+        return operation(node.symbol, list(map(written, node.parts)))
 
     return written(node)
 
@@ -49,17 +50,7 @@ def _call(node: Call, written: Callable[[Node], str]) -> str:
         text = f"{node.name}({', '.join(map(written, positional))})"
         return text if node.condition is None else f"{text} FILTER (WHERE {written(node.condition)})"
     parts = list(map(written, node.arguments))
-    if node.name == "between":
-        return f"({parts[0]} BETWEEN {parts[1]} AND {parts[2]})"
-    if node.name in ("in", "not in"):
-        return f"({parts[0]} {node.name.upper()} ({', '.join(parts[1:])}))"
-    if node.name in ("is null", "is not null"):
-        return f"({parts[0]} {node.name.upper()})"
-    if len(parts) > 1 and (not node.name[0].isalpha() or node.name in ("and", "or") or node.name.startswith("is ")):
-        return f"({f' {node.name.upper()} '.join(parts)})"
-    if len(parts) == 1 and (not node.name[0].isalpha() or node.name == "not"):
-        return f"({node.name.upper()}{' ' * (node.name == 'not')}{parts[0]})"
-    return f"{node.name}({', '.join(parts)})"
+    return f"{node.name}({', '.join(parts)})" if node.name[0].isalpha() else operation(node.name, parts)
 
 
 def unique(names: Sequence[str]) -> tuple[str, ...]:

@@ -11,20 +11,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from pdrisk._model.kinds import NOTHING, NUMBER, TRUTH
+from pdrisk._model.kinds import NUMBER
 from pdrisk._model.missing_codes import check_levels_are_no_codes
+from pdrisk._model.nodes import Constant
 from pdrisk._model.query import Groups, Line, Query, answered_by, epsilon
 from pdrisk._sql.answers import Answers, Noted, checked_bounds
 from pdrisk._sql.codes import relation_without_codes
 from pdrisk._sql.dry_run import computed, described, typed_nothing
-from pdrisk._sql.expressions import text
+from pdrisk._sql.expressions import text, truth
 from pdrisk._sql.grouping import Grouping, key_lists, key_relation, keys_given
 from pdrisk._sql.headings import heading, unique
 from pdrisk._sql.pieces import Expression, quoted
 from pdrisk._sql.relations import Condition, Relation, condition, relation_of
 from pdrisk._sql.settings import Settings
 from pdrisk._sql.sources import Source, Sources
-from pdrisk._sql.tree import Select, SqlConstant, Star
+from pdrisk._sql.tree import Select, Star
 from pdrisk.engines.base import Origin
 from pdrisk.engines.sql.duckdb import DuckDBEngine
 from pdrisk.engines.sql.plan import INFINITY, Counted, Measured, SummaryPlan, combined
@@ -225,16 +226,13 @@ def _said(part: Measured | Counted) -> str:
 def _rest(select: Select, answers: Answers, settings: Settings) -> str:
     said = ""
     if select.having is not None:
-        found = text(select.having, answers)
-        if found.kind not in (TRUTH, NOTHING):
-            raise ParameterError(f"HAVING needs a condition, but has {found.kind}: compare it with something.")
-        said += f" WHERE {found.sql}"
+        said += f" WHERE {truth(text(select.having, answers), 'HAVING').sql}"
     order = []
     answers.ordering = True
     for item in select.order:
         if item.item is None:
             order += [f"{at} {settings.order(item.how)}" for at in range(1, len(select.items) + 1)]
-        elif isinstance(item.item, SqlConstant) and type(item.item.value) is int:
+        elif isinstance(item.item, Constant) and type(item.item.value) is int:
             if not 1 <= item.item.value <= len(select.items):
                 raise ParameterError(
                     f"ORDER BY {heading(item.item)} means no item of SELECT, which has {len(select.items)}."
@@ -247,7 +245,7 @@ def _rest(select: Select, answers: Answers, settings: Settings) -> str:
     for word, node in (("LIMIT", select.limit), ("OFFSET", select.offset)):
         if node is None:
             continue
-        if not isinstance(node, SqlConstant) or type(node.value) is not int or node.value < 0:
+        if not isinstance(node, Constant) or type(node.value) is not int or node.value < 0:
             raise ParameterError(f"{word} takes a whole number written out or a parameter.")
         said += f" {word} {node.value}"
     return said

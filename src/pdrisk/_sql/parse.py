@@ -13,6 +13,7 @@ from itertools import islice
 from typing import NoReturn
 
 from pdrisk._core.foreign import shown
+from pdrisk._model.nodes import ARITHMETIC, SIGNS, Call, Case, Cast, Column, Constant, Node, Operation
 from pdrisk._sql import workspace
 from pdrisk._sql.literals import (
     Json,
@@ -26,34 +27,18 @@ from pdrisk._sql.literals import (
 )
 from pdrisk._sql.pieces import quoted
 from pdrisk._sql.statements import no_select
-from pdrisk._sql.tree import (
-    Call,
-    Case,
-    Cast,
-    ColumnReference,
-    Cte,
-    File,
-    From,
-    Node,
-    Order,
-    Scalar,
-    Select,
-    SqlConstant,
-    Star,
-    Subquery,
-    Table,
-)
+from pdrisk._sql.tree import Cte, File, From, Order, Scalar, Select, Star, Subquery, Table
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["parsed"]
 
 COMPARISONS = {
-    "COMPARE_EQUAL": "=", "COMPARE_NOTEQUAL": "<>", "COMPARE_LESSTHAN": "<", "COMPARE_LESSTHANOREQUALTO": "<=",
+    "COMPARE_EQUAL": "==", "COMPARE_NOTEQUAL": "!=", "COMPARE_LESSTHAN": "<", "COMPARE_LESSTHANOREQUALTO": "<=",
     "COMPARE_GREATERTHAN": ">", "COMPARE_GREATERTHANOREQUALTO": ">=",
     "COMPARE_DISTINCT_FROM": "is distinct from", "COMPARE_NOT_DISTINCT_FROM": "is not distinct from",
 }  # fmt: skip
 OPERATORS = {
-    "OPERATOR_NOT": "not", "OPERATOR_IS_NULL": "is null", "OPERATOR_IS_NOT_NULL": "is not null",
+    "OPERATOR_NOT": "not", "OPERATOR_IS_NULL": "isna", "OPERATOR_IS_NOT_NULL": "notna",
     "OPERATOR_COALESCE": "coalesce", "OPERATOR_TRY": "try", "COMPARE_IN": "in", "COMPARE_NOT_IN": "not in",
 }  # fmt: skip
 REFUSED = {
@@ -136,6 +121,15 @@ def _checked(parameters: object) -> Parameters:
 
 def _refuse(what: str) -> NoReturn:
     raise ParameterError(f"{REFUSED[what]}.")
+
+
+def operation_of(call: Call) -> Operation | None:
+    """The operator that DuckDB has as a function, with nothing in its brackets but operands."""
+    if call.distinct or call.ordered or call.condition is not None or any(call.names):
+        return None
+    symbol = f"unary {call.name}" if len(call.arguments) == 1 else call.name
+    known = symbol in SIGNS or (symbol in ARITHMETIC and len(call.arguments) == 2)
+    return Operation(symbol, call.arguments) if known else None
 
 
 class _Reader:
@@ -262,7 +256,7 @@ class _Reader:
                 isinstance(call, Call)
                 and call.name in ("read_parquet", "parquet_scan")
                 and len(call.arguments) == 1
-                and isinstance(call.arguments[0], SqlConstant)
+                and isinstance(call.arguments[0], Constant)
                 and isinstance(call.arguments[0].value, str)
                 and table.get("with_ordinality", "WITHOUT_ORDINALITY") == "WITHOUT_ORDINALITY"
             ):
@@ -300,24 +294,24 @@ class _Reader:
         return read(item)
 
     def column(self, item: Json) -> Node:
-        path = tuple(only(item, "class", "type", "alias", "column_names")["column_names"])
-        return ColumnReference(path, in_quotes=quoted(path[-1]) in self.text)
+        *qualifiers, name = only(item, "class", "type", "alias", "column_names")["column_names"]
+        return Column(name, tuple(qualifiers), in_quotes=quoted(name) in self.text)
 
     def constant(self, item: Json) -> Node:
         only(item, "class", "type", "alias", "value", "literal")
-        return SqlConstant(of_duckdb_2(item["literal"]) if "literal" in item else of_duckdb_1(item["value"]))
+        return Constant(of_duckdb_2(item["literal"]) if "literal" in item else of_duckdb_1(item["value"]))
 
     def parameter(self, item: Json) -> Node:
         name = only(item, "class", "type", "alias", "identifier")["identifier"]
         self.used.add(name)
-        return SqlConstant(self.value(name), "?" if name.isdigit() else f"${name}")
+        return Constant(self.value(name), "?" if name.isdigit() else f"${name}")
 
     def cast(self, item: Json) -> Node:
         only(item, "class", "type", "alias", "child", "cast_type", "type_expr", "try_cast")
         to = type_of_duckdb_2(item["type_expr"]) if "type_expr" in item else type_of_duckdb_1(item["cast_type"])
         child = self.node(item["child"])
-        if to == "BOOLEAN" and child in (SqlConstant("t"), SqlConstant("f")):  # what DuckDB 1 makes of true and false
-            return SqlConstant(child == SqlConstant("t"))
+        if to == "BOOLEAN" and child in (Constant("t"), Constant("f")):  # what DuckDB 1 makes of true and false
+            return Constant(child == Constant("t"))
         return Cast(child, to, bool(item["try_cast"]))
 
     def function(self, item: Json) -> Node:
@@ -336,7 +330,7 @@ class _Reader:
         if name == "dp_count" and pairs and pairs[0][1]["class"] == "STAR":
             only(pairs.pop(0)[1], "class", "type")
             name = "dp_count_star"
-        return Call(
+        call = Call(
             name,
             tuple(self.node(child) for _, child in pairs),
             tuple(name.lower() for name, _ in pairs),
@@ -344,6 +338,7 @@ class _Reader:
             ordered=bool((item["order_bys"] or {}).get("orders")),
             condition=self.optional(item["filter"]),
         )
+        return operation_of(call) or call
 
     def case(self, item: Json) -> Node:
         only(item, "class", "type", "alias", "case_checks", "else_expr")
@@ -354,12 +349,12 @@ class _Reader:
         only(item, "class", "type", "alias", "left", "right")
         if item["type"] not in COMPARISONS:
             not_understood("a comparison")
-        return Call(COMPARISONS[item["type"]], (self.node(item["left"]), self.node(item["right"])))
+        return Operation(COMPARISONS[item["type"]], (self.node(item["left"]), self.node(item["right"])))
 
     def conjunction(self, item: Json) -> Node:
         only(item, "class", "type", "alias", "children")
         name = {"CONJUNCTION_AND": "and", "CONJUNCTION_OR": "or"}[item["type"]]
-        return Call(name, tuple(self.node(child) for child in item["children"]))
+        return Operation(name, tuple(self.node(child) for child in item["children"]))
 
     def operator(self, item: Json) -> Node:
         only(item, "class", "type", "alias", "children")
@@ -367,8 +362,8 @@ class _Reader:
             _refuse(item["type"])
         if item["type"] not in OPERATORS:
             not_understood(f"the operator {item['type'].lower().replace('_', ' ')}")
-        return Call(OPERATORS[item["type"]], tuple(self.node(child) for child in item["children"]))
+        return Operation(OPERATORS[item["type"]], tuple(self.node(child) for child in item["children"]))
 
     def between(self, item: Json) -> Node:
         only(item, "class", "type", "alias", "input", "lower", "upper")
-        return Call("between", tuple(self.node(item[name]) for name in ("input", "lower", "upper")))
+        return Operation("between", tuple(self.node(item[name]) for name in ("input", "lower", "upper")))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 from pdrisk._model.kinds import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH, ZONED
+from pdrisk._model.nodes import MEMBERSHIP, MISSING
 from pdrisk._sql.tree import Scalar
 from pdrisk.errors import ParameterError
 
@@ -15,12 +17,15 @@ __all__ = [
     "BIGINT",
     "INTEGERS",
     "Expression",
+    "case",
     "constant",
     "kind_of_type",
     "limits",
     "lowered",
     "number",
+    "operation",
     "quoted",
+    "word",
     "written_constant",
 ]
 
@@ -105,6 +110,35 @@ def number(sql: str, sql_type: str, column: str | None = None) -> Expression:
 def quoted(name: str) -> str:
     """An identifier."""
     return '"' + name.replace('"', '""') + '"'
+
+
+_WORDS = {"==": "=", "!=": "<>", "isna": "IS NULL", "notna": "IS NOT NULL"}
+
+
+def word(symbol: str) -> str:
+    """An operator as SQL writes it."""
+    return _WORDS.get(symbol) or symbol.removeprefix("unary ").upper()
+
+
+def operation(symbol: str, parts: Sequence[str]) -> str:
+    """An operation on parts that are written out, in brackets."""
+    if symbol == "between":
+        return f"({parts[0]} BETWEEN {parts[1]} AND {parts[2]})"
+    if symbol in MEMBERSHIP:
+        return f"({parts[0]} {word(symbol)} ({', '.join(parts[1:])}))"
+    if symbol in MISSING:
+        return f"({parts[0]} {word(symbol)})"
+    if symbol in ("coalesce", "try"):
+        return f"{symbol}({', '.join(parts)})"
+    if len(parts) == 1:
+        return f"({word(symbol)}{' ' * (symbol == 'not')}{parts[0]})"
+    return f"({f' {word(symbol)} '.join(parts)})"
+
+
+def case(branches: Iterable[tuple[str, str]], otherwise: str) -> str:
+    """CASE of conditions and results that are written out."""
+    arms = " ".join(f"WHEN {when} THEN {then}" for when, then in branches)
+    return f"CASE {arms} ELSE {otherwise} END"
 
 
 def lowered(name: str) -> str:

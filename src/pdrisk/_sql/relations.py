@@ -13,18 +13,19 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from pdrisk._model.kinds import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH
-from pdrisk._model.missing_codes import asked_for_code
+from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME
+from pdrisk._model.missing_codes import Asked, asked_for_code
 from pdrisk._model.nearest import did_you_mean, unknown_column
+from pdrisk._model.nodes import Call, Column, Node, Operation, below, is_given
 from pdrisk._sql.allowed import check_clock
 from pdrisk._sql.catalog import CatalogEntry
-from pdrisk._sql.expressions import below, text
+from pdrisk._sql.expressions import text, truth
 from pdrisk._sql.headings import heading
 from pdrisk._sql.parse import parsed
 from pdrisk._sql.pieces import Expression, kind_of_type, lowered, number, quoted, written_constant
 from pdrisk._sql.sources import Source, Sources
 from pdrisk._sql.statistics import AGGREGATES
-from pdrisk._sql.tree import Call, ColumnReference, Cte, File, From, Node, Select, SqlConstant, Star, Subquery, Table
+from pdrisk._sql.tree import Cte, File, From, Select, Star, Subquery, Table
 from pdrisk.errors import ParameterError, UnknownColumnError
 
 __all__ = ["Condition", "Relation", "Rows", "condition", "relation_of"]
@@ -98,17 +99,17 @@ class Rows:
                 f"{node.name} stands where one record is looked at: aggregates belong into SELECT, HAVING and ORDER "
                 "BY, and nothing can be aggregated twice."
             )
-        return self.column(node) if isinstance(node, ColumnReference) else None
+        return self.column(node) if isinstance(node, Column) else None
 
-    def column(self, node: ColumnReference) -> Expression:
+    def column(self, node: Column) -> Expression:
         """The expression behind a name."""
-        name = lowered(node.path[-1])
-        qualifiers = tuple(map(lowered, node.path[:-1]))
+        name = lowered(node.name)
+        qualifiers = tuple(map(lowered, node.qualifiers))
         own = tuple(map(lowered, self.relation.names))
         found = [value for label, value in self.relation.columns if lowered(label) == name]
         if found and (not qualifiers or own[len(own) - len(qualifiers) :] == qualifiers):
             if len(found) > 1:
-                raise ParameterError(f"several columns of FROM are named {node.path[-1]!r}: give them different names.")
+                raise ParameterError(f"several columns of FROM are named {node.name!r}: give them different names.")
             return found[0]
         if not qualifiers and name in self.aliases:
             # Without itself, so that no alias can stand for itself.
@@ -116,18 +117,16 @@ class Rows:
             return named(self.aliases[name], Rows(self.relation, shorter))
         if not qualifiers and name != "age":  # of a person, not of time
             check_clock(name)
-        error = unknown_column(".".join(node.path), [label for label, _ in self.relation.columns])
+        error = unknown_column(node.path, [label for label, _ in self.relation.columns])
         if not node.in_quotes:
             raise error
-        raise UnknownColumnError(f"{error} Text stands in single quotes: {written_constant(node.path[-1])}.")
+        raise UnknownColumnError(f"{error} Text stands in single quotes: {written_constant(node.name)}.")
 
 
 def named(node: Node, scope: Rows) -> Expression:
     """The SQL of a node, and what it is for people."""
     found = text(node, scope)
-    inside = list(below(node))
-    given = any(isinstance(part, SqlConstant) and part.name for part in inside)
-    given = given or any(isinstance(part, ColumnReference) and scope.column(part).given for part in inside)
+    given = is_given(node) or any(isinstance(part, Column) and scope.column(part).given for part in below(node))
     return replace(found, shown=heading(node, lambda column: scope.column(column).shown), given=given)
 
 
@@ -272,30 +271,32 @@ def _rowwise(select: Select, sources: Sources, ctes: Ctes, home: CatalogEntry | 
 def condition(node: Node, scope: Rows) -> Condition:
     """What a WHERE keeps."""
     _check_codes(node, scope)
-    found = named(node, scope)
-    if found.kind not in (TRUTH, NOTHING):
-        raise ParameterError(f"WHERE needs a condition, but has {found.kind}: compare it with something.")
+    found = truth(named(node, scope), "WHERE")
     return Condition(found.sql, found.shown, found.given)
 
 
 def _check_codes(node: Node, scope: Rows) -> None:
     """Refuse to ask who has a missing code: it is NULL when the filter sees it, equal and unequal to nothing."""
     source = scope.relation.source
-    if not isinstance(node, Call) or not source.declared.speak_of_codes:
+    asked = _asked(node, scope) if source.declared.speak_of_codes else ()
+    if said := asked_for_code(asked, lambda column: source.known(column).missing, "{} IS NULL, or IS NOT NULL"):
+        raise ParameterError(said)
+
+
+def _asked(node: Node, scope: Rows) -> Iterator[Asked]:
+    if not isinstance(node, Operation):
         return
-    if node.name in ("and", "or"):
-        for part in node.arguments:
-            _check_codes(part, scope)
-    elif node.name in ("=", "in"):
-        found = [text(part, scope) for part in node.arguments]
-        for asked in found:
-            codes = source.known(asked.column).missing or ()
-            for raw, one in zip(node.arguments, found, strict=True):
-                if one.constant and _as_code(one.value, asked.kind) in codes:
-                    given = any(isinstance(each, SqlConstant) and each.name for each in below(raw))
-                    shown = heading(raw) if given else repr(one.value)
-                    instead = f"{asked.column} IS NULL, or IS NOT NULL"
-                    raise ParameterError(asked_for_code(shown, repr(asked.column), instead))
+    if node.symbol in ("and", "or"):
+        for part in node.parts:
+            yield from _asked(part, scope)
+    elif node.symbol in ("==", "in"):
+        found = [text(part, scope) for part in node.parts]
+        for column in found:
+            for raw, one in zip(node.parts, found, strict=True):
+                if (name := column.column) is not None and one.constant:
+                    shown = heading(raw) if is_given(raw) else repr(one.value)
+                    written = name if name.isidentifier() else quoted(name)
+                    yield name, _as_code(one.value, column.kind), written, shown
 
 
 def _as_code(value: object, kind: str) -> object:
@@ -311,7 +312,7 @@ def _as_code(value: object, kind: str) -> object:
 def _columns(select: Select, scope: Rows) -> Iterator[tuple[str, Expression]]:
     for item, alias in select.items:
         if not isinstance(item, Star):
-            label = alias or (item.path[-1] if isinstance(item, ColumnReference) else _UNNAMED)
+            label = alias or (item.name if isinstance(item, Column) else _UNNAMED)
             yield label, named(item, scope)
             continue
         if item.table and lowered(item.table) not in map(lowered, scope.relation.names[-1:]):

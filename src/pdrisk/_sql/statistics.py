@@ -11,9 +11,10 @@ from fractions import Fraction
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.universe import Universe
 from pdrisk._model.kinds import NUMBER, TRUTH, number_advice
+from pdrisk._model.nodes import Call, Constant, Node, Operation
 from pdrisk._model.query import Source, epsilon, statistic, universe
 from pdrisk._sql.pieces import Expression
-from pdrisk._sql.tree import Call, Node, Scalar, SqlConstant
+from pdrisk._sql.tree import Scalar
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["AGGREGATES", "Asked", "asked", "check_number"]
@@ -167,13 +168,13 @@ def _options(call: Call, kind: Aggregate, used: int) -> dict[str, Scalar]:
 
 def _constant(function: str, option: str, node: Node) -> Scalar:
     match node:
-        case SqlConstant(value):
+        case Constant(value):
             if isinstance(value, str | datetime.date):
                 raise ColumnTypeError(f"{option} of {function} must be a number, not a text or date.")
             return value
-        case Call("-" | "+" as sign, (only,)):
+        case Operation("unary -" | "unary +" as sign, (only,)):
             value = _constant(function, option, only)
-            return -value if sign == "-" and isinstance(value, int | float | Decimal) else value
+            return -value if sign == "unary -" and isinstance(value, int | float | Decimal) else value
     raise ParameterError(
         f"{option} of {function} must be a number written out or a parameter (? or $name): a value computed from the "
         "data would tell about them."

@@ -1,80 +1,27 @@
-"""Syntax tree of a SELECT statement as plain data, whatever the parser's own format."""
+"""Syntax tree of a SELECT statement as plain data, whatever the parser's own format; its expressions are nodes."""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from pdrisk._model.nodes import Node
+
 __all__ = [
-    "Call",
-    "Case",
-    "Cast",
-    "ColumnReference",
     "Cte",
     "File",
     "From",
-    "Node",
     "Order",
     "Scalar",
     "Select",
-    "SqlConstant",
     "Star",
     "Subquery",
     "Table",
-    "parts",
 ]
 
 Scalar = None | bool | int | float | Decimal | str | datetime.date | datetime.datetime
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnReference:
-    """A column's name as written, with its qualifiers: ``p.distance`` is ``("p", "distance")``."""
-
-    path: tuple[str, ...]
-    in_quotes: bool = field(default=False, compare=False)  # whether the text has it in double quotes somewhere
-
-
-@dataclass(frozen=True, slots=True)
-class SqlConstant:
-    """A literal or a bound parameter, whose ``name`` is ``?`` or ``$name``."""
-
-    value: Scalar
-    name: str = field(default="", compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A function or an operator, which has the name of its symbol: ``+``, ``and``, ``is null``."""
-
-    name: str
-    arguments: tuple[Node, ...]
-    names: tuple[str, ...] = ()  # of the arguments, "" for those given by position
-    distinct: bool = False
-    ordered: bool = False
-    condition: Node | None = None  # FILTER (WHERE ...)
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """``CASE WHEN ... THEN ... ELSE ... END``."""
-
-    branches: tuple[tuple[Node, Node], ...]
-    otherwise: Node
-
-
-@dataclass(frozen=True, slots=True)
-class Cast:
-    """``CAST`` or, if ``forgiving``, ``TRY_CAST``."""
-
-    operand: Node
-    to: str
-    forgiving: bool
-
-
-Node = ColumnReference | SqlConstant | Call | Case | Cast
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,18 +98,3 @@ class Select:
     ctes: Mapping[str, Cte] = field(default_factory=dict)
     functions: frozenset[str] = frozenset()
     has_parameters: bool = False
-
-
-def parts(node: Node) -> Iterator[Node]:
-    """The nodes directly below."""
-    match node:
-        case Call():
-            yield from node.arguments
-            if node.condition is not None:
-                yield node.condition
-        case Case():
-            for pair in node.branches:
-                yield from pair
-            yield node.otherwise
-        case Cast():
-            yield node.operand

@@ -18,21 +18,11 @@ import pandas as pd
 from pdrisk._caller_frame import caller
 from pdrisk._guard import guarded
 from pdrisk._model.missing_codes import asked_for_code
+from pdrisk._model.nodes import Column, Constant, Node, Operation, equalities, is_given
+from pdrisk._model.rowwise.builder import EXAMPLE, Builder, Levels, text_of
 from pdrisk._model.rowwise.derived import Derived
 from pdrisk._model.rowwise.expression import Recorded, Recorder, state_of
 from pdrisk._model.rowwise.query_string import QueryString
-from pdrisk._model.rowwise.tree import (
-    EXAMPLE,
-    Builder,
-    Column,
-    Constant,
-    Levels,
-    Node,
-    Operation,
-    constants,
-    equalities,
-    text_of,
-)
 from pdrisk._model.rowwise.types import BOOLEAN, check_boolean, typed
 from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError
 
@@ -98,12 +88,13 @@ class RowwiseFilter:
         ParameterError
             If it compares a column with one of its codes, for being equal or not.
         """
-        for column, constant in () if self.rule is None else equalities(self.rule):
-            values = constant.value if isinstance(constant.value, list) else [constant.value]
-            for code in [value for value in values if value in missing.get(column.name, ())]:
-                name = text_of(column)
-                said = asked_for_code(constant.given or text_of(Constant(code)), name, f"{name}.isna() or .notna()")
-                raise ParameterError(f"cannot use where={self.text!r}: {said}")
+        asked = (
+            (column.name, value, text_of(column), text_of(Constant(value, constant.given)))
+            for column, constant in (() if self.rule is None else equalities(self.rule))
+            for value in (constant.value if isinstance(constant.value, list) else [constant.value])
+        )
+        if said := asked_for_code(asked, missing.get, "{}.isna() or .notna()"):
+            raise ParameterError(f"cannot use where={self.text!r}: {said}")
 
     def and_also(self, other: "RowwiseFilter") -> "RowwiseFilter":
         """The records that both select, of which the second may be a mask or callable: joined with ``and``."""
@@ -225,8 +216,7 @@ def _checked(builder: Builder, build: Callable[[], Any]) -> RowwiseFilter:
             builder.refuse(f"it names no column, so it decides nothing about a record. {EXAMPLE}.")
         rule, value = typed(tree, {name: builder.frame[name].iloc[:0] for name in builder.columns}, builder)
         check_boolean(tree, value, builder)
-        trusted = any(constant.given for constant in constants(tree))
-        return RowwiseFilter(text_of(tree), trusted, tuple(builder.columns), rule, tree)
+        return RowwiseFilter(text_of(tree), is_given(tree), tuple(builder.columns), rule, tree)
 
     with suppress(QueryFailedError):  # a RecursionError, or whatever foreign code inside a pd.col expression raises
         return guarded(checked)

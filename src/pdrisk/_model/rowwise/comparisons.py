@@ -11,7 +11,6 @@ import pandas as pd
 
 from pdrisk._model.columns import column_kind
 from pdrisk._model.kinds import (
-    COMPLEX,
     DATE,
     DURATION,
     NOTHING,
@@ -23,18 +22,10 @@ from pdrisk._model.kinds import (
     ZONED,
     kind_of_value,
 )
+from pdrisk._model.nodes import MEMBERSHIP, ORDERINGS, Column, Constant, Node, Operation
+from pdrisk._model.operands import comparable
+from pdrisk._model.rowwise.builder import Builder, needs_backticks, text_of
 from pdrisk._model.rowwise.families import family, of_values
-from pdrisk._model.rowwise.tree import (
-    MEMBERSHIP,
-    ORDERINGS,
-    Builder,
-    Column,
-    Constant,
-    Node,
-    Operation,
-    needs_backticks,
-    text_of,
-)
 
 __all__ = ["check_kinds", "check_order", "converted", "dated", "described", "is_categorical", "mended", "unfit"]
 
@@ -49,11 +40,6 @@ OTHER_DATE: Final = re.compile(
         (?:[\sT,]+\d.*)?\s*""",
     re.VERBOSE,
 )
-FAMILIES: Final = {
-    **dict.fromkeys((NUMBER, TRUTH, COMPLEX), NUMBER),  # True equals 1
-    **dict.fromkeys((DATE, TIME), DATE),
-    **{kind: kind for kind in (TEXT, ZONED, DURATION, PERIOD, "Interval")},
-}
 WRITE: Final = {
     (NUMBER, TEXT): "Write numbers without quotes",
     (TRUTH, TEXT): "Write True or False, without quotes",
@@ -167,8 +153,7 @@ def check_kinds(symbol: str, parts: list[Node], values: list[Any], builder: Buil
     for place, value in enumerate(values):
         if not isinstance(value, pd.Series):
             continue
-        own, others = _kind(value), _kinds(values[1 - place])
-        if own in FAMILIES and any(FAMILIES.get(kind, FAMILIES[own]) != FAMILIES[own] for kind in others):
+        if not all(comparable(_kind(value), other) for other in _kinds(values[1 - place])):
             builder.refuse(
                 f"{unfit(symbol, parts, values)}: they are not of one kind, so never equal and in no order. "
                 f"{mended(symbol, parts, values)}."
@@ -192,7 +177,7 @@ def check_order(symbol: str, parts: list[Node], values: list[Any], builder: Buil
         if not isinstance(part, Column) or value.dtype != object:
             continue
         kind, wanted = column_kind(builder.frame[part.name]), _kind(other)
-        if wanted == NOTHING or (kind != NOTHING and FAMILIES.get(kind) != FAMILIES.get(wanted)):
+        if wanted == NOTHING or not comparable(kind, wanted):
             beside = "such objects" if wanted == NOTHING else wanted
             builder.refuse(
                 f"`{symbol}` compares {text_of(part)}, which holds {kind}, with {beside}: it takes things of one kind. "

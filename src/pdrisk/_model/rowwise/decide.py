@@ -17,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pdrisk._model.kinds import NUMBER, PERIOD, TEXT
+from pdrisk._model.nodes import COMPARISONS, LOGIC, MEMBERSHIP, MISSING, SIGNS, Column, Constant, Node, Operation, Rank
 from pdrisk._model.rowwise.exact import Numbers, arithmetic, compared, members, opposite
 from pdrisk._model.rowwise.families import (
     OF_OBJECTS,
@@ -39,7 +40,6 @@ from pdrisk._model.rowwise.families import (
     texts_of,
     unknown_of,
 )
-from pdrisk._model.rowwise.tree import COMPARISONS, LOGIC, MEMBERSHIP, MISSING, SIGNS, Column, Constant, Node, Rank
 
 __all__ = ["computed", "decided", "equal_to_one_of"]
 
@@ -68,6 +68,7 @@ def _value(node: Node, columns: Mapping[Hashable, pd.Series]) -> Any:
         return node.value
     if isinstance(node, Rank):
         return _rank(columns[node.name], node.levels)
+    assert isinstance(node, Operation)
     symbol, values = node.symbol, [_value(part, columns) for part in node.parts]
     if symbol in LOGIC:
         return _joined(symbol, [_truth(value) for value in values])

@@ -10,8 +10,9 @@ import pandas as pd
 
 from pdrisk._guard import guarded
 from pdrisk._model.columns import column_kind
+from pdrisk._model.nodes import Column, Node, Operation, is_given
+from pdrisk._model.rowwise.builder import Levels, text_of
 from pdrisk._model.rowwise.query_string import QueryString
-from pdrisk._model.rowwise.tree import Column, Levels, Node, Operation, constants, text_of
 from pdrisk._model.rowwise.types import typed
 from pdrisk.errors import QueryFailedError
 
@@ -76,7 +77,7 @@ def derived(
         kind = column_kind(value)
         if kind not in ("numbers", "truth values") or value.dtype == object:
             builder.refuse(f"it gives {kind}: derived columns hold numbers or truth values.")
-        if any(constant.given for constant in constants(tree)):
+        if is_given(tree):
             builder.refuse("a value in it comes from a Python variable: write it out.")
         columns = tuple(builder.columns)
         known, _ = used(earlier, columns)

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Hashable
 from typing import Any, NoReturn
 
-from pdrisk._model.rowwise.tree import ARITHMETIC, COMPARISONS, MISSING, WHY, Builder, Node, is_row_wise, not_offered
+from pdrisk._model.nodes import ARITHMETIC, COMPARISONS, MISSING, Node
+from pdrisk._model.rowwise.builder import WHY, Builder, is_row_wise, not_offered
 
 __all__ = ["Recorded", "Recorder", "state_of"]
 

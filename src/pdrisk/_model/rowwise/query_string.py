@@ -10,17 +10,14 @@ from typing import Any
 import pandas as pd
 
 from pdrisk._model.nearest import did_you_mean, unknown_column
-from pdrisk._model.rowwise.tree import (
+from pdrisk._model.nodes import MEMBERSHIP, Column, Constant, Node
+from pdrisk._model.rowwise.builder import (
     EXAMPLE,
     INSTEAD,
-    MEMBERSHIP,
     METHODS,
     WHY,
     Builder,
-    Column,
-    Constant,
     Levels,
-    Node,
     is_row_wise,
     needs_backticks,
     not_offered,

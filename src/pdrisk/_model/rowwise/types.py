@@ -6,7 +6,10 @@ from typing import Any, NoReturn
 
 import pandas as pd
 
-from pdrisk._model.kinds import DATE, DURATION, NUMBER, PERIOD, ZONED
+from pdrisk._model.kinds import DATE, DURATION, MIXED, NUMBER, PERIOD, TRUTH, ZONED, kind_of_value
+from pdrisk._model.nodes import COMPARISONS, LOGIC, MISSING, ORDERINGS, Column, Constant, Node, Operation, Rank
+from pdrisk._model.operands import gives, no_arithmetic, takes
+from pdrisk._model.rowwise.builder import Builder, text_of
 from pdrisk._model.rowwise.comparisons import (
     check_kinds,
     check_order,
@@ -18,28 +21,12 @@ from pdrisk._model.rowwise.comparisons import (
     unfit,
 )
 from pdrisk._model.rowwise.families import family, is_missing, of_values
-from pdrisk._model.rowwise.tree import (
-    ARITHMETIC,
-    COMPARISONS,
-    LOGIC,
-    MEMBERSHIP,
-    MISSING,
-    ORDERINGS,
-    SIGNS,
-    Builder,
-    Column,
-    Constant,
-    Node,
-    Operation,
-    Rank,
-    text_of,
-)
 
 __all__ = ["BOOLEAN", "check_boolean", "typed"]
 
 DEPTH = 200  # levels of a tree; evaluation spends a few stack frames on each
 BOOLEAN = {"bool", "boolean", "bool[pyarrow]"}
-A_NUMBER, A_DECISION = pd.Series(dtype="float64"), pd.Series(dtype="boolean")
+ON_NO_ROWS = {NUMBER: pd.Series(dtype="float64"), TRUTH: pd.Series(dtype="boolean")}
 
 
 def typed(node: Node, empty: Mapping[Hashable, pd.Series], builder: Builder, level: int = 0) -> tuple[Node, Any]:
@@ -57,19 +44,16 @@ def typed(node: Node, empty: Mapping[Hashable, pd.Series], builder: Builder, lev
         for part, value in zip(node.parts, values, strict=True):
             if not isinstance(part, Constant):
                 check_boolean(part, value, builder)
-    elif symbol in ARITHMETIC or symbol in SIGNS:
+    elif gives(symbol) == NUMBER:
         _check_arithmetic(node, values, builder)
-        return Operation(symbol, tuple(parts)), A_NUMBER
-    elif symbol in COMPARISONS or symbol in MEMBERSHIP:
+    elif symbol not in MISSING:
         parts = _compared(symbol, parts, values, builder)
-    else:
-        assert symbol in MISSING
-    return Operation(symbol, tuple(parts)), A_DECISION
+    return Operation(symbol, tuple(parts)), ON_NO_ROWS[gives(symbol)]
 
 
 def check_boolean(node: Node, value: Any, builder: Builder) -> None:
     """Refuse a condition that is not one."""
-    if str(value.dtype) not in BOOLEAN:
+    if not takes("and", _operand_kind(value)):
         advice = "Compare it, as in `age > 40`"
         if isinstance(node, Column) and value.dtype == object:
             advice = converted(node.name, "{}.astype('boolean')")
@@ -138,14 +122,23 @@ def _ranked(symbol: str, parts: list[Node], values: list[Any], builder: Builder)
 def _check_arithmetic(node: Operation, values: list[Any], builder: Builder) -> None:
     """Refuse arithmetic on anything but numbers."""
     for part, value in zip(node.parts, values, strict=True):
-        if isinstance(value, pd.Series) and (is_categorical(value.dtype) or family(value.dtype) != NUMBER):
+        if not takes(node.symbol, _operand_kind(value)):
+            said = no_arithmetic(node.symbol, described(part, value))
             builder.refuse(
-                f"`{node.symbol}` on {described(part, value)}: arithmetic takes numbers, not text, dates, categories "
-                "or objects. Convert or compute a column before, or move the constant to the other side."
+                f"{said}, not text, dates, categories or objects. Convert or compute a column before, or move the "
+                "constant to the other side."
             )
-    kinds = {str(value.dtype) if isinstance(value, pd.Series) else type(value).__name__ for value in values}
-    if kinds <= BOOLEAN:
+    if all(_operand_kind(value) == TRUTH for value in values):
         builder.refuse(f"`{node.symbol}` on conditions alone. Join them with `and` and `or`; they differ by `!=`.")
+
+
+def _operand_kind(value: Any) -> str:
+    """The kind of a constant, or of a column as `decide` reads it: numbers, truth values, or what is neither."""
+    if not isinstance(value, pd.Series):
+        return kind_of_value(value)
+    if str(value.dtype) in BOOLEAN:
+        return TRUTH
+    return NUMBER if family(value.dtype) == NUMBER and not is_categorical(value.dtype) else MIXED
 
 
 def _refuse_parts(symbol: str, parts: list[Node], values: list[Any], builder: Builder) -> NoReturn:

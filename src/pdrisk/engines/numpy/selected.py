@@ -12,10 +12,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pdrisk._guard import guarded
+from pdrisk._model.nodes import Node, constants
 from pdrisk._model.rowwise import RowwiseFilter, fitting
 from pdrisk._model.rowwise.decide import decided
 from pdrisk._model.rowwise.families import categories_of, dense, has_categories
-from pdrisk._model.rowwise.tree import Node, constants
 from pdrisk.errors import PdriskError, QueryFailedError
 
 __all__ = ["selected_rows"]

@@ -1,0 +1,176 @@
+"""Nodes of row-wise expressions: one tree that query strings, ``pd.col`` expressions and SQL are read into.
+
+Each builder makes the nodes that its language has, and each back end evaluates them its own way: pandas' in
+`pdrisk._model.rowwise.decide`, DuckDB's as text written anew in `pdrisk._sql.expressions`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = [
+    "ARITHMETIC",
+    "COMPARISONS",
+    "EQUALITIES",
+    "LOGIC",
+    "MEMBERSHIP",
+    "MISSING",
+    "ORDERINGS",
+    "SIGNS",
+    "Call",
+    "Case",
+    "Cast",
+    "Column",
+    "Constant",
+    "Node",
+    "Operation",
+    "Rank",
+    "below",
+    "constants",
+    "equalities",
+    "is_given",
+]
+
+Operators = dict[str, Callable[..., Any]]
+# fmt: off
+ARITHMETIC: Operators = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
+                         "//": operator.floordiv, "%": operator.mod, "**": operator.pow}
+SIGNS: Operators = {"unary -": operator.neg, "unary +": operator.pos}
+COMPARISONS: Operators = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+                          "==": operator.eq, "!=": operator.ne}
+# fmt: on
+ORDERINGS = {"<", "<=", ">", ">="}
+LOGIC = {"and", "or", "not"}
+MEMBERSHIP = {"in", "not in"}
+MISSING = {"isna", "notna"}
+EQUALITIES = {"==", "!=", *MEMBERSHIP}
+
+
+# Answers are remembered by the reprs of what filters are made of: `RowwiseFilter.canonical`.
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The value a record has in a column; in SQL ``p.distance`` has the qualifier ``p``."""
+
+    name: Any  # hashable; in SQL text
+    qualifiers: tuple[str, ...] = ()
+    in_quotes: bool = field(default=False, compare=False)  # whether SQL has it in double quotes somewhere
+
+    @property
+    def path(self) -> str:
+        """The name with its qualifiers."""
+        return ".".join((*self.qualifiers, self.name))
+
+    def __repr__(self) -> str:
+        return f"Column(name={self.name!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A value that no record decides.
+
+    ``given`` says how a value is shown that did not stand in the text, as ``@limit`` or ``$limit``: it may have been
+    computed from the data, so that only the caller's word says that no record decides it. None for what is written out.
+    """
+
+    value: Any
+    given: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Constant(value={self.value!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """The place of a record's category among those that were declared."""
+
+    name: Hashable
+    levels: tuple[Hashable, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operator on other nodes; ``in`` has one constant list after what it looks up, or in SQL its members."""
+
+    symbol: str
+    parts: tuple[Node, ...]
+
+    def __repr__(self) -> str:
+        return f"Operation(symbol={self.symbol!r}, parts={self.parts!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of SQL."""
+
+    name: str
+    arguments: tuple[Node, ...]
+    names: tuple[str, ...] = ()  # of the arguments, "" for those given by position
+    distinct: bool = False
+    ordered: bool = False
+    condition: Node | None = None  # FILTER (WHERE ...)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """``CASE WHEN ... THEN ... ELSE ... END``."""
+
+    branches: tuple[tuple[Node, Node], ...]
+    otherwise: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """``CAST`` or, if ``forgiving``, ``TRY_CAST``."""
+
+    operand: Node
+    to: str
+    forgiving: bool
+
+
+Node = Column | Constant | Rank | Operation | Call | Case | Cast
+
+
+def below(node: Node) -> Iterator[Node]:
+    """A node and all that is in it, from left to right."""
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += reversed(_parts(node))
+
+
+def _parts(node: Node) -> tuple[Node, ...]:
+    match node:
+        case Operation():
+            return node.parts
+        case Call():
+            return node.arguments if node.condition is None else (*node.arguments, node.condition)
+        case Case():
+            return (*(each for pair in node.branches for each in pair), node.otherwise)
+        case Cast():
+            return (node.operand,)
+    return ()
+
+
+def constants(node: Node) -> list[Constant]:
+    """Every constant of a tree."""
+    return [each for each in below(node) if isinstance(each, Constant)]
+
+
+def is_given(node: Node) -> bool:
+    """Whether a constant of it did not stand in the text."""
+    return any(each.given is not None for each in constants(node))
+
+
+def equalities(node: Node) -> Iterator[tuple[Column, Constant]]:
+    """Each column that is asked whether it equals a constant or one of a list, and these."""
+    for each in below(node):
+        if isinstance(each, Operation) and each.symbol in EQUALITIES:
+            for part, other in (each.parts, each.parts[::-1]):
+                if isinstance(part, Column) and isinstance(other, Constant):
+                    yield part, other
