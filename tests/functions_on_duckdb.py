@@ -58,7 +58,8 @@ FUNCTIONS = [
     *(Function("dp_quantile", "quantile", {"q": q}) for q in (0.0, 0.1, 0.5, 1.0)),
     *(Function(name, name[3:], {"ddof": ddof}) for name in ("dp_var", "dp_std") for ddof in (0, 1)),
 ]
-LAPLACE = [function for function in FUNCTIONS if function.method not in ("count", "mean")]
+LAPLACE = [function for function in FUNCTIONS if function.method not in ("count", "mean", "var", "std")]
+SUMS = [function for function in FUNCTIONS if function.method in ("mean", "var", "std")]  # noise on several of them
 MEAN, MEDIAN = Function("dp_mean", "mean"), Function("dp_median", "median")
 
 

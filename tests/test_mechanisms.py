@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import pdrisk
 from pdrisk._core.lattice import PLACES, places_per_unit
 from pdrisk._core.order import Median
+from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Count, Distinct, Mean, Sum, WholeSum
 from pdrisk._core.summary import Summary
 from pdrisk._core.universe import Universe
@@ -51,7 +52,7 @@ class TestChoice:
         ("statistic", "name"),
         [
             (Count(), "geometric"), (Distinct(), "geometric"), (WholeSum(), "geometric"), (Sum(), "laplace"),
-            (Mean(), "two_sums"), (Median(), "laplace"),
+            (Mean(), "two_sums"), (Median(), "laplace"), (Var(), "bernstein"), (Std(0), "bernstein"),
         ],
     )  # fmt: skip
     def test_auto(self, statistic, name):
@@ -68,7 +69,7 @@ class TestChoice:
     @pytest.mark.parametrize(
         ("mechanism", "words"),
         [
-            ("gaussian", "unknown mechanism 'gaussian'; available: auto, laplace, geometric, two_sums"),
+            ("gaussian", "unknown mechanism 'gaussian'; available: auto, laplace, geometric, two_sums, bernstein"),
             ("two_sums", "'two_sums' cannot answer median; available for it: auto, laplace"),
             ("geometric", "'geometric' cannot answer median"),
             (None, "mechanism is a name"),
@@ -258,7 +259,7 @@ class TestSuccess:
 
     @pytest.mark.parametrize("name", MECHANISMS)
     def test_it_lies_between_a_coin_and_the_worst_case(self, name):
-        statistic = Count() if name == "geometric" else Mean()
+        statistic = {"geometric": Count(), "bernstein": Var()}.get(name, Mean())
         for eps in (0.01, 1, 5):
             mechanism = calibrated(name, statistic, Universe(0.0, 1.0), Fraction(eps))
             assert 0.5 < mechanism.success <= 1 / (1 + math.exp(-eps)) + 1e-15

@@ -14,6 +14,7 @@ import pytest
 
 import pdrisk
 from noisy_answers import HI, LO, STATISTICS, answers
+from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Mean, Sum, WholeSum
 from pdrisk._core.summary import Summary
 from pdrisk._core.universe import Universe
@@ -155,6 +156,7 @@ class TestRefusals:
             ("geometric", Count(), 1.0, Fraction(1, 10**12)),
             ("geometric", WholeSum(), 2.0**40, Fraction(1, 2**14)),
             ("two_sums", Mean(), 1.0, Fraction(1, 2**24)),
+            ("bernstein", Var(), 1.0, Fraction(1, 2**24)),
         ],
     )
     def test_whole_noise_fits_64_bits(self, draws, name, statistic, hi, smallest):
@@ -164,7 +166,8 @@ class TestRefusals:
         with pytest.raises(ParameterError, match="below 1e-12" if hi == 1 and name == "geometric" else "beyond 64-bit"):
             calibrated(name, statistic, Universe(0.0, hi), smallest * Fraction(999, 1000)).check()
         exact = np.zeros((1, 100), dtype=np.int64)
-        summary = Summary(np.zeros(100, dtype=np.int64), places=exact[0], whole=exact[0])
+        nothing = dict.fromkeys(("places", "place_squares", "whole"), exact[0])
+        summary = Summary(np.zeros(100, dtype=np.int64), **nothing)
         noise = np.abs(allowed.draw(summary)).astype(float)
         assert noise.max() < 2**62
         assert np.median(noise) > hi / float(smallest) * 0.1  # exp(-70): the median is .69 scales
@@ -182,7 +185,8 @@ class TestHowOften:
         method, parameters, *_ = STATISTICS[name]
         getattr(self.FRAME.dprisk, method)("x", **parameters, eps=1, bounds=(0, 10))
         getattr(self.FRAME["x"].dprisk, method)(**parameters, eps=1, bounds=(0, 10))
-        assert [shape for shape, *_ in draws] == [(2, 1) if name == "mean" else (1,)] * 2
+        sums = {"mean": 2, "var": 3, "std": 3}.get(method)
+        assert [shape for shape, *_ in draws] == [(1,) if sums is None else (sums, 1)] * 2
         assert [eps for *_, eps in draws] == [1, 1]
 
     def test_one_call_for_all_groups(self, draws):
@@ -194,7 +198,7 @@ class TestHowOften:
         request = {"x": ["mean", ("var", {"ddof": 0}), "count"]}
         self.FRAME.dprisk.agg(request, eps=0.1, bounds=(0, 10))
         self.FRAME.dprisk.agg(request, eps=0.1, bounds=(0, 10), by="g", keys=[0, 1])
-        assert [shape for shape, *_ in draws] == [(2, 1), (1,), (1,), (2, 2), (2,), (2,)]
+        assert [shape for shape, *_ in draws] == [(2, 1), (3, 1), (1,), (2, 2), (3, 2), (2,)]
         assert {eps for *_, eps in draws} == {Fraction(1, 30)}
 
     def test_looking_at_a_release_draws_nothing(self, draws):

@@ -26,8 +26,8 @@ def draws(monkeypatch):
     calls = []
 
     def counted(exact, change, eps):
-        # The two sums of a mean are drawn at once: their noise costs eps together.
-        assert exact.shape == ((2, exact.shape[-1]) if change == PLACES else exact.shape[-1:])
+        # The two sums of a mean, or three of a variance, are drawn at once: their noise costs eps together.
+        assert exact.ndim == 1 + (change == PLACES) and exact.shape[:-1] in ((), (2,), (3,))
         calls.append((exact.shape[-1], eps))
         return discrete_laplace(exact, change, eps)
 

@@ -33,8 +33,8 @@ def register(con: DuckDBPyConnection, curator: bool = False) -> None:
         The functions belong to this connection, not to its cursors. Registering again does no harm.
     curator : bool, default False
         Also ``dp_mean_risk`` and so on, with the same arguments: a STRUCT of eps, scale (NULL for means and
-        variances), the sensitivities, n and the four risks. They are exact and draw nothing: for the curator's eyes. Without, this
-        connection loses them.
+        variances), the sensitivities, n and the four risks. They are exact and draw nothing: for the curator's eyes.
+        Without, this connection loses them.
 
     Raises
     ------
