@@ -67,6 +67,13 @@ def test_an_engine_that_is_off_by_one_is_noticed(name):
         check(changed(name, lambda part: part + 1), TABLES[:1])
 
 
+@pytest.mark.parametrize("part", ["point", "count"])
+@pytest.mark.parametrize("name", ["cells", "whole_cells"])
+def test_an_engine_that_counts_at_other_points_is_noticed(name, part):
+    with pytest.raises(AssertionError, match=name):
+        check(changed(name, lambda own: dataclasses.replace(own, **{part: getattr(own, part) + 1})), TABLES[:1])
+
+
 @pytest.mark.parametrize("name", ["total", "squares", "nearest"])
 def test_an_engine_that_is_off_by_a_little_is_noticed(name):
     with pytest.raises(AssertionError, match=name):

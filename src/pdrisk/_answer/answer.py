@@ -82,13 +82,16 @@ class AnswerLine:
     scale : float or None
         Of additive noise, in the unit of the answer.
     noise95 : float
-        Half the width of the 95 % noise interval; the widest of several groups. NaN where it is withheld.
+        Half the width of the 95 % noise interval; the widest of several groups. NaN where it is withheld or not known.
     value, low, high : float or None
         None where there are several, NaN where it is withheld.
     rounded_to : float or None
         The base that a ledger has answers rounded to, after the noise.
     worst_case, success : float
         The publishable risks; see `Risk`.
+    rank95 : float or None
+        Of an answer chosen by its rank, how many records may lie between it and the rank asked for, 95 % sure; infinite
+        where that is not known.
     """
 
     name: str
@@ -106,6 +109,7 @@ class AnswerLine:
     low: float | None = None
     high: float | None = None
     rounded_to: float | None = None
+    rank95: float | None = None
 
     @classmethod
     def of(cls, line: Line, noisy: NoisyAnswers, name: str | None = None, *, one: bool = False) -> AnswerLine:
@@ -127,6 +131,7 @@ class AnswerLine:
             worst_case=noisy.risk.worst_case,
             success=noisy.risk.success,
             rounded_to=noisy.rounded_to,
+            rank95=mechanism.rank95,
         )
         if not one:
             return said

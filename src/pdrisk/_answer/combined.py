@@ -141,6 +141,8 @@ class Combined(Arithmetic):
 
     def __repr__(self) -> str:
         low, high = self.interval()
+        if math.isnan(low) or math.isnan(high):
+            return f"{self.value:.6g} (95 % noise interval not known, of {len(self._sources())} noisy answers)"
         return (
             f"{self.value:.6g} (95 % noise interval {low:.6g} to {high:.6g}, of {len(self._sources())} noisy answers)"
         )

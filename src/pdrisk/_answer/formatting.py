@@ -8,7 +8,7 @@ from html import escape
 from pdrisk._digits import probability
 from pdrisk._printing import printable
 
-__all__ = ["Rows", "html", "number", "risk", "text", "thousands"]
+__all__ = ["Rows", "html", "number", "ranks", "risk", "text", "thousands"]
 
 Rows = list[tuple[str, str]]
 
@@ -18,6 +18,13 @@ CURATOR = "curator only: these come from the data, do not publish"
 def number(value: float) -> str:
     """Six digits, and of large numbers all before the point."""
     return f"{value:.0f}" if 1e5 <= abs(value) < 1e15 else f"{value:.6g}"
+
+
+def ranks(number_of: float) -> str:
+    """How far an answer is from the rank asked for."""
+    return (
+        f"within {number(number_of)} records of its rank" if math.isfinite(number_of) else "not known at so small eps"
+    )
 
 
 def thousands(value: float) -> str:

@@ -52,6 +52,11 @@ class NoisyAnswers:
         return np.isnan(first) if first.dtype.kind == "f" else first == WITHHELD
 
     @property
+    def is_whole(self) -> bool:
+        """Whether the answers that are given are whole numbers."""
+        return self.mechanism.value(self.drawn[..., :0]).dtype.kind == "i"
+
+    @property
     def values(self) -> NDArray[Any]:
         """The answers, shape (G,): int64 where all are whole numbers, else float64 with NaN where withheld."""
         values = self.mechanism.value(self.drawn)

@@ -77,6 +77,14 @@ class Release(Arithmetic):
         return (self.high - self.low) / 2
 
     @property
+    def rank95(self) -> float | None:
+        """How many records may lie between the value and the rank asked for, 95 % sure; None where noise is added.
+
+        Then ``low``, ``high`` and ``noise95`` are NaN: how far that is in the unit of the value, the data decide.
+        """
+        return self._line.rank95
+
+    @property
     def eps(self) -> float:
         """Privacy loss paid, in nats."""
         return self._line.eps
@@ -201,7 +209,7 @@ class Release(Arithmetic):
 
     def _fields(self) -> dict[str, Any]:
         """What is public unless the bounds came from the data."""
-        ruled = {"least_group": self.least_group, "rounded_to": self.rounded_to}
+        ruled = {"least_group": self.least_group, "rounded_to": self.rounded_to, "rank95": self.rank95}
         return {
             "statistic": self.statistic,
             "column": plain_label(self.column),
@@ -342,6 +350,12 @@ class Release(Arithmetic):
     def _repr_html_(self) -> str:
         return formatting.html(self.name, *self._rows())
 
+    def _noise_row(self, withheld: bool) -> tuple[str, str]:
+        if self.rank95 is not None and not withheld:
+            return "95 % noise in ranks", formatting.ranks(self.rank95)
+        interval = "none" if withheld else f"{formatting.number(self.low)} to {formatting.number(self.high)}"
+        return "95 % noise interval", interval
+
     def _rows(self) -> tuple[formatting.Rows, formatting.Rows, str | None]:
         """The public and the curator's lines of the reprs, and where the curator's numbers are if not there."""
         bounds = (
@@ -353,10 +367,7 @@ class Release(Arithmetic):
         scale = "" if self.scale is None else f", scale {formatting.number(self.scale)}"
         public = [
             ("noisy value", "withheld: too few people" if withheld else formatting.number(self.value)),
-            (
-                "95 % noise interval",
-                "none" if withheld else f"{formatting.number(self.low)} to {formatting.number(self.high)}",
-            ),
+            self._noise_row(withheld),
             ("eps", f"{self.eps:.6g}"),
             ("bounds", bounds + (" (from the data)" if self.bounds_from_data else "")),
             ("noise", f"{self.mechanism}{scale}"),

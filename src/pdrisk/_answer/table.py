@@ -79,7 +79,7 @@ def _crossed(outer: pd.Index, inner: pd.Index) -> pd.MultiIndex:
 
 def _rows(one: Released, results: Results) -> pd.DataFrame:
     values: Any = one.noisy.values
-    if results.least_group is not None and one.noisy.drawn.dtype.kind == "i" and one.noisy.drawn.ndim == 1:
+    if results.least_group is not None and one.noisy.is_whole:
         values = pd.array(np.where(one.noisy.withheld, 0, np.nan_to_num(values)).astype(np.int64), dtype="Int64")
         values[one.noisy.withheld] = pd.NA
     low, high = one.noisy.interval()

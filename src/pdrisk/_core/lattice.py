@@ -1,18 +1,22 @@
 """The public grid that answers are rounded to before noise is added."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LARGEST_STEPS", "PLACES", "PLACE_BITS", "Lattice", "places_per_unit", "square_of_place"]
+__all__ = ["LARGEST_STEPS", "PLACES", "PLACE_BITS", "Lattice", "Points", "places_per_unit", "square_of_place"]
 
 PLACE_BITS = 30
 PLACES = 2**PLACE_BITS  # of the grid that two_sums and bernstein lay between the bounds
 LARGEST_STEPS = 2**62  # answers are clamped here, so that noise never overflows int64
+FEWEST_POINTS = 2**16  # between the bounds, of those that quantiles are chosen among; ten times as many at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,7 @@ class Lattice:
 
     @classmethod
     @lru_cache(maxsize=64)  # exact fractions are slow, and every answer asks three times
-    def around(cls, global_sensitivity: float, rounding: float) -> "Lattice":
+    def around(cls, global_sensitivity: float, rounding: float) -> Lattice:
         """The grid for a computed statistic: 2**31 to 2**32 steps to one global sensitivity.
 
         Parameters
@@ -51,7 +55,7 @@ class Lattice:
         return cls(step, math.floor(change / Fraction(step)) + 1)
 
     @classmethod
-    def of_records(cls, magnitude: float) -> "Lattice":
+    def of_records(cls, magnitude: float) -> Lattice:
         """The grid for sums: every record is rounded to it, so that the sum is exact in any order.
 
         A record is at most ``magnitude``, hence at most ``sensitivity`` = 2**30 to 2**31 steps, and so is the
@@ -84,3 +88,92 @@ def places_per_unit(width: float) -> float:
 def square_of_place(k: NDArray[np.int64]) -> NDArray[np.int64]:
     """``floor(k**2 / PLACES)`` of places k: at most 2**60 before the division, so exact."""
     return (k * k) >> PLACE_BITS
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Public decimal lattice: the multiples of a power of ten that values between two bounds are rounded to.
+
+    Every engine rounds a clamped record x to the point of index ``floor(x * factor + .5) - first``, or
+    ``floor(x / divisor + .5) - first`` where steps are longer than 1: one rule in float64, so that all find the same
+    integers. It grows with x, so that the bounds have the indices 0 and ``size - 1``. The value of a point beyond a
+    bound is that bound.
+
+    Attributes
+    ----------
+    lo, hi : float
+        The bounds.
+    exponent : int
+        A step is ``10**exponent`` long.
+    whole : bool
+        Whether the values are whole numbers.
+    """
+
+    lo: float
+    hi: float
+    exponent: int
+    whole: bool = False
+
+    @classmethod
+    @lru_cache(maxsize=64)
+    def between(cls, lo: float, hi: float, whole: bool = False) -> Points:
+        """The points of two bounds: whole numbers, or 2**16 and less than ten times as many steps."""
+        if whole:
+            return cls(lo, hi, 0, True)
+        most = Fraction(hi - lo) / FEWEST_POINTS
+        exponent = math.floor(math.log10(hi - lo) - math.log10(FEWEST_POINTS))  # give or take one, by rounding
+        while Fraction(10) ** exponent > most:
+            exponent -= 1
+        while Fraction(10) ** (exponent + 1) <= most:
+            exponent += 1
+        return cls(lo, hi, exponent)
+
+    @property
+    def factor(self) -> float:
+        """Steps to one unit; where a step is longer than 1, how many units it is long."""
+        return float(f"1e{abs(self.exponent)}")
+
+    @property
+    def divides(self) -> bool:
+        """Whether records are divided by `factor`, instead of multiplied."""
+        return self.exponent > 0
+
+    @property
+    def first(self) -> int:
+        """The multiple of a step that the point of index 0 is."""
+        return self._multiple(self.lo)
+
+    @property
+    def size(self) -> int:
+        """Number of points M."""
+        return self._multiple(self.hi) - self.first + 1
+
+    def index(self, records: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """The indices of clamped records, as whole floats; ``out`` may be their own memory."""
+        scaled = (np.divide if self.divides else np.multiply)(records, self.factor, out=out)
+        scaled += 0.5
+        np.floor(scaled, out=scaled)
+        scaled -= self.first
+        return scaled
+
+    @property
+    def step(self) -> float:
+        """Distance from point to point."""
+        return self.factor if self.divides else 1 / self.factor
+
+    def place(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Where values within the bounds lie among the points, from 0 to ``size - 1``."""
+        scaled = values / self.factor if self.divides else values * self.factor
+        return np.clip(scaled - self.first, 0, self.size - 1)
+
+    def value(self, index: NDArray[np.int64]) -> NDArray[Any]:
+        """The values of points: int64 where they are whole numbers, else the float64 nearest to the decimal."""
+        multiple = index + self.first
+        if self.whole:
+            return multiple
+        values = multiple * self.factor if self.divides else multiple / self.factor
+        return np.clip(values, self.lo, self.hi)
+
+    def _multiple(self, value: float) -> int:
+        scaled = value / self.factor if self.divides else value * self.factor
+        return math.floor(scaled + 0.5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -24,9 +24,16 @@ class Quantile(Statistic):
 
     Of n sorted records it stands at the position (n - 1) q between the first (0) and the last (n - 1). The result is
     monotone in a value added and in the rank removed, so adding lo or hi and removing x_1 or x_n are the extremes.
+
+    Attributes
+    ----------
+    q : float
+    whole : bool
+        Whether values are declared to be whole numbers.
     """
 
     q: float
+    whole: bool = field(default=False, repr=False)  # not in canonical texts, which `Needs` tells it
     name: ClassVar[str] = "quantile"
 
     @property
@@ -103,7 +110,22 @@ class Median(Quantile):
 
 @dataclass(frozen=True, slots=True)
 class _Extreme(Statistic):
-    """The record at one end. Adding that end of the universe moves it there, removing it moves it to the next."""
+    """The record at one end. Adding that end of the universe moves it there, removing it moves it to the next.
+
+    Attributes
+    ----------
+    bounds_reached : bool
+        Whether records are declared to lie at this end of the universe.
+    whole : bool
+        Whether values are declared to be whole numbers.
+    """
+
+    bounds_reached: bool = field(default=False, repr=False)
+    whole: bool = field(default=False, repr=False)
+
+    @property
+    def label(self) -> str:
+        return f"{self.name}(bounds_reached=True)" if self.bounds_reached else self.name
 
     @abstractmethod
     def _ends(self, universe: Universe) -> tuple[float, float]:

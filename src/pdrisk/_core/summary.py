@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pdrisk._core.cells import Cells
+
 __all__ = ["Bins", "FloatArray", "IntArray", "Needs", "Summary", "window_start"]
 
 FloatArray = NDArray[np.float64]
@@ -47,6 +49,8 @@ class Needs:
     place_squares: bool = False
     whole: bool = False
     distinct: bool = False
+    cells: bool = False
+    whole_cells: bool = False
     windows: frozenset[float] = frozenset()
     bins: Bins | None = None
     sizes: bool = False
@@ -54,7 +58,8 @@ class Needs:
     def __repr__(self) -> str:
         # Part of the canonical text of questions in SQL: as the first edition wrote it, with what has come since added.
         first = ("total", "steps", "ends", "seconds", "squares", "windows")
-        since = [name for name in ("places", "place_squares", "whole", "distinct") if getattr(self, name)]
+        names = ("places", "place_squares", "whole", "distinct", "cells", "whole_cells")
+        since = [name for name in names if getattr(self, name)]
         return f"Needs({', '.join(f'{name}={getattr(self, name)!r}' for name in (*first, *since))})"
 
     def __or__(self, other: Needs) -> Needs:
@@ -68,6 +73,8 @@ class Needs:
             self.place_squares or other.place_squares,
             self.whole or other.whole,
             self.distinct or other.distinct,
+            self.cells or other.cells,
+            self.whole_cells or other.whole_cells,
             self.windows | other.windows,
             self.bins or other.bins,
             self.sizes or other.sizes,
@@ -111,6 +118,8 @@ class Summary:
         Sum of the records, each rounded to a whole number first (halves up).
     distinct, singles : ndarray of int64, shape (G,)
         Number of different values, and of those that one record alone has.
+    cells, whole_cells : Cells
+        The records rounded to the `Points` of the universe, decimal ones or whole numbers.
     clamped : ndarray of int64, shape (G,)
         Number of records that lay outside the universe and were moved to its ends.
     """
@@ -129,6 +138,8 @@ class Summary:
     distinct: IntArray | None = None
     singles: IntArray | None = None
     clamped: IntArray | None = None
+    cells: Cells | None = None
+    whole_cells: Cells | None = None
 
     def of_rows(self, groups: NDArray[np.integer]) -> Summary:
         """For each of R records the summary of its group, shape (R,) instead of (G,)."""
@@ -151,6 +162,8 @@ class Summary:
             of(self.distinct),
             of(self.singles),
             of(self.clamped),
+            None if self.cells is None else self.cells.of_rows(groups),
+            None if self.whole_cells is None else self.whole_cells.of_rows(groups),
         )
 
 

@@ -10,6 +10,7 @@ from pdrisk._core.statistics import Statistic
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms.base import Drawn, Mechanism
 from pdrisk._mechanisms.bernstein import Bernstein
+from pdrisk._mechanisms.exponential import Exponential
 from pdrisk._mechanisms.geometric import Geometric
 from pdrisk._mechanisms.laplace import Laplace
 from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
@@ -18,7 +19,9 @@ from pdrisk.errors import ParameterError
 
 __all__ = ["MECHANISMS", "Drawn", "Mechanism", "Sampler", "calibrated", "discrete_laplace", "mechanism_for"]
 
-MECHANISMS: Final[dict[str, type[Mechanism]]] = {each.name: each for each in (Laplace, Geometric, TwoSums, Bernstein)}
+MECHANISMS: Final[dict[str, type[Mechanism]]] = {
+    each.name: each for each in (Laplace, Geometric, TwoSums, Bernstein, Exponential)
+}
 ACCURATE: Final = (Geometric, TwoSums, Bernstein)  # before the paper's, in this order
 
 

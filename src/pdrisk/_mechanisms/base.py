@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._core.universe import Universe
+from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 
@@ -70,8 +71,17 @@ class Mechanism(ABC):
         check_smallest(self.eps)
 
     @abstractmethod
-    def draw(self, summary: Summary, sampler: Sampler = discrete_laplace) -> Drawn:
-        """Noisy numbers for the exact ones of a summary."""
+    def draw(self, summary: Summary, sampler: Sampler = discrete_laplace, bits: Bits = system_bits) -> Drawn:
+        """Noisy numbers for the exact ones of a summary.
+
+        Parameters
+        ----------
+        summary : Summary
+        sampler : callable
+            Source of discrete Laplace noise.
+        bits : callable
+            Source of random bits, for what is chosen without such noise.
+        """
 
     @abstractmethod
     def value(self, drawn: Drawn) -> NDArray[Any]:
@@ -79,7 +89,10 @@ class Mechanism(ABC):
 
     @abstractmethod
     def interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
-        """Ends between which the exact answers lie, with a probability of at least ``level`` over the noise."""
+        """Ends between which the exact answers lie, with a probability of at least ``level`` over the noise.
+
+        NaN where they are not known.
+        """
 
     def noise95(self, summary: Summary) -> FloatArray:
         """Half the width of the 95 % interval that an answer would have if the noise happened to be 0, shape (G,)."""
@@ -89,6 +102,11 @@ class Mechanism(ABC):
     @property
     def scale(self) -> float | None:
         """Scale of noise that is added to the answer, in its unit; None where the noise is no such thing."""
+        return None
+
+    @property
+    def rank95(self) -> float | None:
+        """How many ranks the answer is from the one asked for, 95 % sure; None where noise is added to the answer."""
         return None
 
     @property
@@ -136,6 +154,14 @@ class Mechanism(ABC):
     @abstractmethod
     def loss_between_worlds(self, summary: Summary) -> FloatArray:
         """Largest privacy loss between two worlds that lack one record each, shape (G,)."""
+
+    def loss_by_eps(self, summary: Summary) -> FloatArray:
+        """`loss` divided by eps, whatever eps is; no less than that where it is not the same for all."""
+        return self.loss(summary) / float(self.eps)
+
+    def loss_between_worlds_by_eps(self, summary: Summary) -> FloatArray:
+        """`loss_between_worlds` divided by eps, likewise."""
+        return self.loss_between_worlds(summary) / float(self.eps)
 
     @property
     def event(self) -> dict[str, str]:

@@ -13,6 +13,7 @@ from pdrisk._core.lattice import LARGEST_STEPS
 from pdrisk._core.statistics import Statistic, WholeStatistic
 from pdrisk._core.summary import FloatArray, Summary
 from pdrisk._mechanisms.base import Drawn, Mechanism, at_most
+from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 
@@ -47,7 +48,7 @@ class Geometric(Mechanism):
                 f"{self._change / WIDEST_SCALE:.2g} or more."
             )
 
-    def draw(self, summary: Summary, sampler: Sampler = discrete_laplace) -> Drawn:
+    def draw(self, summary: Summary, sampler: Sampler = discrete_laplace, bits: Bits = system_bits) -> Drawn:
         exact = np.clip(self.statistic.whole(summary), -LARGEST_STEPS, LARGEST_STEPS)
         return sampler(exact, self._change, self.eps)
 

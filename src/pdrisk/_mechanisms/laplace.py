@@ -14,6 +14,7 @@ from pdrisk._core.lattice import Lattice
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, IntArray, Summary
 from pdrisk._mechanisms.base import Drawn, Mechanism
+from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 
@@ -62,7 +63,7 @@ class Laplace(Mechanism):
                 "ask with a smaller eps; at eps=20 an attacker is already right in all but 23 of a million cases."
             )
 
-    def draw(self, summary: Summary, sampler: Sampler = discrete_laplace) -> Drawn:
+    def draw(self, summary: Summary, sampler: Sampler = discrete_laplace, bits: Bits = system_bits) -> Drawn:
         return noisy_steps(self.statistic.steps(summary, self.universe), self._lattice, self.eps, sampler)
 
     def value(self, drawn: Drawn) -> NDArray[Any]:

@@ -14,6 +14,7 @@ from pdrisk._core.lattice import LARGEST_STEPS, PLACES, places_per_unit
 from pdrisk._core.statistics import Mean, Statistic
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._mechanisms.base import Drawn, Mechanism
+from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 
@@ -60,7 +61,7 @@ class TwoSums(Mechanism):
                 'or more, or with mechanism="laplace".'
             )
 
-    def draw(self, summary: Summary, sampler: Sampler = discrete_laplace) -> Drawn:
+    def draw(self, summary: Summary, sampler: Sampler = discrete_laplace, bits: Bits = system_bits) -> Drawn:
         assert summary.places is not None
         n = np.minimum(summary.n, LARGEST_STEPS // PLACES)
         above = np.minimum(summary.places, n * PLACES)

@@ -179,15 +179,29 @@ def answered_by(line: Line, mechanism: object, *, whole: bool = False) -> Line:
     mechanism : str
         ``"auto"`` or the name of one.
     whole : bool
-        Whether the values are declared to be whole numbers: then a sum is one, unless Laplace noise is asked for.
+        Whether the values are declared to be whole numbers: then a sum is one, and so are the points that a quantile is
+        chosen among, unless Laplace noise is asked for.
     """
     if not isinstance(mechanism, str):
         raise ColumnTypeError(f'mechanism is a name, such as "auto", not of type {type(mechanism).__name__}.')
-    if whole and mechanism != "laplace" and type(line.statistic) is Sum and line.universe is not None:
+    if whole and mechanism != "laplace" and line.universe is not None:
         lo, hi = math.ceil(line.universe.lo), math.floor(line.universe.hi)
-        if lo < hi and line.universe.magnitude <= LARGEST_WHOLE:
-            line = replace(line, statistic=WholeSum(), universe=Universe(float(lo), float(hi)))
-    return replace(line, mechanism=mechanism_for(line.statistic, mechanism).name)
+        own = _of_whole_numbers(line.statistic, mechanism)
+        if own is not None and lo < hi and line.universe.magnitude <= LARGEST_WHOLE:
+            line = replace(line, statistic=own, universe=Universe(float(lo), float(hi)))
+    chosen = mechanism_for(line.statistic, mechanism).name
+    if getattr(line.statistic, "bounds_reached", False) and chosen != "exponential":
+        raise ParameterError(f"bounds_reached=True means nothing to mechanism {chosen!r}: leave one of them out.")
+    return replace(line, mechanism=chosen)
+
+
+def _of_whole_numbers(statistic: Statistic, mechanism: str) -> Statistic | None:
+    """The statistic of whole numbers, None if the mechanism that answers it knows no such thing."""
+    if type(statistic) is Sum:
+        return WholeSum()
+    if isinstance(statistic, Quantile | Min | Max) and mechanism_for(statistic, mechanism).name == "exponential":
+        return replace(statistic, whole=True)
+    return None
 
 
 def written(label: str, column: Hashable | None) -> str:
@@ -304,7 +318,13 @@ def statistic(spec: object) -> Statistic:
             f"unknown statistic {shown(name)}; it must be one of {', '.join(STATISTICS)}."
             + did_you_mean(name, STATISTICS)
         )
-    allowed = {"quantile": {"q"}, "var": {"ddof"}, "std": {"ddof"}}.get(name, set())
+    allowed = {
+        "quantile": {"q"},
+        "var": {"ddof"},
+        "std": {"ddof"},
+        "min": {"bounds_reached"},
+        "max": {"bounds_reached"},
+    }.get(name, set())
     if extra := [each for each in itertools.islice(parameters, 3) if each not in allowed]:
         raise ParameterError(f"{name} takes no {', '.join(sorted(str(each)[:LONGEST] for each in extra))}=.")
     if name == "quantile":
@@ -314,8 +334,13 @@ def statistic(spec: object) -> Statistic:
     if name in ("var", "std"):
         ddof = _checked_ddof(parameters.get("ddof", 1))
         return Var(ddof) if name == "var" else Std(ddof)
+    if name in ("min", "max"):
+        reached = parameters.get("bounds_reached", False)
+        if not isinstance(reached, bool | np.bool_):
+            raise ColumnTypeError(f"bounds_reached is True or False, not {_kind(reached)}.")
+        return Min(bool(reached)) if name == "min" else Max(bool(reached))
     plain: dict[str, type[Statistic]] = {
-        "count": Count, "sum": Sum, "mean": Mean, "median": Median, "min": Min, "max": Max, "nunique": Distinct,
+        "count": Count, "sum": Sum, "mean": Mean, "median": Median, "nunique": Distinct,
         "proportion": Proportion,
     }  # fmt: skip
     return plain[name]()

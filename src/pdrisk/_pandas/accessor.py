@@ -108,23 +108,23 @@ class SeriesAccessor(Hinting):
 
     @with_options
     def median(self, **options: Unpack[Options]) -> Answer:
-        """Noisy median; the middle of the bounds if no value is left."""
+        """Noisy median; of no values, any public point, or with ``"laplace"`` the middle of the bounds."""
         return self._ask("median", options)
 
     @with_options
     def quantile(self, q: float | Sequence[float] = 0.5, **options: Unpack[Options]) -> Answer:
-        """Noisy quantile by linear interpolation, ``q`` in [0, 1]; a list of them shares ``eps`` and gives a table."""
+        """Noisy quantile, ``q`` in [0, 1]; a list of them shares ``eps`` and gives a table."""
         return self._ask("quantile", options, q=q)
 
     @with_options
-    def min(self, **options: Unpack[Options]) -> Answer:
-        """Noisy minimum; the upper bound if no value is left."""
-        return self._ask("min", options)
+    def min(self, bounds_reached: bool = False, **options: Unpack[Options]) -> Answer:
+        """Noisy minimum; ``bounds_reached=True`` declares that values lie at the bound, for ``"exponential"``."""
+        return self._ask("min", options, bounds_reached=bounds_reached)
 
     @with_options
-    def max(self, **options: Unpack[Options]) -> Answer:
-        """Noisy maximum; the lower bound if no value is left."""
-        return self._ask("max", options)
+    def max(self, bounds_reached: bool = False, **options: Unpack[Options]) -> Answer:
+        """Noisy maximum; ``bounds_reached=True`` declares that values lie at the bound, for ``"exponential"``."""
+        return self._ask("max", options, bounds_reached=bounds_reached)
 
     @with_options
     def var(self, ddof: int = 1, **options: Unpack[Options]) -> Answer:

@@ -102,7 +102,7 @@ def planned_epsilon(
         return float(epsilon_for(highest, fixed))
     reading = engine.read(query)
     summary = reading.summaries[0]
-    # All mechanisms here lose in proportion to eps, so what eps = 1 loses says where the risk is reached.
+    # What grows in proportion to eps and is never less than the loss says where the risk is reached at the earliest.
     one = line.calibrated(Fraction(1), reading.universes[0])
     try:
         return float(
@@ -111,8 +111,8 @@ def planned_epsilon(
                 own_prior,
                 metric=str(metric),
                 n=int(summary.n[0]),
-                local_sensitivity=float(one.loss(summary)[0]),
-                world_range=float(one.loss_between_worlds(summary)[0]),
+                local_sensitivity=float(one.loss_by_eps(summary)[0]),
+                world_range=float(one.loss_between_worlds_by_eps(summary)[0]),
             )
         )
     except ParameterError:

@@ -83,14 +83,15 @@ where : str, pd.col expression, boolean mask or callable
 by, keys : column or list of columns, and the public list of their keys
     For several columns tuples, or a dict of lists for all combinations; ``keys="observed"`` says that the keys which
     occur are public. Not for a series.
-mechanism : {"auto", "laplace", "geometric", "two_sums", "bernstein"}
+mechanism : {"auto", "laplace", "geometric", "two_sums", "bernstein", "exponential"}
     How noise is made. ``"auto"`` takes the most accurate one for each statistic; ``"laplace"``, that of the SOEP
     paper, answers every statistic.
 step : 1, optional
-    For ``sum``: declares that all values are whole numbers, so that the answer is one.
+    For ``sum``, ``median``, ``quantile``, ``min`` and ``max``: declares that all values are whole numbers, so that the
+    answer is one.
 max_noise95 : float, optional
     Refuse, before anything is paid, if the answer would be farther than this from the exact one in more than 5 % of
-    cases; for mechanisms whose noise does not depend on the number of records.
+    cases; for mechanisms whose noise does not depend on the records.
 curator : bool
     Also show the curator's numbers, which come from the data: the sensitivity and risk of the answer in these very
     data. Under a ledger only for analysts whom its policy names.
@@ -103,7 +104,8 @@ Returns
 -------
 Release
     With ``by`` or from ``agg`` a DataFrame, one row for each key or line, with columns ``value low high eps
-    worst_case``; ``low`` and ``high`` are the ends of the 95 % noise interval.
+    worst_case``; ``low`` and ``high`` are the ends of the 95 % noise interval, NaN where that is not
+    known: ``"exponential"`` tells how many records an answer may be from its rank, `Release.rank95`.
 
 Raises
 ------

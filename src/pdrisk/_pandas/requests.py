@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._core.foreign import shown
+from pdrisk._core.order import Max, Min, Quantile
 from pdrisk._core.statistics import Count, Distinct, Proportion, Statistic, Sum
 from pdrisk._model.columns import check_column, column_kind
 from pdrisk._model.keys import are_observed, checked_keys, undeclared_keys
@@ -190,9 +191,12 @@ def _check_noise(line: Line, share: Fraction, most: object) -> None:
         raise ParameterError(f"max_noise95 must be above 0 and finite, but is {limit:g}.")
     mechanism = line.calibrated(share)
     if mechanism.scale is None or line.universe is None:
+        what, told = ("how many records there are", "noise95")
+        if mechanism.rank95 is not None:
+            what, told = ("the records around its rank", "rank95")
         raise ParameterError(
-            f"max_noise95= cannot judge {line.name} beforehand: its noise depends on how many records there are. Leave "
-            'it out and look at noise95 of the answer, or ask with mechanism="laplace".'
+            f"max_noise95= cannot judge {line.name} beforehand: its noise depends on {what}. Leave it out and look at "
+            f'{told} of the answer, or ask with mechanism="laplace".'
         )
     low, high = mechanism.interval(np.zeros(1, dtype=np.int64) + 10**9, 0.95)
     half = float(high[0] - low[0]) / 2
@@ -209,8 +213,11 @@ def _check_step(step: object, line: Line) -> None:
         return
     if isinstance(step, bool) or step != 1:
         raise ParameterError("step is 1, which declares that the values are whole numbers; leave it out otherwise.")
-    if not isinstance(line.statistic, Sum):
-        raise ParameterError(f"step=1 declares whole numbers for sum; leave it out for {line.statistic.label}.")
+    if not isinstance(line.statistic, Sum | Quantile | Min | Max):
+        raise ParameterError(
+            "step=1 declares whole numbers for sum, median, quantile, min and max; leave it out for "
+            f"{line.statistic.label}."
+        )
     if line.universe is None:
         raise ParameterError('step=1 needs declared bounds, not bounds="column".')
     if math.ceil(line.universe.lo) >= math.floor(line.universe.hi) or line.universe.magnitude > LARGEST_WHOLE:

@@ -51,26 +51,26 @@ class Statistics(CuratorViews):
 
     @with_options
     def median(self, column: Hashable, **options: Unpack[Options]) -> Answer:
-        """Noisy median; the middle of the bounds if no row is left."""
+        """Noisy median; of no rows, any public point, or with ``"laplace"`` the middle of the bounds."""
         return self._answer(column, "median", options)
 
     @with_options
     def quantile(self, column: Hashable, q: float | Sequence[float] = 0.5, **options: Unpack[Options]) -> Answer:
-        """Noisy quantile by linear interpolation, ``q`` in [0, 1]; a list of them shares ``eps`` and gives a table."""
+        """Noisy quantile, ``q`` in [0, 1]; a list of them shares ``eps`` and gives a table."""
         if not isinstance(q, list | tuple | np.ndarray | pd.Index | pd.Series) or getattr(q, "ndim", 1) == 0:
             return self._answer(column, ("quantile", {"q": q}), options)
         listed = list(islice(q, MOST_STATISTICS + 1))  # which is refused as too many, however long it is
         return self._answers(column, [("quantile", {"q": each}) for each in listed], ("q", listed), options)
 
     @with_options
-    def min(self, column: Hashable, **options: Unpack[Options]) -> Answer:
-        """Noisy minimum; the upper bound if no row is left."""
-        return self._answer(column, "min", options)
+    def min(self, column: Hashable, bounds_reached: bool = False, **options: Unpack[Options]) -> Answer:
+        """Noisy minimum; ``bounds_reached=True`` declares that rows lie at the bound, for ``"exponential"``."""
+        return self._answer(column, _extreme("min", bounds_reached), options)
 
     @with_options
-    def max(self, column: Hashable, **options: Unpack[Options]) -> Answer:
-        """Noisy maximum; the lower bound if no row is left."""
-        return self._answer(column, "max", options)
+    def max(self, column: Hashable, bounds_reached: bool = False, **options: Unpack[Options]) -> Answer:
+        """Noisy maximum; ``bounds_reached=True`` declares that rows lie at the bound, for ``"exponential"``."""
+        return self._answer(column, _extreme("max", bounds_reached), options)
 
     @with_options
     def var(self, column: Hashable, ddof: int = 1, **options: Unpack[Options]) -> Answer:
@@ -207,3 +207,8 @@ class Statistics(CuratorViews):
             self._frame, column, wanted, bounds=asked.bounds, mechanism=asked.mechanism, step=asked.step
         )
         return answers(*judged_query(self._frame, lines, asked), asked.asker(self._identity), level)
+
+
+def _extreme(name: str, bounds_reached: object) -> object:
+    """The specification of a minimum or maximum."""
+    return name if bounds_reached is False else (name, {"bounds_reached": bounds_reached})

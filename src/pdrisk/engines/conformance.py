@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -75,6 +76,7 @@ ASKED: Final[tuple[tuple[Statistic, str], ...]] = (
     (Min(), "laplace"),
     (Max(), "laplace"),
     *((Quantile(q), "laplace") for q in QUANTILES),
+    *((Quantile(q, whole=whole), "exponential") for q in (0.0, 0.3, 0.5) for whole in (False, True)),
 )
 UNIVERSES: Final = (Universe(-1.0, 3.0), Universe(0.0, 1.0), Universe(2.0, 2.0**40), Universe(-1e9, 1e-9))
 NAN, INF = math.nan, math.inf
@@ -164,6 +166,19 @@ def check(opened: Opened, tables: Sequence[GroupedColumn] = TABLES, universes: S
                         raise AssertionError(f"{table.type}, {name}, {asked}: {wrong}")
 
 
+def _point(record: float, universe: Universe, *, whole: bool) -> int:
+    """The index of the public point of a clamped record: the one rule, in float64."""
+    step = 0
+    if not whole:  # 2**16 steps at least, and less than ten times as many
+        step = next(e for e in range(100, -130, -1) if Fraction(universe.width) / Fraction(10) ** e >= 2**16)
+
+    def multiple(value: float) -> int:
+        scaled = value / float(f"1e{step}") if step > 0 else value * float(f"1e{-step}")
+        return math.floor(scaled + 0.5)
+
+    return multiple(record) - multiple(universe.lo)
+
+
 def _wrong(summary: Summary, group: int, values: Sequence[Value], universe: Universe, needs: Needs) -> Iterator[str]:
     """What is wrong with the summary of one group."""
     lo, hi = universe.lo, universe.hi
@@ -197,6 +212,13 @@ def _wrong(summary: Summary, group: int, values: Sequence[Value], universe: Univ
             yield from differs("place_squares", int(summary.place_squares[group]), squared)
     if needs.whole and summary.whole is not None:
         yield from differs("whole", int(summary.whole[group]), sum(math.floor(x + 0.5) for x in records))
+    for name, found in (("cells", summary.cells), ("whole_cells", summary.whole_cells)):
+        if getattr(needs, name) and found is not None:
+            own = slice(found.first[group], found.first[group + 1])
+            counted = Counter(_point(x, universe, whole=name == "whole_cells") for x in records)
+            yield from differs(
+                name, list(zip(found.point[own], found.count[own], strict=True)), sorted(counted.items())
+            )
     if needs.steps and summary.steps is not None:
         step = Fraction(2) ** (math.floor(math.log2(universe.magnitude)) - 30)
         yield from differs("steps", int(summary.steps[group]), sum(round(x / step) for x in exact))

@@ -184,7 +184,7 @@ def of_column(
     worlds, whole, used = guarded(lambda: worlds_without_one(reading, line, one, summary))
     if beliefs is not None:
         prior = numbers_of("prior", beliefs[used])
-    spread = float(one.loss_between_worlds(summary)[0]) * whole
+    spread = float(one.loss_between_worlds_by_eps(summary)[0]) * whole
     people = worlds.shape[-1]
     if people == 0 and judged[1] is None:
         return Identifiability(line.name, 0, math.nan, math.nan, whole, judged[0], math.nan, math.nan)

@@ -41,6 +41,11 @@ TEXTS = {
     ),
     "answer": "answer",
     "answer_is": "{value}, with noise; 95 % interval {low} to {high}",
+    "answer_by_rank": "{value}, chosen by its rank, with noise",
+    "interval_by_rank": "{ranks}, 95 % sure; sampling error comes on top",
+    "ranks_within": "at most {ranks} records lie between it and the rank asked for",
+    "ranks_unknown": "how far it is from the rank asked for is not known at so small an eps",
+    "noise_by_rank": "with noise: {ranks}, 95 % sure, for eps {eps}",
     "answer_withheld": "withheld: too few people",
     "interval": "interval",
     "interval_is": "where the answer without noise lies, 95 % sure; sampling error comes on top",
@@ -102,6 +107,15 @@ TEXTS = {
     "most_exposed_even_over": (
         "nobody more than others: by this mechanism each person, in the data or not, loses all of eps, whatever the "
         "value. An attacker is right more than {times} times out of {out_of} instead of {coin}."
+    ),
+    "most_exposed_by_rank": (
+        "someone whose record, in the data or not, changes the odds of possible answers most: an attacker is right at "
+        "most {times} times out of {out_of} instead of {coin}. df.dprisk.individual_risk shows the risk of everybody."
+    ),
+    "most_exposed_by_rank_over": (
+        "someone whose record, in the data or not, changes the odds of possible answers most: an attacker is right "
+        "more than {times} times out of {out_of} instead of {coin}. df.dprisk.individual_risk shows the risk of "
+        "everybody."
     ),
     "most_exposed": (
         "someone whose record, in the data or not, moves the answer by the local sensitivity: an attacker is right at "

@@ -168,11 +168,20 @@ class _Telling:
             return [(said["answer"], said["answer_withheld"])]
         one = answer.lines[0]
         noisy, low, high = (formatting.number(math.nan if x is None else x) for x in (value, one.low, one.high))
+        if one.rank95 is not None:
+            text = said["interval_by_rank"].format(ranks=self._ranks(one.rank95))
+            return [(said["answer"], said["answer_by_rank"].format(value=noisy)), (said["interval"], text)]
         text = said["answer_is"].format(value=noisy, low=low, high=high)
         return [(said["answer"], text), (said["interval"], said["interval_is"])]
 
+    def _ranks(self, ranks: float) -> str:
+        known = math.isfinite(ranks)
+        return self.said["ranks_within" if known else "ranks_unknown"].format(ranks=formatting.number(ranks))
+
     def _noise(self, line: AnswerLine) -> str:
         """How far the noise may carry it: to both sides alike only where nothing keeps it in a range or on a base."""
+        if line.rank95 is not None:
+            return self.said["noise_by_rank"].format(ranks=self._ranks(line.rank95), eps=_eps(line.eps))
         uneven = line.mechanism != "laplace" or line.rounded_to is not None
         half, width = formatting.number(line.noise95), formatting.number(2 * line.noise95)
         field = "noise_is" + "_uneven" * uneven + "_widest" * self.answer.grouped
@@ -235,7 +244,7 @@ class _Telling:
                 meaning = said[f"{metric}_means"]
                 text = said["risk_row"].format(prior=probability(prior), risk=probability(risk), meaning=meaning)
             rows.append((said[metric], text))
-        field = "most_exposed_even" if even else "most_exposed"
+        field = "most_exposed" + ("_even" if even else "_by_rank" if line.rank95 is not None else "")
         rows.append((said["label_most_exposed"], _counts(said, field, found.two_worlds, out_of)))
         if not answer.several:
             return _laid_out("", rows)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pdrisk._core.lattice import Lattice, places_per_unit
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._core.universe import Universe
+from pdrisk.engines.numpy.cells import cells
 from pdrisk.engines.numpy.chunks import SIZE, clamped, placed, squares_of_places
 from pdrisk.engines.numpy.ranks import windows
 
@@ -73,6 +74,7 @@ def summary_of_groups(
     if needs.squares:
         squares, nearest = _distances(values, codes, universe, n, total)
     kept = slice(groups)
+    at_points = cells(values, universe, needs, codes=codes, groups=groups)
     return Summary(
         n=n[kept],
         total=total[kept] if needs.total or needs.squares else None,  # places tell the mean, too
@@ -86,6 +88,8 @@ def summary_of_groups(
         place_squares=place_squares[kept],
         whole=whole[kept],
         clamped=moved[kept],
+        cells=at_points.get("cells"),
+        whole_cells=at_points.get("whole_cells"),
     )
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pdrisk._core.lattice import Lattice, places_per_unit
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._core.universe import Universe
+from pdrisk.engines.numpy.cells import cells
 from pdrisk.engines.numpy.chunks import SIZE, Piece, clamped, placed, squares_of_places
 from pdrisk.engines.numpy.ranks import windows
 
@@ -71,6 +72,8 @@ def summary_of_one(
     if needs.seconds and n:
         lowest, highest = _seconds(values, universe, selected, starts, lows, highs)
     squares, nearest = _distances(pieces, total / n) if needs.squares and n else (0.0, 0.0)
+    at_points = cells(values, universe, needs, selected=selected)
+    at_points = cells(values, universe, needs, selected=selected)
     return Summary(
         n=np.array([n], dtype=np.int64),
         total=np.array([total]) if needs.total or needs.squares else None,  # places tell the mean, too
@@ -84,6 +87,8 @@ def summary_of_one(
         place_squares=_held(place_squares),
         whole=_held(whole),
         clamped=moved,
+        cells=at_points.get("cells"),
+        whole_cells=at_points.get("whole_cells"),
     )
 
 

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pdrisk._core.cells import Cells
+from pdrisk._core.lattice import Points
 from pdrisk._core.summary import FloatArray, Summary, window_start
 from pdrisk._guard import guarded
 from pdrisk._model.query import Query
 from pdrisk.engines.base import Origin, Reading
 from pdrisk.engines.sql.plan import Counted, Measured, SummaryPlan
-from pdrisk.engines.sql.render import RANKED, Dialect, DuckDBDialect, sides, statement
+from pdrisk.engines.sql.render import RANKED, Dialect, DuckDBDialect, packed_counts, sides, statement
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -164,6 +166,7 @@ def _summary(i: int, part: Measured | Counted, found: Columns, size: int, dialec
     if needs.squares:
         squares = _floats(found, f"squares_{i}", size, 0.0) / part.square_grid
         nearest = _floats(found, f"nearest_{i}", size, 0.0)
+    cells = {name: _cells(found[f"{name}_{i}"], points) for name, points in part.points.items()}
     return Summary(
         n,
         total=_floats(found, f"total_{i}", size, 0.0) / part.grid if needs.total or needs.squares else None,
@@ -180,7 +183,20 @@ def _summary(i: int, part: Measured | Counted, found: Columns, size: int, dialec
         place_squares=_integers(found, f"place_squares_{i}", size) if needs.place_squares else None,
         whole=_integers(found, f"whole_{i}", size) if needs.whole else None,
         clamped=_integers(found, f"clamped_{i}", size),
+        cells=cells.get("cells"),
+        whole_cells=cells.get("whole_cells"),
     )
+
+
+def _cells(lists: NDArray[Any], points: Points) -> Cells:
+    """Numbers of records at public points, of a packed list for each group; masked where there is no record."""
+    none = np.empty(0, dtype=np.int64)
+    masked = np.ma.getmaskarray(lists)
+    groups = [none if empty else each for each, empty in zip(np.ma.getdata(lists), masked, strict=True)]
+    group = np.repeat(np.arange(len(groups)), [len(each) for each in groups])
+    point, count = np.divmod(np.concatenate([none, *groups]).astype(np.int64), packed_counts(points))
+    order = np.lexsort((point, group))
+    return Cells.of_groups(group, point[order], count[order], len(groups))
 
 
 def _window(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pdrisk._core.lattice import Lattice, power_of_two_below
+from pdrisk._core.lattice import Lattice, Points, power_of_two_below
 from pdrisk._core.once import once
 from pdrisk._core.summary import Needs
 from pdrisk._core.universe import Universe
@@ -37,6 +37,13 @@ class Measured:
     def grid(self) -> float:
         """Steps to one unit of the exact sum: a power of two that makes the largest record 2**51 to 2**52 steps."""
         return 2.0**51 / power_of_two_below(self.universe.magnitude)
+
+    @once
+    def points(self) -> dict[str, Points]:
+        """The public points that records are counted at, by the part of a `Summary` that tells."""
+        universe, needs = self.universe, self.needs
+        wanted = [(name, whole) for name, whole in (("cells", False), ("whole_cells", True)) if getattr(needs, name)]
+        return {name: Points.between(universe.lo, universe.hi, whole) for name, whole in wanted}
 
     @once
     def coarse_grid(self) -> float:

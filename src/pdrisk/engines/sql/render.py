@@ -13,11 +13,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from pdrisk._core.lattice import LARGEST_STEPS, PLACE_BITS, PLACES, places_per_unit
+from pdrisk._core.lattice import LARGEST_STEPS, PLACE_BITS, PLACES, Points, places_per_unit
 from pdrisk._core.summary import Needs
 from pdrisk.engines.sql.plan import INFINITY, Counted, Measured, SummaryPlan
 
-__all__ = ["RANKED", "Dialect", "DuckDBDialect", "clamped", "sides", "statement"]
+__all__ = ["RANKED", "Dialect", "DuckDBDialect", "clamped", "packed_counts", "sides", "statement"]
 
 
 class Dialect:
@@ -97,7 +97,7 @@ def statement(plan: SummaryPlan, dialect: Dialect) -> str:
 
     Columns: ``g0``, ``g1``, ... where there are groups; for part i, ``n_i``, ``clamped_i``, ``total_i``, ``steps_i``,
     ``places_i``, ``place_squares_i``, ``whole_i``, ``lowest_i``, ``lowest_of_negatives_i``, ``second_lowest_i``,
-    ``second_highest_i``, ``squares_i``, ``nearest_i`` as its needs say.
+    ``second_highest_i``, ``squares_i``, ``nearest_i``, ``cells_i``, ``whole_cells_i`` as its needs say.
     For its k-th quantile in ascending order, by pivot: ``pivot_i_k``, ``less_i_k``, ``equal_i_k``, ``below_0_i_k``,
     ..., ``above_0_i_k``, ...; by row number: ``base_i_k``, and the records from that rank on, ``ranked_0_i_k``, ...
     """
@@ -142,6 +142,7 @@ class _Statement:
             joined = f"{self._rows()} JOIN first_pass ON {self._same('rows_read', 'first_pass')}"
             passes["second_pass"] = f"({self._grouped(second, joined, 'rows_read.')})"
         passes |= dict(self._by_row_number())
+        passes |= dict(self._cells())
         ctes = ", ".join(f"{name} AS {body}" for name, body in passes.items())
         if len(passes) == 1 and not self.groups:
             return next(iter(passes.values())).removeprefix("MATERIALIZED ")[1:-1]
@@ -205,6 +206,11 @@ class _Statement:
         if needs.whole:
             rounded = f"CAST({self._rounded(x)} AS BIGINT)"
             yield f"w{i}", _inside(x, rounded, *ends, *_places(math.floor(lo + 0.5), math.floor(hi + 0.5)))
+
+        for name, points in part.points.items():
+            scaled = self.dialect.infix(x, "/" if points.divides else "*", number(points.factor))
+            index = self.dialect.infix(self._rounded(scaled), "-", number(float(points.first)))
+            yield f"{name}{i}", _inside(x, f"CAST({index} AS BIGINT)", *ends, *_places(0, points.size - 1))
 
     def _place(self, x: str, part: Measured) -> str:
         """The place of a record on the grid of `places_per_unit`, as a whole DOUBLE."""
@@ -329,6 +335,26 @@ class _Statement:
             return self.dialect.call(name, f"CASE WHEN {condition} THEN {value} END", *more)
         return f"{self.dialect.call(name, value, *more)} FILTER (WHERE {condition})"
 
+    def _cells(self) -> Iterator[tuple[str, str]]:
+        """The numbers of records at public points, packed into one list of integers for each group."""
+        call, infix = self.dialect.call, self.dialect.infix
+        keys, by = "".join(f"{name}, " for name in self.groups), ", ".join(self.groups)
+        for i, part in self.measured:
+            for name, points in part.points.items():
+                column = f"{name}{i}"
+                counted = (
+                    f"(SELECT {keys}{column} AS point, {call('COUNT', '*')} AS n FROM {self._rows()} "
+                    f"WHERE {column} IS NOT NULL GROUP BY {keys}{column}) AS counted"
+                )
+                size = str(packed_counts(points))
+                most = str(packed_counts(points) - 1)
+                packed = infix(infix("point", "*", size), "+", f"CASE WHEN n > {most} THEN {most} ELSE n END")
+                listed = call("ARRAY_AGG", packed)
+                yield (
+                    f"{name}_{i}",
+                    f"(SELECT {keys}{listed} AS {name}_{i} FROM {counted}{f' GROUP BY {by}' if by else ''})",
+                )
+
     def _by_row_number(self) -> Iterator[tuple[str, str]]:
         """Order statistics for engines without a pivot, one sorted pass for each."""
         if self.dialect.by_pivot:
@@ -356,6 +382,14 @@ class _Statement:
                     f"ranked_{i}_{k}",
                     f"(SELECT {keys}MAX(base) AS base_{i}_{k}, {', '.join(found)} FROM {based} {near}{by})",
                 )
+
+
+def packed_counts(points: Points) -> int:
+    """By how much the index of a point is multiplied, so that it and a smaller number of records make 62 bits.
+
+    More records at one point than fit, of whole numbers up to 2**31 a thousand million, count as as many as do.
+    """
+    return 2 ** (62 - points.size.bit_length())
 
 
 def _steps(value: float, grid: float) -> str:

@@ -1,0 +1,194 @@
+"""Exponential mechanism for order statistics: a public point, the likelier the nearer its rank (Smith 2011)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdrisk._core.cells import Cells
+from pdrisk._core.lattice import Points
+from pdrisk._core.order import Max, Min, Quantile
+from pdrisk._core.statistics import Statistic
+from pdrisk._core.summary import FloatArray, Needs, Summary
+from pdrisk._mechanisms.base import Drawn, Mechanism, at_most
+from pdrisk._mechanisms.entropy import Bits, system_bits
+from pdrisk._mechanisms.exponential.choosing import chosen_points
+from pdrisk._mechanisms.exponential.error import largest_error
+from pdrisk._mechanisms.exponential.items import Items, items_of
+from pdrisk._mechanisms.exponential.losses import Losses
+from pdrisk._mechanisms.exponential.weights import Score, Weights
+from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
+
+__all__ = ["Exponential", "score_of"]
+
+LARGEST_DENOMINATOR = 1000  # of the fraction that a quantile is taken for
+FROM_END = 14  # records by eps that are left between the end and what is asked of an extreme
+
+
+def score_of(statistic: Statistic, eps: Fraction) -> Score:
+    """What makes a point a good answer to a statistic.
+
+    A minimum or maximum is the record some 14/eps ranks from the end, beyond which there are no records to tell points
+    apart by; too few records beyond a point count three times as much as too many. Where records lie at the bound,
+    the end itself is asked for, and there are no points beyond it.
+    """
+    if isinstance(statistic, Quantile):
+        q = Fraction(statistic.q).limit_denominator(LARGEST_DENOMINATOR)
+        return Score(q.numerator, q.denominator)
+    assert isinstance(statistic, Min | Max)
+    left = 0 if statistic.bounds_reached else math.ceil(FROM_END / eps)
+    beyond, short = (1, 0) if statistic.bounds_reached else (1, 3)
+    if isinstance(statistic, Min):
+        return Score(0, 1, left, above=beyond, below=short)
+    return Score(1, 1, -left, above=short, below=beyond)
+
+
+@dataclass(frozen=True, slots=True)
+class Exponential(Mechanism):
+    """One of the public points between the bounds, chosen with weights that fall with the distance from the rank.
+
+    Notes
+    -----
+    Records are rounded to `Points`. A point's weight is ``exp(-eps h / span)`` or a little more than that of the next
+    score's, where one record moves all scores h by numbers that lie within ``span`` of each other (`Score`): so
+    the weights, and their sum, change by factors whose ratio is at most ``exp(eps)``. Weights are whole numbers, and
+    the choice is exact: no rounding tells anything.
+
+    The loss of a given person is computed from these data; it is less than eps for most.
+    """
+
+    name: ClassVar[str] = "exponential"
+    noise: ClassVar[str] = "choice among public points by exponential weights of their ranks"
+
+    @classmethod
+    def answers(cls, statistic: Statistic) -> bool:
+        return isinstance(statistic, Quantile | Min | Max)
+
+    @classmethod
+    def needs(cls, statistic: Statistic) -> Needs:
+        return statistic.needs | (Needs(whole_cells=True) if _whole(statistic) else Needs(cells=True))
+
+    def draw(self, summary: Summary, sampler: Sampler = discrete_laplace, bits: Bits = system_bits) -> Drawn:
+        items = self._items(summary)
+        index = self.weights.index(self.score.of(items.less, items.up_to, self.score.target(items.n)[items.group]))
+        return chosen_points(items, index, self.weights, bits)
+
+    def value(self, drawn: Drawn) -> NDArray[Any]:
+        return self.points.value(np.clip(drawn, 0, self.points.size - 1))  # what is withheld is marked by the least
+
+    def interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
+        """Not known: how far the ranks around an answer reach in its unit would have to be asked for."""
+        unknown = np.full(drawn.shape, np.nan)
+        return unknown, unknown
+
+    def noise95(self, summary: Summary) -> FloatArray:
+        """What answers are within of the exact one, in 95 % of cases, shape (G,): the curator's, from these data."""
+        items, points = self._items(summary), self.points
+        index = self.weights.index(self.score.of(items.less, items.up_to, self.score.target(items.n)[items.group]))
+        exact = self.statistic.value(summary, self.universe)
+        steps = largest_error(items, index, self.weights, points.size, points.place(exact), 0.95)
+        return np.minimum(steps * points.step, self.universe.width)
+
+    @property
+    def rank95(self) -> float:
+        """How many records may lie between the answer and the rank asked for, 95 % sure; infinite where not known.
+
+        Of a minimum or maximum, that is the end.
+
+        Notes
+        -----
+        Some point has the score 0, if there are records enough. So those of score t or more are chosen with probability
+        at most ``M W[t] / W[0]``, M the number of all points: t is the least for which that is .05 or less. Of fewer
+        records than are left between an end and the rank, no more lie between an answer and the end.
+        """
+        weights = self.weights
+        table = weights.table
+        most = table[0] // (20 * self.points.size)
+        low, high = 0, len(table)  # the first index whose weight is at most that
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if table[middle] <= most else (middle + 1, high)
+        return math.inf if low == len(table) else float(Fraction(low * weights.coarse - 1, self.score.b) + self._left)
+
+    def _success(self, eps: float) -> float:
+        return 1 / (1 + math.exp(-eps / 2))
+
+    def loss(self, summary: Summary) -> FloatArray:
+        losses, items = self._losses(summary), self._items(summary)
+        removed = np.maximum.reduceat(self._removed(summary), items.first[:-1])
+        return at_most(np.maximum(losses.added(), removed), float(self.eps))
+
+    def loss_of_records(self, records: FloatArray, summary: Summary) -> FloatArray:
+        items, cells, size = self._items(summary), self._cells(summary), self.points.size
+        with np.errstate(invalid="ignore"):  # of rows that are left out afterwards
+            point = self.points.index(records).astype(np.int64)
+        point = np.clip(point, 0, size - 1)
+        group = 0 if cells.rows is None else cells.rows
+        at = np.searchsorted(items.group * (size + 1) + items.start, group * (size + 1) + point, side="right") - 1
+        return at_most(self._removed(summary)[at], float(self.eps))
+
+    def worlds(self, records: FloatArray, summary: Summary) -> tuple[FloatArray, float]:
+        """As the interface says, but the distance of two worlds is at least their loss: 2 eps from point to point."""
+        return self.points.index(records) * 2, 1 / float(self.eps)
+
+    def loss_between_worlds(self, summary: Summary) -> FloatArray:
+        return at_most(self._losses(summary).between(), 2 * float(self.eps))
+
+    def loss_by_eps(self, summary: Summary) -> FloatArray:
+        return np.ones(summary.n.shape)
+
+    def loss_between_worlds_by_eps(self, summary: Summary) -> FloatArray:
+        return np.where(np.diff(self._cells(summary).first) > 1, 2.0, 0.0)
+
+    @property
+    def points(self) -> Points:
+        """The public points."""
+        return Points.between(self.universe.lo, self.universe.hi, _whole(self.statistic))
+
+    @property
+    def score(self) -> Score:
+        """What is a good point."""
+        return score_of(self.statistic, self.eps)
+
+    @property
+    def _left(self) -> int:
+        """How many records are left between the end and what is asked of an extreme."""
+        return abs(self.score.offset)
+
+    @property
+    def weights(self) -> Weights:
+        """The weights of the scores."""
+        return Weights.of(self.score, self.points.size, self.eps)
+
+    def _cells(self, summary: Summary) -> Cells:
+        cells = summary.whole_cells if _whole(self.statistic) else summary.cells
+        assert cells is not None
+        return cells
+
+    def _items(self, summary: Summary) -> Items:
+        return self._losses(summary).items
+
+    def _losses(self, summary: Summary) -> Losses:
+        cells = self._cells(summary)
+        key = self.score, self.eps, "losses"
+        if key not in cells.derived:
+            items = items_of(cells, self.points.size, self.score, self.weights)
+            cells.derived[key] = Losses(items, self.score, self.weights)
+        found: Losses = cells.derived[key]
+        return found
+
+    def _removed(self, summary: Summary) -> FloatArray:
+        cells, key = self._cells(summary), (self.score, self.eps, "removed")
+        if key not in cells.derived:
+            cells.derived[key] = self._losses(summary).removed()
+        found: FloatArray = cells.derived[key]
+        return found
+
+
+def _whole(statistic: Statistic) -> bool:
+    return getattr(statistic, "whole", False)

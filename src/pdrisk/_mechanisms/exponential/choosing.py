@@ -1,0 +1,89 @@
+"""Choice among weighted items by exact whole numbers, of many groups at once."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from pdrisk._core.summary import IntArray
+from pdrisk._mechanisms.entropy import Bits
+from pdrisk._mechanisms.exponential.items import Items
+from pdrisk._mechanisms.exponential.weights import Weights
+
+__all__ = ["chosen_points"]
+
+WORD = 64
+KEPT = 62  # bits of a word that floating-point shares are compared with
+ERROR = 2**10  # of a cumulative share, in units of 2**-62, for each item
+
+
+def chosen_points(items: Items, index: IntArray, weights: Weights, bits: Bits) -> IntArray:
+    """For each group a point, with a probability of exactly its weight over the sum of all.
+
+    Parameters
+    ----------
+    items : Items
+    index : ndarray of int64, shape (m,)
+        Where the items' weights stand in the table.
+    weights : Weights
+    bits : callable
+
+    Notes
+    -----
+    A uniform U in [0, 1) of infinitely many bits chooses the item whose cumulative share contains it. Let a group have
+    m items, u = 2**-53. Its shares are floats: the table's, rounded once, times a width below 2**53; divided by their
+    sum, of at most m - 1 additions in whatever order. All in all each is off by at most (m + 6) u of itself, to first
+    order; cut to whole units of 2**-62 by one unit more; then they are added up without any error, as integers. So
+    cumulative shares are off by at most ``(m + 6) 2**9 + m <= 2**10 (m + 8)`` units, the terms of higher order
+    included. The first 62 bits of U say that it lies in an interval of one unit. If that is farther than this from
+    both ends of the item's interval, the item is the one; if not, exact integers and as many bits of U as it takes
+    decide, which happens to one in 2**40 of small groups.
+    """
+    first = items.first
+    sizes = np.diff(first)
+    words = bits(len(sizes))
+    mass = weights.shares[index] * items.width
+    mass *= (2.0**KEPT / np.add.reduceat(mass, first[:-1]))[items.group]
+    units = np.cumsum(mass.astype(np.uint64))  # modulo 2**64: differences within a group are exact
+    start = np.concatenate([units[:1] * np.uint64(0), units])[first[:-1]]
+    up_to = (units - start[items.group]).view(np.int64)
+    wanted = (words >> np.uint64(WORD - KEPT)).view(np.int64)
+    place = np.add.reduceat((up_to <= wanted[items.group]).astype(np.int64), first[:-1])
+    place = first[:-1] + np.minimum(place, sizes - 1)
+    slack = ERROR * (sizes + 8)
+    low = np.where(place > first[:-1], up_to[place - 1], -1 - slack)
+    high = np.where(place < first[1:] - 1, up_to[place], 2**KEPT + 1 + slack)
+    undecided = (wanted - low < slack) | (high - wanted - 1 < slack)
+    for group in np.flatnonzero(undecided).tolist():
+        own = slice(int(first[group]), int(first[group + 1]))
+        place[group] = own.start + _decided(index[own], items.width[own], weights, int(words[group]), bits)
+    return items.start[place] + _below(items.width[place], bits)
+
+
+def _decided(index: IntArray, width: IntArray, weights: Weights, uniform: int, bits: Bits) -> int:
+    """The item in whose share the uniform number lies, of which the first 64 bits are known; exactly."""
+    table = weights.table
+    sums = list(itertools.accumulate(table[h] * w for h, w in zip(index.tolist(), width.tolist(), strict=True)))
+    known = WORD
+    while True:
+        low, high = uniform * sums[-1], (uniform + 1) * sums[-1]
+        place = next(at for at, each in enumerate(sums) if each << known > low)
+        if high <= sums[place] << known:
+            return place
+        uniform = uniform << WORD | int(bits(1)[0])
+        known += WORD
+
+
+def _below(sizes: IntArray, bits: Bits) -> IntArray:
+    """Uniform whole numbers from 0 to below each size; words that would favour some are drawn again."""
+    result = np.zeros(len(sizes), dtype=np.int64)
+    left = np.flatnonzero(sizes > 1)
+    while len(left):
+        size = sizes[left].astype(np.uint64)
+        words = bits(len(left))
+        spare = (np.uint64(2**WORD - 1) - size + np.uint64(1)) % size  # 2**64 mod size
+        fair = words <= np.uint64(2**WORD - 1) - spare
+        result[left[fair]] = (words[fair] % size[fair]).astype(np.int64)
+        left = left[~fair]
+    return result

@@ -1,0 +1,63 @@
+"""Error of the exponential mechanism on given data: how far its answers are from the exact one, in points."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdrisk._core.summary import FloatArray, IntArray
+from pdrisk._mechanisms.exponential.items import Items
+from pdrisk._mechanisms.exponential.weights import Weights
+
+__all__ = ["largest_error"]
+
+HALVINGS = 64
+
+
+def largest_error(
+    items: Items, index: IntArray, weights: Weights, points: int, exact: FloatArray, level: float
+) -> FloatArray:
+    """The distance from the exact answer that answers keep within with probability ``level``.
+
+    Parameters
+    ----------
+    items : Items
+    index : ndarray of int64, shape (m,)
+        Where the items' weights stand in the table.
+    weights : Weights
+    points : int
+        Number of all points.
+    exact : ndarray of float64, shape (G,)
+        Among the points, from 0 to ``points - 1``; it may lie between two.
+    level : float
+
+    Returns
+    -------
+    ndarray of float64, shape (G,)
+        In steps from point to point, to within one.
+    """
+    group, first = items.group, items.first
+    mass = weights.shares[index] * items.width
+    mass /= np.add.reduceat(mass, first[:-1])[group]
+    before = np.cumsum(mass) - mass
+    before -= before[first[:-1]][group]
+    at_group = np.arange(len(exact), dtype=np.float64) * (points + 1)
+    places = items.start + at_group[group]
+
+    def up_to(place: FloatArray) -> FloatArray:
+        """Probability of the points before a place of each group; a point takes the room up to the next."""
+        place = np.clip(place, 0, points)
+        at = np.searchsorted(places, place + at_group, side="right") - 1
+        width = np.maximum(items.width[at], 1)
+        return before[at] + mass[at] * np.minimum((place - items.start[at]) / width, 1.0)
+
+    def is_enough(distance: FloatArray) -> NDArray[np.bool_]:
+        return up_to(np.floor(exact + distance) + 1) - up_to(np.ceil(exact - distance)) >= level
+
+    low, high = np.zeros(len(exact)), np.full(len(exact), float(points))
+    high = np.where(is_enough(low), 0.0, high)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        enough = is_enough(middle)
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return high

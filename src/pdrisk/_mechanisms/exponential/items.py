@@ -1,0 +1,99 @@
+"""Items of the exponential mechanism: occupied points, and the gaps between them, of which all points score alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdrisk._core.cells import Cells
+from pdrisk._core.summary import IntArray
+from pdrisk._mechanisms.exponential.weights import Score, Weights
+
+__all__ = ["Items", "items_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """Runs of points of G groups that score alike: gap, occupied point, gap, ..., gap; a gap may be empty.
+
+    Points so far from the rank asked for that one record more or less leaves their weight the smallest one, whatever
+    their scores, belong to the first and last gap, be they occupied or not.
+
+    Attributes
+    ----------
+    group : ndarray of int64, shape (m,)
+    start, width : ndarray of int64, shape (m,)
+        First point and number of points.
+    less, up_to : ndarray of int64, shape (m,)
+        Numbers of records below a point, and up to and with it.
+    holds : ndarray of bool, shape (m,)
+        Whether there is a record.
+    first : ndarray of int64, shape (G + 1,)
+        Where each group begins, and the end.
+    n : ndarray of int64, shape (G,)
+    """
+
+    group: IntArray
+    start: IntArray
+    width: IntArray
+    less: IntArray
+    up_to: IntArray
+    holds: NDArray[np.bool_]
+    first: IntArray
+    n: IntArray
+
+
+def items_of(cells: Cells, points: int, score: Score, weights: Weights) -> Items:
+    """The items of G groups.
+
+    Notes
+    -----
+    The scores of points from left to right fall to a minimum and rise again, so those below any number are one run.
+    What is left of the run scores as the gap before it does or worse, and that as the occupied point before the gap.
+    """
+    groups = len(cells.first) - 1
+    group = np.repeat(np.arange(groups), np.diff(cells.first))
+    total = np.concatenate([[0], np.cumsum(cells.count)])
+    n = np.diff(total[cells.first])
+    target = score.target(n)
+    up_to = total[1:] - total[cells.first[group]]
+    less = up_to - cells.count
+    near = score.of(less, up_to, target[group]) < (weights.cap + weights.span) * weights.coarse
+    first = np.concatenate([[0], np.cumsum(near)])[cells.first]
+    group, point, less, up_to = group[near], cells.point[near], less[near], up_to[near]
+
+    # Where no occupied point is near, all points share one gap on the better side of all records.
+    some = first[1:] > first[:-1]
+    outside = np.where(target < 0, 0, n)
+    before, after = np.zeros(len(point) + groups, dtype=np.int64), np.full(len(point) + groups, points)
+    own = np.arange(len(point)) + group  # of the gap before each occupied point
+    after[own] = point
+    before[own + 1] = point + 1
+    ranks = np.empty(len(point) + groups, dtype=np.int64)
+    ranks[own + 1] = up_to
+    starts = first[:-1] + np.arange(groups)
+    ranks[starts] = outside
+    ranks[starts[some]] = less[first[:-1][some]]
+
+    size = 2 * len(point) + groups
+    of_gaps = np.repeat(np.arange(groups), np.diff(first) + 1)
+    gaps = 2 * np.arange(len(point) + groups) - of_gaps
+    occupied = 2 * np.arange(len(point)) + 1 + group
+    items = {name: np.empty(size, dtype=np.int64) for name in ("group", "start", "width", "less", "up_to")}
+    holds = np.ones(size, dtype=np.bool_)
+    for name, in_gaps, in_points in (
+        ("group", of_gaps, group),
+        ("start", before, point),
+        ("width", after - before, 1),
+        ("less", ranks, less),
+        ("up_to", ranks, up_to),
+    ):
+        items[name][gaps] = in_gaps
+        items[name][occupied] = in_points
+    holds[gaps] = False
+    begin = 2 * first + np.arange(groups + 1)
+    holds[begin[:-1]] = items["less"][begin[:-1]] > 0
+    holds[begin[1:] - 1] |= items["up_to"][begin[1:] - 1] < n
+    return Items(**items, holds=holds, first=begin, n=n)

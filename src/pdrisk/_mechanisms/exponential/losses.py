@@ -1,0 +1,157 @@
+"""Exact privacy losses of the exponential mechanism on given data, from prefix sums over its items."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdrisk._core.summary import FloatArray, IntArray
+from pdrisk._mechanisms.exponential.items import Items
+from pdrisk._mechanisms.exponential.weights import Score, Weights
+
+__all__ = ["Losses"]
+
+HIGHEST = 20.0  # nats, beyond which a loss is not told from eps: sums have to hold exp(eps) in 64 bits
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """Privacy losses between data and their neighbours.
+
+    Parameters
+    ----------
+    items : Items
+    score : Score
+    weights : Weights
+
+    Notes
+    -----
+    A record more or less at a point c changes the scores of all points left of c alike, by what it does to the target;
+    of those right of it by what it does to the number of records below them, too; and c's own. With h' for h after
+    it, Z and Z' for the sums of all weights, and W for the weights, the loss is
+    ``max_y |ln W[h'(y)] - ln W[h(y)] - ln(Z'/Z)|``: of the differences left and right of c the largest and smallest are
+    running ones, and Z' is a sum of the weights left of c, c's, and those right of it.
+
+    Within a gap, Z' is linear in the place of c, so ``ln Z'`` is largest and smallest at the ends; and the differences
+    are the same ones for all places that have points of the gap on both sides. So the first, second, last but one and
+    last place of a gap bear the largest loss of it.
+
+    ``ln W[h'] - ln W[h]`` is a whole number of units of nats, but for less than 2**-100.
+    """
+
+    items: Items
+    score: Score
+    weights: Weights
+
+    def added(self) -> FloatArray:
+        """Largest loss by one record more, shape (G,)."""
+        return np.maximum.reduceat(self._of_items(+1), self.items.first[:-1])
+
+    def removed(self) -> FloatArray:
+        """Loss by one record less at each item, 0 where there is none, shape (m,)."""
+        return np.where(self.items.holds, self._of_items(-1), 0.0) if self.items.holds.any() else np.zeros(self._m)
+
+    def between(self) -> FloatArray:
+        """Bound on the losses between two worlds that lack one record each, shape (G,).
+
+        Notes
+        -----
+        Worlds that lack x < z differ in the scores of points from x to z only: those right of x have one record less
+        in the first world than in the second. The log-ratio of probabilities lies within the range of the differences
+        of ``ln W``, 0 among them; and the range is largest for the first and last record.
+        """
+        items, first = self.items, self.items.first
+        target = self.score.target(items.n - 1)[items.group]
+        at_first, at_last = items.less == 0, items.up_to == items.n[items.group]
+        beyond = (at_first | at_last) & ~items.holds  # of all records
+        without_first = self._index(items.less - ~at_first, items.up_to - 1, target)
+        without_last = self._index(items.less, items.up_to - at_last, target)
+        moved = without_last - without_first
+        moved[beyond | (items.width == 0)] = 0
+        low = np.minimum(np.minimum.reduceat(moved, first[:-1]), 0)
+        high = np.maximum(np.maximum.reduceat(moved, first[:-1]), 0)
+        return (high - low) * (float(self.weights.unit) * (1 + 2.0**-50))
+
+    @property
+    def _m(self) -> int:
+        return len(self.items.start)
+
+    def _index(self, less: IntArray, up_to: IntArray, target: IntArray) -> IntArray:
+        return self.weights.index(self.score.of(less, up_to, target))
+
+    def _of_items(self, more: int) -> FloatArray:
+        """Largest loss by one record more (1) or less (-1) at each item, shape (m,)."""
+        items, shares, eps = self.items, self.weights.shares, self._eps
+        if eps > HIGHEST:
+            return np.where(items.width > 0, eps, 0.0)
+        group, first, width = items.group, items.first, items.width
+        target = self.score.target(items.n)
+        moved = self.score.target(items.n + more)[group]
+        was = self._index(items.less, items.up_to, target[group])
+        left = self._index(items.less, items.up_to, moved)
+        own = self._index(items.less, items.up_to + more, moved)
+        right = self._index(items.less + more, items.up_to + more, moved)
+
+        mass = shares[was] * width
+        scale = (1 / np.add.reduceat(mass, first[:-1]))[group]
+        before, _ = self._sums(shares[left] * width * scale)
+        _, after = self._sums(shares[right] * width * scale)
+        within = [shares[each] * scale for each in (left, own, right)]
+
+        top, bottom = was - left, was - right  # ln W[h'] - ln W[h] in units
+        empty = width == 0
+        edges = []
+        for sign in (1, -1):  # the largest, and the negative of the smallest
+            edges.append((self._running(sign * top, empty), self._running(sign * bottom, empty, backwards=True)))
+        unit = float(self.weights.unit)
+        worst = np.zeros(self._m)
+        for place in (np.ones_like(width), np.minimum(width, 2), np.maximum(width - 1, 1), width):
+            total = before + ((place - 1) * within[0] + within[1] + (width - place) * within[2]) + after
+            shift = np.log(total)
+            for sign, (ahead, behind) in zip((1, -1), edges, strict=True):
+                most = np.maximum(np.maximum(ahead, behind), sign * (was - own))
+                most = np.maximum(most, np.where(place > 1, sign * top, most))
+                most = np.maximum(most, np.where(place < width, sign * bottom, most))
+                worst = np.maximum(worst, most * unit - sign * shift)
+        # Sums of m floats are off by m roundings; those of whole units by m units, of a total of exp(-eps) or more.
+        slack = (np.diff(first) + 64)[group] * (2.0**-51 + 2 * self._unit_of_sums * math.exp(eps))
+        return np.where(empty, 0.0, np.minimum(worst + slack, eps))
+
+    @property
+    def _eps(self) -> float:
+        return float(self.weights.unit * self.weights.span)
+
+    @property
+    def _unit_of_sums(self) -> float:
+        return 2.0 ** -(61 - math.ceil(self._eps / math.log(2)))
+
+    def _sums(self, parts: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """For each item the sum of the parts before it in its group, and of those after it.
+
+        As integers, which are added up modulo 2**64 without any error. The parts of a group add up to
+        ``Z'/Z <= exp(eps)``.
+        """
+        first, group = self.items.first, self.items.group
+        units = (parts / self._unit_of_sums).astype(np.uint64)
+        up_to = np.cumsum(units)
+        padded = np.concatenate([up_to[:1] * np.uint64(0), up_to])
+        before = (up_to - units - padded[first[:-1]][group]).astype(np.float64)
+        after = (padded[first[1:]][group] - up_to).astype(np.float64)
+        return before * self._unit_of_sums, after * self._unit_of_sums
+
+    def _running(self, values: IntArray, empty: NDArray[np.bool_], *, backwards: bool = False) -> IntArray:
+        """The largest of the values before each item of its group, or after it; very small where there is none."""
+        least = -4 * (self.weights.span + 1)
+        groups = len(self.items.n)
+        base = self.items.group * (-2 * least)
+        keys = np.where(empty, least, values)
+        if backwards:
+            keys, base = keys[::-1], (groups - 1) * (-2 * least) - base[::-1]
+        keys = np.maximum.accumulate(keys + base)
+        result = np.full(self._m, least)
+        result[1:] = keys[:-1] - base[1:]
+        result = np.maximum(result, least)
+        return result[::-1] if backwards else result

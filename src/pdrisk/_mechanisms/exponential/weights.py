@@ -1,0 +1,139 @@
+"""Weights of the exponential mechanism: an exact table of whole numbers, and the scores that look them up."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from pdrisk._core.summary import FloatArray, IntArray
+
+__all__ = ["Score", "Weights"]
+
+SMALLEST_WEIGHT = 2**128
+LONGEST_TABLE = 2**17
+FAR = 33  # nats, 48 ln 2: all points beyond the cap together are chosen with probability 2**-48
+STEEPEST = 64  # nats from one score to the next: beyond, nothing is gained
+BITS = 192  # of the ratio of two weights
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How far a point y is from the rank that is asked for, in whole numbers; 0 is best.
+
+    ``h(y) = max(0, above (b #{x < y} - t), below (t - b #{x <= y}))`` with ``t = a n + offset``, in a group of n
+    records: the quantile a/b has the slopes 1 and 1.
+
+    Notes
+    -----
+    One record more moves t by a, and each of the two numbers of records by 0 or 1. So it moves the first term by
+    ``-above a`` or ``above (b - a)``, the second by ``below a`` or ``-below (b - a)``, and h, the largest of three
+    numbers that each move within ``[-down, up]``, within ``[-down, up]`` too; one record less, within ``[-up, down]``.
+    """
+
+    a: int
+    b: int
+    offset: int = 0
+    above: int = 1
+    below: int = 1
+
+    @property
+    def up(self) -> int:
+        """The most that one record more can add to a score."""
+        return max(self.below * self.a, self.above * (self.b - self.a))
+
+    @property
+    def down(self) -> int:
+        """The most that one record more can take from a score."""
+        return max(self.above * self.a, self.below * (self.b - self.a))
+
+    def target(self, n: IntArray) -> IntArray:
+        """``t = a n + offset``."""
+        return self.a * n + self.offset
+
+    def of(self, less: IntArray, up_to: IntArray, target: IntArray) -> IntArray:
+        """Scores of points that have so many records below them, and so many up to and with them."""
+        scores = np.maximum(self.above * (self.b * less - target), self.below * (target - self.b * up_to))
+        return np.maximum(scores, 0, out=scores)
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Weights of scores h, ``table[min(h // coarse, cap)]``.
+
+    Attributes
+    ----------
+    table : tuple of int, length cap + 1
+        The last is 2**128; each is ``floor(next * ratio)`` with ``1 <= ratio <= exp(unit)``.
+    shares : ndarray of float64, shape (cap + 1,)
+        ``table / table[0]``, correctly rounded.
+    coarse : int
+        Scores that share a weight.
+    unit : Fraction
+        Nats from one weight to the next.
+    span : int
+        By how many weights one record can move the points apart from each other: ``unit * span <= eps``.
+
+    Notes
+    -----
+    Let one record more move scores within ``[-down, up]``. Then ``h // coarse`` moves within ``[-ceil(down / coarse),
+    ceil(up / coarse)]``, an interval of length ``span``, and so does its minimum with the cap. The ratio of a point's
+    weights before and after lies in an interval ``[r**-i, r**j]`` with ``i + j = span``, the ratio of the sums of all
+    weights too, and the ratio of the probabilities within ``[r**-span, r**span]``, where ``r**span <= exp(eps)``.
+    Flooring keeps it: ``table[h] <= table[h + 1] * ratio``. Privacy holds for any cap.
+    """
+
+    table: tuple[int, ...]
+    shares: FloatArray
+    coarse: int
+    unit: Fraction
+    span: int
+
+    @classmethod
+    @lru_cache(maxsize=16)
+    def of(cls, score: Score, points: int, eps: Fraction) -> Weights:
+        """The weights of a score over so many points, at eps."""
+        far = FAR + math.ceil(math.log(points))
+        steps = math.ceil(far * (score.up + score.down) / eps)
+        # Scores that one record moves by 1 cannot be told apart more cheaply than one by one.
+        coarse = max(1, min(-(-steps // LONGEST_TABLE), max(score.up, score.down)))
+        span = -(-score.up // coarse) - (-score.down // coarse)
+        unit = min(eps / span, Fraction(STEEPEST))
+        cap = min(math.ceil(far / unit), LONGEST_TABLE)
+        ratio = exp_below(unit)
+        table = [SMALLEST_WEIGHT]
+        for _ in range(cap):
+            table.append((table[-1] * ratio) >> BITS)
+        table.reverse()
+        shares = np.array([each / table[0] for each in table])  # Python's division of integers rounds once
+        return cls(tuple(table), shares, coarse, unit, span)
+
+    @property
+    def cap(self) -> int:
+        """The last index of the table."""
+        return len(self.table) - 1
+
+    def index(self, scores: IntArray) -> IntArray:
+        """Where the weights of these scores stand."""
+        if self.coarse > 1:
+            scores = scores // self.coarse
+        return np.minimum(scores, self.cap)
+
+
+def exp_below(x: Fraction) -> int:
+    """``floor(y * 2**BITS)`` of a number y in ``[1, exp(x)]`` that lies close to its end, for x >= 0.
+
+    The Taylor series of ``exp(x / 2**k)``, cut off and each term rounded down, then squared k times, rounding down.
+    """
+    halvings = max(0, math.ceil(x).bit_length() + 8)
+    small = (x.numerator << BITS) // (x.denominator << halvings)
+    total, term, power = 1 << BITS, 1 << BITS, 1
+    while term := term * small // (power << BITS):
+        total += term
+        power += 1
+    for _ in range(halvings):
+        total = (total * total) >> BITS
+    return total
