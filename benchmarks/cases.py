@@ -17,9 +17,8 @@ import numpy as np
 import pandas as pd
 
 import pdrisk  # noqa: F401 - gives frames their accessor
-from pdrisk._core.statistics import Mean
-from pdrisk._core.universe import Universe
-from pdrisk._mechanisms.laplace import laplace
+from pdrisk._mechanisms.exact_laplace import plus_discrete_laplace
+from pdrisk._mechanisms.sampler import _measurement
 
 FULL = 10_000_000  # rows the targets speak of
 LO, HI = 1.0, 675.0
@@ -63,6 +62,7 @@ def all_cases(rows: int) -> Iterator[Case | Skipped]:
     yield from peers(rows)
     yield from groups(rows)
     yield from many_groups(rows)
+    yield from noise()
     yield from small_calls()
     yield importing()
 
@@ -218,26 +218,34 @@ def grouped_mean(
 
 
 def many_groups(rows: int) -> Iterator[Case]:
-    """1e5 groups: the passes over the data and the noise, each on its own and together."""
-    count = 100_000
-    frame = pd.DataFrame({"x": distances(rows), "k": group_numbers(rows, count)})
-    keys = list(range(count))
-    whole = grouped_mean("mean by 1e5 groups", frame, keys, None)
-    yield whole
+    """1e5 and 1e6 groups, and the noise on its own."""
+    for name, count, limit in (("1e5", 100_000, 2), ("1e6", 1_000_000, 3)):
+        frame = pd.DataFrame({"x": distances(rows), "k": group_numbers(rows, count)})
+        whole = grouped_mean(f"mean by {name} groups", frame, list(range(count)), limit)
+        yield whole
 
-    def without_noise() -> Any:
-        with patch("pdrisk._answer.releasing.laplace", lambda steps, lattice, _: steps * lattice.step):
-            return whole.ours()
+        def without_noise(whole: Case = whole) -> Any:
+            with patch("pdrisk._answer.releasing.discrete_laplace", lambda exact, *_: exact):
+                return whole.ours()
 
-    yield Case(
-        "mean by 1e5 groups, noise left out", without_noise, whole.plain, whole.plain_name, 2, column=whole.column
-    )
-    lattice = Mean().lattice(Universe(LO, HI))
-    steps = np.zeros(count, dtype=np.int64)
-    yield Case(
-        "the noise of 1e5 groups", lambda: laplace(steps, lattice, Fraction(EPS)), limit=0.008 * count, limits="ms",
-        target="<= 8 µs a group", at_full_size=False,
-    )  # fmt: skip
+        yield Case(
+            f"mean by {name} groups, noise left out", without_noise, whole.plain, whole.plain_name, column=whole.column
+        )
+
+
+def noise() -> Iterator[Case]:
+    """Draws of the exact sampler against OpenDP's; from `MANY` on, pdrisk's noise is the former."""
+    scale = Fraction(2**30)
+    opendp = _measurement(1, 1 / scale)
+    for size in (1, 10, 100, 1000, 10_000, 100_000, 1_000_000):
+        exact, listed = np.zeros(size, dtype=np.int64), [0] * size
+        large = size >= 100_000
+        yield Case(
+            f"noise of {size:,} numbers", lambda exact=exact: plus_discrete_laplace(exact, scale),
+            None if size > 100_000 else lambda listed=listed: np.array(opendp(listed)), "OpenDP" * (size <= 100_000),
+            size / 1000 if large else None, "ms", "<= 1 µs a number" if large else "", at_full_size=False,
+            number=max(1, 1000 // size),
+        )  # fmt: skip
 
 
 def small_calls() -> Iterator[Case]:

@@ -39,7 +39,7 @@ def sql_cases(rows: int) -> Iterator[Case]:
     yield Case("SQL: mean by 1e5 groups", many, grouped, "avg by groups")
 
     def without_noise() -> pd.DataFrame:
-        with patch("pdrisk._answer.releasing.laplace", lambda steps, lattice, _: steps * lattice.step):
+        with patch("pdrisk._answer.releasing.discrete_laplace", lambda exact, *_: exact):
             return many()
 
     yield Case("SQL: mean by 1e5 groups, noise left out", without_noise, grouped, "avg by groups")

@@ -214,9 +214,11 @@ class TestManyGroups:
         codes = rng.integers(0, groups + 1, 3000).astype(np.int32)
         codes[:4] = 0, groups - 1, groups - 1, groups
         values = rng.integers(0, 9, 3000) / 2
-        universe = Universe(0.0, 4.0)
+        universe = Universe(0.0, 3.5)
         summary = summary_of_groups(values, codes, groups, universe, EVERYTHING)
         assert summary.n.tolist() == np.bincount(codes, minlength=groups + 1)[:groups].tolist()
+        moved = np.bincount(codes[values > universe.hi], minlength=groups + 1)[:groups]
+        assert moved.sum() > 200 and summary.clamped.tolist() == moved.tolist()
         for group in [0, 1, groups - 1, *np.unique(codes[codes < groups])[::50]]:
             assert_true(summary, group, clean(values, universe, codes == group), universe)
 

@@ -134,6 +134,16 @@ class TestTwoSums:
         if n == 300 and share == 0.5:
             assert covered < level + 0.03
 
+    def test_no_group_changes_the_interval_of_another(self):
+        mechanism = calibrated("two_sums", Mean(), Universe(0.0, 1.0), Fraction(1))
+        size = 20_000  # more than are looked at together
+        counts = np.arange(size) % 40
+        drawn = mechanism.draw(Summary(counts, places=counts * (PLACES // 3)))
+        low, high = mechanism.interval(drawn, 0.95)
+        for group in (*range(40), 8191, 8192, size - 1):
+            alone = mechanism.interval(drawn[:, group : group + 1], 0.95)
+            assert (low[group], high[group]) == (alone[0][0], alone[1][0])
+
     def test_the_tail_is_that_of_two_laplace_variables(self):
         rng = np.random.default_rng(5)
         x, y = rng.laplace(size=(2, 400_000))

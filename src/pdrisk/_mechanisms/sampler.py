@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["WIDEST_SCALE", "Sampler", "discrete_laplace"]
 
 WIDEST_SCALE = 2**54  # in steps: noise beyond 2**62 has probability exp(-256)
-MANY = 128  # numbers that OpenDP draws in less than 1 ms; for more, its time would be most of the answer's
+MANY = 128  # OpenDP takes about 1 ms to draw fewer numbers; of more, that would be most of the time of an answer
 # DuckDB calls from several threads, and OpenDP does not promise that they may share a measurement. A signal handler
 # that asks a question of its own runs in the thread that holds the lock.
 _DRAWING = RLock()

@@ -108,6 +108,8 @@ def _count_moved(
     changed = (before != after) & ~np.isnan(after)
     if len(moved) == 1:
         moved += np.count_nonzero(changed)
+    elif len(moved) > SIZE:  # a fresh array of all groups for every piece costs more than scattered additions
+        np.add.at(moved, group[changed], 1)
     else:
         moved += np.bincount(group[changed], minlength=len(moved))
 
