@@ -47,7 +47,9 @@ def test_a_deep_tree_is_walked_without_recursion():
 ALIKE = {
     "age > 40": "age > 40",
     "age == 1 and income != 2": "age = 1 AND income <> 2",
-    "age + 1 < income * 2 or not age // 7 >= 3": "age + 1 < income * 2 OR NOT age // 7 >= 3",
+    "age + 1 < income * 2 or not (age // 7 >= 3 and income < 9)": (
+        "age + 1 < income * 2 OR NOT (age // 7 >= 3 AND income < 9)"
+    ),
     "-age % 5 <= +income": "-age % 5 <= +income",
     "age.isna() or income.notna()": "age IS NULL OR income IS NOT NULL",
     "age ** 2 - income / 3 > 0": "age ** 2 - income / 3 > 0",

@@ -65,7 +65,7 @@ NO_NUMBERS = {
 def number_advice(kind: str, sql: bool = False) -> str:
     """What to do with a column of a kind that is no numbers, in pandas or in SQL."""
     if sql:
-        advice = NO_NUMBERS | {TEXT: "write TRY_CAST(x AS DOUBLE), or count them"}
+        advice = NO_NUMBERS | dict.fromkeys((TEXT, TRUTH), "write TRY_CAST(x AS DOUBLE), or count them")
         return advice.get(kind, "count them, or make a column of numbers")
     return _IN_PANDAS.get(kind, "convert it with pd.to_numeric first, or count it")
 

@@ -25,6 +25,7 @@ from pdrisk._model.kinds import (
     TRUTH,
     UNCLEAR,
     ZONED,
+    number_advice,
 )
 from pdrisk._model.nodes import (
     LOGIC,
@@ -250,7 +251,7 @@ def _arithmetic(node: Operation, parts: list[Expression]) -> Expression:
     for raw, part in zip(node.parts, parts, strict=True):
         if not takes(node.symbol, part.kind, sql=True):
             said = no_arithmetic(node.symbol, f"{heading(raw)} ({part.kind})")
-            raise ParameterError(f"{said}: {NO_NUMBERS.get(part.kind, 'write TRY_CAST(x AS DOUBLE)')}.")
+            raise ParameterError(f"{said}: {number_advice(part.kind, sql=True)}.")
     return computed(word(node.symbol), parts)
 
 

@@ -123,7 +123,7 @@ def _refuse(what: str) -> NoReturn:
     raise ParameterError(f"{REFUSED[what]}.")
 
 
-def operation_of(call: Call) -> Operation | None:
+def _operation_of(call: Call) -> Operation | None:
     """The operator that DuckDB has as a function, with nothing in its brackets but operands."""
     if call.distinct or call.ordered or call.condition is not None or any(call.names):
         return None
@@ -338,7 +338,7 @@ class _Reader:
             ordered=bool((item["order_bys"] or {}).get("orders")),
             condition=self.optional(item["filter"]),
         )
-        return operation_of(call) or call
+        return _operation_of(call) or call
 
     def case(self, item: Json) -> Node:
         only(item, "class", "type", "alias", "case_checks", "else_expr")

@@ -86,11 +86,11 @@ def _compared(symbol: str, parts: list[Node], values: list[Any], builder: Builde
             "whether a date equals a text depends on the version of pandas. Write a range, as in "
             "`'2020-01-01' <= day < '2020-01-02'`, or name a pd.Timestamp with `@name`."
         )
-    check_kinds(symbol, parts, values, builder)
     dtypes = [value.dtype for value in values if isinstance(value, pd.Series)]
     freqs = {of_values(dtype).freq for dtype in dtypes if family(dtype) == PERIOD}
     if "" in map(family, dtypes) or len(freqs) > 1:
         _refuse_parts(symbol, parts, values, builder)
+    check_kinds(symbol, parts, values, builder)
     return parts
 
 
