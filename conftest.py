@@ -4,15 +4,16 @@ import gc
 import math
 import os
 from collections import Counter
+from collections.abc import Generator
 
 import pytest
 from hypothesis import settings
 
 os.environ.setdefault("PDRISK_SECRET", "of the tests, in the place of the file that pdrisk would make")
 
-MOST = 24  # parameters of one test that run by default, spread evenly over all of them
+MOST = 12  # parameters of one test that run by default, spread evenly over all of them
 
-for name, examples in {"dev": 20, "ci": 100, "nightly": 2000}.items():
+for name, examples in {"dev": 12, "ci": 100, "nightly": 2000}.items():
     settings.register_profile(name, max_examples=examples, deadline=None)
 
 
@@ -56,7 +57,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=left)
 
 
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
     """Keep the garbage collector from walking through all the collected tests again and again."""
-    gc.collect()
-    gc.freeze()
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()

@@ -62,7 +62,7 @@ class TestAudit:
                 found += list(np.flatnonzero(lower[one] > math.exp(self.EPS) * upper[other]))
         return found
 
-    @pytest.mark.sampled(7)
+    @pytest.mark.sampled(12)
     @pytest.mark.parametrize(("name", "one", "other"), PAIRS + SAME)
     def test_real_noise_passes(self, name, one, other):
         assert self.violations(name, one, other, DRAWS) == []
@@ -89,12 +89,13 @@ class TestAudit:
         ("mean", "two_sums", [LO], [LO, HI]),
     )
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize(("name", "mechanism", "one", "other"), ACCURATE)
     def test_real_noise_of_the_accurate_mechanisms_passes(self, name, mechanism, one, other):
         """What is done to noisy numbers after they are drawn, as moving them into the bounds, tells nothing more."""
         assert self.violations(name, one, other, DRAWS, mechanism) == []
 
-    @pytest.mark.sampled(2)
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize(("name", "mechanism", "one", "other"), ACCURATE[:4])
     def test_half_of_their_noise_is_caught(self, monkeypatch, name, mechanism, one, other):
         monkeypatch.setattr(

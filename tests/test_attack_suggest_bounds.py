@@ -119,6 +119,7 @@ class TestThePair:
     def test_of_one_person_who_decides(self, pair):
         assert from_pairs(pair, 100) <= float(posterior(1.0))
 
+    @pytest.mark.sampled(2)
     @EVERY
     def test_an_answer_without_noise_is_caught(self, monkeypatch, pair):
         monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", no_noise)

@@ -69,6 +69,7 @@ class TestConnections:
             register(con)
             assert works(con) and works(cursor)
 
+    @pytest.mark.slow
     def test_many_threads_at_once(self, tmp_path):
         everybody = threading.Barrier(8)
 
@@ -171,6 +172,7 @@ class TestTraces:
         with duckdb.connect(tmp_path / "people.db") as con:
             assert not has(con, "dp_mean") and not has(con, "__pdrisk_dp_mean")
 
+    @pytest.mark.slow
     @pytest.mark.sampled(2)
     @pytest.mark.parametrize("end", ["", "con.close()"])
     def test_nothing_is_said_at_the_end(self, end):
@@ -202,6 +204,7 @@ con.close()
 """
         assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
 
+    @pytest.mark.slow
     def test_what_importing_costs(self):
         code = "import sys, pdrisk._functions; print([m for m in ('duckdb', 'opendp') if m in sys.modules])"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

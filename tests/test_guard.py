@@ -308,7 +308,7 @@ class TestTimeouts:
         assert events["failed"] + answers + 2 <= events["paid"]
         ledger.verify()
 
-    @pytest.mark.sampled(2)
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("seconds", [0.001, 0.03, 0.06])
     def test_in_sql(self, book, alarm, monkeypatch, seconds):
         """DuckDB says of what a handler raised only that there was something."""

@@ -3,15 +3,12 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "pdrisk"
 
 # A module imports from lower layers and from its own; the order is that of docs/architecture.md.
-
-pytestmark = pytest.mark.whole
 LAYERS = [
     {"errors", "_printing", "_digits", "_caller_frame"},
     {"_core"},
@@ -45,33 +42,42 @@ def imported_modules(path: Path) -> set[str]:
     return found
 
 
-FILES = sorted(SOURCE.rglob("*.py"))
+@cache
+def imported() -> dict[Path, set[str]]:
+    """What each module imports."""
+    return {path: imported_modules(path) for path in sorted(SOURCE.rglob("*.py"))}
 
 
 def layer_of(path: Path) -> str:
     return path.relative_to(SOURCE).with_suffix("").parts[0]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
 class TestLayers:
     """Nothing imports from a layer above its own."""
 
-    def test_every_module_has_a_layer(self, path: Path) -> None:
-        assert layer_of(path) in LEVEL
+    def test_every_module_has_a_layer(self) -> None:
+        assert [path for path in imported() if layer_of(path) not in LEVEL] == []
 
-    def test_imports_point_down(self, path: Path) -> None:
-        own = LEVEL[layer_of(path)]
-        for module in imported_modules(path):
-            if module.startswith("pdrisk."):
-                name = module.split(".")[1]
-                assert LEVEL.get(name, LEVEL["__init__"]) <= own, f"{path.name} imports {module}"
+    def test_imports_point_down(self) -> None:
+        upward = [
+            f"{path.relative_to(SOURCE)} imports {module}"
+            for path, modules in imported().items()
+            for module in modules
+            if module.startswith("pdrisk.")
+            and LEVEL.get(module.split(".")[1], LEVEL["__init__"]) > LEVEL[layer_of(path)]
+        ]
+        assert upward == []
 
-    def test_the_core_needs_numpy_only(self, path: Path) -> None:
-        if layer_of(path) != "_core":
-            return
-        for module in imported_modules(path):
-            top = module.split(".")[0]
-            assert top in sys.stdlib_module_names | {"numpy"} or module.startswith(("pdrisk._core", "pdrisk.errors"))
+    def test_the_core_needs_numpy_only(self) -> None:
+        foreign = [
+            f"{path.relative_to(SOURCE)} imports {module}"
+            for path, modules in imported().items()
+            for module in modules
+            if layer_of(path) == "_core"
+            and module.split(".")[0] not in sys.stdlib_module_names | {"numpy"}
+            and not module.startswith(("pdrisk._core", "pdrisk.errors"))
+        ]
+        assert foreign == []
 
 
 class TestWhatImportingCosts:

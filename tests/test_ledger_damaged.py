@@ -144,7 +144,7 @@ def found_by(call, *arguments):
 class TestEveryColumn:
     """Whatever stands in a column, a call answers or says that the ledger is damaged; no other error comes out."""
 
-    @pytest.mark.sampled(10)
+    @pytest.mark.sampled(14)
     @pytest.mark.parametrize(("table", "column"), [(t, c) for t, columns in COLUMNS.items() for c in columns])
     def test_wrong(self, whole, tmp_path, table, column, monkeypatch):
         monkeypatch.setattr("pdrisk._ledger.seen.SEEN", {})

@@ -204,6 +204,7 @@ class TestHalfWay:
         assert found == [old[0]] * 8
         assert_forward(path, old)
 
+    @pytest.mark.slow
     @pytest.mark.sampled(2)
     @pytest.mark.parametrize("what", ["file", "folder"])
     def test_read_only(self, old, path, what):

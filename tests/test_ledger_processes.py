@@ -127,6 +127,7 @@ class TestContention:
         if isinstance(store, str):
             assert connections(store) == 1
 
+    @pytest.mark.slow
     def test_forks(self, path):
         """The ledger was opened and used before; children and parent go on with the same object."""
         text = """
@@ -256,6 +257,7 @@ class TestNoWayToWrite:
         ledger._store._connection().execute("PRAGMA max_page_count = 1000000")
         assert ledger.verify()[0] == len(ledger.history())
 
+    @pytest.mark.slow
     @pytest.mark.sampled(6)
     @pytest.mark.parametrize("size", [0, 100, 600, 4096, 40_000, 60_000])
     def test_files_may_not_grow(self, path, size):

@@ -181,6 +181,7 @@ class TestInTheProcess:
         """
         assert script(text, path) == ["2"]
 
+    @pytest.mark.slow
     def test_what_is_pickled_knows_it_too(self, spent, path):
         ledger, copy = spent
         pickled = path.with_name("pickled")
@@ -200,7 +201,7 @@ class TestInTheProcess:
         """Who copies, puts back and opens at random moments gets no more than the budget out of one process."""
         random.seed(12)
         copies, answered, ledger = [], 0.0, book()
-        for step in range(400):
+        for step in range(200):
             try:
                 match random.randrange(5):
                     case 0:

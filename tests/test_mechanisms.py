@@ -11,13 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pdrisk
-from pdrisk._core.lattice import PLACES, places_per_unit
+from pdrisk._core.lattice import PLACES, Lattice, places_per_unit
 from pdrisk._core.order import Median
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Count, Distinct, Mean, Sum, WholeSum
 from pdrisk._core.summary import Summary
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms import MECHANISMS, calibrated, discrete_laplace, mechanism_for
+from pdrisk._mechanisms.laplace import noisy_steps
+from pdrisk._mechanisms.sampler import WIDEST_SCALE
 from pdrisk._mechanisms.two_sums import _tail
 from pdrisk.engines.numpy.single import summary_of_one
 
@@ -120,6 +122,7 @@ class TestTwoSums:
             assert each.min() >= LO and each.max() <= HI
         assert (low <= values).all() and (values <= high).all()
 
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.9])
     @pytest.mark.parametrize("n", [0, 1, 2, 5, 20, 300])
     @pytest.mark.parametrize("level", [0.95, 0.5])
@@ -174,6 +177,39 @@ class TestTwoSums:
     def test_too_small_an_eps_is_refused(self):
         with pytest.raises(pdrisk.ParameterError, match="64-bit"):
             pd.DataFrame({"x": [1.0]}).dprisk.mean("x", eps=1e-9, bounds=(0, 1))
+
+    def test_the_interval_holds_the_mean_of_rounded_records(self):
+        """Among so many that noise is nothing: each record may be half a place from the place it counts with."""
+        mechanism = calibrated("two_sums", Mean(), Universe(0.0, 1.0), Fraction(20))
+        low, high = mechanism.interval(np.array([[2**60], [2**60]]), 0.95)
+        assert 0.5 - 2 / PLACES <= low[0] <= 0.5 - 0.5 / PLACES
+        assert 0.5 + 0.5 / PLACES <= high[0] <= 0.5 + 2 / PLACES
+
+
+class TestLaplace:
+    """Noise as wide as the statistic can change, on whole steps."""
+
+    @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+    def test_the_interval_is_as_wide_as_its_level(self, level):
+        mechanism = calibrated("laplace", Mean(), Universe(0.0, 8.0), Fraction(1, 2))
+        low, high = mechanism.interval(np.array([3.0]), level)
+        (reach,) = high - 3.0
+        assert reach == pytest.approx(3.0 - low[0])
+        assert 1 - math.exp(-reach / 8) == pytest.approx(level)  # the scale is 4 / 0.5
+
+    @given(answer=st.integers(-(2**40), 2**40), change=st.integers(2**31, 2**32))
+    def test_steps_too_fine_for_so_much_noise_are_joined(self, answer, change):
+        """Low bits are dropped, and neighbours are then no farther apart than the noise is for."""
+        asked = []
+
+        def sampler(numbers, kept, eps):
+            asked.append((numbers, kept))
+            assert kept / eps <= WIDEST_SCALE
+            return numbers
+
+        noisy_steps(np.array([answer, answer + change]), Lattice(1.0, change), Fraction(1, 10**9), sampler)
+        ((numbers, kept),) = asked
+        assert change // 2**9 < abs(int(numbers[1] - numbers[0])) <= kept
 
 
 class TestGeometric:
@@ -249,7 +285,7 @@ class TestGeometric:
 class TestSuccess:
     """The best attacker with a coin's prior reaches the claimed success, and never exceeds it."""
 
-    DRAWS = 60_000
+    DRAWS = 15_000
 
     @pytest.mark.parametrize(("record", "attained"), [(1.0, 0.6967), (0.5, 0.6209)])  # MECHANISMS.md, at eps 1
     def test_two_sums(self, record, attained):

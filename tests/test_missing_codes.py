@@ -135,12 +135,13 @@ def assert_same_answers(pair: Any, *columns: Any, **options: Any) -> None:
 class TestColumns:
     """Whatever is asked of a column with codes has the answer of the same column without them."""
 
-    @pytest.mark.sampled(5)
+    @pytest.mark.sampled(9)
     @pytest.mark.parametrize("options", HOW.values(), ids=HOW.keys())
     @cases(NUMBERS)
     def test_every_statistic(self, case, options):
         assert_same_answers(case.pair(), "x", STATISTICS, **{"bounds": BOUNDS} | options)
 
+    @pytest.mark.sampled(3)
     @cases(NUMBERS | TRUTHS)
     def test_series(self, case):
         assert_same_answers([frame["x"] for frame in case.pair()], STATISTICS, bounds=BOUNDS)
@@ -314,14 +315,14 @@ class TestCodes:
         st.lists(st.integers(-4, 4), max_size=12),
         st.lists(st.integers(-4, 4) | st.sampled_from([0.5, -0.0, 2.0, 300]), max_size=4),
         st.sampled_from(["int8", "uint8", "float32", "Int64", "int64[pyarrow]", "object"]),
+        st.sampled_from([{}, {"where": "x < 1"}, {"by": "x", "keys": [None, 100]}]),
     )
-    def test_any(self, values, codes, dtype):
+    def test_any(self, values, codes, dtype, options):
         values = [abs(value) if dtype == "uint8" else value for value in values]
         frame = pd.DataFrame({"x": pd.Series(values, dtype=dtype)})
         hand = by_hand(frame, "x", [at for at, value in enumerate(values) if value in codes])
-        for options in ({}, {"where": "x < 1"}, {"by": "x", "keys": [None, 100]}):
-            pair = frame.dprisk.declare(missing={"x": codes}), hand
-            assert_same_answers(pair, "x", STATISTICS, bounds=(-2, 3), **options)
+        pair = frame.dprisk.declare(missing={"x": codes}), hand
+        assert_same_answers(pair, "x", STATISTICS, bounds=(-2, 3), **options)
 
 
 class TestFrames:

@@ -92,7 +92,7 @@ class TestScale:
         draws = laplace(np.zeros(DRAWS, dtype=np.int64), Lattice.around(3.0, 0.0), Fraction(eps) / Fraction(factor))
         assert not Claim(0.0, 3.0 / float(eps)).accepts(draws)
 
-    @pytest.mark.sampled(7)
+    @pytest.mark.sampled(13)
     @pytest.mark.parametrize("eps", [0.01, 0.1, 1, 5])
     @pytest.mark.parametrize("name", STATISTICS)
     def test_of_releases(self, name, eps):

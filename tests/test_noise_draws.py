@@ -221,6 +221,7 @@ class TestHowOften:
         assert draws == []
 
 
+@pytest.mark.slow
 def test_opendp_is_imported_by_the_first_draw_only():
     program = (
         "import sys, pandas as pd, pdrisk\n"

@@ -264,6 +264,7 @@ class TestOfARelease:
 class TestMatplotlib:
     """Is loaded by who draws, without pyplot; whoever has none is told."""
 
+    @pytest.mark.slow
     def test_is_not_loaded_by_words(self) -> None:
         code = (
             "import io, sys, pdrisk; from pdrisk.study import texts; from pdrisk._answer import pictures; "

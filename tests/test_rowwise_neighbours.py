@@ -62,7 +62,7 @@ def pair(left, right):
 class TestPairsOfColumns:
     """Two columns of whatever dtypes are compared record by record, or refused by their dtypes alone."""
 
-    @pytest.mark.sampled(11)
+    @pytest.mark.sampled(19)
     @pytest.mark.parametrize("left", COLUMNS)
     def test_each_decision_is_the_records_own(self, left):
         for at, right in enumerate(list(COLUMNS)[list(COLUMNS).index(left) :]):
@@ -71,7 +71,7 @@ class TestPairsOfColumns:
                 if found := filter_of(f"a {symbol} b", frame):
                     decides_alone(found, frame)
 
-    @pytest.mark.sampled(17)
+    @pytest.mark.sampled(25)
     @pytest.mark.parametrize("left", COLUMNS)
     def test_a_changed_record_moves_its_own_decision_only(self, left):
         random = np.random.default_rng(len(left))
@@ -111,7 +111,7 @@ FORMS = {
 class TestConstants:
     """What is accepted by dtype and constant cannot fail on any record of that dtype."""
 
-    @pytest.mark.sampled(11)
+    @pytest.mark.sampled(19)
     @pytest.mark.parametrize("column", COLUMNS)
     def test_no_record_makes_it_fail(self, column):
         frame = pd.DataFrame({"a": COLUMNS[column]})

@@ -58,6 +58,7 @@ class TestImports:
         early = START + "import pandera.pandas as pa\n" + VALIDATE + "import pdrisk\n"
         assert run(early + "frame = frame.dprisk.declare(missing={'x': [3]})\n" + ASK) == "(0.0, 9.0)"
 
+    @pytest.mark.slow
     def test_pandera_is_not_imported(self):
         asked = (
             "import pdrisk, sys\n"
@@ -274,6 +275,7 @@ class TestListening:
         done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
 
+    @pytest.mark.slow
     def test_somebody_only_looked_for_the_module(self):
         look = "import pdrisk, importlib.util\nimportlib.util.find_spec('pandera.accessors.pandas_accessor')\n"
         self.run(look + self.KNOWN)

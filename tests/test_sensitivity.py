@@ -2,7 +2,7 @@
 
 import math
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import oracle
 from pdrisk._core.order import Max, Median, Min, Quantile
 from pdrisk._core.spread import Std, Var
-from pdrisk._core.statistics import Count, Mean, Statistic, Sum
-from pdrisk._core.summary import Summary
+from pdrisk._core.statistics import Count, Distinct, Mean, Statistic, Sum, WholeSum
+from pdrisk._core.summary import Needs, Summary
 from pdrisk._core.universe import Universe
 from pdrisk.engines.numpy.grouped import summary_of_groups
 from pdrisk.engines.numpy.single import summary_of_one
@@ -219,6 +219,68 @@ class TestOneRecordIsAllTheSpread:
         assert Std(0).world_range(one(records, universe, Std(0)), universe)[0] == pytest.approx(expected, rel=1e-7)
 
 
+def rounded(x: Fraction) -> int:
+    """The whole number that a record counts as: halves up."""
+    return math.floor(x + Fraction(1, 2))
+
+
+def whole_summary(records) -> Summary:
+    """What an engine says of records, in rising order, for sums of whole numbers and numbers of different values."""
+    alone = [x for x in records if records.count(x) == 1]
+    return Summary(
+        n=np.array([len(records)]),
+        lowest=np.array([[float(records[0] if records else 9)]] * 2),
+        highest=np.array([[float(records[-1] if records else -9)]] * 2),
+        whole=np.array([sum(map(rounded, records))]),
+        distinct=np.array([len(set(records))]),
+        singles=np.array([len(alone)]),
+    )
+
+
+class TestWholeNumbers:
+    """Sums of whole numbers and numbers of different values, for every multiset of up to five records."""
+
+    UNIVERSE = Universe(-3.0, 2.0)
+    GRID = (Fraction(-3), Fraction(-3, 2), Fraction(2, 5), Fraction(1, 2), Fraction(2))
+    CASES = (
+        (WholeSum(), lambda records: sum(map(rounded, records)), 3),
+        (Distinct(), lambda records: len(set(records)), 1),
+    )
+
+    @pytest.mark.parametrize(("statistic", "value", "largest"), CASES, ids=["sum", "nunique"])
+    def test_formulas_equal_the_definitions(self, statistic, value, largest):
+        assert statistic.global_sensitivity(self.UNIVERSE) == largest
+        for records in oracle.multisets(self.GRID, SIZE):
+            summary, own = whole_summary(records), value(records)
+            worlds = [value(records[:at] + records[at + 1 :]) for at in range(len(records))]
+            arguments = [float(x) for x in records]
+            if statistic == Distinct():
+                arguments = [float(records.count(x) == 1) for x in records]
+            assert statistic.value(summary, self.UNIVERSE).tolist() == [own]
+            assert statistic.whole(summary).tolist() == [own]
+            assert statistic.local_sensitivity(summary, self.UNIVERSE).tolist() == [largest]
+            spread = max(worlds) - min(worlds) if worlds else 0
+            assert statistic.world_range(summary, self.UNIVERSE).tolist() == [spread], records
+            assert statistic.leave_one_out(np.array(arguments), summary, self.UNIVERSE).tolist() == worlds
+            moved = [abs(own - world) for world in worlds]
+            assert statistic.influence(np.array(arguments), summary, self.UNIVERSE).tolist() == moved
+
+
+@pytest.mark.parametrize("bounds", [(-3, 2), (1, 675)], ids=str)
+def test_a_mean_from_the_places_of_its_records(bounds):
+    """What two_sums reads of the data says of the mean what its sum says, to half a place."""
+    universe = Universe(*map(float, bounds))
+    for records in oracle.multisets([universe.lo + share * universe.width for share in (0, 0.3, 0.75, 1)], 3):
+        values = np.array(records)
+        summed = summary_of_one(values, universe, Mean().needs)
+        placed = summary_of_one(values, universe, Needs(places=True, ends=True))
+        assert placed.total is None
+        for ask in (Mean().value, Mean().local_sensitivity, partial(Mean().leave_one_out, values)):
+            np.testing.assert_allclose(
+                ask(placed, universe), ask(summed, universe), rtol=0, atol=universe.width / 2**30
+            )
+
+
 class TestOfFewRecords:
     """Nothing, one and two records are ordinary inputs (docs/numbers.md)."""
 
@@ -252,6 +314,11 @@ class TestOfFewRecords:
         nothing = statistic.value_of_nothing(self.UNIVERSE)
         assert statistic.leave_one_out(np.array([7.0]), summary, self.UNIVERSE).tolist() == [nothing]
         assert statistic.world_range(summary, self.UNIVERSE)[0] == 0
+
+    @pytest.mark.parametrize(("universe", "end"), [(Universe(-1.0, 0.1), 0.1), (Universe(-0.1, 1.0), -0.1)])
+    def test_a_mean_of_equal_records_does_not_leave_the_universe(self, universe, end):
+        assert (end + end + end) / 3 != end  # one float past it
+        assert Mean().value(one([end] * 3, universe, Mean()), universe).tolist() == [end]
 
     def test_median_of_one_record(self):
         # docs/numbers.md: "add the largest value" alone gives 0 for {675}; removing the record moves it by 337.

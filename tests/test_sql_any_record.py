@@ -141,7 +141,7 @@ def accepted(con, conditions: list[str]) -> list[str]:
 class TestTables:
     """Every type of a table's column, with every operator and every kind of constant."""
 
-    @pytest.mark.sampled(11)
+    @pytest.mark.sampled(16)
     @pytest.mark.parametrize("sql_type", TYPES)
     def test_every_condition(self, sql_type):
         con = duckdb.connect()
@@ -162,7 +162,7 @@ class TestTables:
             for condition, found in decided(con, asked, keys).items():
                 assert found[part::2] == everybody[condition][part::2], condition
 
-    @pytest.mark.sampled(7)
+    @pytest.mark.sampled(15)
     @pytest.mark.parametrize("sql_type", [name for name in TYPES if "[]" not in name])
     def test_groups_and_arguments(self, sql_type):
         con = duckdb.connect()
@@ -201,7 +201,7 @@ CODES = {
 class TestMissingCodes:
     """Whatever is declared to be missing, no record makes reading fail."""
 
-    @pytest.mark.sampled(7)
+    @pytest.mark.sampled(15)
     @pytest.mark.parametrize("sql_type", TYPES)
     def test_every_code(self, sql_type):
         pandera = pytest.importorskip("pandera.pandas")

@@ -201,6 +201,7 @@ class TestReading:
 class TestSeveralAtOnce:
     """Calls do not see each other's keys, frames or answers."""
 
+    @pytest.mark.slow
     def test_threads_with_a_cursor_each(self, monkeypatch):
         without_noise(monkeypatch)
         con = connection()

@@ -184,7 +184,7 @@ def expected(asked: str) -> object:
 class TestEverySetting:
     """Under each setting of DuckDB every query is answered as without it, or refused with the setting's name."""
 
-    @pytest.mark.sampled(11)
+    @pytest.mark.sampled(22)
     @pytest.mark.parametrize(("name", "value"), settings(), ids=[name for name, _ in settings()])
     def test_it_changes_nothing_or_is_refused(self, name, value):
         con = people()

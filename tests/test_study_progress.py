@@ -120,6 +120,7 @@ class TestNotebook:
         assert "comm_close" in dict(messages)
         assert "stream" not in dict(messages)
 
+    @pytest.mark.slow
     def test_a_line_of_text(self):
         messages = sent(widgets=False)
         assert {kind for kind, _ in messages} == {"stream"}
@@ -128,5 +129,6 @@ class TestNotebook:
         assert "study:  75 %|" in text
         assert not text.split("\r")[-2].strip()
 
+    @pytest.mark.slow
     def test_what_is_quick_shows_nothing(self):
         assert not {"display_data", "stream"} & {kind for kind, _ in sent(patience=60)}
