@@ -22,7 +22,7 @@ tables = rows.map(
 )
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("table", MIXED, ids=lambda table: f"{table.type} {len(table.values)}")
 def test_conforms(engine, table):
     check(engine, [table], UNIVERSES[:1])
