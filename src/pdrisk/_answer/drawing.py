@@ -1,4 +1,4 @@
-"""How pdrisk draws: one column of print, 8 pt, readable in grey and without a display. No state of pyplot."""
+"""Drawing style: one column of print, 8 pt, readable in grey and without a display. No state of pyplot."""
 
 from __future__ import annotations
 

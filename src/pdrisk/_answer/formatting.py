@@ -1,4 +1,4 @@
-"""How a release is shown: text and HTML, the curator's part set apart."""
+"""Formatting of a release as text and HTML, the curator's part set apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a release tells an attacker: one formula, four metrics, and the way back from a risk to an epsilon."""
+"""Risk metrics of a release: one formula, four metrics, and the way back from a risk to an epsilon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an engine says about the records of each group: the only thing the formulas see of the data."""
+"""Summary of the records of each group, as an engine reads them: the only thing the formulas see of the data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What answers meant for the people in these very data: the curator's, kept only on request."""
+"""Facts of what answers meant for the people in these very data: the curator's, kept only on request."""
 
 from __future__ import annotations
 

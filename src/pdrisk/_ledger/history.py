@@ -1,4 +1,4 @@
-"""What the records say, for people and for files."""
+"""History of a ledger: its records as a table, for people and for files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much may be asked: of a dataset by all, and by each analyst."""
+"""Limits of spending: of a dataset by all, and by each analyst."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which store a path or URL means."""
+"""Location of a ledger: the store that a path or URL means."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose budget, and who asks."""
+"""Names of datasets and analysts: whose budget it is, and who asks."""
 
 from __future__ import annotations
 

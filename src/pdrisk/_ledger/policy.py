@@ -1,4 +1,4 @@
-"""What an owner allows beside the budget."""
+"""Policy of a ledger: what an owner allows beside the budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written down, and the chain that ties each record to the one before."""
+"""Records of a ledger: what is written down, and the chain that ties each record to the one before."""
 
 from __future__ import annotations
 

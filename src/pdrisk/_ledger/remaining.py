@@ -1,4 +1,4 @@
-"""What may still be asked."""
+"""Remaining budget: what may still be asked."""
 
 from __future__ import annotations
 

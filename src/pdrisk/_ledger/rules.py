@@ -1,4 +1,4 @@
-"""What holds for a dataset: limits of all together and of each analyst, and what the owner allows."""
+"""Rules of a dataset: limits of all together and of each analyst, and what the owner allows."""
 
 from __future__ import annotations
 

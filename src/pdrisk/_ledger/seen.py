@@ -1,4 +1,4 @@
-"""What this process has seen of each ledger: one that does not hold it any more was put back to an earlier state."""
+"""Rollback check: a ledger that does not hold what this process saw of it was put back to an earlier state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a ledger is kept, in transactions that are whole or nothing: a SQLite file, or a PostgreSQL server."""
+"""Store of a ledger, in transactions that are whole or nothing: a SQLite file, or a PostgreSQL server."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What reads the data: each engine turns a query into one `Summary` per line, and knows nothing of privacy."""
+"""Engines, which read the data: each turns a query into one `Summary` per line, and knows nothing of privacy."""

@@ -1,4 +1,4 @@
-"""What an answer tells an attacker about given worlds, or about who of a column is missing."""
+"""Identifiability of given worlds, or of who of a column is missing, by one answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a release means, in words for each who has to know: always without and with it, in whole numbers."""
+"""Explanation of a release, in words for each who has to know: always without and with it, in whole numbers."""
 
 from __future__ import annotations
 
