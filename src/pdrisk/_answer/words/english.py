@@ -1,4 +1,4 @@
-"""English texts of all that pdrisk tells people. A translation has the same fields, and in each the same names in braces.
+"""English texts of all that pdrisk tells people. A translation has the same fields, and the same names in braces.
 
 A field that ends in ``_over`` is said where even 10,000 is too small a number for the risk to be less than "always".
 """
