@@ -38,7 +38,9 @@ class Function:
         return f"{self.name}{'_risk' * risk}({', '.join([*columns, *constants])})"
 
     def twin(self, frame: pd.DataFrame, eps: float = 1, bounds: tuple[float, float] = (LO, HI), **options: Any):
-        """The answer of the accessor."""
+        """The answer of the accessor, by the mechanism of the function."""
+        if self.method in ("median", "quantile"):
+            options |= {"mechanism": "laplace"}
         columns = [] if self.name == "dp_count_star" else ["x"]
         limits = {"bounds": bounds} if self.bounded else {}
         return getattr(frame.dprisk, self.method)(*columns, **self.options, eps=eps, **limits, **options)

@@ -82,8 +82,15 @@ class Draws(list):
         self.answers.clear()
 
 
+def only_additive_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``"auto"`` without the exponential mechanism, which adds no noise that could be left out."""
+    others = tuple(each for each in pdrisk._mechanisms.ACCURATE if each.name != "exponential")
+    monkeypatch.setattr("pdrisk._mechanisms.ACCURATE", others)
+
+
 def without_noise(monkeypatch: pytest.MonkeyPatch) -> Draws:
     """No noise from here on, and a list of what would have got some."""
+    only_additive_noise(monkeypatch)
     draws = Draws()
     drawn_once = pdrisk._answer.releasing.drawn_once
 

@@ -154,7 +154,8 @@ class TestAgg:
 
     def test_a_table_by_column_and_statistic(self):
         request = {"distance": ["mean", ("quantile", {"q": 0.9}), ("var", {"ddof": 0})], "age": "max"}
-        table = people().dprisk.agg(request, eps=EXACT, bounds={"distance": (1, 675), "age": (0, 120)}, curator=True)
+        options = {"bounds": {"distance": (1, 675), "age": (0, 120)}, "mechanism": "laplace", "curator": True}
+        table = people().dprisk.agg(request, eps=EXACT, **options)
         assert isinstance(table, pd.DataFrame)
         assert table.columns.tolist() == [*COLUMNS, *CURATOR, "release"]
         assert table["release"].tolist() == [1, 2, 3, 4]

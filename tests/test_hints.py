@@ -66,7 +66,9 @@ class TestWords:
     def test_a_mean_with_much_noise(self):
         with pytest.warns(pdrisk.NoisyReleaseWarning, match=r'mechanism="auto" is far more accurate for a mean'):
             FRAME.dprisk.mean("x", eps=1, bounds=(0, 5), mechanism="laplace")
-        with pytest.warns(pdrisk.NoisyReleaseWarning, match=r"make it smaller\.$"):
+        with pytest.warns(pdrisk.NoisyReleaseWarning, match=r'mechanism="auto" is far more accurate for a median'):
             FRAME.dprisk.median("x", eps=1, bounds=(0, 5), mechanism="laplace")
+        with pytest.warns(pdrisk.NoisyReleaseWarning, match=r"make it smaller\.$"):
+            FRAME.dprisk.var("x", eps=1, bounds=(0, 5), mechanism="laplace")
         with pytest.warns(pdrisk.NoisyReleaseWarning, match=r"narrower bounds, or about more people at once\.$"):
             FRAME.dprisk.mean("x", eps=1, bounds=(0, 5))

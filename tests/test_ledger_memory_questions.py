@@ -59,7 +59,7 @@ def mean(**options):
 
 
 def quantile(q):
-    return lambda df, led: of(df).quantile("age", q, eps=SURE, bounds=(0, 100), ledger=led)
+    return lambda df, led: of(df).quantile("age", q, eps=SURE, bounds=(0, 100), ledger=led, mechanism="laplace")
 
 
 def variance(ddof):
@@ -67,7 +67,8 @@ def variance(ddof):
 
 
 def agg(request):
-    return lambda df, led: of(df).agg(request, eps=SURE, bounds=(0, 100), ledger=led)
+    named = {"mechanism": "laplace"} if "median" in request.values() else {}
+    return lambda df, led: of(df).agg(request, eps=SURE, bounds=(0, 100), ledger=led, **named)
 
 
 def sql(text, **options):

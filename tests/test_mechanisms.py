@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import pdrisk
 from pdrisk._core.lattice import PLACES, Lattice, places_per_unit
-from pdrisk._core.order import Median
+from pdrisk._core.order import Max, Median, Quantile
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Count, Distinct, Mean, Sum, WholeSum
 from pdrisk._core.summary import Summary
@@ -54,7 +54,8 @@ class TestChoice:
         ("statistic", "name"),
         [
             (Count(), "geometric"), (Distinct(), "geometric"), (WholeSum(), "geometric"), (Sum(), "laplace"),
-            (Mean(), "two_sums"), (Median(), "laplace"), (Var(), "bernstein"), (Std(0), "bernstein"),
+            (Mean(), "two_sums"), (Var(), "bernstein"), (Std(0), "bernstein"), (Median(), "exponential"),
+            (Quantile(0.9), "exponential"), (Max(), "laplace"), (Max(bounds_reached=True), "exponential"),
         ],
     )  # fmt: skip
     def test_auto(self, statistic, name):

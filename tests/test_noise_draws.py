@@ -183,8 +183,9 @@ class TestHowOften:
     @pytest.mark.parametrize("name", STATISTICS)
     def test_one_release_one_draw(self, draws, name):
         method, parameters, *_ = STATISTICS[name]
-        getattr(self.FRAME.dprisk, method)("x", **parameters, eps=1, bounds=(0, 10))
-        getattr(self.FRAME["x"].dprisk, method)(**parameters, eps=1, bounds=(0, 10))
+        options = {"eps": 1, "bounds": (0, 10), "mechanism": "laplace" if name in ("median", "quantile") else "auto"}
+        getattr(self.FRAME.dprisk, method)("x", **parameters, **options)
+        getattr(self.FRAME["x"].dprisk, method)(**parameters, **options)
         sums = {"mean": 2, "var": 3, "std": 3}.get(method)
         assert [shape for shape, *_ in draws] == [(1,) if sums is None else (sums, 1)] * 2
         assert [eps for *_, eps in draws] == [1, 1]

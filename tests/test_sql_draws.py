@@ -10,7 +10,7 @@ import pytest
 import pdrisk
 from pdrisk._core.lattice import PLACES
 from pdrisk._mechanisms.sampler import discrete_laplace
-from sql_people import BOUNDS, PEOPLE, REGIONS, connection, described, lines
+from sql_people import BOUNDS, PEOPLE, REGIONS, connection, described, lines, only_additive_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
@@ -22,8 +22,9 @@ def con():
 
 @pytest.fixture
 def draws(monkeypatch):
-    """How many groups noise was drawn for in each call, and with which eps."""
+    """How many groups noise was drawn for in each call, and with which eps; medians have Laplace noise here."""
     calls = []
+    only_additive_noise(monkeypatch)
 
     def counted(exact, change, eps):
         # The two sums of a mean, or three of a variance, are drawn at once: their noise costs eps together.

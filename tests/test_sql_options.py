@@ -71,15 +71,15 @@ class TestMechanism:
     @pytest.mark.parametrize(
         ("options", "used"),
         [
-            ({}, ["geometric", "two_sums", "laplace", "laplace", "two_sums"]),
-            ({"mechanism": "auto"}, ["geometric", "two_sums", "laplace", "laplace", "two_sums"]),
+            ({}, ["geometric", "two_sums", "laplace", "exponential", "two_sums"]),
+            ({"mechanism": "auto"}, ["geometric", "two_sums", "laplace", "exponential", "two_sums"]),
             ({"mechanism": "laplace"}, ["laplace"] * 5),
         ],
     )
     def test_of_each_line(self, options, used, con):
         answer = pdrisk.sql(self.QUERY, con, eps=5, bounds=(18, 90), **options)
         assert [line.mechanism for line in lines(answer)] == used
-        assert [line.scale is None for line in lines(answer)] == [each == "two_sums" for each in used]
+        assert [line.scale is None for line in lines(answer)] == [each in ("two_sums", "exponential") for each in used]
         assert answer["n"].dtype.kind == ("i" if used[0] == "geometric" else "f")
 
     def test_by_name(self, con):

@@ -15,9 +15,10 @@ import pandas as pd
 from pdrisk._answer.answer import ONE_RECORD, Answer, AnswerLine, Curator
 from pdrisk._answer.noisy import NoisyAnswers, withhold
 from pdrisk._caller_frame import caller
+from pdrisk._core.order import Quantile
 from pdrisk._core.risk import METRICS, risks_of_losses
 from pdrisk._core.spread import Var
-from pdrisk._core.statistics import Count, Mean
+from pdrisk._core.statistics import Count, Mean, Statistic
 from pdrisk._core.summary import FloatArray, IntArray, Summary
 from pdrisk._core.universe import Universe
 from pdrisk._guard import guarded
@@ -274,14 +275,17 @@ def _warn_of_noise(query: Query) -> None:
             wide.append(f"{at}: {reach:.4g}, where all possible answers lie in {low:.6g} to {high:.6g}")
     if wide:
         loss = f" at eps={float(query.shares[0]):.3g}" if is_even else ""
-        by_laplace = [line.statistic for line in query.lines if line.mechanism == "laplace"]
-        kinds = ((Mean, "a mean"), (Var, "a variance"))
-        better = [name for kind, name in kinds if any(isinstance(each, kind) for each in by_laplace)]
-        advice = f' mechanism="auto" is far more accurate for {" or ".join(better)}.' * bool(better)
+        accurate = (Mean, "a mean"), (Var, "a variance"), (Quantile, "a median or quantile")
+        named = [name for kind, name in accurate if any(_is_laplace(line, kind) for line in query.lines)]
+        advice = f' mechanism="auto" is far more accurate for {" and ".join(named)}.' if named else ""
         _warn(
             f"the noise leaves little of the answer: its 95 % half-width{loss} is {_some(wide)}. "
             f"A larger eps or narrower bounds make it smaller.{advice}"
         )
+
+
+def _is_laplace(line: Line, kind: type[Statistic]) -> bool:
+    return isinstance(line.statistic, kind) and line.mechanism == "laplace"
 
 
 def _reach(line: Line, share: Fraction, universe: Universe) -> float:

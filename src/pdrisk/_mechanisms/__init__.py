@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Final
 
 from pdrisk._core.foreign import shown
+from pdrisk._core.order import Max, Min
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms.base import Drawn, Mechanism
@@ -22,7 +23,7 @@ __all__ = ["MECHANISMS", "Drawn", "Mechanism", "Sampler", "calibrated", "discret
 MECHANISMS: Final[dict[str, type[Mechanism]]] = {
     each.name: each for each in (Laplace, Geometric, TwoSums, Bernstein, Exponential)
 }
-ACCURATE: Final = (Geometric, TwoSums, Bernstein)  # before the paper's, in this order
+ACCURATE: Final = (Geometric, TwoSums, Bernstein, Exponential)  # before the paper's, in this order
 
 
 def mechanism_for(statistic: Statistic, name: str) -> type[Mechanism]:
@@ -34,6 +35,8 @@ def mechanism_for(statistic: Statistic, name: str) -> type[Mechanism]:
         If there is none of this name, or it cannot answer this statistic.
     """
     if name == "auto":
+        if isinstance(statistic, Min | Max) and not statistic.bounds_reached:
+            return Laplace  # the exponential mechanism would answer with another record, 14/eps from the end
         return next((each for each in ACCURATE if each.answers(statistic)), Laplace)
     if name not in MECHANISMS:
         raise ParameterError(f"unknown mechanism {shown(name)}; available: auto, {', '.join(MECHANISMS)}.")
