@@ -6,7 +6,6 @@ from fractions import Fraction
 from typing import Final
 
 from pdrisk._core.foreign import shown
-from pdrisk._core.order import Max, Min
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms.base import Drawn, Mechanism
@@ -35,8 +34,6 @@ def mechanism_for(statistic: Statistic, name: str) -> type[Mechanism]:
         If there is none of this name, or it cannot answer this statistic.
     """
     if name == "auto":
-        if isinstance(statistic, Min | Max) and not statistic.bounds_reached:
-            return Laplace  # the exponential mechanism would answer with another record, 14/eps from the end
         return next((each for each in ACCURATE if each.answers(statistic)), Laplace)
     if name not in MECHANISMS:
         raise ParameterError(f"unknown mechanism {shown(name)}; available: auto, {', '.join(MECHANISMS)}.")
