@@ -1,5 +1,6 @@
 """Comparison of mechanisms: the numbers of `assess`, at equal eps, equal risk or equal noise; and its picture."""
 
+import io
 import itertools
 import json
 import math
@@ -148,3 +149,11 @@ class TestPicture:
     def test_says_risk_of_a_release(self, frame):
         table = frame.dprisk.compare("distance", "mean", eps=1, **DISTANCES)
         assert table["worst_case"].tolist() == [float(posterior(1.0))] * len(table)
+
+
+def test_a_picture_of_no_noise_at_all(frame):
+    """At this eps a count is exact in 95 % of cases, which has no place on a logarithmic axis."""
+    table = frame.dprisk.compare("distance", "count", noise95=0.5)
+    pytest.importorskip("matplotlib")
+    assert table["noise95"].tolist()[1] == 0
+    table.picture().savefig(io.BytesIO())

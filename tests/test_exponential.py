@@ -322,7 +322,7 @@ class TestDraw:
 
     def test_rank95_against_exact_probabilities(self):
         for q, eps, records in itertools.product(
-            QUANTILES, (F(1), F(4)), [(3,) * 5, (0, 1, 2, 3, 4) * 9, (0,), (4, 4)]
+            [q for q in QUANTILES if 0 < q < 1], (F(1), F(4)), [(3,) * 5, (0, 1, 2, 3, 4) * 9, (0,), (4, 4)]
         ):
             mechanism = mechanism_of(q, eps, 5)
             mass = masses(mechanism, records)
@@ -333,17 +333,28 @@ class TestDraw:
             )
             assert far <= 0.05 * sum(mass)
 
-    @pytest.mark.parametrize("extreme", EXTREMES, ids=str)
+    @pytest.mark.parametrize("extreme", [*EXTREMES, F(0), F(1)], ids=str)
     @pytest.mark.parametrize("n", [0, 1, 5, 20, 100, 400])
     def test_rank95_of_extremes_is_that_of_records_beyond(self, extreme, n):
         mechanism = mechanism_of(extreme, F(1), 40)
         records = tuple(np.sort(np.random.default_rng(n).integers(5, 35, n)).tolist())
         mass = masses(mechanism, records)
-        side = 1 if isinstance(extreme, Max) else -1
+        side = 1 if isinstance(extreme, Max) or extreme == 1 else -1
         beyond = [sum(side * x > side * y for x in records) for y in range(40)]
         far = sum(m for m, number in zip(mass, beyond, strict=True) if number > mechanism.rank95)
         assert far <= 0.05 * sum(mass)
         assert mechanism.rank95 < 60
+
+    @pytest.mark.parametrize("q", [0.9996, 0.0004, 0.12345])
+    def test_quantiles_near_the_ends_are_taken_as_they_are_written(self, q):
+        """With .9996 for 1, every point above the largest record would be as good as any."""
+        mechanism = Exponential(Quantile(q), Universe(0.0, 1e6), F(1))
+        assert F(mechanism.score.a, mechanism.score.b) == F(str(q))
+        x = np.random.default_rng(0).exponential(100, 100_000)
+        drawn = mechanism.draw(summarised(mechanism, [x] * 40))
+        points, target = mechanism.points.index(x), q * len(x)
+        off = [max((points < y).sum() - target, target - (points <= y).sum(), 0) for y in drawn]
+        assert np.mean(np.array(off) <= mechanism.rank95) > 0.8
 
     def test_rank95_is_not_known_where_weights_are_capped(self):
         assert mechanism_of(F(1, 2), F(1, 10**9)).rank95 == math.inf

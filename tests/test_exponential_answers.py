@@ -48,7 +48,7 @@ class TestAnswer:
         assert math.isnan(release.low) and math.isnan(release.high) and math.isnan(release.noise95)
         assert release.rank95 == 9.5
         assert "within 9.5 records of its rank" in repr(release)
-        assert "9.5 records lie between" in release.explain("analyst")
+        assert "9.5 records, rounded to steps of 1, lie between" in release.explain("analyst")
         assert release.to_dict()["rank95"] == 9.5
         for audience in ("participant", "analyst", "curator", "publication"):
             assert "nan" not in release.explain(audience)

@@ -76,6 +76,9 @@ def test_laplace_and_whole_numbers():
         ("mean of x", {}, pdrisk.ParameterError, "'mean of x' is no question: write"),
         ("mean()", {}, pdrisk.ParameterError, "mean needs a column"),
         ("quantile(x)", {}, pdrisk.ParameterError, "quantile needs q"),
+        ("quantile(0.9.1) of x", {}, pdrisk.ColumnTypeError, "q must be a number"),
+        ("quantile(ddof=0) of x", {}, pdrisk.ParameterError, "quantile takes no ddof="),
+        ("std(q=1) of x", {}, pdrisk.ParameterError, "std takes no q="),
         (["count()", 3], {}, pdrisk.ColumnTypeError, "not of type int"),
         ([], {}, pdrisk.ParameterError, "lists nothing"),
         ({}, {}, pdrisk.ParameterError, "lists nothing"),
@@ -92,6 +95,15 @@ def test_laplace_and_whole_numbers():
 def test_refusals(questions, options, error, words):
     with pytest.raises(error, match=words):
         pdrisk.plan(questions, **({"n": 10, "eps": 1} | options))
+
+
+@pytest.mark.parametrize(
+    "question", ["quantile(1e-05) of x", "quantile(0.9) of x", "var(ddof=0) of x", "max(bounds_reached=True) of x"]
+)
+def test_takes_what_pdrisk_writes(question):
+    mechanism = "exponential" if "reached" in question else "auto"
+    found = pdrisk.plan(question, n=10, eps=1, bounds=(0, 1), mechanism=mechanism)
+    assert found["question"].tolist() == [question]
 
 
 def test_no_ledger_pays(book):

@@ -90,8 +90,10 @@ class AnswerLine:
     worst_case, success : float
         The publishable risks; see `Risk`.
     rank95 : float or None
-        Of an answer chosen by its rank, how many records may lie between it and the rank asked for, 95 % sure; infinite
-        where that is not known.
+        Of an answer chosen by its rank, how many records, each rounded to a multiple of ``step``, may lie between it
+        and the rank asked for, 95 % sure; infinite where that is not known.
+    step : float or None
+        Of such an answer, the distance of the public points that it is one of.
     """
 
     name: str
@@ -110,6 +112,7 @@ class AnswerLine:
     high: float | None = None
     rounded_to: float | None = None
     rank95: float | None = None
+    step: float | None = None
 
     @classmethod
     def of(cls, line: Line, noisy: NoisyAnswers, name: str | None = None, *, one: bool = False) -> AnswerLine:
@@ -132,6 +135,7 @@ class AnswerLine:
             success=noisy.risk.success,
             rounded_to=noisy.rounded_to,
             rank95=mechanism.rank95,
+            step=mechanism.step,
         )
         if not one:
             return said

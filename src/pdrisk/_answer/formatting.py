@@ -20,11 +20,12 @@ def number(value: float) -> str:
     return f"{value:.0f}" if 1e5 <= abs(value) < 1e15 else f"{value:.6g}"
 
 
-def ranks(number_of: float) -> str:
+def ranks(number_of: float, step: float | None) -> str:
     """How far an answer is from the rank asked for."""
-    return (
-        f"within {number(number_of)} records of its rank" if math.isfinite(number_of) else "not known at so small eps"
-    )
+    if not math.isfinite(number_of):
+        return "not known at so small eps"
+    steps = "" if step is None else f", in steps of {number(step)}"
+    return f"within {number(number_of)} records of its rank{steps}"
 
 
 def thousands(value: float) -> str:

@@ -80,9 +80,15 @@ class Release(Arithmetic):
     def rank95(self) -> float | None:
         """How many records may lie between the value and the rank asked for, 95 % sure; None where noise is added.
 
-        Then ``low``, ``high`` and ``noise95`` are NaN: how far that is in the unit of the value, the data decide.
+        Records are first rounded to multiples of `step`. Then ``low``, ``high`` and ``noise95`` are NaN: how far that
+        is in the unit of the value, the data decide.
         """
         return self._line.rank95
+
+    @property
+    def step(self) -> float | None:
+        """The distance of the public points that an answer chosen by its rank is one of; None where noise is added."""
+        return self._line.step
 
     @property
     def eps(self) -> float:
@@ -209,7 +215,12 @@ class Release(Arithmetic):
 
     def _fields(self) -> dict[str, Any]:
         """What is public unless the bounds came from the data."""
-        ruled = {"least_group": self.least_group, "rounded_to": self.rounded_to, "rank95": self.rank95}
+        ruled = {
+            "least_group": self.least_group,
+            "rounded_to": self.rounded_to,
+            "rank95": self.rank95,
+            "step": self.step,
+        }
         return {
             "statistic": self.statistic,
             "column": plain_label(self.column),
@@ -352,7 +363,7 @@ class Release(Arithmetic):
 
     def _noise_row(self, withheld: bool) -> tuple[str, str]:
         if self.rank95 is not None and not withheld:
-            return "95 % noise in ranks", formatting.ranks(self.rank95)
+            return "95 % noise in ranks", formatting.ranks(self.rank95, self.step)
         interval = "none" if withheld else f"{formatting.number(self.low)} to {formatting.number(self.high)}"
         return "95 % noise interval", interval
 

@@ -11,11 +11,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LARGEST_STEPS", "PLACES", "PLACE_BITS", "Lattice", "Points", "places_per_unit", "square_of_place"]
+__all__ = [
+    "LARGEST_PLACES",
+    "LARGEST_STEPS",
+    "MOST_PLACED",
+    "PLACES",
+    "PLACE_BITS",
+    "Lattice",
+    "Points",
+    "places_per_unit",
+    "square_of_place",
+]
 
 PLACE_BITS = 30
 PLACES = 2**PLACE_BITS  # of the grid that two_sums and bernstein lay between the bounds
 LARGEST_STEPS = 2**62  # answers are clamped here, so that noise never overflows int64
+LARGEST_PLACES = LARGEST_STEPS - PLACES  # each of the sums of two_sums and bernstein, which 2**32 - 1 people can make
+MOST_PLACED = 2**33 - 1  # records whose places are counted: the sum of them is below 2**63
+# Ledgers keep which of these points was chosen: with other points, raise `pdrisk._ledger.memory.FORM`.
 FEWEST_POINTS = 2**16  # between the bounds, of those that quantiles are chosen among; ten times as many at most
 
 

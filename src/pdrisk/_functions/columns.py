@@ -69,8 +69,8 @@ def summary_of(columns: Mapping[str, pa.ChunkedArray], statistic: Statistic, uni
         highest=_padded(parts, "highest", universe.lo),
         squares=_squares(n, columns, universe) if "offsets" in columns else None,
         nearest=None if total is None or "records" not in columns else _nearest(columns["records"], n, total),
-        places=_steps(columns["places"]) if "places" in columns else None,
-        place_squares=_steps(columns["place_squares"]) if "place_squares" in columns else None,
+        places=_steps(columns["places"], 2**63 - 1) if "places" in columns else None,
+        place_squares=_steps(columns["place_squares"], 2**63 - 1) if "place_squares" in columns else None,
     )
 
 
@@ -86,8 +86,8 @@ def _integers(column: pa.ChunkedArray) -> list[int]:
     return [0 if value is None else int(value) for value in column.to_pylist()]
 
 
-def _steps(column: pa.ChunkedArray) -> NDArray[np.int64]:
-    clamped = [max(-LARGEST_STEPS, min(value, LARGEST_STEPS)) for value in _integers(column)]
+def _steps(column: pa.ChunkedArray, end: int = LARGEST_STEPS) -> NDArray[np.int64]:
+    clamped = [max(-end, min(value, end)) for value in _integers(column)]
     return np.array(clamped, dtype=np.int64)
 
 

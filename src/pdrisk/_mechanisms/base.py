@@ -110,6 +110,11 @@ class Mechanism(ABC):
         return None
 
     @property
+    def step(self) -> float | None:
+        """Distance of the public points that the answer is one of; None where it is no such point."""
+        return None
+
+    @property
     def success(self) -> float:
         """How often the best attacker with a coin's prior is right about one person, in the worst case.
 

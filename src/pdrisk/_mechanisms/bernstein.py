@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.lattice import LARGEST_STEPS, PLACES, places_per_unit, square_of_place
+from pdrisk._core.lattice import LARGEST_PLACES, MOST_PLACED, PLACES, places_per_unit, square_of_place
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
@@ -70,11 +70,11 @@ class Bernstein(Mechanism):
 
     def draw(self, summary: Summary, sampler: Sampler = discrete_laplace, bits: Bits = system_bits) -> Drawn:
         assert summary.places is not None and summary.place_squares is not None
-        n = np.minimum(summary.n, LARGEST_STEPS // PLACES)
-        places = np.minimum(summary.places, n * PLACES)
-        squares = np.minimum(summary.place_squares, places)
-        mixed = places - squares
-        return sampler(np.stack([n * PLACES - places - mixed, 2 * mixed, squares]), PLACES, self.eps)
+        # What two of the sums no longer hold goes into the first: so all move by PLACES at most, whatever their size.
+        high = np.minimum(summary.place_squares, LARGEST_PLACES)
+        middle = 2 * np.minimum(summary.places - summary.place_squares, LARGEST_PLACES // 2)
+        low = np.minimum(np.minimum(summary.n, MOST_PLACED) * PLACES - middle - high, LARGEST_PLACES)
+        return sampler(np.stack([low, middle, high]), PLACES, self.eps)
 
     def value(self, drawn: Drawn) -> NDArray[Any]:
         sums = self._records(drawn)

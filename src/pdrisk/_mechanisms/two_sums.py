@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.lattice import LARGEST_STEPS, PLACES, places_per_unit
+from pdrisk._core.lattice import LARGEST_PLACES, MOST_PLACED, PLACES, places_per_unit
 from pdrisk._core.statistics import Mean, Statistic
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._mechanisms.base import Drawn, Mechanism
@@ -64,9 +64,10 @@ class TwoSums(Mechanism):
 
     def draw(self, summary: Summary, sampler: Sampler = discrete_laplace, bits: Bits = system_bits) -> Drawn:
         assert summary.places is not None
-        n = np.minimum(summary.n, LARGEST_STEPS // PLACES)
-        above = np.minimum(summary.places, n * PLACES)
-        return sampler(np.stack([above, n * PLACES - above]), PLACES, self.eps)
+        # What one sum no longer holds goes into the other: together they move by PLACES at most, whatever their size.
+        above = np.minimum(summary.places, LARGEST_PLACES)
+        below = np.minimum(np.minimum(summary.n, MOST_PLACED) * PLACES - above, LARGEST_PLACES)
+        return sampler(np.stack([above, below]), PLACES, self.eps)
 
     def value(self, drawn: Drawn) -> NDArray[Any]:
         return self._answer(self._share(drawn))

@@ -84,7 +84,8 @@ class Comparison(pd.DataFrame):
             axes.plot(shown["noise95"], shown["two_worlds"], color=colour, linestyle=":", linewidth=1)
         for name, noise, risk in zip(self["mechanism"], self["noise95"], self["worst_case"], strict=True):
             colour = COLOURS[list(self._frontier).index(name) % len(COLOURS)]
-            axes.plot(noise, risk, "o", color=colour, markeredgecolor=INK, markersize=5, clip_on=False)
+            if noise > 0:  # else it has no place on this axis
+                axes.plot(noise, risk, "o", color=colour, markeredgecolor=INK, markersize=5, clip_on=False)
         axes.set_xscale("log")
         axes.xaxis.set_major_locator(LogLocator(numticks=5))
         axes.xaxis.set_minor_locator(NullLocator())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from typing import Any, Final
 
@@ -33,7 +34,8 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 __all__ = ["plan"]
 
 MOST_RECORDS: Final = 10_000_000  # of more the noise of means is smaller still
-WITH_PARAMETER = re.compile(r"\s*(\w+)\(\s*(?:q|ddof)?\s*=?\s*([\d.]+)\s*\)\s+of\s+(.+)")
+WITH_PARAMETER = re.compile(r"\s*(\w+)\(\s*(?:(\w+)\s*=)?\s*([\w.+-]+)\s*\)\s+of\s+(.+)")
+OWN_PARAMETER: Final = {"var": "ddof", "std": "ddof", "min": "bounds_reached", "max": "bounds_reached"}
 PLAIN = re.compile(r"\s*(\w+)\((.*)\)\s*")
 FORMS = '"mean(distance)", "quantile(0.9) of distance" or "count()"'
 
@@ -154,12 +156,21 @@ def _parsed(question: object) -> tuple[Hashable | None, Statistic]:
     if not isinstance(question, str):
         raise ColumnTypeError(f"a question is a text such as {FORMS}, not of type {type(question).__name__}.")
     if found := WITH_PARAMETER.fullmatch(question):
-        name, value, column = found.groups()
-        parameter = "q" if name == "quantile" else "ddof"
-        return column.strip(), statistic((name, {parameter: float(value) if "." in value else int(value)}))
+        name, parameter, value, column = found.groups()
+        return column.strip(), statistic((name, {parameter or OWN_PARAMETER.get(name, "q"): _plain(value)}))
     if found := PLAIN.fullmatch(question):
         return found[2].strip() or None, statistic(found[1])
     raise ParameterError(f"{shown(question)} is no question: write {FORMS}.")
+
+
+def _plain(text: str) -> object:
+    """A parameter as pdrisk writes it: a number or a truth value; else the text, which nothing takes."""
+    if text in ("True", "False"):
+        return text == "True"
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text
 
 
 def _whole(name: str, value: object, least: int) -> int:

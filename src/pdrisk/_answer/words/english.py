@@ -43,7 +43,7 @@ TEXTS = {
     "answer_is": "{value}, with noise; 95 % interval {low} to {high}",
     "answer_by_rank": "{value}, chosen by its rank, with noise",
     "interval_by_rank": "{ranks}, 95 % sure; sampling error comes on top",
-    "ranks_within": "at most {ranks} records lie between it and the rank asked for",
+    "ranks_within": "at most {ranks} records, rounded to steps of {step}, lie between it and the rank asked for",
     "ranks_unknown": "how far it is from the rank asked for is not known at so small an eps",
     "noise_by_rank": "with noise: {ranks}, 95 % sure, for eps {eps}",
     "answer_withheld": "withheld: too few people",

@@ -169,19 +169,20 @@ class _Telling:
         one = answer.lines[0]
         noisy, low, high = (formatting.number(math.nan if x is None else x) for x in (value, one.low, one.high))
         if one.rank95 is not None:
-            text = said["interval_by_rank"].format(ranks=self._ranks(one.rank95))
+            text = said["interval_by_rank"].format(ranks=self._ranks(one))
             return [(said["answer"], said["answer_by_rank"].format(value=noisy)), (said["interval"], text)]
         text = said["answer_is"].format(value=noisy, low=low, high=high)
         return [(said["answer"], text), (said["interval"], said["interval_is"])]
 
-    def _ranks(self, ranks: float) -> str:
-        known = math.isfinite(ranks)
-        return self.said["ranks_within" if known else "ranks_unknown"].format(ranks=formatting.number(ranks))
+    def _ranks(self, line: AnswerLine) -> str:
+        ranks, step = (math.nan if each is None else each for each in (line.rank95, line.step))
+        said = self.said["ranks_within" if math.isfinite(ranks) else "ranks_unknown"]
+        return said.format(ranks=formatting.number(ranks), step=formatting.number(step))
 
     def _noise(self, line: AnswerLine) -> str:
         """How far the noise may carry it: to both sides alike only where nothing keeps it in a range or on a base."""
         if line.rank95 is not None:
-            return self.said["noise_by_rank"].format(ranks=self._ranks(line.rank95), eps=_eps(line.eps))
+            return self.said["noise_by_rank"].format(ranks=self._ranks(line), eps=_eps(line.eps))
         uneven = line.mechanism != "laplace" or line.rounded_to is not None
         half, width = formatting.number(line.noise95), formatting.number(2 * line.noise95)
         field = "noise_is" + "_uneven" * uneven + "_widest" * self.answer.grouped

@@ -26,24 +26,29 @@ from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
 
 __all__ = ["Exponential", "score_of"]
 
-LARGEST_DENOMINATOR = 1000  # of the fraction that a quantile is taken for
+LARGEST_DENOMINATOR = 10**6  # of the fraction that a quantile is taken for: scores of 2**43 records fit 64 bits
 FROM_END = 14  # records by eps that are left between the end and what is asked of an extreme
 
 
 def score_of(statistic: Statistic, eps: Fraction) -> Score:
     """What makes a point a good answer to a statistic.
 
-    A minimum or maximum is the record some 14/eps ranks from the end, beyond which there are no records to tell points
-    apart by; too few records beyond a point count three times as much as too many. Where records lie at the bound,
-    the end itself is asked for, and there are no points beyond it.
+    A minimum or maximum, or the quantile 0 or 1, is the record some 14/eps ranks from the end, beyond which there are
+    no records to tell points apart by; too few records beyond a point count three times as much as too many. Where
+    records lie at the bound, the end itself is asked for, and there are no points beyond it.
     """
+    reached = False
     if isinstance(statistic, Quantile):
-        q = Fraction(statistic.q).limit_denominator(LARGEST_DENOMINATOR)
-        return Score(q.numerator, q.denominator)
-    assert isinstance(statistic, Min | Max)
-    left = 0 if statistic.bounds_reached else math.ceil(FROM_END / eps)
-    beyond, short = (1, 0) if statistic.bounds_reached else (1, 3)
-    if isinstance(statistic, Min):
+        q = Fraction(repr(float(statistic.q))).limit_denominator(LARGEST_DENOMINATOR)  # as it is written: .9 is 9/10
+        if 0 < q < 1:
+            return Score(q.numerator, q.denominator)
+        smallest = q == 0
+    else:
+        assert isinstance(statistic, Min | Max)
+        smallest, reached = isinstance(statistic, Min), statistic.bounds_reached
+    left = 0 if reached else math.ceil(FROM_END / eps)
+    beyond, short = (1, 0) if reached else (1, 3)
+    if smallest:
         return Score(0, 1, left, above=beyond, below=short)
     return Score(1, 1, -left, above=short, below=beyond)
 
@@ -114,6 +119,10 @@ class Exponential(Mechanism):
             middle = (low + high) // 2
             low, high = (low, middle) if table[middle] <= most else (middle + 1, high)
         return math.inf if low == len(table) else float(Fraction(low * weights.coarse - 1, self.score.b) + self._left)
+
+    @property
+    def step(self) -> float:
+        return self.points.step
 
     def _success(self, eps: float) -> float:
         return 1 / (1 + math.exp(-eps / 2))

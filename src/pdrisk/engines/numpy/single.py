@@ -73,7 +73,6 @@ def summary_of_one(
         lowest, highest = _seconds(values, universe, selected, starts, lows, highs)
     squares, nearest = _distances(pieces, total / n) if needs.squares and n else (0.0, 0.0)
     at_points = cells(values, universe, needs, selected=selected)
-    at_points = cells(values, universe, needs, selected=selected)
     return Summary(
         n=np.array([n], dtype=np.int64),
         total=np.array([total]) if needs.total or needs.squares else None,  # places tell the mean, too

@@ -194,8 +194,10 @@ def _cells(lists: NDArray[Any], points: Points) -> Cells:
     masked = np.ma.getmaskarray(lists)
     groups = [none if empty else each for each, empty in zip(np.ma.getdata(lists), masked, strict=True)]
     group = np.repeat(np.arange(len(groups)), [len(each) for each in groups])
-    point, count = np.divmod(np.concatenate([none, *groups]).astype(np.int64), packed_counts(points))
-    order = np.lexsort((point, group))
+    packed = np.concatenate([none, *groups]).astype(np.int64)
+    size = packed_counts(points)  # a power of two
+    point, count = packed >> (size.bit_length() - 1), packed & (size - 1)
+    order = np.argsort(group * points.size + point)
     return Cells.of_groups(group, point[order], count[order], len(groups))
 
 

@@ -240,12 +240,13 @@ class _Statement:
                 yield f"total_{i}", f"CAST({call('SUM', f's{i}')} AS DOUBLE)"
             if needs.steps:
                 yield f"steps_{i}", self._held(f"t{i}")
-            for wanted, name, column in ((needs.places, "places", "k"), (needs.whole, "whole", "w")):
-                if wanted:
-                    yield f"{name}_{i}", self._held(f"{column}{i}")
+            if needs.places:
+                yield f"places_{i}", self._held(f"k{i}", 2**63 - 1)
+            if needs.whole:
+                yield f"whole_{i}", self._held(f"w{i}")
             if needs.place_squares:
                 square = self.dialect.infix(f"k{i}", "*", f"k{i}")  # at most 2**60: no overflow
-                yield f"place_squares_{i}", self._held(self.dialect.infix(square, ">>", f"{PLACE_BITS}"))
+                yield f"place_squares_{i}", self._held(self.dialect.infix(square, ">>", f"{PLACE_BITS}"), 2**63 - 1)
             if needs.ends or needs.seconds:
                 # NaN counts as the largest number or as none; of the negatives the smallest is the largest either way.
                 yield f"lowest_{i}", call("MIN", x)
@@ -257,9 +258,12 @@ class _Statement:
                 if self.dialect.by_pivot:
                     yield f"pivot_{i}_{k}", call("QUANTILE_DISC", f"p{i}", f"{q!r}")
 
-    def _held(self, column: str) -> str:
-        """The sum of whole numbers, moved to the ends of what noise is added to: nothing fails on large data."""
-        sum_, most, least = self.dialect.call("SUM", column), f"{LARGEST_STEPS}", f"CAST('-{LARGEST_STEPS}' AS BIGINT)"
+    def _held(self, column: str, end: int = LARGEST_STEPS) -> str:
+        """The sum of whole numbers, moved to the ends of what noise is added to: nothing fails on large data.
+
+        Sums of places are told as far as 64 bits go, for mechanisms subtract one from another first.
+        """
+        sum_, most, least = self.dialect.call("SUM", column), f"{end}", f"CAST('-{end}' AS BIGINT)"
         return (
             f"CAST(CASE WHEN {sum_} > {most} THEN {most} WHEN {sum_} < {least} THEN {least} ELSE {sum_} END AS BIGINT)"
         )
