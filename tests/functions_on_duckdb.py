@@ -39,7 +39,7 @@ class Function:
 
     def twin(self, frame: pd.DataFrame, eps: float = 1, bounds: tuple[float, float] = (LO, HI), **options: Any):
         """The answer of the accessor, by the mechanism of the function."""
-        if self.method in ("median", "quantile"):
+        if self.method in ("median", "quantile", "min", "max"):
             options |= {"mechanism": "laplace"}
         columns = [] if self.name == "dp_count_star" else ["x"]
         limits = {"bounds": bounds} if self.bounded else {}

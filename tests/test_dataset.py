@@ -22,12 +22,12 @@ ASKS = {
     "mean": lambda d, **o: d.mean("age", eps=SURE, bounds=(0, 100), **o),
     "median": lambda d, **o: d.median("age", eps=SURE, bounds=(0, 100), mechanism="laplace", **o),
     "quantile": lambda d, **o: d.quantile("age", 0.9, eps=SURE, bounds=(0, 100), mechanism="laplace", **o),
-    "min": lambda d, **o: d.min("age", eps=SURE, bounds=(0, 100), **o),
-    "max": lambda d, **o: d.max("age", eps=SURE, bounds=(0, 100), **o),
+    "min": lambda d, **o: d.min("age", eps=SURE, bounds=(0, 100), mechanism="laplace", **o),
+    "max": lambda d, **o: d.max("age", eps=SURE, bounds=(0, 100), mechanism="laplace", **o),
     "var": lambda d, **o: d.var("age", eps=SURE, bounds=(0, 100), **o),
     "std": lambda d, **o: d.std("age", eps=SURE, bounds=(0, 100), **o),
     "groups": lambda d, **o: d.count(eps=SURE, by="region", keys=REGIONS, **o),
-    "agg": lambda d, **o: d.agg({"age": ["mean", "max"]}, eps=SURE, bounds=(0, 100), **o),
+    "agg": lambda d, **o: d.agg({"age": ["mean", "sum"]}, eps=SURE, bounds=(0, 100), **o),
 }
 SAME = {
     "assess": lambda d, **o: d.assess("age", ["mean", "max"], bounds=(0, 100), **o),

@@ -263,7 +263,10 @@ class TestMechanisms:
         for name in ("mean", "count"):
             width = table["high"]["x", name] - table["low"]["x", name]
             assert f"{name}(x) with noise: 95 % interval {width:.6g} wide, for eps 1" in said
-        assert "max(y) with noise: ±14.9787, 95 % sure" in said  # 5 ln 20: to both sides alike
+        assert "max(y) with noise: at most" in said and "lie between it and the rank asked for, 95 % sure" in said
+        table = FRAME.dprisk.agg({"y": ["max"]}, eps=1, mechanism="laplace", **BOUNDS)
+        said = flat(pdrisk.explain(table, "analyst"))
+        assert "with noise: ±14.9787, 95 % sure" in said  # 5 ln 20: to both sides alike
 
     def test_curators_of_a_mean_from_two_sums(self) -> None:
         """The local sensitivity is the statistic's; the loss does not follow from it, and is everybody's."""

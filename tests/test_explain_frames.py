@@ -50,7 +50,8 @@ class TestFrames:
         assert "groups those that occur in the data" in flat(pdrisk.explain(answer, "publication"))
 
     def test_the_most_exposed_group(self) -> None:
-        answer = FRAME.dprisk.agg({"x": ["max", "count"]}, eps=8, bounds=(0, 20), by="g", keys=["a", "b"], curator=True)
+        asked = {"eps": 8, "bounds": (0, 20), "by": "g", "keys": ["a", "b"], "curator": True, "mechanism": "laplace"}
+        answer = FRAME.dprisk.agg({"x": ["max", "count"]}, **asked)
         # a holds 3 and 10, so max can move by 10; b holds 1 and 17: by 16
         said = flat(pdrisk.explain(answer, "curator"))
         assert "max(x), most exposed group: b global sensitivity 20" in said

@@ -68,7 +68,9 @@ class TestWords:
             FRAME.dprisk.mean("x", eps=1, bounds=(0, 5), mechanism="laplace")
         with pytest.warns(pdrisk.NoisyReleaseWarning, match=r'mechanism="auto" is far more accurate for a median'):
             FRAME.dprisk.median("x", eps=1, bounds=(0, 5), mechanism="laplace")
-        with pytest.warns(pdrisk.NoisyReleaseWarning, match=r"make it smaller\.$"):
+        with pytest.warns(pdrisk.NoisyReleaseWarning, match=r'mechanism="auto" is far more accurate for a variance'):
             FRAME.dprisk.var("x", eps=1, bounds=(0, 5), mechanism="laplace")
+        with pytest.warns(pdrisk.NoisyReleaseWarning, match=r"make it smaller\.$"):
+            FRAME.dprisk.max("x", eps=1, bounds=(0, 5), mechanism="laplace")
         with pytest.warns(pdrisk.NoisyReleaseWarning, match=r"narrower bounds, or about more people at once\.$"):
             FRAME.dprisk.mean("x", eps=1, bounds=(0, 5))

@@ -27,7 +27,7 @@ WAYS = {
     "groups": (lambda led: FRAME.dprisk.count(eps=1, by="region", keys=REGIONS, ledger=led), [event("geometric", "1")]),
     "several": (
         lambda led: FRAME.dprisk.agg({"age": ["mean", "max"], "sex": "count"}, eps=1, bounds=(0, 9), ledger=led),
-        [event(name, "1/3") for name in ("two_sums", "laplace", "geometric")],
+        [event(name, "1/3") for name in ("two_sums", "exponential", "geometric")],
     ),
     "sql": (
         lambda led: pdrisk.sql("SELECT dp_count(eps := 0.5), COUNT(age) FROM t", eps=2, ledger=led, t=FRAME),

@@ -17,6 +17,7 @@ from pdrisk.engines.sql.duckdb import DuckDBEngine
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 PARTS = {"bounds": (1, 675)}
+LAPLACE = {**PARTS, "mechanism": "laplace"}
 
 
 def people() -> pd.DataFrame:
@@ -233,9 +234,11 @@ class TestPolicies:
 
 
 WAYS = {
-    "frame": lambda led, where=None: people().dprisk.max("age", eps=0.1, where=where, ledger=led, **PARTS),
-    "agg": lambda led: people().dprisk.agg({"age": ["max", "min"]}, eps=0.1, ledger=led, **PARTS),
-    "sql": lambda led: sql("SELECT dp_min(age, eps := 0.1), dp_max(age, eps := 0.1) FROM people", led),
+    "frame": lambda led, where=None: people().dprisk.max("age", eps=0.1, where=where, ledger=led, **LAPLACE),
+    "agg": lambda led: people().dprisk.agg({"age": ["max", "min"]}, eps=0.1, ledger=led, **LAPLACE),
+    "sql": lambda led: sql(
+        "SELECT dp_min(age, eps := 0.1), dp_max(age, eps := 0.1) FROM people", led, mechanism="laplace"
+    ),
 }
 AFTER = {
     "frame": lambda led: people().dprisk.mean("age", eps=0.1, ledger=led, **PARTS),

@@ -55,7 +55,7 @@ class TestChoice:
         [
             (Count(), "geometric"), (Distinct(), "geometric"), (WholeSum(), "geometric"), (Sum(), "laplace"),
             (Mean(), "two_sums"), (Var(), "bernstein"), (Std(0), "bernstein"), (Median(), "exponential"),
-            (Quantile(0.9), "exponential"), (Max(), "laplace"), (Max(bounds_reached=True), "exponential"),
+            (Quantile(0.9), "exponential"), (Max(), "exponential"), (Max(bounds_reached=True), "exponential"),
         ],
     )  # fmt: skip
     def test_auto(self, statistic, name):

@@ -183,7 +183,11 @@ class TestHowOften:
     @pytest.mark.parametrize("name", STATISTICS)
     def test_one_release_one_draw(self, draws, name):
         method, parameters, *_ = STATISTICS[name]
-        options = {"eps": 1, "bounds": (0, 10), "mechanism": "laplace" if name in ("median", "quantile") else "auto"}
+        options = {
+            "eps": 1,
+            "bounds": (0, 10),
+            "mechanism": "laplace" if name in ("median", "quantile", "min", "max") else "auto",
+        }
         getattr(self.FRAME.dprisk, method)("x", **parameters, **options)
         getattr(self.FRAME["x"].dprisk, method)(**parameters, **options)
         sums = {"mean": 2, "var": 3, "std": 3}.get(method)
@@ -191,8 +195,9 @@ class TestHowOften:
         assert [eps for *_, eps in draws] == [1, 1]
 
     def test_one_call_for_all_groups(self, draws):
-        for statistic in ("max", "mean"):
-            getattr(self.FRAME.dprisk, statistic)("x", eps=0.1, bounds=(0, 10), by="g", keys=[2, 1, 0])
+        for statistic, mechanism in (("max", "laplace"), ("mean", "two_sums")):
+            asked = {"eps": 0.1, "bounds": (0, 10), "by": "g", "keys": [2, 1, 0], "mechanism": mechanism}
+            getattr(self.FRAME.dprisk, statistic)("x", **asked)
         assert [(shape, eps) for shape, _, eps in draws] == [((3,), Fraction(1, 10)), ((2, 3), Fraction(1, 10))]
 
     def test_one_call_for_each_line(self, draws):
