@@ -82,6 +82,13 @@ class TestIntervals:
         quotient = total / (nobody - 1)
         assert (quotient.low, quotient.high) == (-math.inf, math.inf)
 
+    def test_a_divisor_whose_interval_ends_at_zero(self, monkeypatch):
+        monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", lambda exact, change, eps: exact)
+        nobody = FRAME.dprisk.count(eps=1, where="x > 9")
+        assert nobody.low == 0 < nobody.high
+        for quotient in (5 / nobody, nobody / nobody, -5 / nobody):
+            assert quotient.interval() == (-math.inf, math.inf)
+
     def test_it_holds_at_once(self):
         covered = 0
         for _ in range(400):

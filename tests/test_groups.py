@@ -313,3 +313,14 @@ class TestKeysInTheColumnsPrecision:
         if frame["g"].dtype.itemsize > 8:
             with pytest.raises(pdrisk.ColumnTypeError, match="float64"):
                 frame.dprisk.count(eps=1, by="g", keys=[0.5])
+
+
+def test_the_most_keys_are_taken_and_one_more_is_not(monkeypatch):
+    """Of one list, and of the combinations of several."""
+    monkeypatch.setattr("pdrisk._model.keys.MOST", 8)
+    frame = pd.DataFrame({"g": [1, 2], "h": [1, 2]})
+    for by, keys in (("g", range(8)), (["g", "h"], {"g": [1, 2], "h": [1, 2, 3, 4]})):
+        assert len(frame.dprisk.count(eps=1, by=by, keys=keys)) == 8
+    for by, keys in (("g", range(9)), (["g", "h"], {"g": [1, 2, 3], "h": [1, 2, 3]})):
+        with pytest.raises(pdrisk.ParameterError, match="keys can be 8 at most, but are 9"):
+            frame.dprisk.count(eps=1, by=by, keys=keys)

@@ -194,9 +194,9 @@ PAID_AGAIN = {
 class TestPaidAgain:
     """What only the caller knows, and what is asked without the Dataset, is never remembered: nothing is kept."""
 
-    @pytest.mark.sampled(3)
+    @pytest.mark.whole
     @pytest.mark.parametrize("ask", PAID_AGAIN.values(), ids=PAID_AGAIN.keys())
-    @pytest.mark.parametrize("version", [None, "2019"])
+    @pytest.mark.parametrize("version", [None, pytest.param("2019", marks=pytest.mark.slow)])
     def test_twice(self, book, ask, version):
         ledger = book(policy={"bounds_from_data": True, "keys_from_data": True})
         way = ask(Dataset(FRAME, ledger=ledger, version=version))

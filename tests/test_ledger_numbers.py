@@ -12,7 +12,7 @@ import pytest
 
 import pdrisk
 from ledgers import people
-from pdrisk._ledger.limits import Limits, whole_number
+from pdrisk._ledger.limits import Limits, payable, whole_number
 from pdrisk._ledger.policy import Policy
 from pdrisk._ledger.rules import each_given
 from pdrisk._model.query import epsilon
@@ -205,3 +205,12 @@ class TestTheBudgetHolds:
     def test_pandas_numbers(self, book):
         eps = pd.Series([0.25]).iloc[0]
         assert ask(book(eps=1), eps=eps).eps == 0.25
+
+
+@pytest.mark.parametrize(
+    "eps", [Fraction(1, 3), Fraction(1, 1009), Fraction(2, 3**40), Fraction(10**30 + 1, 7**50)], ids=str
+)
+def test_what_is_paid_is_never_less_than_what_is_asked_for(eps):
+    """A fraction that would make the sums long is paid as the next decimal above."""
+    assert eps <= payable(eps) < eps + Fraction(1, 10**40)
+    assert (payable(eps) == eps) == (eps.denominator <= 1000)

@@ -12,6 +12,10 @@ import pytest
 
 import pdrisk
 from pdrisk._core.risk import posterior
+from pdrisk._core.statistics import Mean
+from pdrisk._core.universe import Universe
+from pdrisk._ledger.policy import Policy
+from pdrisk._model.query import Line, Query
 from pdrisk.engines.numpy.frame import FrameEngine
 from pdrisk.engines.sql.duckdb import DuckDBEngine
 
@@ -41,6 +45,11 @@ def events(ledger) -> list[str]:
 def book(tmp_path):
     """Opens the ledger of this test, as ann unless said otherwise."""
     return lambda **said: pdrisk.Ledger(tmp_path / "budget.db", **{"dataset": "survey", "analyst": "ann"} | said)
+
+
+@pytest.fixture
+def noiseless(monkeypatch):
+    monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", lambda exact, change, eps: exact)
 
 
 GIVEN = {"eps": 1, "queries_per_day": 5, "each_analyst": {"eps": 0.5}, "policy": {"refuse_columns": ["Income"]}}
@@ -419,3 +428,86 @@ class TestObjects:
         count(ledger, ledger.remaining().eps)
         ledger.amend(each_analyst={"eps_per_query": 0.05}, eps=1)
         assert ledger.remaining().queries_at_tenth == 0
+
+
+def test_who_may_not_count_gets_no_histogram(book):
+    ledger = book(eps=1, policy={"refuse_statistics": ["count"]})
+    with pytest.raises(pdrisk.PolicyError, match="does not allow count"):
+        people().dprisk.hist("age", eps=0.1, bins=[0, 50, 100], ledger=ledger)
+    assert ledger.remaining().spent == 0
+
+
+def test_people_are_counted_as_often_as_a_query_is_paid():
+    """Groups that nobody knows to be disjoint: each is another answer, and has a noisy number of people of its own."""
+    policy = Policy.given({"least_group": {"size": 20, "eps": 0.1}})
+    line = Line("age", Mean(), Universe(0, 99), "given")
+    for times in (1, 3):
+        assert policy.cost(Query((line,), (Fraction(1, 2),), times=times)) == Fraction(3, 5) * times
+
+
+@pytest.mark.parametrize("limits", [{"eps": 1, "each_analyst": {"eps": 0.5}}, {"eps": 0.5, "each_analyst": {"eps": 1}}])
+def test_verify_finds_what_went_over_a_limit(book, monkeypatch, limits):
+    """Of all together or of one analyst, however it came to be answered."""
+    ledger = book(**limits)
+    count(ledger, 0.4)
+    ledger.verify()
+    monkeypatch.setattr("pdrisk._ledger.account.check", lambda *_: None)
+    count(ledger, 0.4)
+    with pytest.raises(pdrisk.LedgerError, match="record 3 went over the limits that held then"):
+        ledger.verify()
+
+
+@pytest.mark.parametrize(("most", "left"), [(0.1, 10), (0.099, 0)])
+def test_queries_that_are_left_are_those_that_may_be_asked(book, most, left):
+    assert book(eps=1, eps_per_query=most).remaining().queries_at_tenth == left
+
+
+@pytest.mark.parametrize(("people_there", "is_withheld"), [(19, True), (20, False), (21, False)])
+def test_as_many_as_the_least_group_are_enough(book, noiseless, people_there, is_withheld):
+    ledger = book(eps=1, policy={"least_group": {"size": 20, "eps": 0.1}})
+    answer = pd.DataFrame({"x": range(people_there)}).dprisk.count(eps=0.1, ledger=ledger)
+    assert np.isnan(answer.value) == is_withheld
+
+
+def test_facts_of_what_eps_does_not_cover_are_not_kept(book):
+    """Bounds of the data are two people's values: such an answer counts in full."""
+    ledger = book(eps=1, policy={"bounds_from_data": True, "curator_facts": True, "curators": ["ann"]})
+    for bounds in ("column", (0, 1000)):
+        people().dprisk.median("age", eps=0.1, bounds=bounds, ledger=ledger)
+    facts = ledger.facts()
+    assert facts["known"].tolist() == [False, True]
+    assert facts["loss"].iloc[0] == 0.1 > facts["loss"].iloc[1]
+
+
+def test_the_curator_sees_what_looking_for_people_cost(book):
+    ledger = book(eps=1, policy={"least_group": {"size": 1, "eps": 0.1}, "curators": ["ann"]})
+    release = people().dprisk.count(eps=0.2, ledger=ledger, curator=True)
+    assert release.curator.loss == pytest.approx(0.3)
+    assert release.curator.two_worlds == pytest.approx(float(posterior(0.3)))
+
+
+LOOKING = {"least_group": {"size": 20, "eps": 0.1}}
+
+
+def test_what_is_withheld_has_no_interval(book, noiseless):
+    answer = people().dprisk.count(eps=0.1, ledger=book(eps=1, policy=LOOKING))
+    assert np.isnan([answer.value, answer.low, answer.high]).all()
+
+
+def test_whether_an_answer_was_given_tells_too(book):
+    """Who sees that it is withheld or not learns from the noisy number of people: the worst case bounds both."""
+    release = people().dprisk.mean("age", eps=0.4, bounds=(0, 99), ledger=book(eps=1, policy=LOOKING))
+    assert release.risk.worst_case == release.risk.success == float(posterior(0.5))
+
+
+def test_rounded_answers_stay_within_their_range(book, noiseless):
+    ledger = book(eps=1, policy={"round_to": {"mean": 1000}})
+    release = people().dprisk.mean("distance", eps=0.1, bounds=(500, 675), ledger=ledger)
+    assert release.value == 675 and 500 <= release.low <= release.high <= 675
+
+
+def test_only_curators_may_ask_for_the_curators_numbers(book):
+    ledger = book(eps=1)
+    with pytest.raises(pdrisk.PolicyError, match="curator=True"):
+        people().dprisk.count(eps=0.1, ledger=ledger, curator=True)
+    assert (events(ledger), ledger.remaining().spent) == (["opened", "refused"], 0)

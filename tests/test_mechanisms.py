@@ -18,6 +18,7 @@ from pdrisk._core.statistics import Count, Distinct, Mean, Sum, WholeSum
 from pdrisk._core.summary import Summary
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms import MECHANISMS, calibrated, discrete_laplace, mechanism_for
+from pdrisk._mechanisms.base import SMALLEST_EPS
 from pdrisk._mechanisms.laplace import noisy_steps
 from pdrisk._mechanisms.sampler import WIDEST_SCALE
 from pdrisk._mechanisms.two_sums import _tail
@@ -185,6 +186,13 @@ class TestTwoSums:
         low, high = mechanism.interval(np.array([[2**60], [2**60]]), 0.95)
         assert 0.5 - 2 / PLACES <= low[0] <= 0.5 - 0.5 / PLACES
         assert 0.5 + 0.5 / PLACES <= high[0] <= 0.5 + 2 / PLACES
+
+
+@pytest.mark.parametrize("name", ["laplace", "geometric"])
+def test_the_smallest_eps(name):
+    calibrated(name, Count(), BOUNDS, SMALLEST_EPS).check()
+    with pytest.raises(pdrisk.ParameterError, match="is below 1e-12"):
+        calibrated(name, Count(), BOUNDS, SMALLEST_EPS * Fraction(999, 1000)).check()
 
 
 class TestLaplace:

@@ -278,3 +278,35 @@ def test_a_filter_can_be_compared():
         isinstance(one, RowwiseFilter) and one.canonical == other.canonical for one, other in itertools.pairwise(found)
     )
     assert found[0] == found[1] != found[2]  # whose town is the caller's word
+
+
+@pytest.mark.parametrize("operator", ["and", "or"])
+def test_what_is_decided_beside_the_unknown(operator):
+    """Kleene's three values: a decision that is compared or added to is known wherever it is True or False."""
+    values = [True, False, pd.NA]
+    pairs = [(a, b) for a in values for b in values]
+    frame = pd.DataFrame(pairs, columns=["a", "b"]).astype("boolean")
+    decided = [a & b if operator == "and" else a | b for a, b in pairs]
+    for text, wanted in (("== True", True), ("== False", False), ("+ 0 == 1", True), ("+ 0 == 0", False)):
+        found = judged(f"(a {operator} b) {text}", frame, dict).mask(frame)
+        assert list(found) == [one is wanted for one in decided], text
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "Int64", "object", "category", "datetime64[ns]", "string"])
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA], ids=str)
+def test_a_list_with_what_is_missing_holds_missing_records(dtype, missing):
+    first = {"datetime64[ns]": pd.Timestamp("2020-01-01"), "string": "a"}.get(dtype, 1)
+    other = {"datetime64[ns]": pd.Timestamp("2020-01-02"), "string": "b"}.get(dtype, 2)
+    frame = pd.DataFrame({"x": pd.Series([first, None, other], dtype=dtype)})
+    for text, expected in (("x in @some", [True, True, False]), ("x not in @some", [False, False, True])):
+        found = judged(text, frame, lambda: {"some": [first, missing]}).mask(frame)
+        assert list(found) == expected, text
+    assert list(judged("x in @some", frame, lambda: {"some": [first]}).mask(frame)) == [True, False, False]
+
+
+def test_quotients_and_remainders_beyond_the_floats():
+    """Of products, where a quotient that is off by one leaves the whole divisor."""
+    draw = np.random.default_rng(3)
+    divisors, quotients = draw.integers(2**20, 2**33, 2000), draw.integers(2**20, 2**29, 2000)
+    frame = pd.DataFrame({"a": divisors * quotients, "b": divisors, "q": quotients})
+    assert judged("a // b == q and a % b == 0 and (a - 1) % b == b - 1", frame, dict).mask(frame).all()

@@ -78,6 +78,8 @@ def columns(draw) -> tuple[Universe, list[float]]:
     return universe, draw(st.lists(inside | few, max_size=12))
 
 
+@pytest.mark.whole
+@pytest.mark.sampled(4)  # every statistic on one grid
 @every_statistic
 @every_grid
 class TestEveryMultiset:
@@ -133,6 +135,8 @@ class TestEveryMultiset:
             np.testing.assert_allclose(formula(together, universe), alone, rtol=0, atol=atol)
 
 
+@pytest.mark.whole
+@pytest.mark.sampled(4)  # every statistic on one grid
 @every_statistic
 @every_grid
 class TestGlobalSensitivity:
