@@ -288,7 +288,7 @@ def test_what_is_decided_beside_the_unknown(operator):
     frame = pd.DataFrame(pairs, columns=["a", "b"]).astype("boolean")
     decided = [a & b if operator == "and" else a | b for a, b in pairs]
     for text, wanted in (("== True", True), ("== False", False), ("+ 0 == 1", True), ("+ 0 == 0", False)):
-        found = judged(f"(a {operator} b) {text}", frame, dict).mask(frame)
+        found = selected_rows(frame, judged(f"(a {operator} b) {text}", frame, dict))
         assert list(found) == [one is wanted for one in decided], text
 
 
@@ -299,9 +299,9 @@ def test_a_list_with_what_is_missing_holds_missing_records(dtype, missing):
     other = {"datetime64[ns]": pd.Timestamp("2020-01-02"), "string": "b"}.get(dtype, 2)
     frame = pd.DataFrame({"x": pd.Series([first, None, other], dtype=dtype)})
     for text, expected in (("x in @some", [True, True, False]), ("x not in @some", [False, False, True])):
-        found = judged(text, frame, lambda: {"some": [first, missing]}).mask(frame)
+        found = selected_rows(frame, judged(text, frame, lambda: {"some": [first, missing]}))
         assert list(found) == expected, text
-    assert list(judged("x in @some", frame, lambda: {"some": [first]}).mask(frame)) == [True, False, False]
+    assert list(selected_rows(frame, judged("x in @some", frame, lambda: {"some": [first]}))) == [True, False, False]
 
 
 def test_quotients_and_remainders_beyond_the_floats():
@@ -309,4 +309,4 @@ def test_quotients_and_remainders_beyond_the_floats():
     draw = np.random.default_rng(3)
     divisors, quotients = draw.integers(2**20, 2**33, 2000), draw.integers(2**20, 2**29, 2000)
     frame = pd.DataFrame({"a": divisors * quotients, "b": divisors, "q": quotients})
-    assert judged("a // b == q and a % b == 0 and (a - 1) % b == b - 1", frame, dict).mask(frame).all()
+    assert selected_rows(frame, judged("a // b == q and a % b == 0 and (a - 1) % b == b - 1", frame, dict)).all()
