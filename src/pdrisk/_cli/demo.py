@@ -16,6 +16,7 @@ __all__ = ["demo"]
 
 EPSILONS = (0.1, 0.5, 1, 2, 5)
 QUERIES = ["mean", "median", "min", "max", "var"]  # the paper's
+SEVERAL = ["median", ("quantile", {"q": 0.9}), "std"]
 SQL = "SELECT sex, AVG(hours) AS hours FROM survey WHERE age > 40 GROUP BY sex"
 UNITS = {"hours": "h", "distance": "km", "income": "EUR"}  # of the columns that the paper studies
 
@@ -28,11 +29,12 @@ def demo(*, eps: float = 1.0, seed: int = 2019) -> str:
         warnings.simplefilter("ignore", pdrisk.NoisyReleaseWarning)  # at a small eps; the intervals say it too
         whole = survey.dprisk.mean("distance", eps=eps)
         older = survey.dprisk.mean("distance", eps=eps, where="age > 40 and sex == 'female'")
+        several = survey.dprisk.agg({"distance": SEVERAL}, eps=eps)
         by_state = survey.dprisk.mean("distance", eps=eps, by="state")
         in_sql = pdrisk.sql(SQL, eps=eps, risk_columns=True, survey=survey)
         paper = survey.dprisk.mean("distance", eps=eps, mechanism="laplace")
         risks = survey.dprisk.assess(list(UNITS), QUERIES, eps=list(EPSILONS), mechanism="laplace")
-    several = eps * 5
+    spent = eps * 6
     return "\n".join(
         [
             _title("How far do people travel to work? A synthetic survey of 30,000 people, none of them real"),
@@ -56,6 +58,10 @@ def demo(*, eps: float = 1.0, seed: int = 2019) -> str:
             f"  noisy value {older.value:.4g} km, 95 % noise interval {_interval(older)}, "
             f"worst-case risk {probability(older.risk.worst_case)}",
             "",
+            _title("Several statistics, which share one eps"),
+            f"survey.dprisk.agg({{'distance': {SEVERAL}}}, eps={eps:g})",
+            *(f"  {name:<14}{value:.4g} km" for (_, name), value in several["value"].items()),
+            "",
             _title("Groups: assuming one record per person, all 16 answers cost eps once"),
             f"survey.dprisk.mean('distance', eps={eps:g}, by='state').head(4)",
             "",
@@ -67,8 +73,8 @@ def demo(*, eps: float = 1.0, seed: int = 2019) -> str:
             "",
             in_sql.to_string(index=False, float_format=lambda x: f"{x:.6g}"),
             "",
-            f"Losses add: the answers above and the next one cost {several:g} together, a worst-case risk of "
-            f"{probability(float(pdrisk.risk.posterior(several)))} instead of {probability(whole.risk.worst_case)}.",
+            f"Losses add: the answers above and the next one cost {spent:g} together, a worst-case risk of "
+            f"{probability(float(pdrisk.risk.posterior(spent)))} instead of {probability(whole.risk.worst_case)}.",
             "",
             _title("The paper's mechanism, one word away"),
             f"survey.dprisk.mean('distance', eps={eps:g}, mechanism='laplace')",
