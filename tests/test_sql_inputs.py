@@ -47,7 +47,7 @@ def assert_answers(found, records, lo, hi) -> None:
     for value, label in zip(found, STATISTICS.values(), strict=True):
         size = max(abs(lo), abs(hi), hi - lo) ** (2 if label == "var" else 1)
         expected = oracle.DEFINITIONS[label].value(kept, low, high)
-        # A standard deviation is the root of a variance of places, 2**-30 of the width apart: near 0 that is 2**-14 of it.
+        # A standard deviation is the root of a variance of places, 2**-30 of the width apart: near 0, 2**-14 of it.
         near = 2.0**-14 if label.startswith("std") else 1e-8
         assert value == pytest.approx(expected, rel=1e-8, abs=near * size * max(1, len(kept))), label
 
