@@ -37,7 +37,7 @@ def sql(text, frame, ledger, **options):
 ASKS = {
     "count": count,
     "count of a column": lambda df, led, **o: count(df, led, column="age", **o),
-    "whole sum": lambda df, led, **o: of(df).sum("pid", eps=1, bounds=(0, 10**9), step=1, ledger=led, **o),
+    "whole sum": lambda df, led, **o: of(df).sum("pid", eps=1, bounds=(-(10**9), 10**9), step=1, ledger=led, **o),
     "sum": lambda df, led, **o: of(df).sum("age", eps=1, ledger=led, **AGES, **o),
     "mean": lambda df, led, **o: of(df).mean("age", eps=1, ledger=led, **AGES, **o),
     "by risk": lambda df, led, **o: of(df).mean("age", risk=0.7, ledger=led, **AGES, **o),

@@ -313,6 +313,7 @@ class TestCodes:
         assert_same_answers((frame.dprisk.declare(missing={"x": codes}), frame), "x", STATISTICS, bounds=BOUNDS)
         assert numbers("int8").pair()[0].dprisk.declare(missing={"x": codes}).dprisk.count("x", eps=1).curator.n == 8
 
+    @pytest.mark.slow
     @given(
         st.lists(st.integers(-4, 4), max_size=12),
         st.lists(st.integers(-4, 4) | st.sampled_from([0.5, -0.0, 2.0, 300]), max_size=4),

@@ -60,7 +60,7 @@ class TestFreshness:
     def test_forked_and_fresh_processes_draw_their_own(self):
         program = (
             "import os, pandas as pd, pdrisk, warnings; warnings.simplefilter('ignore')\n"
-            "ask = lambda: repr(pd.Series([1.0]).dprisk.max(eps=1e-6, bounds=(0, 10)).value)\n"
+            "ask = lambda: repr(pd.Series([1.0]).dprisk.max(eps=1e-6, bounds=(0, 10), mechanism='laplace').value)\n"
             "print(ask(), flush=True)\n"
             "for _ in range(4):\n"
             "    child = os.fork()\n"

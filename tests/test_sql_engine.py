@@ -110,6 +110,7 @@ class TestTruth:
             assert_summary(other, at, clean(own, UNIVERSES[0]), UNIVERSES[0], EVERYTHING)
             assert counted.n[at] == sum(x is not None and (math.isnan(x) or x > 0.5) for x in own)  # NaN is the largest
 
+    @pytest.mark.slow
     @pytest.mark.sampled(2)
     @given(rows=tables)
     def test_observed_groups_and_conditions(self, dialect, con, rows):
@@ -123,6 +124,7 @@ class TestTruth:
             own = [x for x, g in rows if g == key and x is not None and (math.isnan(x) or x >= 0.5)]
             assert_summary(found, at, clean(own, universe), universe, EVERYTHING)
 
+    @pytest.mark.slow
     @pytest.mark.sampled(2)
     @given(rows=tables, universe=st.sampled_from(UNIVERSES))
     def test_the_pandas_engine_says_the_same(self, dialect, con, rows, universe):

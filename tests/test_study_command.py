@@ -65,6 +65,7 @@ class Tags(HTMLParser):
 class TestFolder:
     """Tables, pictures, page."""
 
+    @pytest.mark.slow
     def test_files(self, folder):
         names = {path.name for path in folder.iterdir()}
         assert names >= {f"{name}.{kind}" for name in FIGURES for kind in ("svg", "png")}
