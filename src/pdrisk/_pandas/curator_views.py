@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -43,8 +42,8 @@ class CuratorViews(Hinting):
 
     def _request(self, options: Options) -> Request:
         """What is asked of this frame's rows, and paid by its ledger."""
-        request = Request(**{**self._defaults, **options})
-        return replace(request, where=self._rows(request.where), ledger=self._payer(request.ledger))
+        rows, payer = self._rows(options.get("where")), self._payer(options.get("ledger"))
+        return Request(**{**self._defaults, **options, "where": rows, "ledger": payer})
 
     def _check_curator(self, asked: str) -> None:
         """Refuse what is the curator's to other analysts of the ledger that would pay."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
 from typing import Any
@@ -65,14 +64,18 @@ def judged_query(frame: pd.DataFrame, lines: tuple[Line, ...], request: Request)
         # The ratio of grid and sensitivity hardly depends on the universe, so one from the data can wait.
         line.calibrated(share).check()
         _check_noise(line, share, request.max_noise95)
-    query, engine = judged_selection(frame, lines, request.where, request.by, request.keys)
-    return replace(query, shares=(share,) * len(lines)), engine
+    return judged_selection(frame, lines, request.where, request.by, request.keys, (share,) * len(lines))
 
 
 def judged_selection(
-    frame: pd.DataFrame, lines: tuple[Line, ...], where: object, by: object = None, keys: object = None
+    frame: pd.DataFrame,
+    lines: tuple[Line, ...],
+    where: object,
+    by: object = None,
+    keys: object = None,
+    shares: tuple[Fraction, ...] = (),
 ) -> tuple[Query, FrameEngine]:
-    """The judged filter and groups of lines that nothing is paid for yet, and what reads them."""
+    """The judged filter and groups of lines, and what reads them; without shares, of what is only looked at."""
     groups = _groups(frame, by, keys)
     rows = None if where is None else judged(where, frame, caller_names, lambda column: declared(frame, column).keys)
     reads: tuple[Hashable, ...] = tuple(_read(frame, lines, rows, groups))
@@ -88,7 +91,7 @@ def judged_selection(
         if derived and said is not None:
             said = repr((said, [each.canonical for each in derived]))
         stored = where.stored
-    query = Query(lines, (), rows, groups, missing, reads, derived, said=said)
+    query = Query(lines, shares, rows, groups, missing, reads, derived, said=said)
     return query, FrameEngine(frame, stored, given_of(where, frame))
 
 
