@@ -11,15 +11,16 @@ from hypothesis import settings
 
 os.environ.setdefault("PDRISK_SECRET", "of the tests, in the place of the file that pdrisk would make")
 
-MOST = 16  # parameters of one test that run by default, spread evenly over all of them
+MOST = 6  # parameters of one test that run by default, spread evenly over all of them
 
-for name, examples in {"dev": 12, "ci": 100, "nightly": 2000}.items():
+for name, examples in {"dev": 12, "ci": 40, "nightly": 2000}.items():
     settings.register_profile(name, max_examples=examples, deadline=None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--runslow``."""
+    """``--runslow`` and ``--rest``."""
     parser.addoption("--runslow", action="store_true", help="run all tests: the slow ones and whole cross products too")
+    parser.addoption("--rest", action="store_true", help="run what only --runslow adds: other tests, or more examples")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -30,7 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "whole: by default, all parameters, however many there are",
     ):
         config.addinivalue_line("markers", marker)
-    profile = "ci" if config.getoption("runslow") else "dev"
+    profile = "ci" if config.getoption("runslow") or config.getoption("rest") else "dev"
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", profile))
 
 
@@ -43,6 +44,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out what is slow, unless everything is asked for or a test is named."""
     if config.getoption("runslow") or any("::" in argument for argument in config.args):
         return
+    rest = config.getoption("rest")
     kept, left, before = [], [], Counter()
     sizes = Counter(item.nodeid.partition("[")[0] for item in items)
     for item in items:
@@ -50,8 +52,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         sampled = item.get_closest_marker("sampled")
         every = 1 if item.get_closest_marker("whole") else math.ceil(sizes[function] / MOST)
         every = max(every, sampled.args[0]) if sampled else every
-        slow = item.get_closest_marker("slow") or before[function] % every
-        (left if slow else kept).append(item)
+        slow = bool(item.get_closest_marker("slow") or before[function] % every)
+        is_run = slow or hasattr(getattr(item, "obj", None), "hypothesis") if rest else not slow
+        (kept if is_run else left).append(item)
         before[function] += 1
     items[:] = kept
     config.hook.pytest_deselected(items=left)

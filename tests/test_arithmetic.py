@@ -90,6 +90,7 @@ class TestIntervals:
         for quotient in (5 / nobody, nobody / nobody, -5 / nobody):
             assert quotient.interval() == (-math.inf, math.inf)
 
+    @pytest.mark.slow
     def test_it_holds_at_once(self):
         covered = 0
         for _ in range(400):

@@ -220,6 +220,7 @@ class TestLeftovers:
         assert names(tmp_path) == ["0", "1"]
         assert len(set((tmp_path / "0").read_text())) <= 2
 
+    @pytest.mark.slow
     def test_nobody_writes_in_another_way(self):
         source = Path(pdrisk.__file__).parent
         for file in source.rglob("*.py"):

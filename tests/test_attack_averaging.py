@@ -47,6 +47,7 @@ class TestAveraging:
         less = np.abs(noise[:, :30].mean(axis=1)) < 0.5
         assert close(less.mean(), self.mean_is_within_a_half(30), len(noise))
 
+    @pytest.mark.slow
     def test_real_releases(self):
         repetitions = 1000
         seen, table = releases("count", [[1.0, 2.0, 3.0, 4.0]], 0.5, 124 * repetitions)

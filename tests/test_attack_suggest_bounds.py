@@ -119,13 +119,14 @@ class TestThePair:
     def test_of_one_person_who_decides(self, pair):
         assert from_pairs(pair, 100) <= float(posterior(1.0))
 
-    @pytest.mark.sampled(2)
+    @pytest.mark.sampled(99)
     @EVERY
     def test_an_answer_without_noise_is_caught(self, monkeypatch, pair):
         monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", no_noise)
         assert [answer(frame) for frame in worlds(pair)] == list(EXPECTED[pair[1]])
         assert from_pairs(pair, 100) > float(posterior(1.0))
 
+    @pytest.mark.slow
     def test_a_tenth_of_the_noise_is_caught(self, monkeypatch):
         # One world shows the far size with exp(-6.8) / 2 = .0006, the other with 1 - exp(-3.2) / 2 = .98.
         monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", a_tenth)

@@ -26,6 +26,7 @@ class TestDemo:
         own, other = ((float(ends[2]) - float(ends[1])) / 2 for ends in (first, paper))
         return own, other
 
+    @pytest.mark.slow
     def test_nobody_overlooks_the_noise(self, text: str) -> None:
         own, paper = self.half_widths(text)
         # 337 ln 20 = 1010 km on a mean over (1, 675) at eps = 1; of two_sums some .1 km with 15,000 people.
@@ -54,6 +55,7 @@ class TestDemo:
         assert "right 50 times out of 100" in text
         assert "at most 74 times out of 100" in text
 
+    @pytest.mark.slow
     def test_a_larger_eps_means_less_noise(self, text: str) -> None:
         for usual, less in zip(self.half_widths(text), self.half_widths(demo(eps=10)), strict=True):
             assert less == pytest.approx(usual / 10, rel=0.1)

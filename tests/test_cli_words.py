@@ -37,7 +37,7 @@ def told(capsys, *words):
 class TestSeveral:
     """Blanks and commas, once or repeated, are the same."""
 
-    @pytest.mark.sampled(3)
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize(
         ("one", "others"),
         [
@@ -157,6 +157,7 @@ class TestFiles:
         if there in ours:
             assert os.listdir("o") == [there]
 
+    @pytest.mark.slow
     @pytest.mark.sampled(2)
     @pytest.mark.parametrize("words", COMMANDS, ids=["assess", "study"])
     def test_its_own(self, here, capsys, words):
@@ -174,6 +175,7 @@ class TestFiles:
         (here / "o" / "report.html").write_text("mine")
         assert told(capsys, "assess", "p.csv", "--to", "o")[0] == 2
 
+    @pytest.mark.slow
     def test_what_an_earlier_run_alone_wrote_goes(self, here, capsys):
         assert told(capsys, "assess", "p.csv", "--to", "o", "--by", "sex")[0] == 0
         assert (here / "o" / "groups.csv").is_file()
@@ -186,6 +188,7 @@ class TestFiles:
         assert set(os.listdir("o")) == {*FILES, ".pdrisk", "parts"}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no pipes that break")
 def test_nobody_reads_on(here):
     reader, writer = os.pipe()

@@ -29,13 +29,13 @@ def test_conforms(engine, table):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("universe", UNIVERSES, ids=str)
-def test_conforms_group_by_group(engine, universe):
-    check(engine, TABLES, [universe])
+def test_conforms_group_by_group(engine):
+    for at, table in enumerate(TABLES):
+        check(engine, [table], [UNIVERSES[at % len(UNIVERSES)]])
 
 
 @pytest.mark.slow
-@settings(max_examples=15)
+@settings(max_examples=6)
 @given(table=tables, universe=st.sampled_from(UNIVERSES))
 def test_of_any_table(engine, table, universe):
     check(engine, [table], [universe])

@@ -105,7 +105,7 @@ class TestMissing:
         values = survey[variable]
         assert set(values[values < 0]) == {-1, -2, -5, -8}
 
-    @pytest.mark.sampled(2)
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("seed", SEEDS)
     def test_nan_stands_exactly_where_codes_stood(self, seed: int) -> None:
         coded, plain = soep_like(seed=seed), soep_like(seed=seed, missing="nan")
@@ -136,6 +136,7 @@ class TestPersons:
         assert survey.index.equals(pd.RangeIndex(30_000))
         assert all(survey[c].dtype == np.int64 for c in ("person_id", "household_id", "age", "distance", "income"))
 
+    @pytest.mark.sampled(99)
     def test_levels_are_the_public_tuples(self, survey: pd.DataFrame) -> None:
         assert (len(STATES), len(EDUCATION), len(EMPLOYMENT)) == (16, 3, 4)
         assert set(survey["sex"]) == {"female", "male"}
@@ -176,12 +177,15 @@ class TestSeed:
     def test_same_seed_same_frame(self, seed: int) -> None:
         pd.testing.assert_frame_equal(soep_like(seed=seed), soep_like(seed=seed), check_exact=True)
 
+    @pytest.mark.slow
     def test_the_default_seed(self) -> None:
         assert soep_like().equals(soep_like(seed=2019))
 
+    @pytest.mark.slow
     def test_numpy_integers_are_seeds(self) -> None:
         assert soep_like(seed=np.int64(3)).equals(soep_like(seed=3))  # type: ignore[arg-type]
 
+    @pytest.mark.slow
     def test_other_seed_other_persons(self) -> None:
         one, other = soep_like(seed=0), soep_like(seed=1)
         people = ["sex", "age", "state", "education", "employment"]
@@ -191,6 +195,7 @@ class TestSeed:
             counts = (answers(seeded, variable).value_counts() for seeded in (one, other))
             assert not next(counts).sort_index().equals(next(counts).sort_index())
 
+    @pytest.mark.slow
     def test_same_numbers_under_every_pandas(self) -> None:
         survey, row = soep_like(seed=2019), np.arange(1, 30_001)
         sums = {column: int(row @ (2 * survey[column]).to_numpy(dtype=np.int64)) for column in SUMS}

@@ -376,6 +376,7 @@ class TestSampler:
         assert words.dtype == np.uint64 and len(np.unique(words)) == 3000
         assert abs(np.unpackbits(words.view(np.uint8)).mean() - 0.5) < 0.01  # 9 standard deviations
 
+    @pytest.mark.slow
     def test_forked_and_fresh_processes_draw_their_own(self):
         program = (
             "import os, numpy as np; from fractions import Fraction\n"

@@ -399,6 +399,7 @@ class TestAttrs:
             with pytest.raises(pdrisk.ParameterError, match=self.REFUSED):
                 call()
 
+    @pytest.mark.slow
     @pytest.mark.sampled(2)
     @pytest.mark.parametrize("schema", [SCHEMA, None], ids=["little", "much"])
     def test_every_part_of_a_text_may_be_wrong(self, schema):
@@ -438,6 +439,7 @@ class TestTooManyKeys:
 
     SAID = r"keys can be 1,000,000 at most, but are {}: list fewer, ask in several queries\."
 
+    @pytest.mark.slow
     @pytest.mark.sampled(6)
     @pytest.mark.parametrize("listed", LISTS)
     def test_lists(self, listed):
@@ -465,6 +467,7 @@ class TestTooManyKeys:
             ):
                 call()
 
+    @pytest.mark.slow
     @pytest.mark.sampled(2)
     @pytest.mark.parametrize("by", [["n", "h"], ["n", "h", "g"]], ids=str)
     def test_products(self, by):

@@ -23,6 +23,7 @@ def con():
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=str)
 class TestDeterminism:
+    @pytest.mark.slow
     @pytest.mark.sampled(10)
     def test_of_risks(self, con, function):
         call = function.call(**BOUNDS, risk=True)
@@ -31,6 +32,7 @@ class TestDeterminism:
             for name, threads in (("straight", 4), ("straight", 4), ("shuffled", 4), ("shuffled", 1)):
                 assert self.answers(con, query.format(name), threads=threads) == first
 
+    @pytest.mark.slow
     @pytest.mark.sampled(10)
     def test_of_what_noise_is_added_to(self, con, function, monkeypatch):
         without_noise(monkeypatch)
@@ -49,6 +51,7 @@ class TestDeterminism:
 class TestThreads:
     """Chunks that come from several threads get as many draws as there are groups."""
 
+    @pytest.mark.slow
     def test_queries_at_once(self, con, monkeypatch):
         drawn = count_draws(monkeypatch)
         found = {}

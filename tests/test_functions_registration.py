@@ -84,6 +84,7 @@ class TestConnections:
         with ThreadPoolExecutor(8) as pool:
             assert list(pool.map(work, range(8))) == [[True] * 5] * 8
 
+    @pytest.mark.slow
     def test_a_read_only_file(self, tmp_path):
         with duckdb.connect(tmp_path / "people.db") as con:
             con.execute("CREATE TABLE t AS SELECT 3.0 AS x")
@@ -128,6 +129,7 @@ class TestConnections:
 class TestCurator:
     """The risk functions come and go with ``curator``."""
 
+    @pytest.mark.slow
     def test_they_go_again(self):
         with connection(curator=True) as con:
             assert rows(con, RISK)
@@ -237,6 +239,7 @@ class TestSettings:
         "arrow_output_list_view",
     )
 
+    @pytest.mark.slow
     @pytest.mark.sampled(3)
     @pytest.mark.parametrize("setting", SETTINGS)
     def test_each(self, setting):

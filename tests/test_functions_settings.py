@@ -38,6 +38,7 @@ def expected() -> list[object]:
     return rows(con, QUERY)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("part", range(6))
 def test_whatever_is_set_later(part):
@@ -53,7 +54,7 @@ def test_whatever_is_set_later(part):
             con.execute(f"RESET {name}")
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(99)
 @pytest.mark.parametrize("name", [*OTHERS, "integer_division", "ieee_floating_point_ops", "errors_as_json"])
 def test_whatever_was_set_before(name):
     if name in dict(settings()):

@@ -38,6 +38,7 @@ class TestMacros:
     def test_the_functions_that_are_called_are_known(self):
         assert {"count", "sum", "min", "max", "strftime", "typeof", "multiply", "&"} <= set(BUILT_IN)
 
+    @pytest.mark.slow
     @pytest.mark.sampled(2)
     @pytest.mark.parametrize("registered", ["before", "after"])
     def test_they_do_not_matter(self, registered):

@@ -86,13 +86,13 @@ def assert_is_the_answer(value: float, function: Function, values, universe: Uni
 class TestDefinition:
     """The exact answer of each group, whatever is missing, infinite or out of bounds."""
 
-    @pytest.mark.sampled(5)
+    @pytest.mark.sampled(99)
     @given(values=st.lists(VALUES, max_size=12))
     def test_of_one_group(self, con, function, values):
         table(con, values)
         assert_is_the_answer(one(con, function.call()), function, values)
 
-    @pytest.mark.sampled(5)
+    @pytest.mark.sampled(99)
     @given(pairs=st.lists(st.tuples(st.integers(0, 3), VALUES), min_size=1, max_size=20))
     def test_of_groups(self, con, function, pairs):
         table(con, [value for _, value in pairs], [group for group, _ in pairs])

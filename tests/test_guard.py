@@ -272,6 +272,7 @@ def alarm():
 class TestTimeouts:
     """A request that takes too long is stopped by its timeout, stays paid, and the ledger says that it failed."""
 
+    @pytest.mark.slow
     @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # late in a finalizer is not heard
     def test_at_any_moment(self, book, handled):
         """In whatever call it comes, of pdrisk and below."""
@@ -308,6 +309,7 @@ class TestTimeouts:
         assert events["failed"] + answers + 2 <= events["paid"]
         ledger.verify()
 
+    @pytest.mark.slow
     @pytest.mark.sampled(3)
     @pytest.mark.parametrize("seconds", [0.001, 0.03, 0.06])
     def test_in_sql(self, book, alarm, monkeypatch, seconds):

@@ -103,6 +103,7 @@ class TestOnAServer:
             run(url, re.sub(r"\banalysts\b", name, grants()))
             yield own, name, owner
 
+    @pytest.mark.slow
     def test_the_role(self, analyst, url):
         own, name, owner = analyst
         ledger = opened(own)
@@ -124,12 +125,14 @@ class TestOnAServer:
         ), caught.value
         assert owner.history()["event"].tolist() == ["opened"]
 
+    @pytest.mark.slow
     def test_a_limit_for_each(self, analyst):
         """Nobody asks in the name of others, nor of nobody."""
         own, name, owner = analyst
         assert [answered(opened(own, said), 0.6) for said in (None, name, None)] == [0.6, 0, 0]
         assert answered(owner, 0.6) == 0.6
 
+    @pytest.mark.slow
     def test_set_role(self, analyst, url):
         """Whoever takes another role is still who logged in."""
         own, name, _ = analyst
@@ -140,6 +143,7 @@ class TestOnAServer:
             count(same, 0.25)
         assert (same.analyst, opened(own).remaining().eps) == (name, 0.75)
 
+    @pytest.mark.slow
     def test_pickled(self, analyst):
         own, name, _ = analyst
         text = """
@@ -148,6 +152,7 @@ class TestOnAServer:
         """
         assert script(text, pickle.dumps(opened(own)).hex()) == [name]
 
+    @pytest.mark.slow
     def test_another_role_on_the_next_connection(self, analyst, url, monkeypatch):
         """The role that libpq finds may be another for a connection that is opened later."""
         own, name, _ = analyst
@@ -161,6 +166,7 @@ class TestOnAServer:
         with pytest.raises(pdrisk.LedgerError, match=f"opened by the role {name!r}.* nothing was answered"):
             count(ledger, 0.1)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "statement",
         [
@@ -190,6 +196,7 @@ class TestOnAServer:
             assert run(own, "SELECT * FROM pdrisk.spending ORDER BY 1, 2, 3") == before
         assert owner.verify()[0] == 3
 
+    @pytest.mark.slow
     def test_an_older_ledger(self, url, monkeypatch):
         """An analyst cannot bring it forward, and is told who can; what was paid under other names stays."""
         from pdrisk._ledger import postgres, postgres_tables
@@ -209,6 +216,7 @@ class TestOnAServer:
             assert answered(opened(own), 0.6) == 0.6 == answered(owner, 0.6)
             assert owner.history()["analyst"].tolist() == ["ann", "ann", name, owner.analyst]
 
+    @pytest.mark.slow
     def test_who_may_not_amend(self, analyst):
         """Nobody is told to have the right to change limits given to them."""
         own, _, owner = analyst
@@ -225,6 +233,7 @@ class TestOnAServer:
             assert "grant" not in str(c.value).lower() and "rights" not in str(c.value)
         assert owner.limits.eps == 9 and owner.history()["event"].tolist() == ["opened"]
 
+    @pytest.mark.slow
     def test_who_may_not_ask(self, analyst, url):
         own, name, _ = analyst
         run(url, f"REVOKE INSERT ON pdrisk.records FROM {name}")
@@ -249,6 +258,7 @@ class TestPutBack:
         "SET session_replication_role = replica; UPDATE pdrisk.records SET hash = repeat('f', 64) WHERE seq = 2",
     )
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("statement", BACK)
     def test_what_was_seen(self, url, statement):
         ledger = opened(url, eps=1)

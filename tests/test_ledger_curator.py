@@ -170,6 +170,7 @@ class TestOdometer:
         np.testing.assert_allclose(ledger.odometer(frame)["loss"], expected)
         assert ledger.facts()["loss"].tolist() == [0.5]
 
+    @pytest.mark.slow
     def test_many_people(self, book):
         n = 200_000
         frame = pd.DataFrame({"pid": np.arange(n), "x": np.arange(n) % 7 + 1.0})
@@ -320,6 +321,7 @@ class TestPeople:
         np.testing.assert_array_equal(table["loss"], [0.5, math.nan, 0.5, math.nan])
         np.testing.assert_array_equal(table["two_worlds"].isna(), [False, True, False, True])
 
+    @pytest.mark.slow
     def test_the_same_in_all_processes(self, book, path):
         book(**CURATOR)
         text = """

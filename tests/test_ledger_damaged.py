@@ -144,6 +144,7 @@ def found_by(call, *arguments):
 class TestEveryColumn:
     """Whatever stands in a column, a call answers or says that the ledger is damaged; no other error comes out."""
 
+    @pytest.mark.slow
     @pytest.mark.sampled(14)
     @pytest.mark.parametrize(("table", "column"), [(t, c) for t, columns in COLUMNS.items() for c in columns])
     def test_wrong(self, whole, tmp_path, table, column, monkeypatch):
@@ -322,6 +323,7 @@ class TestOnAServer:
         dataset(ledger).count(eps=0.1)
         assert ledger.verify()[0] == 5  # with the data, their people and the answer that is kept
 
+    @pytest.mark.slow
     @pytest.mark.sampled(3)
     @pytest.mark.parametrize("place", BODIES, ids=".".join)
     def test_damage(self, url, place):

@@ -40,6 +40,7 @@ def answered(ledger, eps):
 class TestWithinItself:
     """Whoever asks while a payment is being written gets no answer, and the payment stays whole."""
 
+    @pytest.mark.slow
     @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers of the operating system")
     def test_a_signal_handler(self, ledger):
         ledger.amend(eps=20)
@@ -75,6 +76,7 @@ class TestWithinItself:
         assert sum(given) <= ledger.remaining().spent + 1e-9 <= 1 + 2e-9
         ledger.verify()
 
+    @pytest.mark.slow
     def test_a_finalizer_that_asks(self, ledger):
         ledger.amend(eps=100)
 

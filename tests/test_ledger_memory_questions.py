@@ -145,7 +145,7 @@ class TestQuestions:
         assert all(costs)
         assert [asked(ledger, partial(ask, d))[1] for ask in asks] == [0] * len(asks)
 
-    @pytest.mark.sampled(5)
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("asks", (SURELY | SPELLED).values(), ids=(SURELY | SPELLED).keys())
     def test_right(self, book, asks):
         frame = survey()

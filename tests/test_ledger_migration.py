@@ -236,6 +236,7 @@ class TestLooking:
                 count(opened)
             other.execute("ROLLBACK")
 
+    @pytest.mark.slow
     @pytest.mark.sampled(2)
     @pytest.mark.parametrize("what", ["file", "folder"])
     def test_read_only(self, book, path, what):

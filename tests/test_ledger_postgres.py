@@ -170,6 +170,7 @@ class TestOpening:
         count(opened(url, eps=1))
         assert opened(url).verify()[0] == 2
 
+    @pytest.mark.slow
     def test_newer(self, url):
         ledger = opened(url, eps=1)
         run(url, "UPDATE pdrisk.ledger SET version = 99")
@@ -177,6 +178,7 @@ class TestOpening:
             with pytest.raises(pdrisk.LedgerError, match=r"newer pdrisk \(version 99 of .*upgrade pdrisk"):
                 look()
 
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("version", range(1, VERSION))
     def test_older(self, url, monkeypatch, version):
         from pdrisk._ledger import postgres, postgres_tables
@@ -195,6 +197,7 @@ class TestOpening:
         with other as url, pytest.raises(pdrisk.LedgerError, match="in UTF8, but this one is in LATIN1"):
             opened(url, eps=1)
 
+    @pytest.mark.slow
     def test_replaced(self, url):
         """By another, or by an older copy of itself."""
         ledger = opened(url, eps=1)
@@ -221,6 +224,7 @@ class TestOpening:
                 look()
         assert drawn == []
 
+    @pytest.mark.slow
     def test_not_where_the_session_says(self, url):
         """A search path in the URL, and tables of the session with the same names, change nothing."""
         ledger = opened(url, eps=1)
@@ -327,6 +331,7 @@ class TestWords:
             with pytest.raises(pdrisk.LedgerError, match=r"pip install 'pdrisk\[postgres\]'"):
                 opened(url, eps=1)
 
+    @pytest.mark.slow
     def test_no_rights(self, url, drawn):
         with role(url) as (own, _):
             with pytest.raises(pdrisk.LedgerError, match=r"permission denied.*Have the ledger's owner open it once"):
@@ -336,6 +341,7 @@ class TestWords:
                 with pytest.raises(pdrisk.LedgerError, match=r"permission denied for schema pdrisk.*grant"):
                     look()
 
+    @pytest.mark.slow
     def test_read_only(self, url, drawn):
         ledger = opened(url, eps=1)
         for settings in ("SET default_transaction_read_only = on", "CONNECTION LIMIT 1"):
@@ -358,6 +364,7 @@ class TestWords:
                 del limited
         assert drawn == [] and events(ledger) == ["opened"]
 
+    @pytest.mark.slow
     def test_held_by_another(self, url, drawn, monkeypatch):
         monkeypatch.setattr("pdrisk._ledger.postgres.PATIENCE", 0.2)
         ledger, other = opened(url, eps=1), opened(url)._store
@@ -370,6 +377,7 @@ class TestWords:
         count(ledger)
         assert len(drawn) == 1
 
+    @pytest.mark.slow
     def test_a_stopped_client_holds_nobody_up(self, url, monkeypatch):
         ledger, stopped = opened(url, eps=1), opened(url)._store
         monkeypatch.setattr("pdrisk._ledger.postgres.STOPPED", 0.2)

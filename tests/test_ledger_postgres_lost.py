@@ -112,6 +112,7 @@ class TestLost:
             while other.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", (pid,)).fetchone():
                 time.sleep(0.005)
 
+    @pytest.mark.slow
     def test_the_backend_before_the_commit(self, url, drawn, monkeypatch):
         ledger, commit = opened(url, eps=1), Held.commit
 

@@ -7,6 +7,7 @@ import textwrap
 from contextlib import suppress
 
 import pandas as pd
+import pytest
 
 import pdrisk
 from postgres_databases import connections, needs_server
@@ -40,6 +41,7 @@ def script(text, *arguments):
 class TestConnections:
     """Connections are those of one process, and end with the ledger."""
 
+    @pytest.mark.slow
     def test_a_ledger_that_is_gone_leaves_no_connection(self, url):
         ledger = opened(url, eps=1)
         ask(ledger)
@@ -47,6 +49,7 @@ class TestConnections:
         opened(url)
         assert connections(url) <= 1
 
+    @pytest.mark.slow
     def test_forks(self, url):
         """The ledger was opened and used before; children and parent go on with the same object."""
         text = """
@@ -76,6 +79,7 @@ class TestConnections:
         assert script(text, url) == ["0", "0", "0", "0", "True", "28"]
         assert opened(url).remaining().eps == 0.73
 
+    @pytest.mark.slow
     def test_a_fork_while_it_is_written(self, url):
         """The child has no part in what the parent began."""
         text = """
@@ -99,6 +103,7 @@ class TestConnections:
 class TestInterrupted:
     """Whoever is interrupted leaves a whole ledger, in which every delivered answer is paid."""
 
+    @pytest.mark.slow
     def test_interrupted_while_waiting(self, url):
         """Ctrl-C in the queue leaves it free for all others, and the ledger usable."""
         text = """
@@ -132,6 +137,7 @@ class TestInterrupted:
         """
         assert script(text, url) == ["interrupted", "0.8", "3"]
 
+    @pytest.mark.slow
     def test_a_signal_handler_that_asks(self, url):
         ledger, given = opened(url, eps=20), [0]
 

@@ -115,6 +115,7 @@ class TestTampering:
         with pytest.raises(pdrisk.LedgerError, match=r"somebody changed its tables or triggers|cannot be used"):
             opened(url).verify()
 
+    @pytest.mark.slow
     def test_what_is_not_a_change(self, url):
         """Rights, comments, statistics and what is beside the schema are its owner's."""
         ledger = at_work(url)
@@ -157,6 +158,7 @@ class TestTampering:
             with pytest.raises(pdrisk.LedgerError, match=r"does not keep what is written|is damaged"):
                 count(ledger)
 
+    @pytest.mark.slow
     def test_hidden_rows_are_no_smaller_sum(self, url):
         ledger = at_work(url)
         with role(url) as (own, name):
@@ -183,6 +185,7 @@ class TestRights:
             run(url, re.sub(r"\banalysts\b", name, grants()))
             yield own, owner
 
+    @pytest.mark.slow
     def test_an_analyst_pays(self, analyst):
         own, owner = analyst
         ledger = opened(own)
@@ -194,6 +197,7 @@ class TestRights:
         assert (ledger.remaining().eps, owner.remaining().eps) == (0.5, 0.5)
         assert ledger.verify() == owner.verify() and pdrisk.Ledger.datasets(own) == ["survey"]
 
+    @pytest.mark.slow
     def test_what_is_remembered_and_what_it_meant(self, analyst, url, tmp_path, monkeypatch):
         """All tables are written with these rights, the curator's too."""
         monkeypatch.setenv("PDRISK_SECRET", "ab" * 32)
@@ -220,6 +224,7 @@ class TestRights:
         pd.testing.assert_frame_equal(owner.odometer(frame), in_file.odometer(frame))
         assert owner.verify()[0] == len(owner.history()) + 1
 
+    @pytest.mark.slow
     def test_an_analyst_changes_nothing(self, analyst, url):
         import psycopg
 

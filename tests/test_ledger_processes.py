@@ -111,6 +111,7 @@ class TestContention:
         assert at_once(warm, opening, store) == [0] * HANDS
         assert opened(store).verify()[0] == 1
 
+    @pytest.mark.slow
     def test_threads(self, store):
         ledger, start, answers = opened(store, eps=1), threading.Barrier(HANDS), []
 
@@ -175,6 +176,7 @@ class TestKilled:
         assert delivered >= kills // 2
         FRAME.dprisk.count(eps=EACH, ledger=opened(store))
 
+    @pytest.mark.slow
     def test_interrupted_while_waiting(self, path):
         """Ctrl-C in the queue for the file leaves it free for all others, and the ledger usable."""
         text = """

@@ -147,6 +147,7 @@ class TestInTheProcess:
         ask()
         assert found == [True, True]
 
+    @pytest.mark.slow
     def test_a_fork_knows_what_its_parent_knew(self, path):
         text = """
             import shutil
@@ -197,6 +198,7 @@ class TestInTheProcess:
         """
         assert script(text, pickled) == ["True"]
 
+    @pytest.mark.slow
     def test_an_attacker(self, book, path):
         """Who copies, puts back and opens at random moments gets no more than the budget out of one process."""
         random.seed(12)
@@ -335,6 +337,7 @@ class TestHead:
             assert book(head=head).remaining().eps == 0.1
             assert pdrisk.Ledger.datasets(path, head=head) == ["survey"]
 
+    @pytest.mark.slow
     @pytest.mark.sampled(3)
     @pytest.mark.parametrize("way", ["over", "replaced", "and written"])
     def test_in_another_process(self, spent, path, way):

@@ -229,6 +229,7 @@ class TestGroups:
 class TestFilters:
     """A filter sees missing answers, not codes; only a mask is the caller's own."""
 
+    @pytest.mark.slow
     @pytest.mark.sampled(5)
     @cases(EVERYTHING)
     def test_queries(self, case):
@@ -241,7 +242,7 @@ class TestFilters:
     def test_arithmetic(self, name, where):
         assert_same_answers(NUMBERS[name].pair(), "w", bounds=(0, 7), where=where)
 
-    @pytest.mark.sampled(3)
+    @pytest.mark.sampled(99)
     @pytest.mark.skipif(not hasattr(pd, "col"), reason="pandas 3 has pd.col")
     @cases(NUMBERS)
     def test_expressions(self, case):
@@ -365,6 +366,7 @@ class TestFrames:
         assert [coded.dprisk.sum(name, eps=1, bounds=(-5, 5)).curator.n for name in ("x", "y")] == [3, 3]
         assert (values.tolist(), values.flags.writeable) == ([3, -1, 5, -2], False)
 
+    @pytest.mark.slow
     @pytest.mark.sampled(2)
     @pytest.mark.parametrize("dtype", ["int32", "float32", "Int64", "category"])
     def test_many_rows(self, dtype):

@@ -132,6 +132,7 @@ class TestExports:
         ledger.export(file)
         assert not [cell for cell in cells(file.getvalue()) if cell.strip()[:1] in "=+-@＝＋－＠" and cell.strip()]
 
+    @pytest.mark.slow
     def test_what_is_asked_of(self, book, tmp_path):
         """Reports of pdrisk assess, with names of columns and groups."""
         frame = pd.DataFrame({"=age": [30, 41, 52, 63] * 5, "@sex": ["=f", "-m", "+x", "-1.5"] * 5})

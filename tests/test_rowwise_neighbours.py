@@ -386,6 +386,7 @@ class TestWholeNumbers:
                     assert np.array_equal(mine, among, equal_nan=True), (one, other)
                     assert np.isnan(mine) or np.signbit(mine) == np.signbit(among) or part == "low", (one, other)
 
+    @pytest.mark.slow
     def test_random_formulas_of_64_bits(self):
         random = np.random.default_rng(12)
         for _ in range(60):

@@ -119,6 +119,7 @@ class TestIntegers:
         schema = schema_of(C.gt(3.5), C.lt(200), dtype=dtype)
         agrees_on_integers(schema, schema.columns["x"].dtype.type, range(250))
 
+    @pytest.mark.slow
     @given(data=st.data())
     def test_any_combination(self, data):
         checks, _ = data.draw(range_checks())

@@ -264,6 +264,7 @@ class TestSchemas:
         with pytest.raises(pdrisk.ParameterError, match="none of the columns"):
             pdrisk.sql("SELECT count(*) FROM t", eps=1, schema=schema, t=frame)
 
+    @pytest.mark.slow
     def test_many_keys_and_codes_take_no_time_together(self):
         keys = list(range(50_000))
         frame = pd.DataFrame({"x": [1, 2]}).dprisk.declare(keys={"x": keys}, missing={"x": keys[::2]})

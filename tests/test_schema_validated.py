@@ -43,6 +43,7 @@ def run(code: str) -> str:
 class TestImports:
     """The order of imports makes no difference, and pandera is imported by nobody but its users."""
 
+    @pytest.mark.slow
     @pytest.mark.sampled(8)
     @pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
     def test_orders(self, order):
@@ -69,6 +70,7 @@ class TestImports:
         )
         assert run(START + asked) == "[]"
 
+    @pytest.mark.slow
     def test_without_pandera_everything_else_works(self):
         blocked = (
             "import sys\nsys.modules['pandera'] = None\nimport pdrisk\n"

@@ -141,6 +141,7 @@ def accepted(con, conditions: list[str]) -> list[str]:
 class TestTables:
     """Every type of a table's column, with every operator and every kind of constant."""
 
+    @pytest.mark.slow
     @pytest.mark.sampled(16)
     @pytest.mark.parametrize("sql_type", TYPES)
     def test_every_condition(self, sql_type):
@@ -162,7 +163,7 @@ class TestTables:
             for condition, found in decided(con, asked, keys).items():
                 assert found[part::2] == everybody[condition][part::2], condition
 
-    @pytest.mark.sampled(15)
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("sql_type", [name for name in TYPES if "[]" not in name])
     def test_groups_and_arguments(self, sql_type):
         con = duckdb.connect()
@@ -201,7 +202,7 @@ CODES = {
 class TestMissingCodes:
     """Whatever is declared to be missing, no record makes reading fail."""
 
-    @pytest.mark.sampled(15)
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("sql_type", TYPES)
     def test_every_code(self, sql_type):
         pandera = pytest.importorskip("pandera.pandas")
@@ -270,6 +271,7 @@ def test_far_times_of_frames(unit):
     assert decided(None, conditions, ["0", "1", "2", "3"], t=declared) == found
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(10)
 @pytest.mark.parametrize(
     "name",
@@ -298,6 +300,7 @@ def test_frames_of_arrow(name):
     assert len(found) > 9
 
 
+@pytest.mark.slow
 def test_dates_that_are_infinite_or_far_stop_nothing(monkeypatch):
     without_noise(monkeypatch)
     con = duckdb.connect()

@@ -93,6 +93,7 @@ def outcomes(con, frames) -> dict[str, object]:
 class TestCategories:
     """One label more, or another order of them, changes nothing."""
 
+    @pytest.mark.slow
     @pytest.mark.sampled(2)
     @pytest.mark.parametrize("ordered", [True, False])
     def test_acceptance_and_decisions(self, ordered):

@@ -186,6 +186,7 @@ class TestLarge:
         con.execute("CREATE TABLE shuffled AS FROM people ORDER BY hash(x, g)")
         return con
 
+    @pytest.mark.slow
     @pytest.mark.sampled(2)
     @pytest.mark.parametrize("groups", [(), ("g",)], ids=["one group", "30 groups"])
     def test_same_bits(self, con, groups):
@@ -199,6 +200,7 @@ class TestLarge:
             answers.append([field.tobytes() for field in (*fields, *found.windows.values())])
         assert answers[1:] == answers[:1] * 3
 
+    @pytest.mark.slow
     def test_true(self, con, frame):
         needs = Needs(total=True, steps=True, ends=True, seconds=True, squares=True, windows=frozenset({0.5}))
         (found,), _ = duckdb_engine.read(

@@ -84,6 +84,7 @@ def understood(asked: list[str], con) -> list[str]:
     return asked
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("names", [sorted(FUNCTIONS)[at::8] for at in range(8)], ids=lambda names: names[-1])
 def test_every_record_by_itself(names, con, monkeypatch):

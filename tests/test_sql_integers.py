@@ -148,6 +148,7 @@ def as_stored(value: Value) -> Value:
 class TestEnds:
     """Every integer type at its ends against Python's integers."""
 
+    @pytest.mark.slow
     @pytest.mark.sampled(7)
     @pytest.mark.parametrize(
         ("left", "right"), [*zip(TYPES, TYPES, strict=True), *zip(TYPES, [*TYPES][::-1], strict=True)]
@@ -172,7 +173,7 @@ class TestEnds:
             assert floating == sum(isinstance(value, float) for value in kept), sql
             assert missing == sum(value is None for value in kept), sql
 
-    @pytest.mark.sampled(3)
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("sql_type", TYPES)
     def test_comparisons(self, sql_type):
         values = ends(sql_type)

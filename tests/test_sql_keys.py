@@ -132,6 +132,7 @@ class TestKeys:
         for keys in (["NORTH"], {"r": ["NORTH"]}, {"upper(region)": ["NORTH"]}):
             assert pdrisk.sql(query, con, eps=1, keys=keys)["n"].tolist() == [(PEOPLE["region"] == "north").sum()]
 
+    @pytest.mark.slow
     def test_many(self):
         frame = pd.DataFrame({"g": np.arange(50_000)})
         assert counts(frame, range(-1, 49_999)) == [0.0] + [1.0] * 49_999

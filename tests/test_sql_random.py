@@ -209,6 +209,7 @@ SLACK = 2.0**-25  # the lattice: some 2**-30 of a sensitivity for each record
 class TestRandomQueries:
     """Values are those of brute force; a neighbour's differ in one group at most, and by its local sensitivity."""
 
+    @pytest.mark.slow
     @given(query=queries, rows=tables)
     def test_values_and_numbers_of_records(self, query, rows, con, drawn):
         values, facts = answered(query, rows, con, drawn)

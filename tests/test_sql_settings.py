@@ -70,7 +70,7 @@ def _without_noise(monkeypatch):
 class TestText:
     """Text is compared letter by letter, whatever the collation of the column or of the connection is."""
 
-    @pytest.mark.sampled(5)
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("collation", ["", "nocase", "noaccent", "nocase.noaccent"])
     @pytest.mark.parametrize("source", ["t", "v", "own"])
     def test_each_clause(self, source, collation):
@@ -184,6 +184,7 @@ def expected(asked: str) -> object:
 class TestEverySetting:
     """Under each setting of DuckDB every query is answered as without it, or refused with the setting's name."""
 
+    @pytest.mark.slow
     @pytest.mark.sampled(22)
     @pytest.mark.parametrize(("name", "value"), settings(), ids=[name for name, _ in settings()])
     def test_it_changes_nothing_or_is_refused(self, name, value):
@@ -203,6 +204,7 @@ class TestEverySetting:
                 elif name not in HONOURED or asked in ("texts", "numbers"):
                     assert found == expected(asked), (asked, source)
 
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("scope", ["SESSION", "GLOBAL"])
     def test_of_the_session_and_of_the_database(self, scope):
         for name, value, asked in (

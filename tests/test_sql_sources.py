@@ -258,6 +258,7 @@ def test_a_view_reads_what_duckdb_reads(monkeypatch):
     assert found == [7, 1]
 
 
+@pytest.mark.slow
 def test_a_file_larger_than_memory(tmp_path):
     path = str(tmp_path / "large.parquet")
     duckdb.connect().execute(f"COPY (SELECT random() AS x FROM range(8000000)) TO '{path}' (FORMAT parquet)")  # 64 MB

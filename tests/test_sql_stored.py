@@ -152,6 +152,7 @@ class TestFileAndFrame:
         path = written(table, tmp_path / "t.parquet")
         assert said("SELECT SUM(x) FROM t", path, bounds=(0, 9)) == "[[6.0]]"
 
+    @pytest.mark.slow
     def test_names_in_any_case(self, tmp_path):
         names = ["a", "A", "a_1", 'Dauer "x', "ü", "Ü"]
         for at, name in enumerate(names):
@@ -238,6 +239,7 @@ class TestArrowsSchema:
         path = with_schema(words, tmp_path / "t.parquet")
         assert "holds interval" in said("SELECT AVG(x) FROM t", path, bounds=(0, 9))
 
+    @pytest.mark.slow
     def test_any_bytes_are_read_or_refused(self, tmp_path):
         message, chance = SCHEMA.serialize().to_pybytes(), random.Random(1)
         for _ in range(60):

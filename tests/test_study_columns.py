@@ -51,6 +51,7 @@ class TestUniverses:
         pd.testing.assert_frame_equal(run(coded, "y", **options), run(FRAME, "y", **options))
         assert run(coded, "y", "max", **options).attrs["study"]["columns"][0]["values"] == 5
 
+    @pytest.mark.slow
     def test_a_survey_and_its_schema(self):
         raw = pdrisk.datasets.soep_like().pipe(pdrisk.datasets.soep_like_schema().validate)
         clean = pdrisk.datasets.soep_like(missing="nan")

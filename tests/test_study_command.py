@@ -62,10 +62,10 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
+@pytest.mark.slow
 class TestFolder:
     """Tables, pictures, page."""
 
-    @pytest.mark.slow
     def test_files(self, folder):
         names = {path.name for path in folder.iterdir()}
         assert names >= {f"{name}.{kind}" for name in FIGURES for kind in ("svg", "png")}
@@ -88,7 +88,6 @@ class TestFolder:
     def test_png(self, folder):
         assert all((folder / f"{name}.png").read_bytes().startswith(b"\x89PNG") for name in FIGURES)
 
-    @pytest.mark.slow
     def test_once_more_gives_the_same(self, own, tmp_path):
         pages = []
         for seed in ("0", "0", "1"):
@@ -102,6 +101,7 @@ class TestFolder:
 class TestPage:
     """One page that needs nothing else."""
 
+    @pytest.mark.slow
     def test_is_well_formed_and_asks_for_nothing(self, page):
         tags = Tags()
         tags.feed(page)
@@ -114,6 +114,7 @@ class TestPage:
         assert "@import" not in page
         assert not re.search(r"url\((?!#|&quot;#|'#|\"#)", page)
 
+    @pytest.mark.slow
     def test_reads_like_a_paper(self, page):
         parts = [
             "What was",
@@ -132,6 +133,7 @@ class TestPage:
         assert f"pdrisk {pdrisk.__version__}" in page
         assert ">pass<" in page
 
+    @pytest.mark.slow
     def test_it_says_whose_it_is(self, page, tmp_path):
         assert "nobody in them is real" in page
         rng = np.random.default_rng(0)
@@ -147,6 +149,7 @@ class TestPage:
             r"<td[^>]*>pay</td><td[^>]*>300</td><td[^>]*>0</td><td[^>]*>1,000</td><td[^>]*>given</td>", own
         )
 
+    @pytest.mark.slow
     @pytest.mark.skipif(BROWSER is None, reason="no Chromium to open the page with")
     def test_in_a_browser(self, folder, tmp_path):
         done = subprocess.run(

@@ -136,6 +136,7 @@ class TestPoints:
     def test_units(self, statistic: str, units: dict | None, expected: str) -> None:
         assert unit_of(statistic, "km", units) == expected
 
+    @pytest.mark.slow
     def test_six_eps_of_many(self) -> None:
         many = study(("km",), [0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 20, 50])
         shown = sorted(by_proportion(many)[0].points["eps"].unique())
@@ -183,6 +184,7 @@ class TestManyColumns:
         assert Copied.times <= 3
         assert isinstance(result.attrs["study"], Copied)
 
+    @pytest.mark.slow
     @pytest.mark.sampled(4)
     @pytest.mark.parametrize("show", [by_query, by_proportion, by_epsilon, noise_and_risk])
     def test_the_first_dozen(self, show: Callable[..., Any]) -> None:
@@ -191,6 +193,7 @@ class TestManyColumns:
             assert list(dict.fromkeys(panel.title for panel in panels)) == [f"c{at}" for at in range(12)]
             assert {panel.part for panel in panels} == {part}
 
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("name", FIGURES)
     def test_says_so(self, name: str) -> None:
         assert "\n(the first 12 of 13 columns; for others pass their rows)\n" in getattr(texts, name)(wide(13))
@@ -236,6 +239,7 @@ class TestRefusals:
         with pytest.raises(ParameterError, match=words):
             show(usual(), **options)
 
+    @pytest.mark.slow
     def test_too_many_curves(self) -> None:
         eight = pd.concat([usual().assign(statistic=f"quantile(0.{at})") for at in range(1, 9)])
         with pytest.raises(ParameterError, match="holds 6 curves"):
@@ -260,7 +264,7 @@ class TestTwins:
             k: v for k, v in other.__annotations__.items() if k != "return"
         }
 
-    @pytest.mark.sampled(2)
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("name", FIGURES)
     def test_every_mark(self, name: str) -> None:
         options = FIGURES[name]
@@ -294,13 +298,14 @@ class TestTwins:
         # the mean in [0, 100] at eps .1: 50 ln 20 / .1 = 1497.87; worst case .52498
         assert ["mean", "0.1", "100 %", "20", "1,497.87", "0.525"] in [row[:6] for row in cells(text, "mean")]
 
-    @pytest.mark.sampled(2)
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("name", FIGURES)
     def test_says_that_it_is_the_curators(self, name: str) -> None:
         figure, text = getattr(figures, name)(usual()), getattr(texts, name)(usual())
         assert "curator only: computed from the data, do not publish" in text
         assert any("curator only" in shown.get_text() for shown in words_of(figure))
 
+    @pytest.mark.slow
     def test_certainty_is_not_claimed(self) -> None:
         assert "> 0.9999" in texts.risk_by_epsilon(study(("km",), [0.1, 50.0]))
 
@@ -311,6 +316,7 @@ LONG = {"km": "distance_to_the_place_of_work_in_km_one_way", "hours": "$x^$ {y}"
 class TestSeen:
     """In a column of print, 8 pt, no word cut off or on another, and in grey."""
 
+    @pytest.mark.slow
     @pytest.mark.sampled(11)
     @pytest.mark.parametrize("name", FIGURES)
     @pytest.mark.parametrize(
@@ -337,6 +343,7 @@ class TestSeen:
         assert {text.get_fontsize() for text in words_of(figure, ticks=True)} == {SIZE}
         assert figure.get_size_inches()[0] == WIDTH
 
+    @pytest.mark.slow
     @pytest.mark.sampled(4)
     @pytest.mark.parametrize("name", FIGURES)
     def test_letters_that_the_font_lacks(self, name: str, tmp_path) -> None:
@@ -348,6 +355,7 @@ class TestSeen:
         assert "□" not in text
         assert not any("□" in each.get_text() for each in words_of(getattr(figures, name)(usual())))
 
+    @pytest.mark.slow
     @pytest.mark.sampled(4)
     @pytest.mark.parametrize("metric", RISKS)
     def test_every_metric_begins_at_its_prior(self, metric: str) -> None:
@@ -364,6 +372,7 @@ class TestSeen:
         assert dark == sorted(dark, reverse=True)
         assert len(set(dark)) == 3
 
+    @pytest.mark.slow
     def test_queries_differ_in_line_and_mark(self) -> None:
         axes = figures.risk_by_epsilon(usual()).axes[0]
         marks = [line.get_marker() for line in axes.lines if line.get_marker() != "None"]
@@ -403,6 +412,7 @@ class TestSeen:
         assert len(asked) > 50
         assert asked <= set(ids)
 
+    @pytest.mark.slow
     def test_labels_stay_as_they_are_on_a_page(self) -> None:
         odd = "<g id='figure_1'> url(#a)"
         with rc_context({"svg.fonttype": "none"}):

@@ -38,6 +38,7 @@ class TestPrior:
 class TestWhoMaySee:
     """Figures are the curator's, unless nobody in the data is real."""
 
+    @pytest.mark.slow
     @pytest.mark.sampled(3)
     @pytest.mark.parametrize("name", NAMES)
     @pytest.mark.parametrize("module", [figures, texts])
@@ -72,12 +73,14 @@ def lines_of(figure):
 class TestSigns:
     """What lines, bars and marks are."""
 
+    @pytest.mark.slow
     def test_of_the_spread(self):
         figure = figures.risk_by_query(RESULT)
         assert "line: all risks; bar: the middle half; diamond: median" in lines_of(figure)
         ticks = figure.axes[0].get_xticks()
         assert ticks.tolist() == pytest.approx([1, 0.1, 0.01])
 
+    @pytest.mark.slow
     def test_the_worst_case_of_each_sensitivity_has_the_marks_of_its_queries(self):
         figure = figures.noise_against_risk(RESULT)
         assert "grey: the worst case, with the marks of its queries" in lines_of(figure)
@@ -95,6 +98,7 @@ class TestSigns:
             assert len(grey) == (2 if len(queries) > 1 else 1)
             assert {line.get_linewidth() for line in grey} == {0.9}
 
+    @pytest.mark.slow
     def test_a_long_name_is_not_cut_out_of_an_axis(self):
         figure = figures.noise_against_risk(RESULT)
         labels = [axes.get_xlabel() for axes in figure.axes]

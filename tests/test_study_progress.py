@@ -111,6 +111,7 @@ def sent(*, widgets: bool = True, patience: float = 0.0) -> list[tuple[str, dict
 class TestNotebook:
     """In a real kernel: a widget, or a line of text where ipywidgets is missing; no warning, nothing left behind."""
 
+    @pytest.mark.slow
     def test_a_widget(self):
         messages = sent()
         (shown,) = (content["data"] for kind, content in messages if kind == "display_data")

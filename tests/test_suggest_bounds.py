@@ -115,6 +115,7 @@ class TestMagnitudes:
         assert places == sorted(places)
         assert (places[0], places[-1]) == (0, ALL - 1)
 
+    @pytest.mark.slow
     @pytest.mark.sampled(2)
     @pytest.mark.parametrize("n", [SIZE - 1, SIZE, SIZE + 1, 2 * SIZE + 1])
     def test_pieces(self, n):
@@ -176,6 +177,7 @@ class TestThresholds:
     def found(self, people, value, n, eps):
         return ends(histogram(people | {value: n}), eps)
 
+    @pytest.mark.slow
     @pytest.mark.sampled(3)
     @pytest.mark.parametrize("eps", [0.01, 1, 20])
     def test_of_the_fullest_size_and_of_zero(self, eps):
@@ -219,7 +221,7 @@ class TestThresholds:
         assert self.SHARE * sum(1 / d**2 for d in range(1, SIZES)) < 1
         assert 1 + 2 * sum(1 / (1 + d) ** 2 for d in range(1, SIZES)) < self.OTHER_SIDE
 
-    @pytest.mark.sampled(8)
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("others", [{}, {0: 400}, {700: 9, 3: 9}], ids=str)
     @pytest.mark.parametrize("people", [{}, {42: 400}, {-42: 400}, {-3: 400, 42: 400}, {1: 400, 1e6: 400}], ids=str)
     def test_by_simulation(self, people, others):
