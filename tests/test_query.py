@@ -34,3 +34,13 @@ def test_a_query_is_private_if_all_that_it_needs_is_declared():
         groups = Groups(("g",), keys, "given" if keys else "data")
         assert Query((count,), shares, groups=groups).is_private == said
     assert Query((count, mean), shares * 2, times=3).eps == 6
+
+
+def test_lines_of_one_release_share_its_eps_and_the_records_it_is_drawn_from():
+    count, mean, other = (
+        Line(name, each, Universe(0, 9), "given") for name, each in (("x", Count()), ("x", Mean()), ("y", Sum()))
+    )
+    shares = (Fraction(1), Fraction(2))
+    joint = Query((count, other, mean), shares, releases=(0, 1, 0), times=2)
+    assert (joint.leads, joint.line_shares, joint.eps) == ((2, 1), (1, 2, 1), 6)
+    assert Query((count, mean), shares).releases == Query((count, mean), shares).leads == (0, 1)

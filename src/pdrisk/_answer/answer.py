@@ -171,6 +171,8 @@ class Answer:
         Those of them that are group keys.
     curators : tuple of str
         In SQL the columns that only the curator may see, `Curator.COLUMNS` of each line one after another.
+    releases : tuple of int
+        The number of the release that answers each line, where several share one; else empty.
     """
 
     lines: tuple[AnswerLine, ...]
@@ -187,6 +189,7 @@ class Answer:
     headings: tuple[Any, ...] | None = None
     groups: tuple[str, ...] = ()
     curators: tuple[str, ...] = ()
+    releases: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, query: Query, lines: tuple[AnswerLine, ...], extra: float, least_group: int | None) -> Answer:
@@ -205,6 +208,7 @@ class Answer:
             bounds_from_data=any(line.bounds_from == "data" for line in query.lines),
             keys_from_data=query.groups is not None and query.groups.keys_from == "data",
             grouped=query.groups is not None,
+            releases=query.releases if len(query.leads) < len(query.lines) else (),
         )
 
     @property

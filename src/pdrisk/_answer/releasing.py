@@ -69,6 +69,23 @@ def facts(mechanism: Mechanism, summary: Summary, looked: float = 0.0) -> Facts:
     )
 
 
+def facts_of_lines(
+    query: Query, mechanisms: Sequence[Mechanism], summaries: Sequence[Summary], looked: Sequence[float]
+) -> list[Facts]:
+    """The facts of each line: losses and risks of its whole release, and the sensitivity of its own statistic."""
+    leads = query.leads
+    of_release = [facts(mechanisms[lead], summaries[lead], looked[lead]) for lead in leads]
+    return [
+        of_release[release]
+        if at == leads[release]
+        else replace(
+            of_release[release],
+            local_sensitivity=mechanisms[at].statistic.local_sensitivity(summaries[at], mechanisms[at].universe),
+        )
+        for at, release in enumerate(query.releases)
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class Asker:
     """Who asks and pays.
@@ -178,24 +195,22 @@ def released(
     with paying(query, asker.ledger, asker.fresh, dataset, engine.origin) as payment:
         reading = engine.read(query)
         rules = payment.policy
-        parts = list(zip(query.lines, query.shares, reading.universes, reading.summaries, strict=True))
-        mechanisms = [line.calibrated(eps, universe) for line, eps, universe, _ in parts]
+        parts = zip(query.lines, query.line_shares, reading.universes, strict=True)
+        mechanisms = [line.calibrated(eps, universe) for line, eps, universe in parts]
         noisy = payment.remembered
         if noisy is None:
-            noisy = drawn(query.lines, mechanisms, reading.summaries, rules)
-        elif [each.shape[-1:] for each in noisy] != [each.n.shape for each in reading.summaries]:
+            noisy = drawn(query, mechanisms, reading.summaries, rules)
+        elif [each.shape[-1:] for each in noisy] != [reading.summaries[lead].n.shape for lead in query.leads]:
             raise LedgerError("the ledger remembers the answer to another question: it is damaged. See verify().")
         looked = [_looked(rules, line) for line in query.lines]
         sees = bool(curator) or payer is None
-        known = [
-            facts(mechanism, summary, look) if sees else None
-            for mechanism, summary, look in zip(mechanisms, reading.summaries, looked, strict=True)
-        ]
+        known = facts_of_lines(query, mechanisms, reading.summaries, looked) if sees else [None] * len(looked)
         if query.is_private:  # else eps says nothing, and counts in full
             payment.settle(noisy, lambda: guarded(lambda: _meant(query, mechanisms, rules, people, reading)))
+        own = [noisy[release] for release in query.releases]
         releases = tuple(
-            Released(line, NoisyAnswers(mechanism, own, rules.base_of(line.statistic.name), look), about)
-            for line, mechanism, own, look, about in zip(query.lines, mechanisms, noisy, looked, known, strict=True)
+            Released(line, NoisyAnswers(mechanism, numbers, rules.base_of(line.statistic.name), look), about)
+            for line, mechanism, numbers, look, about in zip(query.lines, mechanisms, own, looked, known, strict=True)
         )
         least = next((least for line in query.lines if (least := rules.least_group_of(line)) is not None), None)
         size = None if least is None else least.size
@@ -210,14 +225,13 @@ def released(
     return answer
 
 
-def drawn(
-    lines: Sequence[Line], mechanisms: Sequence[Mechanism], summaries: Sequence[Summary], rules: Policy
-) -> list[Drawn]:
-    """What is drawn for each line; nothing where the owner wants more people than there are, by a noisy number."""
+def drawn(query: Query, mechanisms: Sequence[Mechanism], summaries: Sequence[Summary], rules: Policy) -> list[Drawn]:
+    """What is drawn for each release; nothing where the owner wants more people than there are, by a noisy number."""
     result: list[Drawn] = []
     sizes: dict[Any, Drawn] = {}
-    for line, mechanism, summary in zip(lines, mechanisms, summaries, strict=True):
-        noisy = drawn_once(mechanism, summary)
+    for lead in query.leads:
+        line, summary = query.lines[lead], summaries[lead]
+        noisy = drawn_once(mechanisms[lead], summary)
         if (least := rules.least_group_of(line)) is not None:
             if line.people not in sizes:
                 sizes[line.people] = drawn_once(calibrated("geometric", COUNT, UNIT, least.eps), Summary(summary.n))
@@ -245,9 +259,9 @@ def _meant(
     reading: Found,
 ) -> Meaning:
     """What an answer means for the people in these data; `Meaning.counting` has what was paid to look for them."""
-    known = [facts(mechanism, summary) for mechanism, summary in zip(mechanisms, reading.summaries, strict=True)]
+    known = facts_of_lines(query, mechanisms, reading.summaries, [0.0] * len(mechanisms))
     return Meaning(
-        loss=float(np.max(sum(one.loss for one in known), initial=0.0)),
+        loss=float(np.max(sum(known[lead].loss for lead in query.leads), initial=0.0)),
         counting=float(rules.cost(query) - query.eps),
         local_sensitivity=[float(np.max(one.local_sensitivity, initial=0.0)) for one in known],
         n=[int(np.min(one.n, initial=np.iinfo(np.int64).max)) for one in known],
@@ -259,7 +273,7 @@ def _warn_of_noise(query: Query) -> None:
     """Warn before anything is paid if public facts say that the noise leaves little of the answer."""
     wide = []
     is_even = len(set(query.shares)) == 1
-    for line, share in zip(query.lines, query.shares, strict=True):
+    for line, share in zip(query.lines, query.line_shares, strict=True):
         # The ratio of noise to range is the same in every universe, so bounds from the data stay out of it.
         low, high = line.statistic.value_range(UNIT)
         if line.mechanism != "laplace" or not math.isfinite(high - low):

@@ -45,7 +45,7 @@ def table_of_lines(
     """
     parts = [_rows(one, results) for one in results.releases]
     if level is None:
-        parts = [part.assign(release=at) for at, part in enumerate(parts, 1)]
+        parts = [part.assign(release=at + 1) for at, part in zip(results.query.releases, parts, strict=True)]
         lines = [(one.line.column, one.line.statistic.label) for one in results.releases]
         index: pd.Index = pd.MultiIndex.from_tuples(lines, names=["column", "statistic"])
         if groups is not None:

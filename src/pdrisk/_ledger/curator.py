@@ -41,7 +41,7 @@ class Meaning:
     Attributes
     ----------
     loss : float
-        Of the most exposed group: the sum over its lines of eps LS / GS.
+        Of the most exposed group: the sum over the releases.
     counting : float
         The eps paid besides to see how many people there are: everybody's loss.
     local_sensitivity, n : list

@@ -417,8 +417,8 @@ class Ledger:
         -------
         DataFrame
             Indexed by ``seq``, with ``query eps loss known total two_worlds local_sensitivity n``. ``loss`` is
-            eps LS / GS, added over the lines of an answer; ``total`` adds the answers up and ``two_worlds`` is the
-            risk that this total means.
+            that of the most exposed group, added over the releases of an answer; ``total`` adds the answers up and
+            ``two_worlds`` is the risk that this total means.
 
         Raises
         ------

@@ -26,7 +26,7 @@ from pdrisk.errors import ColumnTypeError, PdriskError
 
 __all__ = ["Identity", "Noisy", "answer_of", "key_of", "text_of"]
 
-Noisy = NDArray[Any]  # of one line: float64 of shape (G,), or int64 of shape (G,) or (k, G)
+Noisy = NDArray[Any]  # of one release: float64 of shape (G,), or int64 of shape (G,) or (k, G)
 
 FORM = 1  # of what is kept: with another one, everything is asked anew
 

@@ -41,7 +41,7 @@ class Payment:
 
     @property
     def remembered(self) -> list[Noisy] | None:
-        """The noisy values of each line, if the question was asked before; nothing was paid then."""
+        """The noisy values of each release, if the question was asked before; nothing was paid then."""
         return self.receipt.remembered
 
     def settle(self, noisy: Sequence[Noisy], meant: Callable[[], Meaning]) -> None:

@@ -21,10 +21,12 @@ LISTED = 100  # keys that are written out; of more, a digest of the list
 def question(query: Query) -> dict[str, Any]:
     """What is asked, as JSON values; two queries that ask the same give the same."""
     asked: dict[str, Any] = {
-        "lines": [_line(line, share) for line, share in zip(query.lines, query.shares, strict=True)],
+        "lines": [_line(line, share) for line, share in zip(query.lines, query.line_shares, strict=True)],
         "eps": str(query.eps),
         "mechanism": ", ".join(dict.fromkeys(line.mechanism for line in query.lines)),
     }
+    if len(query.leads) < len(query.lines):  # else each line has a release of its own
+        asked["releases"] = list(query.releases)
     if query.times > 1:
         asked["times"] = query.times
     if query.source is not None:
@@ -53,7 +55,7 @@ def question(query: Query) -> dict[str, Any]:
 
 
 def events(query: Query, counted: list[Fraction]) -> list[dict[str, Any]]:
-    """The mechanisms' events of a query, for accounting: one for each line, and for each count of people.
+    """The mechanisms' events of a query, for accounting: one for each release, and for each count of people.
 
     Parameters
     ----------
@@ -61,7 +63,8 @@ def events(query: Query, counted: list[Fraction]) -> list[dict[str, Any]]:
     counted : list of Fraction
         The eps of each noisy number of people that decides what is withheld.
     """
-    paid = [line.calibrated(eps).event for line, eps in zip(query.lines, query.shares, strict=True)]
+    leads = [query.lines[lead] for lead in query.leads]
+    paid = [line.calibrated(eps).event for line, eps in zip(leads, query.shares, strict=True)]
     paid += [calibrated("geometric", Count(), UNIT, eps).event for eps in counted]
     return [event | {"times": query.times} for event in paid] if query.times > 1 else paid
 

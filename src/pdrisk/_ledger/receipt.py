@@ -23,7 +23,7 @@ class Receipt:
     key : str or None
         What stands for the question, if its answer may be remembered.
     remembered : list of ndarray or None
-        The noisy values of each line.
+        The noisy values of each release.
     """
 
     policy: Policy

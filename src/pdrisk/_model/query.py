@@ -121,7 +121,7 @@ class Query:
     Attributes
     ----------
     shares : tuple of Fraction
-        What each line may spend; the groups of one line cost it once. Empty for what is only looked at.
+        What each release may spend; the groups of one release cost it once. Empty for what is only looked at.
     missing : dict from column to codes
         Values that stand for a missing answer, of every column it reads.
     reads : tuple of hashable
@@ -141,6 +141,10 @@ class Query:
         None where only the caller knows.
     places : tuple of int or None
         Where the columns stand that it reads, if the data have other names for them than ``reads``.
+    releases : tuple of int
+        The release that answers each line, numbered from 0 in the order of their first lines. Several lines may share
+        one, which is drawn and paid once: their mechanisms differ in nothing but the statistic. Each line has its own
+        unless said otherwise.
     """
 
     lines: tuple[Line, ...]
@@ -157,6 +161,26 @@ class Query:
     trusted: bool = False
     said: str | None = None
     places: tuple[int, ...] | None = None
+    releases: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.releases:
+            object.__setattr__(self, "releases", tuple(range(len(self.lines))))
+
+    @property
+    def leads(self) -> tuple[int, ...]:
+        """For each release the line whose records it is drawn from: the first that has bounds, else its first."""
+        found: dict[int, int] = {}
+        for at, release in enumerate(self.releases):
+            before = found.setdefault(release, at)
+            if self.lines[at].statistic.bounded and not self.lines[before].statistic.bounded:
+                found[release] = at
+        return tuple(found.values())
+
+    @property
+    def line_shares(self) -> tuple[Fraction, ...]:
+        """For each line what its release may spend."""
+        return tuple(self.shares[release] for release in self.releases)
 
     @property
     def is_private(self) -> bool:
@@ -166,7 +190,7 @@ class Query:
 
     @property
     def eps(self) -> Fraction:
-        """The total of all lines."""
+        """The total of all releases."""
         return sum(self.shares, Fraction(0)) * self.times
 
 

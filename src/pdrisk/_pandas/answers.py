@@ -42,6 +42,6 @@ def _of_frame(
         stored = engine.stored
         if [str(label) for label in stored.columns].count(str(column)) != 1 or column not in stored.columns:
             return None
-        return stored[column], losses(reading, query.lines, query.shares)
+        return stored[column], losses(reading, query)
 
     return released(query, engine, shown, asker, people)

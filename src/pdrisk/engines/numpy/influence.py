@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from pdrisk._core.statistics import Distinct
 from pdrisk._core.summary import FloatArray, Summary
 from pdrisk._mechanisms import Mechanism
-from pdrisk._model.query import Line
+from pdrisk._model.query import Line, Query
 from pdrisk.engines.numpy.chunks import SIZE
 from pdrisk.engines.numpy.distinct import singles_of
 from pdrisk.engines.numpy.frame import FrameReading, column_values, present_rows
@@ -67,10 +66,11 @@ def losses_of_line(
     return result
 
 
-def losses(reading: FrameReading, lines: tuple[Line, ...], shares: tuple[Fraction, ...]) -> FloatArray:
-    """The privacy loss of the person of each row by all lines together; NaN where no line uses the row."""
+def losses(reading: FrameReading, query: Query) -> FloatArray:
+    """The privacy loss of the person of each row by all releases together; NaN where none uses the row."""
     total = np.full(len(reading.frame), np.nan)
-    for line, eps, universe, summary in zip(lines, shares, reading.universes, reading.summaries, strict=True):
+    for lead, eps in zip(query.leads, query.shares, strict=True):
+        line, universe, summary = query.lines[lead], reading.universes[lead], reading.summaries[lead]
         own = losses_of_line(reading, line, line.calibrated(eps, universe), summary)
         total = np.where(np.isnan(own), total, np.nan_to_num(total) + own)
     return total
