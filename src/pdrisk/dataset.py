@@ -225,6 +225,7 @@ class Dataset(Statistics):
         fresh: bool = False,
         params: Sequence[object] | Mapping[str, object] | None = None,
         mechanism: str = "auto",
+        interval: bool = False,
         curator: bool | None = None,
         risk_columns: bool = False,
     ) -> pd.DataFrame:
@@ -244,7 +245,7 @@ class Dataset(Statistics):
             )
         return answered(
             query, self._given.sources(), eps=eps, bounds=bounds, keys=keys, ledger=self._payer(ledger), fresh=fresh,
-            params=params, mechanism=mechanism, risk_columns=risk_columns, dataset=self._identity,
+            params=params, mechanism=mechanism, interval=interval, risk_columns=risk_columns, dataset=self._identity,
             curator=self._defaults["curator"] if curator is None else curator,
         )  # fmt: skip
 

@@ -80,8 +80,8 @@ class Release(Arithmetic):
     def rank95(self) -> float | None:
         """How many records may lie between the value and the rank asked for, 95 % sure; None where noise is added.
 
-        Records are first rounded to multiples of `step`. Then ``low``, ``high`` and ``noise95`` are NaN: how far that
-        is in the unit of the value, the data decide.
+        Records are first rounded to multiples of `step`. How far that is in the unit of the value, the data decide:
+        ``low``, ``high`` and ``noise95`` are NaN unless they are asked for with ``interval=True``.
         """
         return self._line.rank95
 
@@ -361,11 +361,14 @@ class Release(Arithmetic):
     def _repr_html_(self) -> str:
         return formatting.html(self.name, *self._rows())
 
-    def _noise_row(self, withheld: bool) -> tuple[str, str]:
-        if self.rank95 is not None and not withheld:
-            return "95 % noise in ranks", formatting.ranks(self.rank95, self.step)
-        interval = "none" if withheld else f"{formatting.number(self.low)} to {formatting.number(self.high)}"
-        return "95 % noise interval", interval
+    def _noise_rows(self, withheld: bool) -> formatting.Rows:
+        rows = [("95 % noise interval", f"{formatting.number(self.low)} to {formatting.number(self.high)}")]
+        if withheld:
+            return [("95 % noise interval", "none")]
+        if self.rank95 is None:
+            return rows
+        ranks = ("95 % noise in ranks", formatting.ranks(self.rank95, self.step))
+        return [ranks] if math.isnan(self.noise95) else [*rows, ranks]
 
     def _rows(self) -> tuple[formatting.Rows, formatting.Rows, str | None]:
         """The public and the curator's lines of the reprs, and where the curator's numbers are if not there."""
@@ -378,7 +381,7 @@ class Release(Arithmetic):
         scale = "" if self.scale is None else f", scale {formatting.number(self.scale)}"
         public = [
             ("noisy value", "withheld: too few people" if withheld else formatting.number(self.value)),
-            self._noise_row(withheld),
+            *self._noise_rows(withheld),
             ("eps", f"{self.eps:.6g}"),
             ("bounds", bounds + (" (from the data)" if self.bounds_from_data else "")),
             ("noise", f"{self.mechanism}{scale}"),
@@ -388,7 +391,8 @@ class Release(Arithmetic):
             ("attacker's success", formatting.risk(self.risk.success)),
         ]
         if self.where is not None:
-            public.insert(3, ("where", self.where + (" (row-wise by your word)" if self.where_trusted else "")))
+            at = [label for label, _ in public].index("bounds")
+            public.insert(at, ("where", self.where + (" (row-wise by your word)" if self.where_trusted else "")))
         if self.least_group is not None:
             size, eps = self.least_group
             public.append(("least group", f"{size} people, by a noisy number of them for eps {eps:.6g} more"))

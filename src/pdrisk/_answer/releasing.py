@@ -315,6 +315,8 @@ def _warn_of_width(results: Results) -> None:
         low, high = each.line.statistic.value_range(each.noisy.mechanism.universe)
         if each.line.mechanism == "laplace" or each.line.universe is None or not math.isfinite(high - low):
             continue
+        if each.noisy.mechanism.is_one_sided:
+            continue
         ends = each.noisy.interval()
         broad = ends[1] - ends[0] > USEFUL * (high - low)
         if len(broad) and broad.all():

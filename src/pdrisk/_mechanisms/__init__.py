@@ -11,18 +11,32 @@ from pdrisk._core.universe import Universe
 from pdrisk._mechanisms.base import Drawn, Mechanism
 from pdrisk._mechanisms.bernstein import Bernstein
 from pdrisk._mechanisms.exponential import Exponential
+from pdrisk._mechanisms.exponential.interval import ExponentialInterval
 from pdrisk._mechanisms.geometric import Geometric
 from pdrisk._mechanisms.laplace import Laplace
 from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
 from pdrisk._mechanisms.two_sums import TwoSums
 from pdrisk.errors import ParameterError
 
-__all__ = ["MECHANISMS", "Drawn", "Mechanism", "Sampler", "calibrated", "discrete_laplace", "mechanism_for"]
+__all__ = [
+    "MECHANISMS",
+    "WITH_INTERVAL",
+    "Drawn",
+    "Exponential",
+    "Mechanism",
+    "Sampler",
+    "calibrated",
+    "discrete_laplace",
+    "mechanism_for",
+]
 
 MECHANISMS: Final[dict[str, type[Mechanism]]] = {
-    each.name: each for each in (Laplace, Geometric, TwoSums, Bernstein, Exponential)
+    each.name: each for each in (Laplace, Geometric, TwoSums, Bernstein, Exponential, ExponentialInterval)
 }
 ACCURATE: Final = (Geometric, TwoSums, Bernstein, Exponential)  # before the paper's, in this order
+WITH_INTERVAL: Final[dict[type[Mechanism], type[Mechanism]]] = {
+    Exponential: ExponentialInterval
+}  # the others have one anyway
 
 
 def mechanism_for(statistic: Statistic, name: str) -> type[Mechanism]:

@@ -115,6 +115,11 @@ class Mechanism(ABC):
         return None
 
     @property
+    def is_one_sided(self) -> bool:
+        """Whether an end of every interval is a bound, however little noise there is."""
+        return False
+
+    @property
     def success(self) -> float:
         """How often the best attacker with a coin's prior is right about one person, in the worst case.
 

@@ -21,7 +21,7 @@ from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Count, Distinct, Mean, Proportion, Statistic, Sum, WholeSum
 from pdrisk._core.summary import Needs
 from pdrisk._core.universe import Universe
-from pdrisk._mechanisms import MECHANISMS, Mechanism, calibrated, mechanism_for
+from pdrisk._mechanisms import MECHANISMS, WITH_INTERVAL, Exponential, Mechanism, calibrated, mechanism_for
 from pdrisk._model.nearest import did_you_mean
 from pdrisk._model.plain import float_of, plain_number
 from pdrisk._model.rowwise import Derived, RowwiseFilter
@@ -194,7 +194,7 @@ class Query:
         return sum(self.shares, Fraction(0)) * self.times
 
 
-def answered_by(line: Line, mechanism: object, *, whole: bool = False) -> Line:
+def answered_by(line: Line, mechanism: object, *, whole: bool = False, interval: object = False) -> Line:
     """The line with the mechanism that answers it.
 
     Parameters
@@ -205,25 +205,29 @@ def answered_by(line: Line, mechanism: object, *, whole: bool = False) -> Line:
     whole : bool
         Whether the values are declared to be whole numbers: then a sum is one, and so are the points that a quantile is
         chosen among, unless Laplace noise is asked for.
+    interval : bool
+        Whether the answer must have one, even at a share of eps.
     """
     if not isinstance(mechanism, str):
         raise ColumnTypeError(f'mechanism is a name, such as "auto", not of type {type(mechanism).__name__}.')
+    if not isinstance(interval, bool | np.bool_):
+        raise ColumnTypeError(f"interval is True or False, not of type {type(interval).__name__}.")
     if whole and mechanism != "laplace" and line.universe is not None:
         lo, hi = math.ceil(line.universe.lo), math.floor(line.universe.hi)
         own = _of_whole_numbers(line.statistic, mechanism)
         if own is not None and lo < hi and line.universe.magnitude <= LARGEST_WHOLE:
             line = replace(line, statistic=own, universe=Universe(float(lo), float(hi)))
-    chosen = mechanism_for(line.statistic, mechanism).name
-    if getattr(line.statistic, "bounds_reached", False) and chosen != "exponential":
-        raise ParameterError(f"bounds_reached=True means nothing to mechanism {chosen!r}: leave one of them out.")
-    return replace(line, mechanism=chosen)
+    chosen = mechanism_for(line.statistic, mechanism)
+    if getattr(line.statistic, "bounds_reached", False) and not issubclass(chosen, Exponential):
+        raise ParameterError(f"bounds_reached=True means nothing to mechanism {chosen.name!r}: leave one of them out.")
+    return replace(line, mechanism=(WITH_INTERVAL.get(chosen, chosen) if interval else chosen).name)
 
 
 def _of_whole_numbers(statistic: Statistic, mechanism: str) -> Statistic | None:
     """The statistic of whole numbers, None if the mechanism that answers it knows no such thing."""
     if type(statistic) is Sum:
         return WholeSum()
-    if isinstance(statistic, Quantile | Min | Max) and mechanism_for(statistic, mechanism).name == "exponential":
+    if isinstance(statistic, Quantile | Min | Max) and issubclass(mechanism_for(statistic, mechanism), Exponential):
         return replace(statistic, whole=True)
     return None
 

@@ -21,7 +21,7 @@ class Options(TypedDict, total=False):
     """What every statistic takes, by keyword.
 
     ``eps`` or ``risk`` (exactly one; ``prior`` and ``metric`` belong to ``risk``), ``bounds``, ``where``, ``by``,
-    ``keys``, ``mechanism``, ``step``, ``curator``, ``ledger``, ``fresh``: see `OPTIONS_DOC`.
+    ``keys``, ``mechanism``, ``step``, ``interval``, ``curator``, ``ledger``, ``fresh``: see `OPTIONS_DOC`.
     """
 
     eps: Eps | None
@@ -34,6 +34,7 @@ class Options(TypedDict, total=False):
     keys: Keys | None
     mechanism: str
     step: int | None
+    interval: bool
     curator: bool
     max_noise95: float | None
     ledger: Ledger | None
@@ -54,6 +55,7 @@ class Request:
     keys: object = None
     mechanism: object = "auto"
     step: object = None
+    interval: object = False
     curator: object = False
     max_noise95: object = None
     ledger: object = None
@@ -83,12 +85,15 @@ where : str, pd.col expression, boolean mask or callable
 by, keys : column or list of columns, and the public list of their keys
     For several columns tuples, or a dict of lists for all combinations; ``keys="observed"`` says that the keys which
     occur are public. Not for a series.
-mechanism : {"auto", "laplace", "geometric", "two_sums", "bernstein", "exponential"}
+mechanism : {"auto", "laplace", "geometric", "two_sums", "bernstein", "exponential", "exponential_interval"}
     How noise is made. ``"auto"`` takes the most accurate one for each statistic; ``"laplace"``, that of the SOEP
     paper, answers every statistic.
 step : 1, optional
     For ``sum``, ``median``, ``quantile``, ``min`` and ``max``: declares that all values are whole numbers, so that the
     answer is one.
+interval : bool
+    Have ``low`` and ``high`` also where ``"exponential"`` answers, as ``"exponential_interval"``: two thirds of ``eps``
+    choose the ends, half of it the one of ``min`` and ``max`` that is no bound. Others have them anyway, for nothing.
 max_noise95 : float, optional
     Refuse, before anything is paid, if the answer would be farther than this from the exact one in more than 5 % of
     cases; for mechanisms whose noise does not depend on the records.
@@ -105,7 +110,8 @@ Returns
 Release
     With ``by`` or from ``agg`` a DataFrame, one row for each key or line, with columns ``value low high eps
     worst_case``; ``low`` and ``high`` are the ends of the 95 % noise interval, NaN where that is not
-    known: ``"exponential"`` tells how many records an answer may be from its rank, `Release.rank95`.
+    known: ``"exponential"`` tells how many records an answer may be from its rank, `Release.rank95`, and with
+    ``interval=True`` the ends, too.
 
 Raises
 ------

@@ -50,6 +50,7 @@ def plan(
     groups: int = 1,
     mechanism: str = "auto",
     step: int | None = None,
+    interval: bool = False,
 ) -> pd.DataFrame:
     """The noise to expect of each question, from public facts alone: no data are needed, and nothing is spent.
 
@@ -68,6 +69,8 @@ def plan(
     mechanism : str, default "auto"
     step : 1, optional
         Declares that the values are whole numbers.
+    interval : bool, default False
+        Have an interval for every answer, for which medians, quantiles and extremes spend a share of eps.
 
     Returns
     -------
@@ -90,7 +93,7 @@ def plan(
 'worst_case': 0.731, 'success': 0.697}]
     """
     size = _whole("n", n, 0) // _whole("groups", groups, 1)
-    lines = [_line(column, each, bounds, mechanism, step) for column, each in _questions(questions)]
+    lines = [_line(column, each, bounds, mechanism, step, interval) for column, each in _questions(questions)]
     if not lines:
         raise ParameterError(f"questions lists nothing: pass one at least, such as {FORMS}.")
     share = epsilon(eps) / len(lines)
@@ -116,11 +119,13 @@ def _row(line: Line, share: Any, size: int) -> dict[str, Any]:
     }
 
 
-def _line(column: Hashable | None, asked: Statistic, bounds: object, mechanism: object, step: object) -> Line:
+def _line(
+    column: Hashable | None, asked: Statistic, bounds: object, mechanism: object, step: object, interval: object
+) -> Line:
     if step is not None and (isinstance(step, bool) or step != 1):
         raise ParameterError("step is 1, which declares that the values are whole numbers; leave it out otherwise.")
     if isinstance(asked, Count):
-        return answered_by(Line(column, asked, UNIT, None), mechanism)
+        return answered_by(Line(column, asked, UNIT, None), mechanism, interval=interval)
     if column is None:
         raise ParameterError(f"{asked.label} needs a column.")
     own = bounds.get(column) if isinstance(bounds, Mapping) else bounds
@@ -131,7 +136,8 @@ def _line(column: Hashable | None, asked: Statistic, bounds: object, mechanism: 
             f"{written(asked.label, column)} needs bounds, the range its values can have: pass bounds=(lo, hi), or "
             f"bounds={{{shown(column)}: (lo, hi)}}."
         )
-    return answered_by(Line(column, asked, universe(own), "given"), mechanism, whole=step is not None)
+    line = Line(column, asked, universe(own), "given")
+    return answered_by(line, mechanism, whole=step is not None, interval=interval)
 
 
 def _questions(questions: object) -> Iterator[tuple[Hashable | None, Statistic]]:

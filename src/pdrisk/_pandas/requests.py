@@ -108,7 +108,13 @@ def _read(
 
 
 def lines_of_request(
-    frame: pd.DataFrame, request: object, bounds: object, mechanism: object, step: object = None
+    frame: pd.DataFrame,
+    request: object,
+    bounds: object,
+    mechanism: object,
+    step: object = None,
+    *,
+    interval: object = False,
 ) -> tuple[Line, ...]:
     """The lines of ``agg``: a dict from column to one or several statistics."""
     if not isinstance(request, Mapping) or not request:
@@ -116,7 +122,7 @@ def lines_of_request(
     return tuple(
         line
         for column, specs in request.items()
-        for line in judged_lines(frame, column, statistics(specs), bounds, mechanism, step)
+        for line in judged_lines(frame, column, statistics(specs), bounds, mechanism, step, interval=interval)
     )
 
 
@@ -160,6 +166,8 @@ def judged_lines(
     bounds: object,
     mechanism: object = "auto",
     step: object = None,
+    *,
+    interval: object = False,
 ) -> tuple[Line, ...]:
     """One line for each statistic of one column; ``bounds`` may be a dict from column to bounds."""
     wanted = tuple(wanted)
@@ -168,7 +176,7 @@ def judged_lines(
             raise ParameterError("a condition is true or false, and needs no bounds: leave them out.")
         condition = judged(column, frame, caller_names, lambda name: declared(frame, name).keys)
         shares = (Line(column, each, UNIT, "declared", indicator=condition) for each in wanted)
-        return tuple(answered_by(line, mechanism) for line in shares)
+        return tuple(answered_by(line, mechanism, interval=interval) for line in shares)
     if column is not None:
         check_column(frame, column)
     own = bounds
@@ -180,7 +188,7 @@ def judged_lines(
     for line in lines:
         _check_step(step, line)
     whole = step is not None or (column is not None and declared(frame, column).whole)
-    return tuple(answered_by(line, mechanism, whole=whole) for line in lines)
+    return tuple(answered_by(line, mechanism, whole=whole, interval=interval) for line in lines)
 
 
 def _check_noise(line: Line, share: Fraction, most: object) -> None:

@@ -112,7 +112,9 @@ class Statistics(CuratorViews):
             Indexed by column and statistic, and by group with ``by``; ``release`` numbers what was paid apart.
         """
         asked = self._request(options)
-        lines = lines_of_request(self._frame, request, bounds=asked.bounds, mechanism=asked.mechanism, step=asked.step)
+        lines = lines_of_request(
+            self._frame, request, asked.bounds, asked.mechanism, asked.step, interval=asked.interval
+        )
         return answers(*judged_query(self._frame, lines, asked), asked.asker(self._identity))
 
     @with_options
@@ -192,7 +194,7 @@ class Statistics(CuratorViews):
     def _answer(self, column: Hashable | None, spec: object, options: Options) -> Answer:
         asked = self._request(options)
         lines = judged_lines(
-            self._frame, column, (statistic(spec),), bounds=asked.bounds, mechanism=asked.mechanism, step=asked.step
+            self._frame, column, (statistic(spec),), asked.bounds, asked.mechanism, asked.step, interval=asked.interval
         )
         return answered(*judged_query(self._frame, lines, asked), asked.asker(self._identity))
 
@@ -204,7 +206,7 @@ class Statistics(CuratorViews):
             raise ParameterError(f"{level[0]} lists nothing: pass one at least.")
         asked, wanted = self._request(options), statistics(list(specs))
         lines = judged_lines(
-            self._frame, column, wanted, bounds=asked.bounds, mechanism=asked.mechanism, step=asked.step
+            self._frame, column, wanted, asked.bounds, asked.mechanism, asked.step, interval=asked.interval
         )
         return answers(*judged_query(self._frame, lines, asked), asked.asker(self._identity), level)
 

@@ -55,6 +55,7 @@ def sql(
     fresh: bool = False,
     params: Sequence[object] | Mapping[str, object] | None = None,
     mechanism: str = "auto",
+    interval: bool = False,
     curator: bool = False,
     risk_columns: bool = False,
     tables: Mapping[str, Any] | None = None,
@@ -87,6 +88,8 @@ def sql(
         Values for ``?`` or ``$name``.
     mechanism : str, default "auto"
         How noise is made, as for every statistic of ``df.dprisk``.
+    interval : bool, default False
+        Have an interval also for MEDIAN, QUANTILE_CONT, MIN and MAX, as for ``df.dprisk``; `risk_columns` show it.
     curator : bool, default False
         Add the curator's numbers for each noisy value, ``<name>_n``, ``_local_sensitivity``, ``_two_worlds``,
         ``_many_worlds``, ``_identifiability`` and ``_clamped``, beside those of ``risk_columns``. They come from the
@@ -124,7 +127,7 @@ def sql(
     _check_connection(con)
     return answered(
         query, Sources(con, _tables(tables, frames), schema), eps=eps, bounds=bounds, keys=keys, ledger=ledger,
-        fresh=fresh, params=params, mechanism=mechanism, curator=curator, risk_columns=risk_columns,
+        fresh=fresh, params=params, mechanism=mechanism, interval=interval, curator=curator, risk_columns=risk_columns,
     )  # fmt: skip
 
 
@@ -139,6 +142,7 @@ def answered(
     fresh: object,
     params: object,
     mechanism: object,
+    interval: object,
     curator: object,
     risk_columns: object,
     dataset: Identity | None = None,
@@ -149,7 +153,9 @@ def answered(
             raise ColumnTypeError(f"risk_columns is True or False, not of type {type(risk_columns).__name__}.")
         if not isinstance(mechanism, str):
             raise ColumnTypeError(f'mechanism is a name, such as "auto", not of type {type(mechanism).__name__}.')
-        question = judged(parsed(query, params), sources, eps=eps, bounds=bounds, keys=keys, mechanism=mechanism)
+        question = judged(
+            parsed(query, params), sources, eps=eps, bounds=bounds, keys=keys, mechanism=mechanism, interval=interval
+        )
         return released(
             question.query,
             question.engine,

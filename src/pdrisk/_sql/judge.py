@@ -83,7 +83,14 @@ class Judged:
 
 
 def judged(
-    select: Select, sources: Sources, *, eps: object, bounds: object, keys: object, mechanism: str = "auto"
+    select: Select,
+    sources: Sources,
+    *,
+    eps: object,
+    bounds: object,
+    keys: object,
+    mechanism: str = "auto",
+    interval: object = False,
 ) -> Judged:
     """The query that a SELECT asks, or the error that says what is wrong with it."""
     if select.distinct:
@@ -109,7 +116,7 @@ def judged(
         line = Line(noted.column, one.statistic, one.universe, one.bounds_from, shown, noted.values)
         stored = None if noted.argument is None else noted.argument.column
         whole = stored is not None and relation.source.known(stored).whole
-        line = answered_by(line, mechanism, whole=whole)
+        line = answered_by(line, mechanism, whole=whole, interval=interval)
         line.calibrated(share).check()
         lines.append(line)
     groups = _listed_groups(answers, keys)

@@ -168,7 +168,7 @@ class _Telling:
             return [(said["answer"], said["answer_withheld"])]
         one = answer.lines[0]
         noisy, low, high = (formatting.number(math.nan if x is None else x) for x in (value, one.low, one.high))
-        if one.rank95 is not None:
+        if one.rank95 is not None and math.isnan(one.noise95):
             text = said["interval_by_rank"].format(ranks=self._ranks(one))
             return [(said["answer"], said["answer_by_rank"].format(value=noisy)), (said["interval"], text)]
         text = said["answer_is"].format(value=noisy, low=low, high=high)
@@ -181,7 +181,7 @@ class _Telling:
 
     def _noise(self, line: AnswerLine) -> str:
         """How far the noise may carry it: to both sides alike only where nothing keeps it in a range or on a base."""
-        if line.rank95 is not None:
+        if line.rank95 is not None and math.isnan(line.noise95):
             return self.said["noise_by_rank"].format(ranks=self._ranks(line), eps=_eps(line.eps))
         uneven = line.mechanism != "laplace" or line.rounded_to is not None
         half, width = formatting.number(line.noise95), formatting.number(2 * line.noise95)

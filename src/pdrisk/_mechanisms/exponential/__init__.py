@@ -17,10 +17,8 @@ from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._mechanisms.base import Drawn, Mechanism, at_most
 from pdrisk._mechanisms.entropy import Bits, system_bits
-from pdrisk._mechanisms.exponential.choosing import chosen_points
+from pdrisk._mechanisms.exponential.choice import Choice
 from pdrisk._mechanisms.exponential.error import largest_error
-from pdrisk._mechanisms.exponential.items import Items, items_of
-from pdrisk._mechanisms.exponential.losses import Losses
 from pdrisk._mechanisms.exponential.weights import Score, Weights
 from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
 
@@ -79,24 +77,25 @@ class Exponential(Mechanism):
         return statistic.needs | (Needs(whole_cells=True) if _whole(statistic) else Needs(cells=True))
 
     def draw(self, summary: Summary, sampler: Sampler = discrete_laplace, bits: Bits = system_bits) -> Drawn:
-        items = self._items(summary)
-        index = self.weights.index(self.score.of(items.less, items.up_to, self.score.target(items.n)[items.group]))
-        return chosen_points(items, index, self.weights, bits)
+        cells = self._cells(summary)
+        drawn = [each.drawn(cells, bits) for each in self._choices]
+        return np.stack(drawn) if len(drawn) > 1 else drawn[0]
 
     def value(self, drawn: Drawn) -> NDArray[Any]:
-        return self.points.value(np.clip(drawn, 0, self.points.size - 1))  # what is withheld is marked by the least
+        point = drawn if drawn.ndim == 1 else drawn[0]
+        return self.points.value(np.clip(point, 0, self.points.size - 1))  # what is withheld is marked by the least
 
     def interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
-        """Not known: how far the ranks around an answer reach in its unit would have to be asked for."""
+        """Not known: how far the ranks around an answer reach in its unit has to be asked for."""
         unknown = np.full(drawn.shape, np.nan)
         return unknown, unknown
 
     def noise95(self, summary: Summary) -> FloatArray:
         """What answers are within of the exact one, in 95 % of cases, shape (G,): the curator's, from these data."""
-        items, points = self._items(summary), self.points
-        index = self.weights.index(self.score.of(items.less, items.up_to, self.score.target(items.n)[items.group]))
+        choice, points = self._choices[0], self.points
+        items = choice.losses(self._cells(summary)).items
         exact = self.statistic.value(summary, self.universe)
-        steps = largest_error(items, index, self.weights, points.size, points.place(exact), 0.95)
+        steps = largest_error(items, choice.index(items), choice.weights, points.size, points.place(exact), 0.95)
         return np.minimum(steps * points.step, self.universe.width)
 
     @property
@@ -112,13 +111,8 @@ class Exponential(Mechanism):
         records than are left between an end and the rank, no more lie between an answer and the end.
         """
         weights = self.weights
-        table = weights.table
-        most = table[0] // (20 * self.points.size)
-        low, high = 0, len(table)  # the first index whose weight is at most that
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (low, middle) if table[middle] <= most else (middle + 1, high)
-        return math.inf if low == len(table) else float(Fraction(low * weights.coarse - 1, self.score.b) + self._left)
+        index = weights.first_at_most(weights.table[0] // (20 * self.points.size))
+        return math.inf if index is None else float(Fraction(index * weights.coarse - 1, self.score.b) + self._left)
 
     @property
     def step(self) -> float:
@@ -128,25 +122,34 @@ class Exponential(Mechanism):
         return 1 / (1 + math.exp(-eps / 2))
 
     def loss(self, summary: Summary) -> FloatArray:
-        losses, items = self._losses(summary), self._items(summary)
-        removed = np.maximum.reduceat(self._removed(summary), items.first[:-1])
-        return at_most(np.maximum(losses.added(), removed), float(self.eps))
+        cells = self._cells(summary)
+        total = np.zeros(summary.n.shape)
+        for each in self._choices:  # nobody's losses of all choices add up to more than the largest of each
+            losses = each.losses(cells)
+            total += np.maximum(losses.added(), np.maximum.reduceat(each.removed(cells), losses.items.first[:-1]))
+        return at_most(total, float(self.eps))
 
     def loss_of_records(self, records: FloatArray, summary: Summary) -> FloatArray:
-        items, cells, size = self._items(summary), self._cells(summary), self.points.size
+        cells, size = self._cells(summary), self.points.size
         with np.errstate(invalid="ignore"):  # of rows that are left out afterwards
             point = self.points.index(records).astype(np.int64)
         point = np.clip(point, 0, size - 1)
         group = 0 if cells.rows is None else cells.rows
-        at = np.searchsorted(items.group * (size + 1) + items.start, group * (size + 1) + point, side="right") - 1
-        return at_most(self._removed(summary)[at], float(self.eps))
+        total = np.zeros(records.shape)
+        for each in self._choices:
+            items = each.losses(cells).items
+            at = np.searchsorted(items.group * (size + 1) + items.start, group * (size + 1) + point, side="right") - 1
+            total += each.removed(cells)[at]
+        return at_most(total, float(self.eps))
 
     def worlds(self, records: FloatArray, summary: Summary) -> tuple[FloatArray, float]:
         """As the interface says, but the distance of two worlds is at least their loss: 2 eps from point to point."""
         return self.points.index(records) * 2, 1 / float(self.eps)
 
     def loss_between_worlds(self, summary: Summary) -> FloatArray:
-        return at_most(self._losses(summary).between(), 2 * float(self.eps))
+        cells = self._cells(summary)
+        total: FloatArray = np.sum([each.losses(cells).between() for each in self._choices], axis=0)
+        return at_most(total, 2 * float(self.eps))
 
     def loss_by_eps(self, summary: Summary) -> FloatArray:
         return np.ones(summary.n.shape)
@@ -162,7 +165,7 @@ class Exponential(Mechanism):
     @property
     def score(self) -> Score:
         """What is a good point."""
-        return score_of(self.statistic, self.eps)
+        return score_of(self.statistic, self.value_eps)
 
     @property
     def _left(self) -> int:
@@ -172,31 +175,22 @@ class Exponential(Mechanism):
     @property
     def weights(self) -> Weights:
         """The weights of the scores."""
-        return Weights.of(self.score, self.points.size, self.eps)
+        return Weights.of(self.score, self.points.size, self.value_eps)
+
+    @property
+    def value_eps(self) -> Fraction:
+        """What the choice of the answer itself costs."""
+        return self.eps
+
+    @property
+    def _choices(self) -> tuple[Choice, ...]:
+        """All that is chosen, the answer first."""
+        return (Choice(self.score, self.points.size, self.value_eps),)
 
     def _cells(self, summary: Summary) -> Cells:
         cells = summary.whole_cells if _whole(self.statistic) else summary.cells
         assert cells is not None
         return cells
-
-    def _items(self, summary: Summary) -> Items:
-        return self._losses(summary).items
-
-    def _losses(self, summary: Summary) -> Losses:
-        cells = self._cells(summary)
-        key = self.score, self.eps, "losses"
-        if key not in cells.derived:
-            items = items_of(cells, self.points.size, self.score, self.weights)
-            cells.derived[key] = Losses(items, self.score, self.weights)
-        found: Losses = cells.derived[key]
-        return found
-
-    def _removed(self, summary: Summary) -> FloatArray:
-        cells, key = self._cells(summary), (self.score, self.eps, "removed")
-        if key not in cells.derived:
-            cells.derived[key] = self._losses(summary).removed()
-        found: FloatArray = cells.derived[key]
-        return found
 
 
 def _whole(statistic: Statistic) -> bool:

@@ -26,6 +26,8 @@ class Losses:
     items : Items
     score : Score
     weights : Weights
+    spare : float
+        Share of a candidate whose weight is the same for all data, in units of the largest weight; 0: there is none.
 
     Notes
     -----
@@ -39,12 +41,15 @@ class Losses:
     are the same ones for all places that have points of the gap on both sides. So the first, second, last but one and
     last place of a gap bear the largest loss of it.
 
+    The spare candidate adds its weight to Z and to Z', and its own difference is 0.
+
     ``ln W[h'] - ln W[h]`` is a whole number of units of nats, but for less than 2**-100.
     """
 
     items: Items
     score: Score
     weights: Weights
+    spare: float = 0.0
 
     def added(self) -> FloatArray:
         """Largest loss by one record more, shape (G,)."""
@@ -96,7 +101,7 @@ class Losses:
         right = self._index(items.less + more, items.up_to + more, moved)
 
         mass = shares[was] * width
-        scale = (1 / np.add.reduceat(mass, first[:-1]))[group]
+        scale = (1 / (np.add.reduceat(mass, first[:-1]) + self.spare))[group]
         before, _ = self._sums(shares[left] * width * scale)
         _, after = self._sums(shares[right] * width * scale)
         within = [shares[each] * scale for each in (left, own, right)]
@@ -110,9 +115,10 @@ class Losses:
         worst = np.zeros(self._m)
         for place in (np.ones_like(width), np.minimum(width, 2), np.maximum(width - 1, 1), width):
             total = before + ((place - 1) * within[0] + within[1] + (width - place) * within[2]) + after
-            shift = np.log(total)
+            shift = np.log(total + self.spare * scale)
             for sign, (ahead, behind) in zip((1, -1), edges, strict=True):
                 most = np.maximum(np.maximum(ahead, behind), sign * (was - own))
+                most = np.maximum(most, 0) if self.spare else most
                 most = np.maximum(most, np.where(place > 1, sign * top, most))
                 most = np.maximum(most, np.where(place < width, sign * bottom, most))
                 worst = np.maximum(worst, most * unit - sign * shift)

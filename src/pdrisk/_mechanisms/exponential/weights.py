@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -93,23 +94,9 @@ class Weights:
     span: int
 
     @classmethod
-    @lru_cache(maxsize=16)
     def of(cls, score: Score, points: int, eps: Fraction) -> Weights:
-        """The weights of a score over so many points, at eps."""
-        far = FAR + math.ceil(math.log(points))
-        steps = math.ceil(far * (score.up + score.down) / eps)
-        # Scores that one record moves by 1 cannot be told apart more cheaply than one by one.
-        coarse = max(1, min(-(-steps // LONGEST_TABLE), max(score.up, score.down)))
-        span = -(-score.up // coarse) - (-score.down // coarse)
-        unit = min(eps / span, Fraction(STEEPEST))
-        cap = min(math.ceil(far / unit), LONGEST_TABLE)
-        ratio = exp_below(unit)
-        table = [SMALLEST_WEIGHT]
-        for _ in range(cap):
-            table.append((table[-1] * ratio) >> BITS)
-        table.reverse()
-        shares = np.array([each / table[0] for each in table])  # Python's division of integers rounds once
-        return cls(tuple(table), shares, coarse, unit, span)
+        """The weights of a score over so many points, at eps: the same wherever the score's target lies."""
+        return _weights(score.up, score.down, points, eps)
 
     @property
     def cap(self) -> int:
@@ -121,6 +108,29 @@ class Weights:
         if self.coarse > 1:
             scores = scores // self.coarse
         return np.minimum(scores, self.cap)
+
+    def first_at_most(self, weight: int) -> int | None:
+        """The first index whose weight is at most that; None if there is none."""
+        found = bisect.bisect_left(self.table, -weight, key=lambda each: -each)
+        return None if found == len(self.table) else found
+
+
+@lru_cache(maxsize=16)
+def _weights(up: int, down: int, points: int, eps: Fraction) -> Weights:
+    far = FAR + math.ceil(math.log(points))
+    steps = math.ceil(far * (up + down) / eps)
+    # Scores that one record moves by 1 cannot be told apart more cheaply than one by one.
+    coarse = max(1, min(-(-steps // LONGEST_TABLE), max(up, down)))
+    span = -(-up // coarse) - (-down // coarse)
+    unit = min(eps / span, Fraction(STEEPEST))
+    cap = min(math.ceil(far / unit), LONGEST_TABLE)
+    ratio = exp_below(unit)
+    table = [SMALLEST_WEIGHT]
+    for _ in range(cap):
+        table.append((table[-1] * ratio) >> BITS)
+    table.reverse()
+    shares = np.array([each / table[0] for each in table])  # Python's division of integers rounds once
+    return Weights(tuple(table), shares, coarse, unit, span)
 
 
 def exp_below(x: Fraction) -> int:
