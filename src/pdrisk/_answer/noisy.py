@@ -77,7 +77,10 @@ class NoisyAnswers:
         return self._interval(0.95)
 
     def _interval(self, level: float) -> tuple[FloatArray, FloatArray]:
-        low, high = self.mechanism.interval(self.drawn, level)
+        return self.shown(*self.mechanism.interval(self.drawn, level))
+
+    def shown(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Ends as far as a ledger's rules let them out."""
         if (base := self.rounded_to) is not None:  # else they would show what was rounded
             low, high = np.floor(low / base) * base, np.ceil(high / base) * base
             if self.mechanism.name != "laplace":

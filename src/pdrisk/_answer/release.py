@@ -13,6 +13,7 @@ from pdrisk._answer import formatting, pictures
 from pdrisk._answer.answer import Answer, AnswerLine, Curator, Exposed
 from pdrisk._answer.combined import Arithmetic
 from pdrisk._answer.noisy import NoisyAnswers
+from pdrisk._answer.sampling import sampling_interval
 from pdrisk._answer.words import explained, not_for_others, texts
 from pdrisk._core.foreign import own_errors, shown
 from pdrisk._core.risk import Risk
@@ -182,20 +183,40 @@ class Release(Arithmetic):
         return self
 
     @own_errors
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
+    def interval(self, level: float = 0.95, kind: str = "noise") -> tuple[float, float]:
         """Noise interval: where the noise-free answer lies, with a probability of at least ``level`` over the noise.
 
         Parameters
         ----------
         level : float
             In (0, 1).
+        kind : {"noise", "sampling"}
+            ``"sampling"``: where that of the population lies, over the noise and the choice of records together, if
+            these are a simple random sample of it. Of a mean or proportion it is the population's, of values clamped
+            to the bounds; of a count, or a sum of numbers of one sign, what a sample of this size holds on average.
 
         Returns
         -------
         (float, float)
-            In the unit of the value. It says nothing about sampling error.
+            In the unit of the value. The noise interval says nothing about sampling error.
+
+        Raises
+        ------
+        ParameterError
+            For ``"sampling"`` of other statistics, and of means by ``"laplace"``, which does not tell how many records
+            there are.
+
+        Notes
+        -----
+        The interval of the population is made of published numbers only. So it cannot know how much values spread, and
+        holds for the widest spread that is possible with this mean and these bounds (Hoeffding 1963): some 40 %
+        wider than the usual one of a proportion, and several times as wide as that of a mean of values that lie close
+        to each other.
         """
-        low, high = self.noisy.interval(checked_probability("level", level))
+        sure = checked_probability("level", level)
+        if not isinstance(kind, str) or kind not in ("noise", "sampling"):
+            raise ParameterError(f'kind is "noise" or "sampling", not {shown(kind)}.')
+        low, high = self.noisy.interval(sure) if kind == "noise" else sampling_interval(self.noisy, sure)
         return float(low[0]), float(high[0])
 
     def public(self) -> dict[str, Any]:

@@ -99,6 +99,10 @@ class Mechanism(ABC):
         low, high = self.interval(self.draw(summary, lambda exact, *_: exact), 0.95)
         return (high - low) / 2
 
+    def least_records(self, drawn: Drawn, level: float) -> FloatArray | None:
+        """How many records there are at least, with a probability of ``level`` over the noise; None where not told."""
+        return None
+
     @property
     def scale(self) -> float | None:
         """Scale of noise that is added to the answer, in its unit; None where the noise is no such thing."""

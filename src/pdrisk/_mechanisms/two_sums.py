@@ -87,6 +87,17 @@ class TwoSums(Mechanism):
         high = np.where(unknown, 1.0, np.maximum(1 - edges[1] + more, value))
         return self._answer(np.maximum(low, 0.0)), self._answer(np.minimum(high, 1.0))
 
+    def least_records(self, drawn: Drawn, level: float) -> FloatArray:
+        """The noisy number of records, less what the sum of both noises exceeds with probability ``1 - level``.
+
+        That of two Laplace variables of scale 1 exceeds t with probability ``(2 + t)/4 exp(-t)``.
+        """
+        low, high = 0.0, -2 * math.log1p(-level) + 2
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if (2 + middle) / 4 * math.exp(-middle) > 1 - level else (low, middle)
+        return drawn.astype(np.float64).sum(axis=0) / PLACES - high / float(self.eps)
+
     def _share(self, drawn: Drawn) -> FloatArray:
         """Where the mean lies between the bounds, from 0 to 1; the middle if nobody seems to be there."""
         a, b = drawn.astype(np.float64)

@@ -1,0 +1,67 @@
+"""Intervals of noisy answers that sampling error is part of, from published numbers alone."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from pdrisk._answer.noisy import NoisyAnswers
+from pdrisk._core.sampling import expected_mean, expected_total
+from pdrisk._core.statistics import Count, Mean, Sum
+from pdrisk._core.summary import FloatArray
+from pdrisk.errors import ParameterError
+
+__all__ = ["sampling_interval"]
+
+TO_NOISE: Final = 0.2  # of how often an interval fails: noise falls off faster than sampling error grows
+
+
+def sampling_interval(noisy: NoisyAnswers, level: float) -> tuple[FloatArray, FloatArray]:
+    """Ends between which lies what the records are a simple random sample of, shape (G,).
+
+    Parameters
+    ----------
+    noisy : NoisyAnswers
+        Of a mean or proportion, whose mechanism tells how many records there are; of a count, or of a sum of numbers of
+        one sign.
+    level : float
+
+    Raises
+    ------
+    ParameterError
+        For all others.
+    """
+    mechanism, fails = noisy.mechanism, 1 - level
+    statistic, universe = mechanism.statistic, mechanism.universe
+    sampled = 1 - fails * (1 - TO_NOISE)
+    if isinstance(statistic, Mean):
+        noise = 1 - fails * TO_NOISE / 2
+        n = mechanism.least_records(noisy.drawn, noise)
+        if n is None:
+            raise ParameterError(
+                f'kind="sampling" needs to know how many records there are, which mechanism {mechanism.name!r} does '
+                'not tell: ask with mechanism="two_sums".'
+            )
+        low, high = (
+            (np.clip(end, universe.lo, universe.hi) - universe.lo) / universe.width for end in noisy.interval(noise)
+        )
+        low, high = (universe.lo + universe.width * end for end in expected_mean(low, high, n, sampled))
+        return noisy.shown(low, high)
+    low, high = noisy.interval(1 - fails * TO_NOISE)
+    if type(statistic) is Count:
+        return noisy.shown(*expected_total(low, high, sampled))
+    if isinstance(statistic, Sum) and universe.lo >= 0:
+        low, high = expected_total(low / universe.hi, high / universe.hi, sampled)
+        return noisy.shown(low * universe.hi, high * universe.hi)
+    if isinstance(statistic, Sum) and universe.hi <= 0:
+        low, high = expected_total(high / universe.lo, low / universe.lo, sampled)
+        return noisy.shown(high * universe.lo, low * universe.lo)
+    if isinstance(statistic, Sum):
+        raise ParameterError(
+            'kind="sampling" of a sum needs bounds on one side of 0: with both signs its sampling error depends on how '
+            "many records there are. Ask for the mean, or for the sums of positive and negative values apart."
+        )
+    raise ParameterError(
+        f'kind="sampling" is known for count, sum, mean and proportion, not for {statistic.label}: leave it out.'
+    )
