@@ -13,8 +13,9 @@ DTYPES = {"DOUBLE": "float64", "BIGINT": "Int64", "TINYINT": "Int8", "DECIMAL(20
 
 def of_frame(table, query):
     values = [np.nan if x is None and table.type == "DOUBLE" else x for x in table.values]
-    columns = {"x": pd.Series(values, dtype=DTYPES[table.type]), "g": pd.Series(table.groups, dtype=object)}
-    frame = pd.DataFrame(columns)
+    others = [*values[-1:], *values[:-1]]
+    numbers = {name: pd.Series(own, dtype=DTYPES[table.type]) for name, own in (("x", values), ("y", others))}
+    frame = pd.DataFrame(numbers | {"g": pd.Series(table.groups, dtype=object)})
     return FrameEngine(frame, stored=frame)
 
 
@@ -24,9 +25,10 @@ def of_table(con, dialect):
     def opened(table, query):
         if not any(each is table for each in stored):
             stored[:] = [table]
-            con.execute(f"CREATE OR REPLACE TABLE people (x {table.type}, g VARCHAR)")
+            con.execute(f"CREATE OR REPLACE TABLE people (x {table.type}, y {table.type}, g VARCHAR)")
             if table.values:
-                con.executemany("INSERT INTO people VALUES (?, ?)", list(zip(table.values, table.groups, strict=True)))
+                rows = list(zip(table.values, table.others, table.groups, strict=True))
+                con.executemany("INSERT INTO people VALUES (?, ?, ?)", rows)
         keys = None if query.groups is None else [list(each) for each in zip(*query.groups.keys, strict=True)]
         return DuckDBEngine(con, *plan_of_columns(query, "people"), keys or [], dialect=dialect)
 

@@ -10,11 +10,14 @@ from typing import Any, ClassVar, Final
 
 import pandas as pd
 
+from pdrisk._answer import formatting
 from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._core.risk import Risk
+from pdrisk._core.universe import Rectangle
 from pdrisk._model.attributes import ATTRIBUTE, EXACT
 from pdrisk._model.plain import plain_label
 from pdrisk._model.query import Line, Query
+from pdrisk._printing import printable
 from pdrisk.errors import NotPublicError
 
 __all__ = ["ONE_RECORD", "Answer", "AnswerLine", "Curator", "Exposed"]
@@ -94,6 +97,8 @@ class AnswerLine:
         and the rank asked for, 95 % sure; infinite where that is not known.
     step : float or None
         Of such an answer, the distance of the public points that it is one of.
+    other, other_bounds
+        Of a statistic of two columns, the second one.
     """
 
     name: str
@@ -113,6 +118,8 @@ class AnswerLine:
     rounded_to: float | None = None
     rank95: float | None = None
     step: float | None = None
+    other: Any = None
+    other_bounds: tuple[float, float] | None = None
 
     @classmethod
     def of(cls, line: Line, noisy: NoisyAnswers, name: str | None = None, *, one: bool = False) -> AnswerLine:
@@ -136,6 +143,8 @@ class AnswerLine:
             rounded_to=noisy.rounded_to,
             rank95=mechanism.rank95,
             step=mechanism.step,
+            other=plain_label(line.other),
+            other_bounds=(universe.other.lo, universe.other.hi) if isinstance(universe, Rectangle) else None,
         )
         if not one:
             return said
@@ -145,6 +154,29 @@ class AnswerLine:
     def risk(self) -> Risk:
         """The publishable risks."""
         return Risk(self.worst_case, self.success)
+
+    def bounds_as(self, form: str, column: str = "{column}: {range}") -> str:
+        """Its bounds in words, "" without any; of two columns those of each, with its name.
+
+        Parameters
+        ----------
+        form : str
+            Of one range, with ``{low}`` and ``{high}``.
+        column : str
+            Of a column and its range.
+        """
+        known = [(name, ends) for name, ends in self.ranges if ends is not None]
+        said = [form.format(low=formatting.number(low), high=formatting.number(high)) for _, (low, high) in known]
+        if self.other_bounds is None:
+            return "".join(said)
+        names = [printable(str(name)) for name, _ in known]
+        return "; ".join(column.format(column=one, range=text) for one, text in zip(names, said, strict=True))
+
+    @property
+    def ranges(self) -> list[tuple[Any, tuple[float, float] | None]]:
+        """Its columns with their bounds."""
+        own = [(self.column, self.bounds)]
+        return own if self.other_bounds is None else [*own, (self.other, self.other_bounds)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +308,8 @@ class Answer:
 
     @classmethod
     def _from_values(cls, said: dict[str, Any]) -> Answer:
-        lines = [AnswerLine(**{**line, "bounds": _pair(line["bounds"])}) for line in said["lines"]]
+        pairs = ("bounds", "other_bounds")
+        lines = [AnswerLine(**{**line, **{name: _pair(line.get(name)) for name in pairs}}) for line in said["lines"]]
         listed = {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
         return cls(**{**said, **listed, "lines": tuple(lines)})
 

@@ -8,7 +8,7 @@ from html import escape
 from pdrisk._digits import probability
 from pdrisk._printing import printable
 
-__all__ = ["Rows", "html", "number", "ranks", "risk", "text", "thousands"]
+__all__ = ["Rows", "html", "known", "number", "ranks", "risk", "text", "thousands"]
 
 Rows = list[tuple[str, str]]
 
@@ -18,6 +18,11 @@ CURATOR = "curator only: these come from the data, do not publish"
 def number(value: float) -> str:
     """Six digits, and of large numbers all before the point."""
     return f"{value:.0f}" if 1e5 <= abs(value) < 1e15 else f"{value:.6g}"
+
+
+def known(value: float) -> str:
+    """A number that may not be known."""
+    return "not known" if math.isnan(value) else number(value)
 
 
 def ranks(number_of: float, step: float | None) -> str:

@@ -40,7 +40,7 @@ class Release(Arithmetic):
     noisy : NoisyAnswers
         What was drawn, for intervals of other levels.
     column : hashable or None
-        Column that was asked about; None for a count of records.
+        Column that was asked about, the first of two; None for a count of records.
     curator : Curator or None
         Sensitivity and risk in these data: for whoever holds the data. Under a ledger None, unless a curator whom its
         policy names asked with ``curator=True``. It stays out of reprs, pickles, `to_dict` and JSON.
@@ -51,6 +51,11 @@ class Release(Arithmetic):
     column: Hashable | None = None
     curator: Curator | None = None
     shows_curator: bool = field(default=False)
+
+    @property
+    def other(self) -> Any:
+        """Second column of a statistic of two, else None."""
+        return self._line.other
 
     @property
     def statistic(self) -> str:
@@ -97,9 +102,13 @@ class Release(Arithmetic):
         return self._line.eps
 
     @property
-    def bounds(self) -> tuple[float, float] | None:
-        """Range of values that was declared; values outside counted as its ends. None for counts."""
-        return self._line.bounds
+    def bounds(self) -> tuple[float, float] | dict[Any, tuple[float, float]] | None:
+        """Range of values that was declared; values outside counted as its ends. None for counts.
+
+        Of two columns a dict from column to range.
+        """
+        line = self._line
+        return line.bounds if line.other_bounds is None else {name: ends for name, ends in line.ranges if ends}
 
     @property
     def mechanism(self) -> str:
@@ -154,7 +163,7 @@ class Release(Arithmetic):
     @property
     def name(self) -> str:
         """As people write it: ``mean(distance)``."""
-        return written(self.statistic, self.column)
+        return written(self.statistic, self.column, self.other)
 
     @property
     def _line(self) -> AnswerLine:
@@ -245,6 +254,7 @@ class Release(Arithmetic):
         return {
             "statistic": self.statistic,
             "column": plain_label(self.column),
+            **({} if self.other is None else {"other": self.other}),
             "where": self.where,
             "where_trusted": self.where_trusted,
             "value": self.value,
@@ -393,11 +403,7 @@ class Release(Arithmetic):
 
     def _rows(self) -> tuple[formatting.Rows, formatting.Rows, str | None]:
         """The public and the curator's lines of the reprs, and where the curator's numbers are if not there."""
-        bounds = (
-            "none needed"
-            if self.bounds is None
-            else f"{formatting.number(self.bounds[0])} to {formatting.number(self.bounds[1])}"
-        )
+        bounds = self._line.bounds_as("{low} to {high}") or "none needed"
         withheld = math.isnan(self.value)
         scale = "" if self.scale is None else f", scale {formatting.number(self.scale)}"
         public = [
@@ -425,7 +431,7 @@ class Release(Arithmetic):
         elif known is not None:
             curator = [
                 ("n", f"{known.n}"),
-                ("local sensitivity", formatting.number(known.local_sensitivity)),
+                ("local sensitivity", formatting.known(known.local_sensitivity)),
                 ("privacy loss", f"{known.loss:.6g} of eps {self.eps:.6g}"),
                 ("two-worlds risk", formatting.risk(known.two_worlds)),
                 ("many-worlds risk", formatting.risk(known.many_worlds)),

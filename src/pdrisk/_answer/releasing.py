@@ -274,9 +274,11 @@ def _warn_of_noise(query: Query) -> None:
     wide = []
     is_even = len(set(query.shares)) == 1
     for line, share in zip(query.lines, query.line_shares, strict=True):
+        if line.mechanism != "laplace":
+            continue
         # The ratio of noise to range is the same in every universe, so bounds from the data stay out of it.
         low, high = line.statistic.value_range(UNIT)
-        if line.mechanism != "laplace" or not math.isfinite(high - low):
+        if not math.isfinite(high - low):
             continue
         reach = _reach(line, share, UNIT)
         if 2 * reach <= USEFUL * (high - low):

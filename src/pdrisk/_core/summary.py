@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdrisk._core.cells import Cells
+from pdrisk._core.products import Degrees
 
 __all__ = ["Bins", "FloatArray", "IntArray", "Needs", "Summary", "window_start"]
 
@@ -37,7 +38,8 @@ class Needs:
     """Which parts of a `Summary` a statistic reads; an engine computes no others.
 
     ``windows`` lists the quantiles whose neighbouring order statistics are wanted. With ``bins``, or ``sizes`` (signs
-    and powers of two), the groups are bins, and ``n`` is what is told of them.
+    and powers of two), the groups are bins, and ``n`` is what is told of them. ``products`` lists the degrees of the
+    sums of two columns that are wanted; records with both values count, and ``ends`` are those of either column.
     """
 
     total: bool = False
@@ -54,12 +56,13 @@ class Needs:
     windows: frozenset[float] = frozenset()
     bins: Bins | None = None
     sizes: bool = False
+    products: frozenset[Degrees] = frozenset()
 
     def __repr__(self) -> str:
         # Part of the canonical text of questions in SQL: as the first edition wrote it, with what has come since added.
         first = ("total", "steps", "ends", "seconds", "squares", "windows")
         names = ("places", "place_squares", "whole", "distinct", "cells", "whole_cells")
-        since = [name for name in names if getattr(self, name)]
+        since = [name for name in (*names, "products") if getattr(self, name)]
         return f"Needs({', '.join(f'{name}={getattr(self, name)!r}' for name in (*first, *since))})"
 
     def __or__(self, other: Needs) -> Needs:
@@ -78,6 +81,7 @@ class Needs:
             self.windows | other.windows,
             self.bins or other.bins,
             self.sizes or other.sizes,
+            self.products | other.products,
         )
 
     @property
@@ -122,6 +126,10 @@ class Summary:
         The records rounded to the `Points` of the universe, decimal ones or whole numbers.
     clamped : ndarray of int64, shape (G,)
         Number of records that lay outside the universe and were moved to its ends.
+    products : mapping of degrees to ndarray of int64, shape (m, G)
+        Of two columns: the sums of `products_of_places` over the records, for each pair of degrees.
+    other : Summary
+        Of two columns: ``n`` and the ends of the second one, of the same records.
     """
 
     n: NDArray[np.int64]
@@ -140,6 +148,8 @@ class Summary:
     clamped: IntArray | None = None
     cells: Cells | None = None
     whole_cells: Cells | None = None
+    products: Mapping[Degrees, IntArray] = field(default_factory=dict)
+    other: Summary | None = None
 
     def of_rows(self, groups: NDArray[np.integer]) -> Summary:
         """For each of R records the summary of its group, shape (R,) instead of (G,)."""
@@ -164,6 +174,8 @@ class Summary:
             of(self.clamped),
             None if self.cells is None else self.cells.of_rows(groups),
             None if self.whole_cells is None else self.whole_cells.of_rows(groups),
+            {degrees: of(sums) for degrees, sums in self.products.items()},
+            None if self.other is None else self.other.of_rows(groups),
         )
 
 

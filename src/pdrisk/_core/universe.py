@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pdrisk.errors import ParameterError
 
-__all__ = ["Universe"]
+__all__ = ["Rectangle", "Universe"]
 
 _LARGEST = 1e100  # squares and sums of squares stay finite
 _NARROWEST = 2.0**-20  # of the distance from zero: float rounding stays far below the sensitivities
@@ -66,3 +66,17 @@ class Universe:
     def magnitude(self) -> float:
         """max(|lo|, |hi|), the largest absolute value."""
         return max(abs(self.lo), abs(self.hi))
+
+
+@dataclass(frozen=True, slots=True)
+class Rectangle(Universe):
+    """The values that two columns can have: the interval of the first, and beside it that of the other.
+
+    Parameters
+    ----------
+    lo, hi : float
+        Of the first column, as of every `Universe`.
+    other : Universe
+    """
+
+    other: Universe

@@ -43,8 +43,7 @@ def _words(body: dict[str, Any]) -> str | None:
     if asked is None:
         return None
     lines = [
-        f"{line['statistic']}({'' if line['column'] is None else line['column']})"
-        + (f" filter {line['filter']}" if "filter" in line else "")
+        f"{line['statistic']}({', '.join(_columns(line))})" + (f" filter {line['filter']}" if "filter" in line else "")
         for line in asked["lines"]
     ]
     said = ", ".join(lines)
@@ -53,6 +52,11 @@ def _words(body: dict[str, Any]) -> str | None:
     if "source" in asked:
         said += f" from {asked['source']}"
     return said + (f" by {', '.join(map(str, asked['by']))}" if "by" in asked else "")
+
+
+def _columns(line: dict[str, Any]) -> list[str]:
+    """What a statistic is about."""
+    return [str(line[name]) for name in ("column", "other") if line.get(name) is not None]
 
 
 def table_of(rows: Rows) -> pd.DataFrame:
@@ -118,6 +122,8 @@ def _bounds(lines: Iterable[dict[str, Any]]) -> str | None:
         if line["bounds"] is not None:
             low_high = line["bounds"] if line["bounds"] == "column" else "{} to {}".format(*line["bounds"])
             said[printable(f"{line['column']}: {low_high}")] = None
+        if "other_bounds" in line:
+            said[printable("{}: {} to {}".format(line["other"], *line["other_bounds"]))] = None
     return "; ".join(said) or None
 
 

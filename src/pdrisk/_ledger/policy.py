@@ -19,11 +19,12 @@ from pdrisk._ledger.limits import whole_number
 from pdrisk._ledger.names import folded
 from pdrisk._mechanisms import calibrated
 from pdrisk._model.nearest import did_you_mean
-from pdrisk._model.query import STATISTICS, UNIT, Line, Query, epsilon
+from pdrisk._model.query import OF_TWO_COLUMNS, STATISTICS, UNIT, Line, Query, epsilon
 from pdrisk.errors import ColumnTypeError, ParameterError, PolicyError
 
 __all__ = ["Policy", "check_policy"]
 
+ABOUT_A_GROUP = (*STATISTICS, *OF_TWO_COLUMNS, "hist")
 SAME = {0.0: "min", 0.5: "median", 1.0: "max"}  # quantiles that have names of their own
 
 
@@ -114,8 +115,9 @@ class Policy:
             else:
                 found[name] = _names(name, value)
         named = [*found.get("refuse_statistics", ()), *(name for name, _ in found.get("round_to", ()))]
-        if unknown := [name for name in named if name not in (*STATISTICS, "hist", "suggest_bounds")]:
-            raise ParameterError(f"unknown statistic {unknown[0]!r}; there are {', '.join(STATISTICS)}.")
+        if unknown := [name for name in named if name not in (*ABOUT_A_GROUP, "suggest_bounds")]:
+            there = ", ".join((*STATISTICS, *OF_TWO_COLUMNS))
+            raise ParameterError(f"unknown statistic {unknown[0]!r}; there are {there}.")
         return cls(**found)
 
     @property
@@ -154,7 +156,7 @@ class Policy:
 
     def least_group_of(self, line: Line) -> LeastGroup | None:
         """How many people this line must be about; a search for bounds is about nobody's group."""
-        return self.least_group if line.statistic.name in (*STATISTICS, "hist") else None
+        return self.least_group if line.statistic.name in ABOUT_A_GROUP else None
 
     def base_of(self, statistic: str) -> float | None:
         """What the noisy answers of a statistic are rounded to."""

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from pdrisk._core.statistics import Count, Histogram
+from pdrisk._core.universe import Rectangle
 from pdrisk._mechanisms import calibrated
 from pdrisk._model.plain import json_value, plain_label
 from pdrisk._model.query import UNIT, Line, Query
@@ -85,6 +86,9 @@ def _line(line: Line, share: Fraction) -> dict[str, Any]:
         "bounds": bounds,
         "eps": str(share),
     }
+    if isinstance(line.universe, Rectangle):
+        beside = line.universe.other
+        said |= {"other": plain_label(line.other), "other_bounds": [beside.lo, beside.hi]}
     if isinstance(line.statistic, Histogram):
         said |= {"edges": list(line.statistic.edges), "clamps": line.statistic.clamps}
     if line.mechanism != "laplace":  # as every question of the first edition, whose answers are remembered

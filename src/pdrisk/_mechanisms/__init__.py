@@ -10,6 +10,7 @@ from pdrisk._core.statistics import Statistic
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms.base import Drawn, Mechanism
 from pdrisk._mechanisms.bernstein import Bernstein
+from pdrisk._mechanisms.bernstein_products import BernsteinProducts
 from pdrisk._mechanisms.exponential import Exponential
 from pdrisk._mechanisms.exponential.interval import ExponentialInterval
 from pdrisk._mechanisms.geometric import Geometric
@@ -31,9 +32,10 @@ __all__ = [
 ]
 
 MECHANISMS: Final[dict[str, type[Mechanism]]] = {
-    each.name: each for each in (Laplace, Geometric, TwoSums, Bernstein, Exponential, ExponentialInterval)
+    each.name: each
+    for each in (Laplace, Geometric, TwoSums, Bernstein, BernsteinProducts, Exponential, ExponentialInterval)
 }
-ACCURATE: Final = (Geometric, TwoSums, Bernstein, Exponential)  # before the paper's, in this order
+ACCURATE: Final = (Geometric, TwoSums, Bernstein, BernsteinProducts, Exponential)  # before the paper's, in this order
 WITH_INTERVAL: Final[dict[type[Mechanism], type[Mechanism]]] = {
     Exponential: ExponentialInterval
 }  # the others have one anyway

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdrisk._core.lattice import Lattice
+from pdrisk._core.pairs import PairStatistic
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, IntArray, Summary
 from pdrisk._mechanisms.base import Drawn, Mechanism
@@ -53,7 +54,7 @@ class Laplace(Mechanism):
 
     @classmethod
     def answers(cls, statistic: Statistic) -> bool:
-        return True
+        return not isinstance(statistic, PairStatistic)  # whose largest change is that of their whole range
 
     def check(self) -> None:
         super(Laplace, self).check()

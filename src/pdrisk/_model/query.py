@@ -16,6 +16,7 @@ import numpy as np
 
 from pdrisk._core.foreign import LONGEST, shown
 from pdrisk._core.order import Max, Median, Min, Quantile
+from pdrisk._core.pairs import Corr, Cov, PairStatistic, Slope
 from pdrisk._core.risk import check_metric, privacy_loss
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Count, Distinct, Mean, Proportion, Statistic, Sum, WholeSum
@@ -30,6 +31,7 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = [
     "MOST_STATISTICS",
+    "OF_TWO_COLUMNS",
     "STATISTICS",
     "Groups",
     "Line",
@@ -41,12 +43,14 @@ __all__ = [
     "epsilon",
     "of_numbers",
     "statistic",
+    "statistic_of_two",
     "statistics",
     "universe",
     "written",
 ]
 
 STATISTICS: Final = ("count", "sum", "mean", "median", "quantile", "min", "max", "var", "std", "nunique", "proportion")
+OF_TWO_COLUMNS: Final = ("corr", "cov", "slope")
 MOST_STATISTICS: Final = 10_000  # of one column
 LARGEST_WHOLE: Final = 2**31  # of a whole sum's records: then those of 2**31 people are exact in 64 bits
 MOST_BITS: Final = 4096  # of the exact fraction that an eps is: more than a thousand digits
@@ -60,7 +64,7 @@ class Line:
 
     A ``universe`` of None is to be taken from the data. ``condition`` says which records it alone looks at, beside the
     filter of the query; ``values`` what is read, where ``column`` is only its heading. An ``indicator`` is read in the
-    place of a column: 1 where it holds, else 0.
+    place of a column: 1 where it holds, else 0. A statistic of two columns has an ``other`` one, and a `Rectangle`.
     """
 
     column: Hashable | None
@@ -71,6 +75,7 @@ class Line:
     values: str | None = None
     mechanism: str = "laplace"
     indicator: RowwiseFilter | None = None
+    other: Hashable | None = None
 
     @property
     def needs(self) -> Needs:
@@ -89,12 +94,13 @@ class Line:
     @property
     def name(self) -> str:
         """As people write it: ``mean(distance)``."""
-        return written(self.statistic.label, self.column)
+        return written(self.statistic.label, self.column, self.other)
 
     @property
-    def people(self) -> tuple[Hashable | None, str | None]:
+    def people(self) -> tuple[Hashable | None, ...]:
         """Whose values it uses: equal for lines about the same records."""
-        return (self.column if self.values is None else self.values), self.condition
+        own = (self.column if self.values is None else self.values), self.condition
+        return own if self.other is None else (*own, self.other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,11 +238,11 @@ def _of_whole_numbers(statistic: Statistic, mechanism: str) -> Statistic | None:
     return None
 
 
-def written(label: str, column: Hashable | None) -> str:
-    """A statistic of a column as people write it: ``mean(distance)``, ``quantile(0.9) of distance``."""
+def written(label: str, column: Hashable | None, other: Hashable | None = None) -> str:
+    """A statistic of one column, or two, as people write it: ``mean(distance)``, ``quantile(0.9) of distance``."""
     if column is None:
         return f"{label}()"
-    name = printable(str(column))
+    name = ", ".join(printable(str(each)) for each in (column, other) if each is not None)
     return f"{label} of {name}" if "(" in label else f"{label}({name})"
 
 
@@ -341,6 +347,11 @@ def statistic(spec: object) -> Statistic:
         raise ColumnTypeError(
             f'a statistic is a name or a pair like ("quantile", {{"q": 0.9}}), no function; this one is {_kind(spec)}.'
         )
+    if name in OF_TWO_COLUMNS:
+        raise ParameterError(
+            f"{name} is of two columns, and this asks for statistics of one: ask for it alone, as in "
+            'df.dprisk.corr("hours", "income", eps=1), or in SQL.'
+        )
     if name not in STATISTICS:
         raise ParameterError(
             f"unknown statistic {shown(name)}; it must be one of {', '.join(STATISTICS)}."
@@ -372,6 +383,13 @@ def statistic(spec: object) -> Statistic:
         "proportion": Proportion,
     }  # fmt: skip
     return plain[name]()
+
+
+def statistic_of_two(name: str, ddof: object = 1) -> PairStatistic:
+    """A statistic of two columns by its name, one of `OF_TWO_COLUMNS`; ``ddof`` is that of a covariance."""
+    if name == "cov":
+        return Cov(_checked_ddof(ddof))
+    return Corr() if name == "corr" else Slope()
 
 
 def of_numbers(found: Statistic) -> Statistic:

@@ -14,7 +14,9 @@ import pandas as pd
 
 from pdrisk._core.foreign import shown
 from pdrisk._core.order import Max, Min, Quantile
+from pdrisk._core.pairs import PairStatistic
 from pdrisk._core.statistics import Count, Distinct, Proportion, Statistic, Sum
+from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._model.columns import check_column, column_kind
 from pdrisk._model.keys import are_observed, checked_keys, undeclared_keys
 from pdrisk._model.kinds import COUNTED, NOTHING, TRUTH, number_advice
@@ -44,6 +46,7 @@ __all__ = [
     "check_numeric",
     "eps_values",
     "judged_lines",
+    "judged_pair",
     "judged_query",
     "judged_selection",
     "lines_of_columns",
@@ -100,6 +103,7 @@ def _read(
 ) -> Iterator[Hashable]:
     """The columns that are looked at; a callable may look at any."""
     yield from (line.column for line in lines if line.column is not None and line.indicator is None)
+    yield from (line.other for line in lines if line.other is not None)
     for line in lines:
         yield from () if line.indicator is None else line.indicator.columns
     yield from () if groups is None else groups.columns
@@ -191,6 +195,44 @@ def judged_lines(
     return tuple(answered_by(line, mechanism, whole=whole, interval=interval) for line in lines)
 
 
+def judged_pair(
+    frame: pd.DataFrame,
+    column: Hashable,
+    other: Hashable,
+    asked: PairStatistic,
+    bounds: object,
+    mechanism: object = "auto",
+    step: object = None,
+) -> tuple[Line, ...]:
+    """The one line of a statistic of two columns; ``bounds`` is a dict from column to bounds, or declared."""
+    for each in (column, other):
+        if each is None:
+            raise ParameterError(f"{asked.label} needs two columns.")
+        check_column(frame, each)
+    form = f"bounds={{{column!r}: (lo, hi), {other!r}: (lo, hi)}}"
+    if bounds is not None and not isinstance(bounds, Mapping):
+        raise ParameterError(f"{asked.label} needs the bounds of two columns: pass {form}, or declare them.")
+    given: Mapping[Hashable, object] = {} if bounds is None else bounds
+    for each in given:
+        check_column(frame, each)
+    intervals = []
+    for each in (column, other):
+        if isinstance(own := given.get(each), str):
+            raise ParameterError(f"bounds of two columns cannot come from the data: pass {form}, or declare them.")
+        interval, _ = _interval(frame, each, asked, own)
+        if interval is None:
+            raise ParameterError(
+                f"{written(asked.label, column, other)} needs bounds of column {each!r}, the range its values can "
+                f"have: pass {form}, or declare them once with df.dprisk.declare(bounds=...) or a pandera schema."
+            )
+        intervals.append(interval)
+    first, second = intervals
+    source: Source = "given" if any(given.get(each) is not None for each in (column, other)) else "declared"
+    line = Line(column, asked, Rectangle(first.lo, first.hi, second), source, other=other)
+    _check_step(step, line)
+    return (answered_by(line, mechanism),)
+
+
 def _check_noise(line: Line, share: Fraction, most: object) -> None:
     """Refuse noise that is wider than the caller wants, as far as public facts decide it."""
     if most is None:
@@ -207,7 +249,7 @@ def _check_noise(line: Line, share: Fraction, most: object) -> None:
             what, told = ("the records around its rank", "rank95")
         raise ParameterError(
             f"max_noise95= cannot judge {line.name} beforehand: its noise depends on {what}. Leave it out and look at "
-            f'{told} of the answer, or ask with mechanism="laplace".'
+            f"{told} of the answer" + ("." if line.other is not None else ', or ask with mechanism="laplace".')
         )
     low, high = mechanism.interval(np.zeros(1, dtype=np.int64) + 10**9, 0.95)
     half = float(high[0] - low[0]) / 2
@@ -242,18 +284,12 @@ def _line(frame: pd.DataFrame, column: Hashable | None, statistic: Statistic, bo
         return Line(column, statistic, UNIT, None)  # whatever the records are, each counts 1
     if column is None:
         raise ParameterError(f"{statistic.label} needs a column.")
-    kind = check_numeric(frame[column], statistic)
-    source: Source = "given"
     if isinstance(bounds, str):
+        check_numeric(frame[column], statistic)
         if bounds != "column":
             raise ParameterError(f'bounds must be (lo, hi) or the word "column", but are {shown(bounds)}.')
         return Line(column, statistic, None, "data")
-    known = declared(frame, column)
-    interval = known.narrowed(known.universe if bounds is None else universe(bounds))
-    if bounds is None:
-        source = "declared"
-        if interval is None and kind == TRUTH:
-            interval = known.narrowed(UNIT)
+    interval, source = _interval(frame, column, statistic, bounds)
     if interval is None:
         raise ParameterError(
             f"{written(statistic.label, column)} needs bounds, the range its values can have: pass bounds=(lo, hi), or "
@@ -262,6 +298,18 @@ def _line(frame: pd.DataFrame, column: Hashable | None, statistic: Statistic, bo
             f'bounds="column" takes the data\'s own range, which is not differential privacy.'
         )
     return Line(column, statistic, interval, source)
+
+
+def _interval(
+    frame: pd.DataFrame, column: Hashable, statistic: Statistic, bounds: object
+) -> tuple[Universe | None, Source]:
+    """The bounds of a column of numbers, given or declared; None if nobody said any."""
+    kind = check_numeric(frame[column], statistic)
+    known = declared(frame, column)
+    if bounds is not None:
+        return known.narrowed(universe(bounds)), "given"
+    interval = known.narrowed(known.universe)
+    return (known.narrowed(UNIT) if interval is None and kind == TRUTH else interval), "declared"
 
 
 def check_numeric(series: pd.Series, statistic: Statistic) -> str:

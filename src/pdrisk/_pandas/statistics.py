@@ -12,12 +12,13 @@ import pandas as pd
 from pdrisk._answer.release import Release
 from pdrisk._answer.table import wide_table
 from pdrisk._core.foreign import own_errors_of, shown
-from pdrisk._model.query import MOST_STATISTICS, statistic, statistics
+from pdrisk._core.pairs import PairStatistic
+from pdrisk._model.query import MOST_STATISTICS, statistic, statistic_of_two, statistics
 from pdrisk._pandas.answers import answered, answers
 from pdrisk._pandas.curator_views import CuratorViews
 from pdrisk._pandas.histogram import histogram
 from pdrisk._pandas.options import Options, Request, with_options
-from pdrisk._pandas.requests import judged_lines, judged_query, lines_of_request
+from pdrisk._pandas.requests import judged_lines, judged_pair, judged_query, lines_of_request
 from pdrisk._pandas.suggested_bounds import SuggestedBounds, suggested
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -81,6 +82,31 @@ class Statistics(CuratorViews):
     def std(self, column: Hashable, ddof: int = 1, **options: Unpack[Options]) -> Answer:
         """Noisy standard deviation over n - ``ddof`` (0 or 1); 0 if too few rows are left."""
         return self._answer(column, ("std", {"ddof": ddof}), options)
+
+    @with_options
+    def corr(self, x: Hashable, y: Hashable, **options: Unpack[Options]) -> Answer:
+        """Noisy correlation of two columns (Pearson's), of the rows that have both values; 0 if a column is constant.
+
+        ``bounds`` is a dict of both columns' bounds, unless they are declared.
+        """
+        return self._answer_of_two(x, y, statistic_of_two("corr"), options)
+
+    @with_options
+    def cov(self, x: Hashable, y: Hashable, ddof: int = 1, **options: Unpack[Options]) -> Answer:
+        """Noisy covariance of two columns over n - ``ddof`` (0 or 1), of the rows that have both values.
+
+        ``bounds`` is a dict of both columns' bounds, unless they are declared.
+        """
+        return self._answer_of_two(x, y, statistic_of_two("cov", ddof), options)
+
+    @with_options
+    def slope(self, y: Hashable, x: Hashable, **options: Unpack[Options]) -> Answer:
+        """Noisy slope of the regression of ``y`` on ``x``: by how much y grows with x. SQL's ``REGR_SLOPE(y, x)``.
+
+        Of the rows that have both values; 0 if x is constant. ``bounds`` is a dict of both columns' bounds, unless they
+        are declared.
+        """
+        return self._answer_of_two(y, x, statistic_of_two("slope"), options)
 
     @with_options
     def proportion(self, condition: Hashable, **options: Unpack[Options]) -> Answer:
@@ -195,6 +221,13 @@ class Statistics(CuratorViews):
         asked = self._request(options)
         lines = judged_lines(
             self._frame, column, (statistic(spec),), asked.bounds, asked.mechanism, asked.step, interval=asked.interval
+        )
+        return answered(*judged_query(self._frame, lines, asked), asked.asker(self._identity))
+
+    def _answer_of_two(self, column: Hashable, other: Hashable, wanted: PairStatistic, options: Options) -> Answer:
+        asked = self._request(options)
+        lines = judged_pair(
+            self._frame, column, other, wanted, bounds=asked.bounds, mechanism=asked.mechanism, step=asked.step
         )
         return answered(*judged_query(self._frame, lines, asked), asked.asker(self._identity))
 

@@ -17,7 +17,7 @@ from pdrisk._sql.grouping import Grouping, typed_key
 from pdrisk._sql.headings import heading
 from pdrisk._sql.pieces import Expression, lowered, number
 from pdrisk._sql.relations import Condition, Relation, Rows, condition, named
-from pdrisk._sql.statistics import AGGREGATES, Asked, asked
+from pdrisk._sql.statistics import AGGREGATES, Asked, asked, asked_of_two
 from pdrisk._sql.tree import Select, Star
 from pdrisk.errors import ParameterError
 
@@ -36,6 +36,8 @@ class Noted:
         Its FILTER.
     column : str or None
         How the argument is written.
+    other, other_column
+        The same of a second argument.
     """
 
     asked: Asked
@@ -43,18 +45,21 @@ class Noted:
     argument: Expression | None
     filtered: Condition | None
     column: str | None
+    other: Expression | None = None
+    other_column: str | None = None
 
     @property
     def values(self) -> str | None:
         """What is read, exactly; None for COUNT(*) of all."""
-        argument = None if self.argument is None else self.argument.sql
+        read = [each.sql for each in (self.argument, self.other) if each is not None]
+        argument = ", ".join(read) or None
         filtered = None if self.filtered is None else f"FILTER {self.filtered.sql}"
         return " ".join(filter(None, (argument, filtered))) or None
 
     @property
     def given(self) -> bool:
         """Whether the value of a parameter decides what is read."""
-        return any(each is not None and each.given for each in (self.argument, self.filtered))
+        return any(each is not None and each.given for each in (self.argument, self.other, self.filtered))
 
 
 @dataclass
@@ -189,6 +194,8 @@ class Answers:
         """Where among the releases an aggregate stands: one asked before is not asked again."""
         if id(call) in self.place_of:
             return self.place_of[id(call)]
+        if AGGREGATES[call.name].columns == 2:
+            return self._place_of_two(call)
         node = (
             None
             if call.name.endswith("_star") or not call.arguments or (call.names and call.names[0])
@@ -201,19 +208,40 @@ class Answers:
         one = asked(call, value, kept, lambda: self._bounds_of(call, node, is_truth=is_truth))
         if one.statistic.bounded and value is not None:
             self.relation.source.known(value.column).narrowed(one.universe)
-        if one not in self.places:
-            self.places[one] = len(self.noted)
-            self.noted.append(Noted(one, call, value, filtered, None if node is None else heading(node)))
-        self.place_of[id(call)] = self.places[one]
-        return self.places[one]
+        return self._noted(Noted(one, call, value, filtered, None if node is None else heading(node)))
+
+    def _place_of_two(self, call: Call) -> int:
+        """The same of an aggregate of two columns."""
+        nodes = call.arguments
+        values = [named(node, self.rows) for node in nodes]
+        filtered = None if call.condition is None else condition(call.condition, self.rows)
+
+        def bounds(at: int) -> tuple[Universe, Source]:
+            own, source = self._bounds_of(call, nodes[at], is_truth=values[at].kind == TRUTH)
+            self.relation.source.known(values[at].column).narrowed(own)
+            return own, source
+
+        one = asked_of_two(call, values, None if filtered is None else filtered.sql, bounds)
+        first, second = map(heading, nodes)
+        return self._noted(Noted(one, call, values[0], filtered, first, values[1], second))
+
+    def _noted(self, noted: Noted) -> int:
+        """Where a release stands that is asked for."""
+        if noted.asked not in self.places:
+            self.places[noted.asked] = len(self.noted)
+            self.noted.append(noted)
+        self.place_of[id(noted.call)] = self.places[noted.asked]
+        return self.places[noted.asked]
 
     def _bounds_of(self, call: Call, node: Node | None, *, is_truth: bool) -> tuple[Universe, Source]:
         name = lowered(node.name) if isinstance(node, Column) else None
         if name is not None:
-            if isinstance(self.bounds, Universe):
-                return self.bounds, "given"
-            if self.bounds is not None and name in self.bounds:
-                return self.bounds[name], "given"
+            given = self.bounds
+            if isinstance(given, Universe):
+                if AGGREGATES[call.name].columns == 1:
+                    return given, "given"
+            elif given is not None and name in given:
+                return given[name], "given"
             assert isinstance(node, Column)
             declared = self.relation.source.known(self.rows.column(node).column).universe
             if declared is not None:
@@ -221,6 +249,12 @@ class Answers:
         if is_truth:
             return UNIT, "declared"  # by their type
         shown = "x" if node is None else heading(node)
+        if AGGREGATES[call.name].columns == 2:
+            raise ParameterError(
+                f"{heading(call)} needs the bounds of {shown}: pass a dict with both, "
+                f"bounds={{{shown!r}: (lo, hi), ...}}, or declare them with df.dprisk.declare(bounds=...); an "
+                "expression needs a name in a subquery first."
+            )
         statistic = AGGREGATES[call.name].statistic
         if name is None:
             raise ParameterError(

@@ -28,7 +28,7 @@ from pdrisk._sql.sources import Source, Sources
 from pdrisk._sql.tree import Select, Star
 from pdrisk.engines.base import Origin
 from pdrisk.engines.sql.duckdb import DuckDBEngine
-from pdrisk.engines.sql.plan import INFINITY, Counted, Measured, SummaryPlan, combined
+from pdrisk.engines.sql.plan import INFINITY, Counted, Measured, MeasuredPair, SummaryPlan, combined
 from pdrisk.engines.sql.render import DuckDBDialect, statement
 from pdrisk.errors import ParameterError
 
@@ -113,7 +113,9 @@ def judged(
     for noted, share in zip(answers.noted, shares, strict=True):
         one = noted.asked
         shown = None if noted.filtered is None else noted.filtered.shown
-        line = Line(noted.column, one.statistic, one.universe, one.bounds_from, shown, noted.values)
+        line = Line(
+            noted.column, one.statistic, one.universe, one.bounds_from, shown, noted.values, other=noted.other_column
+        )
         stored = None if noted.argument is None else noted.argument.column
         whole = stored is not None and relation.source.known(stored).whole
         line = answered_by(line, mechanism, whole=whole, interval=interval)
@@ -212,6 +214,9 @@ def _asked(releases: Sequence[Noted], lines: Sequence[Line], source: Source) -> 
         if one.condition is not None:
             value, column = f"CASE WHEN {one.condition} THEN {value} END", None
         assert line.universe is not None  # in SQL bounds never come from the data
+        if noted.other is not None:
+            yield MeasuredPair(value, line.universe, line.needs, other=noted.other.double)
+            continue
         yield Measured(value, line.universe, line.needs, column)
 
 
@@ -227,6 +232,8 @@ def _counted(argument: Expression | None, filtered: str | None) -> str | None:
 
 def _said(part: Measured | Counted) -> str:
     """The SQL of what is read."""
+    if isinstance(part, MeasuredPair):
+        return f"{part.value} {part.other}"
     return part.value if isinstance(part, Measured) else part.condition or ""
 
 

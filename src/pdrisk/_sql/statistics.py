@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
 from pdrisk._core.statistics import Statistic
-from pdrisk._core.universe import Universe
+from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._model.kinds import NUMBER, TRUTH, number_advice
 from pdrisk._model.nodes import Call, Constant, Node, Operation
-from pdrisk._model.query import Source, epsilon, statistic, universe
+from pdrisk._model.query import OF_TWO_COLUMNS, Source, epsilon, statistic, statistic_of_two, universe
 from pdrisk._sql.pieces import Expression
 from pdrisk._sql.tree import Scalar
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["AGGREGATES", "Asked", "asked", "check_number"]
+__all__ = ["AGGREGATES", "Asked", "asked", "asked_of_two", "check_number"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,11 @@ class Aggregate:
     statistic: str
     ddof: int | None = None
     private: bool = False
+
+    @property
+    def columns(self) -> int:
+        """How many columns it is about."""
+        return 2 if self.statistic in OF_TWO_COLUMNS else 1
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -53,6 +58,10 @@ AGGREGATES: Mapping[str, Aggregate] = {
     "stddev_pop": Aggregate("std", 0),
     "stddev_samp": Aggregate("std", 1),
     "stddev": Aggregate("std", 1),
+    "corr": Aggregate("corr"),
+    "covar_pop": Aggregate("cov", 0),
+    "covar_samp": Aggregate("cov", 1),
+    "regr_slope": Aggregate("slope"),
     "dp_count_star": Aggregate("count", private=True),
     "dp_avg": Aggregate("mean", private=True),
     **{
@@ -74,6 +83,8 @@ class Asked:
         SQL of its FILTER.
     eps : Fraction or None
         None: a share of what the call leaves.
+    other : str or None
+        SQL of a second column.
     """
 
     statistic: Statistic
@@ -82,6 +93,7 @@ class Asked:
     universe: Universe
     bounds_from: Source | None
     eps: Fraction | None
+    other: str | None = None
 
 
 def asked(
@@ -122,6 +134,43 @@ def asked(
     given = universe((options["lo"], options["hi"])) if "lo" in options else None
     own, source = (given, "given") if given is not None else bounds()
     return Asked(found, argument.sql, condition, own, source, eps)  # type: ignore[arg-type]
+
+
+def asked_of_two(
+    call: Call,
+    arguments: Sequence[Expression],
+    condition: str | None,
+    bounds: Callable[[int], tuple[Universe, Source]],
+) -> Asked:
+    """What an aggregate of two columns asks for.
+
+    Parameters
+    ----------
+    call : Call
+        Its arguments are the columns.
+    arguments : sequence of Expression
+        Those columns in SQL.
+    condition : str or None
+        Its FILTER in SQL.
+    bounds : callable
+        The bounds of the column at a place; raises what to say if there are none.
+
+    Raises
+    ------
+    ParameterError
+        If there is another number of arguments.
+    """
+    kind = AGGREGATES[call.name]
+    if len(call.arguments) != kind.columns or any(call.names):
+        raise ParameterError(f"{call.name} takes two columns and nothing else, as in {call.name}(income, hours).")
+    _options(call, kind, kind.columns)
+    for argument in arguments:
+        check_number(call.name, argument)
+    (first, source), (second, other_source) = bounds(0), bounds(1)
+    own: Source = "given" if "given" in (source, other_source) else "declared"
+    found = statistic_of_two(kind.statistic, 1 if kind.ddof is None else kind.ddof)
+    one, other = arguments
+    return Asked(found, one.sql, condition, Rectangle(first.lo, first.hi, second), own, None, other.sql)
 
 
 def check_number(name: str, argument: Expression) -> None:

@@ -6,7 +6,7 @@ An engine passes if `check` does not raise for a function that opens a small tab
 >>> from pdrisk.engines.conformance import TABLES, check
 >>> from pdrisk.engines.numpy.frame import FrameEngine
 >>> def opened(table, query):
-...     frame = pd.DataFrame({"x": table.values, "g": table.groups}, dtype=object)
+...     frame = pd.DataFrame({"x": table.values, "y": table.others, "g": table.groups}, dtype=object)
 ...     return FrameEngine(frame, stored=frame)
 >>> check(opened, TABLES[1:3])
 
@@ -29,10 +29,11 @@ import numpy as np
 
 from pdrisk._core.lattice import PLACES
 from pdrisk._core.order import Max, Min, Quantile
+from pdrisk._core.pairs import Corr, Cov, Slope
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Mean, Statistic, Sum, WholeSum
 from pdrisk._core.summary import Needs, Summary
-from pdrisk._core.universe import Universe
+from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._model.query import Groups, Line, Query
 from pdrisk.engines.base import Engine, Reading
 
@@ -43,7 +44,7 @@ Value = float | int | Decimal | None
 
 @dataclass(frozen=True, slots=True)
 class GroupedColumn:
-    """A table of two columns: numbers, ``x``, and the group of each row, ``g``.
+    """A table of three columns: numbers, ``x`` and ``y``, and the group of each row, ``g``.
 
     Attributes
     ----------
@@ -60,6 +61,11 @@ class GroupedColumn:
     values: tuple[Value, ...]
     groups: tuple[str | None, ...]
     keys: tuple[str, ...]
+
+    @property
+    def others(self) -> tuple[Value, ...]:
+        """The column ``y``: the same numbers, a row later."""
+        return (*self.values[-1:], *self.values[:-1])
 
 
 Opened = Callable[[GroupedColumn, Query], Engine[Reading]]
@@ -78,6 +84,8 @@ ASKED: Final[tuple[tuple[Statistic, str], ...]] = (
     *((Quantile(q), "laplace") for q in QUANTILES),
     *((Quantile(q, whole=whole), "exponential") for q in (0.0, 0.3, 0.5) for whole in (False, True)),
 )
+PAIRS: Final = (Cov(), Slope(), Corr())
+BESIDE: Final = Universe(-0.5, 2.0)  # of the other column
 UNIVERSES: Final = (Universe(-1.0, 3.0), Universe(0.0, 1.0), Universe(2.0, 2.0**40), Universe(-1e9, 1e-9))
 NAN, INF = math.nan, math.inf
 
@@ -133,7 +141,9 @@ def questions(universe: Universe, keys: Sequence[str] | None) -> Iterator[Query]
     """What is asked of a table: every statistic alone, and all of them at once; by group, or of all rows."""
     lines = tuple(Line("x", statistic, universe, "given", mechanism=mechanism) for statistic, mechanism in ASKED)
     groups = None if keys is None else Groups(("g",), tuple((key,) for key in keys), "given")
-    for asked in (*((line,) for line in lines), lines):
+    both = Rectangle(universe.lo, universe.hi, BESIDE)
+    pairs = tuple(Line("x", each, both, "given", mechanism="bernstein_products", other="y") for each in PAIRS)
+    for asked in (*((line,) for line in (*lines, *pairs)), (*lines, *pairs)):
         yield Query(asked, (), groups=groups)
 
 
@@ -153,17 +163,77 @@ def check(opened: Opened, tables: Sequence[GroupedColumn] = TABLES, universes: S
         That names the table, the group, what was asked for and what is wrong.
     """
     for table, universe, grouped in itertools.product(tables, universes, (False, True)):
-        rows = list(zip(table.values, table.groups, strict=True))
-        groups = {"all rows": [value for value, _ in rows]}
+        rows = list(zip(table.values, table.others, table.groups, strict=True))
+        groups = {"all rows": [(value, other) for value, other, _ in rows]}
         if grouped:
-            groups = {f"group {key!r}": [value for value, own in rows if own == key] for key in table.keys}
+            groups = {
+                f"group {key!r}": [(value, other) for value, other, own in rows if own == key] for key in table.keys
+            }
         for query in questions(universe, table.keys if grouped else None):
             reading = opened(table, query).read(query)
             for line, summary in zip(query.lines, reading.summaries, strict=True):
                 asked = f"{universe}, {line.statistic.label} by {line.mechanism}"
                 for at, (name, values) in enumerate(groups.items()):
-                    for wrong in _wrong(summary, at, values, universe, line.needs):
+                    differing = (
+                        _wrong(summary, at, [value for value, _ in values], universe, line.needs)
+                        if line.other is None
+                        else _wrong_pairs(summary, at, values, universe, line.needs)
+                    )
+                    for wrong in differing:
                         raise AssertionError(f"{table.type}, {name}, {asked}: {wrong}")
+
+
+def _wrong_pairs(
+    summary: Summary, group: int, rows: Sequence[tuple[Value, Value]], universe: Universe, needs: Needs
+) -> Iterator[str]:
+    """What is wrong with the summary of two columns of one group."""
+    pairs = [(float(x), float(y)) for x, y in rows if x is not None and y is not None]
+    pairs = [(x, y) for x, y in pairs if not (math.isnan(x) or math.isnan(y))]
+    columns = universe, BESIDE
+    inside = [tuple(min(max(z, own.lo), own.hi) for z, own in zip(pair, columns, strict=True)) for pair in pairs]
+    found: list[tuple[str, object, object]] = [("n", int(summary.n[group]), len(pairs))]
+    if summary.clamped is not None:
+        moved = sum(pair != own for pair, own in zip(pairs, inside, strict=True))
+        found.append(("clamped", int(summary.clamped[group]), moved))
+    for part, own, at in ((summary, universe, 0), (summary.other, BESIDE, 1)):
+        if part is None or part.lowest is None or part.highest is None:
+            yield "the ends of a column are missing"
+            continue
+        ends = float(part.lowest[0, group]), float(part.highest[0, group])
+        records = [pair[at] for pair in inside]
+        found.append(("ends", ends, (min(records, default=own.hi), max(records, default=own.lo))))
+    for degrees in needs.products:
+        if degrees not in summary.products:
+            yield f"products {degrees} are missing"
+            continue
+        sums = [0] * ((degrees[0] + 1) * (degrees[1] + 1))
+        for pair in inside:
+            places = [
+                math.floor((z - own.lo) * (PLACES / (own.hi - own.lo)) + 0.5)  # the one rule, in float64
+                for z, own in zip(pair, columns, strict=True)
+            ]
+            sums = [before + more for before, more in zip(sums, _products(places[0], places[1], degrees), strict=True)]
+        found.append((f"products {degrees}", summary.products[degrees][:, group].tolist(), sums))
+    for name, has, wanted in found:
+        if has != wanted:
+            yield f"{name} is {has!r}, and should be {wanted!r}"
+
+
+def _products(k: int, l: int, degrees: tuple[int, int]) -> list[int]:  # noqa: E741
+    """The parts of one record: first k is divided, then each part of it in proportion to those of l."""
+
+    def divided(whole: int, parts: Sequence[Fraction]) -> list[int]:
+        own = [math.floor(whole * part) for part in parts]
+        left = 0 if len(parts) == 2 else 1
+        own[left] += whole - sum(own)
+        return own
+
+    def shares(place: int, degree: int) -> list[int]:
+        w = Fraction(place, PLACES)
+        return divided(PLACES, [1 - w, w] if degree == 1 else [(1 - w) ** 2, 2 * w * (1 - w), w**2])
+
+    others = [Fraction(share, PLACES) for share in shares(l, degrees[1])]
+    return [part for share in shares(k, degrees[0]) for part in divided(share, others)]
 
 
 def _point(record: float, universe: Universe, *, whole: bool) -> int:

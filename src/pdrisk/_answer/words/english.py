@@ -83,6 +83,7 @@ TEXTS = {
         "{value}: the most that one record can move the answer without noise, in any data within the bounds"
     ),
     "local_sensitivity": "local sensitivity",
+    "local_sensitivity_unknown": "not known for a statistic of two columns",
     "local_sensitivity_is": "{value}: the most in these data, at most {share} of that",
     "records": "records used",
     "worst_case": "worst case",
@@ -141,7 +142,9 @@ TEXTS = {
     "neighbours_is": "two sets of data that differ in one record, added or removed",
     "noise_scaled": "{noise}, scale {scale}",
     "line_is": "bounds {bounds}; {noise}; global sensitivity of the statistic {sensitivity}; eps {eps}",
-    "bounds_are": "{low} to {high}, declared without looking at the data",
+    "bounds_are": "{ranges}, declared without looking at the data",
+    "bounds_range": "{low} to {high}",
+    "bounds_of_column": "{column} {range}",
     "bounds_none": "none needed",
     "label_composition": "composition",
     "uncovered": "not covered",

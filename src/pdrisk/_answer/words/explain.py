@@ -207,10 +207,8 @@ class _Telling:
 
     def _declared(self, line: AnswerLine) -> str:
         said = self.said
-        bounds = said["bounds_none"]
-        if line.bounds is not None:
-            low, high = map(formatting.number, line.bounds)
-            bounds = said["bounds_are"].format(low=low, high=high)
+        bounds = line.bounds_as(said["bounds_range"], said["bounds_of_column"])
+        bounds = said["bounds_are"].format(ranges=bounds) if bounds else said["bounds_none"]
         noise = MECHANISMS[line.mechanism].noise
         if line.scale is not None:
             noise = said["noise_scaled"].format(noise=noise, scale=formatting.number(line.scale))
@@ -224,13 +222,16 @@ class _Telling:
     def _exposed(self, line: AnswerLine, exposed: Exposed, out_of: int) -> str:
         """What only the curator may see of one line."""
         answer, said, found = self.answer, self.said, exposed.numbers
-        share = rounded_up(min(found.local_sensitivity / line.global_sensitivity, 1.0))
-        whole, local = map(formatting.number, (line.global_sensitivity, found.local_sensitivity))
+        whole, local = formatting.number(line.global_sensitivity), said["local_sensitivity_unknown"]
+        if not math.isnan(found.local_sensitivity):
+            share = rounded_up(min(found.local_sensitivity / line.global_sensitivity, 1.0))
+            value = formatting.number(found.local_sensitivity)
+            local = said["local_sensitivity_is"].format(value=value, share=share)
         even, loss = MECHANISMS[line.mechanism].is_even, rounded_up(min(found.loss, line.eps), 6)
         of = "even" if even else "is"
         rows = [
             (said["global_sensitivity"], said["global_sensitivity_is"].format(value=whole)),
-            (said["local_sensitivity"], said["local_sensitivity_is"].format(value=local, share=share)),
+            (said["local_sensitivity"], local),
             (said["records"], f"{found.n:,}"),
             (said["privacy_loss"], said[f"privacy_loss_{of}"].format(loss=loss, eps=_eps(line.eps))),
         ]

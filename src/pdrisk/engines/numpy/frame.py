@@ -11,10 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pdrisk._core.summary import Needs, Summary
-from pdrisk._core.universe import Universe
+from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._guard import guarded
 from pdrisk._model.keys import Key, key_codes, key_index, observed_keys
-from pdrisk._model.query import Query
+from pdrisk._model.query import Line, Query
 from pdrisk._model.rowwise import RowwiseFilter
 from pdrisk._model.rowwise.families import missing_of, quantity_of
 from pdrisk.engines.base import Origin, Reading
@@ -23,6 +23,7 @@ from pdrisk.engines.numpy.codes import without_codes
 from pdrisk.engines.numpy.derived import with_derived
 from pdrisk.engines.numpy.distinct import distinct_values
 from pdrisk.engines.numpy.grouped import summary_of_groups
+from pdrisk.engines.numpy.pairs import summary_of_pairs
 from pdrisk.engines.numpy.selected import selected_rows
 from pdrisk.engines.numpy.single import summary_of_one
 from pdrisk.errors import QueryFailedError
@@ -30,7 +31,7 @@ from pdrisk.errors import QueryFailedError
 __all__ = ["FrameEngine", "FrameReading", "column_values", "present_rows"]
 
 
-Place = tuple[Hashable, RowwiseFilter | None]  # what a line reads: a column, or a condition
+Place = tuple[Hashable, RowwiseFilter | None, Hashable]  # what a line reads: a column or a condition, another column
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ class FrameEngine:
         needs: dict[tuple[Place, Universe], Needs] = {}
         counts: dict[Place, Needs] = {}
         for line, universe in zip(query.lines, universes, strict=True):
-            at = line.column, line.indicator
+            at = _place(line)
             if line.statistic.bounded:
                 needs[at, universe] = needs.get((at, universe), Needs()) | line.needs
             else:
@@ -107,13 +108,15 @@ class FrameEngine:
         counted: dict[Place, Summary] = {}
         summaries: dict[tuple[Place, Universe], Summary] = {}
         for (place, universe), wanted in needs.items():
-            column, indicator = place
+            column, indicator, other = place
             values = column_values(frame[column]) if indicator is None else selected_rows(frame, indicator)
-            summary = (
-                summary_of_one(values, universe, wanted, selected)
-                if codes is None
-                else summary_of_groups(values, codes, len(keys or ()), universe, wanted)
-            )
+            if isinstance(universe, Rectangle):
+                beside = column_values(frame[other])
+                summary = summary_of_pairs(values, beside, universe, wanted, selected, codes, len(keys or (0,)))
+            elif codes is None:
+                summary = summary_of_one(values, universe, wanted, selected)
+            else:
+                summary = summary_of_groups(values, codes, len(keys or ()), universe, wanted)
             summaries[place, universe] = summary
             counted.setdefault(place, summary)
         for place, wanted in counts.items():
@@ -128,9 +131,7 @@ class FrameEngine:
         return FrameReading(
             universes,
             tuple(
-                summaries[(line.column, line.indicator), universe]
-                if line.statistic.bounded
-                else counted[line.column, line.indicator]
+                summaries[_place(line), universe] if line.statistic.bounded else counted[_place(line)]
                 for line, universe in zip(query.lines, universes, strict=True)
             ),
             index,
@@ -138,6 +139,10 @@ class FrameEngine:
             codes,
             frame,
         )
+
+
+def _place(line: Line) -> Place:
+    return line.column, line.indicator, line.other
 
 
 def column_values(series: pd.Series) -> NDArray[np.generic]:

@@ -79,7 +79,8 @@ def losses(reading: FrameReading, query: Query) -> FloatArray:
 def values_read(reading: FrameReading, line: Line, groups: int) -> NDArray[np.generic]:
     """What a line sees of each row: its value, NaN where it is missing; 0 for what is only counted.
 
-    For a number of different values, 1 where the row alone has its value in its group, else 0.
+    Of two columns, the value in the first, NaN where either is missing. For a number of different values, 1 where the
+    row alone has its value in its group, else 0.
     """
     frame = reading.frame
     if line.indicator is not None:
@@ -88,6 +89,9 @@ def values_read(reading: FrameReading, line: Line, groups: int) -> NDArray[np.ge
         return np.zeros(len(frame))
     if isinstance(line.statistic, Distinct):
         return singles_of(frame[line.column], reading.selected, reading.codes, groups)
+    if line.other is not None:
+        values = column_values(frame[line.column]).astype(np.float64)
+        return np.where(present_rows(frame[line.other]), values, np.nan)
     if line.statistic.bounded:
         return column_values(frame[line.column])
     return np.where(present_rows(frame[line.column]), 0.0, np.nan)

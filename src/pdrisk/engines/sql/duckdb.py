@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 
 from pdrisk._core.cells import Cells
 from pdrisk._core.lattice import Points
+from pdrisk._core.products import Degrees
 from pdrisk._core.summary import FloatArray, Summary, window_start
+from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._guard import guarded
 from pdrisk._model.query import Query
 from pdrisk.engines.base import Origin, Reading
 from pdrisk.engines.sql.plan import Counted, Measured, SummaryPlan
-from pdrisk.engines.sql.render import RANKED, Dialect, DuckDBDialect, packed_counts, sides, statement
+from pdrisk.engines.sql.render import RANKED, Dialect, DuckDBDialect, packed_counts, product_name, sides, statement
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -149,19 +151,17 @@ def _summary(i: int, part: Measured | Counted, found: Columns, size: int, dialec
         """Clamping a record found by its rank is finding it among the clamped ones."""
         return np.clip(_floats(found, f"{name}_{i}", size, padding), universe.lo, universe.hi)
 
-    lowest = highest = None
+    lowest = highest = other = None
     if needs.ends or needs.seconds:
-        some = n > 0
-        lowest = np.full((2, size), universe.hi)
-        highest = np.full((2, size), universe.lo)
-        lowest[0, some] = inside("lowest", universe.hi)[some]
-        highest[0, some] = np.clip(
-            -_floats(found, f"lowest_of_negatives_{i}", size, -universe.lo), universe.lo, universe.hi
-        )[some]
+        lowest, highest = _ends(found, f"lowest_{i}", f"lowest_of_negatives_{i}", n, universe)
         if needs.seconds:
             several = n > 1
             lowest[1, several] = inside("second_lowest", universe.hi)[several]
             highest[1, several] = inside("second_highest", universe.lo)[several]
+        if isinstance(universe, Rectangle):
+            own = f"other_lowest_{i}", f"other_lowest_of_negatives_{i}"
+            other_lowest, other_highest = _ends(found, *own, n, universe.other)
+            other = Summary(n, lowest=other_lowest, highest=other_highest)
     squares = nearest = None
     if needs.squares:
         squares = _floats(found, f"squares_{i}", size, 0.0) / part.square_grid
@@ -185,7 +185,27 @@ def _summary(i: int, part: Measured | Counted, found: Columns, size: int, dialec
         clamped=_integers(found, f"clamped_{i}", size),
         cells=cells.get("cells"),
         whole_cells=cells.get("whole_cells"),
+        products={degrees: _products(found, degrees, i, size) for degrees in needs.products},
+        other=other,
     )
+
+
+def _ends(
+    found: Columns, lowest_name: str, lowest_of_negatives: str, n: NDArray[np.int64], universe: Universe
+) -> tuple[FloatArray, FloatArray]:
+    """The smallest and the largest records of one column, in the first rows; padded."""
+    size, some = len(n), n > 0
+    lowest, highest = np.full((2, size), universe.hi), np.full((2, size), universe.lo)
+    lowest[0, some] = np.clip(_floats(found, lowest_name, size, universe.hi), universe.lo, universe.hi)[some]
+    negatives = _floats(found, lowest_of_negatives, size, -universe.lo)
+    highest[0, some] = np.clip(-negatives, universe.lo, universe.hi)[some]
+    return lowest, highest
+
+
+def _products(found: Columns, degrees: Degrees, part: int, size: int) -> NDArray[np.int64]:
+    """The sums of products of two columns, shape (m, G)."""
+    parts = range((degrees[0] + 1) * (degrees[1] + 1))
+    return np.stack([_integers(found, product_name(degrees, at, part), size) for at in parts])
 
 
 def _cells(lists: NDArray[Any], points: Points) -> Cells:

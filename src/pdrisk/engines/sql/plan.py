@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pdrisk._core.lattice import Lattice, Points, power_of_two_below
 from pdrisk._core.once import once
 from pdrisk._core.summary import Needs
-from pdrisk._core.universe import Universe
+from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._model.query import Query
 
-__all__ = ["INFINITY", "Counted", "Measured", "SummaryPlan", "combined", "plan_of_columns"]
+__all__ = ["INFINITY", "Counted", "Measured", "MeasuredPair", "SummaryPlan", "combined", "plan_of_columns"]
 
 INFINITY = "CAST('infinity' AS DOUBLE)"
 
@@ -32,6 +32,11 @@ class Measured:
     universe: Universe
     needs: Needs
     column: str | None = None
+
+    def columns(self, value: str, other: str) -> list[tuple[str, str, Universe]]:
+        """What stands before the names of each column's ends, its name in SQL out of these, and its universe."""
+        own = ("", value, self.universe)
+        return [own, ("other_", other, self.universe.other)] if isinstance(self.universe, Rectangle) else [own]
 
     @once
     def grid(self) -> float:
@@ -57,6 +62,19 @@ class Measured:
         Half a step off, a standard deviation of nothing would be off by the root of it: 2**-45 of the width.
         """
         return float(2.0**90 / (2 * power_of_two_below(self.universe.width)) ** 2)
+
+
+@dataclass(frozen=True)
+class MeasuredPair(Measured):
+    """Records of two expressions, where both have a value. Its universe is a `Rectangle`.
+
+    Attributes
+    ----------
+    other : str
+        The second value in SQL, like the first one.
+    """
+
+    other: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +113,20 @@ def combined(asked: Sequence[Measured | Counted]) -> tuple[tuple[Measured | Coun
     found: dict[tuple[object, ...], Measured | Counted] = {}
     keys: list[tuple[object, ...]] = []
     for one in asked:
-        keys.append((one.condition,) if isinstance(one, Counted) else (one.value, one.universe))
+        keys.append(_read(one))
         before = found.get(keys[-1])
         if isinstance(before, Measured) and isinstance(one, Measured):
             one = replace(one, needs=one.needs | before.needs)
         found[keys[-1]] = one
     order = list(found)
     return tuple(found.values()), tuple(order.index(key) for key in keys)
+
+
+def _read(one: Measured | Counted) -> tuple[object, ...]:
+    """What a part looks at, but for its needs."""
+    if isinstance(one, Counted):
+        return (one.condition,)
+    return (one.value, one.universe, one.other) if isinstance(one, MeasuredPair) else (one.value, one.universe)
 
 
 def plan_of_columns(query: Query, source: str) -> tuple[SummaryPlan, tuple[int, ...]]:
@@ -123,7 +148,9 @@ def plan_of_columns(query: Query, source: str) -> tuple[SummaryPlan, tuple[int, 
     asked: list[Measured | Counted] = []
     for line in query.lines:
         value = f'CAST("{line.column}" AS DOUBLE)'
-        if line.universe is None or not line.statistic.bounded:
+        if line.other is not None and line.universe is not None:
+            asked.append(MeasuredPair(value, line.universe, line.needs, other=f'CAST("{line.other}" AS DOUBLE)'))
+        elif line.universe is None or not line.statistic.bounded:
             asked.append(Counted(None if line.column is None else f"({value} <= {INFINITY})"))
         else:
             asked.append(Measured(value, line.universe, line.needs))

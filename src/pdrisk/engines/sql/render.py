@@ -14,10 +14,12 @@ import math
 from collections.abc import Iterator
 
 from pdrisk._core.lattice import LARGEST_STEPS, PLACE_BITS, PLACES, Points, places_per_unit
+from pdrisk._core.products import Arithmetic, Degrees, divided
 from pdrisk._core.summary import Needs
-from pdrisk.engines.sql.plan import INFINITY, Counted, Measured, SummaryPlan
+from pdrisk._core.universe import Rectangle, Universe
+from pdrisk.engines.sql.plan import INFINITY, Counted, Measured, MeasuredPair, SummaryPlan
 
-__all__ = ["RANKED", "Dialect", "DuckDBDialect", "clamped", "packed_counts", "sides", "statement"]
+__all__ = ["RANKED", "Dialect", "DuckDBDialect", "clamped", "packed_counts", "product_name", "sides", "statement"]
 
 
 class Dialect:
@@ -97,7 +99,8 @@ def statement(plan: SummaryPlan, dialect: Dialect) -> str:
 
     Columns: ``g0``, ``g1``, ... where there are groups; for part i, ``n_i``, ``clamped_i``, ``total_i``, ``steps_i``,
     ``places_i``, ``place_squares_i``, ``whole_i``, ``lowest_i``, ``lowest_of_negatives_i``, ``second_lowest_i``,
-    ``second_highest_i``, ``squares_i``, ``nearest_i``, ``cells_i``, ``whole_cells_i`` as its needs say.
+    ``second_highest_i``, ``squares_i``, ``nearest_i``, ``cells_i``, ``whole_cells_i`` as its needs say; of two columns
+    ``other_lowest_i``, ``other_lowest_of_negatives_i`` and the products named by `product_name`.
     For its k-th quantile in ascending order, by pivot: ``pivot_i_k``, ``less_i_k``, ``equal_i_k``, ``below_0_i_k``,
     ..., ``above_0_i_k``, ...; by row number: ``base_i_k``, and the records from that rank on, ``ranked_0_i_k``, ...
     """
@@ -175,7 +178,10 @@ class _Statement:
         plan = self.plan
         read = [f"{sql} AS {name}" for sql, name in zip(plan.groups, self.groups, strict=True)]
         for i, part in enumerate(plan.parts):
-            if isinstance(part, Measured):
+            if isinstance(part, MeasuredPair):
+                read.append(f"CASE WHEN {part.other} <= {INFINITY} THEN {part.value} END AS x{i}")
+                read.append(f"CASE WHEN {part.value} <= {INFINITY} THEN {part.other} END AS y{i}")
+            elif isinstance(part, Measured):
                 read.append(f"{part.value} AS x{i}")
             elif part.condition is not None:
                 read.append(f"{part.condition} AS c{i}")
@@ -188,7 +194,7 @@ class _Statement:
         needs, x = part.needs, f"x{i}"
         lo, hi = part.universe.lo, part.universe.hi
         ends = number(lo), number(hi)
-        placed = needs.places or needs.place_squares
+        placed = needs.places or needs.place_squares or bool(needs.products)
         on_grid = needs.total or needs.squares or needs.steps or placed or needs.whole
         if needs.windows or needs.seconds or not on_grid:
             yield f"p{i}", f"CASE WHEN {x} <= {INFINITY} THEN {x} END"
@@ -202,7 +208,9 @@ class _Statement:
                 steps = f"CAST({self.dialect.infix(x, '*', number(grid))} AS BIGINT)"
                 yield f"{name}{i}", _inside(x, steps, *ends, _steps(lo, grid), _steps(hi, grid))
         if placed:
-            yield f"k{i}", _inside(x, f"CAST({self._place(x, part)} AS BIGINT)", *ends, *_places(0, PLACES))
+            yield f"k{i}", self._whole_place(x, part.universe)
+        if isinstance(part.universe, Rectangle):
+            yield f"l{i}", self._whole_place(f"y{i}", part.universe.other)
         if needs.whole:
             rounded = f"CAST({self._rounded(x)} AS BIGINT)"
             yield f"w{i}", _inside(x, rounded, *ends, *_places(math.floor(lo + 0.5), math.floor(hi + 0.5)))
@@ -212,10 +220,15 @@ class _Statement:
             index = self.dialect.infix(self._rounded(scaled), "-", number(float(points.first)))
             yield f"{name}{i}", _inside(x, f"CAST({index} AS BIGINT)", *ends, *_places(0, points.size - 1))
 
-    def _place(self, x: str, part: Measured) -> str:
+    def _whole_place(self, x: str, universe: Universe) -> str:
+        """The place of a record that may lie outside, as a BIGINT; NULL where it is missing."""
+        place, ends = f"CAST({self._place(x, universe)} AS BIGINT)", (number(universe.lo), number(universe.hi))
+        return _inside(x, place, *ends, *_places(0, PLACES))
+
+    def _place(self, x: str, universe: Universe) -> str:
         """The place of a record on the grid of `places_per_unit`, as a whole DOUBLE."""
-        above = self.dialect.infix(x, "-", number(part.universe.lo))
-        return self._rounded(self.dialect.infix(above, "*", number(places_per_unit(part.universe.width))))
+        above = self.dialect.infix(x, "-", number(universe.lo))
+        return self._rounded(self.dialect.infix(above, "*", number(places_per_unit(universe.width))))
 
     def _rounded(self, x: str) -> str:
         """The nearest whole number, halves up, on every engine."""
@@ -230,11 +243,11 @@ class _Statement:
                 yield f"n_{i}", call("COUNT", "*") if part.condition is None else self.dialect.counted(f"c{i}")
                 continue
             needs, x = part.needs, f"x{i}"
-            placed = needs.places or needs.place_squares
+            placed = needs.places or needs.place_squares or bool(needs.products)
             on_grid = ((needs.total or needs.squares, "s"), (needs.steps, "t"), (placed, "k"), (needs.whole, "w"))
             yield f"n_{i}", call("COUNT", next((name for wanted, name in on_grid if wanted), "p") + f"{i}")
-            lo, hi = number(part.universe.lo), number(part.universe.hi)
-            outside = f"{x} < {lo} OR ({x} > {hi} AND {x} <= {INFINITY})"
+            columns = part.columns(x, f"y{i}")
+            outside = " OR ".join(_outside(value, universe) for _, value, universe in columns)
             yield f"clamped_{i}", self.dialect.counted(outside)
             if needs.total or needs.squares:
                 yield f"total_{i}", f"CAST({call('SUM', f's{i}')} AS DOUBLE)"
@@ -249,14 +262,26 @@ class _Statement:
                 yield f"place_squares_{i}", self._held(self.dialect.infix(square, ">>", f"{PLACE_BITS}"), 2**63 - 1)
             if needs.ends or needs.seconds:
                 # NaN counts as the largest number or as none; of the negatives the smallest is the largest either way.
-                yield f"lowest_{i}", call("MIN", x)
-                yield f"lowest_of_negatives_{i}", call("MIN", self.dialect.negative(x))
+                for of, value, _ in columns:
+                    yield f"{of}lowest_{i}", call("MIN", value)
+                    yield f"{of}lowest_of_negatives_{i}", call("MIN", self.dialect.negative(value))
+            for degrees in sorted(needs.products):
+                for at, product in enumerate(divided(f"k{i}", f"l{i}", degrees, self._arithmetic())):
+                    yield product_name(degrees, at, i), self._held(product, 2**63 - 1)
             if needs.seconds and self.dialect.by_pivot:
                 yield f"second_lowest_{i}", call("ARRAY_EXTRACT", call("MIN", f"p{i}", "2"), "2")
                 yield f"second_highest_{i}", call("ARRAY_EXTRACT", call("MAX", f"p{i}", "2"), "2")
             for k, q in enumerate(sorted(needs.windows)):
                 if self.dialect.by_pivot:
                     yield f"pivot_{i}_{k}", call("QUANTILE_DISC", f"p{i}", f"{q!r}")
+
+    def _arithmetic(self) -> Arithmetic[str]:
+        """That of places: no product exceeds 2**60."""
+        infix = self.dialect.infix
+        (whole,) = _places(PLACES)
+        return Arithmetic(
+            whole, lambda a, b: infix(a, "-", b), lambda a, b: infix(infix(a, "*", b), ">>", f"{PLACE_BITS}")
+        )
 
     def _held(self, column: str, end: int = LARGEST_STEPS) -> str:
         """The sum of whole numbers, moved to the ends of what noise is added to: nothing fails on large data.
@@ -277,7 +302,7 @@ class _Statement:
         call, infix, source = self.dialect.call, self.dialect.infix, self.plan.source
         lo, hi = number(part.universe.lo), number(part.universe.hi)
         placed = part.needs == PLACED_MEAN
-        step = self._place(part.value, part) if placed else infix(part.value, "*", number(part.grid))
+        step = self._place(part.value, part.universe) if placed else infix(part.value, "*", number(part.grid))
         at_ends = (
             _places(0, PLACES) if placed else [_steps(end, part.grid) for end in (part.universe.lo, part.universe.hi)]
         )
@@ -388,6 +413,11 @@ class _Statement:
                 )
 
 
+def product_name(degrees: Degrees, at: int, part: int) -> str:
+    """The column that holds one of the sums of products of two columns."""
+    return f"product_{degrees[0]}{degrees[1]}_{at}_{part}"
+
+
 def packed_counts(points: Points) -> int:
     """By how much the index of a point is multiplied, so that it and a smaller number of records make 62 bits.
 
@@ -399,6 +429,12 @@ def packed_counts(points: Points) -> int:
 def _steps(value: float, grid: float) -> str:
     """As the engine casts: half to even. The product with a power of two is exact."""
     return f"CAST('{round(value * grid)}' AS BIGINT)"
+
+
+def _outside(value: str, universe: Universe) -> str:
+    """Whether a record is beyond the bounds."""
+    lo, hi = number(universe.lo), number(universe.hi)
+    return f"{value} < {lo} OR ({value} > {hi} AND {value} <= {INFINITY})"
 
 
 def _places(*numbers: int) -> list[str]:

@@ -1,0 +1,75 @@
+"""Products of places: the whole numbers that a record with two values adds to the sums of a covariance.
+
+A place k, from 0 to S = `PLACES`, is divided among the Bernstein polynomials of degree 1, ``(S - k, k)``, or of degree
+2, which also tell its square: see `Bernstein`. Each share is then divided in proportion to the shares of the other
+column's place. Divisions are rounded down, and one part gets what is left: so all parts are whole numbers, none is
+negative, and they sum to S, whatever the record. No product exceeds 2**60.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdrisk._core.lattice import PLACE_BITS, PLACES
+
+__all__ = ["Arithmetic", "Degrees", "divided", "products_of_places"]
+
+Degrees = tuple[int, int]
+"""Of the polynomials of the first and of the second column, 1 or 2."""
+
+Number = TypeVar("Number")
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic(Generic[Number]):
+    """Arithmetic of whole numbers, of arrays or as SQL.
+
+    Attributes
+    ----------
+    whole : Number
+        `PLACES`.
+    minus : callable
+    share : callable
+        ``floor(a * b / PLACES)``.
+    """
+
+    whole: Number
+    minus: Callable[[Number, Number], Number]
+    share: Callable[[Number, Number], Number]
+
+
+def divided(k: Number, l: Number, degrees: Degrees, by: Arithmetic[Number]) -> list[Number]:  # noqa: E741
+    """The parts of a record with the places k and l, ``(degrees[0] + 1) * (degrees[1] + 1)``: those of l run first."""
+    others = _shares(l, degrees[1], by)
+    parts = []
+    for share in _shares(k, degrees[0], by):
+        left = (len(others) - 1) // 2  # this part gets what is left: the first of two, the middle of three
+        own = {at: by.share(share, other) for at, other in enumerate(others) if at != left}
+        rest = share
+        for taken in own.values():
+            rest = by.minus(rest, taken)
+        parts += [own.get(at, rest) for at in range(len(others))]
+    return parts
+
+
+def _shares(k: Number, degree: int, by: Arithmetic[Number]) -> list[Number]:
+    """A place divided among the polynomials of one column."""
+    rest = by.minus(by.whole, k)
+    if degree == 1:
+        return [rest, k]
+    low, high = by.share(rest, rest), by.share(k, k)
+    return [low, by.minus(by.minus(by.whole, low), high), high]
+
+
+OF_INTEGERS: Final[Arithmetic[Any]] = Arithmetic(PLACES, operator.sub, lambda a, b: (a * b) >> PLACE_BITS)
+
+
+def products_of_places(k: NDArray[np.int64], l: NDArray[np.int64], degrees: Degrees) -> NDArray[np.int64]:  # noqa: E741
+    """The parts of records with the places k and l, shape (m, n)."""
+    return np.stack(divided(k, l, degrees, OF_INTEGERS))

@@ -1,0 +1,113 @@
+"""The summaries of two columns at once, for one or many groups: of the rows where both have a value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdrisk._core.lattice import places_per_unit
+from pdrisk._core.products import products_of_places
+from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
+from pdrisk._core.universe import Rectangle, Universe
+from pdrisk.engines.numpy.chunks import SIZE, placed
+
+__all__ = ["pairs_of", "summary_of_pairs"]
+
+FEW_GROUPS = 2**14  # of more, a fresh array for every piece costs more than scattered additions
+
+
+class Piece(NamedTuple):
+    """Some of the records of two columns, clamped; their groups, and which of them were moved to an end."""
+
+    records: FloatArray
+    others: FloatArray
+    codes: NDArray[np.intp]
+    moved: NDArray[np.bool_]
+
+
+def summary_of_pairs(
+    values: NDArray[np.generic],
+    others: NDArray[np.generic],
+    universe: Rectangle,
+    needs: Needs,
+    selected: NDArray[np.bool_] | None = None,
+    codes: NDArray[np.int32] | None = None,
+    groups: int = 1,
+) -> Summary:
+    """Summarise the selected records of each group that have a value in both columns.
+
+    Parameters
+    ----------
+    values, others : ndarray of bool, int or float, shape (N,)
+    universe : Rectangle
+    needs : Needs
+    selected : ndarray of bool, shape (N,), optional
+    codes : ndarray of int32, shape (N,), optional
+        The group of each row; ``groups`` marks the rows of no group.
+    groups : int
+        Number of groups G.
+    """
+    bins = groups + 1
+    columns = (universe, universe.other)
+    n, moved = np.zeros(bins, dtype=np.int64), np.zeros(bins, dtype=np.int64)
+    ends = [(np.full((2, bins), each.hi), np.full((2, bins), each.lo)) for each in columns]
+    parts = {degrees: np.zeros(((degrees[0] + 1) * (degrees[1] + 1), bins), np.int64) for degrees in needs.products}
+    spare = np.empty(SIZE)
+    for piece in pairs_of(values, others, universe, selected, codes):
+        _add(n, piece.codes)
+        _add(moved, piece.codes[piece.moved])
+        places: list[IntArray] = []
+        for own, interval, (low, high) in zip(piece[:2], columns, ends, strict=True):
+            np.minimum.at(low[0], piece.codes, own)
+            np.maximum.at(high[0], piece.codes, own)
+            places.append(placed(own, interval.lo, places_per_unit(interval.width), spare).astype(np.int64))
+        for degrees, sums in parts.items():
+            for row, own in zip(sums, products_of_places(places[0], places[1], degrees), strict=True):
+                _add(row, piece.codes, own)
+    kept = slice(groups)
+    (low, high), (other_low, other_high) = ((low[:, kept], high[:, kept]) for low, high in ends)
+    return Summary(
+        n=n[kept],
+        lowest=low,
+        highest=high,
+        clamped=moved[kept],
+        products={degrees: sums[:, kept] for degrees, sums in parts.items()},
+        other=Summary(n[kept], lowest=other_low, highest=other_high),
+    )
+
+
+def pairs_of(
+    values: NDArray[np.generic],
+    others: NDArray[np.generic],
+    universe: Rectangle,
+    selected: NDArray[np.bool_] | None = None,
+    codes: NDArray[np.int32] | None = None,
+) -> Iterator[Piece]:
+    """Yield the pieces of two columns, without the rows where one of them is missing; everybody in group 0 without
+    ``codes``.
+    """
+    for start in range(0, len(values), SIZE):
+        rows = slice(start, start + SIZE)
+        kept = np.ones(len(values[rows]), dtype=bool) if selected is None else selected[rows].copy()
+        pair = [column[rows].astype(np.float64) for column in (values, others)]
+        for own in pair:
+            kept &= ~np.isnan(own)
+        group = np.zeros(len(kept), dtype=np.intp) if codes is None else codes[rows].astype(np.intp)
+        before, others_before = (own[kept] for own in pair)
+        records, beside = _clamped(before, universe), _clamped(others_before, universe.other)
+        yield Piece(records, beside, group[kept], (records != before) | (beside != others_before))
+
+
+def _clamped(records: FloatArray, universe: Universe) -> FloatArray:
+    return np.clip(records, universe.lo, universe.hi)
+
+
+def _add(sums: IntArray, codes: NDArray[np.intp], integers: IntArray | None = None) -> None:
+    """Add the integers of one piece, at most 2**30 each, to the sums of their groups: 2**45 in all, exact as floats."""
+    if len(sums) > FEW_GROUPS:
+        np.add.at(sums, codes, 1 if integers is None else integers)
+    else:
+        sums += np.bincount(codes, integers, minlength=len(sums)).astype(np.int64)
