@@ -134,7 +134,7 @@ class TestRelease:
             assert release.interval(kind="noise") == release.interval()
 
     def test_of_the_mean_of_two_thousand(self):
-        """sqrt(p (1 - p) / n) is .0111 for p = .45, so Hoeffding's half-width is 2.8 times that; the noise adds some."""
+        """sqrt(p (1 - p) / n) is .0111 for p = .45; Hoeffding has 2.8 times that to each side; the noise adds some."""
         release = FRAME.dprisk.mean("x", eps=2, bounds=(0, 10))
         low, high = release.interval(kind="sampling")
         assert 0.56 < high - low < 0.75
