@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from accuracy_data import EXACT, GOALS, GROUPED_GOALS, GROUPED_ROWS, SHAPES, STATISTICS, Shape
 from accuracy_page import page, shown
 from accuracy_peers import PEERS, Peer
-from pdrisk._mechanisms import Mechanism
+from pdrisk._mechanisms import Exponential, Mechanism
 from pdrisk._model.query import Line
 from pdrisk._pandas.requests import judged_lines, judged_selection
 
@@ -44,21 +44,30 @@ GOAL_SLACK, PEER_SLACK = 1.10, 1.05
 SURE = 3.0  # standard errors, by which a goal must be missed to count as missed
 GROUPED = "mean by groups"
 AT_THE_BOUND = "at the bound"
+WITH_INTERVAL = "with interval"
+LEVEL = 0.95
 
 
 @dataclass(frozen=True)
 class Error:
-    """Absolute errors of many draws: their mean, its standard error, and the quantile that 95 % keep within."""
+    """Absolute errors of many draws: their mean, its standard error, and the quantile that 95 % keep within.
+
+    ``coverage`` is the share of draws whose own 95 % interval holds the exact answer; None of answers without one.
+    """
 
     mean: float
     standard_error: float
     quantile95: float
+    coverage: float | None = None
 
     @classmethod
-    def of(cls, values: Any, exact: Any) -> Error:
-        """Errors of answers, of one draw or of one group each."""
+    def of(cls, values: Any, exact: Any, ends: Any = None) -> Error:
+        """Errors of answers, of one draw or of one group each, and of the ends of their intervals."""
         off = np.abs(np.asarray(values, dtype=np.float64) - exact).ravel()
-        return cls(float(off.mean()), float(off.std() / math.sqrt(off.size)), float(np.quantile(off, 0.95)))
+        rounding = 1e-9 * np.abs(exact)  # of what numpy and pdrisk sum
+        covered = None if ends is None else np.mean((ends[0] <= exact + rounding) & (exact - rounding <= ends[1]))
+        numbers = (off.mean(), off.std() / math.sqrt(off.size), np.quantile(off, 0.95))
+        return cls(*map(float, numbers), None if covered is None else float(covered))
 
     def __str__(self) -> str:
         return f"{shown(self.mean)} ({shown(self.quantile95)})"
@@ -135,7 +144,9 @@ class Row:
         compared = "-" if self.ratio is None else f"{self.ratio:.2f} of {self.best_peer}"
         compared = f"{self.best_peer} has 0" if self.ratio == math.inf else compared
         goal = "-" if self.goal is None else shown(self.goal)
-        return (self.data, f"{self.n:,}", self.eps, *errors, goal, compared, met)
+        coverage = self.errors[WITH_INTERVAL if WITH_INTERVAL in self.errors else self.judged].coverage
+        covered = "-" if coverage is None else f"{coverage:.3f}"
+        return (self.data, f"{self.n:,}", self.eps, *errors, covered, goal, compared, met)
 
 
 # --- pdrisk -----------------------------------------------------------------------------------------------------
@@ -149,21 +160,26 @@ def contenders(frame: pd.DataFrame, shape: Shape, statistic: str) -> tuple[dict[
         return judged_lines(frame, "x", [what], shape.bounds, mechanism, step)[0]
 
     lines, judged = {"auto": line("auto"), "laplace": line("laplace")}, "auto"
-    if order and lines["auto"].mechanism != "exponential":
-        lines["exponential"], judged = line("exponential"), "exponential"
+    if order:
+        lines[WITH_INTERVAL] = line("exponential_interval")
     if statistic in ("min", "max"):
         lines[AT_THE_BOUND] = line("exponential", replace(asked, bounds_reached=True))
         judged = AT_THE_BOUND if statistic in shape.reaches else judged
     return lines, judged
 
 
-def answers(mechanism: Mechanism, summary: Any, draws: int) -> NDArray[np.float64]:
-    """Independent noisy answers from one summary, shape (draws, groups)."""
+def answers(mechanism: Mechanism, summary: Any, draws: int, exact: Any) -> Error:
+    """The error of independent noisy answers from one summary of one or several groups."""
     groups = len(summary.n)
-    if mechanism.name == "exponential":  # which remembers what it computed of the summary
-        return np.array([mechanism.value(mechanism.draw(summary)) for _ in range(draws)], dtype=np.float64)
-    repeated = summary.of_rows(np.tile(np.arange(groups), draws))
-    return mechanism.value(mechanism.draw(repeated)).astype(np.float64).reshape(draws, groups)
+    if isinstance(mechanism, Exponential):  # which remembers what it computed of the summary
+        noisy = np.stack([mechanism.draw(summary) for _ in range(draws)], axis=-2)
+        noisy = noisy.reshape(*noisy.shape[:-2], -1)
+    else:
+        noisy = mechanism.draw(summary.of_rows(np.tile(np.arange(groups), draws)))
+    ends = mechanism.interval(noisy, LEVEL)
+    shape = draws, groups
+    known = None if np.isnan(ends[0]).all() else [each.reshape(shape) for each in ends]
+    return Error.of(mechanism.value(noisy).reshape(shape), exact, known)
 
 
 def shape_rows(
@@ -183,7 +199,7 @@ def shape_rows(
             exact, errors = EXACT[statistic](x), {}
             for column in found:
                 line, universe, summary = next(left)
-                errors[column] = Error.of(answers(line.calibrated(Fraction(each_eps), universe), summary, draws), exact)
+                errors[column] = answers(line.calibrated(Fraction(each_eps), universe), summary, draws, exact)
             for peer, call in prepared(peers, statistic, x, shape, float(each_eps)):
                 if (values := drawn(call, min(draws, PEER_DRAWS))) is not None:
                     # They divide by n where pdrisk, like pandas, divides by n - 1.
@@ -215,8 +231,8 @@ def grouped_rows(
         for column, line, universe, summary in zip(
             kinds, query.lines, reading.universes, reading.summaries, strict=True
         ):
-            values = answers(line.calibrated(Fraction(each_eps), universe), summary, max(draws // count, 20))
-            errors[column] = Error.of(values, exact)
+            mechanism = line.calibrated(Fraction(each_eps), universe)
+            errors[column] = answers(mechanism, summary, max(draws // count, 20), exact)
         for peer in peers:
             calls = [call for part in parts for _, call in prepared([peer], "mean", part, shape, float(each_eps))]
             if len(calls) == count:

@@ -6,6 +6,8 @@ import platform
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from accuracy_data import LEVEL, STATISTICS
 from accuracy_peers import PEERS, Peer
 from cases import installed
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["page", "row", "shown", "table", "verdict"]
 
-OURS = ("auto", "laplace", "exponential", "at the bound")
+OURS = ("auto", "with interval", "laplace", "at the bound")
 PACKAGES = ("pdrisk", "numpy", "opendp", "python-dp", "pipeline-dp", "diffprivlib")
 GROUPED = "mean by groups"
 TITLES = {
@@ -49,12 +51,23 @@ def table(rows: Sequence[Row]) -> list[str]:
     columns = [*(each for each in OURS if each in seen), *(each.name for each in PEERS if each.name in seen)]
     public = {peer.name for peer in PEERS if not peer.private_n}
     heads = [f"{each} (n public)" if each in public else each for each in columns]
-    head = ("data", "n", "eps", *heads, "goal", "error, best peer", "met")
+    head = ("data", "n", "eps", *heads, "covered", "goal", "error, best peer", "met")
     return [
         row(head),
-        row(("---", "--:", "--:", *["--:"] * len(columns), "--:", "---", "---")),
+        row(("---", "--:", "--:", *["--:"] * len(columns), "--:", "--:", "---", "---")),
         *(row(each.cells(columns)) for each in rows),
     ]
+
+
+def coverage(rows: Sequence[Row]) -> str:
+    """The smallest coverage of each mechanism's intervals, and how many rows there are."""
+    found: dict[str, list[float]] = {}
+    for each in rows:
+        own = each.errors.get("with interval", each.errors[each.judged])
+        if own.coverage is not None:
+            found.setdefault(TITLES[each.statistic], []).append(own.coverage)
+    lines = [row((name, f"{len(own)}", f"{min(own):.3f}", f"{np.median(own):.3f}")) for name, own in found.items()]
+    return "\n".join([row(("", "settings", "least covered", "usually")), row(("---", "--:", "--:", "--:")), *lines])
 
 
 def verdict(rows: Sequence[Row]) -> str:
@@ -78,7 +91,7 @@ def page(rows: Sequence[Row], draws: int, peer_draws: int, fewest: int, peers: S
     absent = [f"{peer.name}: {found}" for peer in peers if isinstance(found := peer.found(), str)]
     parts = [INTRODUCTION.format(draws=draws, peer_draws=peer_draws, fewest=fewest)]
     parts.append(f"Python {platform.python_version()}, {versions}." + "".join(f" Left out: {each}." for each in absent))
-    parts += [f"## Result\n\n{verdict(rows)}", REASONS]
+    parts += [f"## Result\n\n{verdict(rows)}", REASONS, f"{COVERAGE.format(draws=draws)}\n{coverage(rows)}"]
     for statistic in (*STATISTICS, GROUPED):
         own = [each for each in rows if each.statistic == statistic]
         if own:
@@ -113,11 +126,12 @@ exact answer is that of the records within the bounds, by numpy.
 | 0 or 1 | 0 to 1 | 30 % ones |
 | nearly constant | 0 to 100 | 50, but for 1 % that are uniform |
 
-"auto" is pdrisk's default, "laplace" the noise of the paper, "exponential" the choice of a public point by ranks, "at
-the bound" the same with `bounds_reached=True`. The bold column is judged. A goal is the error that a prototype reached
-at eps 1; it is met within 10 %. "error, best peer" is the error as a multiple of that of the best library that keeps
-the number of records private, as pdrisk does; up to 1.05 is met, so ties count as met. Either is missed only where
-chance, three standard errors, does not explain it.
+"auto" is pdrisk's default, "with interval" the same with `interval=True`, "laplace" the noise of the paper, "at the
+bound" an extreme with `bounds_reached=True`. The bold column is judged. "covered" is the share of the bold column's
+answers (of "with interval", where there is one) whose own 95 % interval holds the exact answer. A goal is the error
+that a prototype reached at eps 1; it is met within 10 %. "error, best peer" is the error as a multiple of that of the
+best library that keeps the number of records private, as pdrisk does; up to 1.05 is met, so ties count as met. Either
+is missed only where chance, three standard errors, does not explain it.
 
 **The other libraries.** All get the same bounds and eps, and protect against one record added or removed. diffprivlib
 takes the number of records as public (except in a count), which is a weaker promise: it is shown, and not compared
@@ -140,6 +154,13 @@ Impossible means and variances of OpenDP and PipelineDP are moved to the nearest
 - Below some 100/eps records no quantile or extreme means much when the bounds are much wider than the data: all
   libraries then answer with little but the bounds and their own habits, and whoever answers near the middle or near
   a bound by habit can look good on data that happen to lie there.
+"""
+
+COVERAGE = """\
+## Do the intervals hold what they promise?
+
+How often the 95 % interval of an answer holds the exact one, over all the settings below, small n included; the share
+of {draws:,} draws is itself unsure by .7 %.
 """
 
 REASONS = """\

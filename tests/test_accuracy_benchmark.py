@@ -78,6 +78,10 @@ class TestError:
         assert error.standard_error == pytest.approx(np.std([1, 1, 0, 4]) / 2)
         assert str(error) == "1.5 (3.55)"
 
+    def test_coverage(self, accuracy):
+        ends = np.array([[0, 1, 3], [2, 0, 3]]), np.array([[1, 2, 4], [2, 5, 9]])
+        assert accuracy.Error.of(np.zeros((2, 3)), np.array([1, 2, 2]), ends).coverage == 3 / 6
+
     def test_each_group_has_its_own_exact_answer(self, accuracy):
         assert accuracy.Error.of([[1, 12], [3, 10]], np.array([2, 11])).mean == 1
 
@@ -149,14 +153,19 @@ class TestPage:
 
 def test_answers_stay_with_their_groups(accuracy):
     frame = pd.DataFrame({"x": [0.0, 1.0] * 10_000, "k": [7, 8] * 10_000})
-    lines = judged_lines(frame, "x", [accuracy.STATISTICS["mean"], accuracy.STATISTICS["median"]], (0, 1), "auto")
-    query, engine = judged_selection(frame, lines, None, "k", [8, 7])
+    asked = [accuracy.STATISTICS["mean"], accuracy.STATISTICS["median"]]
+    lines = [
+        *judged_lines(frame, "x", asked, (0, 1), "auto"),
+        *judged_lines(frame, "x", asked[1:], (0, 1), "exponential_interval"),
+    ]
+    query, engine = judged_selection(frame, tuple(lines), None, "k", [8, 7])
     reading = engine.read(query)
     for line, universe, summary in zip(lines, reading.universes, reading.summaries, strict=True):
-        values = accuracy.answers(line.calibrated(Fraction(10), universe), summary, 3)
-        assert values.shape == (3, 2)
-        if line.mechanism != "laplace":
-            assert values == pytest.approx(np.array([[1, 0]] * 3), abs=0.01)
+        error = accuracy.answers(line.calibrated(Fraction(10), universe), summary, 3, np.array([1.0, 0.0]))
+        assert error.mean < 0.01
+        assert (error.coverage is None) == (line.mechanism == "exponential")
+        if line.mechanism == "exponential_interval":
+            assert error.coverage == 1
 
 
 def test_groups(accuracy):
