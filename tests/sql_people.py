@@ -84,7 +84,7 @@ class Draws(list):
 
 def only_additive_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     """``"auto"`` without the exponential mechanism, which adds no noise that could be left out."""
-    others = tuple(each for each in pdrisk._mechanisms.ACCURATE if each.name != "exponential")
+    others = tuple((kind, each) for kind, each in pdrisk._mechanisms.ACCURATE if each.name != "exponential")
     monkeypatch.setattr("pdrisk._mechanisms.ACCURATE", others)
 
 

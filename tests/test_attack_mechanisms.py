@@ -167,12 +167,13 @@ class TestTwoWorlds:
             assert held.max() == pytest.approx(claim, abs=1e-8), (mechanism, people[i - 1])
 
     def test_several_answers_add_up(self, monkeypatch):
-        """A mean and a count for one eps, half each: of a record at a bound the losses add to eps."""
+        """A mean and a count, half of eps each: of a record at a bound the losses add to eps."""
         eps, worlds = 2.0, [PEOPLE, [*PEOPLE, HI]]
         seen = watch(monkeypatch)
         options = {"by": "g", "keys": range(2 * FEW), "bounds": (LO, HI)}
-        table = frame_of(worlds, FEW).dprisk.agg({"x": ["mean", "count"]}, eps=eps, **options)
-        assert table["eps"].unique().tolist() == [eps / 2]
+        frame = frame_of(worlds, FEW)
+        frame.dprisk.mean("x", eps=eps / 2, **options)
+        frame.dprisk.count("x", eps=eps / 2, **options | {"bounds": None})
         found = 0.0
         for question, noisy in zip(("mean", "count"), seen, strict=True):
             shaped = np.atleast_2d(noisy).reshape(-1, 2, FEW)
@@ -182,6 +183,22 @@ class TestTwoWorlds:
         assert held.max() == pytest.approx(float(posterior(eps)), abs=ROUNDING)
         right = np.where(np.abs(found) < ROUNDING, 0.5, (found > 0) == np.array([[False], [True]]))
         assert close(right.mean(), held.mean(), right.size)  # a belief is right as often as it says
+
+    @pytest.mark.parametrize(("others", "question"), [([], "mean"), (["std"], "var")])
+    def test_one_release_of_several_statistics_costs_eps_once(self, others, question, monkeypatch):
+        """All that is shown of them is made of one draw, of which an attacker learns eps and no more."""
+        eps, worlds = 1.0, [PEOPLE, [*PEOPLE, HI]]
+        seen = watch(monkeypatch)
+        options = {"by": "g", "keys": range(2 * FEW), "bounds": (LO, HI)}
+        table = frame_of(worlds, FEW).dprisk.agg({"x": ["count", "sum", "mean", *others]}, eps=eps, **options)
+        assert (table["eps"] == eps).all() and (table["release"] == 1).all() and len(seen) == 1
+        shaped = seen[0].reshape(-1, 2, FEW)
+        likely = log_likelihoods(question, worlds, shaped, eps)
+        assert np.abs(likely[..., 1] - likely[..., 0]).max() <= eps + ROUNDING
+        # Each answer is a function of what was drawn, which each line of a release sees alike.
+        again = table["value"].unstack("statistic")
+        n = shaped.reshape(len(shaped), -1).sum(axis=0) / PLACES
+        np.testing.assert_array_equal(again["count"], np.rint(n).clip(0))
 
 
 class TestTheAnswer:

@@ -24,15 +24,16 @@ class TestFrames:
     def test_several_statistics(self) -> None:
         answer = FRAME.dprisk.agg({"x": ["sum", "count"], "y": ["count"]}, eps=3, **BOUNDS)
         said = flat(pdrisk.explain(answer, "publication"))
+        assert "eps 3; sum(x), count(x) come from one release and cost its eps once, together" in said
         assert "sum(x), count(x), count(y), as published" in said
         assert "sum(x) bounds 0 to 20, declared" in said
         other = FRAME.dprisk.agg({"x": ["sum", "max"]}, eps=3, curator=True, **BOUNDS)
         curators = flat(pdrisk.explain(other, "curator"))
         assert "sum(x) global sensitivity 20" in curators and "exposed group" not in curators
-        assert (
-            "count(y) bounds none needed; discrete Laplace noise, scale 1; global sensitivity of the statistic 1; eps 1"
-            in said
+        counted = (
+            "count(y) bounds none needed; discrete Laplace noise, scale 0.666667; global sensitivity of the statistic 1"
         )
+        assert f"{counted}; eps 1.5" in said
         assert "at most 96 times out of 100" in said  # posterior(3) = .9526
         assert "one group" not in said
         assert "With all these numbers they are right at most 96" in pdrisk.explain(answer)

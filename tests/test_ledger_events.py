@@ -29,6 +29,10 @@ WAYS = {
         lambda led: FRAME.dprisk.agg({"age": ["mean", "max"], "sex": "count"}, eps=1, bounds=(0, 9), ledger=led),
         [event(name, "1/3") for name in ("two_sums", "exponential", "geometric")],
     ),
+    "joint": (
+        lambda led: FRAME.dprisk.agg({"age": ["mean", "std", "max", "count"]}, eps=1, bounds=(0, 9), ledger=led),
+        [event(name, "1/2") for name in ("bernstein", "exponential")],
+    ),
     "sql": (
         lambda led: pdrisk.sql("SELECT dp_count(eps := 0.5), COUNT(age) FROM t", eps=2, ledger=led, t=FRAME),
         [event("geometric", "1/2"), event("geometric", "3/2")],
@@ -41,7 +45,7 @@ WAYS = {
 
 
 class TestEvents:
-    """One for each line, with its own eps; also for the counts that decide what is withheld."""
+    """One for each release, with its own eps; also for the counts that decide what is withheld."""
 
     @pytest.mark.parametrize(("ask", "events"), WAYS.values(), ids=WAYS)
     @pytest.mark.parametrize("least", [None, {"size": 2, "eps": 0.25}])

@@ -18,14 +18,25 @@ def even(n, lo=1, hi=675):
 
 
 def test_the_noise_is_that_of_evenly_spread_values():
-    asked = {"distance": ["count", "mean", "sum", "median", "min", "var", "std"]}
-    found = pdrisk.plan(asked, n=1000, eps=7, bounds=DISTANCES)
+    names = ["count", "mean", "sum", "median", "min", "var", "std"]
+    found = pd.concat([pdrisk.plan({"distance": name}, n=1000, eps=1, bounds=DISTANCES) for name in names])
     assert found.columns.tolist() == COLUMNS
-    for name, (_, row) in zip(asked["distance"], found.iterrows(), strict=True):
+    for name, (_, row) in zip(names, found.iterrows(), strict=True):
         (own,) = even(1000).dprisk.assess("distance", name, 1, bounds=DISTANCES["distance"]).to_dict("records")
         assert row["mechanism"] == own["mechanism"]
         assert (row["eps"], row["n"], row["worst_case"]) == (1.0, 1000, own["worst_case"])
         assert row["noise95"] == own["noise95"] or (math.isnan(row["noise95"]) and math.isnan(own["noise95"]))
+
+
+def test_statistics_of_one_column_share_a_release():
+    asked = {"distance": ["count", "max", "mean", "std"], None: "count"}
+    found = pdrisk.plan(asked, n=1000, eps=3, bounds=DISTANCES)
+    assert found["mechanism"].tolist() == ["bernstein", "exponential", "bernstein", "bernstein", "geometric"]
+    assert (found["eps"] == 1).all()
+    table = even(1000).dprisk.agg({"distance": asked["distance"]}, eps=2, bounds=DISTANCES["distance"])
+    half = (table["high"] - table["low"]) / 2
+    assert found["noise95"].iloc[0] == half.iloc[0]
+    assert found["noise95"].iloc[2] == pytest.approx(half.iloc[2], rel=0.2)
 
 
 def test_answers_keep_within_it(monkeypatch):

@@ -246,8 +246,15 @@ class Answer:
     @property
     def name(self) -> str:
         """Its lines, for a title."""
-        names = [line.name for line in self.lines]
-        return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+        return _some([line.name for line in self.lines])
+
+    @property
+    def shared(self) -> list[str]:
+        """The lines of each release that answers several, for a text."""
+        found: dict[int, list[str]] = {}
+        for line, release in zip(self.lines, self.releases, strict=False):
+            found.setdefault(release, []).append(line.name)
+        return [_some(names) for names in found.values() if len(names) > 1]
 
     @property
     def several(self) -> bool:
@@ -316,6 +323,10 @@ class Answer:
 
 TABLE: Final = ("value", "low", "high", "eps", "worst_case", "release")
 SHOWN: Final = 3  # names in a title
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 
 def _pair(bounds: Any) -> tuple[float, float] | None:

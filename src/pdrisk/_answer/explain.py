@@ -53,9 +53,9 @@ def explain(
     >>> answer = frame.dprisk.agg({"x": ["sum", "count"]}, eps=2, bounds=(0, 10))
     >>> print(pdrisk.explain(answer, "analyst"))
     sum(x), count(x), for the analyst
-      sum(x)    with noise: ±29.9573, 95 % sure, for eps 1
-      count(x)  with noise: 95 % interval 6 wide, for eps 1
-      eps       2
+      sum(x)    with noise: 95 % interval 29.9574 wide, for eps 2
+      count(x)  with noise: 95 % interval 4 wide, for eps 2
+      eps       2; sum(x), count(x) come from one release and cost its eps once, together
       left      not known here; so_far=ledger would tell
       risk      Someone who knows everybody else's records and has to say whether one person is in the data can
                 only toss a coin without this release: right 50 times out of 100. With it, at most 89 times out of

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 from pdrisk._core.foreign import shown
-from pdrisk._core.statistics import Statistic
+from pdrisk._core.order import Max, Min, Quantile
+from pdrisk._core.pairs import PairStatistic
+from pdrisk._core.spread import Var
+from pdrisk._core.statistics import Mean, Statistic, WholeStatistic
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms.base import Drawn, Mechanism
 from pdrisk._mechanisms.bernstein import Bernstein
@@ -35,14 +38,27 @@ MECHANISMS: Final[dict[str, type[Mechanism]]] = {
     each.name: each
     for each in (Laplace, Geometric, TwoSums, Bernstein, BernsteinProducts, Exponential, ExponentialInterval)
 }
-ACCURATE: Final = (Geometric, TwoSums, Bernstein, BernsteinProducts, Exponential)  # before the paper's, in this order
+ACCURATE: Final[tuple[tuple[Any, type[Mechanism]], ...]] = (
+    (WholeStatistic, Geometric),
+    (Mean, TwoSums),
+    (Var, Bernstein),
+    (PairStatistic, BernsteinProducts),
+    (Quantile | Min | Max, Exponential),
+)
 WITH_INTERVAL: Final[dict[type[Mechanism], type[Mechanism]]] = {
     Exponential: ExponentialInterval
 }  # the others have one anyway
 
 
-def mechanism_for(statistic: Statistic, name: str) -> type[Mechanism]:
+def mechanism_for(statistic: Statistic, name: str, *, joint: bool = False) -> type[Mechanism]:
     """The mechanism that answers a statistic: the one named, or with ``"auto"`` the most accurate one.
+
+    Parameters
+    ----------
+    statistic : Statistic
+    name : str
+    joint : bool
+        Whether it may be one that answers this statistic only beside others of the same records.
 
     Raises
     ------
@@ -50,10 +66,10 @@ def mechanism_for(statistic: Statistic, name: str) -> type[Mechanism]:
         If there is none of this name, or it cannot answer this statistic.
     """
     if name == "auto":
-        return next((each for each in ACCURATE if each.answers(statistic)), Laplace)
+        return next((each for kind, each in ACCURATE if isinstance(statistic, kind)), Laplace)
     if name not in MECHANISMS:
         raise ParameterError(f"unknown mechanism {shown(name)}; available: auto, {', '.join(MECHANISMS)}.")
-    if not MECHANISMS[name].answers(statistic):
+    if not MECHANISMS[name].answers(statistic) and not (joint and MECHANISMS[name].joins(statistic)):
         able = [each.name for each in MECHANISMS.values() if each.answers(statistic)]
         raise ParameterError(
             f"mechanism {name!r} cannot answer {statistic.label}; available for it: auto, {', '.join(able)}."

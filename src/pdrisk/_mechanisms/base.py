@@ -56,6 +56,11 @@ class Mechanism(ABC):
         """Whether it can answer this statistic."""
 
     @classmethod
+    def joins(cls, statistic: Statistic) -> bool:
+        """Whether it can answer this statistic beside others of the same records, all from one draw."""
+        return False
+
+    @classmethod
     def needs(cls, statistic: Statistic) -> Needs:
         """What it, and the statistic's sensitivity, read of the data."""
         return statistic.needs
@@ -101,6 +106,11 @@ class Mechanism(ABC):
 
     def least_records(self, drawn: Drawn, level: float) -> FloatArray | None:
         """How many records there are at least, with a probability of ``level`` over the noise; None where not told."""
+        return None
+
+    @property
+    def reach95(self) -> float | None:
+        """Half the width of the 95 % interval, before it is cut to the range; None where it depends on the records."""
         return None
 
     @property

@@ -1,9 +1,10 @@
-"""Bernstein mechanism for variances: three noisy sums to which all records add alike (Takakura et al. 2025)."""
+"""Bernstein mechanism: three noisy sums to which all records add alike, as for variances (Takakura et al. 2025)."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,20 +12,18 @@ from numpy.typing import NDArray
 
 from pdrisk._core.lattice import LARGEST_PLACES, MOST_PLACED, PLACES, places_per_unit, square_of_place
 from pdrisk._core.spread import Std, Var
-from pdrisk._core.statistics import Statistic
+from pdrisk._core.statistics import Count, Mean, Statistic, Sum
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._mechanisms.base import Drawn, Mechanism
 from pdrisk._mechanisms.entropy import Bits, system_bits
+from pdrisk._mechanisms.fieller import CELLS, mean_interval
+from pdrisk._mechanisms.laplace_sums import critical
 from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
+from pdrisk._mechanisms.totals import is_total, total, total_interval, total_reach
 from pdrisk.errors import ParameterError
 
-__all__ = ["Bernstein", "critical", "tail"]
+__all__ = ["Bernstein"]
 
-STEPS = 40  # of Newton's method; some eight are needed
-CLOSE = 1e-9
-TINY = 1e-300
-APART = 1 + 2.0**-10  # of scales, so that their partial fractions keep their digits
-NARROWEST = 2.0**-20  # of the widest scale
 ROUNDING = 4 / PLACES  # of records to places, and of squares of places
 FEWER = 1 + 2.0**-10  # a number of records where n / (n - 1) is at its largest, 2
 FEWEST = 8.0  # records times eps, below which a noisy variance says nothing of its own error
@@ -32,7 +31,7 @@ FEWEST = 8.0  # records times eps, below which a noisy variance says nothing of 
 
 @dataclass(frozen=True, slots=True)
 class Bernstein(Mechanism):
-    """A variance or standard deviation from three noisy sums; within the range of possible answers.
+    """A variance, mean, sum or number of records from three noisy sums; within the range of possible answers.
 
     Notes
     -----
@@ -40,13 +39,12 @@ class Bernstein(Mechanism):
     ``i2 = floor(k**2 / S)`` and ``i1 = S - i0 - i2``: whole numbers that sum to S exactly, the Bernstein polynomials of
     degree 2. So their sums over all records, each with noise ``DLap(S/eps)``, cost eps together (Takakura, Liew &
     Hasegawa 2025, arXiv 2509.04919), and everybody bears the same loss. The mean of ``w = k/S`` is
-    ``m1 = (B1/2 + B2) / (B0 + B1 + B2)``, that of ``w**2`` is ``m2 = B2 / (B0 + B1 + B2)``.
+    ``m1 = (B1/2 + B2) / (B0 + B1 + B2)``, that of ``w**2`` is ``m2 = B2 / (B0 + B1 + B2)``, and
+    the number of records is ``(B0 + B1 + B2) / S``.
 
     Between the worlds without one record or another, i0 falls and i2 rises with k, and i1 by what is left: a loss of
     ``2 eps max(i2' - i2, i0 - i0') / S``.
     """
-
-    statistic: Var
 
     name: ClassVar[str] = "bernstein"
     noise: ClassVar[str] = "discrete Laplace noise of scale 1/eps on three sums to which each record adds 1 in all"
@@ -54,10 +52,16 @@ class Bernstein(Mechanism):
 
     @classmethod
     def answers(cls, statistic: Statistic) -> bool:
-        return isinstance(statistic, Var)
+        return isinstance(statistic, Var | Sum) or type(statistic) is Mean
+
+    @classmethod
+    def joins(cls, statistic: Statistic) -> bool:
+        return cls.answers(statistic) or is_total(statistic)
 
     @classmethod
     def needs(cls, statistic: Statistic) -> Needs:
+        if type(statistic) is Count:
+            return statistic.needs  # drawn from the records of another line
         return statistic.needs | Needs(places=True, place_squares=True, ends=True)
 
     def check(self) -> None:
@@ -78,11 +82,32 @@ class Bernstein(Mechanism):
 
     def value(self, drawn: Drawn) -> NDArray[Any]:
         sums = self._records(drawn)
+        if is_total(self.statistic):
+            return total(self.statistic, self.universe, sums)
         mean, square = _moments(sums)
-        spread = np.where(sums.sum(axis=0) > 0, np.clip(square - mean**2, 0.0, 0.25), 0.0)
+        some = sums.sum(axis=0) > 0
+        if isinstance(self.statistic, Mean):
+            return self._placed(np.where(some, mean, 0.5))
+        spread = np.where(some, np.clip(square - mean**2, 0.0, 0.25), 0.0)
         return self._answer(spread * self._factor(sums.sum(axis=0)))
 
     def interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
+        """Of a mean Fieller's interval, of a variance that of `_interval`."""
+        sums, eps = self._records(drawn), float(self.eps)
+        if is_total(self.statistic):
+            return total_interval(self.statistic, self.universe, sums, eps, level)
+        if isinstance(self.statistic, Mean):
+            low, high = mean_interval((sums[1] / 2 + sums[2]) * eps, (sums[0] + sums[1] / 2) * eps, _critical(level))
+            value = self.value(drawn)
+            return np.minimum(self._placed(low - ROUNDING), value), np.maximum(self._placed(high + ROUNDING), value)
+        return self._interval(drawn, level)
+
+    @property
+    def reach95(self) -> float | None:
+        own = is_total(self.statistic)
+        return total_reach(self.statistic, self.universe, 3, float(self.eps), 0.95) if own else None
+
+    def _interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
         """Ends from the first-order influence of the three noises, widened where that is not all.
 
         The whole range where the noisy number of records is below `FEWEST` scales of noise. docs/numbers.md has the
@@ -102,7 +127,7 @@ class Bernstein(Mechanism):
         reach = critical(weights.reshape(3, -1), level).reshape(3, -1).max(axis=0) / size + ROUNDING
         # The squared error of the mean makes a variance smaller, never larger.
         low, high = spread - reach, spread + reach + off**2
-        if self.statistic.ddof:
+        if self._ddof:
             unsure = critical(np.ones((3, 1)), level)[0] / eps
             low = low * self._factor(np.maximum(n + unsure, 2.0))
             high = high * self._factor(np.maximum(n - unsure, FEWER))
@@ -117,7 +142,7 @@ class Bernstein(Mechanism):
 
     def _factor(self, n: FloatArray) -> FloatArray:
         """n / (n - ddof), 2 at most; 0 where nobody is left."""
-        if self.statistic.ddof == 0:
+        if self._ddof == 0:
             return np.ones(n.shape)
         return np.where(n > 1, np.minimum(n / np.maximum(n - 1, 0.5), 2.0), 0.0)
 
@@ -127,6 +152,15 @@ class Bernstein(Mechanism):
         scaled = np.maximum(spread, 0.0)
         width = self.universe.width
         return np.clip(np.sqrt(scaled) * width if isinstance(self.statistic, Std) else scaled * width**2, low, high)
+
+    def _placed(self, mean: FloatArray) -> FloatArray:
+        """A mean on [0, 1] as the answer, within the bounds."""
+        lo, hi = self.universe.lo, self.universe.hi
+        return np.clip(lo + self.universe.width * np.clip(mean, 0.0, 1.0), lo, hi)
+
+    @property
+    def _ddof(self) -> int:
+        return self.statistic.ddof if isinstance(self.statistic, Var) else 0
 
     def _success(self, eps: float) -> float:
         return 1 - math.exp(-eps / 2) / 2  # of a record at a bound; a record between moves several sums by less
@@ -164,54 +198,12 @@ def _influence(mean: FloatArray, spread: FloatArray) -> FloatArray:
     return np.stack([mean**2 - spread, -mean * (1 - mean) - spread, (1 - mean) ** 2 - spread])
 
 
-def tail(t: FloatArray, scales: FloatArray) -> FloatArray:
-    """Probability that the sum of three independent Laplace variables of these scales exceeds t in size.
-
-    Partial fractions. Scales so close that these would lose their digits are first made wider, up to .2 % each, which
-    can only make the tail heavier (Anderson 1955).
-    """
-    scales = _apart(scales)
-    terms: FloatArray = _shares(scales) * np.exp(-t / scales)
-    return terms.sum(axis=0)
-
-
-def critical(weights: FloatArray, level: float) -> FloatArray:
-    """What the sum of three Laplace variables of scale 1, so weighted, stays within with probability ``level``.
-
-    Parameters
-    ----------
-    weights : ndarray of float64, shape (3, G)
-    level : float
-
-    Notes
-    -----
-    The sum is log-concave, and so is its tail: Newton's method on the logarithm of the tail, from a t that is too
-    large, comes down to the root and never passes it.
-    """
-    scales = _apart(np.abs(weights))
-    widest = scales[2]
-    scales = scales / widest
-    shares = _shares(scales)
-    t = np.full(widest.shape, -3 * math.log1p(-level) + 3 * math.log(3))  # each exceeds a third of it in a third
-    for _ in range(STEPS):
-        terms = shares * np.exp(-t / scales)
-        beyond = terms.sum(axis=0)
-        step = np.log(beyond / (1 - level)) * beyond / (terms / scales).sum(axis=0)
-        t += step
-        if not (step < -CLOSE).any():
-            break
-    return t * widest
-
-
-def _apart(scales: FloatArray) -> FloatArray:
-    """The scales in rising order, none narrower than it was or closer than `APART` to the one below."""
-    narrow, middle, wide = np.sort(scales, axis=0)
-    narrow = np.maximum(narrow, np.maximum(wide, TINY) * NARROWEST)
-    middle = np.maximum(middle, narrow * APART)
-    return np.stack([narrow, middle, np.maximum(wide, middle * APART)])
-
-
-def _shares(scales: FloatArray) -> FloatArray:
-    """What each scale's exponential counts in the tail of the sum."""
-    a, b, c = scales**2
-    return np.stack([a * a / ((a - b) * (a - c)), b * b / ((b - a) * (b - c)), c * c / ((c - a) * (c - b))])
+@lru_cache(maxsize=32)
+def _critical(level: float) -> FloatArray:
+    """What the noise of ``(1 - m) (B1/2 + B2) - m (B0 + B1/2)`` stays within, of scale 1 each, for `mean_interval`."""
+    m = np.arange(CELLS + 1) / CELLS
+    found = critical(np.stack([m, np.abs(m - 0.5), 1 - m]), level)
+    # Where two scales are the same, `critical` is a little too large. A line between the neighbours is above it, too.
+    for same in (CELLS // 4, CELLS // 2, 3 * CELLS // 4):
+        found[same] = (found[same - 1] + found[same + 1]) / 2
+    return found

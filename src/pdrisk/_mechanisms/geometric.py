@@ -56,11 +56,17 @@ class Geometric(Mechanism):
         return self._inside(drawn)
 
     def interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
-        rate = float(self.eps) / self._change
-        # The smallest t with 2 a**(t+1) / (1 + a) <= 1 - level.
-        reach = math.ceil((math.log(2) - math.log1p(math.exp(-rate)) - math.log1p(-level)) / rate - 1)
-        reach = max(reach, 0)
+        reach = self._reach(level)
         return self._inside(drawn - reach).astype(np.float64), self._inside(drawn + reach).astype(np.float64)
+
+    @property
+    def reach95(self) -> float:
+        return self._reach(0.95)
+
+    def _reach(self, level: float) -> int:
+        """The smallest t with ``2 a**(t+1) / (1 + a) <= 1 - level``."""
+        rate = float(self.eps) / self._change
+        return max(0, math.ceil((math.log(2) - math.log1p(math.exp(-rate)) - math.log1p(-level)) / rate - 1))
 
     @property
     def scale(self) -> float:

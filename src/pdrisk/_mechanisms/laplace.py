@@ -75,6 +75,10 @@ class Laplace(Mechanism):
         return drawn - reach, drawn + reach
 
     @property
+    def reach95(self) -> float:
+        return float(half_width(self.scale))
+
+    @property
     def scale(self) -> float:
         return self.statistic.global_sensitivity(self.universe) / float(self.eps)
 

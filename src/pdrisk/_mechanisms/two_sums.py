@@ -1,4 +1,4 @@
-"""Two-sums mechanism for means: noisy distances from both ends, at the full eps each (Kulesza, Suresh & Wang 2024)."""
+"""Two-sums mechanism: noisy distances from both ends, at the full eps each, for means (Kulesza, Suresh & Wang 2024)."""
 
 from __future__ import annotations
 
@@ -11,32 +11,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdrisk._core.lattice import LARGEST_PLACES, MOST_PLACED, PLACES, places_per_unit
-from pdrisk._core.statistics import Mean, Statistic
+from pdrisk._core.statistics import Count, Mean, Statistic, Sum
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._mechanisms.base import Drawn, Mechanism
 from pdrisk._mechanisms.entropy import Bits, system_bits
+from pdrisk._mechanisms.fieller import CELLS, mean_interval
 from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
+from pdrisk._mechanisms.totals import is_total, total, total_interval, total_reach
 from pdrisk.errors import ParameterError
 
 __all__ = ["TwoSums"]
 
-CELLS = 1024  # of the unit interval, for critical values: a line between two is off by less than 1e-5
 HALVINGS = 60
-STEPS = 60  # of Newton's method; some five are needed
-CLOSE = 1e-12
-PIECE = 2**13  # ends at a time, whose arrays stay in the processor's cache
 
 
 @dataclass(frozen=True, slots=True)
 class TwoSums(Mechanism):
-    """A mean from the noisy sums of all distances from lo and from hi; within the bounds.
+    """A mean, sum or number of records from the noisy sums of all distances from lo and from hi.
 
     Notes
     -----
     A record's place k, a whole number from 0 to S = `PLACES`, counts k in ``U`` and ``S - k`` in ``V``: adding or
     removing it changes (U, V) by exactly S in the L1 norm, whatever the record. So ``a = U + DLap(S/eps)`` and
     ``b = V + DLap(S/eps)`` cost eps together (Kulesza, Suresh & Wang, ICML 2024, arXiv 2312.06658: the K-norm mechanism
-    of the pair), nothing is split, and everybody bears the same loss. The mean is ``lo + R a / (a + b)``.
+    of the pair), nothing is split, and everybody bears the same loss. The mean is ``lo + R a / (a + b)``, the sum
+    ``(hi a + lo b) / S`` and the number of records ``(a + b) / S``.
 
     Between the worlds without one record or another, U and V move by ``|k_i - k_j|`` each: a loss of
     ``2 eps |x_i - x_j| / R``.
@@ -48,11 +47,18 @@ class TwoSums(Mechanism):
 
     @classmethod
     def answers(cls, statistic: Statistic) -> bool:
-        return isinstance(statistic, Mean)
+        return isinstance(statistic, Mean | Sum)
+
+    @classmethod
+    def joins(cls, statistic: Statistic) -> bool:
+        return is_total(statistic) or type(statistic) is Mean
 
     @classmethod
     def needs(cls, statistic: Statistic) -> Needs:
-        return Needs(places=True, ends=True)
+        if type(statistic) is Count:
+            return statistic.needs  # drawn from the records of another line
+        own = Needs(places=True, ends=True)
+        return own if isinstance(statistic, Mean) else statistic.needs | own
 
     def check(self) -> None:
         super(TwoSums, self).check()
@@ -70,21 +76,18 @@ class TwoSums(Mechanism):
         return sampler(np.stack([above, below]), PLACES, self.eps)
 
     def value(self, drawn: Drawn) -> NDArray[Any]:
+        if is_total(self.statistic):
+            return total(self.statistic, self.universe, self._parts(drawn))
         return self._answer(self._share(drawn))
 
     def interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
-        """The hull of all means m in [0, 1] whose ``(1 - m) a - m b`` noise reaches with probability ``1 - level``.
-
-        Fieller's set, and the value itself; where the set is empty, which happens among few records, or the noisy
-        number of records is no number of anybody, the whole range.
-        """
-        a, b = drawn.astype(np.float64) * (float(self.eps) / PLACES)
-        critical = _critical(level)
-        edges = _left_edge(np.stack([a, b]), np.stack([b, a]), critical)
-        unknown = np.isnan(edges[0]) | (a + b <= 0)
+        """Of a mean Fieller's interval, and the value itself."""
+        if is_total(self.statistic):
+            return total_interval(self.statistic, self.universe, self._parts(drawn), float(self.eps), level)
+        below, above = self._parts(drawn) * float(self.eps)
+        low, high = mean_interval(above, below, _critical(level))
         value, more = self._share(drawn), 1 / PLACES  # to which records are rounded
-        low = np.where(unknown, 0.0, np.minimum(edges[0] - more, value))
-        high = np.where(unknown, 1.0, np.maximum(1 - edges[1] + more, value))
+        low, high = np.minimum(low - more, value), np.maximum(high + more, value)
         return self._answer(np.maximum(low, 0.0)), self._answer(np.minimum(high, 1.0))
 
     def least_records(self, drawn: Drawn, level: float) -> FloatArray:
@@ -97,6 +100,15 @@ class TwoSums(Mechanism):
             middle = (low + high) / 2
             low, high = (middle, high) if (2 + middle) / 4 * math.exp(-middle) > 1 - level else (low, middle)
         return drawn.astype(np.float64).sum(axis=0) / PLACES - high / float(self.eps)
+
+    @property
+    def reach95(self) -> float | None:
+        own = is_total(self.statistic)
+        return total_reach(self.statistic, self.universe, 2, float(self.eps), 0.95) if own else None
+
+    def _parts(self, drawn: Drawn) -> FloatArray:
+        """The noisy distances from hi and from lo, in units of one record, shape (2, G)."""
+        return drawn[::-1].astype(np.float64) / PLACES
 
     def _share(self, drawn: Drawn) -> FloatArray:
         """Where the mean lies between the bounds, from 0 to 1; the middle if nobody seems to be there."""
@@ -153,40 +165,3 @@ def _critical(level: float) -> FloatArray:
         beyond = _tail(middle, m) > 1 - level
         low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
     return high
-
-
-def _left_edge(p: FloatArray, q: FloatArray, critical: FloatArray) -> FloatArray:
-    """The smallest m in [0, 1] with ``|(1 - m) p - m q|`` at most its critical value; NaN if there is none.
-
-    ``z = p - m (p + q)`` is linear in m. Between 0, where it is too large, and its root, or 1 if that is accepted, the
-    excess of the critical value is convex and rises through 0 once: Newton's method from the right finds it in few
-    steps, and never passes it.
-    """
-    edge = np.empty(p.shape)
-    flat = p.ravel(), q.ravel(), edge.ravel()  # of edge: its own memory
-    for start in range(0, p.size, PIECE):
-        one, other, found = (each[start : start + PIECE] for each in flat)
-        found[:] = _left_edge_of_piece(one, other, critical)
-    return edge
-
-
-def _left_edge_of_piece(p: FloatArray, q: FloatArray, critical: FloatArray) -> FloatArray:
-    total = p + q
-    root = np.divide(p, total, out=np.full(p.shape, np.nan), where=total != 0)
-    start = np.where((root > 0) & (root < 1), root, np.where(np.abs(q) <= critical[-1], 1.0, np.nan))
-    m = np.where(np.abs(p) <= critical[0], 0.0, start)
-    sign = np.sign(p)
-    rises = np.append(np.diff(critical), 0.0)
-    moving = np.flatnonzero(m > 0)
-    for _ in range(STEPS):
-        if not len(moving):
-            break
-        at, of, whole = m[moving], sign[moving], total[moving]
-        cell = np.minimum(at * CELLS, CELLS - 1).astype(np.intp)
-        rise = rises[cell]
-        excess = critical[cell] + rise * (at * CELLS - cell) - of * (p[moving] - at * whole)
-        slope = rise * CELLS + of * whole
-        step = np.divide(excess, slope, out=np.zeros(at.shape), where=slope > 0)
-        m[moving] = np.maximum(at - np.maximum(step, 0.0), 0.0)
-        moving = moving[step > CLOSE]
-    return m

@@ -200,7 +200,9 @@ class Query:
         return sum(self.shares, Fraction(0)) * self.times
 
 
-def answered_by(line: Line, mechanism: object, *, whole: bool = False, interval: object = False) -> Line:
+def answered_by(
+    line: Line, mechanism: object, *, whole: bool = False, joint: bool = False, interval: object = False
+) -> Line:
     """The line with the mechanism that answers it.
 
     Parameters
@@ -211,30 +213,34 @@ def answered_by(line: Line, mechanism: object, *, whole: bool = False, interval:
     whole : bool
         Whether the values are declared to be whole numbers: then a sum is one, and so are the points that a quantile is
         chosen among, unless Laplace noise is asked for.
+    joint : bool
+        Whether the line may have to share its release with others of its column: see `joined`.
     interval : bool
         Whether the answer must have one, even at a share of eps.
     """
+    joint = joint and line.column is not None
     if not isinstance(mechanism, str):
         raise ColumnTypeError(f'mechanism is a name, such as "auto", not of type {type(mechanism).__name__}.')
     if not isinstance(interval, bool | np.bool_):
         raise ColumnTypeError(f"interval is True or False, not of type {type(interval).__name__}.")
     if whole and mechanism != "laplace" and line.universe is not None:
         lo, hi = math.ceil(line.universe.lo), math.floor(line.universe.hi)
-        own = _of_whole_numbers(line.statistic, mechanism)
+        own = _of_whole_numbers(line.statistic, mechanism, joint=joint)
         if own is not None and lo < hi and line.universe.magnitude <= LARGEST_WHOLE:
             line = replace(line, statistic=own, universe=Universe(float(lo), float(hi)))
-    chosen = mechanism_for(line.statistic, mechanism)
+    chosen = mechanism_for(line.statistic, mechanism, joint=joint)
     if getattr(line.statistic, "bounds_reached", False) and not issubclass(chosen, Exponential):
         raise ParameterError(f"bounds_reached=True means nothing to mechanism {chosen.name!r}: leave one of them out.")
     return replace(line, mechanism=(WITH_INTERVAL.get(chosen, chosen) if interval else chosen).name)
 
 
-def _of_whole_numbers(statistic: Statistic, mechanism: str) -> Statistic | None:
+def _of_whole_numbers(statistic: Statistic, mechanism: str, *, joint: bool) -> Statistic | None:
     """The statistic of whole numbers, None if the mechanism that answers it knows no such thing."""
     if type(statistic) is Sum:
         return WholeSum()
-    if isinstance(statistic, Quantile | Min | Max) and issubclass(mechanism_for(statistic, mechanism), Exponential):
-        return replace(statistic, whole=True)
+    if isinstance(statistic, Quantile | Min | Max):
+        chosen = mechanism_for(statistic, mechanism, joint=joint)
+        return replace(statistic, whole=True) if issubclass(chosen, Exponential) else None
     return None
 
 

@@ -148,14 +148,20 @@ class SeriesAccessor(Hinting):
 
     @with_options
     def agg(self, statistics: Sequence[Any], **options: Unpack[Options]) -> pd.DataFrame:
-        """Several statistics for one ``eps``, split evenly over them; indexed by ``statistic``."""
+        """Several statistics for one ``eps``, split evenly over releases; indexed by ``statistic``.
+
+        Count, sum, mean, var and std come from one release, as in the ``agg`` of a frame.
+        """
         frame, name = self._frame()
         labels = [each.label for each in judged_statistics(statistics)]
         return frame.dprisk._answers(name, list(statistics), ("statistic", labels), self._own(options))
 
     @with_options
     def describe(self, **options: Unpack[Options]) -> pd.DataFrame:
-        """Noisy count, mean, standard deviation, quartiles, minimum and maximum, as `agg` of all of them."""
+        """Noisy count, mean, standard deviation, quartiles, minimum and maximum, as `agg` of all of them.
+
+        Count, mean and standard deviation come from one release.
+        """
         return self.agg(DESCRIBED, **options)
 
     @with_options

@@ -16,6 +16,7 @@ from pdrisk._core.foreign import own_errors, shown
 from pdrisk._core.risk import posterior
 from pdrisk._core.statistics import Count, Statistic
 from pdrisk._model.aliases import Bounds, Eps
+from pdrisk._model.joint import joined
 from pdrisk._model.query import (
     MOST_STATISTICS,
     UNIT,
@@ -62,7 +63,8 @@ def plan(
     n : int
         About how many records there will be.
     eps : float
-        The privacy loss of all questions together, split evenly over them, as `agg` does.
+        The privacy loss of all questions together, split evenly over releases: count, sum, mean, var and std of one
+        column share one, as in `agg`.
     bounds : (lo, hi) or dict from column to (lo, hi)
     groups : int, default 1
         Of how many groups each question asks, evenly sized; they cost eps once.
@@ -93,20 +95,25 @@ def plan(
 'worst_case': 0.731, 'success': 0.697}]
     """
     size = _whole("n", n, 0) // _whole("groups", groups, 1)
-    lines = [_line(column, each, bounds, mechanism, step, interval) for column, each in _questions(questions)]
-    if not lines:
+    asked = [_line(column, each, bounds, mechanism, step, interval) for column, each in _questions(questions)]
+    if not asked:
         raise ParameterError(f"questions lists nothing: pass one at least, such as {FORMS}.")
-    share = epsilon(eps) / len(lines)
+    lines, releases = joined(asked, mechanism)
+    share = epsilon(eps) / (max(releases) + 1)
     for line in lines:
         line.calibrated(share).check()
-    return pd.DataFrame([_row(line, share, size) for line in lines])
+    leads = Query(lines, (), releases=releases).leads
+    return pd.DataFrame(
+        [_row(line, lines[leads[release]], share, size) for line, release in zip(lines, releases, strict=True)]
+    )
 
 
-def _row(line: Line, share: Any, size: int) -> dict[str, Any]:
-    within = line.universe or UNIT
+def _row(line: Line, lead: Line, share: Any, size: int) -> dict[str, Any]:
+    """The plan of a line, of the records that its release is drawn from."""
+    within = lead.universe or UNIT
     values = np.linspace(within.lo, within.hi, min(size, MOST_RECORDS))
-    frame = pd.DataFrame({line.column: values})
-    reading = FrameEngine(frame, stored=frame).read(Query((line,), (share,)))
+    frame = pd.DataFrame({lead.column: values})
+    reading = FrameEngine(frame, stored=frame).read(Query((lead,), (share,)))
     mechanism = line.calibrated(share)
     return {
         "question": line.name,
@@ -125,7 +132,7 @@ def _line(
     if step is not None and (isinstance(step, bool) or step != 1):
         raise ParameterError("step is 1, which declares that the values are whole numbers; leave it out otherwise.")
     if isinstance(asked, Count):
-        return answered_by(Line(column, asked, UNIT, None), mechanism, interval=interval)
+        return answered_by(Line(column, asked, UNIT, None), mechanism, joint=True, interval=interval)
     if column is None:
         raise ParameterError(f"{asked.label} needs a column.")
     own = bounds.get(column) if isinstance(bounds, Mapping) else bounds
@@ -137,7 +144,7 @@ def _line(
             f"bounds={{{shown(column)}: (lo, hi)}}."
         )
     line = Line(column, asked, universe(own), "given")
-    return answered_by(line, mechanism, whole=step is not None, interval=interval)
+    return answered_by(line, mechanism, whole=step is not None, joint=True, interval=interval)
 
 
 def _questions(questions: object) -> Iterator[tuple[Hashable | None, Statistic]]:

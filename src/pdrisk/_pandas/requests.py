@@ -18,6 +18,7 @@ from pdrisk._core.pairs import PairStatistic
 from pdrisk._core.statistics import Count, Distinct, Proportion, Statistic, Sum
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._model.columns import check_column, column_kind
+from pdrisk._model.joint import joined
 from pdrisk._model.keys import are_observed, checked_keys, undeclared_keys
 from pdrisk._model.kinds import COUNTED, NOTHING, TRUTH, number_advice
 from pdrisk._model.missing_codes import check_keys_are_no_codes
@@ -58,16 +59,17 @@ MOST_EPS = 10_000  # of one assessment
 MOST_COLUMNS = 1000  # named beyond those there are: the error names them
 
 
-def judged_query(frame: pd.DataFrame, lines: tuple[Line, ...], request: Request) -> tuple[Query, FrameEngine]:
+def judged_query(frame: pd.DataFrame, asked: tuple[Line, ...], request: Request) -> tuple[Query, FrameEngine]:
     """A request for noisy answers and what reads it, or the error that says what is wrong with it."""
     if not isinstance(request.metric, str) or request.metric != "worst_case":
         raise data_dependent(request.metric)
-    share = epsilon(request.eps, request.risk, request.prior) / len(lines)
+    lines, releases = joined(asked, str(request.mechanism))
+    share = epsilon(request.eps, request.risk, request.prior) / (max(releases) + 1)
     for line in lines:
         # The ratio of grid and sensitivity hardly depends on the universe, so one from the data can wait.
         line.calibrated(share).check()
         _check_noise(line, share, request.max_noise95)
-    return judged_selection(frame, lines, request.where, request.by, request.keys, (share,) * len(lines))
+    return judged_selection(frame, lines, request.where, request.by, request.keys, share, releases)
 
 
 def judged_selection(
@@ -76,9 +78,10 @@ def judged_selection(
     where: object,
     by: object = None,
     keys: object = None,
-    shares: tuple[Fraction, ...] = (),
+    share: Fraction | None = None,
+    releases: tuple[int, ...] = (),
 ) -> tuple[Query, FrameEngine]:
-    """The judged filter and groups of lines, and what reads them; without shares, of what is only looked at."""
+    """The judged filter and groups of lines, and what reads them; without a share, of what is only looked at."""
     groups = _groups(frame, by, keys)
     rows = None if where is None else judged(where, frame, caller_names, lambda column: declared(frame, column).keys)
     reads: tuple[Hashable, ...] = tuple(_read(frame, lines, rows, groups))
@@ -94,7 +97,8 @@ def judged_selection(
         if derived and said is not None:
             said = repr((said, [each.canonical for each in derived]))
         stored = where.stored
-    query = Query(lines, shares, rows, groups, missing, reads, derived, said=said)
+    shares = () if share is None else (share,) * (max(releases) + 1)
+    query = Query(lines, shares, rows, groups, missing, reads, derived, said=said, releases=releases)
     return query, FrameEngine(frame, stored, given_of(where, frame))
 
 
@@ -126,7 +130,9 @@ def lines_of_request(
     return tuple(
         line
         for column, specs in request.items()
-        for line in judged_lines(frame, column, statistics(specs), bounds, mechanism, step, interval=interval)
+        for line in judged_lines(
+            frame, column, statistics(specs), bounds, mechanism, step, joint=True, interval=interval
+        )
     )
 
 
@@ -171,6 +177,7 @@ def judged_lines(
     mechanism: object = "auto",
     step: object = None,
     *,
+    joint: bool = False,
     interval: object = False,
 ) -> tuple[Line, ...]:
     """One line for each statistic of one column; ``bounds`` may be a dict from column to bounds."""
@@ -192,7 +199,7 @@ def judged_lines(
     for line in lines:
         _check_step(step, line)
     whole = step is not None or (column is not None and declared(frame, column).whole)
-    return tuple(answered_by(line, mechanism, whole=whole, interval=interval) for line in lines)
+    return tuple(answered_by(line, mechanism, whole=whole, joint=joint, interval=interval) for line in lines)
 
 
 def judged_pair(
@@ -243,7 +250,8 @@ def _check_noise(line: Line, share: Fraction, most: object) -> None:
     if not 0 < limit < math.inf:
         raise ParameterError(f"max_noise95 must be above 0 and finite, but is {limit:g}.")
     mechanism = line.calibrated(share)
-    if mechanism.scale is None or line.universe is None:
+    half = mechanism.reach95
+    if half is None or line.universe is None:
         what, told = ("how many records there are", "noise95")
         if mechanism.rank95 is not None:
             what, told = ("the records around its rank", "rank95")
@@ -251,8 +259,6 @@ def _check_noise(line: Line, share: Fraction, most: object) -> None:
             f"max_noise95= cannot judge {line.name} beforehand: its noise depends on {what}. Leave it out and look at "
             f"{told} of the answer" + ("." if line.other is not None else ', or ask with mechanism="laplace".')
         )
-    low, high = mechanism.interval(np.zeros(1, dtype=np.int64) + 10**9, 0.95)
-    half = float(high[0] - low[0]) / 2
     if half > limit:
         raise ParameterError(
             f"the 95 % noise of {line.name} would be ±{half:.6g}, more than max_noise95={limit:g}: nothing was asked. "

@@ -124,7 +124,10 @@ class Statistics(CuratorViews):
 
     @with_options
     def agg(self, request: Mapping[Hashable, Any], **options: Unpack[Options]) -> pd.DataFrame:
-        """Several statistics for one ``eps``, which is the total, split evenly over them.
+        """Several statistics for one ``eps``, which is the total, split evenly over releases.
+
+        Count, sum, mean, var and std of one column come from one release, in which each is more accurate than with a
+        share of its own.
 
         Parameters
         ----------
@@ -135,7 +138,8 @@ class Statistics(CuratorViews):
         Returns
         -------
         DataFrame
-            Indexed by column and statistic, and by group with ``by``; ``release`` numbers what was paid apart.
+            Indexed by column and statistic, and by group with ``by``; ``release`` numbers what was paid apart:
+            lines of the same number cost their eps once, together.
         """
         asked = self._request(options)
         lines = lines_of_request(
@@ -145,7 +149,10 @@ class Statistics(CuratorViews):
 
     @with_options
     def describe(self, columns: Hashable | list[Hashable], **options: Unpack[Options]) -> pd.DataFrame:
-        """Noisy count, mean, standard deviation, quartiles, minimum and maximum, as `agg` of all of them."""
+        """Noisy count, mean, standard deviation, quartiles, minimum and maximum, as `agg` of all of them.
+
+        Count, mean and standard deviation of a column come from one release.
+        """
         listed = columns if isinstance(columns, list) else [columns]
         return self.agg(dict.fromkeys(listed, DESCRIBED), **options)
 
@@ -239,7 +246,14 @@ class Statistics(CuratorViews):
             raise ParameterError(f"{level[0]} lists nothing: pass one at least.")
         asked, wanted = self._request(options), statistics(list(specs))
         lines = judged_lines(
-            self._frame, column, wanted, asked.bounds, asked.mechanism, asked.step, interval=asked.interval
+            self._frame,
+            column,
+            wanted,
+            asked.bounds,
+            asked.mechanism,
+            asked.step,
+            joint=True,
+            interval=asked.interval,
         )
         return answers(*judged_query(self._frame, lines, asked), asked.asker(self._identity), level)
 

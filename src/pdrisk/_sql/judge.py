@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from pdrisk._model.joint import joined
 from pdrisk._model.kinds import NUMBER
 from pdrisk._model.missing_codes import check_levels_are_no_codes
 from pdrisk._model.nodes import Constant
@@ -108,19 +109,12 @@ def judged(
             "the query has no aggregate, so nothing to add noise to: ask for COUNT(*), AVG(x) or another, with "
             "GROUP BY."
         )
-    shares = _shares([noted.asked.eps for noted in answers.noted], eps)
-    lines = []
-    for noted, share in zip(answers.noted, shares, strict=True):
-        one = noted.asked
-        shown = None if noted.filtered is None else noted.filtered.shown
-        line = Line(
-            noted.column, one.statistic, one.universe, one.bounds_from, shown, noted.values, other=noted.other_column
-        )
-        stored = None if noted.argument is None else noted.argument.column
-        whole = stored is not None and relation.source.known(stored).whole
-        line = answered_by(line, mechanism, whole=whole, interval=interval)
-        line.calibrated(share).check()
-        lines.append(line)
+    found = [_line(noted, relation.source, mechanism, interval) for noted in answers.noted]
+    alone = {at for at, noted in enumerate(answers.noted) if noted.asked.eps is not None}
+    lines, releases = joined(found, mechanism, alone)
+    shares = _shares([answers.noted[releases.index(each)].asked.eps for each in range(max(releases) + 1)], eps)
+    for line, release in zip(lines, releases, strict=True):
+        line.calibrated(shares[release]).check()
     groups = _listed_groups(answers, keys)
     parts, places = combined(list(_asked(answers.noted, lines, relation.source)))
     by = tuple(group.key_sql for group in answers.groups)
@@ -138,7 +132,7 @@ def judged(
     names = list(relation.source.columns)
     read = [at for at, name in enumerate(names) if quoted(name) in said]
     query = Query(
-        tuple(lines),
+        lines,
         shares,
         None,
         groups,
@@ -149,13 +143,26 @@ def judged(
         trusted=answers.given or any(each.given for each in conditions) or any(each.given for each in answers.noted),
         said=_canonical(plan, places),
         places=tuple(read),
+        releases=releases,
     )
     lists = None if groups is None or groups.keys is None else key_lists(groups.keys)
     origin = Origin(relation.source.frame, relation.source.place)
     engine = DuckDBEngine(relation.source.connection, plan, places, lists, origin)
-    found = Judged(query, relation, engine, unique(answers.names()), tuple(answers.groups), items, rest)
-    _try_out(found, select.has_parameters)
-    return found
+    judged_query = Judged(query, relation, engine, unique(answers.names()), tuple(answers.groups), items, rest)
+    _try_out(judged_query, select.has_parameters)
+    return judged_query
+
+
+def _line(noted: Noted, source: Source, mechanism: str, interval: object) -> Line:
+    """A line for an aggregate."""
+    one = noted.asked
+    shown = None if noted.filtered is None else noted.filtered.shown
+    line = Line(
+        noted.column, one.statistic, one.universe, one.bounds_from, shown, noted.values, other=noted.other_column
+    )
+    stored = None if noted.argument is None else noted.argument.column
+    whole = stored is not None and source.known(stored).whole
+    return answered_by(line, mechanism, whole=whole, joint=one.eps is None, interval=interval)
 
 
 def _canonical(plan: SummaryPlan, places: tuple[int, ...]) -> str:

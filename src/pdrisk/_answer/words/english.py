@@ -56,6 +56,7 @@ TEXTS = {
     "eps": "eps",
     "eps_is": "{eps}",
     "eps_groups": "{eps}; everybody is in at most one group, so all groups cost it once",
+    "eps_shared": "; {names} come from one release and cost its eps once, together",
     "eps_counted": "; {extra} of it to see, with noise, whether there are {size} people",
     "left": "left",
     "left_is": "eps {eps} of the budget",

@@ -191,6 +191,8 @@ class _Telling:
     def _eps(self) -> Rows:
         answer, said = self.answer, self.said
         text = said["eps_groups" if answer.grouped else "eps_is"].format(eps=_eps(answer.eps))
+        for names in answer.shared:
+            text += said["eps_shared"].format(names=names)
         if answer.least_group is not None:
             text += said["eps_counted"].format(extra=_eps(answer.extra), size=f"{answer.least_group:,}")
         return [(said["eps"], text)]

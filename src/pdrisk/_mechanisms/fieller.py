@@ -1,0 +1,70 @@
+"""Fieller's interval of a mean, from two noisy numbers whose ratio it is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pdrisk._core.summary import FloatArray
+
+__all__ = ["CELLS", "mean_interval"]
+
+CELLS = 1024  # of the unit interval, for critical values: a line between two is off by less than 1e-5
+STEPS = 60  # of Newton's method; some five are needed
+CLOSE = 1e-12
+PIECE = 2**13  # ends at a time, whose arrays stay in the processor's cache
+
+
+def mean_interval(a: FloatArray, b: FloatArray, critical: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The hull of all means m in [0, 1] for which ``(1 - m) a - m b`` is no larger than its noise is likely to be.
+
+    The whole range where there is none, which happens among few records, or where a + b, the noisy number of records,
+    is no number of anybody.
+
+    Parameters
+    ----------
+    a, b : ndarray of float64, shape (G,)
+        The mean is ``a / (a + b)``.
+    critical : ndarray of float64, shape (CELLS + 1,)
+        What the noise of ``(1 - m) a - m b`` stays within, for m = 0, 1 / CELLS, ..., 1: convex in m and symmetric, so
+        that lines between these points lie above it.
+    """
+    edges = _left_edge(np.stack([a, b]), np.stack([b, a]), critical)
+    unknown = np.isnan(edges[0]) | (a + b <= 0)
+    return np.where(unknown, 0.0, edges[0]), np.where(unknown, 1.0, 1 - edges[1])
+
+
+def _left_edge(p: FloatArray, q: FloatArray, critical: FloatArray) -> FloatArray:
+    """The smallest m in [0, 1] with ``|(1 - m) p - m q|`` at most its critical value; NaN if there is none.
+
+    ``z = p - m (p + q)`` is linear in m. Between 0, where it is too large, and its root, or 1 if that is accepted, the
+    excess of the critical value is convex and rises through 0 once: Newton's method from the right finds it in few
+    steps, and never passes it.
+    """
+    edge = np.empty(p.shape)
+    flat = p.ravel(), q.ravel(), edge.ravel()  # of edge: its own memory
+    for start in range(0, p.size, PIECE):
+        one, other, found = (each[start : start + PIECE] for each in flat)
+        found[:] = _left_edge_of_piece(one, other, critical)
+    return edge
+
+
+def _left_edge_of_piece(p: FloatArray, q: FloatArray, critical: FloatArray) -> FloatArray:
+    total = p + q
+    root = np.divide(p, total, out=np.full(p.shape, np.nan), where=total != 0)
+    start = np.where((root > 0) & (root < 1), root, np.where(np.abs(q) <= critical[-1], 1.0, np.nan))
+    m = np.where(np.abs(p) <= critical[0], 0.0, start)
+    sign = np.sign(p)
+    rises = np.append(np.diff(critical), 0.0)
+    moving = np.flatnonzero(m > 0)
+    for _ in range(STEPS):
+        if not len(moving):
+            break
+        at, of, whole = m[moving], sign[moving], total[moving]
+        cell = np.minimum(at * CELLS, CELLS - 1).astype(np.intp)
+        rise = rises[cell]
+        excess = critical[cell] + rise * (at * CELLS - cell) - of * (p[moving] - at * whole)
+        slope = rise * CELLS + of * whole
+        step = np.divide(excess, slope, out=np.zeros(at.shape), where=slope > 0)
+        m[moving] = np.maximum(at - np.maximum(step, 0.0), 0.0)
+        moving = moving[step > CLOSE]
+    return m

@@ -1,0 +1,94 @@
+"""Joint releases: which lines of a query are answered by one draw, and so paid once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+
+from pdrisk._core.spread import Var
+from pdrisk._core.statistics import Count, Mean, Sum, WholeSum
+from pdrisk._core.universe import Universe
+from pdrisk._model.query import Line
+from pdrisk.errors import ParameterError
+
+__all__ = ["joined"]
+
+MOMENTS = ("two_sums", "bernstein")  # mechanisms whose draw answers several statistics
+
+
+def joined(
+    lines: Sequence[Line], mechanism: str = "auto", alone: Collection[int] = ()
+) -> tuple[tuple[Line, ...], tuple[int, ...]]:
+    """The lines of a query with the mechanisms that answer them together, and the number of the release of each.
+
+    Parameters
+    ----------
+    lines : sequence of Line
+        As `answered_by` gives them.
+    mechanism : str
+        ``"auto"``, or the name of the one that was asked for.
+    alone : collection of int
+        Lines that keep a release of their own, as they say themselves what they cost.
+
+    Notes
+    -----
+    Two or more of count, sum, mean, var and std of the same records share one: by bernstein where var or std is among
+    them, else by two_sums. With the eps of two releases each answer is more accurate than alone with one of them,
+    whatever the data: a number of records by 6 % (bernstein) or a quarter, a sum by no less, a mean by 40 % or more.
+    """
+    found = list(lines)
+    firsts = list(range(len(found)))
+    if mechanism == "auto" or mechanism in MOMENTS:
+        for members, within in _moments(found, alone):
+            bounded = [at for at in members if found[at].statistic.bounded]
+            if mechanism != "auto" and not bounded:
+                raise ParameterError(
+                    f"mechanism {mechanism!r} answers {found[members[0]].name} only beside a sum, mean, var or std of "
+                    "its column: ask for one, or leave mechanism out."
+                )
+            if len(members) < 2 or not bounded:
+                continue
+            spread = any(isinstance(found[at].statistic, Var) for at in members)
+            name = mechanism if mechanism in MOMENTS else "bernstein" if spread else "two_sums"
+            for at in members:
+                own = within if at in bounded else found[at].universe
+                found[at] = replace(found[at], mechanism=name, universe=own)
+                firsts[at] = members[0]
+    order = list(dict.fromkeys(firsts))
+    return tuple(found), tuple(order.index(first) for first in firsts)
+
+
+def _moments(lines: Sequence[Line], alone: Collection[int]) -> Iterator[tuple[list[int], Universe | None]]:
+    """The lines that one draw of noisy sums can answer, with the bounds that they share."""
+    of_people: dict[object, list[int]] = {}
+    for at, line in enumerate(lines):
+        single = at in alone or line.column is None or line.indicator is not None
+        if not single and (type(line.statistic) in (Count, Mean) or isinstance(line.statistic, Sum | Var)):
+            of_people.setdefault(line.people, []).append(at)
+    for members in of_people.values():
+        within: dict[Universe | None, list[int]] = {}
+        wholes: dict[Universe | None, Universe | None] = {}
+        # The bounds of a sum of whole numbers are whole ones, those of the others may lie a little farther out.
+        for at in sorted(members, key=lambda at: isinstance(lines[at].statistic, WholeSum)):
+            line = lines[at]
+            if not line.statistic.bounded:
+                continue
+            own = line.universe
+            if isinstance(line.statistic, WholeSum):
+                own = wholes.get(own, own)
+            within.setdefault(own, []).append(at)
+            wholes.setdefault(_whole(own), own)
+        counts = [at for at in members if not lines[at].statistic.bounded]
+        for at, (universe, bounded) in enumerate(within.items()):
+            yield sorted([*bounded, *(counts if at == 0 else ())]), universe
+        if not within:
+            yield counts, None
+
+
+def _whole(universe: Universe | None) -> Universe | None:
+    """The whole numbers within the bounds; the bounds themselves where there are no two."""
+    if universe is None:
+        return None
+    lo, hi = math.ceil(universe.lo), math.floor(universe.hi)
+    return Universe(float(lo), float(hi)) if lo < hi else universe
