@@ -68,6 +68,20 @@ def test_an_engine_that_is_off_by_one_is_noticed(name):
         check(changed(name, lambda part: part + 1), TABLES[:1])
 
 
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("products", lambda sums: {degrees: own + 1 for degrees, own in sums.items()}, "products"),
+        ("products", lambda sums: {}, "products .* missing"),
+        ("other", lambda own: dataclasses.replace(own, lowest=own.lowest + 1), "ends"),
+        ("other", lambda own: None, "ends .* missing"),
+    ],
+)
+def test_an_engine_that_is_wrong_about_two_columns_is_noticed(name, change, words):
+    with pytest.raises(AssertionError, match=words):
+        check(changed(name, change), TABLES[:1])
+
+
 @pytest.mark.parametrize("part", ["point", "count"])
 @pytest.mark.parametrize("name", ["cells", "whole_cells"])
 def test_an_engine_that_counts_at_other_points_is_noticed(name, part):

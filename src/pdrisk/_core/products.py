@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from pdrisk._core.lattice import PLACE_BITS, PLACES
 
-__all__ = ["Arithmetic", "Degrees", "divided", "products_of_places"]
+__all__ = ["Degrees", "WholeArithmetic", "divided", "products_of_places"]
 
 Degrees = tuple[int, int]
 """Of the polynomials of the first and of the second column, 1 or 2."""
@@ -27,7 +27,7 @@ Number = TypeVar("Number")
 
 
 @dataclass(frozen=True, slots=True)
-class Arithmetic(Generic[Number]):
+class WholeArithmetic(Generic[Number]):
     """Arithmetic of whole numbers, of arrays or as SQL.
 
     Attributes
@@ -44,7 +44,7 @@ class Arithmetic(Generic[Number]):
     share: Callable[[Number, Number], Number]
 
 
-def divided(k: Number, l: Number, degrees: Degrees, by: Arithmetic[Number]) -> list[Number]:  # noqa: E741
+def divided(k: Number, l: Number, degrees: Degrees, by: WholeArithmetic[Number]) -> list[Number]:  # noqa: E741
     """The parts of a record with the places k and l, ``(degrees[0] + 1) * (degrees[1] + 1)``: those of l run first."""
     others = _shares(l, degrees[1], by)
     parts = []
@@ -58,7 +58,7 @@ def divided(k: Number, l: Number, degrees: Degrees, by: Arithmetic[Number]) -> l
     return parts
 
 
-def _shares(k: Number, degree: int, by: Arithmetic[Number]) -> list[Number]:
+def _shares(k: Number, degree: int, by: WholeArithmetic[Number]) -> list[Number]:
     """A place divided among the polynomials of one column."""
     rest = by.minus(by.whole, k)
     if degree == 1:
@@ -67,7 +67,7 @@ def _shares(k: Number, degree: int, by: Arithmetic[Number]) -> list[Number]:
     return [low, by.minus(by.minus(by.whole, low), high), high]
 
 
-OF_INTEGERS: Final[Arithmetic[Any]] = Arithmetic(PLACES, operator.sub, lambda a, b: (a * b) >> PLACE_BITS)
+OF_INTEGERS: Final[WholeArithmetic[Any]] = WholeArithmetic(PLACES, operator.sub, lambda a, b: (a * b) >> PLACE_BITS)
 
 
 def products_of_places(k: NDArray[np.int64], l: NDArray[np.int64], degrees: Degrees) -> NDArray[np.int64]:  # noqa: E741

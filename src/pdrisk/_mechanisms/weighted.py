@@ -11,7 +11,6 @@ from pdrisk._core.summary import FloatArray
 __all__ = ["critical_of_sum"]
 
 HALVINGS = 36  # of the unit interval: ends of it are near 1 for levels near 1
-TINY = 1e-300
 
 
 def critical_of_sum(weights: FloatArray, level: float) -> FloatArray:
@@ -34,8 +33,8 @@ def critical_of_sum(weights: FloatArray, level: float) -> FloatArray:
     (compared with the inverted characteristic function, one to nine weights, levels from .5 to .999).
     """
     size = np.abs(weights)
-    widest = np.maximum(size.max(axis=0), TINY)
-    squares = (size / widest) ** 2
+    widest = size.max(axis=0)
+    squares = np.where(widest > 0, size / np.where(widest > 0, widest, 1.0), 1.0) ** 2
     wanted = NormalDist().inv_cdf((1 + level) / 2)
     low, high = np.zeros(widest.shape), np.ones(widest.shape)
     for _ in range(HALVINGS):

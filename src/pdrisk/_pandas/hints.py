@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, NoReturn
 
 from pdrisk._model.nearest import did_you_mean
+from pdrisk._model.query import OF_TWO_COLUMNS
 
 __all__ = ["Hinting"]
 
@@ -16,8 +17,9 @@ MEANT = {
     "avg": "write .mean(...)",
     "size": "write .count(...)",
     **dict.fromkeys(("loc", "iloc", "head"), "records do not leave; a filter is where= of each answer"),
-    **dict.fromkeys(("mode", "unique", "corr", "cov"), "there is no private answer for it"),
+    **dict.fromkeys(("mode", "unique"), "there is no private answer for it"),
 }
+OF_TWO = {name: f"it is of two columns: ask the frame, df.dprisk.{name}(...)" for name in OF_TWO_COLUMNS}
 CURATORS_VIEWS = ("assess", "compare", "individual_risk", "epsilon_for", "identifiability")  # named last
 
 
@@ -33,8 +35,8 @@ class Hinting:
     def __getattr__(self, name: str) -> NoReturn:
         hint = ""
         if not name.startswith("_"):
-            question = did_you_mean(name, self._known())
-            hint = f": {MEANT[name]}." if name in MEANT else f".{question}" if question else ""
+            question, meant = did_you_mean(name, self._known()), MEANT | OF_TWO
+            hint = f": {meant[name]}." if name in meant else f".{question}" if question else ""
         raise AttributeError(f"{self._called} has no {name!r}{hint}", name=name, obj=self)
 
     def _known(self) -> list[str]:

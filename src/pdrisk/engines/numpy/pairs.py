@@ -19,7 +19,7 @@ __all__ = ["pairs_of", "summary_of_pairs"]
 FEW_GROUPS = 2**14  # of more, a fresh array for every piece costs more than scattered additions
 
 
-class Piece(NamedTuple):
+class PairedPiece(NamedTuple):
     """Some of the records of two columns, clamped; their groups, and which of them were moved to an end."""
 
     records: FloatArray
@@ -85,7 +85,7 @@ def pairs_of(
     universe: Rectangle,
     selected: NDArray[np.bool_] | None = None,
     codes: NDArray[np.int32] | None = None,
-) -> Iterator[Piece]:
+) -> Iterator[PairedPiece]:
     """Yield the pieces of two columns, without the rows where one of them is missing; everybody in group 0 without
     ``codes``.
     """
@@ -98,7 +98,7 @@ def pairs_of(
         group = np.zeros(len(kept), dtype=np.intp) if codes is None else codes[rows].astype(np.intp)
         before, others_before = (own[kept] for own in pair)
         records, beside = _clamped(before, universe), _clamped(others_before, universe.other)
-        yield Piece(records, beside, group[kept], (records != before) | (beside != others_before))
+        yield PairedPiece(records, beside, group[kept], (records != before) | (beside != others_before))
 
 
 def _clamped(records: FloatArray, universe: Universe) -> FloatArray:

@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterator
 
 from pdrisk._core.lattice import LARGEST_STEPS, PLACE_BITS, PLACES, Points, places_per_unit
-from pdrisk._core.products import Arithmetic, Degrees, divided
+from pdrisk._core.products import Degrees, WholeArithmetic, divided
 from pdrisk._core.summary import Needs
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk.engines.sql.plan import INFINITY, Counted, Measured, MeasuredPair, SummaryPlan
@@ -275,11 +275,11 @@ class _Statement:
                 if self.dialect.by_pivot:
                     yield f"pivot_{i}_{k}", call("QUANTILE_DISC", f"p{i}", f"{q!r}")
 
-    def _arithmetic(self) -> Arithmetic[str]:
+    def _arithmetic(self) -> WholeArithmetic[str]:
         """That of places: no product exceeds 2**60."""
         infix = self.dialect.infix
         (whole,) = _places(PLACES)
-        return Arithmetic(
+        return WholeArithmetic(
             whole, lambda a, b: infix(a, "-", b), lambda a, b: infix(infix(a, "*", b), ">>", f"{PLACE_BITS}")
         )
 
