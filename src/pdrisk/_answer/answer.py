@@ -38,7 +38,8 @@ class Curator:
     loss : float
         Privacy loss of the most exposed neighbour of these data, in nats; at most eps.
     two_worlds, many_worlds, identifiability : float
-        Risks of the most exposed person: MATH.md of the docs, and `pdrisk.risk`; the last two NaN where n = 0.
+        Risks of the most exposed person: MATH.md of the docs, and `pdrisk.risk`; the last two NaN where n = 0, and
+        where records are replaced.
     clamped : float
         Share of the records that lay outside the bounds and were moved to an end; 0 for counts, NaN where n = 0.
     unlisted : int
@@ -191,6 +192,8 @@ class Answer:
         How much of that this last part is; 0 without such a rule of a ledger.
     least_group : int or None
         How many people are enough.
+    replaces : bool
+        Whether the noise hides the value of a record, the number of records being public, instead of its presence.
     unit : str
         Whose presence the noise hides: one record, or the person column.
     grouped : bool
@@ -215,6 +218,7 @@ class Answer:
     where_trusted: bool = False
     bounds_from_data: bool = False
     keys_from_data: bool = False
+    replaces: bool = False
     unit: str = ONE_RECORD
     grouped: bool = False
     index: tuple[Any, ...] = ()
@@ -239,6 +243,7 @@ class Answer:
             where_trusted=trusted or any(line.is_trusted for line in query.lines),
             bounds_from_data=any(line.bounds_from == "data" for line in query.lines),
             keys_from_data=query.groups is not None and query.groups.keys_from == "data",
+            replaces=query.replaces,
             grouped=query.groups is not None,
             releases=query.releases if len(query.leads) < len(query.lines) else (),
         )

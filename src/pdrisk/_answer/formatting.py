@@ -8,10 +8,12 @@ from html import escape
 from pdrisk._digits import probability
 from pdrisk._printing import printable
 
-__all__ = ["Rows", "html", "known", "number", "ranks", "risk", "text", "thousands"]
+__all__ = ["NOBODY", "UNDEFINED", "Rows", "html", "known", "number", "ranks", "risk", "text", "thousands"]
 
 Rows = list[tuple[str, str]]
 
+NOBODY = "none: no record was used"
+UNDEFINED = "not defined: the number of records is public"
 CURATOR = "curator only: these come from the data, do not publish"
 
 
@@ -38,9 +40,9 @@ def thousands(value: float) -> str:
     return f"{value:,.0f}" if 1e5 <= abs(value) < 1e15 else f"{value:,.6g}"
 
 
-def risk(value: float) -> str:
-    """Four digits, rounded up as everywhere, or that there is none."""
-    return "none: no record was used" if math.isnan(value) else probability(value)
+def risk(value: float, without: str = NOBODY) -> str:
+    """Four digits, rounded up as everywhere, or why there is none."""
+    return without if math.isnan(value) else probability(value)
 
 
 def text(title: str, public: Rows, curator: Rows, elsewhere: str | None = None) -> str:

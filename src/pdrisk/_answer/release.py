@@ -121,6 +121,11 @@ class Release(Arithmetic):
         return self.answer.unit
 
     @property
+    def neighbours(self) -> str:
+        """What the noise hides: that one record is there, or with ``"replace-one"`` what its value is."""
+        return "replace-one" if self.answer.replaces else "add-or-remove-one"
+
+    @property
     def global_sensitivity(self) -> float:
         """Largest change that one record can make to the statistic, in any data within the bounds."""
         return self._line.global_sensitivity
@@ -246,6 +251,7 @@ class Release(Arithmetic):
     def _fields(self) -> dict[str, Any]:
         """What is public unless the bounds came from the data."""
         ruled = {
+            "neighbours": self.neighbours if self.answer.replaces else None,
             "least_group": self.least_group,
             "rounded_to": self.rounded_to,
             "rank95": self.rank95,
@@ -373,6 +379,10 @@ class Release(Arithmetic):
     def _drawn(self, kind: str, form: str, unit: str, language: str) -> Any:
         if not isinstance(kind, str) or kind not in pictures.KINDS:
             raise ParameterError(f"unknown picture {shown(kind)}; there are {', '.join(pictures.KINDS)}.")
+        if self.answer.replaces:
+            raise ParameterError(
+                "pictures are about somebody who is in the data or not, which this answer does not hide: use explain()."
+            )
         draw = getattr(pictures, kind + form)
         if kind == "two_worlds":
             if self.curator is None:
@@ -420,12 +430,15 @@ class Release(Arithmetic):
         if self.where is not None:
             at = [label for label, _ in public].index("bounds")
             public.insert(at, ("where", self.where + (" (row-wise by your word)" if self.where_trusted else "")))
+        if self.answer.replaces:
+            public.append(("neighbours", "another value of one record; how many there are is public"))
         if self.least_group is not None:
             size, eps = self.least_group
             public.append(("least group", f"{size} people, by a noisy number of them for eps {eps:.6g} more"))
         if self.rounded_to is not None:
             public.append(("rounded to", f"multiples of {formatting.number(self.rounded_to)}"))
         known, curator, elsewhere = self.curator, [], None
+        undefined = formatting.UNDEFINED if self.answer.replaces else formatting.NOBODY
         if known is not None and not self.shows_curator:
             elsewhere = WHERE_TO_LOOK
         elif known is not None:
@@ -434,8 +447,8 @@ class Release(Arithmetic):
                 ("local sensitivity", formatting.known(known.local_sensitivity)),
                 ("privacy loss", f"{known.loss:.6g} of eps {self.eps:.6g}"),
                 ("two-worlds risk", formatting.risk(known.two_worlds)),
-                ("many-worlds risk", formatting.risk(known.many_worlds)),
-                ("identifiability", formatting.risk(known.identifiability)),
+                ("many-worlds risk", formatting.risk(known.many_worlds, undefined)),
+                ("identifiability", formatting.risk(known.identifiability, undefined)),
                 ("moved to a bound", "none" if not known.clamped > 0 else f"{known.clamped:.2%} of the records"),
             ]
         return ([], public + curator, elsewhere) if self.bounds_from_data else (public, curator, elsewhere)

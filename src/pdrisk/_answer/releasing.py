@@ -26,7 +26,7 @@ from pdrisk._ledger import Identity, Meaning, Policy, check_curator, ledger_for,
 from pdrisk._mechanisms import Drawn, Mechanism, calibrated, discrete_laplace
 from pdrisk._model.query import UNIT, Line, Query
 from pdrisk.engines.base import Engine, Reading
-from pdrisk.errors import ColumnTypeError, LedgerError, NoisyReleaseWarning
+from pdrisk.errors import ColumnTypeError, LedgerError, NoisyReleaseWarning, ParameterError
 
 __all__ = ["Asker", "Facts", "Released", "Results", "drawn", "drawn_once", "facts", "released"]
 
@@ -56,6 +56,8 @@ def facts(mechanism: Mechanism, summary: Summary, looked: float = 0.0) -> Facts:
     """Sensitivities and risks of a release; ``looked`` is what was paid to see whether it is about enough people."""
     n, loss, between = summary.n, mechanism.loss(summary) + looked, mechanism.loss_between_worlds(summary)
     risk = risks_of_losses(float(mechanism.eps) + looked, n, loss, between)
+    if mechanism.statistic.replaces:  # nobody is missing, so nobody starts from one of n
+        risk["many_worlds"] = np.full(n.shape, np.nan)
     moved = (
         np.zeros(n.shape) if summary.clamped is None else np.where(n > 0, summary.clamped / np.maximum(n, 1), np.nan)
     )
@@ -191,6 +193,11 @@ def released(
     payer = ledger_for(asker.ledger)
     if curator and payer is not None:
         check_curator(payer, "curator=True")
+    if payer is not None and query.replaces:
+        raise ParameterError(
+            'a ledger adds up what records that come and go may lose, and neighbours="replace-one" promises something '
+            "else for its eps: leave one of them out."
+        )
     _warn_of_noise(query)
     with paying(query, asker.ledger, asker.fresh, dataset, engine.origin) as payment:
         reading = engine.read(query)

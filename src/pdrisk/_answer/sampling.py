@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from pdrisk._answer.noisy import NoisyAnswers
+from pdrisk._core.replaced import OfSize
 from pdrisk._core.sampling import expected_mean, expected_total
 from pdrisk._core.statistics import Count, Mean, Sum
 from pdrisk._core.summary import FloatArray
@@ -35,19 +36,20 @@ def sampling_interval(noisy: NoisyAnswers, level: float) -> tuple[FloatArray, Fl
     mechanism, fails = noisy.mechanism, 1 - level
     statistic, universe = mechanism.statistic, mechanism.universe
     sampled = 1 - fails * (1 - TO_NOISE)
-    if isinstance(statistic, Mean):
+    if isinstance(statistic, Mean | OfSize):
         noise = 1 - fails * TO_NOISE / 2
-        n = mechanism.least_records(noisy.drawn, noise)
-        if n is None:
+        known, times = mechanism.least_records(noisy.drawn, noise), 1
+        if isinstance(statistic, OfSize):
+            known, times = np.full(noisy.withheld.shape, float(statistic.size)), statistic.times
+        if known is None:
             raise ParameterError(
                 f'kind="sampling" needs to know how many records there are, which mechanism {mechanism.name!r} does '
                 'not tell: ask with mechanism="two_sums".'
             )
-        low, high = (
-            (np.clip(end, universe.lo, universe.hi) - universe.lo) / universe.width for end in noisy.interval(noise)
-        )
-        low, high = (universe.lo + universe.width * end for end in expected_mean(low, high, n, sampled))
-        return noisy.shown(low, high)
+        shares = (np.array(noisy.interval(noise)) / times - universe.lo) / universe.width
+        low, high = np.clip(shares, 0.0, 1.0)
+        low, high = expected_mean(low, high, known, sampled)
+        return noisy.shown(times * (universe.lo + universe.width * low), times * (universe.lo + universe.width * high))
     low, high = noisy.interval(1 - fails * TO_NOISE)
     if type(statistic) is Count:
         return noisy.shown(*expected_total(low, high, sampled))

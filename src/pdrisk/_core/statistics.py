@@ -47,6 +47,7 @@ class Statistic(ABC):
 
     name: ClassVar[str]
     bounded: ClassVar[bool] = True  # whether the answer depends on the universe at all
+    replaces: ClassVar[bool] = False  # whether neighbours differ by another value of one record, not by one record
 
     @property
     def label(self) -> str:

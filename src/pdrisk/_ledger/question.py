@@ -93,6 +93,8 @@ def _line(line: Line, share: Fraction) -> dict[str, Any]:
         said |= {"edges": list(line.statistic.edges), "clamps": line.statistic.clamps}
     if line.mechanism != "laplace":  # as every question of the first edition, whose answers are remembered
         said["mechanism"] = line.mechanism
+    if line.statistic.replaces:
+        said["neighbours"] = "replace-one"
     if line.needs.whole_cells:
         said["step"] = 1
     if line.indicator is not None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from pdrisk._core.foreign import shown
 from pdrisk._core.order import Max, Min, Quantile
 from pdrisk._core.pairs import PairStatistic
+from pdrisk._core.replaced import OfSize
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Mean, Statistic, WholeStatistic
 from pdrisk._core.universe import Universe
@@ -18,6 +19,7 @@ from pdrisk._mechanisms.exponential import Exponential
 from pdrisk._mechanisms.exponential.interval import ExponentialInterval
 from pdrisk._mechanisms.geometric import Geometric
 from pdrisk._mechanisms.laplace import Laplace
+from pdrisk._mechanisms.one_sum import OneSum
 from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
 from pdrisk._mechanisms.two_sums import TwoSums
 from pdrisk.errors import ParameterError
@@ -36,10 +38,11 @@ __all__ = [
 
 MECHANISMS: Final[dict[str, type[Mechanism]]] = {
     each.name: each
-    for each in (Laplace, Geometric, TwoSums, Bernstein, BernsteinProducts, Exponential, ExponentialInterval)
+    for each in (Laplace, Geometric, TwoSums, Bernstein, BernsteinProducts, Exponential, ExponentialInterval, OneSum)
 }
 ACCURATE: Final[tuple[tuple[Any, type[Mechanism]], ...]] = (
     (WholeStatistic, Geometric),
+    (OfSize, OneSum),
     (Mean, TwoSums),
     (Var, Bernstein),
     (PairStatistic, BernsteinProducts),

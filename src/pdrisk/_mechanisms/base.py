@@ -38,8 +38,9 @@ class Mechanism(ABC):
 
     Notes
     -----
-    Neighbours differ by one record added or removed. ``loss`` between two of them is the largest log-ratio of their
-    output distributions; every method says what it is for this mechanism, exactly or rounded towards the person.
+    Neighbours differ by one record added or removed; by one that is replaced where the statistic says so. ``loss``
+    between two of them is the largest log-ratio of their output distributions; every method says what it is for this
+    mechanism, exactly or rounded towards the person.
     """
 
     statistic: Statistic

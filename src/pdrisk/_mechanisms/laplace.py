@@ -54,7 +54,8 @@ class Laplace(Mechanism):
 
     @classmethod
     def answers(cls, statistic: Statistic) -> bool:
-        return not isinstance(statistic, PairStatistic)  # whose largest change is that of their whole range
+        """All but those of two columns, whose largest change is their whole range, and of a public number of records."""
+        return not (isinstance(statistic, PairStatistic) or statistic.replaces)
 
     def check(self) -> None:
         super(Laplace, self).check()

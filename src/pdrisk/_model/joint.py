@@ -63,7 +63,7 @@ def _moments(lines: Sequence[Line], alone: Collection[int]) -> Iterator[tuple[li
     """The lines that one draw of noisy sums can answer, with the bounds that they share."""
     of_people: dict[object, list[int]] = {}
     for at, line in enumerate(lines):
-        single = at in alone or line.column is None or line.indicator is not None
+        single = at in alone or line.column is None or line.indicator is not None or line.statistic.replaces
         if not single and (type(line.statistic) in (Count, Mean) or isinstance(line.statistic, Sum | Var)):
             of_people.setdefault(line.people, []).append(at)
     for members in of_people.values():

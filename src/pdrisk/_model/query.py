@@ -17,6 +17,7 @@ import numpy as np
 from pdrisk._core.foreign import LONGEST, shown
 from pdrisk._core.order import Max, Median, Min, Quantile
 from pdrisk._core.pairs import Corr, Cov, PairStatistic, Slope
+from pdrisk._core.replaced import SumOfSize, WholeSumOfSize
 from pdrisk._core.risk import check_metric, privacy_loss
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Count, Distinct, Mean, Proportion, Statistic, Sum, WholeSum
@@ -195,6 +196,11 @@ class Query:
         return listed and all(line.universe is not None or not line.statistic.bounded for line in self.lines)
 
     @property
+    def replaces(self) -> bool:
+        """Whether neighbours differ by another value of one record, and the number of records is public."""
+        return any(line.statistic.replaces for line in self.lines)
+
+    @property
     def eps(self) -> Fraction:
         """The total of all releases."""
         return sum(self.shares, Fraction(0)) * self.times
@@ -225,7 +231,7 @@ def answered_by(
         raise ColumnTypeError(f"interval is True or False, not of type {type(interval).__name__}.")
     if whole and mechanism != "laplace" and line.universe is not None:
         lo, hi = math.ceil(line.universe.lo), math.floor(line.universe.hi)
-        own = _of_whole_numbers(line.statistic, mechanism, joint=joint)
+        own = _of_whole_numbers(line.statistic, mechanism, (lo + hi) // 2, joint=joint)
         if own is not None and lo < hi and line.universe.magnitude <= LARGEST_WHOLE:
             line = replace(line, statistic=own, universe=Universe(float(lo), float(hi)))
     chosen = mechanism_for(line.statistic, mechanism, joint=joint)
@@ -234,10 +240,12 @@ def answered_by(
     return replace(line, mechanism=(WITH_INTERVAL.get(chosen, chosen) if interval else chosen).name)
 
 
-def _of_whole_numbers(statistic: Statistic, mechanism: str, *, joint: bool) -> Statistic | None:
+def _of_whole_numbers(statistic: Statistic, mechanism: str, middle: int, *, joint: bool) -> Statistic | None:
     """The statistic of whole numbers, None if the mechanism that answers it knows no such thing."""
     if type(statistic) is Sum:
         return WholeSum()
+    if type(statistic) is SumOfSize:
+        return WholeSumOfSize(statistic.size, middle)
     if isinstance(statistic, Quantile | Min | Max):
         chosen = mechanism_for(statistic, mechanism, joint=joint)
         return replace(statistic, whole=True) if issubclass(chosen, Exponential) else None

@@ -35,9 +35,8 @@ def histogram(frame: pd.DataFrame, column: Hashable, bins: object, request: Requ
     if request.by is not None or request.step is not None:
         raise ParameterError("hist takes no by= and no step=: filter with where=, or count by bins of your own.")
     statistic = _asked(frame, column, bins, request.bounds)
-    lines = judged_lines(
-        frame, column, (statistic,), bounds=None, mechanism=request.mechanism, interval=request.interval
-    )
+    said = {"mechanism": request.mechanism, "interval": request.interval, "neighbours": request.neighbours}
+    lines = judged_lines(frame, column, (statistic,), bounds=None, **said)
     check_numeric(frame[column], statistic)
     query, engine = judged_query(frame, lines, request)
     index = pd.IntervalIndex.from_breaks(list(statistic.edges), closed="left", name=column)

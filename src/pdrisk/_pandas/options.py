@@ -14,14 +14,15 @@ from pdrisk._ledger import Identity, Ledger
 from pdrisk._model.aliases import Bounds, By, Eps, Keys, Where
 from pdrisk._model.nearest import did_you_mean
 
-__all__ = ["OPTIONS_DOC", "Options", "Request", "with_options"]
+__all__ = ["NEIGHBOURS", "OPTIONS_DOC", "REPLACE", "Options", "Request", "with_options"]
 
 
 class Options(TypedDict, total=False):
     """What every statistic takes, by keyword.
 
     ``eps`` or ``risk`` (exactly one; ``prior`` and ``metric`` belong to ``risk``), ``bounds``, ``where``, ``by``,
-    ``keys``, ``mechanism``, ``step``, ``interval``, ``curator``, ``ledger``, ``fresh``: see `OPTIONS_DOC`.
+    ``keys``, ``mechanism``, ``step``, ``interval``, ``neighbours``, ``curator``, ``ledger``,
+    ``fresh``: see `OPTIONS_DOC`.
     """
 
     eps: Eps | None
@@ -35,10 +36,14 @@ class Options(TypedDict, total=False):
     mechanism: str
     step: int | None
     interval: bool
+    neighbours: str
     curator: bool
     max_noise95: float | None
     ledger: Ledger | None
     fresh: bool
+
+
+ADD_OR_REMOVE, REPLACE = NEIGHBOURS = ("add-or-remove-one", "replace-one")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,7 @@ class Request:
     mechanism: object = "auto"
     step: object = None
     interval: object = False
+    neighbours: object = ADD_OR_REMOVE
     curator: object = False
     max_noise95: object = None
     ledger: object = None
@@ -94,6 +100,10 @@ step : 1, optional
 interval : bool
     Have ``low`` and ``high`` also where ``"exponential"`` answers, as ``"exponential_interval"``: two thirds of ``eps``
     choose the ends, half of it the one of ``min`` and ``max`` that is no bound. Others have them anyway, for nothing.
+neighbours : {"add-or-remove-one", "replace-one"}
+    ``"replace-one"``, for ``sum``, ``mean`` and ``proportion`` of all rows, declares that the number of rows is public
+    and that none has a missing value; noise then hides what anybody's value is, not who is in the data. No ``where``,
+    ``by`` or ledger. To replace a record is to remove one and add one: an eps of 2 promises here what 1 does otherwise.
 max_noise95 : float, optional
     Refuse, before anything is paid, if the answer would be farther than this from the exact one in more than 5 % of
     cases; for mechanisms whose noise does not depend on the records.

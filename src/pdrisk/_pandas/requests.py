@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
 from typing import Any
@@ -15,6 +16,7 @@ import pandas as pd
 from pdrisk._core.foreign import shown
 from pdrisk._core.order import Max, Min, Quantile
 from pdrisk._core.pairs import PairStatistic
+from pdrisk._core.replaced import of_size
 from pdrisk._core.statistics import Count, Distinct, Proportion, Statistic, Sum
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._model.columns import check_column, column_kind
@@ -39,7 +41,7 @@ from pdrisk._model.query import (
 from pdrisk._model.rowwise import Derived, RowwiseFilter, Within, caller_names, given_of, judged
 from pdrisk._model.rowwise.derived import used
 from pdrisk._pandas.declared import codes_of, declared
-from pdrisk._pandas.options import Request
+from pdrisk._pandas.options import NEIGHBOURS, REPLACE, Request
 from pdrisk.engines.numpy.frame import FrameEngine
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -63,6 +65,7 @@ def judged_query(frame: pd.DataFrame, asked: tuple[Line, ...], request: Request)
     """A request for noisy answers and what reads it, or the error that says what is wrong with it."""
     if not isinstance(request.metric, str) or request.metric != "worst_case":
         raise data_dependent(request.metric)
+    _check_all_rows(request)
     lines, releases = joined(asked, str(request.mechanism))
     share = epsilon(request.eps, request.risk, request.prior) / (max(releases) + 1)
     for line in lines:
@@ -123,6 +126,7 @@ def lines_of_request(
     step: object = None,
     *,
     interval: object = False,
+    neighbours: object = NEIGHBOURS[0],
 ) -> tuple[Line, ...]:
     """The lines of ``agg``: a dict from column to one or several statistics."""
     if not isinstance(request, Mapping) or not request:
@@ -131,7 +135,15 @@ def lines_of_request(
         line
         for column, specs in request.items()
         for line in judged_lines(
-            frame, column, statistics(specs), bounds, mechanism, step, joint=True, interval=interval
+            frame,
+            column,
+            statistics(specs),
+            bounds,
+            mechanism,
+            step,
+            joint=True,
+            interval=interval,
+            neighbours=neighbours,
         )
     )
 
@@ -179,6 +191,7 @@ def judged_lines(
     *,
     joint: bool = False,
     interval: object = False,
+    neighbours: object = NEIGHBOURS[0],
 ) -> tuple[Line, ...]:
     """One line for each statistic of one column; ``bounds`` may be a dict from column to bounds."""
     wanted = tuple(wanted)
@@ -186,7 +199,8 @@ def judged_lines(
         if bounds is not None:
             raise ParameterError("a condition is true or false, and needs no bounds: leave them out.")
         condition = judged(column, frame, caller_names, lambda name: declared(frame, name).keys)
-        shares = (Line(column, each, UNIT, "declared", indicator=condition) for each in wanted)
+        shares = [Line(column, each, UNIT, "declared", indicator=condition) for each in wanted]
+        shares = _with_neighbours(frame, shares, neighbours)
         return tuple(answered_by(line, mechanism, interval=interval) for line in shares)
     if column is not None:
         check_column(frame, column)
@@ -198,6 +212,7 @@ def judged_lines(
     lines = [_line(frame, column, statistic, own) for statistic in wanted]
     for line in lines:
         _check_step(step, line)
+    lines = _with_neighbours(frame, lines, neighbours)
     whole = step is not None or (column is not None and declared(frame, column).whole)
     return tuple(answered_by(line, mechanism, whole=whole, joint=joint, interval=interval) for line in lines)
 
@@ -238,6 +253,48 @@ def judged_pair(
     line = Line(column, asked, Rectangle(first.lo, first.hi, second), source, other=other)
     _check_step(step, line)
     return (answered_by(line, mechanism),)
+
+
+def _with_neighbours(frame: pd.DataFrame, lines: list[Line], neighbours: object) -> list[Line]:
+    """The lines by the neighbouring relation that is asked for: as they are, or of a public number of rows."""
+    if not isinstance(neighbours, str) or neighbours not in NEIGHBOURS:
+        raise ParameterError(f"neighbours is one of {', '.join(NEIGHBOURS)}, not {shown(neighbours)}.")
+    return lines if neighbours != REPLACE else [_of_all_rows(frame, line) for line in lines]
+
+
+def _of_all_rows(frame: pd.DataFrame, line: Line) -> Line:
+    if type(line.statistic) is Count:
+        raise ParameterError(
+            'neighbours="replace-one" declares that the number of rows is public: count them, without noise.'
+        )
+    found = of_size(line.statistic, len(frame)) if len(frame) else None
+    if not len(frame):
+        raise ParameterError('neighbours="replace-one" declares that the number of rows is public, and there are none.')
+    if found is None:
+        raise ParameterError(
+            f'neighbours="replace-one" is for sum, mean and proportion: leave it out for {line.statistic.label}.'
+        )
+    if line.universe is None:
+        raise ParameterError('neighbours="replace-one" needs declared bounds, not bounds="column".')
+    if line.indicator is None and codes_of(frame, [line.column]):
+        raise ParameterError(
+            f"column {line.column!r} has declared missing codes, and the number of its values is not public: leave "
+            'neighbours="replace-one" out.'
+        )
+    return replace(line, statistic=found)
+
+
+def _check_all_rows(request: Request) -> None:
+    """Refuse neighbours of the same size where a replaced record may be selected, or change its group."""
+    if request.neighbours != REPLACE:
+        return
+    where = request.where
+    chosen = where is not None and not (isinstance(where, Within) and where.where is None and where.kept is None)
+    if chosen or request.by is not None:
+        raise ParameterError(
+            f'neighbours="replace-one" is about all rows: with {"where" if chosen else "by"}= a replaced record could '
+            "move in or out, and the number of rows used would tell. Leave one of them out."
+        )
 
 
 def _check_noise(line: Line, share: Fraction, most: object) -> None:

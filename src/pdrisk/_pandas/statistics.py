@@ -143,7 +143,13 @@ class Statistics(CuratorViews):
         """
         asked = self._request(options)
         lines = lines_of_request(
-            self._frame, request, asked.bounds, asked.mechanism, asked.step, interval=asked.interval
+            self._frame,
+            request,
+            asked.bounds,
+            asked.mechanism,
+            asked.step,
+            interval=asked.interval,
+            neighbours=asked.neighbours,
         )
         return answers(*judged_query(self._frame, lines, asked), asked.asker(self._identity))
 
@@ -227,7 +233,14 @@ class Statistics(CuratorViews):
     def _answer(self, column: Hashable | None, spec: object, options: Options) -> Answer:
         asked = self._request(options)
         lines = judged_lines(
-            self._frame, column, (statistic(spec),), asked.bounds, asked.mechanism, asked.step, interval=asked.interval
+            self._frame,
+            column,
+            (statistic(spec),),
+            asked.bounds,
+            asked.mechanism,
+            asked.step,
+            interval=asked.interval,
+            neighbours=asked.neighbours,
         )
         return answered(*judged_query(self._frame, lines, asked), asked.asker(self._identity))
 
@@ -254,6 +267,7 @@ class Statistics(CuratorViews):
             asked.step,
             joint=True,
             interval=asked.interval,
+            neighbours=asked.neighbours,
         )
         return answers(*judged_query(self._frame, lines, asked), asked.asker(self._identity), level)
 

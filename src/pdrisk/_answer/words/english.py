@@ -1,11 +1,16 @@
 """English texts of all that pdrisk tells people. A translation has the same fields, and the same names in braces.
 
-A field that ends in ``_over`` is said where even 10,000 is too small a number for the risk to be less than "always".
+A field that ends in ``_over`` is said where even 10,000 is too small a number for the risk to be less than "always";
+one that ends in ``_replaced`` in the place of the field without, where the number of records is public.
 """
 
 TEXTS = {
     # A person who thinks about taking part.
     "imagine": "Imagine someone who already knows everybody else's answers and has to say whether you took part.",
+    "imagine_replaced": (
+        "Imagine someone who already knows everybody else's answers, and of yours that it is one of two, and has to "
+        "say which."
+    ),
     "without_one": "Without this number they can only toss a coin: right {coin} times out of {out_of}.",
     "without_several": "Without these numbers they can only toss a coin: right {coin} times out of {out_of}.",
     "with_one": (
@@ -30,6 +35,10 @@ TEXTS = {
     "not_covered": (
         "It does not cover theft of the data itself, or conclusions about people like you that hold whether or not "
         "you take part."
+    ),
+    "not_covered_replaced": (
+        "That you took part is not hidden. It does not cover theft of the data itself, or conclusions about people "
+        "like you that hold whatever your answer is."
     ),
     # Whoever works with the answer.
     "analyst_title": "{name}, for the analyst",
@@ -62,6 +71,7 @@ TEXTS = {
     "left_is": "eps {eps} of the budget",
     "left_unlimited": "no limit is set",
     "left_unknown": "not known here; so_far=ledger would tell",
+    "left_unknown_replaced": "no ledger pays for such answers",
     "label_risk": "risk",
     "risk": (
         "Someone who knows everybody else's records and has to say whether one person is in the data can only toss a "
@@ -69,6 +79,15 @@ TEXTS = {
     ),
     "risk_over": (
         "Someone who knows everybody else's records and has to say whether one person is in the data can only toss a "
+        "coin without this release: right {coin} times out of {out_of}. With it, more than {times} times out of "
+        "{out_of}."
+    ),
+    "risk_replaced": (
+        "Someone who knows everybody else's records, and two values of which one is a given person's, can only toss a "
+        "coin without this release: right {coin} times out of {out_of}. With it, at most {times} times out of {out_of}."
+    ),
+    "risk_over_replaced": (
+        "Someone who knows everybody else's records, and two values of which one is a given person's, can only toss a "
         "coin without this release: right {coin} times out of {out_of}. With it, more than {times} times out of "
         "{out_of}."
     ),
@@ -91,12 +110,14 @@ TEXTS = {
     "worst_case_means": "any person, any data within the bounds",
     "two_worlds": "two worlds",
     "two_worlds_means": "is one person in these data? The most exposed one",
+    "two_worlds_means_replaced": "which of two values is one person's? The most exposed one",
     "many_worlds": "many worlds",
     "many_worlds_means": "the same, for who starts from one of n",
     "identifiability": "identifiability",
     "identifiability_means": "which of these n people is missing?",
     "risk_row": "{prior} without this answer, at most {risk} with it: {meaning}",
     "risk_none": "none: no record was used",
+    "risk_undefined": "not defined: the number of records is public, and none is missing",
     "risk_certain": "certain without this answer: one record was used",
     "privacy_loss": "privacy loss",
     "privacy_loss_is": "{loss} of eps {eps}, for the most exposed person",
@@ -128,6 +149,14 @@ TEXTS = {
         "more than {times} times out of {out_of} instead of {coin}. df.dprisk.individual_risk shows the risk of "
         "everybody."
     ),
+    "most_exposed_replaced": (
+        "someone whose value, replaced with another, moves the answer by the local sensitivity: an attacker who has to "
+        "tell the two apart is right at most {times} times out of {out_of} instead of {coin}."
+    ),
+    "most_exposed_over_replaced": (
+        "someone whose value, replaced with another, moves the answer by the local sensitivity: an attacker who has to "
+        "tell the two apart is right more than {times} times out of {out_of} instead of {coin}."
+    ),
     # The label of a publication.
     "asked_of": "asked of",
     "asked_of_all": "all records",
@@ -141,6 +170,9 @@ TEXTS = {
     "unit_person": "one person, by column {column}; that each has one record is the publisher's word",
     "neighbours": "neighbours",
     "neighbours_is": "two sets of data that differ in one record, added or removed",
+    "neighbours_is_replaced": (
+        "two sets of data of the same public size that differ in the value of one record; who is in them is not hidden"
+    ),
     "noise_scaled": "{noise}, scale {scale}",
     "line_is": "bounds {bounds}; {noise}; global sensitivity of the statistic {sensitivity}; eps {eps}",
     "bounds_are": "{ranges}, declared without looking at the data",
@@ -150,6 +182,10 @@ TEXTS = {
     "label_composition": "composition",
     "uncovered": "not covered",
     "uncovered_is": "theft of the data itself; conclusions about people that hold whether or not they take part",
+    "uncovered_is_replaced": (
+        "that somebody is in the data; theft of the data itself; conclusions about people that hold whatever their own "
+        "value is"
+    ),
     # Pictures.
     "font_lacks": "□: a letter that this font lacks",
     "icons_title": "Is one person in the data? {out_of} attempts to tell",

@@ -64,7 +64,7 @@ def explained(
     ParameterError, ColumnTypeError
         If the audience or language is unknown, or ``so_far`` cannot include this release.
     """
-    said = texts(language)
+    said = texts(language, replaces=answer.replaces)
     if not isinstance(audience, str) or audience not in AUDIENCES:
         raise ParameterError(f"unknown audience {shown(audience)}; there are {', '.join(AUDIENCES)}.")
     if audience in PUBLIC and answer.bounds_from_data:
@@ -242,7 +242,9 @@ class _Telling:
         for metric, prior in priors.items():
             risk = line.risk.worst_case if metric == "worst_case" else getattr(found, metric)
             text = said["risk_none"]
-            if prior == 1 and found.n:
+            if answer.replaces and math.isnan(risk):
+                text = said["risk_undefined"]
+            elif prior == 1 and found.n:
                 text = said["risk_certain"]
             elif not math.isnan(risk):
                 meaning = said[f"{metric}_means"]
@@ -282,6 +284,8 @@ def _spent(so_far: object, answer: Answer, said: Mapping[str, str]) -> tuple[flo
         return None, said["left_unknown"]
     # Of its class: an object that has whatever is asked for, such as a pd.col expression, is no ledger.
     remaining: Any = getattr(type(so_far), "remaining", None)
+    if callable(remaining) and answer.replaces:
+        raise ParameterError("no ledger paid for this answer, whose neighbours are others: pass the sum of their eps.")
     if callable(remaining):  # a ledger
         account = remaining(so_far)
         total = float(account.spent)

@@ -1,0 +1,135 @@
+"""Statistics of a public number of records: neighbours differ by the value of one, and none is added or removed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from pdrisk._core.lattice import LARGEST_STEPS, PLACES
+from pdrisk._core.statistics import Mean, Proportion, Statistic, Sum, WholeStatistic
+from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
+from pdrisk._core.universe import Universe
+
+__all__ = ["MeanOfSize", "OfSize", "ProportionOfSize", "SumOfSize", "WholeSumOfSize", "of_size"]
+
+
+@dataclass(frozen=True, slots=True)
+class OfSize(Statistic):
+    """A sum or mean of so many records.
+
+    A missing record, of which there should be none, counts as the middle of the universe: so another value of one
+    record moves the sum by the width of the universe at most, whatever the data are.
+
+    Attributes
+    ----------
+    size : int
+        How many records there are, at least 1.
+    """
+
+    size: int = field(repr=False)
+
+    replaces: ClassVar[bool] = True
+    is_mean: ClassVar[bool] = False
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(places=True, ends=True)
+
+    @property
+    def times(self) -> int:
+        """What a mean is multiplied by to make the answer."""
+        return 1 if self.is_mean else self.size
+
+    def value_range(self, universe: Universe) -> tuple[float, float]:
+        return self.times * universe.lo, self.times * universe.hi
+
+    def value_of_nothing(self, universe: Universe) -> float:
+        return self.times * universe.mid
+
+    def global_sensitivity(self, universe: Universe) -> float:
+        return universe.width * self.times / self.size
+
+    def whole_places(self, summary: Summary) -> IntArray:
+        """The sum of all records' places, in units of `PLACES` between the bounds."""
+        assert summary.places is not None
+        return summary.places + np.maximum(self.size - summary.n, 0) * (PLACES // 2)
+
+    def value(self, summary: Summary, universe: Universe) -> FloatArray:
+        return (universe.lo + universe.width * (self.whole_places(summary) / (PLACES * self.size))) * self.times
+
+    def largest_change(self, summary: Summary, universe: Universe) -> FloatArray:
+        """By the largest record moved to lo or the smallest to hi; by half the width where all are missing."""
+        assert summary.lowest is not None and summary.highest is not None
+        moved = np.maximum(summary.highest[0] - universe.lo, universe.hi - summary.lowest[0])
+        return np.where(summary.n > 0, moved, universe.width / 2) * (self.times / self.size)
+
+    def world_range(self, summary: Summary, universe: Universe) -> FloatArray:
+        """Not defined: no world lacks a record."""
+        return np.full(summary.n.shape, np.nan)
+
+    def leave_one_out(self, records: FloatArray, summary: Summary, universe: Universe) -> FloatArray:
+        """Not defined: no world lacks a record."""
+        return np.full(records.shape, np.nan)
+
+    def influence(self, records: FloatArray, summary: Summary, universe: Universe) -> FloatArray:
+        """The most that another value of each record moves the answer."""
+        return np.maximum(records - universe.lo, universe.hi - records) * (self.times / self.size)
+
+    def rounding(self, universe: Universe) -> float:
+        return 0.0  # what is released is the sum of places, which is exact
+
+
+@dataclass(frozen=True, slots=True)
+class MeanOfSize(OfSize):
+    """Mean of a public number of records."""
+
+    name: ClassVar[str] = "mean"
+    is_mean: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True)
+class ProportionOfSize(MeanOfSize):
+    """Share of a public number of records for which something holds."""
+
+    name: ClassVar[str] = "proportion"
+
+
+@dataclass(frozen=True, slots=True)
+class SumOfSize(OfSize):
+    """Sum of a public number of records."""
+
+    name: ClassVar[str] = "sum"
+
+
+@dataclass(frozen=True, slots=True)
+class WholeSumOfSize(SumOfSize, WholeStatistic):
+    """Sum of a public number of whole numbers; others are rounded first. The ends are whole numbers.
+
+    Attributes
+    ----------
+    middle : int
+        What a missing record counts as, in the middle of the universe.
+    """
+
+    middle: int = field(default=0, repr=False)
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(whole=True, ends=True)
+
+    def whole(self, summary: Summary) -> IntArray:
+        assert summary.whole is not None
+        missing = np.maximum(self.size - summary.n, 0)
+        return np.clip(summary.whole + missing * self.middle, -LARGEST_STEPS, LARGEST_STEPS)
+
+    def value(self, summary: Summary, universe: Universe) -> FloatArray:
+        return self.whole(summary).astype(np.float64)
+
+
+def of_size(statistic: Statistic, size: int) -> OfSize | None:
+    """The statistic of a public number of records; None if there is none."""
+    kinds: dict[type[Statistic], type[OfSize]] = {Sum: SumOfSize, Mean: MeanOfSize, Proportion: ProportionOfSize}
+    kind = kinds.get(type(statistic))
+    return None if kind is None else kind(size)
