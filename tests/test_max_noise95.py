@@ -1,9 +1,16 @@
 """``max_noise95=`` refuses before anything is paid, where public facts decide how far the noise reaches."""
 
+from fractions import Fraction
+
+import numpy as np
 import pandas as pd
 import pytest
 
 import pdrisk
+from pdrisk._mechanisms import calibrated
+from pdrisk._model.query import UNIT
+from pdrisk._model.query import statistic as asked
+from pdrisk.engines.numpy.grouped import summary_of_groups
 
 FRAME = pd.DataFrame({"x": range(100)})
 
@@ -34,3 +41,60 @@ def test_what_depends_on_the_number_of_records_cannot_be_judged():
 def test_refusals(most):
     with pytest.raises(pdrisk.PdriskError, match="max_noise95 must be"):
         FRAME.dprisk.count(eps=1, max_noise95=most)
+
+
+class TestAtLeastSoManyRecords:
+    """The widest interval of any values decides, once their least number is declared."""
+
+    def test_means_and_variances(self):
+        rows = pd.DataFrame({"x": range(2000), "g": [0, 1] * 1000})
+        for ask, fits in (
+            (lambda **o: rows.dprisk.mean("x", eps=1, bounds=(0, 2000), **o), 3.1),  # ln 20 records, and a little more
+            (lambda **o: rows.dprisk.mean("x", eps=1, bounds=(0, 2000), by="g", keys=[0, 1], **o), 3.1),
+            (lambda **o: rows.dprisk.var("x", eps=1, bounds=(0, 1), **o), 0.0015),
+        ):
+            ask(max_noise95=fits, n_at_least=2000)
+            with pytest.raises(pdrisk.ParameterError, match="nothing was asked"):
+                ask(max_noise95=fits / 1.2, n_at_least=2000)
+            with pytest.raises(pdrisk.ParameterError, match="nothing was asked"):
+                ask(max_noise95=fits, n_at_least=1500)
+            with pytest.raises(pdrisk.ParameterError, match="add n_at_least="):
+                ask(max_noise95=fits)
+
+    @pytest.mark.parametrize("statistic", ["mean", "var", "std"])
+    @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.97])
+    def test_no_data_have_a_wider_one(self, statistic, share):
+        """Values at both ends, or all at one place; by the answers themselves, whose number of records is noisy."""
+        groups, n = 60, 500
+        known = calibrated({"mean": "two_sums"}.get(statistic, "bernstein"), asked(statistic), UNIT, Fraction(4))
+        widest = known.widest_noise95(n)
+        for rows in ([1.0] * round(n * share) + [0.0] * (n - round(n * share)), [share] * n):
+            x, codes = np.tile(rows, groups), np.repeat(np.arange(groups, dtype=np.int32), n)
+            summary = summary_of_groups(x, codes, groups, UNIT, known.needs(known.statistic))
+            low, high = known.interval(known.draw(summary), 0.95)
+            assert np.median(high - low) / 2 <= widest * 1.02
+        assert known.widest_noise95(5 * n) < widest / 2
+
+    def test_what_does_not_depend_on_them(self):
+        assert FRAME.dprisk.count(eps=1, max_noise95=3, n_at_least=5) is not None
+        known = {"eps": 1, "bounds": (0, 100), "neighbours": "replace-one"}
+        assert FRAME.dprisk.mean("x", max_noise95=2.9958, **known).noise95 < 2.9958  # ln 20, over 100 rows
+        with pytest.raises(pdrisk.ParameterError, match="nothing was asked"):
+            FRAME.dprisk.mean("x", max_noise95=2.9957, **known)
+        with pytest.raises(pdrisk.ParameterError, match="would be ±300"):
+            FRAME.dprisk.sum("x", step=1, max_noise95=200, **known)
+        with pytest.raises(pdrisk.ParameterError, match="around its rank"):
+            FRAME.dprisk.median("x", eps=1, bounds=(0, 100), max_noise95=9, n_at_least=50)
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            ({"n_at_least": 10}, "is for max_noise95="),
+            ({"n_at_least": 0, "max_noise95": 1}, "must be 1 or more"),
+            ({"n_at_least": True, "max_noise95": 1}, "whole number"),
+            ({"n_at_least": 10.5, "max_noise95": 1}, "whole number"),
+        ],
+    )
+    def test_refusals(self, options, words):
+        with pytest.raises(pdrisk.PdriskError, match=words):
+            FRAME.dprisk.mean("x", eps=1, bounds=(0, 100), **options)

@@ -105,13 +105,15 @@ class Mechanism(ABC):
         low, high = self.interval(self.draw(summary, lambda exact, *_: exact), 0.95)
         return (high - low) / 2
 
-    def least_records(self, drawn: Drawn, level: float) -> FloatArray | None:
-        """How many records there are at least, with a probability of ``level`` over the noise; None where not told."""
+    def widest_noise95(self, n: int | None) -> float | None:
+        """Half the width of the widest 95 % interval of an answer about n records or more, not cut to its range.
+
+        As far as public facts decide it; None where they do not, n among them where it is given.
+        """
         return None
 
-    @property
-    def reach95(self) -> float | None:
-        """Half the width of the 95 % interval, before it is cut to the range; None where it depends on the records."""
+    def least_records(self, drawn: Drawn, level: float) -> FloatArray | None:
+        """How many records there are at least, with a probability of ``level`` over the noise; None where not told."""
         return None
 
     @property

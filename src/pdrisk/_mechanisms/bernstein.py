@@ -24,6 +24,7 @@ from pdrisk.errors import ParameterError
 
 __all__ = ["Bernstein"]
 
+SHARES = 64  # means between the bounds of which the widest interval is looked for
 ROUNDING = 4 / PLACES  # of records to places, and of squares of places
 FEWER = 1 + 2.0**-10  # a number of records where n / (n - 1) is at its largest, 2
 FEWEST = 8.0  # records times eps, below which a noisy variance says nothing of its own error
@@ -102,11 +103,6 @@ class Bernstein(Mechanism):
             return np.minimum(self._placed(low - ROUNDING), value), np.maximum(self._placed(high + ROUNDING), value)
         return self._interval(drawn, level)
 
-    @property
-    def reach95(self) -> float | None:
-        own = is_total(self.statistic)
-        return total_reach(self.statistic, self.universe, 3, float(self.eps), 0.95) if own else None
-
     def _interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
         """Ends from the first-order influence of the three noises, widened where that is not all.
 
@@ -135,6 +131,18 @@ class Bernstein(Mechanism):
         low = np.where(unknown, 0.0, np.minimum(self._answer(low), value))
         high = np.where(unknown, self.statistic.value_range(self.universe)[1], np.maximum(self._answer(high), value))
         return low, high
+
+    def widest_noise95(self, n: int | None) -> float | None:
+        """That of values at one place, and of values at both bounds only, at means from one end to the other."""
+        if is_total(self.statistic):
+            return total_reach(self.statistic, self.universe, 3, float(self.eps), 0.95)
+        if n is None:
+            return None
+        place = np.arange(SHARES + 1) * (PLACES // SHARES)
+        records = np.full(2 * len(place), min(n, MOST_PLACED >> 2))
+        squares = np.concatenate([square_of_place(place), place])
+        summary = Summary(records, places=np.tile(place, 2) * records, place_squares=squares * records)
+        return float(self.noise95(summary).max())
 
     def _records(self, drawn: Drawn) -> FloatArray:
         """The noisy sums in units of one record, shape (3, G)."""

@@ -59,9 +59,8 @@ class Geometric(Mechanism):
         reach = self._reach(level)
         return self._inside(drawn - reach).astype(np.float64), self._inside(drawn + reach).astype(np.float64)
 
-    @property
-    def reach95(self) -> float:
-        return self._reach(0.95)
+    def widest_noise95(self, n: int | None) -> float:
+        return float(self._reach(0.95))
 
     def _reach(self, level: float) -> int:
         """The smallest t with ``2 a**(t+1) / (1 + a) <= 1 - level``."""
@@ -91,6 +90,12 @@ class Geometric(Mechanism):
 
     def loss_between_worlds(self, summary: Summary) -> FloatArray:
         return float(self.eps) * (self.statistic.world_range(summary, self.universe) / self._change)
+
+    def _reach(self, level: float) -> int:
+        """The smallest t with ``2 a**(t+1) / (1 + a) <= 1 - level``."""
+        rate = float(self.eps) / self._change
+        reach = math.ceil((math.log(2) - math.log1p(math.exp(-rate)) - math.log1p(-level)) / rate - 1)
+        return max(reach, 0)
 
     @property
     def _change(self) -> int:

@@ -54,7 +54,7 @@ class Laplace(Mechanism):
 
     @classmethod
     def answers(cls, statistic: Statistic) -> bool:
-        """All but those of two columns, whose largest change is their whole range, and of a public number of records."""
+        """All but those of two columns, whose largest change is their range, and of a public number of records."""
         return not (isinstance(statistic, PairStatistic) or statistic.replaces)
 
     def check(self) -> None:
@@ -75,9 +75,9 @@ class Laplace(Mechanism):
         reach = half_width(self.scale, level)
         return drawn - reach, drawn + reach
 
-    @property
-    def reach95(self) -> float:
-        return float(half_width(self.scale))
+    def widest_noise95(self, n: int | None) -> float:
+        reach: float = half_width(self.scale)
+        return reach
 
     @property
     def scale(self) -> float:

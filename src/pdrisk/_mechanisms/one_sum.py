@@ -61,13 +61,18 @@ class OneSum(Mechanism):
 
     def interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
         """``P(|DLap(b)| > t) <= exp(-t/b)`` for whole t; and half a place for each record, by which it is rounded."""
-        reach = math.ceil(-math.log1p(-level) * PLACES / float(self.eps)) + self.statistic.size
-        middle = drawn.astype(np.float64)
+        middle, reach = drawn.astype(np.float64), self._reach(level)
         return self._answer(middle - reach), self._answer(middle + reach)
+
+    def widest_noise95(self, n: int | None) -> float:
+        return self._reach(0.95) / PLACES * self.statistic.global_sensitivity(self.universe)
 
     @property
     def scale(self) -> float:
         return self.statistic.global_sensitivity(self.universe) / float(self.eps)
+
+    def _reach(self, level: float) -> int:
+        return math.ceil(-math.log1p(-level) * PLACES / float(self.eps)) + self.statistic.size
 
     def _answer(self, places: FloatArray) -> FloatArray:
         share = np.clip(places / (float(PLACES) * self.statistic.size), 0.0, 1.0)

@@ -23,6 +23,7 @@ from pdrisk.errors import ParameterError
 __all__ = ["TwoSums"]
 
 HALVINGS = 60
+SHARES = 64  # means between the bounds of which the widest interval is looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,16 @@ class TwoSums(Mechanism):
         low, high = np.minimum(low - more, value), np.maximum(high + more, value)
         return self._answer(np.maximum(low, 0.0)), self._answer(np.minimum(high, 1.0))
 
+    def widest_noise95(self, n: int | None) -> float | None:
+        """That of means from one end to the other; more records make each narrower."""
+        if is_total(self.statistic):
+            return total_reach(self.statistic, self.universe, 2, float(self.eps), 0.95)
+        if n is None:
+            return None
+        shares = np.arange(SHARES + 1) * (PLACES // SHARES)
+        records = np.full(shares.shape, min(n, MOST_PLACED >> 2))
+        return float(self.noise95(Summary(records, places=shares * records)).max())
+
     def least_records(self, drawn: Drawn, level: float) -> FloatArray:
         """The noisy number of records, less what the sum of both noises exceeds with probability ``1 - level``.
 
@@ -100,11 +111,6 @@ class TwoSums(Mechanism):
             middle = (low + high) / 2
             low, high = (middle, high) if (2 + middle) / 4 * math.exp(-middle) > 1 - level else (low, middle)
         return drawn.astype(np.float64).sum(axis=0) / PLACES - high / float(self.eps)
-
-    @property
-    def reach95(self) -> float | None:
-        own = is_total(self.statistic)
-        return total_reach(self.statistic, self.universe, 2, float(self.eps), 0.95) if own else None
 
     def _parts(self, drawn: Drawn) -> FloatArray:
         """The noisy distances from hi and from lo, in units of one record, shape (2, G)."""

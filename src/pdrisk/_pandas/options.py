@@ -39,6 +39,7 @@ class Options(TypedDict, total=False):
     neighbours: str
     curator: bool
     max_noise95: float | None
+    n_at_least: int | None
     ledger: Ledger | None
     fresh: bool
 
@@ -64,6 +65,7 @@ class Request:
     neighbours: object = ADD_OR_REMOVE
     curator: object = False
     max_noise95: object = None
+    n_at_least: object = None
     ledger: object = None
     fresh: object = False
 
@@ -106,7 +108,11 @@ neighbours : {"add-or-remove-one", "replace-one"}
     ``by`` or ledger. To replace a record is to remove one and add one: an eps of 2 promises here what 1 does otherwise.
 max_noise95 : float, optional
     Refuse, before anything is paid, if the answer would be farther than this from the exact one in more than 5 % of
-    cases; for mechanisms whose noise does not depend on the records.
+    cases; for mechanisms whose noise does not depend on the records, and with ``n_at_least`` for those whose noise
+    depends on their number.
+n_at_least : int, optional
+    For ``max_noise95``: declares that an answer, or that of each group, is about so many rows or more. It is not
+    compared with the data.
 curator : bool
     Also show the curator's numbers, which come from the data: the sensitivity and risk of the answer in these very
     data. Under a ledger only for analysts whom its policy names.

@@ -71,7 +71,7 @@ def judged_query(frame: pd.DataFrame, asked: tuple[Line, ...], request: Request)
     for line in lines:
         # The ratio of grid and sensitivity hardly depends on the universe, so one from the data can wait.
         line.calibrated(share).check()
-        _check_noise(line, share, request.max_noise95)
+        _check_noise(line, share, request.max_noise95, request.n_at_least)
     return judged_selection(frame, lines, request.where, request.by, request.keys, share, releases)
 
 
@@ -297,8 +297,15 @@ def _check_all_rows(request: Request) -> None:
         )
 
 
-def _check_noise(line: Line, share: Fraction, most: object) -> None:
+def _check_noise(line: Line, share: Fraction, most: object, n_at_least: object) -> None:
     """Refuse noise that is wider than the caller wants, as far as public facts decide it."""
+    if n_at_least is not None:
+        if isinstance(n_at_least, bool | np.bool_) or not isinstance(n_at_least, numbers.Integral):
+            raise ColumnTypeError(f"n_at_least is a whole number, not of type {type(n_at_least).__name__}.")
+        if n_at_least < 1:
+            raise ParameterError("n_at_least, how many rows there are at the least, must be 1 or more.")
+        if most is None:
+            raise ParameterError("n_at_least= is for max_noise95=, how much noise there may be: pass that as well.")
     if most is None:
         return
     if isinstance(most, bool) or not isinstance(most, numbers.Real):
@@ -307,19 +314,20 @@ def _check_noise(line: Line, share: Fraction, most: object) -> None:
     if not 0 < limit < math.inf:
         raise ParameterError(f"max_noise95 must be above 0 and finite, but is {limit:g}.")
     mechanism = line.calibrated(share)
-    half = mechanism.reach95
+    half = mechanism.widest_noise95(None if n_at_least is None else int(n_at_least))
     if half is None or line.universe is None:
-        what, told = ("how many records there are", "noise95")
+        what, told, add = "how many records there are", "noise95", "add n_at_least=, if you know so many rows for sure"
         if mechanism.rank95 is not None:
-            what, told = ("the records around its rank", "rank95")
+            what, told, add = "the records around its rank", "rank95", 'ask with mechanism="laplace"'
         raise ParameterError(
             f"max_noise95= cannot judge {line.name} beforehand: its noise depends on {what}. Leave it out and look at "
-            f"{told} of the answer" + ("." if line.other is not None else ', or ask with mechanism="laplace".')
+            f"{told} of the answer, or {add}."
         )
     if half > limit:
+        enough = f"An eps of some {float(share) * half / limit:.3g} for it would do."
         raise ParameterError(
             f"the 95 % noise of {line.name} would be ±{half:.6g}, more than max_noise95={limit:g}: nothing was asked. "
-            f"An eps of some {float(share) * half / limit:.3g} for it would do."
+            f"{enough}"
         )
 
 
