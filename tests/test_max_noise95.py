@@ -90,6 +90,7 @@ class TestAtLeastSoManyRecords:
         ("options", "words"),
         [
             ({"n_at_least": 10}, "is for max_noise95="),
+            ({"mechanism": "two_stage"}, "needs n_at_least="),
             ({"n_at_least": 0, "max_noise95": 1}, "must be 1 or more"),
             ({"n_at_least": True, "max_noise95": 1}, "whole number"),
             ({"n_at_least": 10.5, "max_noise95": 1}, "whole number"),

@@ -9,7 +9,7 @@ This file holds the interface and the statistics that are sums; `order` and `spr
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -300,7 +300,15 @@ class WholeSum(Sum, WholeStatistic):
 
 @dataclass(frozen=True, slots=True)
 class Mean(Statistic):
-    """Arithmetic mean. Adding u moves it by (u - mu)/(n + 1), removing x by (mu - x)/(n - 1)."""
+    """Arithmetic mean. Adding u moves it by (u - mu)/(n + 1), removing x by (mu - x)/(n - 1).
+
+    Attributes
+    ----------
+    n_at_least : int
+        How many records there are declared to be at the least; 0 where nothing is.
+    """
+
+    n_at_least: int = field(default=0, repr=False)
 
     name: ClassVar[str] = "mean"
 

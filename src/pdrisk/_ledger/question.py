@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from fractions import Fraction
 from typing import Any
 
-from pdrisk._core.statistics import Count, Histogram
+from pdrisk._core.statistics import Count, Histogram, Mean
 from pdrisk._core.universe import Rectangle
 from pdrisk._mechanisms import calibrated
 from pdrisk._model.plain import json_value, plain_label
@@ -93,6 +93,8 @@ def _line(line: Line, share: Fraction) -> dict[str, Any]:
         said |= {"edges": list(line.statistic.edges), "clamps": line.statistic.clamps}
     if line.mechanism != "laplace":  # as every question of the first edition, whose answers are remembered
         said["mechanism"] = line.mechanism
+    if isinstance(line.statistic, Mean) and line.statistic.n_at_least:
+        said["n_at_least"] = line.statistic.n_at_least
     if line.statistic.replaces:
         said["neighbours"] = "replace-one"
     if line.needs.whole_cells:

@@ -21,6 +21,7 @@ from pdrisk._mechanisms.geometric import Geometric
 from pdrisk._mechanisms.laplace import Laplace
 from pdrisk._mechanisms.one_sum import OneSum
 from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
+from pdrisk._mechanisms.two_stage import TwoStage
 from pdrisk._mechanisms.two_sums import TwoSums
 from pdrisk.errors import ParameterError
 
@@ -38,7 +39,17 @@ __all__ = [
 
 MECHANISMS: Final[dict[str, type[Mechanism]]] = {
     each.name: each
-    for each in (Laplace, Geometric, TwoSums, Bernstein, BernsteinProducts, Exponential, ExponentialInterval, OneSum)
+    for each in (
+        Laplace,
+        Geometric,
+        TwoSums,
+        Bernstein,
+        BernsteinProducts,
+        Exponential,
+        ExponentialInterval,
+        OneSum,
+        TwoStage,
+    )
 }
 ACCURATE: Final[tuple[tuple[Any, type[Mechanism]], ...]] = (
     (WholeStatistic, Geometric),

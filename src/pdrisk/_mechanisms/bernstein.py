@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.lattice import LARGEST_PLACES, MOST_PLACED, PLACES, places_per_unit, square_of_place
+from pdrisk._core.lattice import LARGEST_PLACES, MOST_PLACED, PLACE_BITS, PLACES, places_per_unit, square_of_place
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Count, Mean, Statistic, Sum
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
@@ -133,12 +133,15 @@ class Bernstein(Mechanism):
         return low, high
 
     def widest_noise95(self, n: int | None) -> float | None:
-        """That of values at one place, and of values at both bounds only, at means from one end to the other."""
+        """That of values at one place, and of values at both bounds only, at means from one end to the other.
+
+        A standard deviation is the least known where it is small, but not 0: so means close to an end are among them.
+        """
         if is_total(self.statistic):
             return total_reach(self.statistic, self.universe, 3, float(self.eps), 0.95)
         if n is None:
             return None
-        place = np.arange(SHARES + 1) * (PLACES // SHARES)
+        place = np.concatenate([np.arange(SHARES + 1) * (PLACES // SHARES), PLACES >> np.arange(7, PLACE_BITS)])
         records = np.full(2 * len(place), min(n, MOST_PLACED >> 2))
         squares = np.concatenate([square_of_place(place), place])
         summary = Summary(records, places=np.tile(place, 2) * records, place_squares=squares * records)

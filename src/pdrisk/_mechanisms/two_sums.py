@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pdrisk._core.lattice import LARGEST_PLACES, MOST_PLACED, PLACES, places_per_unit
 from pdrisk._core.statistics import Count, Mean, Statistic, Sum
-from pdrisk._core.summary import FloatArray, Needs, Summary
+from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._mechanisms.base import Drawn, Mechanism
 from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.fieller import CELLS, mean_interval
@@ -20,7 +20,7 @@ from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk._mechanisms.totals import is_total, total, total_interval, total_reach
 from pdrisk.errors import ParameterError
 
-__all__ = ["TwoSums"]
+__all__ = ["TwoSums", "sum_of_two"]
 
 HALVINGS = 60
 SHARES = 64  # means between the bounds of which the widest interval is looked for
@@ -70,11 +70,15 @@ class TwoSums(Mechanism):
             )
 
     def draw(self, summary: Summary, sampler: Sampler = discrete_laplace, bits: Bits = system_bits) -> Drawn:
+        return sampler(self._sums(summary), PLACES, self.eps)
+
+    def _sums(self, summary: Summary) -> IntArray:
+        """The sums of distances from lo and from hi."""
         assert summary.places is not None
         # What one sum no longer holds goes into the other: together they move by PLACES at most, whatever their size.
         above = np.minimum(summary.places, LARGEST_PLACES)
         below = np.minimum(np.minimum(summary.n, MOST_PLACED) * PLACES - above, LARGEST_PLACES)
-        return sampler(np.stack([above, below]), PLACES, self.eps)
+        return np.stack([above, below])
 
     def value(self, drawn: Drawn) -> NDArray[Any]:
         if is_total(self.statistic):
@@ -102,15 +106,8 @@ class TwoSums(Mechanism):
         return float(self.noise95(Summary(records, places=shares * records)).max())
 
     def least_records(self, drawn: Drawn, level: float) -> FloatArray:
-        """The noisy number of records, less what the sum of both noises exceeds with probability ``1 - level``.
-
-        That of two Laplace variables of scale 1 exceeds t with probability ``(2 + t)/4 exp(-t)``.
-        """
-        low, high = 0.0, -2 * math.log1p(-level) + 2
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if (2 + middle) / 4 * math.exp(-middle) > 1 - level else (low, middle)
-        return drawn.astype(np.float64).sum(axis=0) / PLACES - high / float(self.eps)
+        """The noisy number of records, less what the sum of both noises exceeds with probability ``1 - level``."""
+        return drawn.astype(np.float64).sum(axis=0) / PLACES - sum_of_two(1 - level) / float(self.eps)
 
     def _parts(self, drawn: Drawn) -> FloatArray:
         """The noisy distances from hi and from lo, in units of one record, shape (2, G)."""
@@ -147,6 +144,18 @@ class TwoSums(Mechanism):
 
     def _places(self, records: FloatArray) -> FloatArray:
         return np.floor((records - self.universe.lo) * places_per_unit(self.universe.width) + 0.5)
+
+
+def sum_of_two(share: float) -> float:
+    """What the sum of two independent Laplace variables of scale 1 exceeds with this probability, of 1/2 at most.
+
+    It exceeds t with probability ``(2 + t)/4 exp(-t)``.
+    """
+    low, high = 0.0, 2 - 2 * math.log(share)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if (2 + middle) / 4 * math.exp(-middle) > share else (low, middle)
+    return high
 
 
 def _tail(t: FloatArray, m: FloatArray) -> FloatArray:

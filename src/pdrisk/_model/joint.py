@@ -64,6 +64,7 @@ def _moments(lines: Sequence[Line], alone: Collection[int]) -> Iterator[tuple[li
     of_people: dict[object, list[int]] = {}
     for at, line in enumerate(lines):
         single = at in alone or line.column is None or line.indicator is not None or line.statistic.replaces
+        single = single or line.mechanism == "two_stage"
         if not single and (type(line.statistic) in (Count, Mean) or isinstance(line.statistic, Sum | Var)):
             of_people.setdefault(line.people, []).append(at)
     for members in of_people.values():

@@ -111,8 +111,8 @@ max_noise95 : float, optional
     cases; for mechanisms whose noise does not depend on the records, and with ``n_at_least`` for those whose noise
     depends on their number.
 n_at_least : int, optional
-    For ``max_noise95``: declares that an answer, or that of each group, is about so many rows or more. It is not
-    compared with the data.
+    For ``max_noise95`` and ``mechanism="two_stage"``: declares that an answer, or that of each group, is about so many
+    rows or more. It is not compared with the data.
 curator : bool
     Also show the curator's numbers, which come from the data: the sensitivity and risk of the answer in these very
     data. Under a ledger only for analysts whom its policy names.

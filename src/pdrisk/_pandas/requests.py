@@ -17,7 +17,7 @@ from pdrisk._core.foreign import shown
 from pdrisk._core.order import Max, Min, Quantile
 from pdrisk._core.pairs import PairStatistic
 from pdrisk._core.replaced import of_size
-from pdrisk._core.statistics import Count, Distinct, Proportion, Statistic, Sum
+from pdrisk._core.statistics import Count, Distinct, Mean, Proportion, Statistic, Sum
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._model.columns import check_column, column_kind
 from pdrisk._model.joint import joined
@@ -127,6 +127,7 @@ def lines_of_request(
     *,
     interval: object = False,
     neighbours: object = NEIGHBOURS[0],
+    n_at_least: object = None,
 ) -> tuple[Line, ...]:
     """The lines of ``agg``: a dict from column to one or several statistics."""
     if not isinstance(request, Mapping) or not request:
@@ -144,6 +145,7 @@ def lines_of_request(
             joint=True,
             interval=interval,
             neighbours=neighbours,
+            n_at_least=n_at_least,
         )
     )
 
@@ -192,6 +194,7 @@ def judged_lines(
     joint: bool = False,
     interval: object = False,
     neighbours: object = NEIGHBOURS[0],
+    n_at_least: object = None,
 ) -> tuple[Line, ...]:
     """One line for each statistic of one column; ``bounds`` may be a dict from column to bounds."""
     wanted = tuple(wanted)
@@ -200,7 +203,7 @@ def judged_lines(
             raise ParameterError("a condition is true or false, and needs no bounds: leave them out.")
         condition = judged(column, frame, caller_names, lambda name: declared(frame, name).keys)
         shares = [Line(column, each, UNIT, "declared", indicator=condition) for each in wanted]
-        shares = _with_neighbours(frame, shares, neighbours)
+        shares = _with_number(_with_neighbours(frame, shares, neighbours), mechanism, n_at_least)
         return tuple(answered_by(line, mechanism, interval=interval) for line in shares)
     if column is not None:
         check_column(frame, column)
@@ -212,7 +215,7 @@ def judged_lines(
     lines = [_line(frame, column, statistic, own) for statistic in wanted]
     for line in lines:
         _check_step(step, line)
-    lines = _with_neighbours(frame, lines, neighbours)
+    lines = _with_number(_with_neighbours(frame, lines, neighbours), mechanism, n_at_least)
     whole = step is not None or (column is not None and declared(frame, column).whole)
     return tuple(answered_by(line, mechanism, whole=whole, joint=joint, interval=interval) for line in lines)
 
@@ -262,6 +265,31 @@ def _with_neighbours(frame: pd.DataFrame, lines: list[Line], neighbours: object)
     return lines if neighbours != REPLACE else [_of_all_rows(frame, line) for line in lines]
 
 
+def _with_number(lines: list[Line], mechanism: object, n_at_least: object) -> list[Line]:
+    """The lines, of means that two stages answer with how many rows there are at the least."""
+    number = _checked_number(n_at_least)
+    if not isinstance(mechanism, str) or mechanism != "two_stage":
+        return lines
+    if number is None:
+        raise ParameterError('mechanism="two_stage" needs n_at_least=, how many rows there are for sure.')
+    return [
+        replace(line, statistic=replace(line.statistic, n_at_least=number))
+        if isinstance(line.statistic, Mean)
+        else line
+        for line in lines
+    ]
+
+
+def _checked_number(n_at_least: object) -> int | None:
+    if n_at_least is None:
+        return None
+    if isinstance(n_at_least, bool | np.bool_) or not isinstance(n_at_least, numbers.Integral):
+        raise ColumnTypeError(f"n_at_least is a whole number, not of type {type(n_at_least).__name__}.")
+    if n_at_least < 1:
+        raise ParameterError("n_at_least, how many rows there are at the least, must be 1 or more.")
+    return int(n_at_least)
+
+
 def _of_all_rows(frame: pd.DataFrame, line: Line) -> Line:
     if type(line.statistic) is Count:
         raise ParameterError(
@@ -299,13 +327,9 @@ def _check_all_rows(request: Request) -> None:
 
 def _check_noise(line: Line, share: Fraction, most: object, n_at_least: object) -> None:
     """Refuse noise that is wider than the caller wants, as far as public facts decide it."""
-    if n_at_least is not None:
-        if isinstance(n_at_least, bool | np.bool_) or not isinstance(n_at_least, numbers.Integral):
-            raise ColumnTypeError(f"n_at_least is a whole number, not of type {type(n_at_least).__name__}.")
-        if n_at_least < 1:
-            raise ParameterError("n_at_least, how many rows there are at the least, must be 1 or more.")
-        if most is None:
-            raise ParameterError("n_at_least= is for max_noise95=, how much noise there may be: pass that as well.")
+    number = _checked_number(n_at_least)
+    if most is None and number is not None and line.mechanism != "two_stage":
+        raise ParameterError('n_at_least= is for max_noise95=, or for mechanism="two_stage": pass one of them as well.')
     if most is None:
         return
     if isinstance(most, bool) or not isinstance(most, numbers.Real):
@@ -314,7 +338,7 @@ def _check_noise(line: Line, share: Fraction, most: object, n_at_least: object) 
     if not 0 < limit < math.inf:
         raise ParameterError(f"max_noise95 must be above 0 and finite, but is {limit:g}.")
     mechanism = line.calibrated(share)
-    half = mechanism.widest_noise95(None if n_at_least is None else int(n_at_least))
+    half = mechanism.widest_noise95(number)
     if half is None or line.universe is None:
         what, told, add = "how many records there are", "noise95", "add n_at_least=, if you know so many rows for sure"
         if mechanism.rank95 is not None:

@@ -150,6 +150,7 @@ class Statistics(CuratorViews):
             asked.step,
             interval=asked.interval,
             neighbours=asked.neighbours,
+            n_at_least=asked.n_at_least,
         )
         return answers(*judged_query(self._frame, lines, asked), asked.asker(self._identity))
 
@@ -241,6 +242,7 @@ class Statistics(CuratorViews):
             asked.step,
             interval=asked.interval,
             neighbours=asked.neighbours,
+            n_at_least=asked.n_at_least,
         )
         return answered(*judged_query(self._frame, lines, asked), asked.asker(self._identity))
 
@@ -268,6 +270,7 @@ class Statistics(CuratorViews):
             joint=True,
             interval=asked.interval,
             neighbours=asked.neighbours,
+            n_at_least=asked.n_at_least,
         )
         return answers(*judged_query(self._frame, lines, asked), asked.asker(self._identity), level)
 
