@@ -29,7 +29,9 @@ from accuracy_page import page, shown
 from accuracy_peers import PEERS, Peer
 from pdrisk._mechanisms import Exponential, Mechanism
 from pdrisk._model.query import Line
-from pdrisk._pandas.requests import judged_lines, judged_selection
+from pdrisk._pandas.lines import judged_lines
+from pdrisk._pandas.options import Request
+from pdrisk._pandas.requests import judged_selection
 
 __all__ = ["Error", "Row", "grouped_rows", "main", "shape_rows"]
 
@@ -157,7 +159,7 @@ def contenders(frame: pd.DataFrame, shape: Shape, statistic: str) -> tuple[dict[
     step = 1 if shape.whole and (order or statistic == "sum") else None
 
     def line(mechanism: str, what: Any = asked) -> Line:
-        return judged_lines(frame, "x", [what], shape.bounds, mechanism, step)[0]
+        return judged_lines(frame, "x", [what], Request(bounds=shape.bounds, mechanism=mechanism, step=step))[0]
 
     lines, judged = {"auto": line("auto"), "laplace": line("laplace")}, "auto"
     if order:
@@ -221,7 +223,8 @@ def grouped_rows(
         codes = np.random.default_rng(count).permutation(np.append(np.arange(count), _codes(count, n - count)))
         frame = pd.DataFrame({"x": x, "k": codes})
         kinds = {
-            name: judged_lines(frame, "x", [STATISTICS["mean"]], shape.bounds, name)[0] for name in ("auto", "laplace")
+            name: judged_lines(frame, "x", [STATISTICS["mean"]], Request(bounds=shape.bounds, mechanism=name))[0]
+            for name in ("auto", "laplace")
         }
         query, engine = judged_selection(frame, tuple(kinds.values()), None, "k", list(range(count)))
         reading = engine.read(query)

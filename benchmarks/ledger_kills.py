@@ -23,8 +23,9 @@ import pandas as pd
 
 import pdrisk
 from pdrisk._model.query import Query, statistic
-from pdrisk._pandas.options import DEFAULTS
-from pdrisk._pandas.requests import judged_lines, judged_query
+from pdrisk._pandas.lines import judged_lines
+from pdrisk._pandas.options import DEFAULTS, Request
+from pdrisk._pandas.requests import judged_query
 
 EPS = 0.01
 CONTENDERS = 8
@@ -41,7 +42,7 @@ def opened(place: Place) -> pdrisk.Ledger:
 def query() -> Query:
     """What is charged when nothing else is measured."""
     options = {name: value for name, value in DEFAULTS.items() if name not in ("bounds", "ledger", "fresh")}
-    lines = judged_lines(FRAME, "age", (statistic("count"),), None)
+    lines = judged_lines(FRAME, "age", (statistic("count"),), Request())
     return judged_query(FRAME, lines, **(options | {"eps": EPS}))
 
 

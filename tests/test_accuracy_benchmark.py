@@ -9,7 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pdrisk._pandas.requests import judged_lines, judged_selection
+from pdrisk._pandas.lines import judged_lines
+from pdrisk._pandas.options import Request
+from pdrisk._pandas.requests import judged_selection
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 DRAWS = 4000
@@ -155,8 +157,8 @@ def test_answers_stay_with_their_groups(accuracy):
     frame = pd.DataFrame({"x": [0.0, 1.0] * 10_000, "k": [7, 8] * 10_000})
     asked = [accuracy.STATISTICS["mean"], accuracy.STATISTICS["median"]]
     lines = [
-        *judged_lines(frame, "x", asked, (0, 1), "auto"),
-        *judged_lines(frame, "x", asked[1:], (0, 1), "exponential_interval"),
+        *judged_lines(frame, "x", asked, Request(bounds=(0, 1))),
+        *judged_lines(frame, "x", asked[1:], Request(bounds=(0, 1), interval=True)),
     ]
     query, engine = judged_selection(frame, tuple(lines), None, "k", [8, 7])
     reading = engine.read(query)

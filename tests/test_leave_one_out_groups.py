@@ -1,5 +1,6 @@
 """Leaving each record out of its own group gives what each group alone gives, bit for bit."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +11,9 @@ from noisy_answers import HI, LO
 from oracle import DEFINITIONS, QUANTILES, fractions
 from pdrisk._core.universe import Universe
 from pdrisk._model.query import statistic
-from pdrisk._pandas.requests import judged_lines, judged_selection
+from pdrisk._pandas.lines import judged_lines
+from pdrisk._pandas.options import Request
+from pdrisk._pandas.requests import judged_selection
 from pdrisk.engines.numpy.influence import losses, losses_of_line
 
 NAMES = [
@@ -30,15 +33,16 @@ def data(seed=0):
     return frame.sample(frac=1, random_state=seed, ignore_index=True), range(len(sizes))
 
 
-def reading_of(frame, chosen, keys=None, where=None):
-    (line,) = judged_lines(frame, "x", (chosen,), (LO, HI), "laplace")
+def reading_of(frame, chosen, keys=None, where=None, share=1):
+    (line,) = judged_lines(frame, "x", (chosen,), Request(bounds=(LO, HI), mechanism="laplace"))
     by = None if keys is None else "g"
-    query, engine = judged_selection(frame, (line,), where, by, keys)
-    return line, engine.read(query)
+    query, engine = judged_selection(frame, (line,), where, by, keys, Fraction(share), (0,))
+    return query, engine.read(query)
 
 
-def influences(line, reading, eps=1):
+def influences(query, reading, eps=1):
     """How far each row's record moves the answer, of the losses of noise whose scale is known."""
+    (line,) = query.lines
     universe, summary = reading.universes[0], reading.summaries[0]
     mechanism = line.calibrated(Fraction(eps), universe)
     return losses_of_line(reading, line, mechanism, summary) * mechanism.scale
@@ -61,8 +65,8 @@ class TestEachGroupAlone:
     @pytest.mark.sampled(3)
     @pytest.mark.parametrize("where", [None, "keep == True"])
     def test_influences(self, name, where):
-        frame, keys, line, reading = self.of(name, where)
-        found = influences(line, reading)
+        frame, keys, query, reading = self.of(name, where)
+        found = influences(query, reading)
         for key in keys:
             rows = frame["g"] == key
             expected = influences(*reading_of(frame[rows], statistic(name), None, where))
@@ -70,8 +74,8 @@ class TestEachGroupAlone:
 
     def test_leave_one_out(self, name):
         """With the very summaries of the groups: bit for bit, where it is made in the same way."""
-        frame, _, line, reading = self.of(name, None)
-        summary, chosen = reading.summaries[0], line.statistic
+        frame, _, query, reading = self.of(name, None)
+        summary, chosen = reading.summaries[0], query.lines[0].statistic
         known = frame["x"].notna()
         groups, records = frame["g"][known].to_numpy(), frame["x"][known].clip(LO, HI).to_numpy()
         for way in (chosen.leave_one_out, chosen.influence):
@@ -84,9 +88,9 @@ class TestEachGroupAlone:
 
     @pytest.mark.sampled(3)
     def test_definition(self, name):
-        frame, keys, line, reading = self.of(name, None)
-        found = influences(line, reading)
-        definition = DEFINITIONS.get(line.statistic.label)
+        frame, keys, query, reading = self.of(name, None)
+        found = influences(query, reading)
+        definition = DEFINITIONS.get(query.lines[0].statistic.label)
         for key in keys:
             rows = (frame["g"] == key) & frame["x"].notna()
             if definition is None or rows.sum() > 20:
@@ -96,11 +100,11 @@ class TestEachGroupAlone:
             assert np.isnan(found[(frame["g"] == key) & frame["x"].isna()]).all()
 
     def test_no_arguments_are_changed(self, name):
-        *_, line, reading = self.of(name, None)
+        *_, query, reading = self.of(name, None)
         summary = reading.summaries[0]
         records, groups = np.array([2.0, 3.0, 4.0]), np.array([len(SIZES) * 3 - 1] * 3)
-        line.statistic.influence(records, summary.of_rows(groups), UNIVERSE)
-        line.statistic.leave_one_out(records, summary.of_rows(groups), UNIVERSE)
+        query.lines[0].statistic.influence(records, summary.of_rows(groups), UNIVERSE)
+        query.lines[0].statistic.leave_one_out(records, summary.of_rows(groups), UNIVERSE)
         assert records.tolist() == [2, 3, 4]
 
 
@@ -111,8 +115,8 @@ class TestLosses:
     def test_pieces(self, n):
         """Of more rows than are worked on at once."""
         frame = pd.DataFrame({"g": np.arange(n) % 3, "x": 1.0 + np.arange(n) % 7})
-        line, reading = reading_of(frame, statistic("mean"), [0, 1])
-        found = losses(reading, (line,), (Fraction(2),))
+        query, reading = reading_of(frame, statistic("mean"), [0, 1], share=2)
+        found = losses(reading, query)
         assert found.shape == (n,) and np.isnan(found[frame["g"] == 2]).all()
         for key in (0, 1):
             rows = frame["g"] == key
@@ -122,17 +126,13 @@ class TestLosses:
 
     def test_two_lines(self):
         frame = pd.DataFrame({"x": [1.0, np.nan, np.nan, 7.0], "y": [1.0, 2.0, np.nan, np.nan]})
-        lines = judged_lines(frame, "x", (statistic("count"),), None) + judged_lines(
-            frame, "y", (statistic("count"),), None
-        )
-        query, engine = judged_selection(frame, lines, None)
-        reading = engine.read(query)
-        np.testing.assert_array_equal(
-            losses(reading, lines, (Fraction(1, 2), Fraction(1, 4))), [0.75, 0.25, np.nan, 0.5]
-        )
+        lines = [judged_lines(frame, column, (statistic("count"),), Request())[0] for column in "xy"]
+        query, engine = judged_selection(frame, tuple(lines), None, share=Fraction(1), releases=(0, 1))
+        query = replace(query, shares=(Fraction(1, 2), Fraction(1, 4)))
+        np.testing.assert_array_equal(losses(engine.read(query), query), [0.75, 0.25, np.nan, 0.5])
 
     def test_never_above_eps(self):
         frame = pd.DataFrame({"x": [LO, HI] * 3 + [1e300, -1e300]})
         for name in NAMES:
-            line, reading = reading_of(frame, statistic(name))
-            assert (losses(reading, (line,), (Fraction("0.3"),)) <= 0.3).all()
+            query, reading = reading_of(frame, statistic(name), share="0.3")
+            assert (losses(reading, query) <= 0.3).all()

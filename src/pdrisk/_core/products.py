@@ -28,7 +28,7 @@ Number = TypeVar("Number")
 
 @dataclass(frozen=True, slots=True)
 class WholeArithmetic(Generic[Number]):
-    """Arithmetic of whole numbers, of arrays or as SQL.
+    """PlaceArithmetic of whole numbers, of arrays or as SQL.
 
     Attributes
     ----------

@@ -62,11 +62,6 @@ class Geometric(Mechanism):
     def widest_noise95(self, n: int | None) -> float:
         return float(self._reach(0.95))
 
-    def _reach(self, level: float) -> int:
-        """The smallest t with ``2 a**(t+1) / (1 + a) <= 1 - level``."""
-        rate = float(self.eps) / self._change
-        return max(0, math.ceil((math.log(2) - math.log1p(math.exp(-rate)) - math.log1p(-level)) / rate - 1))
-
     @property
     def scale(self) -> float:
         return self._change / float(self.eps)

@@ -16,7 +16,9 @@ from pdrisk._mechanisms import Mechanism
 from pdrisk._mechanisms.base import check_smallest
 from pdrisk._model.attributes import mark_exact
 from pdrisk._model.query import Line, checked_probability, epsilon, statistic
-from pdrisk._pandas.requests import eps_values, judged_lines, judged_selection, lines_of_columns
+from pdrisk._pandas.lines import judged_lines, lines_of_columns
+from pdrisk._pandas.options import Request
+from pdrisk._pandas.requests import eps_values, judged_selection
 from pdrisk.engines.numpy.influence import losses_of_line
 from pdrisk.errors import ParameterError
 
@@ -36,7 +38,7 @@ def assessment(
     mechanism: object,
 ) -> pd.DataFrame:
     """One row for each column, statistic, group and eps."""
-    lines = lines_of_columns(frame, columns, statistics, bounds, mechanism)
+    lines = lines_of_columns(frame, columns, statistics, Request(bounds=bounds, mechanism=mechanism))
     losses = eps_values(eps)
     for each in losses:
         check_smallest(each)
@@ -95,7 +97,7 @@ def planned_epsilon(
     check_metric(metric)
     highest = checked_probability("risk", risk)
     own_prior = None if prior is None else checked_probability("prior", prior)
-    (line,) = judged_lines(frame, column, (statistic(spec),), bounds, mechanism)
+    (line,) = judged_lines(frame, column, (statistic(spec),), Request(bounds=bounds, mechanism=mechanism))
     query, engine = judged_selection(frame, (line,), where)
     fixed = 0.5 if own_prior is None and metric in ("worst_case", "two_worlds") else own_prior
     if metric == "worst_case" or (fixed is not None and highest < fixed):
@@ -134,7 +136,7 @@ def individual_risk(
     mechanism: object,
 ) -> pd.Series:
     """The two-worlds risk of every row, NaN where the value is missing or not selected."""
-    (line,) = judged_lines(frame, column, (statistic(spec),), bounds, mechanism)
+    (line,) = judged_lines(frame, column, (statistic(spec),), Request(bounds=bounds, mechanism=mechanism))
     share = epsilon(eps)
     line.calibrated(share).check()
     query, engine = judged_selection(frame, (line,), where)

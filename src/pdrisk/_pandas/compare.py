@@ -32,7 +32,9 @@ from pdrisk._guard import guarded
 from pdrisk._mechanisms import MECHANISMS, Mechanism
 from pdrisk._model.attributes import mark_exact
 from pdrisk._model.query import Line, epsilon, statistic, written
-from pdrisk._pandas.requests import judged_lines, judged_selection
+from pdrisk._pandas.lines import judged_lines
+from pdrisk._pandas.options import Request
+from pdrisk._pandas.requests import judged_selection
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 if TYPE_CHECKING:
@@ -149,7 +151,7 @@ def _lines(
     asked = statistic(spec)
     if mechanisms is None:
         # A declared whole sum is another statistic, which Laplace noise does not answer.
-        (best,) = judged_lines(frame, column, (asked,), bounds, "auto")
+        (best,) = judged_lines(frame, column, (asked,), Request(bounds=bounds))
         names = [name for name, each in MECHANISMS.items() if each.answers(best.statistic) or name == "laplace"]
     elif isinstance(mechanisms, list | tuple) and all(isinstance(name, str) for name in mechanisms) and mechanisms:
         names = list(mechanisms)
@@ -158,7 +160,7 @@ def _lines(
     else:
         raise ColumnTypeError('mechanisms is a list of names, as in ["laplace", "two_sums"]; all that can, without it.')
     for name in names:
-        yield from judged_lines(frame, column, (asked,), bounds, name)
+        yield from judged_lines(frame, column, (asked,), Request(bounds=bounds, mechanism=name))
 
 
 def _row(at: Callable[[Fraction], Mechanism], summary: Summary, loss: Fraction | None) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import replace
 from itertools import islice, pairwise
 
 import numpy as np
@@ -13,8 +14,9 @@ from pdrisk._answer.table import one_answer
 from pdrisk._core.statistics import Histogram
 from pdrisk._model.query import universe
 from pdrisk._pandas.declared import declared
+from pdrisk._pandas.lines import check_numeric, judged_lines
 from pdrisk._pandas.options import Request
-from pdrisk._pandas.requests import check_numeric, judged_lines, judged_query
+from pdrisk._pandas.requests import judged_query
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["histogram"]
@@ -35,8 +37,7 @@ def histogram(frame: pd.DataFrame, column: Hashable, bins: object, request: Requ
     if request.by is not None or request.step is not None:
         raise ParameterError("hist takes no by= and no step=: filter with where=, or count by bins of your own.")
     statistic = _asked(frame, column, bins, request.bounds)
-    said = {"mechanism": request.mechanism, "interval": request.interval, "neighbours": request.neighbours}
-    lines = judged_lines(frame, column, (statistic,), bounds=None, **said)
+    lines = judged_lines(frame, column, (statistic,), replace(request, bounds=None))
     check_numeric(frame[column], statistic)
     query, engine = judged_query(frame, lines, request)
     index = pd.IntervalIndex.from_breaks(list(statistic.edges), closed="left", name=column)

@@ -17,8 +17,9 @@ from pdrisk._model.query import MOST_STATISTICS, statistic, statistic_of_two, st
 from pdrisk._pandas.answers import answered, answers
 from pdrisk._pandas.curator_views import CuratorViews
 from pdrisk._pandas.histogram import histogram
+from pdrisk._pandas.lines import judged_lines, judged_pair, lines_of_request
 from pdrisk._pandas.options import Options, Request, with_options
-from pdrisk._pandas.requests import judged_lines, judged_pair, judged_query, lines_of_request
+from pdrisk._pandas.requests import judged_query
 from pdrisk._pandas.suggested_bounds import SuggestedBounds, suggested
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -142,16 +143,7 @@ class Statistics(CuratorViews):
             lines of the same number cost their eps once, together.
         """
         asked = self._request(options)
-        lines = lines_of_request(
-            self._frame,
-            request,
-            asked.bounds,
-            asked.mechanism,
-            asked.step,
-            interval=asked.interval,
-            neighbours=asked.neighbours,
-            n_at_least=asked.n_at_least,
-        )
+        lines = lines_of_request(self._frame, request, asked)
         return answers(*judged_query(self._frame, lines, asked), asked.asker(self._identity))
 
     @with_options
@@ -233,24 +225,12 @@ class Statistics(CuratorViews):
 
     def _answer(self, column: Hashable | None, spec: object, options: Options) -> Answer:
         asked = self._request(options)
-        lines = judged_lines(
-            self._frame,
-            column,
-            (statistic(spec),),
-            asked.bounds,
-            asked.mechanism,
-            asked.step,
-            interval=asked.interval,
-            neighbours=asked.neighbours,
-            n_at_least=asked.n_at_least,
-        )
+        lines = judged_lines(self._frame, column, (statistic(spec),), asked)
         return answered(*judged_query(self._frame, lines, asked), asked.asker(self._identity))
 
     def _answer_of_two(self, column: Hashable, other: Hashable, wanted: PairStatistic, options: Options) -> Answer:
         asked = self._request(options)
-        lines = judged_pair(
-            self._frame, column, other, wanted, bounds=asked.bounds, mechanism=asked.mechanism, step=asked.step
-        )
+        lines = judged_pair(self._frame, column, other, wanted, asked)
         return answered(*judged_query(self._frame, lines, asked), asked.asker(self._identity))
 
     def _answers(
@@ -260,18 +240,7 @@ class Statistics(CuratorViews):
         if not specs:
             raise ParameterError(f"{level[0]} lists nothing: pass one at least.")
         asked, wanted = self._request(options), statistics(list(specs))
-        lines = judged_lines(
-            self._frame,
-            column,
-            wanted,
-            asked.bounds,
-            asked.mechanism,
-            asked.step,
-            joint=True,
-            interval=asked.interval,
-            neighbours=asked.neighbours,
-            n_at_least=asked.n_at_least,
-        )
+        lines = judged_lines(self._frame, column, wanted, asked, joint=True)
         return answers(*judged_query(self._frame, lines, asked), asked.asker(self._identity), level)
 
 

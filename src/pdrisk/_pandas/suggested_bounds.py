@@ -23,8 +23,9 @@ from pdrisk._digits import probability
 from pdrisk._model.columns import check_column
 from pdrisk._model.query import written
 from pdrisk._pandas.declared import declared
+from pdrisk._pandas.lines import check_numeric, judged_lines
 from pdrisk._pandas.options import Request
-from pdrisk._pandas.requests import check_numeric, judged_lines, judged_query
+from pdrisk._pandas.requests import judged_query
 from pdrisk._printing import printable
 from pdrisk.engines.numpy.bins import SIZES, SMALLEST
 from pdrisk.errors import BoundsNotFoundError, ParameterError
@@ -90,7 +91,7 @@ class SuggestedBounds(tuple[float, float]):
 def suggested(frame: pd.DataFrame, column: Hashable, request: Request, asker: Asker) -> SuggestedBounds:
     """Bounds of a column, released like any answer."""
     check_column(frame, column)
-    lines = judged_lines(frame, column, (Sizes(),), bounds=None, mechanism="laplace")
+    lines = judged_lines(frame, column, (Sizes(),), Request(mechanism="laplace"))
     check_numeric(frame[column], lines[0].statistic)
     query, engine = judged_query(frame, lines, request)
     valid = declared(frame, column).valid

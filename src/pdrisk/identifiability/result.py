@@ -22,7 +22,9 @@ from pdrisk._digits import rounded_down, rounded_up
 from pdrisk._guard import guarded
 from pdrisk._model.attributes import mark_exact
 from pdrisk._model.query import checked_probability, epsilon, statistic
-from pdrisk._pandas.requests import judged_lines, judged_selection
+from pdrisk._pandas.lines import judged_lines
+from pdrisk._pandas.options import Request
+from pdrisk._pandas.requests import judged_selection
 from pdrisk.engines.numpy.frame import column_values
 from pdrisk.engines.numpy.worlds import worlds_without_one
 from pdrisk.errors import ColumnTypeError, ParameterError
@@ -174,7 +176,7 @@ def of_column(
     mechanism: object,
 ) -> Identifiability:
     """The same of a frame's column: one of its people is missing."""
-    (line,) = judged_lines(frame, column, (statistic(spec),), bounds, mechanism)
+    (line,) = judged_lines(frame, column, (statistic(spec),), Request(bounds=bounds, mechanism=mechanism))
     judged = _judged(eps, risk)
     query, engine = judged_selection(frame, (line,), where)
     beliefs = _of_rows(prior, frame) if prior is not None and array_of("prior", prior).ndim else None

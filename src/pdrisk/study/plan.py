@@ -24,7 +24,8 @@ from pdrisk._model.kinds import COUNTED, TEXT, number_advice
 from pdrisk._model.nearest import unknown_column
 from pdrisk._model.query import MOST_STATISTICS, Source, of_numbers, statistics, universe
 from pdrisk._pandas.declared import codes_of, declared
-from pdrisk._pandas.requests import eps_values, listed_columns
+from pdrisk._pandas.lines import listed_columns
+from pdrisk._pandas.requests import eps_values
 from pdrisk.engines.numpy.codes import without_codes
 from pdrisk.engines.numpy.frame import column_values
 from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
