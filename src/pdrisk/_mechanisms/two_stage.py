@@ -54,6 +54,10 @@ class TwoStage(TwoSums):
     def answers(cls, statistic: Statistic) -> bool:
         return isinstance(statistic, Mean) and statistic.n_at_least > 0
 
+    @classmethod
+    def joins(cls, statistic: Statistic) -> bool:
+        return False
+
     def check(self) -> None:
         if PLACES / self._stages[0] > WIDEST_SCALE:
             raise ParameterError(f'eps={float(self.eps):g} is too small for two stages: ask with mechanism="two_sums".')
