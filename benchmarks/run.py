@@ -167,12 +167,12 @@ The data are {rows:,} seeded exponential distances as float64 (heaped: rounded a
 their keys listed. Peak memory is the most that the first call held at once, its result included, as a multiple of the
 8 bytes a row of the column; taken before any timing with `tracemalloc`, which numpy and pandas report to and Arrow
 and Rust do not.
-"Noise left out" replaces the drawing of noise by nothing, in the benchmark only: pdrisk itself cannot.
 diffprivlib and OpenDP get the same numpy column; OpenDP's measurement is built before the clock starts, with the number
 of rows public, and clamps and averages as its manual does. Neither computes a local sensitivity or a risk.
 
-The SQL cases ask one DuckDB table in memory, with `eps={EPS * 10:g}`; "clamped avg" is the plain `avg` of a CASE
-expression that moves records into the bounds, "all inside" a column of which no record lies outside.
+The SQL cases ask one DuckDB table in memory, with `eps={EPS * 10:g}` unless they say another; "clamped avg" is the
+plain `avg` of a CASE expression that moves records into the bounds, "all inside" a column of which no record lies
+outside.
 
 Machine: {cores} cores. Python {platform.python_version()}, {versions}.
 

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 
 from pdrisk.engines.numpy.frame import FrameEngine
+from pdrisk.engines.sql.dialect import Dialect, DuckDBDialect
 from pdrisk.engines.sql.duckdb import DuckDBEngine
 from pdrisk.engines.sql.plan import plan_of_columns
-from pdrisk.engines.sql.render import Dialect, DuckDBDialect
 
 DTYPES = {"DOUBLE": "float64", "BIGINT": "Int64", "TINYINT": "Int8", "DECIMAL(20, 4)": object}
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 import pdrisk  # noqa: F401 - gives frames their accessor
 from pdrisk._answer import releasing
-from pdrisk._functions import register
+from pdrisk._functions import register, scalars
 
 LO, HI = 1.0, 7.0
 
@@ -39,8 +39,6 @@ class Function:
 
     def twin(self, frame: pd.DataFrame, eps: float = 1, bounds: tuple[float, float] = (LO, HI), **options: Any):
         """The answer of the accessor, by the mechanism of the function."""
-        if self.method in ("median", "quantile", "min", "max"):
-            options |= {"mechanism": "laplace"}
         columns = [] if self.name == "dp_count_star" else ["x"]
         limits = {"bounds": bounds} if self.bounded else {}
         return getattr(frame.dprisk, self.method)(*columns, **self.options, eps=eps, **limits, **options)
@@ -60,9 +58,11 @@ FUNCTIONS = [
     *(Function("dp_quantile", "quantile", {"q": q}) for q in (0.0, 0.1, 0.5, 1.0)),
     *(Function(name, name[3:], {"ddof": ddof}) for name in ("dp_var", "dp_std") for ddof in (0, 1)),
 ]
-LAPLACE = [function for function in FUNCTIONS if function.method not in ("count", "mean", "var", "std")]
+CHOSEN = [function for function in FUNCTIONS if function.method in ("median", "quantile", "min", "max")]
+ADDED = [function for function in FUNCTIONS if function not in CHOSEN]  # whose noise is added to numbers
+LAPLACE = [function for function in ADDED if function.method == "sum"]
 SUMS = [function for function in FUNCTIONS if function.method in ("mean", "var", "std")]  # noise on several of them
-MEAN, MEDIAN = Function("dp_mean", "mean"), Function("dp_median", "median")
+MEAN, MEDIAN, SUM = (Function(f"dp_{name}", name) for name in ("mean", "median", "sum"))
 
 
 def connection(*, curator: bool = True, **options: Any) -> duckdb.DuckDBPyConnection:
@@ -106,13 +106,13 @@ def refusal(con: duckdb.DuckDBPyConnection, sql: str, *parameters: Any) -> str:
 def count_draws(monkeypatch) -> list[int]:
     """A list that grows by the number of values at every draw."""
     drawn: list[int] = []
-    laplace = releasing.discrete_laplace
+    once = scalars.drawn_once
 
-    def counted(exact, change, eps):
-        drawn.append(exact.shape[-1])
-        return laplace(exact, change, eps)
+    def counted(mechanism, summary):
+        drawn.append(len(summary.n))
+        return once(mechanism, summary)
 
-    monkeypatch.setattr(releasing, "discrete_laplace", counted)
+    monkeypatch.setattr(scalars, "drawn_once", counted)
     return drawn
 
 

@@ -58,7 +58,8 @@ class TestWhatIsAccepted:
         assert isinstance(one(con, function.call()), float)
 
     def test_expressions_of_literals(self, con):
-        assert one(con, MEDIAN.call(eps="1 / 4 + abs(-0.75)", hi="10 - 3", risk=True))["scale"] == 3.0
+        found = one(con, MEDIAN.call(eps="1 / 4 + abs(-0.75)", hi="10 - 3", risk=True))
+        assert (found["eps"], found["global_sensitivity"]) == (1.0, 3.0)
 
     @pytest.mark.parametrize("eps", [1, 1.0, Decimal("1.00")])
     def test_positional_parameters(self, con, eps):
@@ -72,12 +73,13 @@ class TestWhatIsAccepted:
 
     def test_parameters_of_a_relation(self, con):
         relation = con.sql(f"SELECT {MEDIAN.call(eps='$eps', risk=True)} FROM t", params={"eps": 2})
-        assert relation.fetchall()[0][0]["scale"] == 1.5
+        assert relation.fetchall()[0][0]["eps"] == 2.0
 
     def test_prepared_statements(self, con):
         con.execute("PREPARE asked AS SELECT dp_median_risk(x, eps := $1, lo := $2, hi := 7) FROM t")
-        assert rows(con, "EXECUTE asked(2, 1)")[0][0]["scale"] == 1.5
-        assert rows(con, "EXECUTE asked(1, 3)")[0][0]["scale"] == 2.0
+        for eps, lo in ((2, 1), (1, 3)):
+            found = rows(con, f"EXECUTE asked({eps}, {lo})")[0][0]
+            assert (found["eps"], found["global_sensitivity"]) == (eps, (7 - lo) / 2)
         assert "eps must be finite and above 0" in refusal(con, "EXECUTE asked(0, 1)")
 
     @pytest.mark.sampled(3)

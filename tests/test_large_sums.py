@@ -51,7 +51,8 @@ def test_two_sums_move_by_one_record_however_many_there_are(places, squares):
 
 
 def test_sql_tells_sums_of_places_as_far_as_64_bits_go():
-    from pdrisk.engines.sql.render import DuckDBDialect, _Statement
+    from pdrisk.engines.sql.dialect import DuckDBDialect
+    from pdrisk.engines.sql.render import _Statement
 
     part = Measured("x", UNIT, Needs(places=True, place_squares=True))
     plan = SummaryPlan("(SELECT 1.0 AS x) AS people", (), (), (), None, (part,))

@@ -18,8 +18,8 @@ from pdrisk._core.universe import Universe
 from pdrisk.engines.numpy.grouped import summary_of_groups
 from pdrisk.engines.numpy.single import summary_of_one
 from pdrisk.engines.sql import duckdb as duckdb_engine
+from pdrisk.engines.sql.dialect import Dialect, DuckDBDialect
 from pdrisk.engines.sql.plan import Counted, Measured, SummaryPlan
-from pdrisk.engines.sql.render import Dialect, DuckDBDialect
 
 QUANTILES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
 EVERYTHING = Needs(total=True, steps=True, ends=True, seconds=True, squares=True, windows=frozenset(QUANTILES))

@@ -16,7 +16,7 @@ from pdrisk.study import run
 VALUES = [0.0, 1.0, 1.0, 2.5, 4.0, 7.0, 7.5, 10.0]
 FRAME = pd.DataFrame({"x": VALUES, "y": [3.0, 1.0, 10.0, 675.0, 17.0, math.nan, math.nan, math.nan]})
 COLUMNS = [
-    "column", "statistic", "sample_size", "proportion", "repetition", "eps", "n", "global_sensitivity",
+    "column", "statistic", "mechanism", "sample_size", "proportion", "repetition", "eps", "n", "global_sensitivity",
     "local_sensitivity", "noise95", "worst_case", "two_worlds", "many_worlds", "identifiability",
 ]  # fmt: skip
 

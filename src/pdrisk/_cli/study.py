@@ -27,6 +27,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--file", type=Path, help="your own .csv or .parquet file, instead of the synthetic survey")
     files.arguments(command)
     command.add_argument("--repetitions", type=int, default=100, help="samples of each size (default: 100)")
+    command.add_argument("--mechanism", default="laplace", help="of the noise; auto: as releases (default: laplace)")
     command.add_argument("--seed", type=int, default=0, help="of the samples (default: 0)")
     command.add_argument("--quiet", action="store_true", help="no progress")
 
@@ -56,6 +57,7 @@ def study(chosen: argparse.Namespace) -> str:
         repetitions=chosen.repetitions,
         seed=chosen.seed,
         bounds=bounds,
+        mechanism=chosen.mechanism,
         progress=not chosen.quiet,
         resume=chosen.folder / "parts",
     )

@@ -48,6 +48,23 @@ class Cells:
         """Cells from sorted groups and points."""
         return cls(point, count, np.searchsorted(group, np.arange(groups + 1)))
 
+    @classmethod
+    def of_ranks(cls, group: IntArray, rank: IntArray, point: IntArray, n: IntArray, size: int) -> Cells:
+        """Cells from records whose ranks are known, in any order, the first and last of each group among them.
+
+        Each other record stands at the point of the next known one below. A record may be listed twice.
+        """
+        if not len(rank):
+            return cls.of_keys(rank, rank, len(n), size)
+        order = np.lexsort((rank, group))
+        group, rank, point = group[order], rank[order], point[order]
+        ends = np.append(group[1:] != group[:-1], True)  # a group's last record, whose rank is n
+        count = np.where(ends, 1, np.append(rank[1:], 0) - rank)
+        assert (rank[ends] == n[group[ends]]).all()
+        keys = group * size + point
+        starts = np.flatnonzero(np.append(True, keys[1:] > keys[:-1]))
+        return cls.of_keys(keys[starts], np.add.reduceat(count, starts), len(n), size)
+
     def of_rows(self, rows: NDArray[np.integer]) -> Cells:
         """The same cells for records that stand in these groups."""
         return replace(self, rows=rows)

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdrisk._core.cells import Cells
+from pdrisk._core.lattice import Points
 from pdrisk._core.products import Degrees
+from pdrisk._core.universe import Universe
 
-__all__ = ["Bins", "FloatArray", "IntArray", "Needs", "Summary", "window_start"]
+__all__ = ["Bins", "FloatArray", "IntArray", "Needs", "Ranks", "Summary", "window_start"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -33,11 +35,49 @@ class Bins(NamedTuple):
     clamps: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """Ranks around an order statistic, counted from 1: of n records those from `first` to `last`.
+
+    Attributes
+    ----------
+    a, b, offset : int
+        The rank in the middle is ``(a n + offset) / b``.
+    before, after : int or None
+        How many ranks below and above it; None: all of them.
+    q : float or None
+        The quantile that it is, whose window of `window_start` lies among these ranks.
+    """
+
+    a: int
+    b: int
+    offset: int
+    before: int | None
+    after: int | None
+    q: float | None = None
+
+    @property
+    def width(self) -> int | None:
+        """How many ranks there are, give or take one; None where that is up to the data."""
+        return None if self.before is None or self.after is None else self.before + self.after
+
+    def first(self, n: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The first rank, 1 or above."""
+        if self.before is None:
+            return np.ones_like(n)
+        return np.maximum((self.a * n + self.offset) // self.b - self.before, 1)
+
+    def last(self, n: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The last rank, n or below; below the first where there is none."""
+        return n if self.after is None else np.minimum(-(-(self.a * n + self.offset) // self.b) + self.after, n)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Needs:
     """Which parts of a `Summary` a statistic reads; an engine computes no others.
 
-    ``windows`` lists the quantiles whose neighbouring order statistics are wanted. With ``bins``, or ``sizes`` (signs
+    ``windows`` lists the quantiles whose neighbouring order statistics are wanted. With ``ranks``, of the records at
+    other ranks the cells need to tell only on which side of these they lie. With ``bins``, or ``sizes`` (signs
     and powers of two), the groups are bins, and ``n`` is what is told of them. ``products`` lists the degrees of the
     sums of two columns that are wanted; records with both values count, and ``ends`` are those of either column.
     """
@@ -57,6 +97,7 @@ class Needs:
     bins: Bins | None = None
     sizes: bool = False
     products: frozenset[Degrees] = frozenset()
+    ranks: frozenset[Ranks] = frozenset()
 
     def __repr__(self) -> str:
         # Part of the canonical text of questions in SQL: as the first edition wrote it, with what has come since added.
@@ -66,6 +107,7 @@ class Needs:
         return f"Needs({', '.join(f'{name}={getattr(self, name)!r}' for name in (*first, *since))})"
 
     def __or__(self, other: Needs) -> Needs:
+        whole = any(each.at_points and not each.ranks for each in (self, other))
         return Needs(
             self.total or other.total,
             self.steps or other.steps,
@@ -82,7 +124,18 @@ class Needs:
             self.bins or other.bins,
             self.sizes or other.sizes,
             self.products | other.products,
+            frozenset() if whole else self.ranks | other.ranks,
         )
+
+    @property
+    def at_points(self) -> bool:
+        """Whether cells are read."""
+        return self.cells or self.whole_cells
+
+    def points(self, universe: Universe) -> dict[str, Points]:
+        """The public points that records are counted at, by the part of a `Summary` that tells."""
+        wanted = [(name, whole) for name, whole in (("cells", False), ("whole_cells", True)) if getattr(self, name)]
+        return {name: Points.between(universe.lo, universe.hi, whole) for name, whole in wanted}
 
     @property
     def moments(self) -> bool:
@@ -123,7 +176,8 @@ class Summary:
     distinct, singles : ndarray of int64, shape (G,)
         Number of different values, and of those that one record alone has.
     cells, whole_cells : Cells
-        The records rounded to the `Points` of the universe, decimal ones or whole numbers.
+        The records rounded to the `Points` of the universe, decimal ones or whole numbers. With `Needs.ranks`, those at
+        other ranks may have been moved, but to no point on the other side of a record at these.
     clamped : ndarray of int64, shape (G,)
         Number of records that lay outside the universe and were moved to its ends.
     products : mapping of degrees to ndarray of int64, shape (m, G)

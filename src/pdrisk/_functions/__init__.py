@@ -32,8 +32,8 @@ def register(con: DuckDBPyConnection, curator: bool = False) -> None:
     con : duckdb.DuckDBPyConnection
         The functions belong to this connection, not to its cursors. Registering again does no harm.
     curator : bool, default False
-        Also ``dp_mean_risk`` and so on, with the same arguments: a STRUCT of eps, scale (NULL for means and
-        variances), the sensitivities, n and the four risks. They are exact and draw nothing: for the curator's eyes.
+        Also ``dp_mean_risk`` and so on, with the same arguments: a STRUCT of eps, scale (NULL but for counts
+        and sums), the sensitivities, n and the four risks. They are exact and draw nothing: for the curator's eyes.
         Without, this connection loses them.
 
     Raises
@@ -53,6 +53,8 @@ def register(con: DuckDBPyConnection, curator: bool = False) -> None:
     - a view, or a CTE that is NOT MATERIALIZED, used twice draws twice; so do two equal calls, as in SELECT and HAVING;
     - a correlated subquery may draw for every outer row, and EXPLAIN ANALYZE draws;
     - every level of ROLLUP, CUBE and GROUPING SETS is a release of its own about the same people.
+
+    Medians, quantiles and extremes get their records as one list for each group: 8 bytes a record in memory.
 
     It cannot see what else goes on in the query. The group keys are the data's own: a group nobody is in does not show.
     The argument x is written several times into what runs, so ``dp_mean(random())`` gives every part of the answer

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdrisk._core.lattice import LARGEST_STEPS, Lattice
-from pdrisk._core.order import Quantile
-from pdrisk._core.statistics import Statistic
+from pdrisk._core.order import Max, Min, Quantile
 from pdrisk._core.summary import FloatArray, Summary
 from pdrisk._core.universe import Universe
 from pdrisk._functions.macros import HALF
+from pdrisk._mechanisms import Mechanism
 from pdrisk.engines.numpy.grouped import summary_of_groups
 from pdrisk.engines.numpy.single import summary_of_one
 
@@ -45,18 +45,18 @@ def grid(name: str, universe: Universe) -> float:
     return Lattice.of_records(universe.magnitude if name == "total" else universe.width).step * 2.0**-21
 
 
-def summary_of(columns: Mapping[str, pa.ChunkedArray], statistic: Statistic, universe: Universe) -> Summary:
+def summary_of(columns: Mapping[str, pa.ChunkedArray], mechanism: Mechanism) -> Summary:
     """The parts of a summary that the columns say something about.
 
     Parameters
     ----------
     columns : mapping of str to ChunkedArray
         By their names in `pdrisk._functions.macros.COLUMNS`. NULL where a group has no record.
-    statistic : Statistic
-    universe : Universe
+    mechanism : Mechanism
     """
-    if isinstance(statistic, Quantile):
-        return _ranked(columns, statistic, universe)
+    universe = mechanism.universe
+    if isinstance(mechanism.statistic, Quantile | Min | Max):
+        return _ranked(columns["records"], mechanism)
     count = next(columns[name] for name in ("n", "present", "rows") if name in columns)
     n = count.to_numpy().astype(np.int64)
     parts = {name: _floats(columns[name]) for name in columns if name in FLOATS}
@@ -74,7 +74,7 @@ def summary_of(columns: Mapping[str, pa.ChunkedArray], statistic: Statistic, uni
     )
 
 
-FLOATS = ("total", "lowest", "highest", "second_lowest", "second_highest", "median")
+FLOATS = ("total", "lowest", "highest")
 
 
 def _floats(column: pa.ChunkedArray) -> FloatArray:
@@ -92,10 +92,10 @@ def _steps(column: pa.ChunkedArray, end: int = LARGEST_STEPS) -> NDArray[np.int6
 
 
 def _padded(parts: Mapping[str, FloatArray], name: str, end: float) -> FloatArray | None:
-    """The extreme records and the next ones, shape (2, G); the end of the universe where there is none."""
+    """The extreme records, shape (2, G), of which the second row is not read; the end of the universe without any."""
     if name not in parts:
         return None
-    both = np.stack([parts[name], parts.get(f"second_{name}", parts[name])])
+    both = np.stack([parts[name], parts[name]])
     return np.where(np.isnan(both), end, both)
 
 
@@ -122,17 +122,12 @@ def _nearest(column: pa.ChunkedArray, n: NDArray[np.int64], total: FloatArray) -
     return np.where(n > 0, nearest, 0.0)
 
 
-def _ranked(columns: Mapping[str, pa.ChunkedArray], statistic: Quantile, universe: Universe) -> Summary:
-    if "records" not in columns:
-        # The noisy median needs no neighbours. Where all four records of the window are the median, so is the answer.
-        median = _floats(columns["median"])
-        windows = np.tile(np.where(np.isnan(median), universe.mid, median), (4, 1))
-        return Summary(n=columns["n"].to_numpy().astype(np.int64), windows={statistic.q: windows})
-    records, lengths = _lists(columns["records"])
+def _ranked(column: pa.ChunkedArray, mechanism: Mechanism) -> Summary:
+    records, lengths = _lists(column)
     if len(lengths) == 1:
-        return summary_of_one(records, universe, statistic.needs)
+        return summary_of_one(records, mechanism.universe, mechanism.reads)
     codes = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
-    return summary_of_groups(records, codes, len(lengths), universe, statistic.needs)
+    return summary_of_groups(records, codes, len(lengths), mechanism.universe, mechanism.reads)
 
 
 def _lists(column: pa.ChunkedArray) -> tuple[FloatArray, NDArray[np.int64]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pdrisk._core.lattice import PLACE_BITS
-from pdrisk.engines.sql.render import clamped
+from pdrisk.engines.sql.dialect import clamped
 
 __all__ = ["COLUMNS", "HALF", "JUDGED", "MACROS", "PER_UNIT", "Macro"]
 
@@ -73,9 +73,6 @@ COLUMNS = {
     "low_squares": (EXACT, exact_sum(call("multiply", LOW, LOW))),
     "lowest": ("DOUBLE", call("min", RECORD)),
     "highest": ("DOUBLE", call("max", RECORD)),
-    "second_lowest": ("DOUBLE", call("list_extract", call("min", RECORD, "2"), "2")),
-    "second_highest": ("DOUBLE", call("list_extract", call("max", RECORD, "2"), "2")),
-    "median": ("DOUBLE", call("median", RECORD)),
     "records": ("DOUBLE[]", call("list", RECORD)),
 }
 
@@ -170,6 +167,7 @@ class Macro:
 
 SQUARES = ("high_squares", "products", "low_squares")
 PLACED = ("places", "place_squares")
+RANKED = ("n", "records")  # an aggregate cannot count at all points of a group, so it hands over what is to be counted
 READS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     # name: statistic, what its value is made of, what else its risks are made of
     "dp_count": ("count", ("present", "rows"), ()),
@@ -177,10 +175,7 @@ READS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "dp_sum": ("sum", ("n", "steps"), ("lowest", "highest")),
     "dp_mean": ("mean", ("n", "places"), ("lowest", "highest")),
     "dp_avg": ("mean", ("n", "places"), ("lowest", "highest")),
-    "dp_median": ("median", ("n", "median"), ("records",)),
-    "dp_quantile": ("quantile", ("n", "records"), ()),
-    "dp_min": ("min", ("n", "lowest"), ("second_lowest",)),
-    "dp_max": ("max", ("n", "highest"), ("second_highest",)),
+    **{f"dp_{name}": (name, RANKED, ()) for name in ("median", "quantile", "min", "max")},
     "dp_var": ("var", ("n", *PLACED), ("offsets", *SQUARES, "total", "lowest", "highest", "records")),
     "dp_std": ("std", ("n", *PLACED), ("offsets", *SQUARES, "total", "lowest", "highest", "records")),
 }

@@ -15,7 +15,6 @@ import numpy as np
 from pdrisk._answer.releasing import drawn_once, facts
 from pdrisk._core.lattice import places_per_unit
 from pdrisk._core.risk import METRICS, posterior
-from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import Summary
 from pdrisk._core.universe import Universe
 from pdrisk._functions.columns import grid, summary_of
@@ -100,7 +99,7 @@ def answering(macro: Macro) -> Callable[..., Column]:
 
         def work() -> Column:
             asked = request(macro.name, *(_constant(macro, column) for column in constants))
-            summary = summary_of(columns, asked.statistic, asked.universe)
+            summary = summary_of(columns, asked)
             return _risks(asked, summary) if macro.risk else _noisy(asked, summary)
 
         return guarded(work)
@@ -133,19 +132,13 @@ def request(name: str, eps: str | None, lo: float | None, hi: float | None, para
         asked = statistic((macro.statistic, {macro.parameter: _number(parameter)} if macro.parameter else {}))
         loss = _epsilon(eps)
         bounds = _bounds(lo, hi) if asked.bounded else NO_BOUNDS
-        mechanism = calibrated(_mechanism(asked), asked, bounds, loss)
+        mechanism = calibrated(mechanism_for(asked, "auto").name, asked, bounds, loss)
         mechanism.check()
     except ParameterError as error:
         refusal = type(error)(f"{name}: {error}")
     else:
         return mechanism
     raise refusal
-
-
-def _mechanism(asked: Statistic) -> str:
-    """The most accurate mechanism of those that read no more than one state of an aggregate holds."""
-    needs = mechanism_for(asked, "auto").needs(asked)
-    return mechanism_for(asked, "laplace" if needs.cells or needs.whole_cells else "auto").name
 
 
 def _epsilon(text: str | None) -> Fraction:

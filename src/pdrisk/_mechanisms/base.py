@@ -66,6 +66,11 @@ class Mechanism(ABC):
         """What it, and the statistic's sensitivity, read of the data."""
         return statistic.needs
 
+    @property
+    def reads(self) -> Needs:
+        """`needs`, or less of it that tells the same at this eps."""
+        return self.needs(self.statistic)
+
     def check(self) -> None:
         """Refuse an eps that the noise cannot be calibrated to.
 

@@ -189,6 +189,11 @@ class Query:
         """For each line what its release may spend."""
         return tuple(self.shares[release] for release in self.releases)
 
+    def needs_of(self, line: int, universe: Universe) -> Needs:
+        """What a line reads, in its universe: at the eps that it may spend, if that is known."""
+        own = self.lines[line]
+        return own.calibrated(self.line_shares[line], universe).reads if self.shares else own.needs
+
     @property
     def is_private(self) -> bool:
         """Whether all that is declared was declared, so that eps says what it should."""

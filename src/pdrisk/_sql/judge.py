@@ -28,9 +28,10 @@ from pdrisk._sql.settings import Settings
 from pdrisk._sql.sources import Source, Sources
 from pdrisk._sql.tree import Select, Star
 from pdrisk.engines.base import Origin
+from pdrisk.engines.sql.dialect import DuckDBDialect
 from pdrisk.engines.sql.duckdb import DuckDBEngine
 from pdrisk.engines.sql.plan import INFINITY, Counted, Measured, MeasuredPair, SummaryPlan, combined
-from pdrisk.engines.sql.render import DuckDBDialect, statement
+from pdrisk.engines.sql.render import statement
 from pdrisk.errors import ParameterError
 
 __all__ = ["NOISY", "Judged", "judged"]
@@ -116,7 +117,9 @@ def judged(
     for line, release in zip(lines, releases, strict=True):
         line.calibrated(shares[release]).check()
     groups = _listed_groups(answers, keys)
-    parts, places = combined(list(_asked(answers.noted, lines, relation.source)))
+    parts, places = combined(
+        list(_asked(answers.noted, lines, [shares[release] for release in releases], relation.source))
+    )
     by = tuple(group.key_sql for group in answers.groups)
     conditions = (*relation.owned, *relation.where, *where)
     said = " ".join((*(each.sql for each in conditions), *by, *map(_said, parts)))
@@ -208,9 +211,11 @@ def _shares(explicit: Sequence[Fraction | None], eps: object) -> tuple[Fraction,
     return tuple(left / open_places if share is None else share for share in explicit)
 
 
-def _asked(releases: Sequence[Noted], lines: Sequence[Line], source: Source) -> Iterator[Measured | Counted]:
+def _asked(
+    releases: Sequence[Noted], lines: Sequence[Line], shares: Sequence[Fraction], source: Source
+) -> Iterator[Measured | Counted]:
     """What each release reads."""
-    for noted, line in zip(releases, lines, strict=True):
+    for noted, line, share in zip(releases, lines, shares, strict=True):
         one, argument = noted.asked, noted.argument
         if argument is None or not one.statistic.bounded:
             yield Counted(_counted(argument, one.condition))
@@ -224,7 +229,7 @@ def _asked(releases: Sequence[Noted], lines: Sequence[Line], source: Source) -> 
         if noted.other is not None:
             yield MeasuredPair(value, line.universe, line.needs, other=noted.other.double)
             continue
-        yield Measured(value, line.universe, line.needs, column)
+        yield Measured(value, line.universe, line.calibrated(share).reads, column)
 
 
 def _counted(argument: Expression | None, filtered: str | None) -> str | None:

@@ -9,8 +9,6 @@ import threading
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from functools import reduce
-from operator import or_
 from typing import Any
 
 import numpy as np
@@ -19,14 +17,14 @@ import pandas as pd
 from pdrisk._core.foreign import own_errors
 from pdrisk._core.once import once
 from pdrisk._core.risk import METRICS
-from pdrisk._core.risk import metrics as risk_metrics
 from pdrisk._core.statistics import Statistic
-from pdrisk._core.summary import FloatArray, Needs
-from pdrisk._mechanisms.laplace import half_width
+from pdrisk._core.summary import FloatArray
 from pdrisk._model.attributes import ATTRIBUTE, EXACT
 from pdrisk._model.plain import plain_label
 from pdrisk.engines.numpy.samples import summary_of_samples
+from pdrisk.errors import ColumnTypeError
 from pdrisk.study.checkpoint import Folder
+from pdrisk.study.measures import Measures, measures
 from pdrisk.study.plan import Variable, eps_list, metric_names, statistics_of, variables, whole_number
 from pdrisk.study.progress import progress_bar
 
@@ -52,6 +50,7 @@ def run(
     repetitions: int = 100,
     metrics: Any = METRICS,
     bounds: Any = None,
+    mechanism: str = "laplace",
     ddof: int = 1,
     seed: int = 0,
     workers: int | None = None,
@@ -84,6 +83,9 @@ def run(
     bounds : (lo, hi), "column", or dict from column to these, optional
         The universe of a column. Where neither given nor declared, the column's own finite range, as in the paper; so
         with ``"column"``, whatever is declared.
+    mechanism : str
+        Whose risks and noise: the paper's by default; ``"auto"`` for those that a release has by default, or the name
+        of one.
     ddof : {1, 0}
         Of ``var`` and ``std`` without one of their own. The paper's global sensitivity of the variance, half of the
         squared range, is that of 1.
@@ -101,12 +103,13 @@ def run(
     Returns
     -------
     DataFrame
-        One row for each column, statistic, sample and eps, in this order: ``column statistic sample_size proportion
-        repetition eps n global_sensitivity local_sensitivity noise95`` and the risks. ``proportion`` is the share of
-        the column's values that the sample holds, in the words it was asked for, so that it is the same for columns of
-        different length: of 14,734 values a tenth is 1,473. ``noise95`` is the half-width of 95 % of the noise.
-        ``attrs["study"]`` says how it was made: seed, repetitions, ddof, and of each column its bounds, where they are
-        from, the number of values, and where between the bounds their median lies (0 to 1).
+        One row for each column, statistic, sample and eps, in this order: ``column statistic mechanism sample_size
+        proportion repetition eps n global_sensitivity local_sensitivity noise95`` and the risks. ``proportion`` is the
+        share of the column's values that the sample holds, in the words it was asked for, so that it is the same for
+        columns of different length: of 14,734 values a tenth is 1,473. ``noise95`` is the half-width of 95 % of the
+        noise, or what 95 % of the answers about the sample are off by at most. ``attrs["study"]`` says how it was made:
+        seed, repetitions, ddof, and of each column its bounds, where they are from, the number of values, and where
+        between the bounds their median lies (0 to 1).
 
     Raises
     ------
@@ -129,12 +132,14 @@ def run(
     14734    0.5
     Name: two_worlds, dtype: float64
     """
+    losses, risks = eps_list(eps), metric_names(metrics)
+    if not isinstance(mechanism, str):
+        raise ColumnTypeError(f'mechanism is a name, such as "auto", not of type {type(mechanism).__name__}.')
     plan = StudyPlan(
-        statistics_of(statistics, whole_number("ddof", ddof, 0)),
+        measures(statistics_of(statistics, whole_number("ddof", ddof, 0)), mechanism, losses),
         whole_number("repetitions", repetitions, 1),
         whole_number("seed", seed, 0),
     )
-    losses, risks = eps_list(eps), metric_names(metrics)
     threads = min(os.cpu_count() or 1, THREADS) if workers is None else whole_number("workers", workers, 1)
     chosen = variables(df, columns, bounds, sample_sizes)
     folder = None if resume is None else Folder(resume)
@@ -153,14 +158,14 @@ def run(
 class StudyPlan:
     """Plan of a study: what is the same for all its columns."""
 
-    statistics: tuple[Statistic, ...]
+    measures: Measures
     repetitions: int
     seed: int
 
     @property
-    def needs(self) -> Needs:
-        """What of a sample is looked at."""
-        return reduce(or_, (statistic.needs for statistic in self.statistics), Needs())
+    def statistics(self) -> tuple[Statistic, ...]:
+        """What is asked of each sample."""
+        return self.measures.statistics
 
 
 @dataclass(frozen=True)
@@ -183,8 +188,8 @@ class Block:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """LS and W, of each statistic, of each sample."""
-        return 2, len(self.plan.statistics), self.repetitions
+        """The measures of each statistic, of each sample."""
+        return self.plan.measures.rows, len(self.plan.statistics), self.repetitions
 
     @property
     def work(self) -> int:
@@ -201,7 +206,7 @@ class Block:
 
     @once
     def fingerprint(self) -> str:
-        """A name for everything that decides LS and W; eps and the choice of risks do not."""
+        """A name for everything that decides the measures; the choice of risks does not, nor eps with Laplace noise."""
         import pdrisk  # its version; the package is above this module
 
         variable, plan = self.variable, self.plan
@@ -217,11 +222,14 @@ class Block:
             "repetitions": self.repetitions,
             "statistics": [statistic.label for statistic in plan.statistics],  # with q and ddof
         }
+        if plan.measures.eps:
+            said |= {"mechanisms": plan.measures.mechanisms, "eps": plan.measures.eps}
         return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
     def computed(self, done: Callable[[int], object], stop: threading.Event) -> FloatArray:
-        """LS and W, in pieces of bounded size."""
+        """The measures, in pieces of bounded size."""
         generator, values, universe = self.generator, self.variable.values, self.variable.universe
+        measures = self.plan.measures
         result = np.empty(self.shape)
         rows = max(PIECE // self.size, 1)
         for first in range(0, self.repetitions, rows):
@@ -235,10 +243,7 @@ class Block:
                 for row in samples:
                     row[:] = values[generator.choice(len(values), self.size, replace=False, shuffle=False)]
                 samples.sort(axis=1)
-            summary = summary_of_samples(samples, universe, self.plan.needs)
-            for place, statistic in enumerate(self.plan.statistics):
-                result[0, place, first:last] = statistic.local_sensitivity(summary, universe)
-                result[1, place, first:last] = statistic.world_range(summary, universe)
+            result[..., first:last] = measures.of(summary_of_samples(samples, universe, measures.needs), universe)
             done(samples.size)
         return result
 
@@ -287,36 +292,37 @@ def _table(
     wanted: tuple[str, ...],
 ) -> pd.DataFrame:
     """The rows of one column: statistics outside, then samples, eps inside."""
-    local, between = np.concatenate([part for _, part in parts], axis=2)[..., np.newaxis]
+    found = np.concatenate([part for _, part in parts], axis=2)
     eps = np.array(losses)
     sizes = np.concatenate([np.full(block.repetitions, block.size, dtype=np.int64) for block, _ in parts])
     shares = np.array([variable.sizes[int(size)] for size in sizes])
     repeats = np.concatenate([np.arange(block.repetitions, dtype=np.int64) for block, _ in parts])
     shape = (len(plan.statistics), len(sizes), len(eps))
-    n = np.broadcast_to(sizes[:, np.newaxis], (*shape[:2], 1))
+    n = sizes[np.newaxis, :, np.newaxis]
     whole = np.array([each.global_sensitivity(variable.universe) for each in plan.statistics])
-    whole = whole[:, np.newaxis, np.newaxis]
-    risks = risk_metrics(eps, n, global_sensitivity=whole, local_sensitivity=local, world_range=between)
+    noise, risks = plan.measures.risks(found, n, variable.universe, losses)
 
     def spread(values: Any) -> Any:
         return np.broadcast_to(values, shape).ravel()
 
-    labels = np.empty(len(plan.statistics), dtype=object)
+    labels, names = (np.empty(len(plan.statistics), dtype=object) for _ in range(2))
     labels[:] = [statistic.label for statistic in plan.statistics]
+    names[:] = plan.measures.mechanisms
     column = np.empty(1, dtype=object)
     column[0] = variable.column
     return pd.DataFrame(
         {
             "column": pd.Series(spread(column)).infer_objects(),
             "statistic": pd.Series(spread(labels[:, np.newaxis, np.newaxis])).infer_objects(),
+            "mechanism": pd.Series(spread(names[:, np.newaxis, np.newaxis])).infer_objects(),
             "sample_size": spread(n),
             "proportion": spread(shares[:, np.newaxis]),
             "repetition": spread(repeats[:, np.newaxis]),
             "eps": spread(eps),
             "n": spread(n),
-            "global_sensitivity": spread(whole),
-            "local_sensitivity": spread(local),
-            "noise95": spread(half_width(whole / eps)),
+            "global_sensitivity": spread(whole[:, np.newaxis, np.newaxis]),
+            "local_sensitivity": spread(found[0][..., np.newaxis]),
+            "noise95": spread(noise),
             **{name: spread(risks[name]) for name in wanted},
         }
     )

@@ -262,7 +262,7 @@ def _curve(axes: Axes, x: pd.Series, y: pd.Series, colour: str, rank: int, line:
 
 
 def _between(curve: pd.DataFrame) -> pd.DataFrame:
-    """A curve between its eps, where it is known exactly: the log odds of every risk are linear in eps."""
+    """A curve between its eps; of Laplace noise exactly: the log odds of every risk are linear in eps."""
     known = curve["eps"].to_numpy()
     dense = np.unique(np.concatenate([np.geomspace(known[0], known[-1], 200), known]))
     found = {"eps": dense}
@@ -270,7 +270,8 @@ def _between(curve: pd.DataFrame) -> pd.DataFrame:
         odds = curve[name].clip(upper=1 - 1e-15).to_numpy()
         found[name] = 1 / (1 + np.exp(-np.interp(dense, known, np.log(odds) - np.log1p(-odds))))
     if "noise95" in curve:
-        found["noise95"] = curve["noise95"].iloc[0] * known[0] / dense
+        noise = curve["noise95"].clip(lower=np.finfo(float).tiny).to_numpy()
+        found["noise95"] = np.exp(np.interp(np.log(dense), np.log(known), np.log(noise)))
     return pd.DataFrame(found)
 
 

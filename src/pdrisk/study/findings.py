@@ -125,6 +125,8 @@ def findings(result: pd.DataFrame) -> pd.DataFrame:
             f"findings needs the columns {', '.join(lacking)}: pass the result of pdrisk.study.run, with all of its "
             "risks (metrics)."
         )
+    if "mechanism" in result.columns and not (result["mechanism"] == "laplace").all():
+        raise ParameterError('the findings are about Laplace noise: pass a study that ran with mechanism="laplace".')
     if not len(result):
         raise ParameterError("there is nothing in this result to find: pass it as pdrisk.study.run returned it.")
     rows = [

@@ -38,7 +38,7 @@ FILES = (
 PACKAGES = ("numpy", "pandas", "opendp", "matplotlib")
 HEADS = {
     "column": "column", "statistic": "statistic", "values": "values", "lo": "from", "hi": "to", "bounds": "bounds",
-    "sample_size": "sample", "eps": "eps", "exposure": "LS / GS", "two_worlds": "two worlds",
+    "mechanism": "mechanism", "sample_size": "sample", "eps": "eps", "exposure": "LS / GS", "two_worlds": "two worlds",
     "many_worlds": "many worlds", "identifiability": "identifiability", "worst_case": "worst case",
     "noise95": "noise ± (95 %)", "finding": "finding", "expected": "expected", "observed": "observed", "passed": "",
     "risk": "highest risk", "scale": "noise scale", "loose_eps": "loose eps", "exact": "exact risk at it",
@@ -65,6 +65,11 @@ class Study:
     name: str
     synthetic: bool
     units: Mapping[Hashable, str]
+
+    @property
+    def mechanisms(self) -> list[str]:
+        """Those that the risks are of."""
+        return list(dict.fromkeys(self.result["mechanism"]))
 
     @property
     def at_one(self) -> float:
@@ -96,8 +101,12 @@ def written(study: Study, folder: Path, *, noted: Callable[[str], None] = lambda
         noted(name)
         return write_own(folder, name, write)
 
-    found = findings(study.result)
+    is_of_paper = study.mechanisms == ["laplace"]  # which the findings are about
+    found = findings(study.result) if is_of_paper else None
     for name, table in zip(TABLES, (study.result, found, toy(), adult()), strict=True):
+        if table is None:  # those of an earlier study would be about other noise
+            (folder / f"{name}.csv").unlink(missing_ok=True)
+            continue
         put(f"{name}.csv", lambda path, table=table: inert(table).to_csv(path, index=False))  # type: ignore[misc]
     page = _begun(study)
     page.heading("Figures")
@@ -125,7 +134,7 @@ def _begun(study: Study) -> Page:
     page.text(
         f"Each column was taken as a whole population. {_sampled(study)}, and for every sample the sensitivities of "
         f"each statistic and the risks at eps = {losses} were computed. No noise was drawn: a risk is what an attacker "
-        "can conclude at most, whatever the noise turns out to be.",
+        f"can conclude at most, whatever the noise turns out to be. Noise: {', '.join(study.mechanisms)}.",
         "Two worlds: an attacker who knows everybody else tosses a coin whether a person took part; the risk is how "
         "sure the answer can make him. Many worlds: the same question from a start at 1/n. Identifiability: he knows "
         "that one of these n people is missing and asks who; two such worlds differ by two people, so this risk can be "
@@ -172,7 +181,7 @@ def _whole(study: Study) -> pd.DataFrame:
     exposure = table["local_sensitivity"] / table["global_sensitivity"]
     risks = [name for name in ("two_worlds", "many_worlds", "identifiability", "worst_case") if name in table]
     return table.assign(column=table["column"].astype(str), exposure=exposure)[
-        ["column", "statistic", "exposure", *risks, "noise95"]
+        ["column", "statistic", "mechanism", "exposure", *risks, "noise95"]
     ]
 
 
@@ -216,7 +225,7 @@ def _figures(study: Study) -> list[tuple[str, str, Figure, str]]:
     ]
 
 
-def _end(page: Page, study: Study, found: pd.DataFrame) -> None:
+def _findings(page: Page, found: pd.DataFrame) -> None:
     page.heading("Findings of the paper, checked on these data")
     passed = found["passed"].map({True: "pass", False: "fail"}).astype(object)
     passed = passed.mask((found["kind"] == BY_FORMULA) & (passed == "pass"), BY_FORMULA)  # says nothing of these data
@@ -232,6 +241,11 @@ def _end(page: Page, study: Study, found: pd.DataFrame) -> None:
         "over."
     )
     page.table(shown_findings.drop(columns="kind"), "What the paper found, and what is found here", HEADS)
+
+
+def _end(page: Page, study: Study, found: pd.DataFrame | None) -> None:
+    if found is not None:
+        _findings(page, found)
     page.heading("Where the paper is corrected")
     page.text(
         "Its rule for the local sensitivity of the variance tries the extremes only. Of {0, 0, 1, 1} in [0, 1] it "

@@ -183,6 +183,7 @@ def noise_and_risk(
         for each in dict.fromkeys(unit.values()):
             rows = own[own["statistic"].isin([name for name in unit if unit[name] == each])]
             keys = ["statistic", "eps", "proportion", "sample_size"]
+            rows = rows.assign(noise95=rows.groupby(keys, sort=False, observed=True)["noise95"].transform("median"))
             points = _spread(rows, keys, metric, BAND, also=["noise95", "worst_case"])
             panels.append(Panel(str(column), _priors(rows, metric), points, metric, each, part, _note(result)))
     return panels

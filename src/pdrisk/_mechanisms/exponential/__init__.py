@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ from pdrisk._core.cells import Cells
 from pdrisk._core.lattice import Points
 from pdrisk._core.order import Max, Min, Quantile
 from pdrisk._core.statistics import Statistic
-from pdrisk._core.summary import FloatArray, Needs, Summary
+from pdrisk._core.summary import FloatArray, Needs, Ranks, Summary
 from pdrisk._mechanisms.base import Drawn, Mechanism, at_most
 from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.exponential.choice import Choice
@@ -25,6 +25,7 @@ from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
 __all__ = ["Exponential", "score_of"]
 
 LARGEST_DENOMINATOR = 10**6  # of the fraction that a quantile is taken for: scores of 2**43 records fit 64 bits
+SPARE = 5  # ranks: one record moves the rank by one at most, and the window of a quantile is within four of it
 FROM_END = 14  # records by eps that are left between the end and what is asked of an extreme
 
 
@@ -75,6 +76,26 @@ class Exponential(Mechanism):
     @classmethod
     def needs(cls, statistic: Statistic) -> Needs:
         return statistic.needs | (Needs(whole_cells=True) if _whole(statistic) else Needs(cells=True))
+
+    @property
+    def reads(self) -> Needs:
+        """Cells around the rank asked for: farther records only need to lie on their side of it.
+
+        Notes
+        -----
+        Let a record be moved that is more than ``before`` or ``after`` ranks away, but not across the others. Points on
+        its side score ``reach`` or worse before and after, so that their weights are the smallest ones, with one record
+        more or less, too. A point at one of these ranks may then have another number of records on that side, but its
+        score is what the other side makes it. See docs/numbers.md.
+        """
+        score, weights, statistic = self.score, self.weights, self.statistic
+        reach = (weights.cap + weights.span) * weights.coarse
+        before, after = (
+            None if slope == 0 else -(-reach // (slope * score.b)) + SPARE for slope in (score.below, score.above)
+        )
+        q = statistic.q if isinstance(statistic, Quantile) and score.offset == 0 else None
+        near = Ranks(score.a, score.b, score.offset, before, after, q)
+        return replace(self.needs(statistic), ranks=frozenset({near}))
 
     def draw(self, summary: Summary, sampler: Sampler = discrete_laplace, bits: Bits = system_bits) -> Drawn:
         cells = self._cells(summary)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pdrisk._core.summary import FloatArray
+from pdrisk._core.summary import FloatArray, Needs
 from pdrisk._mechanisms.base import Drawn
 from pdrisk._mechanisms.exponential import Exponential, score_of
 from pdrisk._mechanisms.exponential.choice import Choice, Spare
@@ -105,6 +105,11 @@ class ExponentialInterval(Exponential):
         if ends.upper is not None:
             high = np.maximum(np.minimum(high, drawn_ends[-1] + off), value)
         return low, high
+
+    @property
+    def reads(self) -> Needs:
+        """All cells: the ends look for ranks that are far apart."""
+        return self.needs(self.statistic)
 
     @property
     def value_eps(self) -> Fraction:

@@ -7,21 +7,24 @@ from numpy.typing import NDArray
 
 from pdrisk._core.cells import Cells
 from pdrisk._core.lattice import Points
-from pdrisk._core.summary import Needs
+from pdrisk._core.summary import Needs, Ranks
 from pdrisk._core.universe import Universe
 from pdrisk.engines.numpy.chunks import clamped
+from pdrisk.engines.numpy.ranks import Ranked
 
-__all__ = ["cells"]
+__all__ = ["cells", "told_apart"]
 
 MOST_BINS = 2**22  # that are counted in an array; of more, or of few records, records are sorted
 BINS_OF_A_ROW = 4
 ROWS = 2**20  # counted at once
+RANKED = 2  # times as many records as are told apart: of fewer, all are counted
 
 
 def cells(
     values: NDArray[np.generic],
     universe: Universe,
     needs: Needs,
+    ranked: Ranked | None = None,
     *,
     selected: NDArray[np.bool_] | None = None,
     codes: NDArray[np.int32] | None = None,
@@ -34,16 +37,37 @@ def cells(
     values : ndarray of bool, int or float, shape (N,)
     universe : Universe
     needs : Needs
+    ranked : Ranked, optional
+        The records that are to be told apart; without, all are.
     selected : ndarray of bool, shape (N,), optional
     codes : ndarray of int32, shape (N,), optional
         The group of each row; ``groups`` marks the rows of no group.
     groups : int
     """
-    wanted = [(name, whole) for name, whole in (("cells", False), ("whole_cells", True)) if getattr(needs, name)]
+    if ranked is None:
+        return {
+            name: _cells(values, universe, points, selected, codes, groups)
+            for name, points in needs.points(universe).items()
+        }
     return {
-        name: _cells(values, universe, Points.between(universe.lo, universe.hi, whole), selected, codes, groups)
-        for name, whole in wanted
+        name: Cells.of_ranks(
+            ranked.group, ranked.rank, points.index(ranked.records).astype(np.int64), ranked.n, points.size
+        )
+        for name, points in needs.points(universe).items()
     }
+
+
+def told_apart(needs: Needs, universe: Universe, rows: int, groups: int) -> frozenset[Ranks]:
+    """The ranks whose records are to be found to make cells of; none where counting all records is faster."""
+    width = sum(rows if each.width is None else each.width for each in needs.ranks)
+    if not needs.at_points or RANKED * width * groups <= rows:
+        return needs.ranks
+    by_counting = any(_is_counted(points.size * groups, rows) for points in needs.points(universe).values())
+    return frozenset() if by_counting or not needs.windows else needs.ranks
+
+
+def _is_counted(bins: int, rows: int) -> bool:
+    return bins <= min(MOST_BINS, BINS_OF_A_ROW * rows)
 
 
 def _cells(
@@ -55,7 +79,7 @@ def _cells(
     groups: int,
 ) -> Cells:
     size = points.size
-    counted = groups * size <= min(MOST_BINS, BINS_OF_A_ROW * len(values))
+    counted = _is_counted(groups * size, len(values))
     bins = groups * size if counted else 0
     counts = np.zeros(bins, dtype=np.int64)
     keys = np.empty(min(ROWS, len(values)) if counted else len(values), dtype=np.int64)

@@ -65,6 +65,7 @@ def clamped(
     buffer = np.empty(min(SIZE, len(values)))
     same_type = values.dtype == buffer.dtype
     none = np.empty(0, dtype=np.intp)
+    lo, hi = universe.lo, universe.hi
     for start in range(0, len(values), SIZE):
         piece = values[start : start + SIZE]
         group = none if codes is None else codes[start : start + SIZE].astype(np.intp)
@@ -73,45 +74,51 @@ def clamped(
             piece = piece[chosen]
             group = group if codes is None else group[chosen]
         records = buffer[: len(piece)]
-        if moved is not None and len(piece):
+        if not len(piece):
+            continue
+        if not same_type:
+            records[:] = piece  # clipping in the column's own type would round the bounds to it
+            piece = records
+        if moved is None:
+            np.clip(piece, lo, hi, out=records)
+            is_missing = math.isnan(float(records.sum()))  # clamped values are finite: only a missing one makes it NaN
+            ends = None
+        else:
             low, high = float(piece.min()), float(piece.max())
-            if universe.lo <= low and high <= universe.hi:  # not if a value is missing
+            is_missing = math.isnan(low)
+            _count_moved(moved, piece, group, universe, low, high)
+            if lo <= low and high <= hi:
                 if same_type:
                     records = piece.view(np.float64)
                     records.flags.writeable = False
-                else:
-                    records[:] = piece
-                yield Piece(start, records, group, (low, high))
-                continue
-        if same_type:
-            np.clip(piece, universe.lo, universe.hi, out=records)
-            _count_moved(moved, piece, records, group)
-        else:
-            records[:] = piece  # clipping in the column's own type would round the bounds to it
-            whole = records if moved is None else records.copy()
-            np.clip(records, universe.lo, universe.hi, out=records)
-            _count_moved(moved, whole, records, group)
-        if math.isnan(float(records.sum())):  # clamped values are finite: only a missing one makes the sum NaN
+            else:
+                np.clip(piece, lo, hi, out=records)
+            ends = None if is_missing else (min(max(low, lo), hi), max(min(high, hi), lo))
+        if is_missing:
             present = ~np.isnan(records)
             records = records[present]
             group = group if codes is None else group[present]
         if len(records):
-            yield Piece(start, records, group)
+            yield Piece(start, records, group, ends)
 
 
 def _count_moved(
-    moved: IntArray | None, before: NDArray[np.generic], after: FloatArray, group: NDArray[np.intp]
+    moved: IntArray, piece: NDArray[np.generic], group: NDArray[np.intp], universe: Universe, low: float, high: float
 ) -> None:
-    """Add the number of records that clamping changed to that of their groups; NaN is no record."""
-    if moved is None:
-        return
-    changed = (before != after) & ~np.isnan(after)
-    if len(moved) == 1:
-        moved += np.count_nonzero(changed)
-    elif len(moved) > SIZE:  # a fresh array of all groups for every piece costs more than scattered additions
-        np.add.at(moved, group[changed], 1)
-    else:
-        moved += np.bincount(group[changed], minlength=len(moved))
+    """Add the number of records outside the universe to that of their groups; ends that are NaN tell nothing."""
+    for is_inside, outside, end in (
+        (low >= universe.lo, np.less, universe.lo),
+        (high <= universe.hi, np.greater, universe.hi),
+    ):
+        if is_inside:
+            continue
+        changed = outside(piece, end)
+        if len(moved) == 1:
+            moved += np.count_nonzero(changed)
+        elif len(moved) > SIZE:  # a fresh array of all groups for every piece costs more than scattered additions
+            np.add.at(moved, group[changed], 1)
+        else:
+            moved += np.bincount(group[changed], minlength=len(moved))
 
 
 def placed(records: FloatArray, lo: float, per_unit: float, spare: FloatArray) -> FloatArray:

@@ -99,12 +99,12 @@ class FrameEngine:
 
         needs: dict[tuple[Place, Universe], Needs] = {}
         counts: dict[Place, Needs] = {}
-        for line, universe in zip(query.lines, universes, strict=True):
-            at = _place(line)
+        for number, (line, universe) in enumerate(zip(query.lines, universes, strict=True)):
+            at, own_needs = _place(line), query.needs_of(number, universe)
             if line.statistic.bounded:
-                needs[at, universe] = needs.get((at, universe), Needs()) | line.needs
+                needs[at, universe] = needs.get((at, universe), Needs()) | own_needs
             else:
-                counts[at] = counts.get(at, Needs()) | line.needs
+                counts[at] = counts.get(at, Needs()) | own_needs
         counted: dict[Place, Summary] = {}
         summaries: dict[tuple[Place, Universe], Summary] = {}
         for (place, universe), wanted in needs.items():

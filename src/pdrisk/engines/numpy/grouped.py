@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pdrisk._core.lattice import Lattice, places_per_unit
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._core.universe import Universe
-from pdrisk.engines.numpy.cells import cells
+from pdrisk.engines.numpy.cells import cells, told_apart
 from pdrisk.engines.numpy.chunks import SIZE, clamped, placed, squares_of_places
 from pdrisk.engines.numpy.ranks import windows
 
@@ -44,11 +44,15 @@ def summary_of_groups(
     highest = np.full((2, bins), universe.lo)
     places, place_squares, whole, moved = (np.zeros(bins, dtype=np.int64) for _ in range(4))
     per_unit = places_per_unit(universe.width)
-    scan = needs.moments or not needs.windows
     spare = np.empty(SIZE if needs.places or needs.place_squares else 0)
-    ranked, found = windows(values, universe, needs.windows, codes=codes, groups=groups, moved=None if scan else moved)
+    ranks = told_apart(needs, universe, len(values), groups)
+    points = tuple(needs.points(universe).values())
+    scan = needs.moments or not (needs.windows or ranks)
+    n_ranked, found, ranked = windows(
+        values, universe, needs.windows, ranks, points, codes=codes, groups=groups, moved=None if scan else moved
+    )
     if not scan:
-        n[:groups] = ranked
+        n[:groups] = n_ranked
     for _, records, code, *_ in clamped(values, universe, codes=codes, moved=moved) if scan else ():
         if bins > MANY_GROUPS:
             np.add.at(n, code, 1)
@@ -74,7 +78,7 @@ def summary_of_groups(
     if needs.squares:
         squares, nearest = _distances(values, codes, universe, n, total)
     kept = slice(groups)
-    at_points = cells(values, universe, needs, codes=codes, groups=groups)
+    at_points = cells(values, universe, needs, ranked, codes=codes, groups=groups)
     return Summary(
         n=n[kept],
         total=total[kept] if needs.total or needs.squares else None,  # places tell the mean, too

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from pdrisk._core.lattice import Lattice
+from pdrisk._core.cells import Cells
+from pdrisk._core.lattice import Lattice, Points, places_per_unit
 from pdrisk._core.summary import FloatArray, Needs, Summary, window_start
 from pdrisk._core.universe import Universe
+from pdrisk.engines.numpy.chunks import placed, squares_of_places
 
 __all__ = ["summary_of_samples"]
 
@@ -45,6 +47,13 @@ def summary_of_samples(samples: FloatArray, universe: Universe, needs: Needs) ->
         # Integers below 2**53 each, summed as integers: exact, and clamped as `summary_of_one` does.
         whole = np.rint(samples * (1 / Lattice.of_records(universe.magnitude).step)).astype(np.int64)
         steps = whole.sum(axis=1)
+    places = place_squares = whole_sums = None
+    if needs.places or needs.place_squares:
+        placed_ = placed(samples, universe.lo, places_per_unit(universe.width), np.empty_like(samples))
+        places, place_squares = placed_.astype(np.int64).sum(axis=1), squares_of_places(placed_).sum(axis=1)
+    if needs.whole:
+        whole_sums = np.floor(samples + 0.5).astype(np.int64).sum(axis=1)
+    cells = {name: _cells(samples, points) for name, points in needs.points(universe).items()}
     windows = {}
     for q in needs.windows:
         start = int(window_start(n[:1], q)[0]) if groups else 0
@@ -58,7 +67,18 @@ def summary_of_samples(samples: FloatArray, universe: Universe, needs: Needs) ->
         squares,
         nearest,
         windows,
+        places,
+        place_squares,
+        whole_sums,
+        cells=cells.get("cells"),
+        whole_cells=cells.get("whole_cells"),
     )
+
+
+def _cells(samples: FloatArray, points: Points) -> Cells:
+    keys = points.index(samples).astype(np.int64) + np.arange(len(samples))[:, np.newaxis] * points.size
+    begins = np.flatnonzero(np.diff(keys.ravel(), prepend=-1))
+    return Cells.of_keys(keys.ravel()[begins], np.diff(begins, append=keys.size), len(samples), points.size)
 
 
 def _distances(samples: FloatArray, means: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +14,14 @@ from numpy.typing import NDArray
 from pdrisk._core.lattice import Lattice, places_per_unit
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._core.universe import Universe
-from pdrisk.engines.numpy.cells import cells
+from pdrisk.engines.numpy.cells import cells, told_apart
 from pdrisk.engines.numpy.chunks import SIZE, Piece, clamped, placed, squares_of_places
 from pdrisk.engines.numpy.ranks import windows
 
 __all__ = ["summary_of_one"]
+
+WORTH_THREADS = 2**20  # records; of fewer, making threads costs more than it saves
+THREADS = min(os.cpu_count() or 1, 4)  # reading memory is what takes the time
 
 Pieces = Callable[[], Iterator[Piece]]
 
@@ -33,38 +39,27 @@ def summary_of_one(
     selected : ndarray of bool, shape (N,), optional
     """
 
-    def pieces(moved: IntArray | None = None) -> Iterator[Piece]:
-        return clamped(values, universe, selected=selected, moved=moved)
+    def pieces() -> Iterator[Piece]:
+        return clamped(values, universe, selected=selected)
 
     lattice = Lattice.of_records(universe.magnitude)
-    per_unit = places_per_unit(universe.width)
-    n, steps, places, place_squares, whole = 0, 0, 0, 0, 0
     moved = np.zeros(1, dtype=np.int64)
-    scan = needs.moments or not needs.windows
-    starts: list[int] = []
-    totals: list[float] = []
-    lows: list[float] = []
-    highs: list[float] = []
-    ranked, found = windows(values, universe, needs.windows, selected=selected, moved=None if scan else moved)
-    spare = np.empty(SIZE if needs.places or needs.place_squares else 0)
-    for start, records, _, ends in pieces(moved) if scan else ():
-        n += len(records)
-        starts.append(start)
-        if needs.total or needs.squares:
-            totals.append(float(records.sum()))
-        if needs.ends or needs.seconds:
-            low, high = ends or (float(records.min()), float(records.max()))
-            lows.append(low)
-            highs.append(high)
-        if needs.steps:
-            steps += int(np.rint(records * (1 / lattice.step)).sum())  # integers below 2**53: exact
-        if needs.whole:
-            whole += int(np.floor(records + 0.5).astype(np.int64).sum())
-        if needs.places:
-            places += int(placed(records, universe.lo, per_unit, spare).sum())
-        if needs.place_squares:
-            place_squares += int(squares_of_places(placed(records, universe.lo, per_unit, spare)).sum())
-    n = n or int(ranked[0])
+    ranks = told_apart(needs, universe, len(values), 1)
+    points = tuple(needs.points(universe).values())
+    scan = needs.moments or not (needs.windows or ranks)
+    n_ranked, found, ranked = windows(
+        values, universe, needs.windows, ranks, points, selected=selected, moved=None if scan else moved
+    )
+    blocks = _moments_of_blocks(values, universe, needs, selected, lattice) if scan else []
+    n = sum(each.n for each in blocks) or int(n_ranked[0])
+    steps, places, place_squares, whole = (
+        sum(getattr(each, name) for each in blocks) for name in ("steps", "places", "place_squares", "whole")
+    )
+    starts, totals, lows, highs = (
+        [one for each in blocks for one in getattr(each, name)] for name in ("starts", "totals", "lows", "highs")
+    )
+    for each in blocks:
+        moved += each.moved
     total = math.fsum(totals)
     lowest, highest = (universe.hi, universe.hi), (universe.lo, universe.lo)
     if needs.ends and n:
@@ -72,7 +67,7 @@ def summary_of_one(
     if needs.seconds and n:
         lowest, highest = _seconds(values, universe, selected, starts, lows, highs)
     squares, nearest = _distances(pieces, total / n) if needs.squares and n else (0.0, 0.0)
-    at_points = cells(values, universe, needs, selected=selected)
+    at_points = cells(values, universe, needs, ranked, selected=selected)
     return Summary(
         n=np.array([n], dtype=np.int64),
         total=np.array([total]) if needs.total or needs.squares else None,  # places tell the mean, too
@@ -89,6 +84,75 @@ def summary_of_one(
         cells=at_points.get("cells"),
         whole_cells=at_points.get("whole_cells"),
     )
+
+
+@dataclass(slots=True)
+class _Moments:
+    """Sums over a block of rows, and about each of its pieces."""
+
+    n: int = 0
+    steps: int = 0
+    places: int = 0
+    place_squares: int = 0
+    whole: int = 0
+    starts: list[int] = field(default_factory=list)
+    totals: list[float] = field(default_factory=list)
+    lows: list[float] = field(default_factory=list)
+    highs: list[float] = field(default_factory=list)
+    moved: IntArray = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+
+
+def _moments_of_blocks(
+    values: NDArray[np.generic],
+    universe: Universe,
+    needs: Needs,
+    selected: NDArray[np.bool_] | None,
+    lattice: Lattice,
+) -> list[_Moments]:
+    """The moments of each block, made of the same pieces whatever the blocks are: so sums are the same, too."""
+
+    def moments(start: int) -> _Moments:
+        rows = slice(start, start + block)
+        with np.errstate(all="ignore"):  # a warning would depend on the data, and threads know nothing of the caller's
+            return _moments(values[rows], universe, needs, None if selected is None else selected[rows], lattice, start)
+
+    block = -(-max(len(values), 1) // (THREADS * SIZE)) * SIZE
+    if len(values) < WORTH_THREADS or THREADS == 1:
+        block = max(len(values), 1)
+        return [moments(0)]
+    with ThreadPoolExecutor(THREADS) as threads:  # numpy lets go of the interpreter lock
+        return list(threads.map(moments, range(0, len(values), block)))
+
+
+def _moments(
+    values: NDArray[np.generic],
+    universe: Universe,
+    needs: Needs,
+    selected: NDArray[np.bool_] | None,
+    lattice: Lattice,
+    first: int,
+) -> _Moments:
+    sums = _Moments()
+    per_unit = places_per_unit(universe.width)
+    spare = np.empty(min(SIZE, len(values)) if needs.places or needs.place_squares else 0)
+    for start, records, _, ends in clamped(values, universe, selected=selected, moved=sums.moved):
+        sums.n += len(records)
+        sums.starts.append(first + start)
+        if needs.total or needs.squares:
+            sums.totals.append(float(records.sum()))
+        if needs.ends or needs.seconds:
+            low, high = ends or (float(records.min()), float(records.max()))
+            sums.lows.append(low)
+            sums.highs.append(high)
+        if needs.steps:
+            sums.steps += int(np.rint(records * (1 / lattice.step)).sum())  # integers below 2**53: exact
+        if needs.whole:
+            sums.whole += int(np.floor(records + 0.5).astype(np.int64).sum())
+        if needs.places:
+            sums.places += int(placed(records, universe.lo, per_unit, spare).sum())
+        if needs.place_squares:
+            sums.place_squares += int(squares_of_places(placed(records, universe.lo, per_unit, spare)).sum())
+    return sums
 
 
 def _held(total: int) -> IntArray:

@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.cells import Cells
-from pdrisk._core.lattice import Points
 from pdrisk._core.products import Degrees
 from pdrisk._core.summary import FloatArray, Summary, window_start
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._guard import guarded
 from pdrisk._model.query import Query
 from pdrisk.engines.base import Origin, Reading
-from pdrisk.engines.sql.plan import Counted, Measured, SummaryPlan
-from pdrisk.engines.sql.render import RANKED, Dialect, DuckDBDialect, packed_counts, product_name, sides, statement
+from pdrisk.engines.sql.bands import can_be_banded
+from pdrisk.engines.sql.dialect import Dialect, DuckDBDialect
+from pdrisk.engines.sql.ordered import Around, Band, BandMissedError, counted, listed
+from pdrisk.engines.sql.plan import Counted, Measured, SummaryPlan, pivots
+from pdrisk.engines.sql.render import RANKED, packed_counts, product_name, statement
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -96,9 +97,12 @@ def read(
         Whatever goes wrong; its dialect may quote a record.
     """
     dialect = dialect or DuckDBDialect()
-    found = _fetched(connection, statement(plan, dialect), key_lists or [])
-    size = len(next(iter(found.values())))
-    summaries = tuple(_summary(i, part, found, size, dialect) for i, part in enumerate(plan.parts))
+    for banded in (True, False) if can_be_banded(plan, dialect) else (False,):
+        found = _fetched(connection, statement(plan, dialect, banded=banded), key_lists or [])
+        with suppress(BandMissedError):  # once in millions of times: then all is read again, from pivots
+            size = len(next(iter(found.values())))
+            summaries = tuple(_summary(i, part, found, size, dialect, banded) for i, part in enumerate(plan.parts))
+            break
     if key_lists is None:
         key_lists = [np.ma.getdata(found[f"g{i}"]).tolist() for i in range(len(plan.groups))]
     return summaries, key_lists
@@ -141,7 +145,7 @@ def _fetched(connection: DuckDBPyConnection, sql: str, values: list[Any]) -> Col
     return found[0]
 
 
-def _summary(i: int, part: Measured | Counted, found: Columns, size: int, dialect: Dialect) -> Summary:
+def _summary(i: int, part: Measured | Counted, found: Columns, size: int, dialect: Dialect, banded: bool) -> Summary:
     n = _integers(found, f"n_{i}", size)
     if isinstance(part, Counted):
         return Summary(n)
@@ -152,7 +156,8 @@ def _summary(i: int, part: Measured | Counted, found: Columns, size: int, dialec
         return np.clip(_floats(found, f"{name}_{i}", size, padding), universe.lo, universe.hi)
 
     lowest = highest = other = None
-    if needs.ends or needs.seconds:
+    told_apart = part.ranks if dialect.by_pivot else ()
+    if needs.ends or needs.seconds or told_apart:
         lowest, highest = _ends(found, f"lowest_{i}", f"lowest_of_negatives_{i}", n, universe)
         if needs.seconds:
             several = n > 1
@@ -166,7 +171,17 @@ def _summary(i: int, part: Measured | Counted, found: Columns, size: int, dialec
     if needs.squares:
         squares = _floats(found, f"squares_{i}", size, 0.0) / part.square_grid
         nearest = _floats(found, f"nearest_{i}", size, 0.0)
-    cells = {name: _cells(found[f"{name}_{i}"], points) for name, points in part.points.items()}
+    asked = enumerate(pivots(part) if dialect.by_pivot else ())
+    around: list[Around | Band]
+    around = [Band.of(found, i, k, q, n, part) if banded else Around.of(found, i, k, q, n) for k, q in asked]
+    if told_apart:
+        assert lowest is not None and highest is not None
+        records = listed(found, i, part, around, n, lowest[0], highest[0])
+        cells = {name: records.cells(points) for name, points in part.points.items()}
+    else:
+        cells = {
+            name: counted(found[f"{name}_{i}"], points, packed_counts(points)) for name, points in part.points.items()
+        }
     return Summary(
         n,
         total=_floats(found, f"total_{i}", size, 0.0) / part.grid if needs.total or needs.squares else None,
@@ -175,10 +190,7 @@ def _summary(i: int, part: Measured | Counted, found: Columns, size: int, dialec
         highest=highest,
         squares=squares,
         nearest=nearest,
-        windows={
-            q: np.clip(_window(f"{i}_{k}", n, q, found, (universe.lo, universe.hi), dialect), universe.lo, universe.hi)
-            for k, q in enumerate(sorted(needs.windows))
-        },
+        windows=_windows(i, part, n, found, around),
         places=_integers(found, f"places_{i}", size) if needs.places else None,
         place_squares=_integers(found, f"place_squares_{i}", size) if needs.place_squares else None,
         whole=_integers(found, f"whole_{i}", size) if needs.whole else None,
@@ -208,39 +220,23 @@ def _products(found: Columns, degrees: Degrees, part: int, size: int) -> NDArray
     return np.stack([_integers(found, product_name(degrees, at, part), size) for at in parts])
 
 
-def _cells(lists: NDArray[Any], points: Points) -> Cells:
-    """Numbers of records at public points, of a packed list for each group; masked where there is no record."""
-    none = np.empty(0, dtype=np.int64)
-    masked = np.ma.getmaskarray(lists)
-    groups = [none if empty else each for each, empty in zip(np.ma.getdata(lists), masked, strict=True)]
-    group = np.repeat(np.arange(len(groups)), [len(each) for each in groups])
-    packed = np.concatenate([none, *groups]).astype(np.int64)
-    size = packed_counts(points)  # a power of two
-    point, count = packed >> (size.bit_length() - 1), packed & (size - 1)
-    order = np.argsort(group * points.size + point)
-    return Cells.of_groups(group, point[order], count[order], len(groups))
-
-
-def _window(
-    suffix: str, n: NDArray[np.int64], q: float, found: Columns, padding: tuple[float, float], dialect: Dialect
-) -> FloatArray:
-    """The four order statistics from `window_start` on, padded."""
-    size = len(n)
-    ranks = window_start(n, q) + np.arange(4)[:, None]
-    if dialect.by_pivot:
-        less, equal = (_integers(found, f"{name}_{suffix}", size) for name in ("less", "equal"))
-        first = less - sides(q) + 1
-        below = [_floats(found, f"below_{at}_{suffix}", size, 0.0) for at in reversed(range(sides(q)))]
-        above = [_floats(found, f"above_{at}_{suffix}", size, 0.0) for at in range(sides(q))]
-        pivot = _floats(found, f"pivot_{suffix}", size, 0.0)
-        known = np.stack([*below, pivot, *above])
-        # Equal records share one place among the known: ranks beyond them move back by one less than their number.
-        place = np.where(ranks <= less, ranks - first, np.maximum(sides(q), ranks - first - (equal - 1)))
-    else:
-        known = np.stack([_floats(found, f"ranked_{at}_{suffix}", size, 0.0) for at in range(len(RANKED))])
-        place = ranks - _integers(found, f"base_{suffix}", size)
-    values = known[np.clip(place, 0, len(known) - 1), np.arange(size)]
-    return np.where(ranks < 1, padding[0], np.where(ranks > n, padding[1], values))
+def _windows(
+    i: int, part: Measured, n: NDArray[np.int64], found: Columns, around: list[Around | Band]
+) -> dict[float, FloatArray]:
+    """For each quantile the four order statistics from `window_start` on, padded."""
+    lo, hi = part.universe.lo, part.universe.hi
+    windows = {}
+    by_pivot = {each.q: each for each in around}
+    for k, q in enumerate(sorted(part.needs.windows)):
+        ranks = window_start(n, q) + np.arange(4)[:, None]
+        if q in by_pivot:
+            values = by_pivot[q].at(ranks)
+        else:
+            known = np.stack([_floats(found, f"ranked_{at}_{i}_{k}", len(n), 0.0) for at in range(len(RANKED))])
+            place = ranks - _integers(found, f"base_{i}_{k}", len(n))
+            values = known[np.clip(place, 0, len(known) - 1), np.arange(len(n))]
+        windows[q] = np.where(ranks < 1, lo, np.where(ranks > n, hi, np.clip(values, lo, hi)))
+    return windows
 
 
 def _floats(found: Columns, name: str, size: int, missing: float) -> FloatArray:

@@ -7,13 +7,37 @@ from dataclasses import dataclass, replace
 
 from pdrisk._core.lattice import Lattice, Points, power_of_two_below
 from pdrisk._core.once import once
-from pdrisk._core.summary import Needs
+from pdrisk._core.summary import Needs, Ranks
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._model.query import Query
 
-__all__ = ["INFINITY", "Counted", "Measured", "MeasuredPair", "SummaryPlan", "combined", "plan_of_columns"]
+__all__ = [
+    "INFINITY",
+    "Counted",
+    "Measured",
+    "MeasuredPair",
+    "SummaryPlan",
+    "combined",
+    "pivots",
+    "plan_of_columns",
+    "sides",
+    "sides_of",
+]
 
+MOST_TOLD_APART = 2**13  # records around a rank that are listed; of more, all are counted at their points
 INFINITY = "CAST('infinity' AS DOUBLE)"
+
+
+def sides_of(ranks: Ranks) -> tuple[int, int]:
+    """How many records are read below and above the rank in the middle; at an end of all, to one side alone.
+
+    A pivot is where it should be, give or take one by rounding.
+    """
+    most, middle = MOST_TOLD_APART + 1, -(-ranks.offset // ranks.b)  # at an end, that rank; from the other, if negative
+    before, after = (most if side is None else side + 2 for side in (ranks.before, ranks.after))
+    if ranks.a == 0:
+        return 0, middle + after
+    return (before - middle, 0) if ranks.a == ranks.b else (before, after)
 
 
 @dataclass(frozen=True)
@@ -46,9 +70,13 @@ class Measured:
     @once
     def points(self) -> dict[str, Points]:
         """The public points that records are counted at, by the part of a `Summary` that tells."""
-        universe, needs = self.universe, self.needs
-        wanted = [(name, whole) for name, whole in (("cells", False), ("whole_cells", True)) if getattr(needs, name)]
-        return {name: Points.between(universe.lo, universe.hi, whole) for name, whole in wanted}
+        return self.needs.points(self.universe)
+
+    @once
+    def ranks(self) -> tuple[Ranks, ...]:
+        """The ranks whose records are to be told apart, in an order of their own; none where all are counted."""
+        wanted = sorted(self.needs.ranks, key=lambda each: (each.a / each.b, str(each)))
+        return tuple(wanted) if all(sum(sides_of(each)) <= MOST_TOLD_APART for each in wanted) else ()
 
     @once
     def coarse_grid(self) -> float:
@@ -75,6 +103,22 @@ class MeasuredPair(Measured):
     """
 
     other: str = ""
+
+
+def pivots(part: Measured) -> list[float]:
+    """The quantiles that a pivot is found for: windows, and ranks in the middle."""
+    return sorted(part.needs.windows | {each.q for each in part.ranks if each.q is not None})
+
+
+def sides(part: Measured, q: float) -> tuple[int, int]:
+    """How many order statistics are read on each side of a pivot.
+
+    It stands at rank ceil(n q), give or take one by rounding; four on each side cover what `Quantile` reads. At 1/2
+    the product is exact, and of what is farther than one, only a multiple of zero is read.
+    """
+    least = 1 if q == 0.5 else 4
+    wanted = [sides_of(each) for each in part.ranks if each.q == q]
+    return max(least, *(below for below, _ in wanted), 0), max(least, *(above for _, above in wanted), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +190,14 @@ def plan_of_columns(query: Query, source: str) -> tuple[SummaryPlan, tuple[int, 
     """
     assert query.where is None and not query.derived and not query.missing
     asked: list[Measured | Counted] = []
-    for line in query.lines:
+    for at, line in enumerate(query.lines):
         value = f'CAST("{line.column}" AS DOUBLE)'
         if line.other is not None and line.universe is not None:
             asked.append(MeasuredPair(value, line.universe, line.needs, other=f'CAST("{line.other}" AS DOUBLE)'))
         elif line.universe is None or not line.statistic.bounded:
             asked.append(Counted(None if line.column is None else f"({value} <= {INFINITY})"))
         else:
-            asked.append(Measured(value, line.universe, line.needs))
+            asked.append(Measured(value, line.universe, query.needs_of(at, line.universe)))
     parts, places = combined(asked)
     if query.groups is None:
         return SummaryPlan(source, (), (), (), None, parts), places

@@ -15,105 +15,31 @@ from collections.abc import Iterator
 
 from pdrisk._core.lattice import LARGEST_STEPS, PLACE_BITS, PLACES, Points, places_per_unit
 from pdrisk._core.products import Degrees, WholeArithmetic, divided
-from pdrisk._core.summary import Needs
+from pdrisk._core.summary import Needs, Ranks
 from pdrisk._core.universe import Rectangle, Universe
-from pdrisk.engines.sql.plan import INFINITY, Counted, Measured, MeasuredPair, SummaryPlan
+from pdrisk.engines.sql.bands import bands, within_band
+from pdrisk.engines.sql.dialect import Dialect, clamped, inside, number
+from pdrisk.engines.sql.plan import INFINITY, Counted, Measured, MeasuredPair, SummaryPlan, pivots, sides, sides_of
 
-__all__ = ["RANKED", "Dialect", "DuckDBDialect", "clamped", "packed_counts", "product_name", "sides", "statement"]
-
-
-class Dialect:
-    """SQL dialect of an engine: here in words that every engine has."""
-
-    by_pivot = False  # whether order statistics are found around a pivot, instead of by ROW_NUMBER
-    skips = False  # whether ORDER BY with LIMIT, and WHERE, leave out blocks that cannot matter
-
-    def call(self, name: str, *arguments: str) -> str:
-        """A function of the engine."""
-        return f"{name}({', '.join(arguments)})"
-
-    def counted(self, condition: str) -> str:
-        """How many records a condition holds for."""
-        return f"{self.call('COUNT', '*')} FILTER (WHERE {condition})"
-
-    def infix(self, left: str, operator: str, right: str) -> str:
-        """An arithmetic operation."""
-        return f"({left} {operator} {right})"
-
-    def negative(self, value: str) -> str:
-        """The value with the other sign."""
-        return f"(-{value})"
+__all__ = ["RANKED", "packed_counts", "product_name", "statement"]
 
 
-class DuckDBDialect(Dialect):
-    """DuckDB: a pivot by QUANTILE_DISC costs half of a sort, and no memory beyond that of a median.
-
-    Everything is called by its full name: a macro of the same name would stand in for it otherwise, operators included.
-    """
-
-    by_pivot = True
-    skips = True
-
-    def call(self, name: str, *arguments: str) -> str:  # noqa: D102
-        if arguments == ("*",):
-            name, arguments = "count_star", ()
-        return f'system.main."{name.lower()}"({", ".join(arguments)})'
-
-    def counted(self, condition: str) -> str:  # noqa: D102
-        return f"CAST({self.call('COUNT_IF', condition)} AS BIGINT)"
-
-    def infix(self, left: str, operator: str, right: str) -> str:  # noqa: D102
-        return self.call(operator, left, right)
-
-    def negative(self, value: str) -> str:  # noqa: D102
-        return self.call("-", value)
-
-
-def clamped(value: str, lo: str, hi: str) -> str:
-    """A DOUBLE moved into the bounds; NULL where it is NULL or NaN. Infinities are moved like any other.
-
-    Parameters
-    ----------
-    value, lo, hi : str
-        SQL expressions of type DOUBLE.
-    """
-    return _inside(value, value, lo, hi, lo, hi)
-
-
-def _inside(value: str, then: str, lo: str, hi: str, at_lo: str, at_hi: str) -> str:
-    # The common case first: where all of a vector is inside, DuckDB evaluates no other branch. Engines that order NaN
-    # last, and those that make every comparison with it false, end up at NULL alike.
-    return (
-        f"CASE WHEN {value} BETWEEN {lo} AND {hi} THEN {then} WHEN {value} < {lo} THEN {at_lo} "
-        f"WHEN {value} <= {INFINITY} THEN {at_hi} END"
-    )
-
-
-def number(value: float) -> str:
-    """A DOUBLE literal."""
-    return f"CAST('{value!r}' AS DOUBLE)"
-
-
-def statement(plan: SummaryPlan, dialect: Dialect) -> str:
+def statement(plan: SummaryPlan, dialect: Dialect, *, banded: bool = False) -> str:
     """The SELECT that gives one line for each group, in the order of the keys.
+
+    With ``banded``, order statistics are looked for in a band that a sample tells, and may not be found there.
 
     Columns: ``g0``, ``g1``, ... where there are groups; for part i, ``n_i``, ``clamped_i``, ``total_i``, ``steps_i``,
     ``places_i``, ``place_squares_i``, ``whole_i``, ``lowest_i``, ``lowest_of_negatives_i``, ``second_lowest_i``,
     ``second_highest_i``, ``squares_i``, ``nearest_i``, ``cells_i``, ``whole_cells_i`` as its needs say; of two columns
     ``other_lowest_i``, ``other_lowest_of_negatives_i`` and the products named by `product_name`.
-    For its k-th quantile in ascending order, by pivot: ``pivot_i_k``, ``less_i_k``, ``equal_i_k``, ``below_0_i_k``,
-    ..., ``above_0_i_k``, ...; by row number: ``base_i_k``, and the records from that rank on, ``ranked_0_i_k``, ...
+    For its k-th band ``lower_i_k`` and ``upper_i_k``, the numbers of records ``less_i_k``, ``at_lower_i_k``,
+    ``at_upper_i_k``, and the list ``inside_i_k`` of those between.
+    For its k-th pivot ``pivot_i_k``, ``less_i_k``, ``equal_i_k``, and the nearest records ``below_i_k`` and
+    ``above_i_k``, which are lists if `sides` is more than 1; for its j-th ranks ``end_i_j``, if they are at an end.
+    By row number, for its k-th quantile: ``base_i_k``, and the records from that rank on, ``ranked_0_i_k``, ...
     """
-    return _Statement(plan, dialect).text()
-
-
-def sides(q: float) -> int:
-    """How many order statistics are read on each side of a pivot.
-
-    It stands at rank ceil(n q), give or take one by rounding; four on each side cover what `Quantile` reads. At 1/2
-    the product is exact, and of what is farther than one, only a multiple of zero is read.
-    """
-    return 1 if q == 0.5 else 4
+    return _Statement(plan, dialect, banded).text()
 
 
 MEAN, PLACED_MEAN = Needs(total=True, ends=True), Needs(places=True, ends=True)
@@ -122,8 +48,9 @@ RANKED = range(-2, 5)  # around floor(n q), which rounding may move by one
 
 
 class _Statement:
-    def __init__(self, plan: SummaryPlan, dialect: Dialect) -> None:
+    def __init__(self, plan: SummaryPlan, dialect: Dialect, banded: bool = False) -> None:
         self.plan = plan
+        self.banded = banded
         self.dialect = dialect
         self.groups = [f"g{i}" for i in range(len(plan.groups))]
         self.measured = [(i, part) for i, part in enumerate(plan.parts) if isinstance(part, Measured)]
@@ -139,8 +66,12 @@ class _Statement:
         passes = {
             f"column_{i}": f"({self._whole_column(i, part)})" for i, part in self.measured if i in self.whole_columns
         }
+        rows = self._rows()
+        if self.banded:
+            passes["bands"] = f"MATERIALIZED ({bands(self.plan, self.dialect, self._rows())})"
+            rows = f"{rows} CROSS JOIN bands"
         if first:
-            passes["first_pass"] = f"MATERIALIZED ({self._grouped(first, self._rows(), '')})"
+            passes["first_pass"] = f"MATERIALIZED ({self._grouped(first, rows, '')})"
         if second := list(self._second()):
             joined = f"{self._rows()} JOIN first_pass ON {self._same('rows_read', 'first_pass')}"
             passes["second_pass"] = f"({self._grouped(second, joined, 'rows_read.')})"
@@ -196,7 +127,7 @@ class _Statement:
         ends = number(lo), number(hi)
         placed = needs.places or needs.place_squares or bool(needs.products)
         on_grid = needs.total or needs.squares or needs.steps or placed or needs.whole
-        if needs.windows or needs.seconds or not on_grid:
+        if needs.windows or needs.seconds or self._told_apart(part) or not on_grid:
             yield f"p{i}", f"CASE WHEN {x} <= {INFINITY} THEN {x} END"
         if needs.squares:
             yield f"v{i}", clamped(x, *ends)
@@ -206,24 +137,24 @@ class _Statement:
         ):
             if wanted:
                 steps = f"CAST({self.dialect.infix(x, '*', number(grid))} AS BIGINT)"
-                yield f"{name}{i}", _inside(x, steps, *ends, _steps(lo, grid), _steps(hi, grid))
+                yield f"{name}{i}", inside(x, steps, *ends, _steps(lo, grid), _steps(hi, grid))
         if placed:
             yield f"k{i}", self._whole_place(x, part.universe)
         if isinstance(part.universe, Rectangle):
             yield f"l{i}", self._whole_place(f"y{i}", part.universe.other)
         if needs.whole:
             rounded = f"CAST({self._rounded(x)} AS BIGINT)"
-            yield f"w{i}", _inside(x, rounded, *ends, *_places(math.floor(lo + 0.5), math.floor(hi + 0.5)))
+            yield f"w{i}", inside(x, rounded, *ends, *_places(math.floor(lo + 0.5), math.floor(hi + 0.5)))
 
-        for name, points in part.points.items():
+        for name, points in {} if self._told_apart(part) else part.points.items():
             scaled = self.dialect.infix(x, "/" if points.divides else "*", number(points.factor))
             index = self.dialect.infix(self._rounded(scaled), "-", number(float(points.first)))
-            yield f"{name}{i}", _inside(x, f"CAST({index} AS BIGINT)", *ends, *_places(0, points.size - 1))
+            yield f"{name}{i}", inside(x, f"CAST({index} AS BIGINT)", *ends, *_places(0, points.size - 1))
 
     def _whole_place(self, x: str, universe: Universe) -> str:
         """The place of a record that may lie outside, as a BIGINT; NULL where it is missing."""
         place, ends = f"CAST({self._place(x, universe)} AS BIGINT)", (number(universe.lo), number(universe.hi))
-        return _inside(x, place, *ends, *_places(0, PLACES))
+        return inside(x, place, *ends, *_places(0, PLACES))
 
     def _place(self, x: str, universe: Universe) -> str:
         """The place of a record on the grid of `places_per_unit`, as a whole DOUBLE."""
@@ -260,7 +191,8 @@ class _Statement:
             if needs.place_squares:
                 square = self.dialect.infix(f"k{i}", "*", f"k{i}")  # at most 2**60: no overflow
                 yield f"place_squares_{i}", self._held(self.dialect.infix(square, ">>", f"{PLACE_BITS}"), 2**63 - 1)
-            if needs.ends or needs.seconds:
+            told_apart = self._told_apart(part)
+            if needs.ends or needs.seconds or told_apart:
                 # NaN counts as the largest number or as none; of the negatives the smallest is the largest either way.
                 for of, value, _ in columns:
                     yield f"{of}lowest_{i}", call("MIN", value)
@@ -271,8 +203,14 @@ class _Statement:
             if needs.seconds and self.dialect.by_pivot:
                 yield f"second_lowest_{i}", call("ARRAY_EXTRACT", call("MIN", f"p{i}", "2"), "2")
                 yield f"second_highest_{i}", call("ARRAY_EXTRACT", call("MAX", f"p{i}", "2"), "2")
-            for k, q in enumerate(sorted(needs.windows)):
-                if self.dialect.by_pivot:
+            for j, ranks in enumerate(told_apart):
+                below, above = sides_of(ranks)
+                if not below or not above:
+                    yield f"end_{i}_{j}", call("MAX" if below else "MIN", f"p{i}", f"{below or above}")
+            for k, q in enumerate(self._pivots(part)):
+                if self.banded:
+                    yield from within_band(self.dialect, i, k)
+                else:
                     yield f"pivot_{i}_{k}", call("QUANTILE_DISC", f"p{i}", f"{q!r}")
 
     def _arithmetic(self) -> WholeArithmetic[str]:
@@ -282,6 +220,12 @@ class _Statement:
         return WholeArithmetic(
             whole, lambda a, b: infix(a, "-", b), lambda a, b: infix(infix(a, "*", b), ">>", f"{PLACE_BITS}")
         )
+
+    def _told_apart(self, part: Measured) -> tuple[Ranks, ...]:
+        return part.ranks if self.dialect.by_pivot else ()
+
+    def _pivots(self, part: Measured) -> list[float]:
+        return pivots(part) if self.dialect.by_pivot else []
 
     def _held(self, column: str, end: int = LARGEST_STEPS) -> str:
         """The sum of whole numbers, moved to the ends of what noise is added to: nothing fails on large data.
@@ -341,19 +285,15 @@ class _Statement:
                 square = infix(infix(off, "*", off), "*", number(part.square_grid))
                 yield f"squares_{i}", f"CAST({call('SUM', f'CAST({square} AS HUGEINT)')} AS DOUBLE)"
                 yield f"nearest_{i}", call("MIN", call("ABS", off))
-            if not self.dialect.by_pivot:
-                continue
-            for k, q in enumerate(sorted(part.needs.windows)):
+            for k, q in enumerate([] if self.banded else self._pivots(part)):
                 p, pivot = f"p{i}", f"pivot_{i}_{k}"
                 yield f"less_{i}_{k}", self._counted(f"{p} < {pivot}")
                 yield f"equal_{i}_{k}", self._counted(f"{p} = {pivot}")
-                several = (str(sides(q)),) if sides(q) > 1 else ()
-                below = self._kept("MAX", p, f"{p} < {pivot}", *several)
-                above = self._kept("MIN", p, f"{p} > {pivot}", *several)
-                for at in range(sides(q)):
-                    place = f"{at + 1}"
-                    yield f"below_{at}_{i}_{k}", call("ARRAY_EXTRACT", below, place) if several else below
-                    yield f"above_{at}_{i}_{k}", call("ARRAY_EXTRACT", above, place) if several else above
+                for side, name, operator, size in zip(
+                    ("below", "above"), ("MAX", "MIN"), ("<", ">"), sides(part, q), strict=True
+                ):
+                    several = (str(size),) if size > 1 else ()
+                    yield f"{side}_{i}_{k}", self._kept(name, p, f"{p} {operator} {pivot}", *several)
 
     def _counted(self, condition: str) -> str:
         return self.dialect.counted(condition) if self.many else Dialect.counted(self.dialect, condition)
@@ -369,7 +309,7 @@ class _Statement:
         call, infix = self.dialect.call, self.dialect.infix
         keys, by = "".join(f"{name}, " for name in self.groups), ", ".join(self.groups)
         for i, part in self.measured:
-            for name, points in part.points.items():
+            for name, points in {} if self._told_apart(part) else part.points.items():
                 column = f"{name}{i}"
                 counted = (
                     f"(SELECT {keys}{column} AS point, {call('COUNT', '*')} AS n FROM {self._rows()} "

@@ -1,0 +1,222 @@
+"""Order statistics and cells of the lists that an engine gives: records around pivots, records at an end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdrisk._core.cells import Cells
+from pdrisk._core.lattice import Points
+from pdrisk._core.summary import FloatArray, IntArray, window_start
+from pdrisk.engines.sql.plan import Measured, sides_of
+
+__all__ = ["Around", "Band", "BandMissedError", "Listed", "counted", "listed"]
+
+Columns = dict[str, Any]
+Part = tuple[IntArray, IntArray, FloatArray]  # groups, ranks and records
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lists:
+    """Ragged lists of records, one for each of G groups.
+
+    Attributes
+    ----------
+    values : ndarray, shape (m,)
+    first : ndarray of int64, shape (G + 1,)
+        Where each group begins, and the end.
+    """
+
+    values: NDArray[Any]
+    first: IntArray
+
+    @classmethod
+    def of(cls, column: NDArray[Any]) -> Lists:
+        """From a column of lists, masked where there is no record; or of single records."""
+        masked, data = np.ma.getmaskarray(column), np.ma.getdata(column)
+        if data.dtype != object:
+            lengths = (~masked).astype(np.int64)
+            return cls(data[~masked], np.concatenate([[0], np.cumsum(lengths)]))
+        lengths = np.array(
+            [0 if empty else len(each) for each, empty in zip(data, masked, strict=True)], dtype=np.int64
+        )
+        some = [each for each, length in zip(data, lengths, strict=True) if length]
+        return cls(np.concatenate(some) if some else np.empty(0), np.concatenate([[0], np.cumsum(lengths)]))
+
+    @property
+    def group(self) -> IntArray:
+        """The group of each value."""
+        return np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
+
+    @property
+    def place(self) -> IntArray:
+        """Its place in the list of its group, from 0."""
+        return np.arange(len(self.values)) - self.first[self.group]
+
+    def at(self, place: IntArray) -> FloatArray:
+        """The values at these places of each group's list, shape (..., G); any where there is none."""
+        if not len(self.values):
+            return np.zeros(place.shape)
+        values: FloatArray = self.values[np.clip(self.first[:-1] + place, 0, len(self.values) - 1)]
+        return values
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Around:
+    """Records around a pivot, the one of quantile q or next to it.
+
+    Attributes
+    ----------
+    less, equal : ndarray of int64, shape (G,)
+        Numbers of records below the pivot, and equal to it.
+    below, above : Lists
+        The nearest records on each side, the nearest first.
+    """
+
+    q: float
+    pivot: FloatArray
+    less: IntArray
+    equal: IntArray
+    below: Lists
+    above: Lists
+
+    @classmethod
+    def of(cls, found: Columns, i: int, k: int, q: float, n: IntArray) -> Around:
+        """From the columns of part i and its k-th pivot."""
+        pivot = np.ma.filled(np.ma.asarray(found[f"pivot_{i}_{k}"], dtype=np.float64), 0.0)
+        less, equal = (
+            np.ma.filled(np.ma.asarray(found[f"{name}_{i}_{k}"], dtype=np.int64), 0) for name in ("less", "equal")
+        )
+        below, above = (Lists.of(found[f"{side}_{i}_{k}"]) for side in ("below", "above"))
+        assert pivot.shape == less.shape == equal.shape == n.shape
+        return cls(q, pivot, less, equal, below, above)
+
+    def at(self, rank: IntArray) -> FloatArray:
+        """The records at these ranks, shape (..., G); any where they are too far from the pivot."""
+        beyond = rank - self.less - self.equal - 1
+        return np.where(
+            rank <= self.less,
+            self.below.at(self.less - rank),
+            np.where(beyond < 0, self.pivot, self.above.at(beyond)),
+        )
+
+    def known(self) -> list[Part]:
+        """The records and their ranks."""
+        some = np.flatnonzero(self.less + self.equal)
+        below, above = self.below, self.above
+        return [
+            (below.group, self.less[below.group] - below.place, below.values),
+            (some, self.less[some] + 1, self.pivot[some]),
+            (above.group, (self.less + self.equal + 1)[above.group] + above.place, above.values),
+        ]
+
+
+class BandMissedError(Exception):
+    """A band that a sample told does not hold the records that are asked for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Band:
+    """Records of a band of one group, told by a sample.
+
+    Attributes
+    ----------
+    ranks : ndarray of int64
+    records : ndarray of float64
+        In ascending order; of those at an end of the band the first alone.
+    """
+
+    q: float
+    ranks: IntArray
+    records: FloatArray
+
+    @classmethod
+    def of(cls, found: Columns, i: int, k: int, q: float, n: IntArray, part: Measured) -> Band:
+        """From the columns of part i and its k-th band.
+
+        Raises
+        ------
+        BandMissedError
+        """
+        numbers = (np.ma.filled(found[f"{name}_{i}_{k}"], 0) for name in ("less", "at_lower", "at_upper"))
+        less, at_lower, at_upper = (int(number[0]) for number in numbers)  # NULL where there is no row
+        lower, upper = (float(found[f"{name}_{i}_{k}"][0]) for name in ("lower", "upper"))
+        inside = np.sort(Lists.of(found[f"inside_{i}_{k}"]).values.astype(np.float64))
+        start = less + at_lower + 1
+        spans = [(each.first(n), each.last(n)) for each in part.ranks if each.q == q]
+        if q in part.needs.windows:
+            begin = window_start(n, q)
+            spans.append((begin, begin + (2 if q == 0.5 else 3)))
+        first = max(1, min(int(begin[0]) for begin, _ in spans))
+        last = min(int(n[0]), max(int(end[0]) for _, end in spans))
+        if first <= last and (first <= less or last >= start + len(inside) + at_upper):
+            raise BandMissedError
+        kept = slice(max(first - start, 0), max(last - start + 1, 0))
+        ranks, records = np.arange(start, start + len(inside))[kept], inside[kept]
+        if at_lower:
+            ranks, records = np.append(less + 1, ranks), np.append(lower, records)
+        if at_upper:
+            ranks, records = np.append(ranks, start + len(inside)), np.append(records, upper)
+        return cls(q, ranks, records)
+
+    def at(self, rank: IntArray) -> FloatArray:
+        """The records at these ranks, shape (..., 1); any where they are not wanted."""
+        if not len(self.ranks):
+            return np.zeros(rank.shape)
+        return self.records[np.maximum(np.searchsorted(self.ranks, rank, side="right") - 1, 0)]
+
+    def known(self) -> list[Part]:
+        """The records and their ranks."""
+        return [(np.zeros_like(self.ranks), self.ranks, self.records)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Listed:
+    """Records of G groups whose ranks are known, in any order; the arguments of `Cells.of_ranks`."""
+
+    group: IntArray
+    rank: IntArray
+    records: FloatArray
+    n: IntArray
+
+    def cells(self, points: Points) -> Cells:
+        """The cells of these records, for all."""
+        point = points.index(np.clip(self.records, points.lo, points.hi)).astype(np.int64)
+        return Cells.of_ranks(self.group, self.rank, point, self.n, points.size)
+
+
+def listed(
+    found: Columns,
+    i: int,
+    part: Measured,
+    around: list[Around | Band],
+    n: IntArray,
+    lowest: FloatArray,
+    highest: FloatArray,
+) -> Listed:
+    """The records of part i that are told apart, and the first and last of each group."""
+    some = np.flatnonzero(n)
+    known = [(some, np.ones_like(some), lowest[some]), (some, n[some], highest[some])]
+    for each in around:
+        known += each.known()
+    for j, ranks in enumerate(part.ranks):
+        below_, above_ = sides_of(ranks)
+        if below_ and above_:
+            continue
+        ends = Lists.of(found[f"end_{i}_{j}"])
+        rank = n[ends.group] - ends.place if below_ else ends.place + 1
+        known.append((ends.group, rank, ends.values))
+    group, rank, records = (np.concatenate(each) for each in zip(*known, strict=True))
+    return Listed(group, rank, records, n)
+
+
+def counted(column: NDArray[Any], points: Points, size: int) -> Cells:
+    """Numbers of records at public points, of a list for each group: point times size, a power of two, and number."""
+    lists = Lists.of(column)
+    packed, group = lists.values.astype(np.int64), lists.group
+    point, count = packed >> (size.bit_length() - 1), packed & (size - 1)
+    order = np.argsort(group * points.size + point)
+    return Cells.of_groups(group, point[order], count[order], len(lists.first) - 1)
