@@ -8,6 +8,7 @@ import pytest
 from functions_on_duckdb import (
     ADDED,
     FUNCTIONS,
+    HI,
     LAPLACE,
     MEAN,
     PLAIN,
@@ -135,4 +136,4 @@ class TestWhatIsAskedOfTheNoise:
         one(con, call.call(eps=eps), *([[0.1]] if eps == "?" else []))
         ((_, change, loss),) = asked
         assert loss == Fraction(exact)
-        assert change == (PLACES if call is MEAN else Lattice.around(3.0, 0.0).sensitivity)
+        assert change == (PLACES if call is MEAN else Lattice.of_records(HI).sensitivity)
