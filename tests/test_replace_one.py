@@ -152,9 +152,10 @@ class TestAnswers:
                 release.picture_text(kind)
 
     def test_every_front_end(self):
-        table = FRAME.dprisk.agg({"x": ["mean", "sum"], "yes": "proportion"}, **(ASKED | {"eps": 15}))
+        own = ASKED | {"eps": 15, "bounds": {"x": (0, 10)}}
+        table = FRAME.dprisk.agg({"x": ["mean", "sum"], "yes": "proportion"}, **own)
         exact = np.array([FRAME["x"].mean(), FRAME["x"].sum(), 0.25])
-        assert (np.abs(table["value"] - exact) < [0.05, 50, 0.005]).all()
+        assert (np.abs(table["value"] - exact) < [0.05, 50, 0.005]).all()  # 25 scales
         sums = FRAME.dprisk.sum("x", step=1, **(ASKED | {"bounds": (5, 15)}))
         assert sums.mechanism == "geometric" and sums.global_sensitivity == 10 and type(sums.value) is int
         assert FRAME["x"].dprisk.mean(**ASKED).mechanism == "one_sum"
@@ -196,6 +197,10 @@ class TestRefusals:
         monkeypatch.setattr("pdrisk.engines.numpy.frame.FrameEngine.read", lambda *_: pytest.fail("it was read"))
         with pytest.raises(pdrisk.ParameterError, match=words):
             getattr(FRAME.dprisk, method)("x", **(ASKED | options))
+
+    def test_two_columns(self):
+        with pytest.raises(pdrisk.ParameterError, match="leave it out for corr"):
+            FRAME.dprisk.corr("x", "g", eps=5, bounds={"x": (0, 10), "g": (0, 1)}, neighbours="replace-one")
 
     def test_other_rows(self):
         with pytest.raises(pdrisk.ParameterError, match="with where="):

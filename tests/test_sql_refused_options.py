@@ -210,6 +210,12 @@ class TestFrames:
         )
         assert isinstance(error, pdrisk.ColumnTypeError)
 
+    @pytest.mark.parametrize("name", ["where", "by", "metric", "neighbours"])
+    def test_an_option_of_the_accessor_in_text(self, con, name, monkeypatch):
+        """It is no path of a file that the query does not read."""
+        error = refusal(monkeypatch, COUNT, con, eps=1, **{name: "replace-one"})
+        assert f"{name}= is an option of df.dprisk" in str(error)
+
     def test_a_misspelt_option(self, monkeypatch):
         frame = PEOPLE
         assert "bound= is no option" in str(refusal(monkeypatch, AVG, eps=1, people=frame, bound=(0, 9)))

@@ -82,7 +82,7 @@ class TestPrivacy:
 
 
 class TestAnswers:
-    @pytest.mark.parametrize(("n", "m", "most"), [(10_000, 0.5, 0.9), (10_000, 0.1, 1.3), (100_000, 0.3, 1.05)])
+    @pytest.mark.parametrize(("n", "m", "most"), [(10_000, 0.5, 0.9), (10_000, 0.1, 1.3), (100_000, 0.3, 1.15)])
     def test_error_beside_that_of_two_sums(self, n, m, most):
         """Nearer where values spread around the middle of the bounds; a little farther where they do not."""
         groups = 1500
@@ -96,6 +96,7 @@ class TestAnswers:
             assert ((low <= m) & (m <= high)).mean() > 0.95 - 6.5 * math.sqrt(0.05 * 0.95 / groups)
         assert errors[0] < most * errors[1]
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("n", [1, 12, 200])
     @pytest.mark.parametrize("m", [0.0, 0.4, 1.0])
     def test_coverage_among_fewer_records_than_declared(self, n, m):

@@ -45,6 +45,7 @@ __all__ = [
     "listed_columns",
 ]
 
+MOST_ROWS = 2**53  # that noise is judged by: of more it is no wider
 MOST_COLUMNS = 1000  # named beyond those there are: the error names them
 
 
@@ -153,6 +154,7 @@ def judged_pair(
     source: Source = "given" if any(given.get(each) is not None for each in (column, other)) else "declared"
     line = Line(column, asked, Rectangle(first.lo, first.hi, second), source, other=other)
     _check_step(request.step, line)
+    (line,) = _with_neighbours(frame, [line], request.neighbours)
     return (answered_by(line, request.mechanism),)
 
 
@@ -186,7 +188,7 @@ def checked_number(n_at_least: object) -> int | None:
         raise ColumnTypeError(f"n_at_least is a whole number, not of type {type(n_at_least).__name__}.")
     if n_at_least < 1:
         raise ParameterError("n_at_least, how many rows there are at the least, must be 1 or more.")
-    return int(n_at_least)
+    return min(int(n_at_least), MOST_ROWS)
 
 
 def _of_all_rows(frame: pd.DataFrame, line: Line) -> Line:

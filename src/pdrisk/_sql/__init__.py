@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
@@ -40,6 +40,12 @@ if TYPE_CHECKING:
 __all__ = ["answered", "sql"]
 
 KEY = re.compile(r"k\d+")  # of the noisy table
+NOT_IN_SQL: Final = {
+    "where": "write WHERE into the query",
+    "by": "write GROUP BY into the query",
+    "metric": "an eps from the data is not for releases",
+    "neighbours": 'ask df.dprisk for sums and means by neighbours="replace-one"',
+}  # which take text, as tables do
 
 
 @own_errors
@@ -187,6 +193,9 @@ def _check_connection(con: object) -> None:
 
 def _tables(tables: object, frames: dict[str, Any]) -> dict[str, Any]:
     """All frames and paths by name."""
+    for name, advice in NOT_IN_SQL.items():
+        if isinstance(frames.get(name), str):  # else it would be a path that the query does not read
+            raise ParameterError(f"{name}= is an option of df.dprisk, not of pdrisk.sql: {advice}.")
     if tables is None:
         return frames
     if not isinstance(tables, Mapping):
