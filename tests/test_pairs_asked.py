@@ -10,11 +10,13 @@ import pytest
 
 import pdrisk
 from pdrisk._answer.answer import Answer
+from pdrisk._core.pairs import Corr
+from pdrisk._model.query import Line
 
 BOUNDS = {"hours": (0, 80), "income": (0, 1000)}
 PARTS = {"corr": 9, "cov": 4, "slope": 6}
 SURE = 10**9  # an eps at which no noise is left to see
-METHODS = ("corr", "cov", "slope")
+METHODS = ("corr", pytest.param("cov", marks=pytest.mark.slow), "slope")
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
@@ -38,7 +40,7 @@ FRAME = people()
 def used(frame=FRAME):
     """The records that count, clamped."""
     both = frame[["hours", "income"]].astype(float).dropna()
-    return both.clip(lower={"hours": 0, "income": 0}, upper={"hours": 80, "income": 1000}, axis=1)
+    return both.assign(hours=both["hours"].clip(0, 80), income=both["income"].clip(0, 1000))
 
 
 def exactly(method, frame=FRAME):
@@ -225,6 +227,16 @@ class TestDeclarations:
         both = used()
         assert found["c"][0] == pytest.approx(2 * both.cov(ddof=0).iloc[0, 1], rel=1e-5)
         assert found["c_eps"][0] == SURE  # asked for twice, paid once
+
+    def test_two_of_one_column(self):
+        rows = "(SELECT income, hours, (80 - hours) * $one AS rest FROM people)"
+        text = f"SELECT COVAR_SAMP(income, hours) AS a, COVAR_SAMP(income, rest) AS b FROM {rows}"
+        bounds = BOUNDS | {"rest": (0, 80)}
+        found = pdrisk.sql(text, people=FRAME, eps=SURE, bounds=bounds, params={"one": 1})
+        assert found["a"][0] == pytest.approx(-found["b"][0], rel=1e-6) != 0
+        assert Answer.from_attrs(found.attrs).where_trusted  # by the parameter in the second column
+        lines = [Line("x", Corr(), None, None, other=other) for other in "yz"]
+        assert lines[0].people != lines[1].people
 
     def test_a_series_has_one_column(self):
         with pytest.raises(AttributeError, match=r"two columns: ask the frame, df.dprisk.corr"):

@@ -103,8 +103,10 @@ class Needs:
         # Part of the canonical text of questions in SQL: as the first edition wrote it, with what has come since added.
         first = ("total", "steps", "ends", "seconds", "squares", "windows")
         names = ("places", "place_squares", "whole", "distinct", "cells", "whole_cells")
-        since = [name for name in (*names, "products") if getattr(self, name)]
-        return f"Needs({', '.join(f'{name}={getattr(self, name)!r}' for name in (*first, *since))})"
+        since = [name for name in names if getattr(self, name)]
+        said = [f"{name}={getattr(self, name)!r}" for name in (*first, *since)]
+        said += [f"products={sorted(self.products)!r}"] * bool(self.products)
+        return f"Needs({', '.join(said)})"
 
     def __or__(self, other: Needs) -> Needs:
         whole = any(each.at_points and not each.ranks for each in (self, other))

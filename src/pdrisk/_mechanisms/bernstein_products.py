@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdrisk._core.lattice import LARGEST_PLACES, PLACES, places_per_unit
-from pdrisk._core.pairs import Corr, Cov, Moments, PairStatistic
+from pdrisk._core.pairs import VARIES, Corr, Cov, Moments, PairStatistic
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._core.universe import Rectangle, Universe
@@ -33,7 +33,7 @@ FEWEST = 8.0  # records times eps, below which noisy sums say nothing of their o
 
 @dataclass(frozen=True, slots=True)
 class BernsteinProducts(Mechanism):
-    """A covariance, correlation or slope from four, nine or six noisy sums; within the range of possible answers.
+    """A covariance, correlation or slope, of four, nine or six noisy sums; within the range of possible answers.
 
     Notes
     -----
@@ -190,7 +190,7 @@ class _Reach:
             return moments.influence_of_cov() - _tiled(slope) * moments.influence_of_other_var()
 
         slack = self.off * self.other_off + np.abs(slope) * self.other_off**2 + ROUNDING * (1 + np.abs(slope))
-        return slope, _of_ratio(self._worst(influence) + slack, sure)
+        return slope, _of_ratio(self._worst(influence) + slack, np.where(sure > VARIES, sure, 0.0))
 
     def of_corr(self) -> tuple[FloatArray, FloatArray]:
         """The covariance over both standard deviations, and how far that may be off.
@@ -214,8 +214,9 @@ class _Reach:
         unlike = (np.log(sure / var) ** 2 + np.log(other_sure / other_var) ** 2) / 8  # of q, in units of both
         slack_below = (q * self.off**2 + self.other_off**2 / q) / 2 + ROUNDING * (q + 1 / q) + both * unlike
         slack = self.off * self.other_off + ROUNDING + np.abs(corr) * slack_below
-        one_sure = np.where((sure > TINY) & (other_sure > TINY), both - self._worst(below) - slack_below, 0.0)
-        return ratio, _of_ratio(self._worst(influence) + slack, one_sure)
+        vary = (sure > VARIES) & (other_sure > VARIES)
+        both_sure = np.where(vary, both - self._worst(below) - slack_below, 0.0)
+        return ratio, _of_ratio(self._worst(influence) + slack, both_sure)
 
     def _sure(
         self, var: FloatArray, influence: Callable[[Moments], FloatArray], off: FloatArray

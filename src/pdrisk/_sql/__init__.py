@@ -73,8 +73,9 @@ def sql(
     ----------
     query : str
         One SELECT over one table, view, frame or named Parquet file: ``COUNT``, ``SUM``, ``AVG``, ``MEDIAN``,
-        ``QUANTILE_CONT``, ``MIN``, ``MAX``, ``VAR_*``, ``STDDEV_*`` or ``dp_mean(x, eps := 1, lo := 1, hi := 675)`` and
-        the like; ``WHERE``, ``FILTER``, ``GROUP BY``, ``HAVING``, ``ORDER BY``, ``LIMIT``, row-wise subqueries, CTEs.
+        ``QUANTILE_CONT``, ``MIN``, ``MAX``, ``VAR_*``, ``STDDEV_*``, ``CORR``, ``COVAR_*``, ``REGR_SLOPE`` or
+        ``dp_mean(x, eps := 1, lo := 1, hi := 675)`` and the like; ``WHERE``, ``FILTER``, ``GROUP BY``, ``HAVING``,
+        ``ORDER BY``, ``LIMIT``, row-wise subqueries, CTEs.
     con : DuckDBPyConnection, optional
         Where tables and views are. Without it and without frames: DuckDB's own default connection.
     eps : float, optional

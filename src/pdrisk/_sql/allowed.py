@@ -148,7 +148,7 @@ def signatures(name: str) -> tuple[Signature, ...]:
     if name in _EXACT:
         raise ParameterError(
             f"{name}() is no statistic that pdrisk can add noise to: use COUNT, SUM, AVG, MEDIAN, QUANTILE_CONT, MIN, "
-            "MAX, VAR_POP, VAR_SAMP, STDDEV_POP or STDDEV_SAMP."
+            "MAX, VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP, CORR, COVAR_POP, COVAR_SAMP or REGR_SLOPE."
         )
     nearest = did_you_mean(name, FUNCTIONS, "{}()")
     raise ParameterError(

@@ -138,7 +138,7 @@ TABLES: Final = (
 
 
 def questions(universe: Universe, keys: Sequence[str] | None) -> Iterator[Query]:
-    """What is asked of a table: every statistic alone, and all of them at once; by group, or of all rows."""
+    """What is asked of a table: every statistic alone, and many at once; by group, or of all rows."""
     lines = tuple(Line("x", statistic, universe, "given", mechanism=mechanism) for statistic, mechanism in ASKED)
     groups = None if keys is None else Groups(("g",), tuple((key,) for key in keys), "given")
     both = Rectangle(universe.lo, universe.hi, BESIDE)
