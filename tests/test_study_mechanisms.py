@@ -64,10 +64,7 @@ def test_refusals():
 def test_command(tmp_path, capsys):
     FRAME.to_csv(tmp_path / "own.csv", index=False)
     arguments = ["study", str(tmp_path / "out"), "--file", str(tmp_path / "own.csv"), "--columns", "x", "--bounds"]
-    arguments += ["x=0:100", "--repetitions", "2", "--quiet", "--mechanism"]
-    assert main([*arguments, "laplace"]) == 0
-    assert (tmp_path / "out" / "findings.csv").exists()
-    assert main([*arguments, "auto"]) == 0
+    assert main([*arguments, "x=0:100", "--repetitions", "1", "--quiet", "--mechanism", "auto"]) == 0
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "Noise: two_sums, exponential, bernstein." in page
     assert "Findings of the paper" not in page and not (tmp_path / "out" / "findings.csv").exists()

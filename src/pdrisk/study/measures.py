@@ -1,4 +1,4 @@
-"""What is computed of samples: sensitivities, or at each eps what a mechanism's noise tells, and its width."""
+"""Sensitivities of samples, and at each eps the losses and the width of a mechanism's noise."""
 
 from __future__ import annotations
 

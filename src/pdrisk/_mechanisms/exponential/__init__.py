@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,6 +30,7 @@ SPARE = 5  # ranks: one record moves the rank by one at most, and the window of 
 FROM_END = 14  # records by eps that are left between the end and what is asked of an extreme
 
 
+@lru_cache(maxsize=256)  # every answer asks for it many times, and fractions are slow
 def score_of(statistic: Statistic, eps: Fraction) -> Score:
     """What makes a point a good answer to a statistic.
 

@@ -40,7 +40,8 @@ def bands(plan: SummaryPlan, dialect: Dialect, rows: str) -> str:
     parts = [(i, part) for i, part in enumerate(plan.parts) if isinstance(part, Measured) and pivots(part)]
     columns = [f"p{i}" for i, _ in parts]
     sample = f"SELECT {', '.join(columns)} FROM {rows} USING SAMPLE reservoir({SAMPLE} ROWS)"
-    ordered = [f"{call('LIST_SORT', call('LIST', p))} AS s{p}, {call('COUNT', p)} AS m{p}" for p in columns]
+    order = "'ASC'", "'NULLS LAST'"  # whatever the settings say
+    ordered = [f"{call('LIST_SORT', call('LIST', p), *order)} AS s{p}, {call('COUNT', p)} AS m{p}" for p in columns]
     share = infix(f"CAST({call('COUNT', '*')} AS DOUBLE)", "/", f"(SELECT {call('COUNT', '*')} FROM {rows})")
     ends = []
     for i, part in parts:

@@ -98,7 +98,7 @@ def read(
     """
     dialect = dialect or DuckDBDialect()
     for banded in (True, False) if can_be_banded(plan, dialect) else (False,):
-        found = _fetched(connection, statement(plan, dialect, banded=banded), key_lists or [])
+        found = _fetched(connection, statement(plan, dialect, banded), key_lists or [])
         with suppress(BandMissedError):  # once in millions of times: then all is read again, from pivots
             size = len(next(iter(found.values())))
             summaries = tuple(_summary(i, part, found, size, dialect, banded) for i, part in enumerate(plan.parts))

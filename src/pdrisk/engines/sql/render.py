@@ -24,7 +24,7 @@ from pdrisk.engines.sql.plan import INFINITY, Counted, Measured, MeasuredPair, S
 __all__ = ["RANKED", "packed_counts", "product_name", "statement"]
 
 
-def statement(plan: SummaryPlan, dialect: Dialect, *, banded: bool = False) -> str:
+def statement(plan: SummaryPlan, dialect: Dialect, banded: bool = False) -> str:
     """The SELECT that gives one line for each group, in the order of the keys.
 
     With ``banded``, order statistics are looked for in a band that a sample tells, and may not be found there.
