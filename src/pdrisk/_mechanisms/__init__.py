@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from pdrisk._core.replaced import OfSize
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Mean, Statistic, WholeStatistic
 from pdrisk._core.universe import Universe
+from pdrisk._mechanisms.approximate_quantiles import ApproximateQuantiles
 from pdrisk._mechanisms.base import Drawn, Mechanism
 from pdrisk._mechanisms.bernstein import Bernstein
 from pdrisk._mechanisms.bernstein_products import BernsteinProducts
@@ -49,6 +51,7 @@ MECHANISMS: Final[dict[str, type[Mechanism]]] = {
         ExponentialInterval,
         OneSum,
         TwoStage,
+        ApproximateQuantiles,
     )
 }
 ACCURATE: Final[tuple[tuple[Any, type[Mechanism]], ...]] = (
@@ -91,6 +94,8 @@ def mechanism_for(statistic: Statistic, name: str, *, joint: bool = False) -> ty
     return MECHANISMS[name]
 
 
-def calibrated(name: str, statistic: Statistic, universe: Universe, eps: Fraction) -> Mechanism:
-    """The mechanism of this name for a statistic within its bounds, at eps."""
-    return MECHANISMS[name](statistic, universe, eps)
+def calibrated(
+    name: str, statistic: Statistic, universe: Universe, eps: Fraction, together: Sequence[Statistic] = ()
+) -> Mechanism:
+    """The mechanism of this name for a statistic within its bounds, at eps, drawn together with others."""
+    return MECHANISMS[name].of(statistic, universe, eps, together)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -60,6 +61,11 @@ class Mechanism(ABC):
     def joins(cls, statistic: Statistic) -> bool:
         """Whether it can answer this statistic beside others of the same records, all from one draw."""
         return False
+
+    @classmethod
+    def of(cls, statistic: Statistic, universe: Universe, eps: Fraction, together: Sequence[Statistic]) -> Mechanism:
+        """The mechanism for a statistic that is drawn together with these, which may include itself."""
+        return cls(statistic, universe, eps)
 
     @classmethod
     def needs(cls, statistic: Statistic) -> Needs:

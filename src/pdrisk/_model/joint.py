@@ -6,15 +6,18 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
+from pdrisk._core.order import Quantile
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Mean, Sum, WholeSum
 from pdrisk._core.universe import Universe
+from pdrisk._mechanisms import MECHANISMS
 from pdrisk._model.query import Line
 from pdrisk.errors import ParameterError
 
 __all__ = ["joined"]
 
 MOMENTS = ("two_sums", "bernstein")  # mechanisms whose draw answers several statistics
+QUANTILES = "approximate_quantiles"
 
 
 def joined(
@@ -36,6 +39,9 @@ def joined(
     Two or more of count, sum, mean, var and std of the same records share one: by bernstein where var or std is among
     them, else by two_sums. With the eps of two releases each answer is more accurate than alone with one of them,
     whatever the data: a number of records by 6 % (bernstein) or a quarter, a sum by no less, a mean by 40 % or more.
+
+    Quantiles between 0 and 1 share one, by approximate_quantiles, if that has fewer levels than there are lines: three
+    or more, or the same one twice. Two would be chosen with half of eps each anyway, the second one less accurately.
     """
     found = list(lines)
     firsts = list(range(len(found)))
@@ -54,6 +60,15 @@ def joined(
             for at in members:
                 own = within if at in bounded else found[at].universe
                 found[at] = replace(found[at], mechanism=name, universe=own)
+                firsts[at] = members[0]
+    if mechanism in ("auto", QUANTILES):
+        for members in _quantiles(found, alone):
+            together = tuple(found[at].statistic for at in members)
+            levels = len({each.q for each in together if isinstance(each, Quantile)}).bit_length()
+            if len(members) <= levels and mechanism == "auto":
+                continue
+            for at in members:
+                found[at] = replace(found[at], mechanism=QUANTILES, together=together)
                 firsts[at] = members[0]
     order = list(dict.fromkeys(firsts))
     return tuple(found), tuple(order.index(first) for first in firsts)
@@ -85,6 +100,16 @@ def _moments(lines: Sequence[Line], alone: Collection[int]) -> Iterator[tuple[li
             yield sorted([*bounded, *(counts if at == 0 else ())]), universe
         if not within:
             yield counts, None
+
+
+def _quantiles(lines: Sequence[Line], alone: Collection[int]) -> Iterator[list[int]]:
+    """The quantiles that one draw of points can answer; the smallest and largest record have scores of their own."""
+    found: dict[object, list[int]] = {}
+    for at, line in enumerate(lines):
+        chosen = line.mechanism in ("exponential", QUANTILES) and MECHANISMS[QUANTILES].joins(line.statistic)
+        if at not in alone and chosen and isinstance(line.statistic, Quantile):
+            found.setdefault((line.people, line.universe, line.statistic.whole), []).append(at)
+    return iter(found.values())
 
 
 def _whole(universe: Universe | None) -> Universe | None:

@@ -66,6 +66,7 @@ class Line:
     A ``universe`` of None is to be taken from the data. ``condition`` says which records it alone looks at, beside the
     filter of the query; ``values`` what is read, where ``column`` is only its heading. An ``indicator`` is read in the
     place of a column: 1 where it holds, else 0. A statistic of two columns has an ``other`` one, and a `Rectangle`.
+    ``together`` are the statistics drawn with it, its own among them, where the draw depends on which they are.
     """
 
     column: Hashable | None
@@ -77,6 +78,7 @@ class Line:
     mechanism: str = "laplace"
     indicator: RowwiseFilter | None = None
     other: Hashable | None = None
+    together: tuple[Statistic, ...] = ()
 
     @property
     def needs(self) -> Needs:
@@ -90,7 +92,7 @@ class Line:
 
     def calibrated(self, eps: Fraction, universe: Universe | None = None) -> Mechanism:
         """The mechanism at eps, within the universe that was declared, else within this one."""
-        return calibrated(self.mechanism, self.statistic, self.universe or universe or UNIT, eps)
+        return calibrated(self.mechanism, self.statistic, self.universe or universe or UNIT, eps, self.together)
 
     @property
     def name(self) -> str:

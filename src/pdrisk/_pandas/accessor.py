@@ -113,7 +113,10 @@ class SeriesAccessor(Hinting):
 
     @with_options
     def quantile(self, q: float | Sequence[float] = 0.5, **options: Unpack[Options]) -> Answer:
-        """Noisy quantile, ``q`` in [0, 1]; a list of them shares ``eps`` and gives a table."""
+        """Noisy quantile, ``q`` in [0, 1]; a list of them shares ``eps`` and gives a table.
+
+        Three or more come from one release and rise with ``q``.
+        """
         return self._ask("quantile", options, q=q)
 
     @with_options
@@ -150,7 +153,8 @@ class SeriesAccessor(Hinting):
     def agg(self, statistics: Sequence[Any], **options: Unpack[Options]) -> pd.DataFrame:
         """Several statistics for one ``eps``, split evenly over releases; indexed by ``statistic``.
 
-        Count, sum, mean, var and std come from one release, as in the ``agg`` of a frame.
+        Count, sum, mean, var and std come from one release, and so do three or more quantiles, as in the ``agg`` of a
+        frame.
         """
         frame, name = self._frame()
         labels = [each.label for each in judged_statistics(statistics)]
@@ -160,7 +164,7 @@ class SeriesAccessor(Hinting):
     def describe(self, **options: Unpack[Options]) -> pd.DataFrame:
         """Noisy count, mean, standard deviation, quartiles, minimum and maximum, as `agg` of all of them.
 
-        Count, mean and standard deviation come from one release.
+        Count, mean and standard deviation come from one release, the quartiles from another.
         """
         return self.agg(DESCRIBED, **options)
 

@@ -94,8 +94,8 @@ by, keys : column or list of columns, and the public list of their keys
     For several columns tuples, or a dict of lists for all combinations; ``keys="observed"`` says that the keys which
     occur are public. Not for a series.
 mechanism : {"auto", "laplace", "geometric", "two_sums", "bernstein", "bernstein_products", "exponential", ...}
-    How noise is made. ``"auto"`` takes the most accurate one for each statistic; ``"laplace"``, that of the SOEP
-    paper, answers every statistic of one column.
+    How noise is made. ``"auto"`` takes the most accurate one for each statistic, or for several of one column together;
+    ``"laplace"``, that of the SOEP paper, answers every statistic of one column.
 step : 1, optional
     For ``sum``, ``median``, ``quantile``, ``min`` and ``max``: declares that all values are whole numbers, so that the
     answer is one.

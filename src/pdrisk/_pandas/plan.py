@@ -64,7 +64,7 @@ def plan(
         About how many records there will be.
     eps : float
         The privacy loss of all questions together, split evenly over releases: count, sum, mean, var and std of one
-        column share one, as in `agg`.
+        column share one, and so do three or more quantiles, as in `agg`.
     bounds : (lo, hi) or dict from column to (lo, hi)
     groups : int, default 1
         Of how many groups each question asks, evenly sized; they cost eps once.

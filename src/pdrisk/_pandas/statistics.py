@@ -58,7 +58,10 @@ class Statistics(CuratorViews):
 
     @with_options
     def quantile(self, column: Hashable, q: float | Sequence[float] = 0.5, **options: Unpack[Options]) -> Answer:
-        """Noisy quantile, ``q`` in [0, 1]; a list of them shares ``eps`` and gives a table."""
+        """Noisy quantile, ``q`` in [0, 1]; a list of them shares ``eps`` and gives a table.
+
+        Three or more come from one release and rise with ``q``.
+        """
         if not isinstance(q, list | tuple | np.ndarray | pd.Index | pd.Series) or getattr(q, "ndim", 1) == 0:
             return self._answer(column, ("quantile", {"q": q}), options)
         listed = list(islice(q, MOST_STATISTICS + 1))  # which is refused as too many, however long it is
@@ -128,7 +131,7 @@ class Statistics(CuratorViews):
         """Several statistics for one ``eps``, which is the total, split evenly over releases.
 
         Count, sum, mean, var and std of one column come from one release, in which each is more accurate than with a
-        share of its own.
+        share of its own; so do three or more quantiles between 0 and 1, which then rise with q.
 
         Parameters
         ----------
@@ -150,7 +153,7 @@ class Statistics(CuratorViews):
     def describe(self, columns: Hashable | list[Hashable], **options: Unpack[Options]) -> pd.DataFrame:
         """Noisy count, mean, standard deviation, quartiles, minimum and maximum, as `agg` of all of them.
 
-        Count, mean and standard deviation of a column come from one release.
+        Count, mean and standard deviation of a column come from one release, the quartiles from another.
         """
         listed = columns if isinstance(columns, list) else [columns]
         return self.agg(dict.fromkeys(listed, DESCRIBED), **options)

@@ -80,7 +80,8 @@ def sql(
         Where tables and views are. Without it and without frames: DuckDB's own default connection.
     eps : float, optional
         The privacy loss of the whole query. Aggregates without an eps of their own share evenly what the others leave;
-        COUNT, SUM, AVG, VARIANCE and STDDEV of the same values come from one release, which has one share.
+        COUNT, SUM, AVG, VARIANCE and STDDEV of the same values come from one release, which has one share, and so do
+        three or more quantiles.
     bounds : (float, float) or dict, optional
         The range of values, for every column or by column; or declared for a frame. An expression needs its own
         ``lo`` and ``hi``.

@@ -23,11 +23,16 @@ from pdrisk._mechanisms.exponential.error import largest_error
 from pdrisk._mechanisms.exponential.weights import Score, Weights
 from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
 
-__all__ = ["Exponential", "score_of"]
+__all__ = ["LARGEST_DENOMINATOR", "Exponential", "fraction_of", "score_of"]
 
 LARGEST_DENOMINATOR = 10**6  # of the fraction that a quantile is taken for: scores of 2**43 records fit 64 bits
 SPARE = 5  # ranks: one record moves the rank by one at most, and the window of a quantile is within four of it
 FROM_END = 14  # records by eps that are left between the end and what is asked of an extreme
+
+
+def fraction_of(q: float) -> Fraction:
+    """A quantile as it is written: .9 is 9/10."""
+    return Fraction(repr(float(q))).limit_denominator(LARGEST_DENOMINATOR)
 
 
 @lru_cache(maxsize=256)  # every answer asks for it many times, and fractions are slow
@@ -40,7 +45,7 @@ def score_of(statistic: Statistic, eps: Fraction) -> Score:
     """
     reached = False
     if isinstance(statistic, Quantile):
-        q = Fraction(repr(float(statistic.q))).limit_denominator(LARGEST_DENOMINATOR)  # as it is written: .9 is 9/10
+        q = fraction_of(statistic.q)
         if 0 < q < 1:
             return Score(q.numerator, q.denominator)
         smallest = q == 0
@@ -134,8 +139,8 @@ class Exponential(Mechanism):
         records than are left between an end and the rank, no more lie between an answer and the end.
         """
         weights = self.weights
-        index = weights.first_at_most(weights.table[0] // (20 * self.points.size))
-        return math.inf if index is None else float(Fraction(index * weights.coarse - 1, self.score.b) + self._left)
+        reach = weights.reach(self.points.size, Fraction(1, 20))
+        return math.inf if reach is None else float(Fraction(reach * weights.coarse - 1, self.score.b) + self._left)
 
     @property
     def step(self) -> float:

@@ -11,7 +11,7 @@ from pdrisk._mechanisms.entropy import Bits
 from pdrisk._mechanisms.exponential.items import Items
 from pdrisk._mechanisms.exponential.weights import Weights
 
-__all__ = ["chosen_points"]
+__all__ = ["chosen_points", "uniform_below"]
 
 WORD = 64
 KEPT = 62  # bits of a word that floating-point shares are compared with
@@ -32,10 +32,10 @@ def chosen_points(items: Items, index: IntArray, weights: Weights, bits: Bits) -
     Notes
     -----
     A uniform U in [0, 1) of infinitely many bits chooses the item whose cumulative share contains it. Let a group have
-    m items, u = 2**-53. Its shares are floats: the table's, rounded once, times a width below 2**53; divided by their
-    sum, of at most m - 1 additions in whatever order. All in all each is off by at most (m + 6) u of itself, to first
+    m items, u = 2**-53. Its shares are floats: the table's, rounded once, times a width, rounded once; divided by their
+    sum, of at most m - 1 additions in whatever order. All in all each is off by at most (m + 7) u of itself, to first
     order; cut to whole units of 2**-62 by one unit more; then they are added up without any error, as integers. So
-    cumulative shares are off by at most ``(m + 6) 2**9 + m <= 2**10 (m + 8)`` units, the terms of higher order
+    cumulative shares are off by at most ``(m + 7) 2**9 + m <= 2**10 (m + 8)`` units, the terms of higher order
     included. The first 62 bits of U say that it lies in an interval of one unit. If that is farther than this from
     both ends of the item's interval, the item is the one; if not, exact integers and as many bits of U as it takes
     decide, which happens to one in 2**40 of small groups.
@@ -58,7 +58,7 @@ def chosen_points(items: Items, index: IntArray, weights: Weights, bits: Bits) -
     for group in np.flatnonzero(undecided).tolist():
         own = slice(int(first[group]), int(first[group + 1]))
         place[group] = own.start + _decided(index[own], items.width[own], weights, int(words[group]), bits)
-    return items.start[place] + _below(items.width[place], bits)
+    return items.start[place] + uniform_below(items.width[place], bits)
 
 
 def _decided(index: IntArray, width: IntArray, weights: Weights, uniform: int, bits: Bits) -> int:
@@ -75,7 +75,7 @@ def _decided(index: IntArray, width: IntArray, weights: Weights, uniform: int, b
         known += WORD
 
 
-def _below(sizes: IntArray, bits: Bits) -> IntArray:
+def uniform_below(sizes: IntArray, bits: Bits) -> IntArray:
     """Uniform whole numbers from 0 to below each size; words that would favour some are drawn again."""
     result = np.zeros(len(sizes), dtype=np.int64)
     left = np.flatnonzero(sizes > 1)

@@ -45,8 +45,8 @@ class Items:
     n: IntArray
 
 
-def items_of(cells: Cells, points: int, score: Score, weights: Weights) -> Items:
-    """The items of G groups.
+def items_of(cells: Cells, points: int | IntArray, score: Score, weights: Weights) -> Items:
+    """The items of G groups, of as many points each, or of so many in each.
 
     Notes
     -----
@@ -67,7 +67,8 @@ def items_of(cells: Cells, points: int, score: Score, weights: Weights) -> Items
     # Where no occupied point is near, all points share one gap on the better side of all records.
     some = first[1:] > first[:-1]
     outside = np.where(target < 0, 0, n)
-    before, after = np.zeros(len(point) + groups, dtype=np.int64), np.full(len(point) + groups, points)
+    before = np.zeros(len(point) + groups, dtype=np.int64)
+    after = np.repeat(np.broadcast_to(np.asarray(points, dtype=np.int64), groups), np.diff(first) + 1)
     own = np.arange(len(point)) + group  # of the gap before each occupied point
     after[own] = point
     before[own + 1] = point + 1

@@ -103,6 +103,13 @@ class Weights:
         """The last index of the table."""
         return len(self.table) - 1
 
+    def reach(self, points: int, unsure: Fraction) -> int | None:
+        """The least weight's index that, of so many points, together are chosen with at most this probability.
+
+        Where some point has the score 0. None if there is none.
+        """
+        return self.first_at_most(math.floor(self.table[0] * unsure / points))
+
     def index(self, scores: IntArray) -> IntArray:
         """Where the weights of these scores stand."""
         if self.coarse > 1:

@@ -1,0 +1,204 @@
+"""ApproximateQuantiles: several quantiles for one eps, each choice halving the records (Kaplan et al. 2022)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdrisk._core.cells import Cells
+from pdrisk._core.lattice import Points
+from pdrisk._core.order import Quantile
+from pdrisk._core.statistics import Statistic
+from pdrisk._core.summary import FloatArray, Needs, Summary
+from pdrisk._core.universe import Universe
+from pdrisk._mechanisms.base import Drawn, Mechanism
+from pdrisk._mechanisms.entropy import Bits, system_bits
+from pdrisk._mechanisms.exponential import LARGEST_DENOMINATOR, Exponential, fraction_of
+from pdrisk._mechanisms.exponential.halving import Node, tree_of
+from pdrisk._mechanisms.exponential.parts import PLACE_BITS, Part
+from pdrisk._mechanisms.exponential.weights import Score, Weights
+from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
+
+__all__ = ["ApproximateQuantiles"]
+
+UNSURE = Fraction(1, 20)  # how often an answer may be farther from its rank than `rank95`
+
+
+@dataclass(frozen=True, slots=True)
+class ApproximateQuantiles(Mechanism):
+    """Several quantiles, which are public points and rise with q: the middle one first, then those on either side.
+
+    Parameters
+    ----------
+    quantiles : tuple of Fraction
+        All that are drawn together, in order.
+
+    Notes
+    -----
+    The middle quantile is chosen by the exponential mechanism. It parts the records, and the quantiles of either side
+    are chosen among the points and records there, and so on: ``floor(log2 m) + 1`` levels for m quantiles (Kaplan,
+    Schnapp & Stemmer, ICML 2022). Given the answers of the levels above, one record more or less changes one part of
+    each level by one record, and no other. So what is paid along the path of a part adds up, at most to eps, and parts
+    beside each other cost no more together.
+
+    Records at one point are parted by their places (`Part`), which are drawn anew on each level for each record by
+    itself: given the places, the above holds, and so it does on average over them. Shares that are taken from ranks
+    would not do: one record could send another one to the other side.
+
+    The loss of a person is not computed: eps is an upper bound for everybody.
+    """
+
+    quantiles: tuple[Fraction, ...] = ()
+
+    name: ClassVar[str] = "approximate_quantiles"
+    noise: ClassVar[str] = "choice among public points by exponential weights of their ranks, one after another"
+    is_even: ClassVar[bool] = True
+
+    @classmethod
+    def answers(cls, statistic: Statistic) -> bool:
+        return False  # only beside others
+
+    @classmethod
+    def joins(cls, statistic: Statistic) -> bool:
+        return isinstance(statistic, Quantile) and 0 < fraction_of(statistic.q) < 1
+
+    @classmethod
+    def of(cls, statistic: Statistic, universe: Universe, eps: Fraction, together: Sequence[Statistic]) -> Mechanism:
+        quantiles = {fraction_of(each.q) for each in (statistic, *together) if isinstance(each, Quantile)}
+        return cls(statistic, universe, eps, tuple(sorted(quantiles)))
+
+    @classmethod
+    def needs(cls, statistic: Statistic) -> Needs:
+        return Exponential.needs(statistic)
+
+    def draw(self, summary: Summary, sampler: Sampler = discrete_laplace, bits: Bits = system_bits) -> Drawn:
+        found = np.empty((len(self.quantiles), len(summary.n)), dtype=np.int64)
+        self._choose(self._tree, Part.whole(self._cells(summary), self.points.size), bits, found)
+        return found
+
+    def _choose(self, node: Node, part: Part, bits: Bits, found: Drawn) -> None:
+        score, weights = _score(node), _weights(node, self.points.size)
+        if node.is_last:
+            found[node.row] = part.chosen_points(score, weights, bits)
+            return
+        places, before, after = part.chosen_places(score, weights, bits)
+        found[node.row] = places >> PLACE_BITS
+        for side, rest in ((node.left, before), (node.right, after)):
+            if side is not None:
+                self._choose(side, rest, bits, found)
+
+    def value(self, drawn: Drawn) -> NDArray[Any]:
+        own = drawn[self._row]
+        return self.points.value(np.clip(own, 0, self.points.size - 1))  # what is withheld is marked by the least
+
+    def interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
+        """Not known, as of the exponential mechanism."""
+        unknown = np.full(drawn.shape[1:], np.nan)
+        return unknown, unknown
+
+    def noise95(self, summary: Summary) -> FloatArray:
+        """What lies between the exact answer and the records `rank95` away from it, shape (G,): the curator's."""
+        exact, points, ranks = self.statistic.value(summary, self.universe), self.points, self.rank95
+        if not math.isfinite(ranks):
+            return np.full(exact.shape, self.universe.width)
+        cells, n = self._cells(summary), summary.n
+        total = np.concatenate([[0], np.cumsum(cells.count)])
+        before = total[cells.first[:-1]]
+        off = np.zeros(exact.shape)
+        for sign in (-1, 1):
+            rank = n * float(self.quantiles[self._row]) + sign * ranks
+            rank = np.floor(rank).astype(np.int64) if sign < 0 else np.ceil(rank).astype(np.int64) + 1
+            at = np.searchsorted(total[1:], before + np.clip(rank, 1, np.maximum(n, 1)))
+            held = np.append(cells.point, 0)[np.minimum(at, len(cells.point))]
+            held = np.where(rank < 1, 0, np.where(rank > n, points.size - 1, held))
+            off = np.maximum(off, np.abs(points.value(held).astype(np.float64) - exact))
+        return np.minimum(off + points.step, self.universe.width)
+
+    @property
+    def rank95(self) -> float:
+        """How many records may lie between the answer and its rank, 95 % sure; infinite where not known.
+
+        Notes
+        -----
+        The target of a choice lies between those of the choices above it, so it is off by no more than they are. Each
+        choice on the path of k is farther off than a score t with probability ``M W[t] / W[0]``, M the number of places
+        or points: t is the least for which that is at most .05/k. Records at a chosen place go to one side: one more.
+        """
+        return _ranks95(self._tree, self.points.size)[self._row]
+
+    @property
+    def step(self) -> float:
+        return self.points.step
+
+    def _success(self, eps: float) -> float:
+        return 1 / (1 + math.exp(-eps))
+
+    def loss(self, summary: Summary) -> FloatArray:
+        return np.full(summary.n.shape, float(self.eps))
+
+    def loss_of_records(self, records: FloatArray, summary: Summary) -> FloatArray:
+        return np.full(records.shape, float(self.eps))
+
+    def worlds(self, records: FloatArray, summary: Summary) -> tuple[FloatArray, float]:
+        """As the interface says, but the distance of two worlds is at least their loss: 2 eps from point to point."""
+        return self.points.index(records) * 2, 1 / float(self.eps)
+
+    def loss_between_worlds(self, summary: Summary) -> FloatArray:
+        return np.where(np.diff(self._cells(summary).first) > 1, 2 * float(self.eps), 0.0)
+
+    @property
+    def points(self) -> Points:
+        """The public points."""
+        return Points.between(self.universe.lo, self.universe.hi, getattr(self.statistic, "whole", False))
+
+    @property
+    def _row(self) -> int:
+        assert isinstance(self.statistic, Quantile)
+        return self.quantiles.index(fraction_of(self.statistic.q))
+
+    @property
+    def _tree(self) -> Node:
+        return tree_of(self.quantiles, self.eps)
+
+    def _cells(self, summary: Summary) -> Cells:
+        cells = summary.whole_cells if getattr(self.statistic, "whole", False) else summary.cells
+        assert cells is not None
+        return cells
+
+
+def _score(node: Node) -> Score:
+    share = node.share.limit_denominator(LARGEST_DENOMINATOR)
+    return Score(share.numerator, share.denominator)
+
+
+def _places(node: Node, points: int) -> int:
+    """How many there are to choose from, at most."""
+    return points if node.is_last else points << PLACE_BITS
+
+
+def _weights(node: Node, points: int) -> Weights:
+    return Weights.of(_score(node), _places(node, points), node.eps)
+
+
+@lru_cache(maxsize=16)
+def _ranks95(tree: Node, points: int) -> tuple[float, ...]:
+    """`ApproximateQuantiles.rank95` of each quantile."""
+    paths = sorted(tree.paths(), key=lambda path: path[-1].row)
+    totals = [float(len(path) - 1) for path in paths]
+    for node in (path[-1] for path in paths):  # a table of weights is large: one at a time
+        weights, score, reached = _weights(node, points), _score(node), dict[int, float]()
+        for row, path in enumerate(paths):
+            if node not in path:
+                continue
+            if len(path) not in reached:
+                reach = weights.reach(_places(node, points), UNSURE / len(path))
+                reached[len(path)] = math.inf if reach is None else (reach * weights.coarse - 1) / score.b
+            totals[row] += reached[len(path)]
+    return tuple(totals)
