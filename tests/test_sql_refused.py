@@ -175,7 +175,7 @@ AGGREGATES = {
     "SELECT APPROX_COUNT_DISTINCT(age) FROM people": NO_STATISTIC,
     "SELECT APPROX_QUANTILE(age, 0.5) FROM people": NO_STATISTIC,
     "SELECT BOOL_OR(member) FROM people": NO_STATISTIC,
-    "SELECT CORR(age, distance) FROM people": NO_STATISTIC,
+    "SELECT REGR_R2(age, distance) FROM people": NO_STATISTIC,
     "SELECT QUANTILE(age, 0.5) FROM people": "QUANTILE picks a record: write QUANTILE_CONT(x, 0.5)",
     "SELECT QUANTILE_DISC(age, 0.5) FROM people": "QUANTILE_DISC picks a record: write QUANTILE_CONT(x, 0.5)",
     "SELECT COUNT_IF(member) FROM people": "COUNT_IF is not understood: write COUNT(*) FILTER (WHERE ...)",
