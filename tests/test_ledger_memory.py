@@ -82,8 +82,11 @@ class TestAgain:
             assert asked(ledger, partial(ask, d)) == (first, 0)
         assert events(ledger)[3:] == ["remembered", "remembered"]
         assert asked(book(analyst="bob"), partial(ask, d)) == (first, 0)
-        fresh, again = asked(ledger, partial(ask, d, fresh=True))
-        assert again == pytest.approx(cost) and all(a != b for a, b in zip(fresh, first, strict=True))
+        fresh, draws = first, 0
+        while fresh == first and draws < 5:  # a point among few may be chosen twice
+            (fresh, again), draws = asked(ledger, partial(ask, d, fresh=True)), draws + 1
+            assert again == pytest.approx(cost)
+        assert fresh != first
         assert asked(ledger, partial(ask, d)) == (fresh, 0)
         ledger.verify()
 
