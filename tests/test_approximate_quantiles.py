@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import tracemalloc
 from collections import Counter
 from fractions import Fraction
 
@@ -136,13 +137,17 @@ class TestPrivacy:
     def test_every_outcome_of_more_records(self, qs, points, most, eps, coarse, monkeypatch):
         assert largest_loss(monkeypatch, qs, points, most, eps) <= eps * (1 + 1e-12)
 
+    @pytest.mark.whole
+    @pytest.mark.parametrize("many", [100, 1], ids=["at once", "by blocks"])
     @pytest.mark.parametrize("is_near", [True, False])
     @pytest.mark.parametrize(("low", "end", "place"), [(0, 12, 5), (0, 12, 4), (5, 12, 7), (2, 7, 6), (5, 7, 6)])
-    def test_each_record_goes_to_a_side_by_itself(self, low, end, place, is_near, monkeypatch):
+    def test_each_record_goes_to_a_side_by_itself(self, low, end, place, is_near, many, monkeypatch):
         """By its own place, uniform among those its point has left here: no rank and no other record decides."""
         monkeypatch.setattr(parts, "PLACE_BITS", 2)
+        monkeypatch.setattr(parts, "BLOCK_BITS", 1)
+        monkeypatch.setattr(parts, "MANY", many)
         monkeypatch.setattr(parts, "_chosen", lambda *_: np.array([place - low]))
-        monkeypatch.setattr(parts.Part, "_near", lambda part, *_: np.full(len(part.point), is_near))
+        monkeypatch.setattr(parts._Spans, "near", lambda spans, *_: np.full(len(spans.start), is_near))
         outcomes, score = Outcomes(monkeypatch), Score(1, 2)
         start, stop = max(low, 4), min(end, 8)  # the places of the second of three points
         to_left = Fraction(place - start, stop - start)
@@ -231,6 +236,17 @@ class TestAnswers:
             assert (off <= mechanism.rank95).mean() >= 0.95
             noise = mechanism_of(DECILES, 0, 3 * n, 1, q=q).noise95
             assert mechanism.rank95 < math.inf and callable(noise)
+
+    def test_many_records_at_one_point(self):
+        """Two million with the first of two values, half as many with the second: some 30 MB, whatever their number."""
+        cells = Cells.of_groups(np.zeros(2, dtype=np.int64), np.array([3, 8]), np.array([2 * 10**6, 10**6]), 1)
+        tracemalloc.start()
+        drawn = mechanism_of((0.25, 0.5, 0.9), 0, 9, 1).draw(
+            Summary(np.array([3 * 10**6]), whole_cells=cells, cells=cells)
+        )
+        assert tracemalloc.get_traced_memory()[1] < 50e6
+        tracemalloc.stop()
+        assert drawn[:, 0].tolist() == [3, 3, 8]
 
     @pytest.mark.slow
     def test_they_are_nearer_than_with_a_share_of_eps_each(self):

@@ -17,6 +17,8 @@ from pdrisk._mechanisms.exponential.weights import Score, Weights
 __all__ = ["PLACE_BITS", "Part"]
 
 PLACE_BITS = 29  # of a record's place within its point: 2**61 places between the widest bounds of whole numbers
+BLOCK_BITS = 17  # of a place within its block
+MANY = 2**18  # records at one point of which first only the blocks of their places are drawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,25 +62,27 @@ class Part:
 
     def chosen_places(self, score: Score, weights: Weights, bits: Bits) -> tuple[IntArray, Part, Part]:
         """For each group a place, the part before it, and the part from it on."""
-        near = self._near(score, weights)
-        cell, place, several = self._placed(near, bits)
+        spans = self._spans(bits)
+        near = spans.near(score, weights, len(self.low))
+        at, place, several = spans.placed(near, bits)
         # The others are so far from the rank that their weight is the smallest one, wherever they stand.
         far = np.flatnonzero(~near)
-        order = np.argsort(np.concatenate([far, cell]), kind="stable")
-        places = np.concatenate([self._starts[far], place])[order]
-        counts = np.concatenate([self.count[far], several])[order]
-        groups = self.group[np.concatenate([far, cell])[order]]
+        order = np.argsort(np.concatenate([far, at]), kind="stable")
+        places = np.concatenate([spans.start[far], place])[order]
+        counts = np.concatenate([spans.count[far], several])[order]
+        groups = spans.group[np.concatenate([far, at])[order]]
         found = self.low + _chosen(places, counts, groups, self.low, self._high, score, weights, bits)
 
-        left = np.where(self._starts < found[self.group], self.count, 0)
-        through = ~near & (self.point == (found >> PLACE_BITS)[self.group])
+        split = found[spans.group]
+        before = np.where(spans.start + spans.size <= split, spans.count, 0)
+        through = ~near & (spans.start < split) & (split < spans.start + spans.size)
         if through.any():
-            more = self._placed(through, bits)
-            cell, place, several = (np.concatenate(pair) for pair in zip((cell, place, several), more, strict=True))
-        placed = near | through
-        before = np.zeros(len(self.point), dtype=np.int64)
-        np.add.at(before, cell, np.where(place < found[self.group[cell]], several, 0))
-        left = np.where(placed, before, left)
+            more = spans.placed(through, bits)
+            at, place, several = (np.concatenate(pair) for pair in zip((at, place, several), more, strict=True))
+        before[near] = 0
+        np.add.at(before, at, np.where(place < split[at], several, 0))
+        left = np.zeros(len(self.point), dtype=np.int64)
+        np.add.at(left, spans.owner, before)
         return found, self._with(left, self.low, found), self._with(self.count - left, found, self.end)
 
     @property
@@ -86,34 +90,64 @@ class Part:
         """The last place to choose: the one that parted the records may be chosen again."""
         return np.minimum(self.end, self.last)
 
-    @property
-    def _starts(self) -> IntArray:
-        """The first place of each point that records of this part can have."""
-        return np.maximum(self.point << PLACE_BITS, self.low[self.group])
-
-    def _near(self, score: Score, weights: Weights) -> NDArray[np.bool_]:
-        """Points whose records are so near the rank that their places matter; as in `items_of`."""
-        groups = len(self.low)
-        n = np.bincount(self.group, weights=self.count, minlength=groups).astype(np.int64)
-        up_to = np.cumsum(self.count) - (np.cumsum(n) - n)[self.group]
-        scores = score.of(up_to - self.count, up_to, score.target(n)[self.group])
-        return scores < (weights.cap + weights.span) * weights.coarse
-
-    def _placed(self, chosen: NDArray[np.bool_], bits: Bits) -> tuple[IntArray, IntArray, IntArray]:
-        """Places of the records at these points, in their order: number of the point, place, and how many are there."""
-        at = np.flatnonzero(chosen)
-        starts = self._starts[at]
-        sizes = np.minimum((self.point[at] + 1) << PLACE_BITS, self.end[self.group[at]]) - starts
-        own = np.repeat(np.arange(len(at)), self.count[at])
-        offsets = starts[own] - (self.point[at][own] << PLACE_BITS) + uniform_below(sizes[own], bits)
-        keys, several = np.unique((own << PLACE_BITS) + offsets, return_counts=True)
-        cell = at[keys >> PLACE_BITS]
-        place = (self.point[cell] << PLACE_BITS) + (keys & (2**PLACE_BITS - 1))
-        return cell, place, several.astype(np.int64)
+    def _spans(self, bits: Bits) -> _Spans:
+        """The places that records of each point can have; in blocks, and counted there, where there are many."""
+        start = np.maximum(self.point << PLACE_BITS, self.low[self.group])
+        size = np.minimum((self.point + 1) << PLACE_BITS, self.end[self.group]) - start
+        few = self.count <= MANY
+        parts = [(start[few], size[few], self.count[few], np.flatnonzero(few))]
+        for at in np.flatnonzero(~few).tolist():
+            blocks = np.arange(0, size[at], 1 << BLOCK_BITS)
+            counts = np.zeros(len(blocks), dtype=np.int64)
+            for drawn in range(0, int(self.count[at]), MANY):
+                several = min(MANY, int(self.count[at]) - drawn)
+                offset = uniform_below(np.full(several, size[at]), bits)
+                counts += np.bincount(offset >> BLOCK_BITS, minlength=len(blocks))
+            some = np.flatnonzero(counts)
+            sizes = np.minimum(blocks[some] + (1 << BLOCK_BITS), size[at]) - blocks[some]
+            parts.append((start[at] + blocks[some], sizes, counts[some], np.full(len(some), at)))
+        start, size, count, owner = (np.concatenate(each) for each in zip(*parts, strict=True))
+        order = np.lexsort((start, owner))
+        return _Spans(start[order], size[order], count[order], self.group[owner[order]], owner[order])
 
     def _with(self, count: IntArray, low: IntArray, end: IntArray) -> Part:
         some = count > 0
         return Part(self.point[some], count[some], self.group[some], low, end, self.last)
+
+
+@dataclass(frozen=True, slots=True)
+class _Spans:
+    """Records that each have a place within their span, uniformly and by themselves; in the order of their points.
+
+    Attributes
+    ----------
+    start, size, count, group : ndarray of int64, shape (m,)
+    owner : ndarray of int64, shape (m,)
+        Number of the point among those of the part.
+    """
+
+    start: IntArray
+    size: IntArray
+    count: IntArray
+    group: IntArray
+    owner: IntArray
+
+    def near(self, score: Score, weights: Weights, groups: int) -> NDArray[np.bool_]:
+        """Spans whose records are so near the rank that their places matter; as in `items_of`."""
+        n = np.zeros(groups, dtype=np.int64)
+        np.add.at(n, self.group, self.count)
+        up_to = np.cumsum(self.count) - (np.cumsum(n) - n)[self.group]
+        scores = score.of(up_to - self.count, up_to, score.target(n)[self.group])
+        return scores < (weights.cap + weights.span) * weights.coarse
+
+    def placed(self, chosen: NDArray[np.bool_], bits: Bits) -> tuple[IntArray, IntArray, IntArray]:
+        """Places of the records in these spans, in their order: number of the span, place, and how many are there."""
+        at = np.flatnonzero(chosen)
+        own = np.repeat(np.arange(len(at)), self.count[at])
+        offsets = uniform_below(self.size[at][own], bits)
+        keys, several = np.unique((own << PLACE_BITS) + offsets, return_counts=True)
+        span = at[keys >> PLACE_BITS]
+        return span, self.start[span] + (keys & (2**PLACE_BITS - 1)), several.astype(np.int64)
 
 
 def _chosen(
