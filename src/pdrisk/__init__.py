@@ -12,7 +12,8 @@
 
 from pdrisk import datasets, identifiability, risk, study
 from pdrisk._answer.explain import explain
-from pdrisk._answer.release import Release, public
+from pdrisk._answer.publishing import public
+from pdrisk._answer.release import Release
 from pdrisk._core.risk import Risk
 from pdrisk._functions import register
 from pdrisk._ledger import Ledger

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn, overload
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pandas as pd
 
@@ -13,20 +13,19 @@ from pdrisk._answer import formatting, pictures
 from pdrisk._answer.answer import Answer, AnswerLine, Curator, Exposed
 from pdrisk._answer.combined import Arithmetic
 from pdrisk._answer.noisy import NoisyAnswers
+from pdrisk._answer.release_rows import rows_of
 from pdrisk._answer.sampling import sampling_interval
 from pdrisk._answer.words import explained, not_for_others, texts
 from pdrisk._core.foreign import own_errors, shown
 from pdrisk._core.risk import Risk
 from pdrisk._model.plain import plain_label
 from pdrisk._model.query import checked_probability, written
-from pdrisk.errors import ColumnTypeError, NotPublicError, ParameterError
+from pdrisk.errors import NotPublicError, ParameterError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Release", "public"]
-
-WHERE_TO_LOOK = "curator's numbers: .curator (never published, printed or pickled)"
+__all__ = ["Release"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -397,105 +396,10 @@ class Release(Arithmetic):
         return draw(self.answer.eps, language=language)
 
     def __repr__(self) -> str:
-        return formatting.text(self.name, *self._rows())
+        return formatting.text(self.name, *rows_of(self))
 
     def _repr_html_(self) -> str:
-        return formatting.html(self.name, *self._rows())
-
-    def _noise_rows(self, withheld: bool) -> formatting.Rows:
-        rows = [("95 % noise interval", f"{formatting.number(self.low)} to {formatting.number(self.high)}")]
-        if withheld:
-            return [("95 % noise interval", "none")]
-        if self.rank95 is None:
-            return rows
-        ranks = ("95 % noise in ranks", formatting.ranks(self.rank95, self.step))
-        return [ranks] if math.isnan(self.noise95) else [*rows, ranks]
-
-    def _rows(self) -> tuple[formatting.Rows, formatting.Rows, str | None]:
-        """The public and the curator's lines of the reprs, and where the curator's numbers are if not there."""
-        bounds = self._line.bounds_as("{low} to {high}") or "none needed"
-        withheld = math.isnan(self.value)
-        scale = "" if self.scale is None else f", scale {formatting.number(self.scale)}"
-        public = [
-            ("noisy value", "withheld: too few people" if withheld else formatting.number(self.value)),
-            *self._noise_rows(withheld),
-            ("eps", f"{self.eps:.6g}"),
-            ("bounds", bounds + (" (from the data)" if self.bounds_from_data else "")),
-            ("noise", f"{self.mechanism}{scale}"),
-            ("unit", self.unit),
-            ("global sensitivity", formatting.number(self.global_sensitivity)),
-            ("worst-case risk", formatting.risk(self.risk.worst_case)),
-            ("attacker's success", formatting.risk(self.risk.success)),
-        ]
-        if self.where is not None:
-            at = [label for label, _ in public].index("bounds")
-            public.insert(at, ("where", self.where + (" (row-wise by your word)" if self.where_trusted else "")))
-        if self.answer.replaces:
-            public.append(("neighbours", "another value of one record; how many there are is public"))
-        if self.least_group is not None:
-            size, eps = self.least_group
-            public.append(("least group", f"{size} people, by a noisy number of them for eps {eps:.6g} more"))
-        if self.rounded_to is not None:
-            public.append(("rounded to", f"multiples of {formatting.number(self.rounded_to)}"))
-        known, curator, elsewhere = self.curator, [], None
-        undefined = formatting.UNDEFINED if self.answer.replaces else formatting.NOBODY
-        if known is not None and not self.shows_curator:
-            elsewhere = WHERE_TO_LOOK
-        elif known is not None:
-            curator = [
-                ("n", f"{known.n}"),
-                ("local sensitivity", formatting.known(known.local_sensitivity)),
-                ("privacy loss", f"{known.loss:.6g} of eps {self.eps:.6g}"),
-                ("two-worlds risk", formatting.risk(known.two_worlds)),
-                ("many-worlds risk", formatting.risk(known.many_worlds, undefined)),
-                ("identifiability", formatting.risk(known.identifiability, undefined)),
-                ("moved to a bound", "none" if not known.clamped > 0 else f"{known.clamped:.2%} of the records"),
-            ]
-        return ([], public + curator, elsewhere) if self.bounds_from_data else (public, curator, elsewhere)
-
-
-@overload
-def public(answer: pd.DataFrame) -> pd.DataFrame: ...
-@overload
-def public(answer: Release) -> dict[str, Any]: ...
-@own_errors
-def public(answer: pd.DataFrame | Release) -> pd.DataFrame | dict[str, Any]:
-    """The publishable columns of a table of answers; of a `Release`, its `Release.public`.
-
-    Parameters
-    ----------
-    answer : DataFrame or Release
-        As pdrisk returned it, or with rows taken out; its ``attrs`` say what it is.
-
-    Raises
-    ------
-    NotPublicError
-        If the bounds came from the data, or the frame does not say what it is.
-    """
-    if isinstance(answer, Release):
-        return answer.public()
-    if not isinstance(answer, pd.DataFrame):
-        raise ColumnTypeError(f"public takes a frame that pdrisk returned, not {type(answer).__name__}.")
-    said = Answer.from_attrs(answer.attrs)
-    if said is None:
-        raise NotPublicError("this frame does not say what was asked: pass the answer as pdrisk returned it.")
-    if said.bounds_from_data:
-        raise NotPublicError(
-            "this answer took bounds from the data, so nothing of it is publishable: ask with declared bounds=(lo, hi)."
-        )
-    kept = answer.drop(columns=[name for name in said.curators_columns if name in answer.columns])
-    named = [plain_label(name) for name in answer.index.names]
-    counted = named == [None] and answer.index.equals(pd.RangeIndex(len(answer)))  # as reset_index leaves it
-    if not counted and any(name not in said.index for name in named):
-        raise ParameterError(
-            "the index of this frame is not the one pdrisk gave it, and may hold what is the curator's."
-        )
-    if unknown := [name for name in kept.columns if plain_label(name) not in said.public_columns]:
-        raise ParameterError(
-            f"columns {', '.join(map(str, unknown))} are not pdrisk's, so it cannot say whether they may be published: "
-            "take them out first."
-        )
-    return kept
+        return formatting.html(self.name, *rows_of(self))
 
 
 def _number(value: float | None) -> float:

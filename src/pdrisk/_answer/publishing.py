@@ -1,0 +1,59 @@
+"""Publication of answers: what of a table or a release may leave the house."""
+
+from __future__ import annotations
+
+from typing import Any, overload
+
+import pandas as pd
+
+from pdrisk._answer.answer import Answer
+from pdrisk._answer.release import Release
+from pdrisk._core.foreign import own_errors
+from pdrisk._model.plain import plain_label
+from pdrisk.errors import ColumnTypeError, NotPublicError, ParameterError
+
+__all__ = ["public"]
+
+
+@overload
+def public(answer: pd.DataFrame) -> pd.DataFrame: ...
+@overload
+def public(answer: Release) -> dict[str, Any]: ...
+@own_errors
+def public(answer: pd.DataFrame | Release) -> pd.DataFrame | dict[str, Any]:
+    """The publishable columns of a table of answers; of a `Release`, its `Release.public`.
+
+    Parameters
+    ----------
+    answer : DataFrame or Release
+        As pdrisk returned it, or with rows taken out; its ``attrs`` say what it is.
+
+    Raises
+    ------
+    NotPublicError
+        If the bounds came from the data, or the frame does not say what it is.
+    """
+    if isinstance(answer, Release):
+        return answer.public()
+    if not isinstance(answer, pd.DataFrame):
+        raise ColumnTypeError(f"public takes a frame that pdrisk returned, not {type(answer).__name__}.")
+    said = Answer.from_attrs(answer.attrs)
+    if said is None:
+        raise NotPublicError("this frame does not say what was asked: pass the answer as pdrisk returned it.")
+    if said.bounds_from_data:
+        raise NotPublicError(
+            "this answer took bounds from the data, so nothing of it is publishable: ask with declared bounds=(lo, hi)."
+        )
+    kept = answer.drop(columns=[name for name in said.curators_columns if name in answer.columns])
+    named = [plain_label(name) for name in answer.index.names]
+    counted = named == [None] and answer.index.equals(pd.RangeIndex(len(answer)))  # as reset_index leaves it
+    if not counted and any(name not in said.index for name in named):
+        raise ParameterError(
+            "the index of this frame is not the one pdrisk gave it, and may hold what is the curator's."
+        )
+    if unknown := [name for name in kept.columns if plain_label(name) not in said.public_columns]:
+        raise ParameterError(
+            f"columns {', '.join(map(str, unknown))} are not pdrisk's, so it cannot say whether they may be published: "
+            "take them out first."
+        )
+    return kept

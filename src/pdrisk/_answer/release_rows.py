@@ -1,0 +1,68 @@
+"""Rows that show a release: what may be published, and the curator's numbers where they were asked for."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from pdrisk._answer import formatting
+
+if TYPE_CHECKING:
+    from pdrisk._answer.release import Release
+
+__all__ = ["rows_of"]
+
+WHERE_TO_LOOK = "curator's numbers: .curator (never published, printed or pickled)"
+
+
+def rows_of(release: Release) -> tuple[formatting.Rows, formatting.Rows, str | None]:
+    """The public and the curator's lines of the reprs, and where the curator's numbers are if not there."""
+    bounds = release.answer.lines[0].bounds_as("{low} to {high}") or "none needed"
+    withheld = math.isnan(release.value)
+    scale = "" if release.scale is None else f", scale {formatting.number(release.scale)}"
+    public = [
+        ("noisy value", "withheld: too few people" if withheld else formatting.number(release.value)),
+        *_noise_rows(release, withheld),
+        ("eps", f"{release.eps:.6g}"),
+        ("bounds", bounds + (" (from the data)" if release.bounds_from_data else "")),
+        ("noise", f"{release.mechanism}{scale}"),
+        ("unit", release.unit),
+        ("global sensitivity", formatting.number(release.global_sensitivity)),
+        ("worst-case risk", formatting.risk(release.risk.worst_case)),
+        ("attacker's success", formatting.risk(release.risk.success)),
+    ]
+    if release.where is not None:
+        at = [label for label, _ in public].index("bounds")
+        public.insert(at, ("where", release.where + (" (row-wise by your word)" if release.where_trusted else "")))
+    if release.answer.replaces:
+        public.append(("neighbours", "another value of one record; how many there are is public"))
+    if release.least_group is not None:
+        size, eps = release.least_group
+        public.append(("least group", f"{size} people, by a noisy number of them for eps {eps:.6g} more"))
+    if release.rounded_to is not None:
+        public.append(("rounded to", f"multiples of {formatting.number(release.rounded_to)}"))
+    known, curator, elsewhere = release.curator, [], None
+    undefined = formatting.UNDEFINED if release.answer.replaces else formatting.NOBODY
+    if known is not None and not release.shows_curator:
+        elsewhere = WHERE_TO_LOOK
+    elif known is not None:
+        curator = [
+            ("n", f"{known.n}"),
+            ("local sensitivity", formatting.known(known.local_sensitivity)),
+            ("privacy loss", f"{known.loss:.6g} of eps {release.eps:.6g}"),
+            ("two-worlds risk", formatting.risk(known.two_worlds)),
+            ("many-worlds risk", formatting.risk(known.many_worlds, undefined)),
+            ("identifiability", formatting.risk(known.identifiability, undefined)),
+            ("moved to a bound", "none" if not known.clamped > 0 else f"{known.clamped:.2%} of the records"),
+        ]
+    return ([], public + curator, elsewhere) if release.bounds_from_data else (public, curator, elsewhere)
+
+
+def _noise_rows(release: Release, withheld: bool) -> formatting.Rows:
+    rows = [("95 % noise interval", f"{formatting.number(release.low)} to {formatting.number(release.high)}")]
+    if withheld:
+        return [("95 % noise interval", "none")]
+    if release.rank95 is None:
+        return rows
+    ranks = ("95 % noise in ranks", formatting.ranks(release.rank95, release.step))
+    return [ranks] if math.isnan(release.noise95) else [*rows, ranks]
