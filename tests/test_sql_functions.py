@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 import pdrisk
-from pdrisk._model.kinds import NUMBER, TEXT, TIME, TRUTH
+from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH
 from pdrisk._sql.allowed import FUNCTIONS
 from sql_people import without_noise
 
@@ -34,6 +34,7 @@ BY_LETTER = {
     "d": ["day", "stamp"],
     "c": ["'a%'", "'[a-z]'", "''"],
     "u": ["'year'", "'second'"],
+    "p": ["INTERVAL 1 DAY", "INTERVAL '3 months'"],
     "i": ["2", "-400"],
 }
 OPERATORS = {"~~": "LIKE", "!~~": "NOT LIKE", "~~*": "ILIKE", "!~~*": "NOT ILIKE"}
@@ -63,6 +64,8 @@ def calls(name: str) -> list[tuple[str, str]]:
             arguments = combinations[7 * at % len(combinations)]
             if not name[0].isalpha() and len(arguments) == 2:
                 text = f"({arguments[0]} {OPERATORS.get(name, name)} {arguments[1]})"
+            elif name == "position":  # which has a syntax of its own
+                text = f"position({arguments[1]} IN {arguments[0]})"
             else:
                 text = f"({name} {arguments[0]})" if not name[0].isalpha() else f"{name}({', '.join(arguments)})"
             found.append((text, form.result))
@@ -72,7 +75,9 @@ def calls(name: str) -> list[tuple[str, str]]:
 def release(text: str, kind: str) -> str:
     if kind == NUMBER:
         return f"dp_sum({text}, lo := -1000, hi := 1000)"
-    return {TRUTH: "COUNT(*) FILTER (WHERE {})", TEXT: "COUNT(nullif({}, 'a'))", TIME: "COUNT({})"}[kind].format(text)
+    return {TRUTH: "COUNT(*) FILTER (WHERE {})", TEXT: "COUNT(nullif({}, 'a'))", TIME: "COUNT({})", DATE: "COUNT({})"}[
+        kind
+    ].format(text)
 
 
 def understood(asked: list[str], con) -> list[str]:

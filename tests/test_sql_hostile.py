@@ -30,6 +30,9 @@ LATE = f"CASE WHEN name = '{BOB}' THEN TRY_CAST('300000-01-01' AS DATE) ELSE TRY
 GROWN = f"CASE WHEN name = '{BOB}' THEN 'a' ELSE '' END"
 for _ in range(5):
     GROWN = f"replace({GROWN}, 'a', '{'a' * 500}')"
+DOUBLED = f"CASE WHEN name = '{BOB}' THEN 'a' ELSE '' END"
+for _ in range(40):
+    DOUBLED = f"regexp_replace({DOUBLED}, '', 'aa', 'g')"
 TYPES = ["HUGEINT", "UHUGEINT", "DECIMAL(38,0)", "DECIMAL(38,37)", "BIGINT", "UBIGINT", "DOUBLE"]
 
 
@@ -44,8 +47,27 @@ class TestOneRecordStopsNothing:
             f"SELECT COUNT(*) FILTER (WHERE {LATE} < d), COUNT(*) FILTER (WHERE {LATE} > d) FROM t",
             f"SELECT COUNT(*) FILTER (WHERE CASE WHEN name = '{BOB}' THEN date_trunc('timezone', d) END > d) FROM t",
             f"SELECT COUNT(*) FILTER (WHERE length({GROWN}) > 1) FROM t",
+            "SELECT COUNT(CAST(name AS INTEGER)), COUNT(name::DATE), COUNT(name::BOOLEAN) FROM t",
+            f"SELECT COUNT(date_trunc('year', {LATE})), COUNT(time_bucket(INTERVAL 1 MONTH, {LATE})) FROM t",
+            f"SELECT COUNT(strftime({LATE}, '%Y')), COUNT({LATE} + INTERVAL 500000 YEAR), COUNT({LATE} + 9000000000) "
+            "FROM t",
+            f"SELECT COUNT(*) FILTER (WHERE length({DOUBLED}) > 1) FROM t",
+            "SELECT COUNT(split_part(name, '', 5)), COUNT(lpad(name, 0, 'x')), COUNT(strptime(name, '%Y')) FROM t",
+            "SELECT COUNT(make_date(x * 1000000, 13, 32)), COUNT(width_bucket(x / 0, 0, 1, 3)), COUNT(epoch(d)) FROM t",
         ],
-        ids=["escape", "era", "cast shared by two", "timezone", "growing text"],
+        ids=[
+            "escape",
+            "era",
+            "cast shared by two",
+            "timezone",
+            "growing text",
+            "casts",
+            "far dates",
+            "farther dates",
+            "doubling text",
+            "pieces of text",
+            "numbers",
+        ],
     )
     def test_it_is_the_same_with_and_without(self, query):
         assert self.outcome(query, WITHOUT) == self.outcome(query, WITH)

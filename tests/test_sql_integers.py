@@ -286,9 +286,12 @@ class TestTypesThatAreClaimed:
             "n": ["n"], "nn": ["n, n", "n, 2", "n, 2.5"], "ni": ["n, 1"], "nn*": ["n, n, 3"], "t": ["t"],
             "d": ["d", "m"], "ud": ["'year', m"], "udd": ["'day', d, m"], "tt": ["t, 'a'"], "tc": ["t, 'a'"],
             "tn": ["t, n"], "tnn": ["t, n, 2"], "tcc": ["t, 'a', 'b'"], "tt*": ["t, t"], "tci": ["t, 'a', 0"],
+            "": [""], "tccc": ["t, 'a', 'b', 'g'"], "tic": ["t, 3, 'a'"], "dc": ["d, '%Y'", "m, '%Y'"],
+            "pd": ["INTERVAL 1 DAY, d", "INTERVAL 1 DAY, m"], "dp": ["d, INTERVAL 1 DAY"], "nnn": ["n, n, n"],
+            "niii": ["n, 0, 9, 3"],
         }  # fmt: skip
         asked = [
-            f"{name}({arguments})" if name[0].isalpha() else f'"{name}"({arguments})'
+            f"{name}({arguments})" if name[0].isalpha() and name != "position" else f'"{name}"({arguments})'
             for name, forms in FUNCTIONS.items()
             for form in forms
             for arguments in shapes[form.arguments]

@@ -232,7 +232,7 @@ class TestOtherColumns:
         import duckdb
 
         con = duckdb.connect()
-        con.execute("""CREATE TABLE t AS SELECT 40 AS number, true AS truth, DATE '2020-01-01' AS day,
+        con.execute("""CREATE TABLE t AS SELECT CAST(40 AS DOUBLE) AS number, true AS truth, DATE '2020-01-01' AS day,
             TIMESTAMP '2020-01-01' AS moment, TIMESTAMPTZ '2020-01-01 00:00:00+00' AS zoned, INTERVAL 1 DAY AS span""")
         return con
 

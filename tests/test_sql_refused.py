@@ -126,7 +126,7 @@ VIEWS = {
     "crossed": JOINS,
     "both_ones": "UNION, INTERSECT and EXCEPT are refused",
     "ranked": "window functions (OVER) give one value per record",
-    "picked": "QUALIFY is refused, as window functions are",
+    "picked": f"QUALIFY in a subquery, CTE or view {DEPENDS}",
     "correlated": SUBQUERY,
     "sampled": "TABLESAMPLE and USING SAMPLE are refused",
     "unnested": "UNNEST makes several records of one",
@@ -135,6 +135,12 @@ VIEWS = {
     "over_grouped": f"GROUP BY in a subquery, CTE or view {DEPENDS}",
     "series": ONE_FUNCTION,
     "constants": "there is no FROM",
+}
+# Written out, these are SELECTs over noisy values: what is missing is what they would need without the outer one.
+OF_NOISY_VALUES = {
+    "grouped": "GROUP BY region needs the public list of its groups",
+    "having_some": "GROUP BY region needs the public list of its groups",
+    "total": None,
 }
 AGGREGATES = {
     "SELECT * FROM people": "SELECT * would show records",
@@ -150,35 +156,28 @@ AGGREGATES = {
     "SELECT 1 FROM people": "the query has no aggregate, so nothing to add noise to",
     "SELECT DISTINCT COUNT(*) FROM people": "SELECT DISTINCT is refused: every group stands once already",
     "SELECT DISTINCT ON (region) COUNT(*) FROM people GROUP BY region": "DISTINCT ON picks records by their order",
-    "SELECT COUNT(DISTINCT age) FROM people": "count(DISTINCT ...) is refused: what one person changes depends",
     "SELECT SUM(DISTINCT age) FROM people": "Leave DISTINCT out",
     "SELECT SUM(age ORDER BY id) FROM people": "ORDER BY inside sum (or WITHIN GROUP) is not understood",
-    "SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age) FROM people": "write QUANTILE_CONT(x, 0.5) or MEDIAN(x)",
+    "SELECT AVG(DISTINCT age) FROM people": "avg(DISTINCT ...) is refused: what one person changes depends",
     "SELECT AVG(age) OVER (PARTITION BY region) FROM people": "window functions (OVER) give one value per record",
-    "SELECT SUM(COUNT(*)) OVER () FROM people": "write an aggregate with GROUP BY instead",
     "SELECT row_number() OVER () FROM people": "window functions (OVER) give one value per record",
-    "SELECT COUNT(*) FROM people QUALIFY row_number() OVER () = 1": "QUALIFY is refused, as window functions are",
+    "SELECT age FROM people QUALIFY row_number() OVER () = 1": "column 'age' is neither aggregated nor in GROUP BY",
     "SELECT AVG(COUNT(*)) FROM people": AGGREGATED_TWICE,
     "SELECT MAX(AVG(age)) FROM people": AGGREGATED_TWICE,
     "SELECT COUNT(*) FROM people WHERE COUNT(*) > 1": AGGREGATED_TWICE,
     "SELECT COUNT(*) FROM people GROUP BY AVG(age)": AGGREGATED_TWICE,
     "SELECT COUNT(*) AS n, SUM(n) FROM people": AGGREGATED_TWICE,
     "SELECT COUNT(*) FILTER (WHERE AVG(age) > 1) FROM people": AGGREGATED_TWICE,
-    "SELECT MEDIAN(n) FROM (SELECT COUNT(*) AS n FROM people)": AGGREGATED_TWICE,
+    "SELECT MEDIAN(n) FROM (SELECT AVG(COUNT(*)) AS n FROM people)": AGGREGATED_TWICE,
     "SELECT FIRST(age) FROM people": NO_STATISTIC,
     "SELECT ANY_VALUE(age) FROM people": NO_STATISTIC,
     "SELECT LIST(age) FROM people": NO_STATISTIC,
     "SELECT STRING_AGG(region) FROM people": NO_STATISTIC,
-    "SELECT MODE(region) FROM people": NO_STATISTIC,
+    "SELECT MODE(region) FROM people": "mode() picks the most frequent value: write COUNT(*) with GROUP BY",
     "SELECT ARG_MAX(region, age) FROM people": NO_STATISTIC,
-    "SELECT HISTOGRAM(age) FROM people": NO_STATISTIC,
-    "SELECT APPROX_COUNT_DISTINCT(age) FROM people": NO_STATISTIC,
-    "SELECT APPROX_QUANTILE(age, 0.5) FROM people": NO_STATISTIC,
-    "SELECT BOOL_OR(member) FROM people": NO_STATISTIC,
+    "SELECT HISTOGRAM(age) FROM people": "HISTOGRAM is not understood in SQL: ask df.dprisk.hist",
+    "SELECT BOOL_OR(member) FROM people": "BOOL_AND and BOOL_OR are decided by one person alone",
     "SELECT REGR_R2(age, distance) FROM people": NO_STATISTIC,
-    "SELECT QUANTILE(age, 0.5) FROM people": "QUANTILE picks a record: write QUANTILE_CONT(x, 0.5)",
-    "SELECT QUANTILE_DISC(age, 0.5) FROM people": "QUANTILE_DISC picks a record: write QUANTILE_CONT(x, 0.5)",
-    "SELECT COUNT_IF(member) FROM people": "COUNT_IF is not understood: write COUNT(*) FILTER (WHERE ...)",
     "SELECT COUNT(age, id) FROM people": "count takes one column and nothing else",
     "SELECT upper(region) FILTER (WHERE member), COUNT(*) FROM people": "belong to aggregates, and upper is none",
 }
@@ -186,8 +185,8 @@ GROUPED = {
     "GROUP BY ROLLUP (region)": "ask one query for each grouping, so that each is paid for",
     "GROUP BY CUBE (region)": "ROLLUP, CUBE and GROUPING SETS answer about the same person several times",
     "GROUP BY GROUPING SETS ((region), ())": "ROLLUP, CUBE and GROUPING SETS answer about the same person",
-    "GROUP BY 1 + 1": "GROUP BY needs a column: a constant makes one group",
-    "GROUP BY NULL": "GROUP BY needs a column: a constant makes one group",
+    "GROUP BY 1 + 1": "column 'region' is neither aggregated nor in GROUP BY",
+    "GROUP BY NULL": "column 'region' is neither aggregated nor in GROUP BY",
     "GROUP BY 3": "GROUP BY 3 means no item of SELECT, which has 2",
     "GROUP BY 0": "GROUP BY 0 means no item of SELECT, which has 2",
     "GROUP BY regoin": "Did you mean 'region'?",
@@ -228,8 +227,12 @@ class TestViews:
     def test_its_text_as_a_subquery_and_a_cte(self, view, why, con, monkeypatch):
         ((text,),) = con.execute("SELECT sql FROM duckdb_views() WHERE view_name = ?", [view]).fetchall()
         select = text.partition(" AS ")[2].removesuffix(";")
+        why = OF_NOISY_VALUES.get(view, why)
         for query in (f"SELECT COUNT(*) FROM ({select})", f"WITH v AS ({select}) SELECT COUNT(*) FROM v"):
-            assert why in str(refusal(monkeypatch, query, con, eps=1))
+            if why is None:
+                assert len(pdrisk.sql(query, con, eps=1)) == 1
+            else:
+                assert why in str(refusal(monkeypatch, query, con, eps=1))
 
 
 @pytest.mark.parametrize(("query", "why"), AGGREGATES.items())
@@ -272,7 +275,7 @@ ADVICE = {
     "SHOW TABLES": "pdrisk.sql answers one SELECT",
     "SUMMARIZE people": "pdrisk.sql answers one SELECT",
     "SELECT region, GROUPING(region), COUNT(*) FROM people GROUP BY region": "ROLLUP and CUBE",
-    "SELECT COUNT(*) FROM people WHERE day + INTERVAL 1 DAY > '2020-01-02'": "INTERVAL",
+    "SELECT COUNT(*) FROM people WHERE day + INTERVAL (age) DAY > '2020-01-02'": "INTERVAL",
     "SELECT COUNT(*) FROM people WHERE region GLOB 'a*'": "LIKE",
     "SELECT COUNT(*) FROM 'people.csv'": "load",
     "SELECT COUNT(*) FROM odd WHERE words[1] = 'x'": "list",

@@ -226,11 +226,12 @@ class TestDeclared:
         assert answer["sex"].tolist() == ["f"]
         assert lines(answer)[0].bounds == (0.0, 99.0)
 
-    def test_an_expression_is_not_its_column(self):
-        with pytest.raises(pdrisk.ParameterError, match=r"dp_mean\(\(age \+ 1\), lo := \.\.\., hi := \.\.\.\)"):
-            pdrisk.sql("SELECT AVG(age + 1) FROM survey", eps=1, survey=self.FRAME)
-        with pytest.raises(pdrisk.ParameterError, match="needs bounds"):
-            pdrisk.sql("SELECT AVG(a) FROM (SELECT age + 1 AS a FROM survey)", eps=1, survey=self.FRAME)
+    def test_bounds_of_an_expression_are_made_of_its_columns(self):
+        for query in ("SELECT AVG(age + 1) FROM survey", "SELECT AVG(a) FROM (SELECT age + 1 AS a FROM survey)"):
+            answer = pdrisk.sql(query, eps=1, survey=self.FRAME)
+            assert lines(answer)[0].bounds == (19.0, 91.0)
+            answer = pdrisk.sql(query, eps=1, survey=self.FRAME, bounds={"age": (0, 99)})
+            assert lines(answer)[0].bounds == (1.0, 100.0)
 
 
 def test_the_connection_is_left_as_it_was():

@@ -28,6 +28,7 @@ __all__ = [
     "Node",
     "Operation",
     "Rank",
+    "Window",
     "below",
     "constants",
     "equalities",
@@ -132,7 +133,17 @@ class Cast:
     forgiving: bool
 
 
-Node = Column | Constant | Rank | Operation | Call | Case | Cast
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A function of SQL with OVER: its partitions, its order with the words after each item, and its frame in SQL."""
+
+    function: Call
+    partitions: tuple[Node, ...] = ()
+    order: tuple[tuple[Node, str], ...] = ()
+    frame: str = ""
+
+
+Node = Column | Constant | Rank | Operation | Call | Case | Cast | Window
 
 
 def below(node: Node) -> Iterator[Node]:
@@ -154,6 +165,8 @@ def _parts(node: Node) -> tuple[Node, ...]:
             return (*(each for pair in node.branches for each in pair), node.otherwise)
         case Cast():
             return (node.operand,)
+        case Window():
+            return (*_parts(node.function), *node.partitions, *(each for each, _ in node.order))
     return ()
 
 

@@ -165,6 +165,11 @@ def answered(
         question = judged(
             parsed(query, params), sources, eps=eps, bounds=bounds, keys=keys, mechanism=mechanism, interval=interval
         )
+        if question.merges and (risk_columns or curator is True):
+            raise ParameterError(
+                "risk columns belong to single noisy values, and a row of this answer is made of several: leave out "
+                "risk_columns and curator, or ask for the inner SELECT alone."
+            )
         return released(
             question.query,
             question.engine,
@@ -245,7 +250,8 @@ def _table(question: Judged, results: Results, reading: TableReading, risk_colum
 def _computed(question: Judged, expressions: list[str], columns: dict[str, Any], keys: list[list[Any]]) -> pd.DataFrame:
     """The expressions over the noisy table, in a DuckDB that holds nothing else."""
     # Named after: ORDER BY would take a heading for what it means, before it looks at the noisy table.
-    chosen = ", ".join(f"{sql} AS i{at}" for at, sql in enumerate(expressions))
+    chosen = [f"{sql} AS i{at}" for at, sql in enumerate(expressions)]
+    risks = [name for name in columns if name.startswith("r")]
     size, carried = len(columns["v0"]), len(question.groups)
     listed = key_relation(question.groups) if question.groups else "(SELECT 0 AS code) AS keys_listed"
     lists = [
@@ -258,7 +264,7 @@ def _computed(question: Judged, expressions: list[str], columns: dict[str, Any],
     parameters = [*keys, *(_or_null(name, np.broadcast_to(values, size)) for name, values in columns.items())]
     bench = workspace.bench()
     try:
-        return bench.execute(f"SELECT {chosen} FROM {noisy}{question.rest}", parameters).df()
+        return bench.execute(question.computed(chosen, noisy, risks), parameters).df()
     finally:
         bench.close()
 

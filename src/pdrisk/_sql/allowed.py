@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pdrisk._model.kinds import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH
+from pdrisk._model.kinds import DATE, INTERVAL, NOTHING, NUMBER, TEXT, TIME, TRUTH
 from pdrisk._model.nearest import did_you_mean
 from pdrisk.errors import ParameterError
 
-__all__ = ["UNITS", "Signature", "check_clock", "signatures"]
+__all__ = ["PARTS", "UNITS", "Signature", "check_clock", "signatures"]
 
-_KINDS = {"n": (NUMBER,), "t": (TEXT,), "b": (TRUTH,), "d": (DATE, TIME), "c": (TEXT,), "u": (TEXT,), "i": (NUMBER,)}
+_KINDS = {
+    "n": (NUMBER,), "t": (TEXT,), "b": (TRUTH,), "d": (DATE, TIME), "c": (TEXT,), "u": (TEXT,), "i": (NUMBER,),
+    "p": (INTERVAL,),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,7 @@ class Signature:
     ----------
     arguments : str
         One letter each: n number, t text, b truth value, d date or time, c constant text, u unit of time, i constant
-        integer; a final ``*`` repeats the letter before.
+        integer, p constant interval; a final ``*`` repeats the letter before.
     result : str
         A kind.
     """
@@ -38,7 +41,7 @@ class Signature:
         if letters.endswith("*"):
             letters = letters[:-1] + letters[-2] * (len(kinds) - len(letters) + 1)
         return len(letters) == len(kinds) and all(
-            (kind in _KINDS[letter] or kind == NOTHING) and (fixed or letter not in "cui")
+            (kind in _KINDS[letter] or kind == NOTHING) and (fixed or letter not in "cuip")
             for letter, kind, fixed in zip(letters, kinds, constant, strict=True)
         )
 
@@ -46,17 +49,20 @@ class Signature:
 def _table() -> dict[str, tuple[Signature, ...]]:
     lines = {
         NUMBER: {
-            "nn": "+ - * / // % ^ ** pow power mod fmod atan2",
+            "": "pi",
+            "nn": "+ - * / // % ^ ** pow power mod fmod atan2 log",
             "n": "+ - abs round floor ceil ceiling trunc sqrt cbrt ln log log2 log10 exp sign sin cos tan asin "
             "acos atan "
             "radians degrees",
             "ni": "round trunc",
             "nn*": "greatest least",
-            "t": "length len strlen",
+            "niii": "width_bucket",
+            "t": "length len strlen char_length character_length",
+            "tt": "strpos instr position",
             "d": "year month day quarter week dayofweek weekday isodow dayofyear yearweek decade century hour "
-            "minute second",
+            "minute second isoyear weekofyear dayofmonth epoch",
             "ud": "date_part datepart",
-            "udd": "date_diff datediff",
+            "udd": "date_diff datediff date_sub datesub",
         },
         TRUTH: {
             "n": "isnan isinf isfinite",
@@ -67,12 +73,23 @@ def _table() -> dict[str, tuple[Signature, ...]]:
             "t": "lower upper lcase ucase trim ltrim rtrim reverse",
             "tn": "left right substr substring",
             "tnn": "substr substring",
-            "tcc": "replace",
+            "tcc": "replace regexp_replace",
+            "tccc": "regexp_replace",
+            "tic": "lpad rpad",
+            "dc": "strftime",
+            "d": "dayname monthname",
             "tt": "||",
             "tt*": "concat",
             "tc": "regexp_extract",
-            "tci": "regexp_extract",
+            "tci": "regexp_extract split_part",
         },
+        TIME: {
+            "ud": "date_trunc datetrunc",
+            "pd": "time_bucket",
+            "dp": "date_add",
+            "tc": "strptime try_strptime",
+        },
+        DATE: {"d": "last_day", "nnn": "make_date"},
     }
     table: dict[str, tuple[Signature, ...]] = {}
     for result, by_arguments in lines.items():
@@ -91,6 +108,12 @@ def _names(text: str) -> frozenset[str]:
 
 # Others are not there for every type, and DuckDB says so only when it meets a record.
 UNITS = _names("year quarter month week day hour minute second")
+#: What ``date_part`` and EXTRACT take beside them, by the function that gives the same.
+PARTS = {
+    **{unit: unit for unit in UNITS}, **{f"{unit}s": unit for unit in UNITS if unit != "century"},
+    "dow": "dayofweek", "dayofweek": "dayofweek", "weekday": "dayofweek", "isodow": "isodow", "doy": "dayofyear",
+    "dayofyear": "dayofyear", "decade": "decade", "century": "century", "yearweek": "yearweek",
+}  # fmt: skip
 _CLOCK = _names(
     "now today current_date current_time current_timestamp get_current_timestamp localtime localtimestamp age"
 )
@@ -100,24 +123,30 @@ _INSTEAD = {
         ("like_escape", "not_like_escape", "ilike_escape", "not_ilike_escape"),
         "ESCAPE is not understood: write contains(x, '%'), starts_with(x, '_') or regexp_matches(x, ...)",
     ),
-    **dict.fromkeys(("date_trunc", "datetrunc"), "date_trunc fails on far dates: write year(x), month(x) and so on"),
     **dict.fromkeys(
-        ("to_days", "to_months", "to_years", "to_hours", "to_minutes", "to_seconds", "to_weeks"),
-        "INTERVAL is not understood: write date_diff('day', x, y)",
+        ("to_milliseconds", "to_microseconds", "to_decades", "to_centuries", "to_millennia", "to_quarters"),
+        "this INTERVAL is not understood: write one of years, months, weeks, days, hours, minutes or seconds",
+    ),
+    **dict.fromkeys(
+        ("typeof", "pg_typeof"),
+        "typeof tells how a column is stored, which is public: look at the table, not at people",
     ),
     **dict.fromkeys(("~~~", "!~~~", "glob"), "GLOB is not understood: write LIKE, with % and _"),
     "error": "error() would stop at a record and tell who is there: leave it out",
-    "quantile": "QUANTILE picks a record: write QUANTILE_CONT(x, 0.5)",
-    "quantile_disc": "QUANTILE_DISC picks a record: write QUANTILE_CONT(x, 0.5)",
-    "percentile_disc": "PERCENTILE_DISC picks a record: write QUANTILE_CONT(x, 0.5)",
-    "count_if": "COUNT_IF is not understood: write COUNT(*) FILTER (WHERE ...)",
-    "countif": "COUNTIF is not understood: write COUNT(*) FILTER (WHERE ...)",
+    **dict.fromkeys(
+        ("bool_and", "bool_or", "every"),
+        "BOOL_AND and BOOL_OR are decided by one person alone: ask how many there are, with "
+        "COUNT(*) FILTER (WHERE ...)",
+    ),
+    "mode": "mode() picks the most frequent value: write COUNT(*) with GROUP BY, and ORDER BY COUNT(*) DESC LIMIT 1",
+    "histogram": "HISTOGRAM is not understood in SQL: ask df.dprisk.hist, or write COUNT(*) with GROUP BY "
+    "width_bucket(x, 0, 100, 10)",
     "unnest": "UNNEST makes several records of one, so that a person's share of the answer would have no bound",
     "grouping": "GROUPING belongs to ROLLUP and CUBE, which are refused",
 }
 _EXACT = _names(
     "first last any_value arbitrary arg_max arg_min argmax argmin max_by min_by list array_agg string_agg group_concat "
-    "listagg histogram mode approx_count_distinct approx_quantile approx_top_k reservoir_quantile bool_and bool_or "
+    "listagg approx_top_k reservoir_quantile "
     "bit_and bit_or bit_xor bitstring_agg corr covar_pop covar_samp regr_slope regr_intercept regr_r2 regr_count "
     "product geomean geometric_mean kurtosis kurtosis_pop skewness entropy mad sem fsum sumkahan kahan_sum favg "
     "sum_no_overflow count_distinct json_group_array"

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pdrisk._core.foreign import shown
 from pdrisk._core.universe import Universe
 from pdrisk._model.kinds import NUMBER, TRUTH
 from pdrisk._model.nearest import unknown_column
-from pdrisk._model.nodes import Call, Column, Constant, Node, below
+from pdrisk._model.nodes import Call, Column, Constant, Node, Operation, Window, below
 from pdrisk._model.query import UNIT, Source, universe, written
 from pdrisk._sql.dry_run import types
 from pdrisk._sql.expressions import text
 from pdrisk._sql.grouping import Grouping, typed_key
 from pdrisk._sql.headings import heading
+from pdrisk._sql.layers import positional
+from pdrisk._sql.noisy import column_of
 from pdrisk._sql.pieces import Expression, lowered, number
+from pdrisk._sql.ranges import ANYTHING, range_of
 from pdrisk._sql.relations import Condition, Relation, Rows, condition, named
+from pdrisk._sql.settings import Settings
 from pdrisk._sql.statistics import AGGREGATES, Asked, asked, asked_of_two
 from pdrisk._sql.tree import Select, Star
 from pdrisk.errors import ParameterError
 
-__all__ = ["Answers", "Noted", "checked_bounds"]
+COUNTS = frozenset({"count", "dp_count"})
+
+__all__ = ["Answers", "Noted", "bounded", "checked_bounds"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,8 @@ class Noted:
         How the argument is written.
     other, other_column
         The same of a second argument.
+    whole : bool
+        Whether the argument is a whole number by what it is made of.
     """
 
     asked: Asked
@@ -47,6 +55,7 @@ class Noted:
     column: str | None
     other: Expression | None = None
     other_column: str | None = None
+    whole: bool = False
 
     @property
     def values(self) -> str | None:
@@ -81,8 +90,11 @@ class Answers:
     bounds: Mapping[str, Universe] | Universe | None
     noted: list[Noted] = field(default_factory=list)
     ordering: bool = False
+    windows: list[str] = field(default_factory=list)
+    settings: Settings = field(default_factory=Settings)
     of_people = False
     untyped = frozenset[str]()
+    numbers = frozenset[str]()
     zone = ""
 
     def __post_init__(self) -> None:
@@ -92,6 +104,7 @@ class Answers:
         self.plain_rows = Rows(self.relation, {})
         self.places: dict[Asked, int] = {}
         self.place_of: dict[int, int] = {}  # by the identity of the call in the query
+        self.lists: dict[int, list[Call]] = {}  # of quantiles, likewise
         self.given = False  # whether the value of a parameter is in a group
         self.groups = self._groups()
 
@@ -103,7 +116,7 @@ class Answers:
         if self.ordering and alias in self.aliases:
             return self._aliased(alias)
         if isinstance(node, Call) and node.name in AGGREGATES:
-            return self._released(node)
+            return self._several(node) or self._released(node)
         group = self._group(node)
         if group is None and isinstance(node, Column):
             if alias in self.aliases and self.aliases[alias] != node:
@@ -114,11 +127,19 @@ class Answers:
             )
         return group
 
+    def order(self, how: str) -> str:
+        """The words after an item of ORDER BY, written out."""
+        return self.settings.order(how)
+
+    def windowed(self, found: Expression) -> Expression:
+        """A window over noisy values, as a column."""
+        return column_of(found, "w", self.windows)
+
     def names(self) -> list[str]:
         """A name for each release: of the SELECT item that is nothing else, or how it is written."""
         names = [heading(noted.call) for noted in self.noted]
         for item, alias in reversed(self.select.items):  # the first of several aliases
-            if isinstance(item, Call) and item.name in AGGREGATES and alias:
+            if isinstance(item, Call) and item.name in AGGREGATES and alias and id(item) not in self.lists:
                 names[self._place(item)] = alias
         return names
 
@@ -153,32 +174,35 @@ class Answers:
         if select.groups is None:
             nodes = [item for item, _ in select.items if not isinstance(item, Star) and not _aggregates(item)]
         else:
-            nodes = [self._positional(node) for node in select.groups]
-        if not nodes:
-            return []
+            nodes = [positional(node, select) for node in select.groups]
         found: list[tuple[Node, Expression]] = []
         for node in nodes:
             value = named(node, self.rows)
-            if not any(isinstance(part, Column) for part in below(node)):
-                raise ParameterError("GROUP BY needs a column: a constant makes one group.")
+            if self._is_constant(node):  # of which there is one group
+                continue
             self.given = self.given or value.given
             if all(value.sql != other.sql for _, other in found):
                 found.append((node, value))
+        if not found:
+            return []
         sql_types = types(self.relation.source, [value for _, value in found], select.has_parameters)
         return [
             typed_key(value, sql_type, self._group_names(node, value))
             for (node, value), sql_type in zip(found, sql_types, strict=True)
         ]
 
-    def _positional(self, node: Node) -> Node:
-        if not isinstance(node, Constant) or type(node.value) is not int:
-            return node
-        items = self.select.items
-        if not 1 <= node.value <= len(items):
-            raise ParameterError(f"GROUP BY {heading(node)} means no item of SELECT, which has {len(items)}.")
-        item = items[node.value - 1][0]
-        assert not isinstance(item, Star)
-        return item
+    def _is_constant(self, node: Node, aliases: frozenset[str] = frozenset()) -> bool:
+        """Whether no column of a record is in an expression of GROUP BY, nor in the aliases it stands for."""
+        labels = {lowered(label) for label, _ in self.relation.columns}
+        for part in below(node):
+            if not isinstance(part, Column):
+                continue
+            name = lowered(part.name)
+            if part.qualifiers or name in labels or name not in self.aliases or name in aliases:
+                return False
+            if not self._is_constant(self.aliases[name], aliases | {name}):
+                return False
+        return True
 
     def _group_names(self, node: Node, value: Expression) -> tuple[str, ...]:
         aliases = []
@@ -190,12 +214,28 @@ class Answers:
     def _released(self, call: Call) -> Expression:
         return Expression(f"v{self._place(call)}", NUMBER, "DOUBLE")
 
+    def _several(self, call: Call) -> Expression | None:
+        """A list of quantiles, each of which is a release."""
+        if AGGREGATES[call.name].statistic != "quantile" or len(call.arguments) < 2:
+            return None
+        listed = call.arguments[1]
+        if not isinstance(listed, Call) or listed.name != "list_value" or not listed.arguments:
+            return None
+        if id(call) not in self.lists:
+            rest = call.arguments[2:]
+            self.lists[id(call)] = [
+                replace(call, arguments=(call.arguments[0], each, *rest)) for each in listed.arguments
+            ]
+        places = [self._place(each) for each in self.lists[id(call)]]
+        return Expression(f"system.main.list_value({', '.join(f'v{place}' for place in places)})", "lists")
+
     def _place(self, call: Call) -> int:
         """Where among the releases an aggregate stands: one asked before is not asked again."""
         if id(call) in self.place_of:
             return self.place_of[id(call)]
         if AGGREGATES[call.name].columns == 2:
             return self._place_of_two(call)
+        original, call = call, counting(call)
         node = (
             None
             if call.name.endswith("_star") or not call.arguments or (call.names and call.names[0])
@@ -204,11 +244,20 @@ class Answers:
         value = None if node is None else named(node, self.rows)
         filtered = None if call.condition is None else condition(call.condition, self.rows)
         kept = None if filtered is None else filtered.sql
-        is_truth = value is not None and value.kind == TRUTH
-        one = asked(call, value, kept, lambda: self._bounds_of(call, node, is_truth=is_truth))
+        different = AGGREGATES[call.name].statistic == "nunique" or (call.distinct and call.name in COUNTS)
+        key = self._key(value, heading(call)) if different and value is not None else None
+        one = asked(call, value, kept, lambda: self._bounds_of(call, node, value), key)
         if one.statistic.bounded and value is not None:
             self.relation.source.known(value.column).narrowed(one.universe)
-        return self._noted(Noted(one, call, value, filtered, None if node is None else heading(node)))
+        # Of an expression whose bounds nobody wrote: those of a stored column are for its schema to tell.
+        made = value is not None and value.column is None and value.span is not None
+        whole = made and one.bounds_from == "declared"
+        return self._noted(Noted(one, original, value, filtered, None if node is None else heading(node), whole=whole))
+
+    def _key(self, value: Expression, shown: str) -> str:
+        """An expression with one value for what is equal."""
+        (sql_type,) = types(self.relation.source, [value], self.select.has_parameters)
+        return typed_key(value, sql_type, (f"of {shown}",), "the argument").key_sql
 
     def _place_of_two(self, call: Call) -> int:
         """The same of an aggregate of two columns."""
@@ -217,7 +266,7 @@ class Answers:
         filtered = None if call.condition is None else condition(call.condition, self.rows)
 
         def bounds(at: int) -> tuple[Universe, Source]:
-            own, source = self._bounds_of(call, nodes[at], is_truth=values[at].kind == TRUTH)
+            own, source = self._bounds_of(call, nodes[at], values[at])
             self.relation.source.known(values[at].column).narrowed(own)
             return own, source
 
@@ -233,21 +282,20 @@ class Answers:
         self.place_of[id(noted.call)] = self.places[noted.asked]
         return self.places[noted.asked]
 
-    def _bounds_of(self, call: Call, node: Node | None, *, is_truth: bool) -> tuple[Universe, Source]:
+    def _bounds_of(self, call: Call, node: Node | None, value: Expression | None) -> tuple[Universe, Source]:
+        """The bounds of an argument: as passed or declared for a column, else those it has by what it is made of."""
         name = lowered(node.name) if isinstance(node, Column) else None
-        if name is not None:
-            given = self.bounds
-            if isinstance(given, Universe):
-                if AGGREGATES[call.name].columns == 1:
-                    return given, "given"
-            elif given is not None and name in given:
-                return given[name], "given"
-            assert isinstance(node, Column)
-            declared = self.relation.source.known(self.rows.column(node).column).universe
-            if declared is not None:
-                return declared, "declared"
-        if is_truth:
-            return UNIT, "declared"  # by their type
+        given = self.bounds
+        if isinstance(given, Universe):
+            if name is not None and AGGREGATES[call.name].columns == 1:
+                return given, "given"
+        elif name is not None and given is not None and name in given:
+            return given[name], "given"
+        if value is not None:
+            if value.kind == TRUTH:
+                return UNIT, "declared"  # by their type
+            if (evident := self._evident(value, is_column=name is not None)) is not None:
+                return evident
         shown = "x" if node is None else heading(node)
         if AGGREGATES[call.name].columns == 2:
             raise ParameterError(
@@ -267,6 +315,30 @@ class Answers:
             "declare them with df.dprisk.declare(bounds=...)."
         )
 
+    def _evident(self, value: Expression, *, is_column: bool) -> tuple[Universe, Source] | None:
+        """The bounds that an argument has by what it is made of."""
+        used, given = value.range.columns, self.bounds
+        if isinstance(given, Universe) and used and not is_column:
+            return None  # whether one pair is that of the columns or of what is made of them, nobody says
+        found = value.range.universe
+        if found is None:
+            return None
+        source = self.relation.source
+        stated = [each for each in source.columns if lowered(each) in used & set(source.stated)]
+        for column in stated:
+            source.known(column).narrowed(source.stated[lowered(column)])
+        return found, "given" if isinstance(given, Mapping) and used & set(given) else "declared"
+
+
+def counting(call: Call) -> Call:
+    """A COUNT_IF as the COUNT(*) of those for whom it holds; every other aggregate as it is."""
+    if call.name not in ("count_if", "countif") or len(call.arguments) != 1 or call.distinct or any(call.names):
+        return call
+    holds = call.arguments[0]
+    return Call(
+        "count_star", (), condition=holds if call.condition is None else Operation("and", (call.condition, holds))
+    )
+
 
 def _row_text(node: Node, rows: Rows) -> str | None:
     try:
@@ -276,10 +348,11 @@ def _row_text(node: Node, rows: Rows) -> str | None:
 
 
 def _aggregates(node: Node) -> bool:
-    return any(isinstance(part, Call) and part.name in AGGREGATES for part in below(node))
+    """Whether it is made of aggregates; a window always is, since nothing else has one."""
+    return any(isinstance(part, Window) or (isinstance(part, Call) and part.name in AGGREGATES) for part in below(node))
 
 
-def checked_bounds(bounds: object, relation: Relation) -> Mapping[str, Universe] | Universe | None:
+def checked_bounds(bounds: object) -> Mapping[str, Universe] | Universe | None:
     """The caller's bounds, by lower-case name where they are a dict."""
     if bounds is None:
         return None
@@ -290,8 +363,37 @@ def checked_bounds(bounds: object, relation: Relation) -> Mapping[str, Universe]
         )
     if not isinstance(bounds, Mapping):
         return universe(bounds)
+    for name in bounds:
+        if not isinstance(name, str):
+            raise unknown_column(name, ())
+    return {lowered(name): universe(pair) for name, pair in bounds.items()}
+
+
+def bounded(relation: Relation, bounds: Mapping[str, Universe] | Universe | None) -> Relation:
+    """The relation with the caller's bounds as the ranges of its columns, and of those of the source.
+
+    A name that FROM gives to something else than the source's own column is that of FROM.
+
+    Raises
+    ------
+    UnknownColumnError
+        If neither has a column of that name.
+    """
+    if not isinstance(bounds, Mapping):
+        return relation
     labels = [label for label, _ in relation.columns]
     for name in bounds:
-        if not isinstance(name, str) or lowered(name) not in map(lowered, labels):
+        if name not in map(lowered, (*labels, *relation.source.columns)):
             raise unknown_column(name, labels)
-    return {lowered(name): universe(pair) for name, pair in bounds.items()}
+    other = {lowered(label) for label, value in relation.columns if lowered(value.column or "") != lowered(label)}
+    taken = other & set(bounds)
+    columns = []
+    for label, value in relation.columns:
+        name = lowered(label)
+        if name in bounds:
+            value = replace(value, range=range_of(bounds[name], name))
+        elif value.range.columns & taken:
+            value = replace(value, range=ANYTHING)
+        columns.append((label, value))
+    own = {name: each for name, each in relation.source.stated.items() if name not in taken}
+    return replace(relation, columns=tuple(columns), source=replace(relation.source, stated=own))

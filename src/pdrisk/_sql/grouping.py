@@ -18,7 +18,10 @@ from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH, ZONED, kind_of_
 from pdrisk._model.operands import comparable
 from pdrisk._model.plain import check_encodable, plain_key
 from pdrisk._model.query import Source
+from pdrisk._sql.limits import Limit, limit_of
 from pdrisk._sql.pieces import INTEGERS, Expression, limits
+from pdrisk._sql.ranges import TRUE_OR_FALSE
+from pdrisk._sql.tree import Scalar
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["Grouping", "key_lists", "key_relation", "keys_given", "typed_key"]
@@ -43,6 +46,8 @@ class Grouping:
         What it may be called: alias, column, text.
     column : str or None
         The column of the source, if it is nothing else.
+    values : tuple of Scalar, or None
+        All that it can be, where that is written out in the query or known of a function.
     """
 
     sql: str
@@ -51,10 +56,33 @@ class Grouping:
     type: str
     names: tuple[str, ...]
     column: str | None
+    values: tuple[Scalar, ...] | None = None
+
+    def public(self, declared: Sequence[Any] | None, limit: Limit | None) -> list[Any] | None:
+        """The keys that nobody needs to list: declared or evident, and within what WHERE leaves; None without any.
+
+        Raises
+        ------
+        ParameterError
+            If WHERE leaves none.
+        """
+        known: Sequence[Any] | None = self.values if declared is None else declared
+        if known is None:
+            known = None if limit is None else limit.listed
+            if known is None:
+                return None
+            if self.type in INTEGERS:
+                low, high = limits(self.type)
+                numbers: list[Any] = list(known)
+                known = [int(key) for key in numbers if key == key // 1 and low <= key <= high]
+        kept = [key for key in known if limit is None or limit.admits(key)]
+        if not kept:
+            raise ParameterError(f"the WHERE of the query leaves none of the public keys of {self.names[0]}.")
+        return kept
 
 
-def typed_key(group: Expression, sql_type: str, names: tuple[str, ...]) -> Grouping:
-    """A group by an expression of this SQL type."""
+def typed_key(group: Expression, sql_type: str, names: tuple[str, ...], who: str = "GROUP BY") -> Grouping:
+    """A group by an expression of this SQL type, or whatever else needs one value for what is equal."""
     key, to = group.sql, sql_type
     if group.kind == TEXT:
         to = "VARCHAR"
@@ -65,7 +93,7 @@ def typed_key(group: Expression, sql_type: str, names: tuple[str, ...]) -> Group
         key = f"(CASE WHEN {key} IS NULL AND {group.wide} IS NOT NULL THEN {BEYOND} ELSE {key} END)"
     elif group.kind == NUMBER and sql_type not in INTEGERS[:7]:
         if sql_type.endswith("INT"):
-            raise ColumnTypeError(f"GROUP BY {names[0]} has type {sql_type}: write TRY_CAST({names[0]} AS BIGINT).")
+            raise ColumnTypeError(f"{who} {names[0]} has type {sql_type}: write TRY_CAST({names[0]} AS BIGINT).")
         # NaN is missing, and -0 is 0: DuckDB would make three groups of them.
         to = "FLOAT" if sql_type == "FLOAT" else "DOUBLE"
         key = f"CAST({key} AS {to})"
@@ -74,14 +102,18 @@ def typed_key(group: Expression, sql_type: str, names: tuple[str, ...]) -> Group
         # What Python's dates can hold; DuckDB has farther ones, and infinities.
         key = f"(CASE WHEN {key} BETWEEN {FIRST_DAY} AND {LAST_DAY} THEN {key} END)"
     elif group.kind == ZONED:
-        raise ColumnTypeError(f"GROUP BY {names[0]} holds times with a zone: write TRY_CAST({names[0]} AS DATE).")
+        raise ColumnTypeError(f"{who} {names[0]} holds times with a zone: write TRY_CAST({names[0]} AS DATE).")
     elif group.kind not in (TEXT, NUMBER, TRUTH, DATE, TIME):
-        raise ColumnTypeError(f"GROUP BY {names[0]} holds {group.kind}: group by text, numbers, truth values or dates.")
-    return Grouping(group.sql, key, group.kind, to, names, group.column)
+        raise ColumnTypeError(f"{who} {names[0]} holds {group.kind}: make text, numbers, truth values or dates of it.")
+    values = TRUE_OR_FALSE if group.kind == TRUTH and group.values is None else group.values
+    return Grouping(group.sql, key, group.kind, to, names, group.column, values)
 
 
 def keys_given(
-    groups: Sequence[Grouping], keys: object, declared: Callable[[Grouping], object]
+    groups: Sequence[Grouping],
+    keys: object,
+    declared: Callable[[Grouping], Sequence[Any] | None],
+    found: Sequence[Limit] = (),
 ) -> tuple[tuple[Key, ...] | None, Source]:
     """The list of keys and where it is from; None for those observed.
 
@@ -92,6 +124,8 @@ def keys_given(
         As the caller passed them.
     declared : callable
         What was declared for a group, or None.
+    found : sequence of Limit
+        What WHERE says of expressions.
 
     Raises
     ------
@@ -105,17 +139,20 @@ def keys_given(
                 f"keys."
             )
         return None, "data"
-    if keys is not None:
+    if keys is not None and (len(groups) == 1 or not isinstance(keys, Mapping)):
         return _checked(groups, keys), "given"
-    lists = [declared(group) for group in groups]
-    if missing := [group.names[0] for group, values in zip(groups, lists, strict=True) if values is None]:
+    given = keys if isinstance(keys, Mapping) else {}
+    named = {name.lower() for name in itertools.islice(given, len(groups) + 1) if isinstance(name, str)}
+    others = [group for group in groups if not named & {name.lower() for name in group.names}]
+    lists = {group.names[0]: group.public(declared(group), limit_of(group.sql, found)) for group in others}
+    missing = [name for name, values in lists.items() if values is None]
+    if missing and keys is None:
         raise undeclared_keys(
             f"GROUP BY {', '.join(missing)}",
             f"keys=[...] (a dict {{{missing[0]!r}: [...]}} for several)",
             "schema= (isin) or df.dprisk.declare(keys=...)",
         )
-    by_name = {group.names[0]: values for group, values in zip(groups, lists, strict=True)}
-    return _checked(groups, by_name), "declared"
+    return _checked(groups, {**given} if missing else {**lists, **given}), "declared" if keys is None else "given"
 
 
 def _checked(groups: Sequence[Grouping], given: object) -> tuple[Key, ...]:

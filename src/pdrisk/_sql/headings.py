@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 
-from pdrisk._model.nodes import Call, Case, Cast, Column, Constant, Node, Operation
+from pdrisk._model.nodes import Call, Case, Cast, Column, Constant, Node, Operation, Window
 from pdrisk._sql.pieces import case, lowered, operation, written_constant
 from pdrisk._sql.statistics import AGGREGATES
 
@@ -37,6 +37,11 @@ def heading(node: Node, name_of: Callable[[Column], str] = lambda column: column
                 return case([(written(when), written(then)) for when, then in branches], written(otherwise))
             case Call():
                 return _call(node, written)
+            case Window(function, partitions, order, frame):
+                parts = [f"PARTITION BY {', '.join(map(written, partitions))}"] if partitions else []
+                items = ", ".join(f"{written(each)} {how}".strip() for each, how in order)
+                parts += [f"ORDER BY {items}"] if items else []
+                return f"{written(function)} OVER ({' '.join([*parts, frame]).strip()})"
         assert isinstance(node, Operation)
         return operation(node.symbol, list(map(written, node.parts)))
 
@@ -47,7 +52,7 @@ def _call(node: Call, written: Callable[[Node], str]) -> str:
     if node.name in AGGREGATES:
         kept = 2 if AGGREGATES[node.name].statistic == "quantile" else AGGREGATES[node.name].columns
         positional = [part for at, part in enumerate(node.arguments[:kept]) if not (node.names and node.names[at])]
-        text = f"{node.name}({', '.join(map(written, positional))})"
+        text = f"{node.name}({'DISTINCT ' * node.distinct}{', '.join(map(written, positional))})"
         return text if node.condition is None else f"{text} FILTER (WHERE {written(node.condition)})"
     parts = list(map(written, node.arguments))
     return f"{node.name}({', '.join(parts)})" if node.name[0].isalpha() else operation(node.name, parts)

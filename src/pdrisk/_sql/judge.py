@@ -7,36 +7,37 @@ shown to a DuckDB without people first.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from pdrisk._model.joint import joined
 from pdrisk._model.kinds import NUMBER
 from pdrisk._model.missing_codes import check_levels_are_no_codes
-from pdrisk._model.nodes import Constant
+from pdrisk._model.nodes import Window, below
 from pdrisk._model.query import Groups, Line, Query, answered_by, epsilon
-from pdrisk._sql.answers import Answers, Noted, checked_bounds
+from pdrisk._sql.answers import Answers, Noted, bounded, checked_bounds
 from pdrisk._sql.codes import relation_without_codes
 from pdrisk._sql.dry_run import computed, described, typed_nothing
-from pdrisk._sql.expressions import text, truth
+from pdrisk._sql.expressions import text
 from pdrisk._sql.grouping import Grouping, key_lists, key_relation, keys_given
 from pdrisk._sql.headings import heading, unique
+from pdrisk._sql.layers import NOISY, Layer, Layered, aggregates, layer_over, layered, tail
 from pdrisk._sql.pieces import Expression, quoted
 from pdrisk._sql.relations import Condition, Relation, condition, relation_of
 from pdrisk._sql.settings import Settings
 from pdrisk._sql.sources import Source, Sources
 from pdrisk._sql.tree import Select, Star
+from pdrisk._sql.windows import ABOUT_RECORDS
 from pdrisk.engines.base import Origin
 from pdrisk.engines.sql.dialect import DuckDBDialect
 from pdrisk.engines.sql.duckdb import DuckDBEngine
-from pdrisk.engines.sql.plan import INFINITY, Counted, Measured, MeasuredPair, SummaryPlan, combined
+from pdrisk.engines.sql.plan import INFINITY, Counted, Different, Measured, MeasuredPair, Part, SummaryPlan, combined
 from pdrisk.engines.sql.render import statement
 from pdrisk.errors import ParameterError
 
 __all__ = ["NOISY", "Judged", "judged"]
 
-NOISY = "noisy"  # the table of noisy values, where there are no people
 COLUMN = re.compile(r"[kv]\d+")  # of that table
 BY_KEY = " ORDER BY code"
 
@@ -52,10 +53,8 @@ class Judged:
     names : tuple of str
         A name for each line.
     groups : tuple of Grouping
-    items : tuple of (str, str)
-        The SELECT list over the noisy table, SQL and heading.
-    rest : str
-        What follows it: HAVING as WHERE, ORDER BY, LIMIT.
+    layers : tuple of Layer
+        The SELECTs over the noisy table, the last of which gives the answer; HAVING of the first is a WHERE.
     """
 
     query: Query
@@ -63,8 +62,24 @@ class Judged:
     engine: DuckDBEngine
     names: tuple[str, ...]
     groups: tuple[Grouping, ...]
-    items: tuple[tuple[str, str], ...]
-    rest: str
+    layers: tuple[Layer, ...]
+
+    @property
+    def items(self) -> tuple[tuple[str, str], ...]:
+        """The SELECT list of the answer, SQL and heading."""
+        return tuple((value.sql, label) for label, value in self.layers[-1].items)
+
+    @property
+    def merges(self) -> bool:
+        """Whether a row of the answer is made of several of the noisy table."""
+        return any(layer.aggregates for layer in self.layers)
+
+    def computed(self, chosen: Sequence[str], noisy: str, carried: Sequence[str] = ()) -> str:
+        """The statement that computes these expressions on the noisy table; ``carried`` are columns that they use."""
+        *inner, outer = self.layers
+        for layer in inner:
+            noisy = layer.subquery(noisy, carried)
+        return outer.statement(chosen, noisy)
 
     @property
     def whole_keys(self) -> frozenset[str]:
@@ -81,7 +96,9 @@ class Judged:
     @property
     def plain(self) -> bool:
         """Whether SELECT lists keys and releases and nothing is computed of them."""
-        return self.rest == BY_KEY and all(COLUMN.fullmatch(sql) for sql, _ in self.items)
+        first = self.layers[0]
+        only = len(self.layers) == 1 and not (first.where or first.windows or first.tail != BY_KEY)
+        return only and all(COLUMN.fullmatch(sql) for sql, _ in self.items)
 
 
 def judged(
@@ -95,16 +112,24 @@ def judged(
     interval: object = False,
 ) -> Judged:
     """The query that a SELECT asks, or the error that says what is wrong with it."""
-    if select.distinct:
-        raise ParameterError("SELECT DISTINCT is refused: every group stands once already. Leave DISTINCT out.")
-    if any(isinstance(item, Star) for item, _ in select.items):
+    nested = layered(select)
+    core = nested.core
+    if core.distinct:
+        raise ParameterError(
+            "SELECT DISTINCT is refused: every group stands once already. Leave DISTINCT out."
+            if aggregates(core)
+            else "SELECT DISTINCT is refused: which values occur tells who is there. Ask for COUNT(*) with GROUP BY "
+            "and the public list of the values, or for COUNT(DISTINCT x)."
+        )
+    if any(isinstance(item, Star) for item, _ in core.items):
         raise ParameterError("SELECT * would show records: only groups and noisy aggregates leave the data.")
     sources.check(select)
-    relation = relation_of(select, sources)
-    answers = Answers(relation, select, checked_bounds(bounds, relation))
-    where: tuple[Condition, ...] = () if select.where is None else (condition(select.where, answers.rows),)
-    items = tuple((text(item, answers).sql, alias or heading(item)) for item, alias in select.items)  # type: ignore[arg-type]
-    rest = _rest(select, answers, sources.settings)
+    stated = checked_bounds(bounds)
+    sources.stated = stated if isinstance(stated, Mapping) else {}
+    relation = bounded(relation_of(core, sources, nested.ctes), stated)
+    answers = Answers(relation, replace(core, has_parameters=select.has_parameters), stated, settings=sources.settings)
+    where: tuple[Condition, ...] = () if core.where is None else (condition(core.where, answers.rows),)
+    layers = _layers(nested, answers, sources.settings)
     if not answers.noted:
         raise ParameterError(
             "the query has no aggregate, so nothing to add noise to: ask for COUNT(*), AVG(x) or another, with "
@@ -116,12 +141,11 @@ def judged(
     shares = _shares([answers.noted[releases.index(each)].asked.eps for each in range(max(releases) + 1)], eps)
     for line, release in zip(lines, releases, strict=True):
         line.calibrated(shares[release]).check()
-    groups = _listed_groups(answers, keys)
-    parts, places = combined(
-        list(_asked(answers.noted, lines, [shares[release] for release in releases], relation.source))
-    )
-    by = tuple(group.key_sql for group in answers.groups)
     conditions = (*relation.owned, *relation.where, *where)
+    groups = _listed_groups(answers, keys, conditions)
+    own = [shares[release] for release in releases]
+    parts, places = combined(list(_asked(answers.noted, lines, own, relation.source)))
+    by = tuple(group.key_sql for group in answers.groups)
     said = " ".join((*(each.sql for each in conditions), *by, *map(_said, parts)))
     missing = relation.source.codes(said)
     plan = SummaryPlan(
@@ -151,7 +175,7 @@ def judged(
     lists = None if groups is None or groups.keys is None else key_lists(groups.keys)
     origin = Origin(relation.source.frame, relation.source.place)
     engine = DuckDBEngine(relation.source.connection, plan, places, lists, origin)
-    judged_query = Judged(query, relation, engine, unique(answers.names()), tuple(answers.groups), items, rest)
+    judged_query = Judged(query, relation, engine, unique(answers.names()), tuple(answers.groups), layers)
     _try_out(judged_query, select.has_parameters)
     return judged_query
 
@@ -164,8 +188,22 @@ def _line(noted: Noted, source: Source, mechanism: str, interval: object) -> Lin
         noted.column, one.statistic, one.universe, one.bounds_from, shown, noted.values, other=noted.other_column
     )
     stored = None if noted.argument is None else noted.argument.column
-    whole = stored is not None and source.known(stored).whole
+    whole = noted.whole or (stored is not None and source.known(stored).whole)
     return answered_by(line, mechanism, whole=whole, joint=one.eps is None, interval=interval)
+
+
+def _layers(nested: Layered, answers: Answers, settings: Settings) -> tuple[Layer, ...]:
+    """What is computed of groups and aggregates, and the SELECTs over that."""
+    core = nested.core
+    items = [(alias or heading(item), item) for item, alias in core.items if not isinstance(item, Star)]
+    if not aggregates(core) and any(isinstance(part, Window) for _, item in items for part in below(item)):
+        raise ParameterError(f"{ABOUT_RECORDS}.")
+    found = tuple((label, text(item, answers)) for label, item in items)
+    having, qualify, order, rest = tail(core, [value for _, value in found], answers)
+    layers = [Layer(found, having, rest, order, tuple(answers.windows), qualify)]
+    for over in nested.over:
+        layers.append(layer_over(layers[-1], over, settings))
+    return tuple(layers)
 
 
 def _canonical(plan: SummaryPlan, places: tuple[int, ...]) -> str:
@@ -173,11 +211,12 @@ def _canonical(plan: SummaryPlan, places: tuple[int, ...]) -> str:
     return repr((plan, places)).replace("(SummaryPlan(", "(Plan(", 1)
 
 
-def _listed_groups(answers: Answers, keys: object) -> Groups | None:
+def _listed_groups(answers: Answers, keys: object, conditions: Sequence[Condition]) -> Groups | None:
     """The groups with their keys."""
     if answers.groups:
         source = answers.relation.source
-        listed, keys_from = keys_given(answers.groups, keys, lambda group: source.known(group.column).keys)
+        found = [] if keys is not None and len(answers.groups) == 1 else [e for c in conditions for e in c.limits()]
+        listed, keys_from = keys_given(answers.groups, keys, lambda group: source.known(group.column).keys, found)
         for at, group in enumerate(answers.groups):
             codes = source.known(group.column).missing if listed and source.declared.speak_of_codes else ()
             if codes:
@@ -213,10 +252,13 @@ def _shares(explicit: Sequence[Fraction | None], eps: object) -> tuple[Fraction,
 
 def _asked(
     releases: Sequence[Noted], lines: Sequence[Line], shares: Sequence[Fraction], source: Source
-) -> Iterator[Measured | Counted]:
+) -> Iterator[Part]:
     """What each release reads."""
     for noted, line, share in zip(releases, lines, shares, strict=True):
         one, argument = noted.asked, noted.argument
+        if one.key is not None:
+            yield Different(one.key if one.condition is None else f"CASE WHEN {one.condition} THEN {one.key} END")
+            continue
         if argument is None or not one.statistic.bounded:
             yield Counted(_counted(argument, one.condition))
             continue
@@ -242,39 +284,13 @@ def _counted(argument: Expression | None, filtered: str | None) -> str | None:
     return " AND ".join(said) if said else None
 
 
-def _said(part: Measured | Counted) -> str:
+def _said(part: Part) -> str:
     """The SQL of what is read."""
+    if isinstance(part, Different):
+        return part.value
     if isinstance(part, MeasuredPair):
         return f"{part.value} {part.other}"
     return part.value if isinstance(part, Measured) else part.condition or ""
-
-
-def _rest(select: Select, answers: Answers, settings: Settings) -> str:
-    said = ""
-    if select.having is not None:
-        said += f" WHERE {truth(text(select.having, answers), 'HAVING').sql}"
-    order = []
-    answers.ordering = True
-    for item in select.order:
-        if item.item is None:
-            order += [f"{at} {settings.order(item.how)}" for at in range(1, len(select.items) + 1)]
-        elif isinstance(item.item, Constant) and type(item.item.value) is int:
-            if not 1 <= item.item.value <= len(select.items):
-                raise ParameterError(
-                    f"ORDER BY {heading(item.item)} means no item of SELECT, which has {len(select.items)}."
-                )
-            order.append(f"{item.item.value} {settings.order(item.how)}")
-        else:
-            order.append(f"{text(item.item, answers).sql} {settings.order(item.how)}")
-    answers.ordering = False
-    said += f" ORDER BY {', '.join([*order, 'code'])}"
-    for word, node in (("LIMIT", select.limit), ("OFFSET", select.offset)):
-        if node is None:
-            continue
-        if not isinstance(node, Constant) or type(node.value) is not int or node.value < 0:
-            raise ParameterError(f"{word} takes a whole number written out or a parameter.")
-        said += f" {word} {node.value}"
-    return said
 
 
 def _try_out(found: Judged, has_parameters: bool) -> None:
@@ -286,14 +302,18 @@ def _try_out(found: Judged, has_parameters: bool) -> None:
     columns = [f"CAST(NULL AS {group.type}) AS k{at}" for at, group in enumerate(found.groups)]
     columns += [f"CAST(NULL AS DOUBLE) AS v{at}" for at in range(len(found.query.lines))]
     nothing = f"(SELECT {', '.join(columns)}, CAST(0 AS BIGINT) AS code) AS {NOISY}"
-    computed(f"SELECT {', '.join(sql for sql, _ in found.items)} FROM {nothing}{found.rest}", has_parameters)
+    computed(found.computed([sql for sql, _ in found.items], nothing), has_parameters)
 
 
 def _reads_columns_only(found: Judged) -> bool:
     """Whether there is nothing in what is read that DuckDB could refuse."""
     plan = found.engine.plan
-    plain = all(part.column if isinstance(part, Measured) else part.condition is None for part in plan.parts)
+    plain = all(isinstance(part, Measured | Counted) and _reads_column(part) for part in plan.parts)
     return plain and not (plan.inner or plan.where) and all(group.column for group in found.groups)
+
+
+def _reads_column(part: Measured | Counted) -> bool:
+    return part.column is not None if isinstance(part, Measured) else part.condition is None
 
 
 def _without_people(found: Judged) -> str:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from itertools import islice
 from typing import NoReturn
 
 from pdrisk._core.foreign import shown
-from pdrisk._model.nodes import ARITHMETIC, SIGNS, Call, Case, Cast, Column, Constant, Node, Operation
+from pdrisk._model.nodes import ARITHMETIC, SIGNS, Call, Case, Cast, Column, Constant, Node, Operation, Window
 from pdrisk._sql import workspace
 from pdrisk._sql.literals import (
     Json,
@@ -42,7 +43,6 @@ OPERATORS = {
     "OPERATOR_COALESCE": "coalesce", "OPERATOR_TRY": "try", "COMPARE_IN": "in", "COMPARE_NOT_IN": "not in",
 }  # fmt: skip
 REFUSED = {
-    "WINDOW": "window functions (OVER) give one value per record: write an aggregate with GROUP BY instead",
     "SUBQUERY": "subqueries inside an expression can carry other records into it: compute that value with a query of "
     "its own, and pass it as a parameter",
     "STAR": "* stands only alone in SELECT or as COUNT(*): name the columns",
@@ -132,6 +132,27 @@ def _operation_of(call: Call) -> Operation | None:
     return Operation(symbol, call.arguments) if known else None
 
 
+def _percentile_of(call: Call, orders: Sequence[Order]) -> Call | None:
+    """PERCENTILE_CONT or PERCENTILE_DISC with its column before the quantile, as in QUANTILE_CONT."""
+    if call.name not in ("quantile_cont", "quantile_disc") or len(call.arguments) != 1 or len(orders) != 1:
+        return None
+    (order,), (q,) = orders, call.arguments
+    if order.item is None:
+        return None
+    if order.how.startswith("DESC"):
+        q = _from_above(q)
+    return replace(call, arguments=(order.item, q), names=("", ""), ordered=False)
+
+
+def _from_above(q: Node) -> Node:
+    """The quantile of the values in descending order."""
+    if isinstance(q, Call) and q.name == "list_value":
+        return replace(q, arguments=tuple(map(_from_above, q.arguments)))
+    if isinstance(q, Constant) and isinstance(q.value, int | float | Decimal) and not isinstance(q.value, bool):
+        return replace(q, value=1 - q.value)
+    return q
+
+
 class _Reader:
     """Turns the parser's objects into ours, filling in parameters."""
 
@@ -171,11 +192,9 @@ class _Reader:
             raise ParameterError(
                 "TABLESAMPLE and USING SAMPLE are refused: which records it picks is not theirs to say."
             )
-        if node.get("qualify"):
-            raise ParameterError("QUALIFY is refused, as window functions are: write HAVING.")
         only(
             node, "type", "modifiers", "cte_map", "select_list", "from_table", "where_clause", "group_expressions",
-            "group_sets", "aggregate_handling", "having",
+            "group_sets", "aggregate_handling", "having", "qualify",
         )  # fmt: skip
         order: tuple[Order, ...] = ()
         limit = offset = None
@@ -203,6 +222,7 @@ class _Reader:
             limit=limit,
             offset=offset,
             distinct=distinct,
+            qualify=self.optional(node.get("qualify")),
             ctes={item["key"]: self.cte(item["value"]) for item in node["cte_map"].get("map", [])},
         )
 
@@ -287,7 +307,7 @@ class _Reader:
         read = {
             "COLUMN_REF": self.column, "CONSTANT": self.constant, "PARAMETER": self.parameter, "CAST": self.cast,
             "FUNCTION": self.function, "CASE": self.case, "COMPARISON": self.comparison,
-            "CONJUNCTION": self.conjunction, "OPERATOR": self.operator, "BETWEEN": self.between,
+            "CONJUNCTION": self.conjunction, "WINDOW": self.window, "OPERATOR": self.operator, "BETWEEN": self.between,
         }.get(kind)  # fmt: skip
         if read is None:
             not_understood(f"a {kind.lower().replace('_', ' ')}")
@@ -330,15 +350,63 @@ class _Reader:
         if name == "dp_count" and pairs and pairs[0][1]["class"] == "STAR":
             only(pairs.pop(0)[1], "class", "type")
             name = "dp_count_star"
+        orders = [self.order(each) for each in (item["order_bys"] or {}).get("orders") or ()]
         call = Call(
             name,
             tuple(self.node(child) for _, child in pairs),
             tuple(name.lower() for name, _ in pairs),
             distinct=bool(item["distinct"]),
-            ordered=bool((item["order_bys"] or {}).get("orders")),
+            ordered=bool(orders),
             condition=self.optional(item["filter"]),
         )
-        return _operation_of(call) or call
+        return _operation_of(call) or _percentile_of(call, orders) or call
+
+    def window(self, item: Json) -> Node:
+        only(
+            item, "class", "type", "alias", "function_name", "schema", "catalog", "children", "arguments", "partitions",
+            "orders", "start", "end", "start_expr", "end_expr", "offset_expr", "default_expr", "filter_expr",
+            "exclude_clause", "distinct",
+        )  # fmt: skip
+        if item.get("catalog") or item.get("schema") not in ("", "main", None):
+            not_understood("a qualified function name")
+        if item["exclude_clause"] != "NO_OTHER":
+            not_understood("EXCLUDE in a window")
+        given = [each["expression"] for each in item["arguments"]] if "arguments" in item else item["children"]
+        given = [*given, *(item[name] for name in ("offset_expr", "default_expr") if item.get(name))]
+        name = item["function_name"].lower()
+        self.functions.add(name)
+        call = Call(
+            name,
+            tuple(map(self.node, given)),
+            distinct=bool(item["distinct"]),
+            condition=self.optional(item["filter_expr"]),
+        )
+        order = []
+        for each in map(self.order, item["orders"]):
+            if each.item is None:
+                not_understood("ORDER BY ALL in a window")
+            order.append((each.item, each.how))
+        return Window(call, tuple(map(self.node, item["partitions"])), tuple(order), self.frame(item))
+
+    def frame(self, item: Json) -> str:
+        """The frame of a window in SQL; none if it is the one that windows have anyway."""
+        start, end = item["start"], item["end"]
+        if (start, end) == ("UNBOUNDED_PRECEDING", "CURRENT_ROW_RANGE"):
+            return ""
+        ends = []
+        for word, expression in ((start, item["start_expr"]), (end, item["end_expr"])):
+            match word.removesuffix("_ROWS").removesuffix("_RANGE"):
+                case "UNBOUNDED_PRECEDING" | "UNBOUNDED_FOLLOWING" | "CURRENT_ROW" as known:
+                    ends.append(known.replace("_", " "))
+                case "EXPR_PRECEDING" | "EXPR_FOLLOWING" as known if word.endswith("_ROWS"):
+                    rows = self.node(expression)
+                    if not isinstance(rows, Constant) or type(rows.value) is not int or rows.value < 0:
+                        raise ParameterError("ROWS of a window takes whole numbers that are written out or parameters.")
+                    ends.append(f"{rows.value} {known.removeprefix('EXPR_')}")
+                case _:
+                    not_understood("the frame of a window")
+        how = "RANGE" if any(word.endswith("_RANGE") for word in (start, end)) else "ROWS"
+        return f"{how} BETWEEN {ends[0]} AND {ends[1]}"
 
     def case(self, item: Json) -> Node:
         only(item, "class", "type", "alias", "case_checks", "else_expr")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from pdrisk._model.kinds import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH, ZONED
-from pdrisk._model.nodes import MEMBERSHIP, MISSING
+from pdrisk._model.nodes import MEMBERSHIP, MISSING, Constant
+from pdrisk._sql.ranges import ANYTHING, Range
 from pdrisk._sql.tree import Scalar
 from pdrisk.errors import ParameterError
 
@@ -24,6 +26,7 @@ __all__ = [
     "lowered",
     "number",
     "operation",
+    "public",
     "quoted",
     "word",
     "written_constant",
@@ -59,6 +62,10 @@ class Expression:
         Whether the value of a parameter is in it.
     shown : str
         For people, with the names of parameters instead of their values; of a relation's columns only.
+    range : Range
+        Of numbers: where they lie by what they are made of.
+    values : tuple of Scalar, or None
+        All that it can be, where that is written out in the query or known of a function.
     """
 
     sql: str
@@ -71,6 +78,8 @@ class Expression:
     wide: str = ""
     given: bool = False
     shown: str = ""
+    range: Range = ANYTHING
+    values: tuple[Scalar, ...] | None = None
 
     @property
     def double(self) -> str:
@@ -184,7 +193,18 @@ def constant(value: Scalar) -> Expression:
     span = None
     if type(value) is int and BIGINT[0] <= value <= BIGINT[1]:
         span = value, value
-    return Expression(written_constant(value), kind, sql_type, constant=True, value=value, span=span)
+    lies = ANYTHING
+    if kind == NUMBER:
+        with suppress(OverflowError):  # of whole numbers beyond floats
+            lies = Range(float(value), float(value))  # type: ignore[arg-type]
+    return Expression(
+        written_constant(value), kind, sql_type, constant=True, value=value, span=span, range=lies, values=(value,)
+    )
+
+
+def public(found: Expression, node: Constant) -> Expression:
+    """A constant; of a parameter's value without the range and the values that public texts would show."""
+    return found if node.given is None else replace(found, range=ANYTHING, values=None)
 
 
 def _kind_of_constant(value: Scalar) -> tuple[str, str]:

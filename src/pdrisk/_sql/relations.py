@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
@@ -21,14 +21,16 @@ from pdrisk._sql.allowed import check_clock
 from pdrisk._sql.catalog import CatalogEntry
 from pdrisk._sql.expressions import text, truth
 from pdrisk._sql.headings import heading
+from pdrisk._sql.limits import Limit, limits
 from pdrisk._sql.parse import parsed
 from pdrisk._sql.pieces import Expression, kind_of_type, lowered, number, quoted, written_constant
+from pdrisk._sql.ranges import ANYTHING
 from pdrisk._sql.sources import Source, Sources
 from pdrisk._sql.statistics import AGGREGATES
 from pdrisk._sql.tree import Cte, File, From, Select, Star, Subquery, Table
 from pdrisk.errors import ParameterError, UnknownColumnError
 
-__all__ = ["Condition", "Relation", "Rows", "condition", "relation_of"]
+__all__ = ["Condition", "Ctes", "Relation", "Rows", "condition", "relation_of", "seen_by", "starred"]
 
 _UNNAMED = "(an expression without a name)"
 DEEPEST = 50  # subqueries in subqueries: a view may name itself
@@ -45,11 +47,14 @@ class Condition:
         For people, with the names of parameters instead of their values.
     given : bool
         Whether the value of a parameter is in it.
+    limits : callable
+        What it says of single expressions.
     """
 
     sql: str
     shown: str
     given: bool
+    limits: Callable[[], Iterator[Limit]] = field(default=lambda: iter(()), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +93,25 @@ class Rows:
         return self.relation.source.untyped
 
     @property
+    def numbers(self) -> frozenset[str]:
+        """Columns of numbers whose type one record more could change: those of frames."""
+        source = self.relation.source
+        if source.frame is None:
+            return source.whole
+        return frozenset(name for name, sql_type in source.columns.items() if kind_of_type(sql_type) == NUMBER)
+
+    @property
     def zone(self) -> str:
         """Whose clock times with a zone are read by."""
         return self.relation.source.zone
+
+    def order(self, how: str) -> str:
+        """Nothing orders people."""
+        raise AssertionError(how)
+
+    def windowed(self, found: Expression) -> Expression:
+        """Nor do windows look at them."""
+        raise AssertionError(found)
 
     def known(self, node: Node) -> Expression | None:
         """A column, or the error for what looks at several records."""
@@ -110,7 +131,7 @@ class Rows:
         if found and (not qualifiers or own[len(own) - len(qualifiers) :] == qualifiers):
             if len(found) > 1:
                 raise ParameterError(f"several columns of FROM are named {node.name!r}: give them different names.")
-            return found[0]
+            return self._ranged(found[0])
         if not qualifiers and name in self.aliases:
             # Without itself, so that no alias can stand for itself.
             shorter = {alias: value for alias, value in self.aliases.items() if alias != name}
@@ -122,6 +143,12 @@ class Rows:
             raise error
         raise UnknownColumnError(f"{error} Text stands in single quotes: {written_constant(node.name)}.")
 
+    def _ranged(self, found: Expression) -> Expression:
+        """A number with what is declared of its column, which is asked for only where it is used."""
+        if found.kind != NUMBER or found.column is None or found.range != ANYTHING:
+            return found
+        return replace(found, range=self.relation.source.range_of(found.column))
+
 
 def named(node: Node, scope: Rows) -> Expression:
     """The SQL of a node, and what it is for people."""
@@ -130,15 +157,15 @@ def named(node: Node, scope: Rows) -> Expression:
     return replace(found, shown=heading(node, lambda column: scope.column(column).shown), given=given)
 
 
-def relation_of(select: Select, sources: Sources) -> Relation:
-    """What the FROM of a query gives, before its own WHERE."""
-    return _relation(select.source, sources, _with(select, {}), None, 0)
+def relation_of(select: Select, sources: Sources, ctes: Ctes | None = None) -> Relation:
+    """What the FROM of a query gives, before its own WHERE; ``ctes`` are those it sees, if it is a part of another."""
+    return _relation(select.source, sources, seen_by(select, {}) if ctes is None else ctes, None, 0)
 
 
 Ctes = Mapping[str, tuple[Cte, "Ctes"]]
 
 
-def _with(select: Select, ctes: Ctes) -> Ctes:
+def seen_by(select: Select, ctes: Ctes) -> Ctes:
     """The CTEs a SELECT sees: its own, each of which sees those before it, and those around it."""
     known = dict(ctes)
     for name, cte in select.ctes.items():
@@ -155,7 +182,7 @@ def _relation(item: From, sources: Sources, ctes: Ctes, home: CatalogEntry | Non
             return _renamed(inner, (alias,) if alias else (), columns)
         case File(path, alias, columns):
             source = sources.named_file(path) if home is None else sources.file(path)
-            return _renamed(_whole(source), (alias,) if alias else ("read_parquet",), columns)
+            return _renamed(_whole(source, sources), (alias,) if alias else ("read_parquet",), columns)
         case Table(path, alias, columns):
             if len(path) == 1 and lowered(path[0]) in ctes:
                 cte, outer = ctes[lowered(path[0])]
@@ -177,12 +204,12 @@ def _stored(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, 
 def _found(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, depth: int) -> Relation:
     if home is None and len(path) == 1:
         if (source := sources.keyword(path[0])) is not None:
-            return _renamed(_whole(source), path, ())
+            return _renamed(_whole(source, sources), path, ())
         if path[0].endswith(".parquet"):
-            return _renamed(_whole(sources.named_file(path[0])), path, ())
+            return _renamed(_whole(sources.named_file(path[0]), sources), path, ())
     entry = sources.entry(path, home)
     if entry is None and home is not None and len(path) == 1 and path[0].endswith(".parquet"):
-        return _whole(sources.file(path[0]))
+        return _whole(sources.file(path[0]), sources)
     if entry is None:
         known = sources.names()
         hint = did_you_mean(path[-1], known)
@@ -195,7 +222,7 @@ def _found(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, d
     names = (entry.database, entry.schema, entry.name)
     body = sources.view_text(entry) if entry.is_view else None
     if body is None:
-        return _renamed(_whole(sources.table(entry)), names, ())
+        return _renamed(_whole(sources.table(entry), sources), names, ())
     select = parsed(body)
     sources.check(select)
     inner = _rowwise(select, sources, {}, entry, depth)
@@ -209,8 +236,9 @@ def _found(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, d
     return found
 
 
-def _whole(source: Source) -> Relation:
+def _whole(source: Source, sources: Sources) -> Relation:
     """All columns of a source, as the few types that expressions know."""
+    source = replace(source, stated=sources.stated) if sources.stated else source
     columns = ((name, _column(name, sql_type, source)) for name, sql_type in source.columns.items())
     return Relation(source, tuple(columns), ())
 
@@ -246,6 +274,7 @@ def _rowwise(select: Select, sources: Sources, ctes: Ctes, home: CatalogEntry | 
         (select.groups != (), "GROUP BY"),
         (select.having is not None, "HAVING"),
         (select.distinct, "DISTINCT"),
+        (select.qualify is not None, "QUALIFY"),
         (select.limit is not None or select.offset is not None, "LIMIT"),
     ):
         if said:
@@ -254,7 +283,7 @@ def _rowwise(select: Select, sources: Sources, ctes: Ctes, home: CatalogEntry | 
                 "of the answer is unknown: only row-wise subqueries (columns and WHERE) can be asked. A table made "
                 "from it would do the same harm unseen."
             )
-    ctes = _with(select, ctes)
+    ctes = seen_by(select, ctes)
     relation = _relation(select.source, sources, ctes, home, depth + 1)
     aliases = {lowered(alias): item for item, alias in select.items if alias and not isinstance(item, Star)}
     scope = Rows(relation, aliases)
@@ -272,7 +301,7 @@ def condition(node: Node, scope: Rows) -> Condition:
     """What a WHERE keeps."""
     _check_codes(node, scope)
     found = truth(named(node, scope), "WHERE")
-    return Condition(found.sql, found.shown, found.given)
+    return Condition(found.sql, found.shown, found.given, lambda: limits(node, scope))
 
 
 def _check_codes(node: Node, scope: Rows) -> None:
@@ -311,18 +340,40 @@ def _as_code(value: object, kind: str) -> object:
 
 def _columns(select: Select, scope: Rows) -> Iterator[tuple[str, Expression]]:
     for item, alias in select.items:
-        if not isinstance(item, Star):
-            label = alias or (item.name if isinstance(item, Column) else _UNNAMED)
-            yield label, named(item, scope)
+        if isinstance(item, Star):
+            relation = scope.relation
+            yield from starred(item, relation.columns, relation.names, lambda node: named(node, scope))
             continue
-        if item.table and lowered(item.table) not in map(lowered, scope.relation.names[-1:]):
-            raise ParameterError(f"unknown table {item.table!r} before the star.")
-        labels = {lowered(label) for label, _ in scope.relation.columns}
-        excluded, replaced = set(map(lowered, item.excluded)), {lowered(k): v for k, v in item.replaced.items()}
-        if unknown := sorted((excluded | set(replaced)) - labels):
-            raise unknown_column(unknown[0], [label for label, _ in scope.relation.columns])
-        for label, value in scope.relation.columns:
-            if lowered(label) in replaced:
-                yield label, named(replaced[lowered(label)], scope)
-            elif lowered(label) not in excluded:
-                yield label, value
+        label = alias or (item.name if isinstance(item, Column) else _UNNAMED)
+        yield label, named(item, scope)
+
+
+def starred(
+    star: Star,
+    columns: Sequence[tuple[str, Expression]],
+    names: Sequence[str],
+    made: Callable[[Node], Expression],
+) -> Iterator[tuple[str, Expression]]:
+    """What a star stands for.
+
+    Parameters
+    ----------
+    star : Star
+    columns : sequence of (str, Expression)
+        Those of FROM.
+    names : sequence of str
+        What may stand before a column's name, the outermost first.
+    made : callable
+        Makes an expression of what REPLACE says.
+    """
+    if star.table and lowered(star.table) not in map(lowered, names[-1:]):
+        raise ParameterError(f"unknown table {star.table!r} before the star.")
+    labels = {lowered(label) for label, _ in columns}
+    excluded, replaced = set(map(lowered, star.excluded)), {lowered(k): v for k, v in star.replaced.items()}
+    if unknown := sorted((excluded | set(replaced)) - labels):
+        raise unknown_column(unknown[0], [label for label, _ in columns])
+    for label, value in columns:
+        if lowered(label) in replaced:
+            yield label, made(replaced[lowered(label)])
+        elif lowered(label) not in excluded:
+            yield label, value

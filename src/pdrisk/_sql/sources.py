@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from pdrisk._core.once import once
+from pdrisk._core.universe import Universe
 from pdrisk._model.declarations import Declarations, Known
 from pdrisk._model.kinds import ZONED
 from pdrisk._model.schema import entries_of
@@ -19,6 +20,7 @@ from pdrisk._sql.catalog import VIEW, CatalogEntry, entry_names, found_entry
 from pdrisk._sql.declared import declared_for, declared_in_file, folded
 from pdrisk._sql.frame_types import Plain, plain_frame
 from pdrisk._sql.pieces import kind_of_type, lowered, quoted, written_constant
+from pdrisk._sql.ranges import ANYTHING, Range, range_of
 from pdrisk._sql.settings import Settings, check_macros, pin
 from pdrisk._sql.source_identity import asked, file_place, table_place
 from pdrisk._sql.stored import (
@@ -67,6 +69,8 @@ class Source:
         Whether a column may have a collation of its own.
     zone : str
         Whose clock times with a zone are read by.
+    stated : mapping of str to Universe
+        The bounds that the call passes, by lower-case name.
     """
 
     sql: str
@@ -81,6 +85,17 @@ class Source:
     whole: frozenset[str] = frozenset()
     collated: bool = False
     zone: str = "UTC"
+    stated: Mapping[str, Universe] = field(default_factory=dict)
+
+    def range_of(self, column: str) -> Range:
+        """Where the numbers of a column lie, as far as that is known."""
+        name = lowered(column)
+        if name in self.stated:
+            return range_of(self.stated[name], name)
+        try:
+            return range_of(self.known(column).universe, name)
+        except ParameterError:  # of a schema that contradicts itself, for whoever needs it
+            return ANYTHING
 
     def known(self, column: str | None) -> Known:
         """What is declared for a column; nothing for an expression."""
@@ -105,6 +120,8 @@ class Sources:
         The tables of the connection that may be read, by the names that the query has for them; None: all of them.
     declared : mapping of str to Declarations
         What is declared for a source, in the place of what it says itself.
+    stated : mapping of str to Universe
+        The bounds that the call passes, by lower-case name.
     """
 
     connection: DuckDBPyConnection | None
@@ -112,6 +129,7 @@ class Sources:
     schema: object = None
     tables: Mapping[str, tuple[str, ...]] | None = None
     declared: Mapping[str, Declarations] = field(default_factory=dict)
+    stated: Mapping[str, Universe] = field(default_factory=dict)
     opened: list[DuckDBPyConnection] = field(default_factory=list)
 
     def __post_init__(self) -> None:

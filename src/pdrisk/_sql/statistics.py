@@ -49,7 +49,10 @@ AGGREGATES: Mapping[str, Aggregate] = {
     "avg": Aggregate("mean"),
     "mean": Aggregate("mean"),
     "median": Aggregate("median"),
-    "quantile_cont": Aggregate("quantile"),
+    # Of noisy answers there is no difference: all of them are about what lies between two records, too.
+    **dict.fromkeys(("quantile_cont", "quantile_disc", "quantile", "approx_quantile"), Aggregate("quantile")),
+    **dict.fromkeys(("count_if", "countif"), Aggregate("count")),
+    "approx_count_distinct": Aggregate("nunique"),
     "min": Aggregate("min"),
     "max": Aggregate("max"),
     "var_pop": Aggregate("var", 0),
@@ -71,6 +74,9 @@ AGGREGATES: Mapping[str, Aggregate] = {
 }
 
 
+DISTINCT = frozenset({"count", "nunique", "min", "max"})  # statistics that may be of different values
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """One release that a query asks for. Two that are equal are one.
@@ -85,6 +91,8 @@ class Asked:
         None: a share of what the call leaves.
     other : str or None
         SQL of a second column.
+    key : str or None
+        Of different values that are counted: SQL that is one value for what is equal.
     """
 
     statistic: Statistic
@@ -94,6 +102,7 @@ class Asked:
     bounds_from: Source | None
     eps: Fraction | None
     other: str | None = None
+    key: str | None = None
 
 
 def asked(
@@ -101,6 +110,7 @@ def asked(
     argument: Expression | None,
     condition: str | None,
     bounds: Callable[[], tuple[Universe, Source]],
+    key: str | None = None,
 ) -> Asked:
     """What an aggregate asks for.
 
@@ -114,6 +124,8 @@ def asked(
         Its FILTER in SQL.
     bounds : callable
         The bounds known from elsewhere; raises what to say if there are none.
+    key : str or None
+        Of different values that are counted: the column as a key of groups.
 
     Raises
     ------
@@ -122,10 +134,11 @@ def asked(
     """
     kind = AGGREGATES[call.name]
     options = _options(call, kind, 0 if argument is None else 1)
-    found = statistic(_spec(call.name, kind, options))
+    found = statistic("nunique" if key is not None else _spec(call.name, kind, options))
     eps = epsilon(_eps(options["eps"])) if "eps" in options else None
     if not found.bounded:
-        return Asked(found, None if argument is None else argument.sql, condition, Universe(0.0, 1.0), None, eps)
+        value = None if argument is None else argument.sql
+        return Asked(found, value, condition, Universe(0.0, 1.0), None, eps, key=key)
     if argument is None:
         raise ParameterError(f"{call.name} needs a column, as in {call.name}(distance).")
     check_number(call.name, argument)
@@ -184,15 +197,15 @@ def check_number(name: str, argument: Expression) -> None:
 
 def _options(call: Call, kind: Aggregate, used: int) -> dict[str, Scalar]:
     """The constants after the column, by name."""
-    if call.distinct:
+    if call.distinct and kind.statistic not in DISTINCT:
         raise ParameterError(
             f"{call.name}(DISTINCT ...) is refused: what one person changes depends on whether others have the same "
-            "value. Leave DISTINCT out."
+            "value. Leave DISTINCT out, or ask for COUNT(DISTINCT ...)."
         )
     if call.ordered:
         raise ParameterError(
-            f"ORDER BY inside {call.name} (or WITHIN GROUP) is not understood: write QUANTILE_CONT(x, 0.5) or "
-            "MEDIAN(x)."
+            f"ORDER BY inside {call.name} (or WITHIN GROUP) is not understood: write PERCENTILE_CONT(0.5) WITHIN GROUP "
+            "(ORDER BY x), QUANTILE_CONT(x, 0.5) or MEDIAN(x)."
         )
     if call.names and any(call.names[:used]):
         raise ParameterError(f"the first argument of {call.name} is the column, without a name.")

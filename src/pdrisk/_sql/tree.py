@@ -98,3 +98,4 @@ class Select:
     ctes: Mapping[str, Cte] = field(default_factory=dict)
     functions: frozenset[str] = frozenset()
     has_parameters: bool = False
+    qualify: Node | None = None

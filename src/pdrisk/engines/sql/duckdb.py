@@ -21,7 +21,7 @@ from pdrisk.engines.base import Origin, Reading
 from pdrisk.engines.sql.bands import can_be_banded
 from pdrisk.engines.sql.dialect import Dialect, DuckDBDialect
 from pdrisk.engines.sql.ordered import Around, Band, BandMissedError, counted, listed
-from pdrisk.engines.sql.plan import Counted, Measured, SummaryPlan, pivots
+from pdrisk.engines.sql.plan import Counted, Different, Measured, Part, SummaryPlan, pivots
 from pdrisk.engines.sql.render import RANKED, packed_counts, product_name, statement
 
 if TYPE_CHECKING:
@@ -145,10 +145,13 @@ def _fetched(connection: DuckDBPyConnection, sql: str, values: list[Any]) -> Col
     return found[0]
 
 
-def _summary(i: int, part: Measured | Counted, found: Columns, size: int, dialect: Dialect, banded: bool) -> Summary:
+def _summary(i: int, part: Part, found: Columns, size: int, dialect: Dialect, banded: bool) -> Summary:
     n = _integers(found, f"n_{i}", size)
     if isinstance(part, Counted):
         return Summary(n)
+    if isinstance(part, Different):
+        distinct, singles = (_integers(found, f"{name}_{i}", size) for name in ("distinct", "singles"))
+        return Summary(n, distinct=distinct, singles=singles)
     needs, universe = part.needs, part.universe
 
     def inside(name: str, padding: float) -> FloatArray:

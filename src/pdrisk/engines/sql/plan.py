@@ -14,8 +14,10 @@ from pdrisk._model.query import Query
 __all__ = [
     "INFINITY",
     "Counted",
+    "Different",
     "Measured",
     "MeasuredPair",
+    "Part",
     "SummaryPlan",
     "combined",
     "pivots",
@@ -129,6 +131,22 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
+class Different:
+    """Different values of one expression, and those that one record alone has.
+
+    Attributes
+    ----------
+    value : str
+        SQL that gives one value for what is equal, and NULL for what is missing.
+    """
+
+    value: str
+
+
+Part = Measured | Counted | Different
+
+
+@dataclass(frozen=True, slots=True)
 class SummaryPlan:
     """What is to be read.
 
@@ -149,12 +167,12 @@ class SummaryPlan:
     where: tuple[str, ...]
     groups: tuple[str, ...]
     keys: str | None
-    parts: tuple[Measured | Counted, ...]
+    parts: tuple[Part, ...]
 
 
-def combined(asked: Sequence[Measured | Counted]) -> tuple[tuple[Measured | Counted, ...], tuple[int, ...]]:
+def combined(asked: Sequence[Part]) -> tuple[tuple[Part, ...], tuple[int, ...]]:
     """What is to be read, each thing once, and where each of those who ask finds it."""
-    found: dict[tuple[object, ...], Measured | Counted] = {}
+    found: dict[tuple[object, ...], Part] = {}
     keys: list[tuple[object, ...]] = []
     for one in asked:
         keys.append(_read(one))
@@ -166,8 +184,10 @@ def combined(asked: Sequence[Measured | Counted]) -> tuple[tuple[Measured | Coun
     return tuple(found.values()), tuple(order.index(key) for key in keys)
 
 
-def _read(one: Measured | Counted) -> tuple[object, ...]:
+def _read(one: Part) -> tuple[object, ...]:
     """What a part looks at, but for its needs."""
+    if isinstance(one, Different):
+        return "different", one.value, None, None
     if isinstance(one, Counted):
         return (one.condition,)
     return (one.value, one.universe, one.other) if isinstance(one, MeasuredPair) else (one.value, one.universe)
@@ -189,11 +209,13 @@ def plan_of_columns(query: Query, source: str) -> tuple[SummaryPlan, tuple[int, 
         And where each line finds its part.
     """
     assert query.where is None and not query.derived and not query.missing
-    asked: list[Measured | Counted] = []
+    asked: list[Part] = []
     for at, line in enumerate(query.lines):
         value = f'CAST("{line.column}" AS DOUBLE)'
         if line.other is not None and line.universe is not None:
             asked.append(MeasuredPair(value, line.universe, line.needs, other=f'CAST("{line.other}" AS DOUBLE)'))
+        elif line.needs.distinct:
+            asked.append(Different(f"(CASE WHEN {value} <= {INFINITY} THEN {value} + 0 END)"))
         elif line.universe is None or not line.statistic.bounded:
             asked.append(Counted(None if line.column is None else f"({value} <= {INFINITY})"))
         else:

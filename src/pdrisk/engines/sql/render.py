@@ -19,7 +19,17 @@ from pdrisk._core.summary import Needs, Ranks
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk.engines.sql.bands import bands, within_band
 from pdrisk.engines.sql.dialect import Dialect, clamped, inside, number
-from pdrisk.engines.sql.plan import INFINITY, Counted, Measured, MeasuredPair, SummaryPlan, pivots, sides, sides_of
+from pdrisk.engines.sql.plan import (
+    INFINITY,
+    Counted,
+    Different,
+    Measured,
+    MeasuredPair,
+    SummaryPlan,
+    pivots,
+    sides,
+    sides_of,
+)
 
 __all__ = ["RANKED", "packed_counts", "product_name", "statement"]
 
@@ -77,6 +87,7 @@ class _Statement:
             passes["second_pass"] = f"({self._grouped(second, joined, 'rows_read.')})"
         passes |= dict(self._by_row_number())
         passes |= dict(self._cells())
+        passes |= dict(self._different())
         ctes = ", ".join(f"{name} AS {body}" for name, body in passes.items())
         if len(passes) == 1 and not self.groups:
             return next(iter(passes.values())).removeprefix("MATERIALIZED ")[1:-1]
@@ -114,6 +125,8 @@ class _Statement:
                 read.append(f"CASE WHEN {part.value} <= {INFINITY} THEN {part.other} END AS y{i}")
             elif isinstance(part, Measured):
                 read.append(f"{part.value} AS x{i}")
+            elif isinstance(part, Different):
+                read.append(f"{part.value} AS u{i}")
             elif part.condition is not None:
                 read.append(f"{part.condition} AS c{i}")
         base = f"SELECT {', '.join(read or ['1 AS one'])} FROM {plan.source}{_where((*plan.inner, *plan.where))}"
@@ -169,6 +182,9 @@ class _Statement:
         call = self.dialect.call
         for i, part in enumerate(self.plan.parts):
             if i in self.whole_columns:
+                continue
+            if isinstance(part, Different):
+                yield f"n_{i}", call("COUNT", f"u{i}")
                 continue
             if isinstance(part, Counted):
                 yield f"n_{i}", call("COUNT", "*") if part.condition is None else self.dialect.counted(f"c{i}")
@@ -323,6 +339,19 @@ class _Statement:
                     f"{name}_{i}",
                     f"(SELECT {keys}{listed} AS {name}_{i} FROM {counted}{f' GROUP BY {by}' if by else ''})",
                 )
+
+    def _different(self) -> Iterator[tuple[str, str]]:
+        """Numbers of different values, and of those that one record alone has."""
+        call = self.dialect.call
+        keys, by = "".join(f"{name}, " for name in self.groups), ", ".join(self.groups)
+        for i, part in enumerate(self.plan.parts):
+            if isinstance(part, Different):
+                sizes = (
+                    f"(SELECT {keys}{call('COUNT', '*')} AS n FROM {self._rows()} WHERE u{i} IS NOT NULL "
+                    f"GROUP BY {keys}u{i}) AS sizes"
+                )
+                counted = f"{call('COUNT', '*')} AS distinct_{i}, {self.dialect.counted('n = 1')} AS singles_{i}"
+                yield f"different_{i}", f"(SELECT {keys}{counted} FROM {sizes}{f' GROUP BY {by}' if by else ''})"
 
     def _by_row_number(self) -> Iterator[tuple[str, str]]:
         """Order statistics for engines without a pivot, one sorted pass for each."""

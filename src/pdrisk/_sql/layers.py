@@ -1,0 +1,313 @@
+"""Layers over noisy values: a SELECT whose FROM aggregates is computed on the noisy table of the SELECT below it.
+
+No person is in such a table, so any SELECT over it costs nothing: it may filter, sort, rank and aggregate once more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from pdrisk._model.nodes import Call, Constant, Node, Window, below
+from pdrisk._sql.expressions import text, truth
+from pdrisk._sql.headings import heading
+from pdrisk._sql.noisy import Values, looks_around
+from pdrisk._sql.pieces import Expression, lowered
+from pdrisk._sql.relations import Ctes, seen_by, starred
+from pdrisk._sql.scope import Scope
+from pdrisk._sql.settings import Settings
+from pdrisk._sql.statistics import AGGREGATES
+from pdrisk._sql.tree import Cte, Select, Star, Subquery, Table
+from pdrisk._sql.windows import AGGREGATED
+from pdrisk.errors import ParameterError
+
+__all__ = ["NOISY", "Layer", "Layered", "aggregates", "layer_over", "layered", "positional", "tail"]
+
+NOISY = "noisy"  # the table of noisy values, where there are no people
+OWN_NAME = re.compile(r"[kv]\d+")  # of its columns, which stay what they are in all layers
+
+
+@dataclass(frozen=True, slots=True)
+class Layered:
+    """A SELECT that reads people, and those over it.
+
+    Attributes
+    ----------
+    core : Select
+    ctes : mapping
+        The CTEs that it sees.
+    over : tuple of Over
+        From the innermost on.
+    """
+
+    core: Select
+    ctes: Ctes
+    over: tuple[Over, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """A SELECT over noisy values, and what its FROM calls them."""
+
+    select: Select
+    names: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A SELECT over the noisy table, written out.
+
+    What it aggregates and its windows are computed first, below the rest: DuckDB has neither inside TRY.
+
+    Attributes
+    ----------
+    items : tuple of (str, Expression)
+        Heading, and SQL over the layer below.
+    where, having, qualify : str
+        Conditions, empty without any.
+    tail : str
+        ORDER BY, LIMIT and OFFSET.
+    order : tuple of str
+        Its ORDER BY, but for the order of the layer below.
+    windows : tuple of str
+        The columns ``w0``, ``w1``, ...
+    groups, aggregated : tuple of str
+        The columns ``x0``, ``x1``, ... and ``h0``, ``h1``, ... of a SELECT that aggregates.
+    aggregates : bool
+        Whether its rows are made of several.
+    depth : int
+        How many layers are below it.
+    """
+
+    items: tuple[tuple[str, Expression], ...]
+    where: str
+    tail: str
+    order: tuple[str, ...]
+    windows: tuple[str, ...]
+    qualify: str = ""
+    having: str = ""
+    groups: tuple[str, ...] = ()
+    aggregated: tuple[str, ...] = ()
+    aggregates: bool = False
+    depth: int = 0
+
+    @property
+    def exposed(self) -> tuple[tuple[str, Expression], ...]:
+        """Its columns, as the layer over it sees them."""
+        return tuple((label, self._exposed(at)) for at, (label, _) in enumerate(self.items))
+
+    def _exposed(self, at: int) -> Expression:
+        """An item as the column that it becomes; each layer has names of its own, or ORDER BY would mix them up."""
+        _, value = self.items[at]
+        name = value.sql if OWN_NAME.fullmatch(value.sql) else f"c{self.depth}_{at}"
+        sql_type = "DOUBLE" if value.wide else "" if value.type == "constant" else value.type
+        return Expression(name, value.kind, sql_type)
+
+    def statement(self, chosen: Sequence[str], source: str) -> str:
+        """The SELECT with these expressions as its list."""
+        where = self.where
+        if self.aggregates:
+            made = [*_named("x", self.groups), *_named("h", self.aggregated), "min(code) AS code"]
+            by = f" GROUP BY {', '.join(self.groups)}" if self.groups else ""
+            source = f"(SELECT {', '.join(made)} FROM {source}{_where(where)}{by}) AS {NOISY}"
+            where = self.having
+        if self.windows:
+            windows = ", ".join(_named("w", self.windows))
+            source = f"(SELECT *, {windows} FROM {source}{_where(where)}) AS {NOISY}"
+            where = self.qualify
+        return f"SELECT {', '.join(chosen)} FROM {source}{_where(where)}{self.tail}"
+
+    def subquery(self, source: str, carried: Sequence[str]) -> str:
+        """As what stands in the FROM of the layer over it; ``carried`` are columns that pass through."""
+        columns = {self._exposed(at).sql: value.wide or value.sql for at, (_, value) in enumerate(self.items)}
+        columns |= {name: name for name in carried}
+        code = f"row_number() OVER (ORDER BY {', '.join([*self.order, 'code'])})" if self.order else "code"
+        # Read before it is named: ORDER BY and windows would take the new code for the one below.
+        listed = [*(f"{sql} AS {name}" for name, sql in columns.items()), f"{code} AS code_above"]
+        return f"(SELECT * RENAME (code_above AS code) FROM ({self.statement(listed, source)}) AS layer) AS {NOISY}"
+
+
+def _named(letter: str, columns: Sequence[str]) -> list[str]:
+    return [f"{sql} AS {letter}{at}" for at, sql in enumerate(columns)]
+
+
+def _where(condition: str) -> str:
+    return f" WHERE {condition}" if condition else ""
+
+
+def layered(select: Select) -> Layered:
+    """A SELECT as the one that reads people, and those over it."""
+    ctes, over = seen_by(select, {}), []
+    while (below_ := _below(select, ctes)) is not None and _aggregates(*below_[:2]):
+        inner, seen, names, columns = below_
+        over.append(Over(select, names, columns))
+        select, ctes = inner, seen
+    return Layered(select, ctes, tuple(reversed(over)))
+
+
+def _below(select: Select, ctes: Ctes) -> tuple[Select, Ctes, tuple[str, ...], tuple[str, ...]] | None:
+    """The subquery that FROM is, the CTEs it sees, and what FROM calls it and its columns."""
+    match select.source:
+        case Subquery(inner, alias, columns):
+            return inner, seen_by(inner, ctes), (alias,) if alias else (), columns
+        case Table((name,), alias, columns) if lowered(name) in ctes:
+            cte: Cte = ctes[lowered(name)][0]
+            named = (*columns, *cte.columns[len(columns) :])
+            return cte.select, seen_by(cte.select, ctes[lowered(name)][1]), (alias or name,), named
+    return None
+
+
+def _aggregates(select: Select, ctes: Ctes) -> bool:
+    """Whether a subquery gives noisy values."""
+    if aggregates(select):
+        return True
+    inner = _below(select, ctes)
+    return inner is not None and _aggregates(*inner[:2])
+
+
+def aggregates(select: Select) -> bool:
+    """Whether a SELECT makes one row of several."""
+    nodes = [item for item, _ in select.items if not isinstance(item, Star)]
+    nodes += [node for node in (select.having, *(each.item for each in select.order)) if node is not None]
+    return select.groups != () or select.having is not None or any(_has_aggregate(node) for node in nodes)
+
+
+def layer_over(layer: Layer, over: Over, settings: Settings) -> Layer:
+    """A SELECT over the columns of another one, written out."""
+    select, below_ = over.select, layer.exposed
+    if select.distinct and aggregates(select):
+        raise ParameterError("SELECT DISTINCT beside GROUP BY or aggregates is refused: name the inner SELECT instead.")
+    if len(over.columns) > len(below_):
+        raise ParameterError(f"FROM names {len(over.columns)} columns, but there are {len(below_)}.")
+    labels = [*over.columns, *(label for label, _ in below_[len(over.columns) :])]
+    columns = [(label, value) for label, (_, value) in zip(labels, below_, strict=True)]
+    named = {lowered(alias): item for item, alias in select.items if alias and not isinstance(item, Star)}
+    rows = Values(columns, over.names, named, settings)
+    where = "" if select.where is None else truth(text(select.where, rows), "WHERE").sql
+    groups = _groups(select, rows)
+    if rows.windows:
+        raise ParameterError(
+            "WHERE and GROUP BY look at one row: write QUALIFY for windows, or name one in a subquery."
+        )
+    scope = replace(rows, groups=groups)
+    items: list[tuple[str, Expression]] = []
+    for item, alias in select.items:
+        if isinstance(item, Star):
+            starred_ = starred(item, columns, over.names, lambda node: text(node, scope))
+            items += starred_ if groups is None else _grouped(starred_, groups)
+        else:
+            items.append((alias or heading(item), text(item, scope)))
+    having, qualify, order, rest = tail(select, [value for _, value in items], scope)
+    return Layer(
+        tuple(items),
+        where,
+        rest,
+        order,
+        tuple(scope.windows),
+        qualify,
+        having,
+        tuple(group.sql for group in groups or ()),
+        tuple(scope.aggregated),
+        groups is not None,
+        layer.depth + 1,
+    )
+
+
+def _grouped(columns: Iterable[tuple[str, Expression]], groups: list[Expression]) -> Iterator[tuple[str, Expression]]:
+    """The columns of a star as groups."""
+    places = {group.sql: at for at, group in enumerate(groups)}
+    for label, value in columns:
+        if value.sql not in places:
+            raise ParameterError(f"column {label!r} is neither aggregated nor in GROUP BY.")
+        yield label, replace(value, sql=f"x{places[value.sql]}")
+
+
+def _groups(select: Select, rows: Values) -> list[Expression] | None:
+    """What a SELECT groups by; DISTINCT does by all items. None if it does not aggregate."""
+    if not aggregates(select):
+        if not select.distinct:
+            return None
+        found: list[Expression] = []
+        for item, _ in select.items:
+            if isinstance(item, Star):
+                found += [value for _, value in starred(item, rows.columns, rows.names, lambda node: text(node, rows))]
+            else:
+                found.append(text(item, rows))
+        return _each_once(found)
+    if select.groups is None:
+        nodes = [item for item, _ in select.items if not isinstance(item, Star) and not looks_around(item)]
+    else:
+        nodes = [positional(node, select) for node in select.groups]
+    return _each_once([text(node, rows) for node in nodes])
+
+
+def _each_once(found: Sequence[Expression]) -> list[Expression]:
+    by_sql = {value.sql: value for value in found if not value.constant}
+    return list(by_sql.values())
+
+
+def _has_aggregate(node: Node) -> bool:
+    return any(isinstance(part, Call) and part.name in {*AGGREGATES, *AGGREGATED} for part in below(node))
+
+
+def positional(node: Node, select: Select) -> Node:
+    """What an item of GROUP BY means, which may be the number of one of SELECT."""
+    if not isinstance(node, Constant) or type(node.value) is not int:
+        return node
+    items = select.items
+    if not 1 <= node.value <= len(items):
+        raise ParameterError(f"GROUP BY {heading(node)} means no item of SELECT, which has {len(items)}.")
+    item = items[node.value - 1][0]
+    if isinstance(item, Star):
+        raise ParameterError(f"GROUP BY {heading(node)} means a star: name the columns.")
+    return item
+
+
+class Ordered(Scope, Protocol):
+    """A scope that knows when it is asked for ORDER BY, where an alias goes before a column."""
+
+    ordering: bool
+    windows: list[str]
+
+
+def tail(select: Select, items: Sequence[Expression], scope: Ordered) -> tuple[str, str, tuple[str, ...], str]:
+    """The conditions of HAVING and QUALIFY, the items of ORDER BY, and ORDER BY, LIMIT and OFFSET.
+
+    Parameters
+    ----------
+    select : Select
+    items : sequence of Expression
+        The SELECT list.
+    scope : Answers or Values
+    """
+    having = "" if select.having is None else truth(text(select.having, scope), "HAVING").sql
+    if select.having is not None and any(isinstance(part, Window) for part in below(select.having)):
+        raise ParameterError("HAVING is about groups: write QUALIFY for windows.")
+    qualify = "" if select.qualify is None else truth(text(select.qualify, scope), "QUALIFY").sql
+    if qualify and not scope.windows:
+        raise ParameterError("QUALIFY is about windows: write HAVING for groups.")
+    order = []
+    scope.ordering = True
+    for each in select.order:
+        how = scope.order(each.how)
+        if each.item is None:
+            order += [f"{value.sql} {how}" for value in items if not value.constant]
+        elif isinstance(each.item, Constant) and type(each.item.value) is int:
+            if not 1 <= each.item.value <= len(items):
+                raise ParameterError(f"ORDER BY {heading(each.item)} means no item of SELECT, which has {len(items)}.")
+            value = items[each.item.value - 1]
+            order += [] if value.constant else [f"{value.sql} {how}"]
+        else:
+            order.append(f"{text(each.item, scope).sql} {how}")
+    scope.ordering = False
+    said = f" ORDER BY {', '.join([*order, 'code'])}"
+    for word, node in (("LIMIT", select.limit), ("OFFSET", select.offset)):
+        if node is None:
+            continue
+        if not isinstance(node, Constant) or type(node.value) is not int or node.value < 0:
+            raise ParameterError(f"{word} takes a whole number written out or a parameter.")
+        said += f" {word} {node.value}"
+    return having, qualify, tuple(order), said

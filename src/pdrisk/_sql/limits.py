@@ -1,0 +1,131 @@
+"""Limits that a WHERE sets to an expression: what is written out there lists its values, and so the keys of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from pdrisk._model.kinds import DATE, TIME
+from pdrisk._model.nodes import Node, Operation, is_given
+from pdrisk._sql.expressions import dated, text
+from pdrisk._sql.pieces import Expression
+from pdrisk._sql.scope import Scope
+from pdrisk._sql.tree import Scalar
+
+__all__ = ["Limit", "limit_of", "limits"]
+
+MOST = 1000  # values of a list, or whole numbers between two ends: nobody wants more groups by accident
+_TURNED = {"==": "==", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What a condition says of an expression.
+
+    Attributes
+    ----------
+    sql : str
+        The expression.
+    values : tuple of Scalar, or None
+        All that it can be.
+    ends : tuple of (str, Scalar)
+        Comparisons that hold for it.
+    """
+
+    sql: str
+    values: tuple[Scalar, ...] | None = None
+    ends: tuple[tuple[str, Scalar], ...] = ()
+
+    def admits(self, key: Any) -> bool:
+        """Whether a key is within the limit; what cannot be compared is."""
+        if key is None:
+            return False
+        if self.values is not None and all(_alike(key, value) for value in self.values) and key not in self.values:
+            return False
+        return all(not _alike(key, end) or _holds(key, symbol, end) for symbol, end in self.ends)
+
+    @property
+    def listed(self) -> tuple[Scalar, ...] | None:
+        """The values, if they are known: those written out, or whole numbers between two ends."""
+        if self.values is not None:
+            return tuple(value for value in self.values if self.admits(value))
+        ends = [(symbol, end) for symbol, end in self.ends if type(end) is int]
+        lows = [end + (symbol == ">") for symbol, end in ends if symbol in (">", ">=")]
+        highs = [end - (symbol == "<") for symbol, end in ends if symbol in ("<", "<=")]
+        if not lows or not highs or min(highs) - max(lows) >= MOST:
+            return None
+        return tuple(range(max(lows), min(highs) + 1))
+
+
+def limit_of(expression: str, found: Sequence[Limit]) -> Limit | None:
+    """All limits of an expression together."""
+    own = [each for each in found if each.sql == expression]
+    if not own:
+        return None
+    lists = [each.values for each in own if each.values is not None]
+    values = tuple(value for value in lists[0] if all(value in other for other in lists)) if lists else None
+    return Limit(expression, values, tuple(end for each in own for end in each.ends))
+
+
+def limits(node: Node, scope: Scope) -> Iterator[Limit]:
+    """The limits that hold wherever a condition does; of parameters' values none, since they are not written out."""
+    if not isinstance(node, Operation):
+        return
+    match node.symbol:
+        case "and":
+            for part in node.parts:
+                yield from limits(part, scope)
+        case "or" if len(node.parts) <= MOST:
+            yield from _either([list(limits(part, scope)) for part in node.parts])
+        case "in" | "between" if len(node.parts) <= MOST and not is_given(node):
+            yield from _of_constants(node, scope)
+        case "==" | "<" | "<=" | ">" | ">=" if not is_given(node):
+            left, right = _parts(node, scope)
+            for one, other, symbol in ((left, right, node.symbol), (right, left, _TURNED[node.symbol])):
+                if other.constant and not one.constant and other.value is not None:
+                    yield _compared(one.sql, symbol, other.value)
+
+
+def _either(parts: list[list[Limit]]) -> Iterator[Limit]:
+    """Of OR: what each part lists for the same expression."""
+    first = parts[0]
+    if not all(len(part) == 1 and part[0].values is not None and part[0].sql == first[0].sql for part in parts):
+        return
+    listed = (value for (part,) in parts for value in part.values or ())
+    yield replace(first[0], values=tuple(dict.fromkeys(listed)))
+
+
+def _of_constants(node: Operation, scope: Scope) -> Iterator[Limit]:
+    one, *others = _parts(node, scope)
+    if not all(other.constant for other in others):
+        return
+    values = tuple(dict.fromkeys(other.value for other in others if other.value is not None))
+    if node.symbol == "in":
+        yield Limit(one.sql, values)
+    elif len(others) == 2 and all(other.value is not None for other in others):
+        yield Limit(one.sql, None, ((">=", others[0].value), ("<=", others[1].value)))
+
+
+def _compared(sql: str, symbol: str, value: Scalar) -> Limit:
+    return Limit(sql, (value,)) if symbol == "==" else Limit(sql, None, ((symbol, value),))
+
+
+def _parts(node: Operation, scope: Scope) -> list[Expression]:
+    found = [text(part, scope) for part in node.parts]
+    if any(part.kind in (DATE, TIME) for part in found):
+        found = [dated(part, raw) for part, raw in zip(found, node.parts, strict=True)]
+    return found
+
+
+def _alike(key: Any, value: Any) -> bool:
+    """Whether two values can be compared."""
+    kinds: tuple[Any, ...] = (str, bool, (int, float, Decimal))
+    return any(isinstance(key, kind) and isinstance(value, kind) for kind in kinds) and (
+        isinstance(key, bool) == isinstance(value, bool)
+    )
+
+
+def _holds(key: Any, symbol: str, end: Any) -> bool:
+    return bool({"<": key < end, "<=": key <= end, ">": key > end, ">=": key >= end}[symbol])
