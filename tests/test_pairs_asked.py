@@ -210,7 +210,7 @@ class TestDeclarations:
             ("COVAR_POP(hours, sex)", BOUNDS, "needs numbers"),
             ("REGR_SLOPE(income, hours)", (0, 80), "needs the bounds of income: pass a dict with both"),
             ("REGR_SLOPE(income, hours)", {"income": (0, 80)}, "needs the bounds of hours"),
-            ("CORR(hours + 1, income)", BOUNDS, "an expression needs a name in a subquery"),
+            ("CORR(hours / income, income)", BOUNDS, "an expression needs a name in a subquery"),
             ("SUM(CORR(hours, income))", BOUNDS, "aggregate"),
         ],
     )
