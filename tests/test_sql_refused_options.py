@@ -68,10 +68,7 @@ BOUNDS = {
     "texts": (AVG, {"bounds": ("0", "9")}, "lo of bounds must be a number, but is of type str"),
     "missing": (AVG, {"bounds": (None, 9)}, "lo of bounds must be a number, but is missing"),
     "the data's": (AVG, {"bounds": "column"}, 'Bounds from the data ("column") are for the accessor, df.dprisk'),
-    "of a renamed column": (
-        "SELECT AVG(a) FROM (SELECT age AS a FROM people)", {"bounds": {"age": (0, 9)}}, "unknown column 'age'"
-    ),
-    "of its column": ("SELECT AVG(-age) FROM people", {"bounds": {"age": (0, 9)}}, "needs the bounds of the expr"),
+    "of its column": ("SELECT AVG(1 / age) FROM people", {"bounds": {"age": (0, 9)}}, "needs the bounds of the expr"),
 }  # fmt: skip
 KEYS = {
     "none": (GROUPED, {}, f"GROUP BY region {NEED_KEYS}"),
@@ -116,7 +113,7 @@ KEYS = {
     "dict of too many": (GROUPED, {"keys": {"region": ["n"], "sex": ["f"]}}, "one list for each of region"),
     "without groups": (COUNT, {"keys": ["north"]}, "keys= lists the groups of GROUP BY, which is missing: write it"),
     "of hugeints": ("SELECT COUNT(*) FROM people GROUP BY TRY_CAST(age AS HUGEINT)", {"keys": [1]}, "TRY_CAST("),
-    "of lists": ("SELECT COUNT(*) FROM odd GROUP BY words", {"keys": ["x"]}, "GROUP BY words holds lists: group by"),
+    "of lists": ("SELECT COUNT(*) FROM odd GROUP BY words", {"keys": ["x"]}, "GROUP BY words holds lists: make text"),
     "of zoned times": ("SELECT COUNT(*) FROM odd GROUP BY z", {"keys": ["x"]}, "write TRY_CAST(z AS DATE)"),
 }  # fmt: skip
 PARAMS = {

@@ -33,6 +33,7 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 __all__ = ["eps_values", "judged_query", "judged_selection"]
 
 MOST_EPS = 10_000  # of one assessment
+MANY = 10**9  # records, of which any noise that depends on their number is known
 
 
 def judged_query(frame: pd.DataFrame, asked: tuple[Line, ...], request: Request) -> tuple[Query, FrameEngine]:
@@ -131,12 +132,14 @@ def _check_noise(line: Line, share: Fraction, most: object, n_at_least: object) 
     mechanism = line.calibrated(share)
     half = mechanism.widest_noise95(number)
     if half is None or line.universe is None:
-        what, told, add = "how many records there are", "noise95", "add n_at_least=, if you know so many rows for sure"
+        what, told, add = "the records", "noise95", ""
         if mechanism.rank95 is not None:
-            what, told, add = "the records around its rank", "rank95", 'ask with mechanism="laplace"'
+            what, told, add = "the records around its rank", "rank95", ', or ask with mechanism="laplace"'
+        elif mechanism.widest_noise95(MANY) is not None:
+            what, add = "how many records there are", ", or add n_at_least=, if you know so many rows for sure"
         raise ParameterError(
             f"max_noise95= cannot judge {line.name} beforehand: its noise depends on {what}. Leave it out and look at "
-            f"{told} of the answer, or {add}."
+            f"{told} of the answer{add}."
         )
     if half > limit:
         enough = f"An eps of some {float(share) * half / limit:.3g} for it would do."
