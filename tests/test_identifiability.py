@@ -77,7 +77,7 @@ class TestWorldsWith:
         generator = np.random.default_rng(5)
         known, others = generator.normal(1e6, 10, 997), generator.normal(1e6, 30, 500)
         found = worlds_with(known, np.concatenate([others, known]), statistic)
-        label = pdrisk._model.query.statistic(statistic).label
+        label = pdrisk._model.arguments.statistic(statistic).label
         direct = {
             "count": len, "sum": np.sum, "mean": np.mean, "median": np.median, "min": np.min, "max": np.max,
             "quantile(0.1)": lambda x: np.quantile(x, 0.1), "quantile(0.75)": lambda x: np.quantile(x, 0.75),

@@ -18,8 +18,13 @@ from pdrisk._answer.sampling import sampling_interval
 from pdrisk._answer.words import explained, not_for_others, texts
 from pdrisk._core.foreign import own_errors, shown
 from pdrisk._core.risk import Risk
+from pdrisk._model.arguments import (
+    checked_probability,
+)
 from pdrisk._model.plain import plain_label
-from pdrisk._model.query import checked_probability, written
+from pdrisk._model.query import (
+    written,
+)
 from pdrisk.errors import NotPublicError, ParameterError
 
 if TYPE_CHECKING:

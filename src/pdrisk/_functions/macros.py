@@ -86,7 +86,7 @@ class Macro:
     name : str
         As people call it: ``dp_mean``, ``dp_mean_risk``.
     statistic : str
-        As `pdrisk._model.query.statistic` knows it.
+        As `pdrisk._model.arguments.statistic` knows it.
     reads : tuple of str
         Keys of `COLUMNS`. Two aggregates or more: a body with exactly one could be called with OVER, and would then
         give a value for every row.

@@ -22,7 +22,11 @@ from pdrisk._functions.macros import MACROS, Macro
 from pdrisk._guard import guarded
 from pdrisk._ledger import innermost, warn_of_others
 from pdrisk._mechanisms import Mechanism, calibrated, mechanism_for
-from pdrisk._model.query import epsilon, statistic, universe
+from pdrisk._model.arguments import (
+    epsilon,
+    statistic,
+    universe,
+)
 from pdrisk.errors import ColumnTypeError, ParameterError, PolicyError
 
 __all__ = ["RISK_FIELDS", "answering", "judged", "per_unit"]

@@ -16,7 +16,9 @@ import numpy as np
 
 from pdrisk._core.foreign import shown as shown_value
 from pdrisk._ledger.records import exact
-from pdrisk._model.query import epsilon
+from pdrisk._model.arguments import (
+    epsilon,
+)
 from pdrisk.errors import BudgetExceededError, ColumnTypeError, ParameterError
 
 __all__ = ["WINDOWS", "Limits", "Spent", "check", "payable", "shown", "whole_number"]

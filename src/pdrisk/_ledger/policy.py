@@ -18,8 +18,17 @@ from pdrisk._core.summary import FloatArray
 from pdrisk._ledger.limits import whole_number
 from pdrisk._ledger.names import folded
 from pdrisk._mechanisms import calibrated
+from pdrisk._model.arguments import (
+    OF_TWO_COLUMNS,
+    STATISTICS,
+    epsilon,
+)
 from pdrisk._model.nearest import did_you_mean
-from pdrisk._model.query import OF_TWO_COLUMNS, STATISTICS, UNIT, Line, Query, epsilon
+from pdrisk._model.query import (
+    UNIT,
+    Line,
+    Query,
+)
 from pdrisk.errors import ColumnTypeError, ParameterError, PolicyError
 
 __all__ = ["Policy", "check_policy"]

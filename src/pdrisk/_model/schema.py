@@ -18,11 +18,13 @@ import numpy as np
 
 from pdrisk._core.foreign import own_errors, shown
 from pdrisk._core.universe import Universe
+from pdrisk._model.arguments import (
+    universe,
+)
 from pdrisk._model.declarations import EVERYTHING, Declaration, Declarations, Ends, narrower, universe_of
 from pdrisk._model.keys import listed_values
 from pdrisk._model.nearest import did_you_mean
 from pdrisk._model.plain import plain_value
-from pdrisk._model.query import universe
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 if TYPE_CHECKING:

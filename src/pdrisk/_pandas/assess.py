@@ -14,8 +14,15 @@ from pdrisk._core.summary import FloatArray, Summary
 from pdrisk._guard import guarded
 from pdrisk._mechanisms import Mechanism
 from pdrisk._mechanisms.base import check_smallest
+from pdrisk._model.arguments import (
+    checked_probability,
+    epsilon,
+    statistic,
+)
 from pdrisk._model.attributes import mark_exact
-from pdrisk._model.query import Line, checked_probability, epsilon, statistic
+from pdrisk._model.query import (
+    Line,
+)
 from pdrisk._pandas.lines import judged_lines, lines_of_columns
 from pdrisk._pandas.options import Request
 from pdrisk._pandas.requests import eps_values, judged_selection

@@ -30,8 +30,15 @@ from pdrisk._core.worlds import positive
 from pdrisk._digits import rounded_up
 from pdrisk._guard import guarded
 from pdrisk._mechanisms import MECHANISMS, Mechanism
+from pdrisk._model.arguments import (
+    epsilon,
+    statistic,
+)
 from pdrisk._model.attributes import mark_exact
-from pdrisk._model.query import Line, epsilon, statistic, written
+from pdrisk._model.query import (
+    Line,
+    written,
+)
 from pdrisk._pandas.lines import judged_lines
 from pdrisk._pandas.options import Request
 from pdrisk._pandas.requests import judged_selection

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar, NoReturn
 
+from pdrisk._model.arguments import (
+    OF_TWO_COLUMNS,
+)
 from pdrisk._model.nearest import did_you_mean
-from pdrisk._model.query import OF_TWO_COLUMNS
 
 __all__ = ["Hinting"]
 

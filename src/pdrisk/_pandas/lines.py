@@ -18,6 +18,10 @@ from pdrisk._core.pairs import PairStatistic
 from pdrisk._core.replaced import of_size
 from pdrisk._core.statistics import Count, Distinct, Mean, Proportion, Statistic, Sum
 from pdrisk._core.universe import Rectangle, Universe
+from pdrisk._model.arguments import (
+    statistics,
+    universe,
+)
 from pdrisk._model.columns import check_column, column_kind
 from pdrisk._model.kinds import COUNTED, NOTHING, TRUTH, number_advice
 from pdrisk._model.query import (
@@ -26,8 +30,6 @@ from pdrisk._model.query import (
     Line,
     Source,
     answered_by,
-    statistics,
-    universe,
     written,
 )
 from pdrisk._model.rowwise import caller_names, judged

@@ -16,17 +16,19 @@ from pdrisk._core.foreign import own_errors, shown
 from pdrisk._core.risk import posterior
 from pdrisk._core.statistics import Count, Statistic
 from pdrisk._model.aliases import Bounds, Eps
-from pdrisk._model.joint import joined
-from pdrisk._model.query import (
+from pdrisk._model.arguments import (
     MOST_STATISTICS,
-    UNIT,
-    Line,
-    Query,
-    answered_by,
     epsilon,
     statistic,
     statistics,
     universe,
+)
+from pdrisk._model.joint import joined
+from pdrisk._model.query import (
+    UNIT,
+    Line,
+    Query,
+    answered_by,
     written,
 )
 from pdrisk.engines.numpy.frame import FrameEngine

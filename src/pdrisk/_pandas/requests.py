@@ -11,6 +11,10 @@ from itertools import islice
 import numpy as np
 import pandas as pd
 
+from pdrisk._model.arguments import (
+    data_dependent,
+    epsilon,
+)
 from pdrisk._model.columns import check_column
 from pdrisk._model.joint import joined
 from pdrisk._model.keys import are_observed, checked_keys, undeclared_keys
@@ -19,8 +23,6 @@ from pdrisk._model.query import (
     Groups,
     Line,
     Query,
-    data_dependent,
-    epsilon,
 )
 from pdrisk._model.rowwise import Derived, RowwiseFilter, Within, caller_names, given_of, judged
 from pdrisk._model.rowwise.derived import used

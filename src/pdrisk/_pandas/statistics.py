@@ -13,7 +13,12 @@ from pdrisk._answer.release import Release
 from pdrisk._answer.table import wide_table
 from pdrisk._core.foreign import own_errors_of, shown
 from pdrisk._core.pairs import PairStatistic
-from pdrisk._model.query import MOST_STATISTICS, statistic, statistic_of_two, statistics
+from pdrisk._model.arguments import (
+    MOST_STATISTICS,
+    statistic,
+    statistic_of_two,
+    statistics,
+)
 from pdrisk._pandas.answers import answered, answers
 from pdrisk._pandas.curator_views import CuratorViews
 from pdrisk._pandas.histogram import histogram

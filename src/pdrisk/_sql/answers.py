@@ -7,10 +7,17 @@ from dataclasses import dataclass, field, replace
 
 from pdrisk._core.foreign import shown
 from pdrisk._core.universe import Universe
+from pdrisk._model.arguments import (
+    universe,
+)
 from pdrisk._model.kinds import NUMBER, TRUTH
 from pdrisk._model.nearest import unknown_column
 from pdrisk._model.nodes import Call, Column, Constant, Node, Operation, Window, below
-from pdrisk._model.query import UNIT, Source, universe, written
+from pdrisk._model.query import (
+    UNIT,
+    Source,
+    written,
+)
 from pdrisk._sql.dry_run import types
 from pdrisk._sql.expressions import text
 from pdrisk._sql.grouping import Grouping, typed_key

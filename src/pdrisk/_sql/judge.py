@@ -11,11 +11,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from pdrisk._model.arguments import (
+    epsilon,
+)
 from pdrisk._model.joint import joined
 from pdrisk._model.kinds import NUMBER
 from pdrisk._model.missing_codes import check_levels_are_no_codes
 from pdrisk._model.nodes import Window, below
-from pdrisk._model.query import Groups, Line, Query, answered_by, epsilon
+from pdrisk._model.query import (
+    Groups,
+    Line,
+    Query,
+    answered_by,
+)
 from pdrisk._sql.answers import Answers, Noted, bounded, checked_bounds
 from pdrisk._sql.codes import relation_without_codes
 from pdrisk._sql.dry_run import computed, described, typed_nothing

@@ -10,9 +10,18 @@ from fractions import Fraction
 
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.universe import Rectangle, Universe
+from pdrisk._model.arguments import (
+    OF_TWO_COLUMNS,
+    epsilon,
+    statistic,
+    statistic_of_two,
+    universe,
+)
 from pdrisk._model.kinds import NUMBER, TRUTH, number_advice
 from pdrisk._model.nodes import Call, Constant, Node, Operation
-from pdrisk._model.query import OF_TWO_COLUMNS, Source, epsilon, statistic, statistic_of_two, universe
+from pdrisk._model.query import (
+    Source,
+)
 from pdrisk._sql.pieces import Expression
 from pdrisk._sql.tree import Scalar
 from pdrisk.errors import ColumnTypeError, ParameterError

@@ -20,8 +20,12 @@ from pdrisk._core.summary import FloatArray
 from pdrisk._core.worlds import exact_of_worlds, positive, tight_of_worlds
 from pdrisk._digits import rounded_down, rounded_up
 from pdrisk._guard import guarded
+from pdrisk._model.arguments import (
+    checked_probability,
+    epsilon,
+    statistic,
+)
 from pdrisk._model.attributes import mark_exact
-from pdrisk._model.query import checked_probability, epsilon, statistic
 from pdrisk._pandas.lines import judged_lines
 from pdrisk._pandas.options import Request
 from pdrisk._pandas.requests import judged_selection

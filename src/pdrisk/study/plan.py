@@ -19,10 +19,18 @@ from pdrisk._core.risk import METRICS, check_metric
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray
 from pdrisk._core.universe import Universe
+from pdrisk._model.arguments import (
+    MOST_STATISTICS,
+    of_numbers,
+    statistics,
+    universe,
+)
 from pdrisk._model.columns import check_column, column_kind
 from pdrisk._model.kinds import COUNTED, TEXT, number_advice
 from pdrisk._model.nearest import unknown_column
-from pdrisk._model.query import MOST_STATISTICS, Source, of_numbers, statistics, universe
+from pdrisk._model.query import (
+    Source,
+)
 from pdrisk._pandas.declared import codes_of, declared
 from pdrisk._pandas.lines import listed_columns
 from pdrisk._pandas.requests import eps_values

@@ -1,0 +1,232 @@
+"""Arguments of requests, read into values: an eps, bounds, statistics."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import numbers
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from pdrisk._core.foreign import LONGEST, shown
+from pdrisk._core.order import Max, Median, Min, Quantile
+from pdrisk._core.pairs import Corr, Cov, PairStatistic, Slope
+from pdrisk._core.risk import check_metric, privacy_loss
+from pdrisk._core.spread import Std, Var
+from pdrisk._core.statistics import Count, Distinct, Mean, Proportion, Statistic, Sum
+from pdrisk._core.universe import Universe
+from pdrisk._model.nearest import did_you_mean
+from pdrisk._model.plain import float_of, plain_number
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = [
+    "MOST_STATISTICS",
+    "OF_TWO_COLUMNS",
+    "STATISTICS",
+    "checked_probability",
+    "data_dependent",
+    "epsilon",
+    "of_numbers",
+    "statistic",
+    "statistic_of_two",
+    "statistics",
+    "universe",
+]
+
+STATISTICS: Final = ("count", "sum", "mean", "median", "quantile", "min", "max", "var", "std", "nunique", "proportion")
+OF_TWO_COLUMNS: Final = ("corr", "cov", "slope")
+MOST_STATISTICS: Final = 10_000  # of one column
+MOST_BITS: Final = 4096  # of the exact fraction that an eps is: more than a thousand digits
+_NO_BOUNDS = 'bounds must be a pair (lo, hi) of numbers or the word "column", but is {}.'
+
+
+def epsilon(eps: object = None, risk: object = None, prior: object = None) -> Fraction:
+    """The privacy loss asked for, exactly as written: ``0.1`` is a tenth.
+
+    Parameters
+    ----------
+    eps : int, float, Decimal or Fraction, optional
+        Finite and above 0.
+    risk : float, optional
+        Highest worst-case risk, in (0, 1) and above the prior; exactly one of ``eps`` and ``risk`` is given.
+    prior : float, optional
+        What the attacker believes before, for ``risk``; 1/2 by default.
+
+    Raises
+    ------
+    ParameterError
+        With what was given and what may be.
+    """
+    if (eps is None) == (risk is None):
+        both = "not both" if eps is not None else "neither was given"
+        raise ParameterError(f"pass exactly one of eps= and risk= ({both}): eps=1, or risk=0.75 for the risk it means.")
+    if risk is not None:
+        own_prior = 0.5 if prior is None else checked_probability("prior", prior)
+        return Fraction(float(privacy_loss(checked_probability("risk", risk), own_prior)))
+    if prior is not None:
+        raise ParameterError("prior= belongs to risk=; with eps= the loss is what it is.")
+    plain = plain_number("eps", eps)
+    number = float_of("eps", plain)
+    if not math.isfinite(number) or number <= 0:
+        raise ParameterError(
+            f"eps must be finite and above 0, but is {number:g}. Usual values are 0.1 to 2; "
+            "where epsilon_for answers inf, any eps will do: choose one by the accuracy you need."
+        )
+    if _bits(plain) > MOST_BITS:
+        raise ParameterError("eps has more than a thousand digits: round it.")
+    return plain if isinstance(plain, Fraction) else Fraction(str(plain))
+
+
+def _bits(eps: object) -> int:
+    """About how long the exact fraction is that a number is."""
+    if isinstance(eps, Decimal):
+        return 4 * len(eps.as_tuple().digits)
+    return max(eps.numerator.bit_length(), eps.denominator.bit_length()) if isinstance(eps, Fraction) else 0
+
+
+def data_dependent(metric: object) -> ParameterError:
+    """The error for a metric that may not calibrate a release."""
+    check_metric(metric)
+    return ParameterError(
+        f"{metric} cannot calibrate a release: it depends on the data, so its eps would tell about them and bound "
+        f"nobody's risk. Plan with df.dprisk.epsilon_for(..., metric={metric!r}), round the result to a grid you chose "
+        "beforehand, and ask with eps=."
+    )
+
+
+def checked_probability(name: str, value: object) -> float:
+    """A number strictly between 0 and 1."""
+    number = float_of(name, value)
+    if not 0 < number < 1:
+        raise ParameterError(f"{name} must be a probability above 0 and below 1, but is {number:g}.")
+    return number
+
+
+def universe(bounds: object) -> Universe:
+    """The universe that a caller's ``(lo, hi)`` declares."""
+    if isinstance(bounds, str | bytes | Mapping | set | frozenset) or not isinstance(bounds, Iterable):
+        raise ColumnTypeError(_NO_BOUNDS.format(_kind(bounds)))
+    if isinstance(bounds, np.ndarray) and bounds.ndim != 1:
+        raise ColumnTypeError(_NO_BOUNDS.format("an array that is not one-dimensional"))
+    try:
+        ends = list(itertools.islice(bounds, 3))
+    except TypeError:  # as a pd.col expression, which looks as if it could be iterated
+        ends = None
+    if ends is None:
+        raise ColumnTypeError(_NO_BOUNDS.format(_kind(bounds)))
+    if len(ends) != 2:
+        has = ("no value", "one value", "", "more than two values")[len(ends)]
+        raise ParameterError(f"bounds must be a pair (lo, hi), but has {has}.")
+    return Universe(float_of("lo of bounds", ends[0]), float_of("hi of bounds", ends[1]))
+
+
+def statistic(spec: object) -> Statistic:
+    """A statistic from its name, or a pair of name and parameters.
+
+    Parameters
+    ----------
+    spec : str or (str, dict)
+        As in ``"mean"``, ``("quantile", {"q": 0.9})``, ``("var", {"ddof": 0})``.
+    """
+    if isinstance(spec, Statistic):
+        return spec
+    parameters: Mapping[str, object] = {}
+    name = spec
+    if isinstance(spec, tuple | list) and len(spec) == 2 and isinstance(spec[1], Mapping):
+        name, parameters = spec
+    if not isinstance(name, str):
+        raise ColumnTypeError(
+            f'a statistic is a name or a pair like ("quantile", {{"q": 0.9}}), no function; this one is {_kind(spec)}.'
+        )
+    if name in OF_TWO_COLUMNS:
+        raise ParameterError(
+            f"{name} is of two columns, and this asks for statistics of one: ask for it alone, as in "
+            'df.dprisk.corr("hours", "income", eps=1), or in SQL.'
+        )
+    if name not in STATISTICS:
+        raise ParameterError(
+            f"unknown statistic {shown(name)}; it must be one of {', '.join(STATISTICS)}."
+            + did_you_mean(name, STATISTICS)
+        )
+    allowed = {
+        "quantile": {"q"},
+        "var": {"ddof"},
+        "std": {"ddof"},
+        "min": {"bounds_reached"},
+        "max": {"bounds_reached"},
+    }.get(name, set())
+    if extra := [each for each in itertools.islice(parameters, 3) if each not in allowed]:
+        raise ParameterError(f"{name} takes no {', '.join(sorted(str(each)[:LONGEST] for each in extra))}=.")
+    if name == "quantile":
+        if "q" not in parameters:
+            raise ParameterError('quantile needs q, as in ("quantile", {"q": 0.9}).')
+        return Quantile(_checked_quantile(parameters["q"]))
+    if name in ("var", "std"):
+        ddof = _checked_ddof(parameters.get("ddof", 1))
+        return Var(ddof) if name == "var" else Std(ddof)
+    if name in ("min", "max"):
+        reached = parameters.get("bounds_reached", False)
+        if not isinstance(reached, bool | np.bool_):
+            raise ColumnTypeError(f"bounds_reached is True or False, not {_kind(reached)}.")
+        return Min(bool(reached)) if name == "min" else Max(bool(reached))
+    plain: dict[str, type[Statistic]] = {
+        "count": Count, "sum": Sum, "mean": Mean, "median": Median, "nunique": Distinct,
+        "proportion": Proportion,
+    }  # fmt: skip
+    return plain[name]()
+
+
+def statistic_of_two(name: str, ddof: object = 1) -> PairStatistic:
+    """A statistic of two columns by its name, one of `OF_TWO_COLUMNS`; ``ddof`` is that of a covariance."""
+    if name == "cov":
+        return Cov(_checked_ddof(ddof))
+    return Corr() if name == "corr" else Slope()
+
+
+def of_numbers(found: Statistic) -> Statistic:
+    """The statistic, if it is one of numbers; of possible worlds and samples nothing else is known."""
+    if found.needs.distinct:
+        raise ParameterError(
+            f"{found.label} is about values of any kind, and not supported here: ask df.dprisk for it."
+        )
+    return found
+
+
+def statistics(specs: object) -> tuple[Statistic, ...]:
+    """One or several statistics, each as `statistic` takes it."""
+    if isinstance(specs, str | Statistic) or (
+        isinstance(specs, tuple) and len(specs) == 2 and isinstance(specs[1], Mapping)
+    ):
+        specs = [specs]
+    if not isinstance(specs, list | tuple) or not specs:
+        raise ColumnTypeError('statistics must be a name or a list of names, as in ["mean", "median"]; no functions.')
+    found = tuple(statistic(spec) for spec in itertools.islice(specs, MOST_STATISTICS + 1))
+    if len(found) > MOST_STATISTICS:
+        raise ParameterError(f"statistics lists more than {MOST_STATISTICS:,}: list fewer.")
+    if repeated := next((each.label for each, times in Counter(found).items() if times > 1), None):
+        raise ParameterError(f"{repeated} is asked for twice; ask once.")
+    return found
+
+
+def _checked_quantile(q: object) -> float:
+    number = float_of("q", q)
+    if not 0 <= number <= 1:
+        raise ParameterError(f"q must be between 0 and 1, but is {number:g}: the 90th percentile is q=0.9.")
+    return number
+
+
+def _checked_ddof(ddof: object) -> int:
+    if isinstance(ddof, bool | np.bool_) or not isinstance(ddof, numbers.Integral) or ddof not in (0, 1):
+        raise ParameterError(
+            f"ddof must be 0 (population) or 1 (sample), but is {'missing' if ddof is None else shown(ddof)}."
+        )
+    return int(ddof)
+
+
+def _kind(value: object) -> str:
+    return "missing" if value is None else f"of type {type(value).__name__}"
