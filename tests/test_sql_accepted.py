@@ -68,7 +68,8 @@ STATISTICS = [
     case("SELECT STDDEV(age) FROM people", ask("std", "age")),
     case("SELECT STDDEV_SAMP(age) FROM people", ask("std", "age")),
     case("SELECT STDDEV_POP(age) FROM people", ask("std", "age", ddof=0)),
-    case("SELECT COUNT(*), SUM(age), AVG(age) FROM people", ask("count"), ask("sum", "age"), ask("mean", "age")),
+    case("SELECT COUNT(*), SUM(age), AVG(distance) FROM people",
+         ask("count"), ask("sum", "age"), ask("mean", "distance")),
     case(
         "SELECT MIN(age), MAX(age), MEDIAN(age), QUANTILE_CONT(age, 0.1), VAR_POP(age) FROM people",
         ask("min", "age"), ask("max", "age"), ask("median", "age"), ask("quantile", "age", q=0.1),

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
+from pdrisk._answer.answer import Answer
 from pdrisk._core.lattice import PLACES
 from pdrisk._mechanisms.sampler import discrete_laplace
 from sql_people import BOUNDS, PEOPLE, REGIONS, connection, described, lines, only_additive_noise
@@ -36,7 +37,7 @@ def draws(monkeypatch):
     return calls
 
 
-ONE = {  # releases of one aggregate, however often it is written
+ONE = {  # releases: one for an aggregate, however often it is written, or for several that share one
     "SELECT COUNT(*)": 1,
     "SELECT COUNT(*), COUNT(*)": 1,
     "SELECT COUNT(*) AS n, count(*) AS m, COUNT(*) + COUNT(*) AS k": 1,
@@ -48,7 +49,7 @@ ONE = {  # releases of one aggregate, however often it is written
     "SELECT SUM(age) FILTER (WHERE member), SUM(age) FILTER (member = true)": 2,
     "SELECT SUM(age) FILTER (WHERE member), SUM(age) FILTER (WHERE member)": 1,
     "SELECT VAR_SAMP(age), VARIANCE(age), dp_var(age), dp_var(age, ddof := 1)": 1,
-    "SELECT STDDEV(age), STDDEV_POP(age), VAR_POP(age), VAR_SAMP(age)": 4,
+    "SELECT STDDEV(age), STDDEV_POP(age), VAR_POP(age), VAR_SAMP(age)": 1,
     "SELECT MEDIAN(age), QUANTILE_CONT(age, 0.5)": 2,
     "SELECT QUANTILE_CONT(age, 0.9), dp_quantile(age, 0.9), dp_quantile(age, 0.90, lo := 18, hi := 90)": 1,
     "SELECT QUANTILE_CONT(age, 0.9), QUANTILE_CONT(age, 0.1)": 2,
@@ -63,7 +64,7 @@ ONE = {  # releases of one aggregate, however often it is written
     "SELECT dp_mean(age + 1, lo := 0, hi := 9), dp_mean(1 + age, lo := 0, hi := 9)": 2,
     "SELECT COUNT(*) ORDER BY MIN(age)": 2,
     "SELECT COUNT(*) HAVING MAX(age) > 3": 2,
-    "SELECT SUM(age) / COUNT(age)": 2,
+    "SELECT SUM(age) / COUNT(age)": 1,
 }
 
 
@@ -87,8 +88,9 @@ class TestDraws:
         text = split(query).format("GROUP BY region")
         answer = pdrisk.sql(text, con, eps=1, bounds=BOUNDS, keys=REGIONS, risk_columns=True)
         assert [size for size, _ in draws] == [3] * releases
-        assert [Fraction(line.eps) for line in lines(answer)] == [Fraction(float(eps)) for _, eps in draws]
-        assert len(lines(answer)) == releases
+        numbers = Answer.from_attrs(answer.attrs).releases or range(releases)
+        paid = {number: Fraction(line.eps) for number, line in zip(numbers, lines(answer), strict=True)}
+        assert list(paid.values()) == [Fraction(float(eps)) for _, eps in draws]
 
     @pytest.mark.sampled(3)
     def test_what_leaves_out_rows_leaves_out_no_draw(self, query, releases, draws, con):

@@ -62,7 +62,9 @@ def rows_of(frame: pd.DataFrame, expressions: list[str], kept: int, before: Foun
 
     def asked(some: list[str]) -> Found:
         try:
-            answer = pdrisk.sql(f"SELECT {', '.join(some)} FROM t GROUP BY row", eps=1, keys=names, t=frame)
+            answer = pdrisk.sql(
+                f"SELECT {', '.join(some)} FROM t GROUP BY row", eps=1, keys=names, t=frame, mechanism="laplace"
+            )
         except pdrisk.ParameterError as error:
             if len(some) == 1:
                 return {some[0]: str(error)}

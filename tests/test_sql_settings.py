@@ -325,14 +325,20 @@ CALLS = {
     "n": "{}(n)", "nn": "{}(n, 2)", "ni": "{}(x, 1)", "nn*": "{}(n, 2)", "t": "{}(plain)", "d": "{}(day)",
     "ud": "{}('year', day)", "udd": "{}('day', day, day)", "tt": "{}(plain, 'a')", "tc": "{}(plain, 'a')",
     "tn": "{}(plain, 2)", "tnn": "{}(plain, 1, 2)", "tcc": "{}(plain, 'a', 'b')", "tt*": "{}(plain, 'a')",
-    "tci": "{}(plain, 'a', 0)",
+    "tci": "{}(plain, 'a', 0)", "tccc": "{}(plain, 'a', 'b', 'g')", "tic": "{}(plain, 3, 'a')", "": "{}() + n",
+    "niii": "{}(n, 0, 9, 3)", "dc": "{}(day, '%Y')", "pd": "{}(INTERVAL 1 DAY, day)", "dp": "{}(day, INTERVAL 1 DAY)",
+    "nnn": "{}(n, n, n)",
+}  # fmt: skip
+OF_AGGREGATES = {
+    "count_if": "n > 3", "countif": "n > 3", **dict.fromkeys(("corr", "covar_pop", "covar_samp", "regr_slope"), "n, x"),
+    **dict.fromkeys(("quantile_cont", "quantile_disc", "quantile", "approx_quantile"), "n, 0.5"),
 }  # fmt: skip
 
 
 def call(name: str) -> str:
     """A query that calls a function."""
     if name in AGGREGATES:
-        return f"SELECT {name}(n{', 0.5' * (name == 'quantile_cont')}) FROM t"
+        return f"SELECT {name}({OF_AGGREGATES.get(name, 'n')}) FROM t"
     written = CALLS[FUNCTIONS[name][-1].arguments].format(f'"{name}"')
     if name in ("+", "-", "*", "/", "//", "%", "||", "^", "**"):
         written = f"plain {name} 'a'" if name == "||" else f"n {name} 2"
@@ -353,10 +359,11 @@ class TestMacros:
     @pytest.mark.parametrize("name", MACROS)
     def test_each_function(self, name, monkeypatch):
         con = shared()
-        assert len(pdrisk.sql(call(name), con, eps=1, bounds={"n": (0, 9)}))
+        bounds = {"n": (0, 9), "x": (0, 9)}
+        assert len(pdrisk.sql(call(name), con, eps=1, bounds=bounds))
         for made in ("", "TEMP "):
             con.execute(f'CREATE {made}MACRO "{name}"(x) AS 1, (x, y) AS 2, (x, y, z) AS 3')
-            said = str(refusal(monkeypatch, call(name), con, eps=1, bounds={"n": (0, 9)}))
+            said = str(refusal(monkeypatch, call(name), con, eps=1, bounds=bounds))
             assert f"a macro of the connection is named {name}" in said
             con.execute(f'DROP MACRO {"temp.main." * bool(made)}"{name}"')
 
