@@ -221,6 +221,7 @@ class TestPolicies:
         [
             ("max", lambda led: people().dprisk.max("age", eps=0.1, ledger=led, **PARTS)),
             ("quantile", lambda led: people().dprisk.quantile("age", q=0.5, eps=0.1, ledger=led, **PARTS)),
+            ("median", lambda led: people().dprisk.quantile("age", q=0.5000000001, eps=0.1, ledger=led, **PARTS)),
             ("var", lambda led: people().dprisk.agg({"age": [("var", {"ddof": 0})]}, eps=1, ledger=led, **PARTS)),
             ("count", lambda led: sql("SELECT AVG(age) + COUNT(*) FROM people", led)),
             ("std", lambda led: sql("SELECT STDDEV_POP(age) FROM people", led)),

@@ -8,10 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import pdrisk
 from engines import of_frame
 from pdrisk._core.order import Max, Min, Quantile
 from pdrisk._core.summary import Needs
 from pdrisk._core.universe import Universe
+from pdrisk._mechanisms import exponential
 from pdrisk._model.query import Groups, Line, Query
 from pdrisk.engines.conformance import GroupedColumn
 from pdrisk.engines.numpy import cells, ranks
@@ -168,3 +170,29 @@ def test_whole_cells_win_over_ranks():
     mechanism = Line("x", Min(), UNIVERSE, "given", mechanism="exponential").calibrated(Fraction(1))
     assert not (mechanism.reads | Needs(whole_cells=True)).ranks
     assert (mechanism.reads | Needs(total=True)).ranks == mechanism.reads.ranks
+
+
+@pytest.mark.parametrize("grouped", [True, False])
+@pytest.mark.parametrize("first", [123.45, 400.0])
+def test_a_quantile_that_is_answered_as_a_near_fraction(monkeypatch, first, grouped):
+    """Of 60,000 records 23 are between q and the fraction: the list around one does not reach the rank of the other."""
+    monkeypatch.setattr(exponential, "LARGEST_DENOMINATOR", 100)  # q .50000024 of a hundred million, made small
+    exponential.fraction_of.cache_clear(), exponential.score_of.cache_clear()
+    con = duckdb.connect()
+    con.execute(
+        f"CREATE TABLE t AS SELECT CASE WHEN i = 0 THEN {first} ELSE 400 + i / 100 END AS x, 'a' AS g "
+        "FROM range(60000) r(i)"
+    )
+    options = {"eps": 10, "bounds": {"x": (0, 1000)}, **({"keys": {"g": ["a"]}} if grouped else {})}
+    answer = pdrisk.sql(f"SELECT quantile_cont(x, 0.5024) AS v FROM t{' GROUP BY g' * grouped}", con, **options)
+    exponential.fraction_of.cache_clear(), exponential.score_of.cache_clear()
+    assert answer["v"][0] == pytest.approx(700, abs=5)
+
+
+def test_lists_that_are_too_short_are_read_again(monkeypatch):
+    """Whatever a pivot misses: then all records are counted at their points."""
+    monkeypatch.setattr("pdrisk.engines.sql.render.sides", lambda part, q: (4, 4))
+    con = duckdb.connect()
+    con.execute("CREATE TABLE t AS SELECT i / 100 AS x, 'a' AS g FROM range(60000) r(i)")
+    answer = pdrisk.sql("SELECT g, MEDIAN(x) AS v FROM t GROUP BY g", con, eps=1, bounds=(0, 1000), keys=["a"])
+    assert answer["v"][0] == pytest.approx(300, abs=5)

@@ -13,7 +13,7 @@ import numpy as np
 
 from pdrisk.errors import PdriskError, QueryFailedError
 
-__all__ = ["guarded"]
+__all__ = ["from_handler", "guarded"]
 
 Result = TypeVar("Result")
 
@@ -28,23 +28,23 @@ def guarded(work: Callable[[], Result]) -> Result:
     Exception
         What a signal handler raised meanwhile, as a timeout does; without what it interrupted.
     """
-    from_handler = None
+    raised = None
     try:
         with np.errstate(all="ignore"):  # a warning would depend on the data
             return work()
     except PdriskError:
         raise
     except Exception as error:  # noqa: BLE001 - it could quote a record; raised below, so that nothing is chained to it
-        from_handler = _from_handler(error)
+        raised = from_handler(error)
     except BaseException as error:  # somebody stops it
         error.__context__ = error.__cause__ = None
         raise
-    if from_handler is not None:
-        raise from_handler
+    if raised is not None:
+        raise raised
     raise QueryFailedError
 
 
-def _from_handler(error: BaseException) -> BaseException | None:
+def from_handler(error: BaseException) -> BaseException | None:
     """The exception that a signal handler raised, be it one that another was made of; None if there is none.
 
     Its traceback begins at the handler: the frames that it interrupted hold records, and so may exceptions that were

@@ -216,7 +216,7 @@ def released(
             payment.settle(noisy, lambda: guarded(lambda: _meant(query, mechanisms, rules, people, reading)))
         own = [noisy[release] for release in query.releases]
         releases = tuple(
-            Released(line, NoisyAnswers(mechanism, numbers, rules.base_of(line.statistic.name), look), about)
+            Released(line, NoisyAnswers(mechanism, numbers, rules.base_of(line.statistic), look), about)
             for line, mechanism, numbers, look, about in zip(query.lines, mechanisms, own, looked, known, strict=True)
         )
         least = next((least for line in query.lines if (least := rules.least_group_of(line)) is not None), None)

@@ -10,14 +10,13 @@ from fractions import Fraction
 from itertools import islice
 from typing import Any
 
-import numpy as np
-
 from pdrisk._core.foreign import shown
-from pdrisk._core.statistics import Count, Histogram
-from pdrisk._core.summary import FloatArray
+from pdrisk._core.order import Quantile
+from pdrisk._core.statistics import Count, Histogram, Statistic
 from pdrisk._ledger.limits import whole_number
 from pdrisk._ledger.names import folded
 from pdrisk._mechanisms import calibrated
+from pdrisk._mechanisms.exponential import fraction_of
 from pdrisk._model.arguments import (
     OF_TWO_COLUMNS,
     STATISTICS,
@@ -167,14 +166,19 @@ class Policy:
         """How many people this line must be about; a search for bounds is about nobody's group."""
         return self.least_group if line.statistic.name in ABOUT_A_GROUP else None
 
-    def base_of(self, statistic: str) -> float | None:
-        """What the noisy answers of a statistic are rounded to."""
-        return dict(self.round_to).get(statistic)
+    def base_of(self, statistic: Statistic) -> float | None:
+        """What the noisy answers of a statistic are rounded to: the coarsest of what its names are rounded to."""
+        return max((base for name, base in self.round_to if name in _names_of(statistic)), default=None)
 
-    def rounded(self, statistic: str, values: FloatArray) -> FloatArray:
-        """Noisy values as they may be shown."""
-        base = self.base_of(statistic)
-        return values if base is None else np.rint(values / base) * base
+
+def _names_of(statistic: Statistic) -> set[str]:
+    """All that a statistic is called: a quantile by the fraction that it is answered as."""
+    names = {statistic.name}
+    if isinstance(statistic, Histogram):
+        names.add("count")
+    if isinstance(statistic, Quantile) and (same := SAME.get(float(fraction_of(statistic.q)))):
+        names.add(same)
+    return names
 
 
 def _least(said: object) -> LeastGroup:
@@ -240,9 +244,7 @@ def check_policy(query: Query, policy: Policy, name: str) -> None:
             "not allow some. Ask with pdrisk.sql."
         )
     for line in query.lines:
-        names = {line.statistic.name, SAME.get(getattr(line.statistic, "q", math.nan), line.statistic.name)}
-        names |= {"count"} if isinstance(line.statistic, Histogram) else set()
-        if refused := sorted(names & set(policy.refuse_statistics)):
+        if refused := sorted(_names_of(line.statistic) & set(policy.refuse_statistics)):
             raise PolicyError(f"{asked}: the owner does not allow {refused[0]}. Ask for another statistic.")
     if query.where is not None and not query.where.is_checked and policy.refuse_columns:
         raise PolicyError(

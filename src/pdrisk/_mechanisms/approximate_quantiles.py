@@ -71,8 +71,7 @@ class ApproximateQuantiles(Mechanism):
 
     @classmethod
     def of(cls, statistic: Statistic, universe: Universe, eps: Fraction, together: Sequence[Statistic]) -> Mechanism:
-        quantiles = {fraction_of(each.q) for each in (statistic, *together) if isinstance(each, Quantile)}
-        return cls(statistic, universe, eps, tuple(sorted(quantiles)))
+        return cls(statistic, universe, eps, _fractions(tuple(together) or (statistic,)))
 
     @classmethod
     def needs(cls, statistic: Statistic) -> Needs:
@@ -171,6 +170,12 @@ class ApproximateQuantiles(Mechanism):
         cells = summary.whole_cells if getattr(self.statistic, "whole", False) else summary.cells
         assert cells is not None
         return cells
+
+
+@lru_cache(maxsize=64)  # every line of a release asks
+def _fractions(together: tuple[Statistic, ...]) -> tuple[Fraction, ...]:
+    """The quantiles that are drawn together, in order."""
+    return tuple(sorted({fraction_of(each.q) for each in together if isinstance(each, Quantile)}))
 
 
 def _score(node: Node) -> Score:

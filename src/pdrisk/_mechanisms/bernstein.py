@@ -147,6 +147,9 @@ class Bernstein(Mechanism):
         summary = Summary(records, places=np.tile(place, 2) * records, place_squares=squares * records)
         return float(self.noise95(summary).max())
 
+    def least_records(self, drawn: Drawn, level: float) -> FloatArray:
+        return self._records(drawn).sum(axis=0) - critical(np.ones((3, 1)), level)[0] / float(self.eps)
+
     def _records(self, drawn: Drawn) -> FloatArray:
         """The noisy sums in units of one record, shape (3, G)."""
         return drawn.astype(np.float64) / PLACES

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from pdrisk._guard import from_handler
 from pdrisk._model.kinds import CATEGORIES, COMPLEX, DATE, DURATION, MIXED, NOTHING, NUMBER, TEXT, TIME, TRUTH, ZONED
 from pdrisk._model.nearest import unknown_column
 from pdrisk.errors import ColumnTypeError, ParameterError
@@ -31,14 +32,16 @@ def check_column(frame: pd.DataFrame, column: object) -> None:
     ParameterError
         If several columns have this name.
     """
-    known = None
+    known = raised = None
     if not isinstance(column, Iterator):
         try:
             known = column in frame.columns
         except MemoryError:
             raise
-        except Exception:  # noqa: BLE001 - its own code, or nesting beyond Python's; no value of the data is touched
-            pass
+        except Exception as error:  # noqa: BLE001 - its own code, or nesting beyond Python's; no value of the data
+            raised = from_handler(error)
+    if raised is not None:
+        raise raised
     if known is None:
         raise ColumnTypeError(
             f"a column is named by its label, not by a value of type {type(column).__name__}: ask about several with "

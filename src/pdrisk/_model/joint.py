@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from pdrisk._core.order import Quantile
 from pdrisk._core.spread import Var
-from pdrisk._core.statistics import Count, Mean, Sum, WholeSum
+from pdrisk._core.statistics import Count, Mean, Sum
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms import MECHANISMS
 from pdrisk._model.query import Line
@@ -83,18 +82,10 @@ def _moments(lines: Sequence[Line], alone: Collection[int]) -> Iterator[tuple[li
         if not single and (type(line.statistic) in (Count, Mean) or isinstance(line.statistic, Sum | Var)):
             of_people.setdefault(line.people, []).append(at)
     for members in of_people.values():
-        within: dict[Universe | None, list[int]] = {}
-        wholes: dict[Universe | None, Universe | None] = {}
-        # The bounds of a sum of whole numbers are whole ones, those of the others may lie a little farther out.
-        for at in sorted(members, key=lambda at: isinstance(lines[at].statistic, WholeSum)):
-            line = lines[at]
-            if not line.statistic.bounded:
-                continue
-            own = line.universe
-            if isinstance(line.statistic, WholeSum):
-                own = wholes.get(own, own)
-            within.setdefault(own, []).append(at)
-            wholes.setdefault(_whole(own), own)
+        within: dict[Universe | None, list[int]] = {}  # those of whole numbers have whole bounds, which others may not
+        for at in members:
+            if lines[at].statistic.bounded:
+                within.setdefault(lines[at].universe, []).append(at)
         counts = [at for at in members if not lines[at].statistic.bounded]
         for at, (universe, bounded) in enumerate(within.items()):
             yield sorted([*bounded, *(counts if at == 0 else ())]), universe
@@ -110,11 +101,3 @@ def _quantiles(lines: Sequence[Line], alone: Collection[int]) -> Iterator[list[i
         if at not in alone and chosen and isinstance(line.statistic, Quantile):
             found.setdefault((line.people, line.universe, line.statistic.whole), []).append(at)
     return iter(found.values())
-
-
-def _whole(universe: Universe | None) -> Universe | None:
-    """The whole numbers within the bounds; the bounds themselves where there are no two."""
-    if universe is None:
-        return None
-    lo, hi = math.ceil(universe.lo), math.floor(universe.hi)
-    return Universe(float(lo), float(hi)) if lo < hi else universe

@@ -26,10 +26,11 @@ from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
 __all__ = ["LARGEST_DENOMINATOR", "Exponential", "fraction_of", "score_of"]
 
 LARGEST_DENOMINATOR = 10**6  # of the fraction that a quantile is taken for: scores of 2**43 records fit 64 bits
-SPARE = 5  # ranks: one record moves the rank by one at most, and the window of a quantile is within four of it
+SPARE = 5  # ranks: one record moves the rank by one at most, and the window of a/b is within four of it
 FROM_END = 14  # records by eps that are left between the end and what is asked of an extreme
 
 
+@lru_cache(maxsize=2**14)
 def fraction_of(q: float) -> Fraction:
     """A quantile as it is written: .9 is 9/10."""
     return Fraction(repr(float(q))).limit_denominator(LARGEST_DENOMINATOR)
@@ -100,7 +101,8 @@ class Exponential(Mechanism):
         before, after = (
             None if slope == 0 else -(-reach // (slope * score.b)) + SPARE for slope in (score.below, score.above)
         )
-        q = statistic.q if isinstance(statistic, Quantile) and score.offset == 0 else None
+        # Not the statistic's own q, which may be a little off the fraction, and of many records by more than all ranks.
+        q = score.a / score.b if isinstance(statistic, Quantile) and score.offset == 0 else None
         near = Ranks(score.a, score.b, score.offset, before, after, q)
         return replace(self.needs(statistic), ranks=frozenset({near}))
 

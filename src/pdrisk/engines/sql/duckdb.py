@@ -21,7 +21,7 @@ from pdrisk.engines.base import Origin, Reading
 from pdrisk.engines.sql.bands import can_be_banded
 from pdrisk.engines.sql.dialect import Dialect, DuckDBDialect
 from pdrisk.engines.sql.ordered import Around, Band, BandMissedError, counted, listed
-from pdrisk.engines.sql.plan import Counted, Different, Measured, Part, SummaryPlan, pivots
+from pdrisk.engines.sql.plan import Counted, Different, Measured, Part, SummaryPlan, all_told_apart, pivots
 from pdrisk.engines.sql.render import RANKED, packed_counts, product_name, statement
 
 if TYPE_CHECKING:
@@ -97,11 +97,12 @@ def read(
         Whatever goes wrong; its dialect may quote a record.
     """
     dialect = dialect or DuckDBDialect()
-    for banded in (True, False) if can_be_banded(plan, dialect) else (False,):
-        found = _fetched(connection, statement(plan, dialect, banded), key_lists or [])
-        with suppress(BandMissedError):  # once in millions of times: then all is read again, from pivots
+    ways = [(plan, True)] if can_be_banded(plan, dialect) else []
+    for own, banded in (*ways, (plan, False), (all_told_apart(plan), False)):
+        found = _fetched(connection, statement(own, dialect, banded), key_lists or [])
+        with suppress(BandMissedError):  # once in millions of times: then all is read again, in the next way
             size = len(next(iter(found.values())))
-            summaries = tuple(_summary(i, part, found, size, dialect, banded) for i, part in enumerate(plan.parts))
+            summaries = tuple(_summary(i, part, found, size, dialect, banded) for i, part in enumerate(own.parts))
             break
     if key_lists is None:
         key_lists = [np.ma.getdata(found[f"g{i}"]).tolist() for i in range(len(plan.groups))]
@@ -176,7 +177,7 @@ def _summary(i: int, part: Part, found: Columns, size: int, dialect: Dialect, ba
         nearest = _floats(found, f"nearest_{i}", size, 0.0)
     asked = enumerate(pivots(part) if dialect.by_pivot else ())
     around: list[Around | Band]
-    around = [Band.of(found, i, k, q, n, part) if banded else Around.of(found, i, k, q, n) for k, q in asked]
+    around = [(Band if banded else Around).of(found, i, k, q, n, part) for k, q in asked]
     if told_apart:
         assert lowest is not None and highest is not None
         records = listed(found, i, part, around, n, lowest[0], highest[0])

@@ -19,6 +19,10 @@ Columns = dict[str, Any]
 Part = tuple[IntArray, IntArray, FloatArray]  # groups, ranks and records
 
 
+class BandMissedError(Exception):
+    """What was read around a quantile does not hold the records that are asked for."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Lists:
     """Ragged lists of records, one for each of G groups.
@@ -84,14 +88,25 @@ class Around:
     above: Lists
 
     @classmethod
-    def of(cls, found: Columns, i: int, k: int, q: float, n: IntArray) -> Around:
-        """From the columns of part i and its k-th pivot."""
+    def of(cls, found: Columns, i: int, k: int, q: float, n: IntArray, part: Measured) -> Around:
+        """From the columns of part i and its k-th pivot.
+
+        Raises
+        ------
+        BandMissedError
+            If the lists do not reach all ranks that are told apart.
+        """
         pivot = np.ma.filled(np.ma.asarray(found[f"pivot_{i}_{k}"], dtype=np.float64), 0.0)
         less, equal = (
             np.ma.filled(np.ma.asarray(found[f"{name}_{i}_{k}"], dtype=np.int64), 0) for name in ("less", "equal")
         )
         below, above = (Lists.of(found[f"{side}_{i}_{k}"]) for side in ("below", "above"))
         assert pivot.shape == less.shape == equal.shape == n.shape
+        lowest, highest = less - np.diff(below.first) + 1, less + equal + np.diff(above.first)
+        for each in part.ranks:
+            first, last = each.first(n), each.last(n)
+            if each.q == q and ((first <= last) & ((first < lowest) | (last > highest))).any():
+                raise BandMissedError
         return cls(q, pivot, less, equal, below, above)
 
     def at(self, rank: IntArray) -> FloatArray:
@@ -112,10 +127,6 @@ class Around:
             (some, self.less[some] + 1, self.pivot[some]),
             (above.group, (self.less + self.equal + 1)[above.group] + above.place, above.values),
         ]
-
-
-class BandMissedError(Exception):
-    """A band that a sample told does not hold the records that are asked for."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,6 +19,7 @@ __all__ = [
     "MeasuredPair",
     "Part",
     "SummaryPlan",
+    "all_told_apart",
     "combined",
     "pivots",
     "plan_of_columns",
@@ -105,6 +106,15 @@ class MeasuredPair(Measured):
     """
 
     other: str = ""
+
+
+def all_told_apart(plan: SummaryPlan) -> SummaryPlan:
+    """The plan that counts records at all points, not at those around some ranks."""
+
+    def whole(part: Part) -> Part:
+        return replace(part, needs=replace(part.needs, ranks=frozenset())) if isinstance(part, Measured) else part
+
+    return replace(plan, parts=tuple(map(whole, plan.parts)))
 
 
 def pivots(part: Measured) -> list[float]:
