@@ -78,7 +78,7 @@ class TestWhichShare:
                     FRAME.dprisk.count(column, eps=1, mechanism=name)
 
     def test_bounds_of_whole_numbers_may_lie_between_them(self):
-        """The sum stays whole, of other records than the mean: values beyond its bounds count as whole numbers there."""
+        """The sum stays whole and alone: values beyond its bounds count as whole numbers, unlike in a mean."""
         within = Universe(0.5, 9.5)
         lines, releases = joined([line(each, within=within, whole=True) for each in (Sum(), Mean(), Count())])
         assert releases == (0, 1, 0) and isinstance(lines[0].statistic, WholeSum)
