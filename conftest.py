@@ -11,7 +11,7 @@ from hypothesis import settings
 
 os.environ.setdefault("PDRISK_SECRET", "of the tests, in the place of the file that pdrisk would make")
 
-MOST = 6  # parameters of one test that run by default, spread evenly over all of them
+MOST = 4  # parameters of one test that run by default, spread evenly over all of them
 
 for name, examples in {"dev": 12, "ci": 40, "nightly": 2000}.items():
     settings.register_profile(name, max_examples=examples, deadline=None)

@@ -95,6 +95,7 @@ class TestAudit:
         """What is done to noisy numbers after they are drawn, as moving them into the bounds, tells nothing more."""
         assert self.violations(name, one, other, DRAWS, mechanism) == []
 
+    @pytest.mark.slow
     @pytest.mark.sampled(4)
     @pytest.mark.parametrize(("name", "mechanism", "one", "other"), ACCURATE[:4])
     def test_half_of_their_noise_is_caught(self, monkeypatch, name, mechanism, one, other):

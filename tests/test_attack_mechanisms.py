@@ -138,6 +138,7 @@ class TestTwoWorlds:
             assert right.mean() == pytest.approx(success, abs=5e-5 + SIGMAS * 0.5 / math.sqrt(right.size))
         assert belief(np.abs(found)).mean() == pytest.approx(right.mean(), abs=SIGMAS * 0.5 / math.sqrt(right.size))
 
+    @pytest.mark.slow
     def test_less_noise_than_was_paid_is_caught(self, monkeypatch):
         """Half the noise: he is right as after eps = 2, far above what is said for 1."""
         for question, record in WORST.items():

@@ -113,7 +113,7 @@ class TestTwoWorlds:
         seen, table = releases(name, [records, other], eps)
         return evidence(seen, first, second, float(table["scale"].iloc[0])), table.iloc[0]
 
-    @pytest.mark.sampled(9)
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize(
         ("name", "loss"),
         [*((name, 1.0) for name in STATISTICS)]

@@ -33,6 +33,7 @@ class TestDemo:
         assert paper == pytest.approx(1010, abs=1)
         assert 0.05 < own < 0.3
 
+    @pytest.mark.slow
     def test_the_table_holds_every_variable_query_and_eps(self, text: str) -> None:
         table = text.split("The paper's table")[1]
         for variable in ("hours", "distance", "income"):

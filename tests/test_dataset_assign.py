@@ -204,6 +204,7 @@ class TestUnderALedger:
         ]  # fmt: skip
         assert costs == [1, 1, 0]
 
+    @pytest.mark.slow
     def test_columns_that_the_owner_refuses(self, book):
         d = Dataset(FRAME, ledger=book(policy={"refuse_columns": ["birth"]}))
         part = d.assign(age="2020 - birth").assign(old="age > 50", birth="hours * 2")

@@ -60,6 +60,7 @@ class TestRanking:
         # 90,000 is the largest, all others are below 5,000: taking it out moves the maximum by more than 85,000.
         assert 0.85 < found.columns.loc["income", "exposure"] < 0.9
 
+    @pytest.mark.slow
     def test_groups_are_those_that_occur_unless_declared(self):
         frame = declared()
         found = exposure(frame, ["income"], by="region").groups
@@ -84,6 +85,7 @@ class TestRanking:
         assert found["group"].tolist() == ["one"] * 2 + ["few"] * 2 + ["mid"] * 2 + ["big"] * 2
         assert found["eps"].tolist() == [1, 0.1] * 4  # those of one answer together
 
+    @pytest.mark.slow
     def test_it_reads_as_the_command_does(self):
         found = exposure(declared(), ["age"], by="region")
         assert repr(found).startswith("Curator only: what answers about this frame would mean")
@@ -201,6 +203,7 @@ def file(tmp_path):
 class TestCommand:
     """`pdrisk assess FILE`."""
 
+    @pytest.mark.slow
     def test_text(self, file, capsys):
         assert main(["assess", str(file), "--missing=-1", "--bounds", "income=0:100000", "--by", "region"]) == 0
         said = capsys.readouterr().out
@@ -209,6 +212,7 @@ class TestCommand:
         assert [said.index(heading) for heading in headings] == sorted(said.index(heading) for heading in headings)
         assert re.search(r"income\s+0\s+100,000\s+given\s+180\s+max", said)
 
+    @pytest.mark.slow
     def test_folder(self, file, tmp_path, capsys):
         folder = tmp_path / "new" / "report"
         assert main(["assess", str(file), "--by", "region", "--columns", "age,income", "--to", str(folder)]) == 0

@@ -110,6 +110,7 @@ class TestArguments:
         found = one(con, call)
         assert (found["eps"], found["global_sensitivity"]) == (2.0, 4.5)
 
+    @pytest.mark.slow
     def test_of_the_others(self, con):
         assert one(con, "dp_count_risk(x, 2)") == one(con, "dp_count_risk(x, eps := 2)")
         assert one(con, "dp_count_star_risk(2)") == one(con, "dp_count_star_risk(eps := 2)")

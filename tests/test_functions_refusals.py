@@ -169,6 +169,7 @@ class TestLedger:
                 con.sql(f"SELECT {MEAN.call()} FROM t")
         assert "does not exist" in refusal(con, "EXECUTE inside")
 
+    @pytest.mark.slow
     def test_registered_inside(self, book, read):
         with connection() as con:
             table(con, [3.0])

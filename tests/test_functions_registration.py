@@ -51,6 +51,7 @@ class TestConnections:
             register(con)
             assert works(con)
 
+    @pytest.mark.slow
     def test_several_connections_of_a_file(self, tmp_path):
         first, second = duckdb.connect(tmp_path / "people.db"), duckdb.connect(tmp_path / "people.db")
         register(first)

@@ -53,14 +53,14 @@ def assert_same(found: dict, expected: dict, function: Function) -> None:
 class TestAgreement:
     """Every field is the accessor's, whatever is missing, infinite or out of bounds."""
 
-    @pytest.mark.sampled(7)
+    @pytest.mark.sampled(99)
     @given(values=st.lists(VALUES, max_size=12), eps=st.sampled_from(["0.1", "1", "2.5"]))
     def test_of_one_group(self, con, function, values, eps):
         table(con, values)
         expected = function.twin(frame(values), float(eps)).to_dict(curator=True)
         assert_same(one(con, function.call(eps=eps, risk=True)), expected, function)
 
-    @pytest.mark.sampled(7)
+    @pytest.mark.sampled(99)
     @given(pairs=st.lists(st.tuples(st.integers(0, 3), VALUES), min_size=1, max_size=20))
     def test_of_groups(self, con, function, pairs):
         values, groups = [value for _, value in pairs], [group for group, _ in pairs]

@@ -27,6 +27,7 @@ def drawn(monkeypatch):
 class TestImpossible:
     """Nothing is drawn twice, and what is shown is what was drawn."""
 
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize(
         ("condition", "holds"),
         [
@@ -42,6 +43,7 @@ class TestImpossible:
             assert sum(drawn) == 3
             assert all(holds(value) for (value,) in found)
 
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("order", ["m", "2", CALL])
     def test_what_is_sorted_is_what_is_shown(self, con, drawn, order):
         values = [m for _, m in rows(con, f"SELECT g, {CALL} AS m FROM t GROUP BY g ORDER BY {order}")]
@@ -53,6 +55,7 @@ class TestImpossible:
         assert all((second, third) == (first + 1, 2 * first) for first, second, third in found)
         assert sum(drawn) == 3
 
+    @pytest.mark.slow
     def test_a_table_made_of_it_stays(self, con, drawn):
         con.execute(f"CREATE TEMP TABLE released AS SELECT g, {CALL} AS m FROM t GROUP BY g")
         assert rows(con, "FROM released ORDER BY g") == rows(con, "FROM released ORDER BY g")
@@ -125,6 +128,7 @@ def told(phrase: str) -> bool:
 class TestTold:
     """What DuckDB does and nobody can prevent: the documentation says so."""
 
+    @pytest.mark.slow
     def test_a_relation_runs_at_every_read(self, con, drawn):
         relation = con.sql(f"SELECT {CALL} AS m FROM t")
         assert relation.fetchall() != relation.fetchall()
@@ -139,6 +143,7 @@ class TestTold:
         assert sum(drawn) == 6
         assert told("so does a view") and told("used twice draws twice")
 
+    @pytest.mark.slow
     def test_a_cte_that_is_not_materialized(self, con, drawn):
         rows(con, f"WITH a AS NOT MATERIALIZED (SELECT {CALL} AS m FROM people) SELECT a.m - b.m FROM a, a AS b")
         assert drawn == [1, 1]

@@ -44,7 +44,7 @@ def column(con, kind: str, value: str) -> None:
 
 
 class TestNumbers:
-    @pytest.mark.sampled(5)
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("kind", NUMBERS)
     def test_every_function(self, con, kind):
         column(con, kind, NUMBERS[kind])

@@ -240,7 +240,7 @@ class TestChosen:
 class TestManyGroups:
     """More groups than DuckDB hands over at a time."""
 
-    @pytest.mark.sampled(4)
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("function", ADDED, ids=str)
     def test_each_gets_its_own_answer(self, con, function):
         groups = 5000

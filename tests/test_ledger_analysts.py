@@ -114,6 +114,7 @@ class TestOnAServer:
         assert ledger.history()["analyst"].tolist() == [me, name, me]
         assert opened(own, name).remaining().eps == 0.7 and f"analyst {name!r}" in repr(ledger)
 
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("said", ["ann", "postgres", "NAME", " name", ""])
     def test_another_name(self, analyst, url, said):
         own, name, owner = analyst
@@ -286,6 +287,7 @@ class TestPutBack:
         """
         assert script(text, url, *head, pickled.hex()) == ["True", "True"]
 
+    @pytest.mark.slow
     def test_what_was_not(self, url):
         ledger = opened(url, eps=1)
         count(ledger, 0.1)

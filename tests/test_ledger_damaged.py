@@ -311,6 +311,7 @@ class TestOnAServer:
         policy = POLICY | {"curators": [urlsplit(url).username]}
         return pdrisk.Ledger(url, dataset="survey", eps=5, each_analyst={"eps": 4}, policy=policy)
 
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("kind", BUGS)
     def test_bugs(self, url, kind, monkeypatch):
         ledger = self.made(url)

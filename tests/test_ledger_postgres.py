@@ -165,6 +165,7 @@ class TestOpening:
             opened(url, eps=1)
         assert run(url, "SELECT count(*) FROM pg_class WHERE relname = 'records'") == [(0,)]
 
+    @pytest.mark.slow
     def test_an_empty_schema_is_filled(self, url):
         run(url, "CREATE SCHEMA pdrisk")
         count(opened(url, eps=1))
@@ -213,6 +214,7 @@ class TestOpening:
                 other.execute("UPDATE pdrisk.ledger SET id = %s", name)
         assert events(opened(url)) == ["opened"]
 
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize(
         "statement", ["DROP SCHEMA pdrisk CASCADE", "DROP TABLE pdrisk.spending", "DELETE FROM pdrisk.ledger"]
     )
@@ -291,6 +293,7 @@ class TestWords:
         for password in (SECRET, urlsplit(url).password):
             assert password not in everything(caught.value) + caplog.text
 
+    @pytest.mark.slow
     def test_no_password_anywhere(self, url, caplog):
         caplog.set_level(logging.DEBUG)
         ledger, password = opened(url, eps=1), urlsplit(url).password
@@ -397,6 +400,7 @@ class TestWords:
         done.set()
         thread.join()
 
+    @pytest.mark.slow
     def test_other_words_of_the_server(self, url):
         ledger = opened(url, eps=1)
         with (

@@ -79,7 +79,7 @@ class Cut:
 class TestLost:
     """A lost connection is told, and gives no answer; the next request has a new one."""
 
-    @pytest.mark.sampled(7)
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("statement", range(40))
     def test_the_backend_before_every_statement(self, url, drawn, monkeypatch, statement):
         ledger, number, run_ = opened(url, eps=1), [0], Held.run
@@ -128,6 +128,7 @@ class TestLost:
         ask(ledger)
         assert ledger.verify()[0] == 2
 
+    @pytest.mark.slow
     def test_a_commit_that_nobody_confirms(self, url, drawn):
         """The server has written it, and the connection is lost before it says so: paid, and not answered."""
         with Cut(url) as between:
@@ -140,6 +141,7 @@ class TestLost:
             assert (paid(ledger), ledger.remaining().eps, ledger.verify()[0]) == (1, 0.95, 2)
             ask(ledger)
 
+    @pytest.mark.slow
     def test_between_requests(self, url, drawn):
         """The request that finds the connection lost says so; the next has a new one."""
         ledger = opened(url, eps=1)
@@ -154,6 +156,7 @@ class TestLost:
 class TestTransactions:
     """What is written is durable and whole, or it is not there and nothing is answered."""
 
+    @pytest.mark.slow
     def test_nothing_is_left_of_what_fails(self, url):
         ledger = opened(url, eps=1)
 
@@ -182,6 +185,7 @@ class TestTransactions:
             with pytest.raises(pdrisk.LedgerError, match=words):
                 failing(context)
 
+    @pytest.mark.slow
     def test_a_commit_with_a_warning_is_none(self, url, drawn):
         """A server that gave up waiting for its standby warns, and commits alone."""
         ledger = opened(url, eps=1)
@@ -196,6 +200,7 @@ class TestTransactions:
             ask(ledger)
         assert drawn == []
 
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("setting", ["on", "off", "local", "remote_write", "remote_apply"])
     def test_what_is_paid_survives_a_power_cut(self, url, setting):
         """As far as a server can be told."""
@@ -207,6 +212,7 @@ class TestTransactions:
         with connected(url) as other:
             assert other.execute("SHOW synchronous_commit").fetchone() == (setting,)
 
+    @pytest.mark.slow
     def test_one_state_while_it_is_read(self, url):
         ledger = opened(url, eps=1)
         with ledger._store.reading() as asked:
@@ -216,6 +222,7 @@ class TestTransactions:
         with pytest.raises(pdrisk.LedgerError, match="read-only"), ledger._store.reading() as asked:
             asked("DELETE FROM spending")
 
+    @pytest.mark.slow
     def test_nothing_is_asked_afterwards(self, url):
         ledger = opened(url, eps=1)
         with ledger._store.writing() as asked:

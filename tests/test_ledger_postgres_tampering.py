@@ -90,6 +90,7 @@ COPY = (
 class TestTampering:
     """Whoever changes rows, tables, or what guards them is found out, be it a superuser."""
 
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("statement", TAMPERED.values(), ids=TAMPERED.keys())
     def test_rows(self, url, statement):
         ledger = at_work(url)
@@ -104,7 +105,7 @@ class TestTampering:
                 with pytest.raises(pdrisk.LedgerError, match=r"is broken|does not hold"):
                     ledger.verify(noted)
 
-    @pytest.mark.sampled(5)
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("statement", CHANGED.values(), ids=CHANGED.keys())
     def test_tables(self, url, statement):
         ledger = at_work(url)
@@ -128,6 +129,7 @@ class TestTampering:
             )  # fmt: skip
             assert ledger.verify()[0] == 4
 
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize(
         ("statement", "words"),
         [
@@ -146,6 +148,7 @@ class TestTampering:
             run(url, statement)
         assert ledger.verify()[0] == 4
 
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("table", ["records", "spending"])
     def test_triggers_that_forget(self, url, table):
         ledger = at_work(url)

@@ -135,13 +135,13 @@ def assert_same_answers(pair: Any, *columns: Any, **options: Any) -> None:
 class TestColumns:
     """Whatever is asked of a column with codes has the answer of the same column without them."""
 
-    @pytest.mark.sampled(9)
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("options", HOW.values(), ids=HOW.keys())
     @cases(NUMBERS)
     def test_every_statistic(self, case, options):
         assert_same_answers(case.pair(), "x", STATISTICS, **{"bounds": BOUNDS} | options)
 
-    @pytest.mark.sampled(3)
+    @pytest.mark.sampled(99)
     @cases(NUMBERS | TRUTHS)
     def test_series(self, case):
         assert_same_answers([frame["x"] for frame in case.pair()], STATISTICS, bounds=BOUNDS)
@@ -167,6 +167,7 @@ class TestColumns:
             ask = {"statistic": statistic, "risk": 0.6, "metric": metric, "bounds": BOUNDS}
             assert len({frame.dprisk.epsilon_for("x", **ask) for frame in NUMBERS["int8"].pair()}) == 1
 
+    @pytest.mark.slow
     def test_released_values(self):
         request, bounds = {"x": STATISTICS, None: "count", "w": "mean"}, {"x": BOUNDS, "w": (0, 9)}
         found, expected = (
@@ -308,6 +309,7 @@ class TestCodes:
         coded = numbers("Sparse[int]").frame().dprisk.declare(missing={"x": [-1, -2]})
         assert coded.dprisk.count("x", eps=1).curator.n == 5
 
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("codes", [[], [np.nan], [None, pd.NA]], ids=str)
     def test_no_codes(self, codes):
         frame = numbers("int8").frame()

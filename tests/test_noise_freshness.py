@@ -28,6 +28,7 @@ class TestFreshness:
         scale = STATISTICS["mean"][-1]
         return [draws > 4.0, np.abs(draws - 4.0) > scale * math.log(2)]
 
+    @pytest.mark.slow
     def test_groups_and_calls_are_independent(self):
         first, second = (answers("mean", 1)["value"].to_numpy() for _ in range(2))
         pairs = [(first, second)] + [(first[lag:], first[:-lag]) for lag in (1, 2, 3, 4, 8, 16, 64, 256, 1024)]

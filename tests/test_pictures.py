@@ -40,7 +40,7 @@ CASES = [("icons", eps) for eps in EPS] + [("risk", eps) for eps in EPS] + [("tw
 class TestEveryPicture:
     """Fits a column, 8 pt, no word cut or on another, the same in words, no forbidden word."""
 
-    @pytest.mark.sampled(7)
+    @pytest.mark.sampled(99)
     def test_can_be_read(self, case: tuple) -> None:
         figure, _ = drawn(*case)
         assert figure.get_size_inches()[0] == WIDTH
@@ -117,6 +117,7 @@ class TestIcons:
         assert "# # % . ." in text
         assert text.endswith("  %  one sign, taken apart:\n  # # # # # . . . . .")
 
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("eps", [0.1, 9.22, 10])
     def test_what_is_taken_apart_does_not_lie_on_its_words(self, eps: float) -> None:
         figure = pictures.icons(eps)
@@ -330,6 +331,7 @@ class TestDrawing:
         assert apart(places, 0.1, 0.0, 1.0) == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_docs_of_a_real_answer() -> None:
     one = pd.DataFrame({"x": [3.0, 1, 10]}).dprisk.mean("x", eps=5, bounds=(0, 20))
     assert unreadable(one.picture("two_worlds", unit="km")) == []

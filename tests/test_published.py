@@ -37,6 +37,7 @@ class TestPublished:
 class TestPage:
     """docs/reproducing.md is what the list of numbers says."""
 
+    @pytest.mark.slow
     def test_it_is_current(self) -> None:
         assert papers.PAGE.read_text(encoding="utf-8") == papers.page(), "run: python tests/papers.py"
 

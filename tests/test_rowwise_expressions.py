@@ -93,6 +93,7 @@ class TestExpressions:
         assert words in str(error)
         says_nothing(error)
 
+    @pytest.mark.slow
     def test_deep_expressions(self):
         for depth in (300, 3000):
             expression = col("age")

@@ -71,7 +71,7 @@ class TestPairsOfColumns:
                 if found := filter_of(f"a {symbol} b", frame):
                     decides_alone(found, frame)
 
-    @pytest.mark.sampled(25)
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("left", COLUMNS)
     def test_a_changed_record_moves_its_own_decision_only(self, left):
         random = np.random.default_rng(len(left))

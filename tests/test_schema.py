@@ -150,6 +150,7 @@ class TestFloats:
         ends = [end for check in FORMS[name] for end in check.statistics.values() if not isinstance(end, bool)]
         agrees_on_floats(schema_of(*FORMS[name], dtype=float), [end for end in ends if abs(float(end)) < INF])
 
+    @pytest.mark.slow
     @given(data=st.data())
     def test_any_combination(self, data):
         checks, ends = data.draw(range_checks())

@@ -143,6 +143,7 @@ LABELS = TEXTS | st.integers(0, 9) | st.tuples(TEXTS, st.integers(0, 3))
 class TestSchemaFor:
     """A schema made of declarations gives them back, and validates what is declared."""
 
+    @pytest.mark.slow
     @given(
         bounds=st.dictionaries(LABELS, ENDS),
         keys=st.dictionaries(
@@ -157,6 +158,7 @@ class TestSchemaFor:
         again = schema_for(bounds_from(schema), keys_from(schema), missing_from(schema))
         assert (bounds_from(again), keys_from(again), missing_from(again)) == (bounds, keys, missing)
 
+    @pytest.mark.slow
     @given(ends=ENDS, codes=st.lists(CODES))
     def test_validation_of_numbers(self, ends, codes):
         schema = schema_for(bounds={"x": ends}, missing={"x": codes})
@@ -165,6 +167,7 @@ class TestSchemaFor:
         assert accepted(schema, inside) == inside
         assert accepted(schema, [lowest - 1, highest + 1, INF, -INF]) == []
 
+    @pytest.mark.slow
     @given(keys=st.lists(TEXTS, min_size=1, unique=True), codes=st.lists(TEXTS, max_size=2))
     def test_validation_of_keys(self, keys, codes):
         schema = schema_for(keys={"x": keys}, missing={"x": codes})

@@ -249,6 +249,7 @@ class TestValidationStaysAsItIs:
     def test_a_schema_that_says_nothing_leaves_no_trace(self):
         assert pa.DataFrameSchema({"x": pa.Column(int), "g": pa.Column(str)}).validate(small()).attrs == {}
 
+    @pytest.mark.slow
     def test_the_survey_validates_by_its_schema(self):
         schema = pdrisk.datasets.soep_like_schema()
         for missing in ("codes", "nan"):

@@ -203,6 +203,7 @@ class TestSilence:
         for accessor in (frame.dprisk, frame["x"].dprisk):
             assert not any(secret in repr(accessor) + str(accessor) for secret in SECRETS)
 
+    @pytest.mark.sampled(99)
     @pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")  # made of the published interval: see above
     @pytest.mark.parametrize("mechanism", ["auto", "laplace"])
     def test_data_that_warn_do_so_in_silence(self, mechanism):

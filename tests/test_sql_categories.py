@@ -122,6 +122,7 @@ class TestCategories:
         for query in ("SELECT AVG(job) FROM t", "SELECT COUNT(*) FROM t WHERE job = 1", "SELECT job FROM t"):
             assert "SENTINEL" not in outcome(query, None, {"t": frame}, bounds=(0, 1))
 
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("values", [[1, 2, 1], [1.5, 2, 1.5], [True, False, True]])
     def test_categories_that_are_no_texts(self, values):
         plain, categories = pd.DataFrame({"x": values}), pd.DataFrame({"x": pd.Categorical(values)})

@@ -124,6 +124,7 @@ class TestOneValue:
         pd.testing.assert_frame_equal(answer, copy)
         assert len(draws) == 1
 
+    @pytest.mark.slow
     def test_every_call_draws_anew(self, con):
         values = {
             pdrisk.sql("SELECT SUM(age) FROM people", con, eps=1, bounds=BOUNDS, mechanism="laplace").iat[0, 0]

@@ -271,7 +271,7 @@ class TestWhatPeopleAsk:
 class TestTypesThatAreClaimed:
     """What an expression says of its type is what DuckDB says."""
 
-    @pytest.mark.sampled(7)
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("sql_type", [*TYPES, "FLOAT", "DOUBLE", "DECIMAL(9,2)"])
     def test_each_function(self, sql_type):
         from pdrisk._sql.allowed import FUNCTIONS

@@ -59,7 +59,7 @@ TYPES = {
 class TestKeys:
     """A key is compared as a value of the group's type; every kind of missing is one."""
 
-    @pytest.mark.sampled(5)
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("sql_type", TYPES)
     def test_types(self, sql_type):
         values, keys, expected = TYPES[sql_type]
@@ -67,7 +67,7 @@ class TestKeys:
         assert counts(table(sql_type, *values[::-1]), keys[::-1]) == expected[::-1]
         assert counts(table(sql_type), keys) == [0] * len(keys)
 
-    @pytest.mark.sampled(2)
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("sql_type", ["VARCHAR", "DOUBLE", "DECIMAL(4, 2)", "TIMESTAMP"])
     def test_each_record_is_in_one_group_at_most(self, sql_type):
         values, keys, _ = TYPES[sql_type]

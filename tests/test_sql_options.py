@@ -183,7 +183,7 @@ class TestClamped:
     X = (-5, 0.5, 3, 99, math.nan, math.inf, -math.inf, 1, 0, 4, None, 4.0000001)
     GROUPS = tuple("aaaabbbbccdd")
 
-    @pytest.mark.sampled(9)
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("bounds", [(0, 4), (-5, 99), (0.5, 1), (200, 300)])
     @pytest.mark.parametrize("statistic", ["mean", "sum", "median", "min", "max", "var", "std", "count"])
     @pytest.mark.parametrize("mechanism", ["auto", "laplace"])

@@ -290,6 +290,7 @@ class TestArguments:
         assert isinstance(refusal(monkeypatch, "SELECT AVG(agee) FROM odd", con, eps=1), pdrisk.UnknownColumnError)
 
 
+@pytest.mark.slow
 def test_too_deep_and_too_long(con, monkeypatch):
     deep = "odd"
     for _ in range(60):

@@ -218,6 +218,7 @@ class TestEverySetting:
             if name == "default_collation":
                 assert found == expected(asked)
 
+    @pytest.mark.slow
     def test_a_locked_configuration(self):
         con = people(default_collation="nocase")
         con.execute("SET lock_configuration = true")

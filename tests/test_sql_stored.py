@@ -117,6 +117,7 @@ class TestFileAndFrame:
             assert said(query, path, bounds=(0, 100)).startswith(why)
         assert said("SELECT COUNT(x), COUNT(*) FROM t", path) == "[[3, 3]]"
 
+    @pytest.mark.slow
     def test_a_view_on_a_file(self, tmp_path):
         path = written(FRAMES["pandas ns"], tmp_path / "t.parquet")
         con = duckdb.connect()

@@ -129,6 +129,7 @@ class TestCells:
             assert table.loc[label, "local_sensitivity"] == pytest.approx(local)
         assert table.loc["mean", "two_worlds"] == pytest.approx(0.5977, abs=5e-5)
 
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("bounds", ["column", (0, 20)])
     def test_of_everybody_they_are_those_of_assess(self, bounds):
         frame = pdrisk.datasets.soep_like(missing="nan").sample(3000, random_state=1)

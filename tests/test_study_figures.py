@@ -70,6 +70,7 @@ def quantile(rows: pd.DataFrame, metric: str, level: float) -> float:
 class TestPoints:
     """What is shown is an actual sample's: quantiles by their definition."""
 
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("metric", RISKS)
     def test_by_query(self, metric: str) -> None:
         for panel, column in zip(by_query(usual(), metrics=metric), ["km", "hours"], strict=True):
@@ -86,6 +87,7 @@ class TestPoints:
         for one, other in zip(by_query(usual()), by_query(often), strict=True):
             pd.testing.assert_frame_equal(one.points, other.points)
 
+    @pytest.mark.slow
     def test_by_proportion(self) -> None:
         panels = by_proportion(usual(), statistic="max", metrics=["two_worlds"])
         assert [panel.title for panel in panels] == ["km", "hours"]
@@ -173,7 +175,7 @@ def wide(columns: int) -> pd.DataFrame:
 class TestManyColumns:
     """A figure holds the first dozen columns and says so; what a study says of itself is not copied at each step."""
 
-    @pytest.mark.sampled(3)
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize("name", FIGURES)
     @pytest.mark.parametrize("module", [figures, texts])
     def test_attrs_are_not_copied(self, module: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,6 +282,7 @@ class TestTwins:
         assert len(drawn) >= 20
         assert {pdrisk._answer.words.probability(value) for value in drawn} <= shown | {"> 0.9999"}
 
+    @pytest.mark.slow
     def test_spread_of_a_query(self) -> None:
         text = texts.risk_by_query(usual(), metrics="two_worlds")
         figure = figures.risk_by_query(usual(), metrics="two_worlds")
@@ -365,6 +368,7 @@ class TestSeen:
         assert lowest == {0.5 if metric in RISKS[:2] else 1 / 20}
         assert unreadable(figures.risk_by_query(usual(), metrics=metric)) == []
 
+    @pytest.mark.slow
     def test_curves_of_eps_get_darker(self) -> None:
         axes = figures.risk_by_proportion(usual()).axes[0]
         lines = [line for line in axes.lines if line.get_transform().contains_branch(axes.transData)]

@@ -267,6 +267,7 @@ class TestData:
         }
         assert {at: table.loc[at] for at in expected} == expected
 
+    @pytest.mark.sampled(99)
     @pytest.mark.parametrize(
         ("item", "columns", "false", "none"),
         [
