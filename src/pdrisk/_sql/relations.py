@@ -94,9 +94,9 @@ class Rows:
 
     @property
     def numbers(self) -> frozenset[str]:
-        """Columns of numbers whose type one record more could change: those of frames."""
+        """Columns of numbers whose type one record more could change: those of frames and files."""
         source = self.relation.source
-        if source.frame is None:
+        if source.is_table:
             return source.whole
         return frozenset(name for name, sql_type in source.columns.items() if kind_of_type(sql_type) == NUMBER)
 

@@ -69,6 +69,8 @@ class Source:
         Whether a column may have a collation of its own.
     zone : str
         Whose clock times with a zone are read by.
+    is_table : bool
+        Whether it is a table of a database, whose types no record changes.
     stated : mapping of str to Universe
         The bounds that the call passes, by lower-case name.
     """
@@ -85,6 +87,7 @@ class Source:
     whole: frozenset[str] = frozenset()
     collated: bool = False
     zone: str = "UTC"
+    is_table: bool = False
     stated: Mapping[str, Universe] = field(default_factory=dict)
 
     def range_of(self, column: str) -> Range:
@@ -255,12 +258,16 @@ class Sources:
             else:
                 pin(cursor, is_own=True)
                 place = None if entry.is_view else lambda: table_place(own, entry.database)  # a view may change alone
-                return self._told(
-                    Source(entry.sql, columns, cursor, name=entry.name, place=place, collated=entry.is_collated)
-                )
+                return self._told(replace(self._of_entry(entry, columns, cursor), place=place))
         pin(own, is_own=False)
         columns = _described(own, f"SELECT * FROM {entry.sql}", entry.name, WHOLE)
-        return self._told(Source(entry.sql, columns, own, name=entry.name, collated=entry.is_collated))
+        return self._told(self._of_entry(entry, columns, own))
+
+    @staticmethod
+    def _of_entry(entry: CatalogEntry, columns: Mapping[str, str], connection: DuckDBPyConnection) -> Source:
+        """A table or view, read by a connection."""
+        collated, is_table = entry.is_collated, not entry.is_view
+        return Source(entry.sql, columns, connection, name=entry.name, collated=collated, is_table=is_table)
 
     def _told(self, source: Source) -> Source:
         """The source with what schema= declares, and the connection's clock."""
