@@ -191,7 +191,7 @@ def shape_rows(
     x = shape.values(n)
     frame = pd.DataFrame({"x": x})
     lines = {statistic: contenders(frame, shape, statistic) for statistic in STATISTICS}
-    query, engine = judged_selection(frame, tuple(each for found, _ in lines.values() for each in found.values()), None)
+    query, engine = judged_selection(frame, tuple(each for found, _ in lines.values() for each in found.values()), Request())
     reading = engine.read(query)
     read = list(zip(query.lines, reading.universes, reading.summaries, strict=True))
     rows = []
@@ -226,7 +226,7 @@ def grouped_rows(
             name: judged_lines(frame, "x", [STATISTICS["mean"]], Request(bounds=shape.bounds, mechanism=name))[0]
             for name in ("auto", "laplace")
         }
-        query, engine = judged_selection(frame, tuple(kinds.values()), None, "k", list(range(count)))
+        query, engine = judged_selection(frame, tuple(kinds.values()), Request(by="k", keys=list(range(count))))
         reading = engine.read(query)
         parts = [x[codes == group] for group in range(count)]
         exact = np.array([part.mean() for part in parts])

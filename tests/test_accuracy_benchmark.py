@@ -160,7 +160,7 @@ def test_answers_stay_with_their_groups(accuracy):
         *judged_lines(frame, "x", asked, Request(bounds=(0, 1))),
         *judged_lines(frame, "x", asked[1:], Request(bounds=(0, 1), interval=True)),
     ]
-    query, engine = judged_selection(frame, tuple(lines), None, "k", [8, 7])
+    query, engine = judged_selection(frame, tuple(lines), Request(by="k", keys=[8, 7]))
     reading = engine.read(query)
     for line, universe, summary in zip(lines, reading.universes, reading.summaries, strict=True):
         error = accuracy.answers(line.calibrated(Fraction(10), universe), summary, 3, np.array([1.0, 0.0]))

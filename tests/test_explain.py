@@ -291,7 +291,7 @@ class TestMechanisms:
     def test_the_unit(self) -> None:
         d = pdrisk.Dataset(FRAME.assign(pid=range(4)), person="pid", per_person="one")
         said = flat(d.count(eps=1).explain("publication"))
-        assert "unit one person, by column pid; that each has one record is the publisher's word" in said
+        assert "unit everything that one pid has in the data; one row of each counts" in said
 
 
 class TestBoundsFromTheData:

@@ -38,16 +38,14 @@ def data(seed=0):
 def reading_of(frame, chosen, keys=None, where=None, share=1):
     (line,) = judged_lines(frame, "x", (chosen,), Request(bounds=(LO, HI), mechanism="laplace"))
     by = None if keys is None else "g"
-    query, engine = judged_selection(frame, (line,), where, by, keys, Fraction(share), (0,))
+    query, engine = judged_selection(frame, (line,), Request(where=where, by=by, keys=keys), Fraction(share), (0,))
     return query, engine.read(query)
 
 
 def influences(query, reading, eps=1):
     """How far each row's record moves the answer, of the losses of noise whose scale is known."""
-    (line,) = query.lines
-    universe, summary = reading.universes[0], reading.summaries[0]
-    mechanism = line.calibrated(Fraction(eps), universe)
-    return losses_of_line(reading, line, mechanism, summary) * mechanism.scale
+    mechanism = query.mechanism(0, reading.universes[0], Fraction(eps))
+    return losses_of_line(reading, 0, mechanism) * mechanism.scale
 
 
 def close(name, found, expected):
@@ -129,7 +127,7 @@ class TestLosses:
     def test_two_lines(self):
         frame = pd.DataFrame({"x": [1.0, np.nan, np.nan, 7.0], "y": [1.0, 2.0, np.nan, np.nan]})
         lines = [judged_lines(frame, column, (statistic("count"),), Request())[0] for column in "xy"]
-        query, engine = judged_selection(frame, tuple(lines), None, share=Fraction(1), releases=(0, 1))
+        query, engine = judged_selection(frame, tuple(lines), Request(), share=Fraction(1), releases=(0, 1))
         query = replace(query, shares=(Fraction(1, 2), Fraction(1, 4)))
         np.testing.assert_array_equal(losses(engine.read(query), query), [0.75, 0.25, np.nan, 0.5])
 

@@ -4,6 +4,7 @@ import itertools
 import math
 import threading
 import time
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,8 @@ from ledgers import tables
 from noisy_answers import HI, LO, STATISTICS
 from oracle import DEFINITIONS, fractions
 from pdrisk import Dataset
+from pdrisk._model.arguments import statistic
+from pdrisk._model.unit import Unit
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
@@ -24,6 +27,7 @@ PERSON = {"person": "pid", "per_person": "one"}
 LABELS = {"quantile": "quantile(0.9)", "var0": "var(ddof=0)", "var1": "var", "std0": "std(ddof=0)", "std1": "std"}
 KEYS = {None: None, "all": ["a", "b", "c"], "some": ["c", "a", "nobody"]}
 FILTERS = {None: lambda df: df["pid"] >= 0, "z > 0": lambda df: df["z"] > 0, "x < 5": lambda df: df["x"] < 5}
+STATISTIC = {name: statistic((method, parameters)) for name, (method, parameters, *_) in STATISTICS.items()}
 ENDS = fractions((LO, HI))
 
 
@@ -133,17 +137,17 @@ class TestOdometer:
     @pytest.mark.parametrize("name", STATISTICS)
     @pytest.mark.parametrize("keys", KEYS)
     def test_people_with_several_rows(self, book, name, keys):
-        """Never less than when all their rows are taken out; eps for each row that is used, if several are."""
+        """How far the answers move when all their rows are taken out, as a share of how far they could."""
         lines, where = [("x", name, 0.5)], "z > 0"
+        several = {"rows": 2} | ({} if keys is None else {"groups": 2})
         for seed in range(4):
             frame, ledger = sample(12, seed, repeated=True), book(dataset=f"{seed}", **CURATOR)
-            ask(frame, lines, KEYS[keys], where, ledger)
-            used = frame[(frame["z"] > 0) & frame["x"].notna() & (keys is None or frame["g"].isin(KEYS[keys] or []))]
-            rows = used["pid"].value_counts()
+            ask(frame, lines, KEYS[keys], where, ledger, **several)
+            weight = float(Unit(("pid",), **several).weight_of(STATISTIC[name], "laplace", Fraction(1, 2)))
             brute = removed(frame, lines, KEYS[keys], where)
             for pid, loss in ledger.odometer(frame["pid"].unique())["loss"].items():
-                assert loss >= brute[pid] - 1e-12
-                assert loss == pytest.approx(0.5 * rows[pid] if rows.get(pid, 0) > 1 else brute[pid], abs=1e-7)
+                assert loss == pytest.approx(brute[pid] / weight, abs=1e-7)
+                assert brute[pid] / weight - 1e-12 <= loss <= 0.5
 
     def test_missing_codes(self, book):
         frame = sample(12, 3)
@@ -411,10 +415,11 @@ class TestFacts:
         assert tables(path, "SELECT count(*) FROM curator_people") == [(0,)]
 
     def test_people_with_several_rows(self, book):
-        """A record moves the sum by a quarter of GS, the person with three of them by up to three times GS."""
+        """Three records of 2 move a sum by 6 of the 24 that three of 8 could; somebody new could move it by all."""
         frame, ledger = pd.DataFrame({"pid": [1, 1, 1, 2], "x": [2.0, 2, 2, 1]}), book(eps=9, **CURATOR)
-        Dataset(frame, ledger=ledger, **PERSON).sum("x", eps=0.5, bounds=(0, 8))
-        assert ledger.facts()["loss"].tolist() == [1.5] == [ledger.odometer(frame)["loss"].max()]
+        Dataset(frame, ledger=ledger, person="pid").sum("x", eps=0.5, bounds=(0, 8), rows=3)
+        assert ledger.facts()["loss"].tolist() == [0.5]
+        assert ledger.odometer(frame)["loss"].tolist() == [0.5 * 6 / 24] * 3 + [0.5 / 24]
 
     def test_nothing_is_kept_unasked(self, book, path):
         frame = sample(12, 8)
@@ -428,10 +433,10 @@ class TestFacts:
         with pytest.raises(pdrisk.LedgerError, match="damaged"):
             ledger.odometer(frame)
 
-    def test_people_with_several_rows_are_counted_as_often(self, book):
-        """For the least group, each row moves the number of people by one."""
+    def test_people_with_several_rows_are_counted_once(self, book):
+        """For the least group, all rows of a person move the number of people by one."""
         policy = CURATOR["policy"] | {"least_group": {"size": 3, "eps": 1}}
         frame, ledger = pd.DataFrame({"pid": [0] * 6 + [1], "x": 1.0}), book(eps=9, policy=policy)
-        Dataset(frame, ledger=ledger, **PERSON).count(eps=0.5)
-        assert ledger.odometer(frame)["loss"].tolist() == [6 * 1.5] * 6 + [1.5]
-        assert ledger.facts()["loss"].tolist() == [6 * 1.5]
+        Dataset(frame, ledger=ledger, person="pid").count(eps=0.5, rows=6)
+        assert ledger.odometer(frame)["loss"].tolist() == [1.5] * 6 + [1 + 0.5 / 6]
+        assert ledger.facts()["loss"].tolist() == [1.5]

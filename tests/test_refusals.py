@@ -180,7 +180,7 @@ def untouched(monkeypatch):
     for name in (
         "engines.numpy.frame.FrameEngine.read",
         "_answer.releasing.discrete_laplace",
-        "engines.numpy.influence.column_values",
+        "engines.numpy.influence.records_read",
     ):
         monkeypatch.setattr(f"pdrisk.{name}", forbidden)
     return people()

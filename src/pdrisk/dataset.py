@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import copy
 import os
+import secrets
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from pdrisk._core.foreign import own_errors, own_errors_of, shown
-from pdrisk._ledger import Identity, Ledger, check_curator, is_there, ledger_for
+from pdrisk._ledger import Identity, Ledger, check_curator, is_there, ledger_for, secret
 from pdrisk._ledger.names import named
 from pdrisk._model.columns import check_column
 from pdrisk._model.declarations import Declarations
 from pdrisk._model.nearest import unknown_column
 from pdrisk._model.rowwise import EXPRESSION, Derived, RowwiseFilter, Within, caller_names, judged
 from pdrisk._model.rowwise.derived import derived
+from pdrisk._model.unit import People, checked_columns, checked_way
 from pdrisk._pandas.declared import codes_of, declarations, declarations_of, declared, knowing
 from pdrisk._pandas.statistics import Statistics
 from pdrisk._printing import printable
@@ -47,18 +50,23 @@ class Dataset(Statistics):
         What the ledger knows the data as; that of the ledger unless given. A path or URL as ``ledger`` needs it.
     schema, bounds, keys, missing : optional
         As for ``df.dprisk.declare``: kept here, the frame stays as it is.
-    person : str or int, optional
-        The column that says who a person is. By it a ledger tells what each person lost: see `Ledger.odometer`.
-    per_person : {"one"}, optional
-        Needed with ``person``: your word that each person has one row. It is not compared with the data.
+    person : column or list of columns, optional
+        Who a person is: what is protected is then all rows of a person. Of several columns together, as in ``["pid",
+        "day"]``, it is what has one value of each: a person's day. By it a ledger tells what each person lost: see
+        `Ledger.odometer`.
+    per_person : {"one", "mean", "sum", "min", "max", "count", "any", "all"}, optional
+        How several rows of a person count in questions that say nothing else. ``"one"``: each person has one row; if
+        somebody has more, one is chosen, by the row's own content and a secret.
+    constant : list of columns, optional
+        Columns that do not differ within a person; of somebody with several values one is chosen.
     ledger : Ledger, path or URL, optional
         What pays for all answers: a ledger that exists. It remembers them: the same question gets the same answer
         again and costs nothing, unless it is asked with ``fresh=True``.
     version : str, optional
         The owner's word for the state of the data, for a ledger: then no content is compared, and tables of database
         files and Parquet files are remembered too.
-    constant, public : optional
-        Columns that do not differ within a person, and public tables: they mean nothing yet, and are refused.
+    public : optional
+        Public tables: they mean nothing yet, and are refused.
     curator : bool, default False
         That of all its calls.
 
@@ -92,15 +100,16 @@ class Dataset(Statistics):
         bounds: Mapping[Hashable, tuple[float, float]] | None = None,
         keys: Mapping[Hashable, Iterable[Hashable]] | None = None,
         missing: Mapping[Hashable, Iterable[Hashable]] | None = None,
-        person: str | int | None = None,
+        person: str | int | Sequence[str | int] | None = None,
         per_person: str | None = None,
-        constant: Any = None,
+        constant: str | int | Sequence[str | int] | None = None,
         ledger: Ledger | str | os.PathLike[str] | None = None,
         version: str | None = None,
         public: Any = None,
         curator: bool = False,
     ) -> None:
-        _check_unsupported(constant, public)
+        if public is not None:
+            raise ParameterError("public= names tables to join with people, which is not supported yet: leave it out.")
         if not isinstance(curator, bool):
             raise ColumnTypeError(f"curator must be True or False, not of type {type(curator).__name__}.")
         if version is not None and ledger is None:
@@ -109,7 +118,7 @@ class Dataset(Statistics):
         self._several = type(data) is dict
         self._given = tables_given(data if self._several else {ONE_TABLE: data})
         self._declare(schema, said)
-        self._check_person(person, per_person)
+        people = self._checked_people(person, per_person, constant)
         self._ledger = _opened(ledger, name)
         self._name = None if name is None else named("name", name)
         if self._ledger is not None:
@@ -120,10 +129,12 @@ class Dataset(Statistics):
         self._derived: tuple[Derived, ...] = ()
         self._assigned: pd.DataFrame | None = None
         self._defaults = {"curator": curator}
-        identity = Identity({} if self._ledger is None else self._given.frames, version, person)
+        identity = Identity({} if self._ledger is None else self._given.frames, version, people.label)
         if self._ledger is not None:
             self._ledger.identify(identity)
         self._identity: Identity = identity
+        own = secrets.token_bytes(32)
+        self._known_people = replace(people, secret=secret if self._ledger is not None else lambda: own)
 
     @property
     def name(self) -> str | None:
@@ -193,7 +204,8 @@ class Dataset(Statistics):
                 f"{name}= must be an expression as text, which is checked to be row-wise, as in "
                 f'"birth // 10 * 10", not of type {type(expression).__name__}.'
             )
-        if name in (self._identity.person, *(() if self._kept is None else self._kept.columns)):
+        of_people = (*self._people.columns, *self._people.constant)
+        if name in (*of_people, *(() if self._kept is None else self._kept.columns)):
             raise ParameterError(f"{name!r} says who a person is, or which records query() selected: use another name.")
         if frame.columns.nlevels > 1:
             raise ParameterError("assign needs columns of one level: flatten the frame's column labels first.")
@@ -288,36 +300,26 @@ class Dataset(Statistics):
             )
         self._given = self._given.declared(lambda frame, before: declarations(frame, before, schema, **said))
 
-    def _check_person(self, person: object, per_person: object) -> None:
-        if person is None:
-            if per_person is not None:
-                raise ParameterError("per_person= speaks of the people of person=, which is missing: pass it as well.")
-            return
-        if isinstance(person, bool) or not isinstance(person, str | int):
-            raise ColumnTypeError(f"person must be the name of a column, not of type {type(person).__name__}.")
-        if per_person != "one":
-            raise ParameterError(
-                'several rows a person are not supported yet: declare per_person="one" if each person has one row; '
-                f"else make a table with one row for each {shown(person)} first, and pass that."
-            )
+    @property
+    def _people(self) -> People:
+        return self._known_people
+
+    def _checked_people(self, person: object, per_person: object, constant: object) -> People:
+        columns, same = checked_columns("person", person), checked_columns("constant", constant)
+        if not columns:
+            named = "per_person=" if per_person is not None else "constant="
+            if per_person is not None or same:
+                raise ParameterError(f"{named} speaks of the people of person=, which is missing: pass it as well.")
+            return People()
         if len(self._given.names) != 1:
             raise ParameterError("person= is that of one table: several tables of people are not supported yet.")
         frame = next(iter(self._given.frames.values()), None)
-        if frame is not None:
-            check_column(frame, person)
-        elif person not in (columns := self._given.columns()):
-            raise unknown_column(person, columns)
-
-
-def _check_unsupported(constant: object, public: object) -> None:
-    """Refuse what does not mean anything before people with several rows and joins are supported."""
-    if constant is not None:
-        raise ParameterError(
-            "constant= names columns that do not differ within a person with several rows, which are not supported "
-            "yet: leave it out."
-        )
-    if public is not None:
-        raise ParameterError("public= names tables to join with people, which is not supported yet: leave it out.")
+        for column in (*columns, *same):
+            if frame is not None:
+                check_column(frame, column)
+            elif column not in (there := self._given.columns()):
+                raise unknown_column(column, there)
+        return People(columns, checked_way(per_person), same)
 
 
 def _opened(ledger: object, name: str | None) -> Ledger | None:

@@ -16,13 +16,12 @@ from pdrisk._core.risk import Risk
 from pdrisk._core.universe import Rectangle
 from pdrisk._model.attributes import ATTRIBUTE, EXACT
 from pdrisk._model.plain import plain_label
-from pdrisk._model.query import Line, Query
+from pdrisk._model.query import Query
+from pdrisk._model.unit import ONE_RECORD
 from pdrisk._printing import printable
 from pdrisk.errors import NotPublicError
 
-__all__ = ["ONE_RECORD", "Answer", "AnswerLine", "Curator", "Exposed"]
-
-ONE_RECORD: Final = "record (one per person assumed)"
+__all__ = ["Answer", "AnswerLine", "Curator", "Exposed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +122,11 @@ class AnswerLine:
     other_bounds: tuple[float, float] | None = None
 
     @classmethod
-    def of(cls, line: Line, noisy: NoisyAnswers, name: str | None = None, *, one: bool = False) -> AnswerLine:
+    def of(
+        cls, query: Query, at: int, noisy: NoisyAnswers, name: str | None = None, *, one: bool = False
+    ) -> AnswerLine:
         """The description of what was released for a line of a query; with its value if there is one group."""
-        mechanism = noisy.mechanism
+        line, mechanism = query.lines[at], noisy.mechanism
         universe = mechanism.universe
         low, high = noisy.interval()
         widths = (high - low)[~noisy.withheld] / 2
@@ -134,9 +135,9 @@ class AnswerLine:
             column=plain_label(line.column),
             statistic=line.statistic.label,
             mechanism=mechanism.name,
-            eps=float(mechanism.eps),
+            eps=noisy.eps,
             bounds=(universe.lo, universe.hi) if line.statistic.bounded else None,
-            global_sensitivity=line.statistic.global_sensitivity(universe),
+            global_sensitivity=query.global_sensitivity(at, universe),
             scale=mechanism.scale,
             noise95=float(widths.max()) if len(widths) else float("nan"),
             worst_case=noisy.risk.worst_case,
@@ -195,7 +196,13 @@ class Answer:
     replaces : bool
         Whether the noise hides the value of a record, the number of records being public, instead of its presence.
     unit : str
-        Whose presence the noise hides: one record, or the person column.
+        Whose presence the noise hides: one record, or the column of persons.
+    has_person : bool
+        Whether a column says who a person is.
+    per_person : str or None
+        What the rows of each person became before the statistic was taken.
+    rows, groups_each : int
+        How many rows of a person count in each group, and in how many groups.
     grouped : bool
         Whether there is an answer for each of several groups.
     index : tuple
@@ -220,6 +227,10 @@ class Answer:
     keys_from_data: bool = False
     replaces: bool = False
     unit: str = ONE_RECORD
+    has_person: bool = False
+    per_person: str | None = None
+    rows: int = 1
+    groups_each: int = 1
     grouped: bool = False
     index: tuple[Any, ...] = ()
     headings: tuple[Any, ...] | None = None
@@ -244,6 +255,11 @@ class Answer:
             bounds_from_data=any(line.bounds_from == "data" for line in query.lines),
             keys_from_data=query.groups is not None and query.groups.keys_from == "data",
             replaces=query.replaces,
+            unit=query.unit.name,
+            has_person=query.unit.is_of_people,
+            per_person=query.unit.per_person,
+            rows=query.unit.rows,
+            groups_each=query.unit.groups,
             grouped=query.groups is not None,
             releases=query.releases if len(query.leads) < len(query.lines) else (),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -32,18 +33,26 @@ class NoisyAnswers:
         The base that a ledger has answers rounded to.
     looked : float
         The eps paid besides to see, with noise, whether an answer is about enough people: what is withheld tells too.
+    weight : Fraction
+        By how much a person can change the answer, as a multiple of what one record can.
     """
 
     mechanism: Mechanism
     drawn: Drawn
     rounded_to: float | None = None
     looked: float = 0.0
+    weight: Fraction = Fraction(1)
+
+    @property
+    def eps(self) -> float:
+        """The privacy loss paid, of a person."""
+        return float(self.mechanism.eps * self.weight)
 
     @property
     def risk(self) -> Risk:
         """The publishable risks of the answer, and of whether it was given."""
-        worst = float(posterior(float(self.mechanism.eps) + self.looked))
-        return Risk(worst, worst if self.looked else self.mechanism.success)
+        worst = float(posterior(self.eps + self.looked))
+        return Risk(worst, worst if self.looked else self.mechanism.success_of(self.weight))
 
     @property
     def withheld(self) -> NDArray[np.bool_]:

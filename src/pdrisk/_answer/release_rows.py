@@ -27,6 +27,7 @@ def rows_of(release: Release) -> tuple[formatting.Rows, formatting.Rows, str | N
         ("bounds", bounds + (" (from the data)" if release.bounds_from_data else "")),
         ("noise", f"{release.mechanism}{scale}"),
         ("unit", release.unit),
+        *_person_rows(release),
         ("global sensitivity", formatting.number(release.global_sensitivity)),
         ("worst-case risk", formatting.risk(release.risk.worst_case)),
         ("attacker's success", formatting.risk(release.risk.success)),
@@ -56,6 +57,16 @@ def rows_of(release: Release) -> tuple[formatting.Rows, formatting.Rows, str | N
             ("moved to a bound", "none" if not known.clamped > 0 else f"{known.clamped:.2%} of the records"),
         ]
     return ([], public + curator, elsewhere) if release.bounds_from_data else (public, curator, elsewhere)
+
+
+def _person_rows(release: Release) -> formatting.Rows:
+    """How the rows of a person count."""
+    answer = release.answer
+    if not answer.has_person:
+        return []
+    if answer.per_person is not None:
+        return [("per person", f"{answer.per_person} of the rows")]
+    return [("per person", "one row counts" if answer.rows == 1 else f"at most {answer.rows:,} rows count")]
 
 
 def _noise_rows(release: Release, withheld: bool) -> formatting.Rows:

@@ -12,24 +12,26 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.answer import ONE_RECORD, Answer, AnswerLine, Curator
+from pdrisk._answer.answer import Answer, AnswerLine, Curator
 from pdrisk._answer.noisy import NoisyAnswers, withhold
 from pdrisk._caller_frame import caller
 from pdrisk._core.order import Quantile
+from pdrisk._core.people import PersonRecords, local_sensitivity, top_of_groups, world_range
 from pdrisk._core.risk import METRICS, risks_of_losses
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Mean, Statistic
 from pdrisk._core.summary import FloatArray, IntArray, Summary
-from pdrisk._core.universe import Universe
 from pdrisk._guard import guarded
 from pdrisk._ledger import Identity, Meaning, Policy, check_curator, ledger_for, paying
 from pdrisk._mechanisms import Drawn, Mechanism, calibrated, discrete_laplace
 from pdrisk._model.query import UNIT, Line, Query
+from pdrisk._model.unit import Unit
 from pdrisk.engines.base import Engine, Reading
 from pdrisk.errors import ColumnTypeError, LedgerError, NoisyReleaseWarning, ParameterError
 
 __all__ = ["Asker", "Facts", "Released", "Results", "drawn", "drawn_once", "facts", "released"]
 
+ONE_EACH, ONE = Unit(), Fraction(1)
 USEFUL = 0.25  # of the range of possible answers: a wider noise interval is warned about
 
 
@@ -52,10 +54,36 @@ class Facts:
         return Curator(n=int(self.n[group]), **own, unlisted=unlisted)
 
 
-def facts(mechanism: Mechanism, summary: Summary, looked: float = 0.0) -> Facts:
-    """Sensitivities and risks of a release; ``looked`` is what was paid to see whether it is about enough people."""
-    n, loss, between = summary.n, mechanism.loss(summary) + looked, mechanism.loss_between_worlds(summary)
-    risk = risks_of_losses(float(mechanism.eps) + looked, n, loss, between)
+def facts(
+    mechanism: Mechanism,
+    summary: Summary,
+    looked: float = 0.0,
+    unit: Unit = ONE_EACH,
+    weight: Fraction = ONE,
+    people: PersonRecords | None = None,
+) -> Facts:
+    """Sensitivities and risks of a release.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Calibrated to what one record may lose.
+    summary : Summary
+    looked : float
+        What was paid to see whether it is about enough people.
+    unit : Unit
+    weight : Fraction
+        How many times as much a person may change.
+    people : PersonRecords, optional
+        The records of those who may have several in a group: without them some numbers are upper bounds.
+    """
+    n, paid = summary.n, float(mechanism.eps * weight)
+    if unit.weight == 1:
+        loss, between = mechanism.loss(summary), mechanism.loss_between_worlds(summary)
+    else:
+        loss, between = _losses_of_several(mechanism, summary, unit, paid, people)
+    number = -(-n // unit.rows) if people is None else people.number  # of people, or as many as there are at least
+    risk = risks_of_losses(paid + looked, number, loss + looked, between)
     if mechanism.statistic.replaces:  # nobody is missing, so nobody starts from one of n
         risk["many_worlds"] = np.full(n.shape, np.nan)
     moved = (
@@ -63,26 +91,62 @@ def facts(mechanism: Mechanism, summary: Summary, looked: float = 0.0) -> Facts:
     )
     return Facts(
         n=n,
-        local_sensitivity=mechanism.statistic.local_sensitivity(summary, mechanism.universe),
-        loss=loss,
+        local_sensitivity=_local_sensitivity(mechanism, summary, unit, people),
+        loss=loss + looked,
         loss_between_worlds=between,
         clamped=moved,
         **{name: risk[name] for name in METRICS if name != "worst_case"},
     )
 
 
+def _local_sensitivity(mechanism: Mechanism, summary: Summary, unit: Unit, people: PersonRecords | None) -> FloatArray:
+    """That of a statistic by one person in one group, shape (G,); NaN where it is not known."""
+    statistic, universe = mechanism.statistic, mechanism.universe
+    if unit.rows == 1:
+        return statistic.local_sensitivity(summary, universe)
+    if people is None:
+        return np.full(summary.n.shape, np.nan)
+    return local_sensitivity(statistic, people, universe, statistic.value(summary, universe), unit.rows)
+
+
+def _losses_of_several(
+    mechanism: Mechanism, summary: Summary, unit: Unit, paid: float, people: PersonRecords | None
+) -> tuple[FloatArray, FloatArray]:
+    """Loss, and loss between worlds, where a person may have several records, shape (G,) each.
+
+    A loss is that of a person in all groups. What is not computed is taken to be as large as it may be.
+    """
+    statistic, universe = mechanism.statistic, mechanism.universe
+    most = np.full(summary.n.shape, paid)
+    if unit.rows == 1:
+        loss = np.minimum(top_of_groups(mechanism.loss(summary), unit.groups), paid)
+        return loss, 2 * loss
+    if people is None or mechanism.name != "laplace":
+        return most, 2 * most
+    local = _local_sensitivity(mechanism, summary, unit, people)
+    unit_of_loss = float(mechanism.eps) / statistic.global_sensitivity(universe)
+    loss = np.minimum(top_of_groups(local * unit_of_loss, unit.groups), paid)
+    between = world_range(statistic, people, universe) * unit_of_loss if unit.groups == 1 else 2 * loss
+    return loss, between
+
+
 def facts_of_lines(
-    query: Query, mechanisms: Sequence[Mechanism], summaries: Sequence[Summary], looked: Sequence[float]
+    query: Query, mechanisms: Sequence[Mechanism], reading: Reading, looked: Sequence[float]
 ) -> list[Facts]:
     """The facts of each line: losses and risks of its whole release, and the sensitivity of its own statistic."""
-    leads = query.leads
-    of_release = [facts(mechanisms[lead], summaries[lead], looked[lead]) for lead in leads]
+    leads, summaries = query.leads, reading.summaries
+
+    people = [reading.people(line) for line in range(len(summaries))]
+    of_release = [
+        facts(mechanisms[lead], summaries[lead], looked[lead], query.unit, query.weight(lead), people[lead])
+        for lead in leads
+    ]
     return [
         of_release[release]
         if at == leads[release]
         else replace(
             of_release[release],
-            local_sensitivity=mechanisms[at].statistic.local_sensitivity(summaries[at], mechanisms[at].universe),
+            local_sensitivity=_local_sensitivity(mechanisms[at], summaries[at], query.unit, people[at]),
         )
         for at, release in enumerate(query.releases)
     ]
@@ -111,7 +175,7 @@ class Asker:
 
 
 COUNT = Count()
-People = tuple[pd.Series, FloatArray]
+Losses = tuple[pd.Series, FloatArray]
 Found = TypeVar("Found", bound=Reading)
 Shown = TypeVar("Shown")
 
@@ -139,8 +203,8 @@ class Results:
     ----------
     shows_curator : bool
         Whether the caller asked for the curator's numbers.
-    unit : str
-        Privacy unit: a record, or the column that says who a person is.
+    unlisted : int
+        How many records are of nobody known.
     """
 
     query: Query
@@ -148,7 +212,7 @@ class Results:
     extra: float
     least_group: int | None
     shows_curator: bool
-    unit: str = ONE_RECORD
+    unlisted: int = 0
 
     def answer(self, names: Sequence[str] | None = None, *, one: bool = False) -> Answer:
         """The description of all of them.
@@ -161,10 +225,10 @@ class Results:
             Whether there is one number alone, which belongs to the description.
         """
         lines = tuple(
-            AnswerLine.of(each.line, each.noisy, None if names is None else names[at], one=one)
+            AnswerLine.of(self.query, at, each.noisy, None if names is None else names[at], one=one)
             for at, each in enumerate(self.releases)
         )
-        return replace(Answer.of(self.query, lines, self.extra, self.least_group), unit=self.unit)
+        return Answer.of(self.query, lines, self.extra, self.least_group)
 
 
 def released(
@@ -172,7 +236,7 @@ def released(
     engine: Engine[Found],
     shown: Callable[[Results, Found], Shown],
     asker: Asker,
-    people: Callable[[Found, Hashable], People | None] = lambda *_: None,
+    people: Callable[[Found, Hashable], Losses | None] = lambda *_: None,
 ) -> Shown:
     """The releases of a query, for every front end: warned of, paid, read, drawn and shown in this order.
 
@@ -202,8 +266,7 @@ def released(
     with paying(query, asker.ledger, asker.fresh, dataset, engine.origin) as payment:
         reading = engine.read(query)
         rules = payment.policy
-        parts = zip(query.lines, query.line_shares, reading.universes, strict=True)
-        mechanisms = [line.calibrated(eps, universe) for line, eps, universe in parts]
+        mechanisms = [query.mechanism(at, universe) for at, universe in enumerate(reading.universes)]
         noisy = payment.remembered
         if noisy is None:
             noisy = drawn(query, mechanisms, reading.summaries, rules)
@@ -211,18 +274,22 @@ def released(
             raise LedgerError("the ledger remembers the answer to another question: it is damaged. See verify().")
         looked = [_looked(rules, line) for line in query.lines]
         sees = bool(curator) or payer is None
-        known = facts_of_lines(query, mechanisms, reading.summaries, looked) if sees else [None] * len(looked)
+        known = facts_of_lines(query, mechanisms, reading, looked) if sees else [None] * len(looked)
         if query.is_private:  # else eps says nothing, and counts in full
             payment.settle(noisy, lambda: guarded(lambda: _meant(query, mechanisms, rules, people, reading)))
         own = [noisy[release] for release in query.releases]
         releases = tuple(
-            Released(line, NoisyAnswers(mechanism, numbers, rules.base_of(line.statistic), look), about)
-            for line, mechanism, numbers, look, about in zip(query.lines, mechanisms, own, looked, known, strict=True)
+            Released(
+                line, NoisyAnswers(mechanisms[at], own[at], rules.base_of(line.statistic), looked[at], weight), about
+            )
+            for at, (line, weight, about) in enumerate(
+                zip(query.lines, map(query.weight, range(len(own))), known, strict=True)
+            )
         )
         least = next((least for line in query.lines if (least := rules.least_group_of(line)) is not None), None)
         size = None if least is None else least.size
-        unit = ONE_RECORD if dataset is None or dataset.person is None else str(dataset.person)
-        results = Results(query, releases, float(rules.cost(query) - query.eps), size, bool(curator), unit)
+        extra, unlisted = float(rules.cost(query) - query.eps), reading.unlisted if sees else 0
+        results = Results(query, releases, extra, size, bool(curator), unlisted)
         answer = shown(results, reading)
     try:
         _warn_of_width(results)
@@ -241,7 +308,10 @@ def drawn(query: Query, mechanisms: Sequence[Mechanism], summaries: Sequence[Sum
         noisy = drawn_once(mechanisms[lead], summary)
         if (least := rules.least_group_of(line)) is not None:
             if line.people not in sizes:
-                sizes[line.people] = drawn_once(calibrated("geometric", COUNT, UNIT, least.eps), Summary(summary.n))
+                # Of people there are as many at least, and one person changes that by 1 in each of their groups.
+                people = Summary(-(-summary.n // query.unit.rows))
+                counted = calibrated("geometric", COUNT, UNIT, least.eps / query.unit.groups)
+                sizes[line.people] = drawn_once(counted, people)
             noisy = withhold(noisy, sizes[line.people] < least.size)
         result.append(noisy)
     return result
@@ -262,11 +332,11 @@ def _meant(
     query: Query,
     mechanisms: Sequence[Mechanism],
     rules: Policy,
-    people: Callable[[Found, Hashable], People | None],
+    people: Callable[[Found, Hashable], Losses | None],
     reading: Found,
 ) -> Meaning:
     """What an answer means for the people in these data; `Meaning.counting` has what was paid to look for them."""
-    known = facts_of_lines(query, mechanisms, reading.summaries, [0.0] * len(mechanisms))
+    known = facts_of_lines(query, mechanisms, reading, [0.0] * len(mechanisms))
     return Meaning(
         loss=float(np.max(sum(known[lead].loss for lead in query.leads), initial=0.0)),
         counting=float(rules.cost(query) - query.eps),
@@ -280,21 +350,20 @@ def _warn_of_noise(query: Query) -> None:
     """Warn before anything is paid if public facts say that the noise leaves little of the answer."""
     wide = []
     is_even = len(set(query.shares)) == 1
-    for line, share in zip(query.lines, query.line_shares, strict=True):
+    for number, (line, share) in enumerate(zip(query.lines, query.line_shares, strict=True)):
         if line.mechanism != "laplace":
             continue
         # The ratio of noise to range is the same in every universe, so bounds from the data stay out of it.
-        low, high = line.statistic.value_range(UNIT)
+        low, high = line.statistic.value_range(line.universe or UNIT)
         if not math.isfinite(high - low):
             continue
-        reach = _reach(line, share, UNIT)
+        reach = _reach(query.mechanism(number, UNIT))
         if 2 * reach <= USEFUL * (high - low):
             continue
         at = line.name if is_even else f"{line.name} at eps={float(share):.3g}"
         if line.universe is None:
             wide.append(f"{at}: {reach / (high - low):.2g} times the range of possible answers")
         else:
-            reach, (low, high) = _reach(line, share, line.universe), line.statistic.value_range(line.universe)
             wide.append(f"{at}: {reach:.4g}, where all possible answers lie in {low:.6g} to {high:.6g}")
     if wide:
         loss = f" at eps={float(query.shares[0]):.3g}" if is_even else ""
@@ -311,9 +380,9 @@ def _is_laplace(line: Line, kind: type[Statistic]) -> bool:
     return isinstance(line.statistic, kind) and line.mechanism == "laplace"
 
 
-def _reach(line: Line, share: Fraction, universe: Universe) -> float:
+def _reach(mechanism: Mechanism) -> float:
     """Half the width of the 95 % interval of Laplace noise."""
-    low, high = calibrated(line.mechanism, line.statistic, universe, share).interval(np.zeros(1), 0.95)
+    low, high = mechanism.interval(np.zeros(1), 0.95)
     return float(high[0] - low[0]) / 2
 
 

@@ -26,7 +26,7 @@ def one_answer(results: Results, groups: pd.Index | None) -> Release | pd.DataFr
         answer=results.answer(one=True),
         noisy=one.noisy,
         column=one.line.column,
-        curator=None if one.facts is None else one.facts.of_group(0),
+        curator=None if one.facts is None else one.facts.of_group(0, results.unlisted),
         shows_curator=results.shows_curator,
     )
 
@@ -83,7 +83,7 @@ def _rows(one: Released, results: Results) -> pd.DataFrame:
         values = pd.array(np.where(one.noisy.withheld, 0, np.nan_to_num(values)).astype(np.int64), dtype="Int64")
         values[one.noisy.withheld] = pd.NA
     low, high = one.noisy.interval()
-    eps = float(one.noisy.mechanism.eps)
+    eps = one.noisy.eps
     columns = {"value": values, "low": low, "high": high, "eps": eps, "worst_case": one.noisy.risk.worst_case}
     if results.shows_curator and one.facts is not None:
         columns |= {name: getattr(one.facts, name) for name in Curator.COLUMNS}

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pdrisk._core.universe import Universe
+
 __all__ = [
     "LARGEST_PLACES",
     "LARGEST_STEPS",
@@ -18,7 +20,9 @@ __all__ = [
     "PLACES",
     "PLACE_BITS",
     "Lattice",
+    "NumbersGrid",
     "Points",
+    "numbers_grid",
     "places_per_unit",
     "square_of_place",
 ]
@@ -96,6 +100,33 @@ def places_per_unit(width: float) -> float:
     less than 2**-21.
     """
     return PLACES / width
+
+
+@dataclass(frozen=True, slots=True)
+class NumbersGrid:
+    """Public grid that the rows of one person are added up on, to the number that stands for them.
+
+    A row x has the place ``floor(clip(x - origin, -reach, reach) * per_unit + .5)``; a person's sum of places over
+    ``per_unit`` is that of the rows. With ``per_unit`` a power of two whole numbers stay whole.
+
+    Attributes
+    ----------
+    origin, reach, per_unit : float
+    """
+
+    origin: float
+    reach: float
+    per_unit: float
+
+
+def numbers_grid(universe: Universe, *, is_sum: bool) -> NumbersGrid:
+    """The grid for means within a universe, or for sums within it: 2**30 to 2**31 places to its width, or magnitude.
+
+    Rows reach a thousand times as far as the number that they make: beyond that they are clamped.
+    """
+    size = universe.magnitude if is_sum else universe.width
+    step = power_of_two_below(size) * 2.0**-30
+    return NumbersGrid(0.0 if is_sum else universe.lo, 1024 * size, 1 / step)
 
 
 def square_of_place(k: NDArray[np.int64]) -> NDArray[np.int64]:

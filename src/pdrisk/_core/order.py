@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -52,6 +53,10 @@ class Quantile(Statistic):
 
     def global_sensitivity(self, universe: Universe) -> float:
         return max(self.q, 1 - self.q) * universe.width
+
+    def rows_weight(self, rows: int) -> Fraction:
+        one = Fraction(max(self.q, 1 - self.q))
+        return min(Fraction(1), rows * one) / one
 
     def value(self, summary: Summary, universe: Universe) -> FloatArray:
         at_own = self._interpolated(summary, summary.n - 1, 1)
@@ -134,6 +139,9 @@ class _Extreme(Statistic):
     @abstractmethod
     def _first_two(self, summary: Summary) -> FloatArray:
         """The record at the end and the next, padded by the opposite end, shape (2, G)."""
+
+    def rows_weight(self, rows: int) -> Fraction:
+        return Fraction(1)  # one record can move it across the universe
 
     @property
     def needs(self) -> Needs:

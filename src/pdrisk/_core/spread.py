@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -46,6 +47,9 @@ class Var(Statistic):
 
     def global_sensitivity(self, universe: Universe) -> float:
         return universe.width**2 / (4 if self.ddof == 0 else 2)
+
+    def rows_weight(self, rows: int) -> Fraction:
+        return Fraction(1)  # one record can move it across its range
 
     def value(self, summary: Summary, universe: Universe) -> FloatArray:
         assert summary.squares is not None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -70,6 +71,10 @@ class Statistic(ABC):
     @abstractmethod
     def global_sensitivity(self, universe: Universe) -> float:
         """Largest change between any two neighbours in the universe."""
+
+    def rows_weight(self, rows: int) -> Fraction:
+        """Largest change by so many records at once, as a multiple of the global sensitivity, or a little above."""
+        return Fraction(rows)
 
     @abstractmethod
     def value(self, summary: Summary, universe: Universe) -> FloatArray:
@@ -324,6 +329,9 @@ class Mean(Statistic):
 
     def global_sensitivity(self, universe: Universe) -> float:
         return universe.width / 2
+
+    def rows_weight(self, rows: int) -> Fraction:
+        return Fraction(2 * rows, rows + 1)  # k records at one end beside one at the other: R k / (k + 1)
 
     def value(self, summary: Summary, universe: Universe) -> FloatArray:
         mu = mean_of(summary, universe)

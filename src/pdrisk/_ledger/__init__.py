@@ -14,6 +14,7 @@ from pdrisk._ledger.memory import Identity
 from pdrisk._ledger.payment import Payment, check_curator, ledger_for, paying
 from pdrisk._ledger.policy import LeastGroup, Policy
 from pdrisk._ledger.remaining import Remaining
+from pdrisk._ledger.secret import secret
 
 __all__ = [
     "Identity",
@@ -29,6 +30,7 @@ __all__ = [
     "is_there",
     "ledger_for",
     "paying",
+    "secret",
     "store_at",
     "verify",
     "warn_of_others",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -177,8 +177,8 @@ class Account:
         """The number of the newest record that says which data these are, and what it says."""
         return self._newest("data", lambda seq, said: (seq, _text(said["state"])))
 
-    def person(self) -> str | int | None:
-        """The column that says who a person is, as it was declared first; None if it never was."""
+    def person(self) -> Hashable | None:
+        """The column that says who a person is, or all that do, as it was declared first; None if it never was."""
         known = self.rules().policy.person
         return self._newest("person", lambda _, said: _label(said["column"])) if known is None else known
 
@@ -266,7 +266,9 @@ def _text(value: object) -> str:
     return value
 
 
-def _label(value: object) -> str | int:
+def _label(value: object) -> Hashable:
+    if isinstance(value, list) and len(value) > 1:
+        return tuple(_label(each) for each in value)
     if not isinstance(value, str | int) or isinstance(value, bool):
         raise TypeError
     return value

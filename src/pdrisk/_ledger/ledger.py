@@ -201,11 +201,7 @@ class Ledger:
             return
         with self._reading() as account:
             known, person = account.state_of_data(), None if data.person is None else account.person()
-        if person is not None and person != data.person:
-            raise ParameterError(
-                f"the people of dataset {self._dataset!r} are told apart by column {person!r}, not {data.person!r}, "
-                f"and a budget holds for one kind of person: declare person={person!r}."
-            )
+        self._check_person(person, data.person)
         state = data.state
         is_new = state is not None and (known is None or known[1] != state)
         if is_new or (data.person is not None and person is None):
@@ -216,6 +212,14 @@ class Ledger:
                 if data.person is not None and account.person() is None:
                     account.record("person", {"column": data.person})
         data.know(self._budget, None if state is None or known is None else known[0])
+
+    def _check_person(self, known: Hashable | None, asked: Hashable | None) -> None:
+        """Refuse another unit than that of the budget: what a person and what a person's day may lose do not add up."""
+        if known is not None and asked is not None and known != asked:
+            raise ParameterError(
+                f"the people of dataset {self._dataset!r} are told apart by column {known!r}, not {asked!r}, "
+                f"and a budget holds for one kind of person: declare person={known!r}."
+            )
 
     def pay(
         self, query: Query, fresh: bool = False, dataset: Identity | None = None, origin: Origin | None = None
@@ -241,7 +245,7 @@ class Ledger:
         LedgerError
             If the ledger cannot be written.
         """
-        asked = question(query)
+        asked, unit = question(query), query.unit
         json.dumps(asked)  # whatever a label does when it is written out, it does before the transaction
         data = Identity({}) if dataset is None else dataset
         had_changed, about = data.has_changed, data.about(query, origin, self._budget)
@@ -250,6 +254,15 @@ class Ledger:
                 account.record("changed", {})
             try:
                 rules = account.rules()
+                known = account.person()
+                self._check_person(known, unit.label)
+                if unit.of_rows and known is not None:
+                    raise ParameterError(
+                        f"the budget of dataset {self._dataset!r} is that of people, told apart by {known!r}, and "
+                        'unit="row" promises something else for its eps: leave it out.'
+                    )
+                if unit.is_of_people and known is None:
+                    account.record("person", {"column": unit.label})
                 policy = rules.policy.for_person(data.person if data.is_known_to(self._budget) else None)
                 check_policy(query, rules.policy, name_of(query))
                 key = None

@@ -61,8 +61,8 @@ class Identity:
         The frames by name, whole. Only questions of these very objects count, of the columns they had.
     version : str or None
         The owner's word for their state. Without it, their content counts, keyed with a secret.
-    person : str, int or None
-        The column of people's ids, for the odometer.
+    person : hashable or None
+        The column of people's ids, or a tuple of those that tell people apart together, for the odometer.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Identity:
     """
 
     def __init__(
-        self, tables: Mapping[str, pd.DataFrame], version: object = None, person: str | int | None = None
+        self, tables: Mapping[str, pd.DataFrame], version: object = None, person: Hashable | None = None
     ) -> None:
         if version is not None and (not isinstance(version, str) or not version.strip() or not version.isprintable()):
             raise ColumnTypeError('version must be a text that names the state of the data, as in "2019, second".')
@@ -116,26 +116,30 @@ class Identity:
             place = None if self._version is None or origin.place is None else origin.place()
             return None if place is None else [FORM, query.said, self._version, place]
         table = next((one for one in self._tables.values() if one.frame is origin.frame), None)
-        read = None if table is None else _places(table, origin.frame, query)
-        if table is None or read is None:
+        read = None if table is None else _places(table, origin.frame, query, query.reads)
+        people = None if table is None else _places(table, origin.frame, query, query.unit.person)
+        if table is None or read is None or people is None:
             return None
+        if query.unit.said:
+            read = [*read, *(at for at in people if at not in read)]
         named = [repr((table.columns[at], str(origin.frame.dtypes.iloc[at]))) for at in read]
         if self._version is not None:
             return [FORM, query.said, self._version, named]
-        if digests(origin.frame, self._key, read) != [table.digests[at] for at in read]:
+        seen = list(dict.fromkeys((*read, *people)))
+        if digests(origin.frame, self._key, seen) != [table.digests[at] for at in seen]:
             self.has_changed = True
             return None
         known = all(table.digests[at] is not None for at in read)
         return [FORM, query.said, number, named] if known else None
 
 
-def _places(table: _Table, frame: pd.DataFrame, query: Query) -> Sequence[int] | None:
+def _places(table: _Table, frame: pd.DataFrame, query: Query, read: Sequence[Hashable]) -> Sequence[int] | None:
     """Where the columns stand that a question reads; None if it is about other columns or rows."""
     if frame.index is not table.index:
         return None
     columns: list[Hashable] = list(frame.columns)
     try:
-        found = [columns.index(label) for label in query.reads] if query.places is None else query.places
+        found = [columns.index(label) for label in read] if query.places is None else query.places
     except ValueError:
         return None
     same = all(at < len(table.columns) and _same(columns[at], table.columns[at]) for at in found)

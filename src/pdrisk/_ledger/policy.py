@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 from itertools import islice
@@ -62,7 +62,7 @@ class Policy:
         Whether the ledger keeps what answers meant for the people in these data.
     curators : tuple of str
         The analysts who may see what depends on the data, besides noisy answers.
-    person : str, int or None
+    person : hashable or None
         The column that says who a person is: a rule of the first edition, now declared in a `Dataset`. The ledger then
         keeps what all answers meant for each of them.
     """
@@ -75,7 +75,7 @@ class Policy:
     least_group: LeastGroup | None = None
     curator_facts: bool = False
     curators: tuple[str, ...] = ()
-    person: str | int | None = None
+    person: Hashable | None = None
 
     @classmethod
     def given(cls, said: object) -> Policy:
@@ -144,7 +144,7 @@ class Policy:
         """Whether the curator wants to know what answers mean."""
         return self.curator_facts or self.person is not None
 
-    def for_person(self, person: str | int | None) -> Policy:
+    def for_person(self, person: Hashable | None) -> Policy:
         """These rules for a dataset whose people a column tells apart, if one is declared."""
         return self if person is None else replace(self, person=person)
 

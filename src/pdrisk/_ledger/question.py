@@ -46,6 +46,11 @@ def question(query: Query) -> dict[str, Any]:
         groups = query.groups
         asked["by"] = [plain_label(column) for column in groups.columns]
         asked["keys"] = "observed" if groups.keys is None else _keys(groups.keys)
+    if query.unit.person and query.unit.said:
+        unit = query.unit
+        asked["person"] = [plain_label(column) for column in unit.person]
+        counted = {"per_person": unit.per_person, "rows": unit.rows, "groups": unit.groups}
+        asked["unit"] = "row" if unit.of_rows else {name: value for name, value in counted.items() if value is not None}
     if query.derived:
         asked["derived"] = {each.name: each.text for each in query.derived}
     if query.missing:

@@ -153,7 +153,11 @@ class Mechanism(ABC):
 
         ``(1 + total variation) / 2`` over the worst pair of neighbours: publishable, from eps alone.
         """
-        return self._success(float(self.eps))
+        return self.success_of(Fraction(1))
+
+    def success_of(self, weight: Fraction) -> float:
+        """`success` about a person who can change the answer by so many times what one record can."""
+        return self._success(float(self.eps * weight))
 
     @abstractmethod
     def _success(self, eps: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -66,8 +67,14 @@ class Geometric(Mechanism):
     def scale(self) -> float:
         return self._change / float(self.eps)
 
+    def success_of(self, weight: Fraction) -> float:
+        return self._success_of_change(float(self.eps * weight), math.ceil(weight * self._change))
+
     def _success(self, eps: float) -> float:
-        d = self._change
+        return self._success_of_change(eps, self._change)
+
+    @staticmethod
+    def _success_of_change(eps: float, d: int) -> float:
         # Where the middle of 0 and d lies between whole numbers, none is equally likely under both.
         x = eps / (2 * d)  # exp(-x) / (1 + exp(-2 * x)) is 1 / (2 cosh(x)), but cosh overflows
         return 1 - (math.exp(-eps / 2 - x) / (1 + math.exp(-2 * x)) if d % 2 else math.exp(-eps / 2) / 2)

@@ -17,6 +17,7 @@ from pdrisk._core.summary import Needs
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms import MECHANISMS, WITH_INTERVAL, Exponential, Mechanism, calibrated, mechanism_for
 from pdrisk._model.rowwise import Derived, RowwiseFilter
+from pdrisk._model.unit import Unit
 from pdrisk._printing import printable
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -125,6 +126,8 @@ class Query:
         None where only the caller knows.
     places : tuple of int or None
         Where the columns stand that it reads, if the data have other names for them than ``reads``.
+    unit : Unit
+        Who is protected, and how the rows of one person count.
     releases : tuple of int
         The release that answers each line, numbered from 0 in the order of their first lines. Several lines may share
         one, which is drawn and paid once: their mechanisms differ in nothing but the statistic. Each line has its own
@@ -146,6 +149,7 @@ class Query:
     said: str | None = None
     places: tuple[int, ...] | None = None
     releases: tuple[int, ...] = ()
+    unit: Unit = field(default_factory=Unit)
 
     def __post_init__(self) -> None:
         if not self.releases:
@@ -166,10 +170,25 @@ class Query:
         """For each line what its release may spend."""
         return tuple(self.shares[release] for release in self.releases)
 
+    def weight(self, line: int, eps: Fraction | None = None) -> Fraction:
+        """By how much a person can change the answer of a line at eps, as a multiple of what one record can."""
+        own = self.lines[line]
+        return self.unit.weight_of(own.statistic, own.mechanism, self.line_shares[line] if eps is None else eps)
+
+    def mechanism(self, line: int, universe: Universe | None = None, eps: Fraction | None = None) -> Mechanism:
+        """The mechanism of a line, calibrated to what one record may lose for a person to lose eps, or its share."""
+        share = self.line_shares[line] if eps is None else eps
+        return self.lines[line].calibrated(share / self.weight(line, share), universe)
+
+    def global_sensitivity(self, line: int, universe: Universe) -> float:
+        """Largest change of the answer of a line by one person, in any data."""
+        statistic = self.lines[line].statistic
+        several = self.unit.groups * float(statistic.rows_weight(self.unit.rows))
+        return statistic.global_sensitivity(universe) * several
+
     def needs_of(self, line: int, universe: Universe) -> Needs:
         """What a line reads, in its universe: at the eps that it may spend, if that is known."""
-        own = self.lines[line]
-        return own.calibrated(self.line_shares[line], universe).reads if self.shares else own.needs
+        return self.mechanism(line, universe).reads if self.shares else self.lines[line].needs
 
     @property
     def is_private(self) -> bool:

@@ -8,11 +8,11 @@ from typing import TypeVar
 import pandas as pd
 
 from pdrisk._answer.release import Release
-from pdrisk._answer.releasing import Asker, People, Results, released
+from pdrisk._answer.releasing import Asker, Losses, Results, released
 from pdrisk._answer.table import one_answer, table_of_lines
 from pdrisk._model.query import Query
 from pdrisk.engines.numpy.frame import FrameEngine, FrameReading
-from pdrisk.engines.numpy.influence import losses
+from pdrisk.engines.numpy.influence import losses, losses_of_people
 
 __all__ = ["answered", "answers"]
 
@@ -38,8 +38,13 @@ def answers(
 def _of_frame(
     query: Query, engine: FrameEngine, shown: Callable[[Results, FrameReading], Answered], asker: Asker
 ) -> Answered:
-    def people(reading: FrameReading, column: Hashable) -> People | None:
+    def people(reading: FrameReading, column: Hashable) -> Losses | None:
         stored = engine.stored
+        if query.unit.is_of_people:
+            if query.unit.person != (column,):
+                return None
+            rows, lost = losses_of_people(reading, query)
+            return stored[column].iloc[rows], lost
         if [str(label) for label in stored.columns].count(str(column)) != 1 or column not in stored.columns:
             return None
         return stored[column], losses(reading, query)

@@ -10,9 +10,8 @@ import pandas as pd
 
 from pdrisk._answer.releasing import facts
 from pdrisk._core.risk import check_metric, epsilon_for, posterior
-from pdrisk._core.summary import FloatArray, Summary
+from pdrisk._core.summary import FloatArray
 from pdrisk._guard import guarded
-from pdrisk._mechanisms import Mechanism
 from pdrisk._mechanisms.base import check_smallest
 from pdrisk._model.arguments import (
     checked_probability,
@@ -20,56 +19,50 @@ from pdrisk._model.arguments import (
     statistic,
 )
 from pdrisk._model.attributes import mark_exact
-from pdrisk._model.query import (
-    Line,
-)
+from pdrisk._model.query import Query
 from pdrisk._pandas.lines import judged_lines, lines_of_columns
 from pdrisk._pandas.options import Request
+from pdrisk._pandas.people import check_one_each
 from pdrisk._pandas.requests import eps_values, judged_selection
+from pdrisk.engines.numpy.frame import FrameReading
 from pdrisk.engines.numpy.influence import losses_of_line
 from pdrisk.errors import ParameterError
 
 __all__ = ["assessment", "individual_risk", "planned_epsilon"]
 
 
-def assessment(
-    frame: pd.DataFrame,
-    columns: object,
-    statistics: object,
-    eps: object,
-    *,
-    bounds: object,
-    where: object,
-    by: object,
-    keys: object,
-    mechanism: object,
-) -> pd.DataFrame:
+def assessment(frame: pd.DataFrame, columns: object, statistics: object, request: Request) -> pd.DataFrame:
     """One row for each column, statistic, group and eps."""
-    lines = lines_of_columns(frame, columns, statistics, Request(bounds=bounds, mechanism=mechanism))
-    losses = eps_values(eps)
+    lines = lines_of_columns(frame, columns, statistics, request)
+    losses = eps_values(request.eps)
     for each in losses:
         check_smallest(each)
-    query, engine = judged_selection(frame, lines, where, by, keys)
+    query, engine = judged_selection(frame, lines, request)
     reading = engine.read(query)
     labels = None if reading.groups is None else list(reading.groups)
-    blocks = [
-        _block(line, [line.calibrated(eps, universe) for eps in losses], summary, labels)
-        for line, universe, summary in zip(lines, reading.universes, reading.summaries, strict=True)
-    ]
+    blocks = guarded(lambda: [_block(query, reading, line, losses, labels) for line in range(len(lines))])
     return mark_exact(pd.concat(blocks, ignore_index=True))
 
 
-def _block(line: Line, mechanisms: list[Mechanism], summary: Summary, groups: list[Hashable] | None) -> pd.DataFrame:
+def _block(
+    query: Query, reading: FrameReading, at: int, losses: list[Fraction], groups: list[Hashable] | None
+) -> pd.DataFrame:
     """The rows of one column and statistic: groups outside, eps inside."""
+    line, summary, people = query.lines[at], reading.summaries[at], reading.people(at)
+    mechanisms = [query.mechanism(at, reading.universes[at], each) for each in losses]
+    weights = [query.weight(at, each) for each in losses]
     size = len(summary.n)
-    known = [facts(mechanism, summary) for mechanism in mechanisms]
+    known = [
+        facts(mechanism, summary, 0.0, query.unit, weight, people)
+        for mechanism, weight in zip(mechanisms, weights, strict=True)
+    ]
 
     def spread(name: str) -> FloatArray:
         parts = [np.broadcast_to(getattr(each, name), size) for each in known]
         return np.stack(parts, axis=1).ravel()
 
     grouped = {} if groups is None else {"group": pd.Index(groups).repeat(len(known))}
-    eps = np.tile([float(each.eps) for each in mechanisms], size)
+    eps = np.tile([float(each) for each in losses], size)
     widths = [each.noise95(summary) for each in mechanisms]
     return pd.DataFrame(
         {
@@ -79,7 +72,7 @@ def _block(line: Line, mechanisms: list[Mechanism], summary: Summary, groups: li
             **grouped,
             "eps": eps,
             "n": spread("n"),
-            "global_sensitivity": line.statistic.global_sensitivity(mechanisms[0].universe),
+            "global_sensitivity": query.global_sensitivity(at, reading.universes[at]),
             "local_sensitivity": spread("local_sensitivity"),
             "noise95": np.stack([np.broadcast_to(width, size) for width in widths], axis=1).ravel(),
             "worst_case": posterior(eps),
@@ -88,27 +81,18 @@ def _block(line: Line, mechanisms: list[Mechanism], summary: Summary, groups: li
     )
 
 
-def planned_epsilon(
-    frame: pd.DataFrame,
-    column: Hashable | None,
-    spec: object,
-    *,
-    risk: object,
-    metric: object,
-    prior: object,
-    bounds: object,
-    where: object,
-    mechanism: object,
-) -> float:
+def planned_epsilon(frame: pd.DataFrame, column: Hashable | None, spec: object, request: Request) -> float:
     """The eps at which a metric reaches ``risk`` for this very column."""
+    metric = request.metric
     check_metric(metric)
-    highest = checked_probability("risk", risk)
-    own_prior = None if prior is None else checked_probability("prior", prior)
-    (line,) = judged_lines(frame, column, (statistic(spec),), Request(bounds=bounds, mechanism=mechanism))
-    query, engine = judged_selection(frame, (line,), where)
+    highest = checked_probability("risk", request.risk)
+    own_prior = None if request.prior is None else checked_probability("prior", request.prior)
+    (line,) = judged_lines(frame, column, (statistic(spec),), request)
+    query, engine = judged_selection(frame, (line,), request)
     fixed = 0.5 if own_prior is None and metric in ("worst_case", "two_worlds") else own_prior
     if metric == "worst_case" or (fixed is not None and highest < fixed):
         return float(epsilon_for(highest, fixed))
+    check_one_each(query, "epsilon_for")
     reading = engine.read(query)
     summary = reading.summaries[0]
     # What grows in proportion to eps and is never less than the loss says where the risk is reached at the earliest.
@@ -132,23 +116,13 @@ def planned_epsilon(
     )
 
 
-def individual_risk(
-    frame: pd.DataFrame,
-    column: Hashable | None,
-    spec: object,
-    *,
-    eps: object,
-    bounds: object,
-    where: object,
-    mechanism: object,
-) -> pd.Series:
-    """The two-worlds risk of every row, NaN where the value is missing or not selected."""
-    (line,) = judged_lines(frame, column, (statistic(spec),), Request(bounds=bounds, mechanism=mechanism))
-    share = epsilon(eps)
-    line.calibrated(share).check()
-    query, engine = judged_selection(frame, (line,), where)
+def individual_risk(frame: pd.DataFrame, column: Hashable | None, spec: object, request: Request) -> pd.Series:
+    """The two-worlds risk of the person of every row, NaN where nobody's row or none of theirs is used."""
+    (line,) = judged_lines(frame, column, (statistic(spec),), request)
+    query, engine = judged_selection(frame, (line,), request, epsilon(request.eps))
+    query.mechanism(0).check()
     reading = engine.read(query)
-    own = line.calibrated(share, reading.universes[0])
+    own = query.mechanism(0, reading.universes[0])
 
     def posterior_of(loss: FloatArray) -> None:
         np.negative(loss, out=loss)
@@ -156,5 +130,5 @@ def individual_risk(
         loss += 1
         np.reciprocal(loss, out=loss)
 
-    risks = guarded(lambda: losses_of_line(reading, line, own, reading.summaries[0], posterior_of))
+    risks = guarded(lambda: losses_of_line(reading, 0, own, posterior_of))
     return pd.Series(risks, index=frame.index, name="two_worlds", copy=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -41,6 +42,7 @@ from pdrisk._model.query import (
 )
 from pdrisk._pandas.lines import judged_lines
 from pdrisk._pandas.options import Request
+from pdrisk._pandas.people import check_one_each
 from pdrisk._pandas.requests import judged_selection
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -109,18 +111,10 @@ class Comparison(pd.DataFrame):
 
 
 def comparison(
-    frame: pd.DataFrame,
-    column: Hashable | None,
-    spec: object,
-    *,
-    eps: object,
-    risk: object,
-    noise95: object,
-    mechanisms: object,
-    bounds: object,
-    where: object,
+    frame: pd.DataFrame, column: Hashable | None, spec: object, request: Request, *, noise95: object, mechanisms: object
 ) -> Comparison:
     """One row for each mechanism that can answer a statistic."""
+    eps, risk = request.eps, request.risk
     if sum(each is not None for each in (eps, risk, noise95)) != 1:
         raise ParameterError(
             "pass exactly one of eps=, risk= and noise95=: the privacy loss, the worst-case risk, or the 95 % noise at "
@@ -128,8 +122,9 @@ def comparison(
         )
     wanted = None if noise95 is None else positive("noise95", noise95)
     share = None if noise95 is not None else epsilon(eps, risk)
-    lines = tuple(_lines(frame, column, spec, mechanisms, bounds))
-    query, engine = judged_selection(frame, lines, where)
+    lines = tuple(_lines(frame, column, spec, mechanisms, request))
+    query, engine = judged_selection(frame, lines, request)
+    check_one_each(query, "compare")
     reading = engine.read(query)
 
     def found() -> Comparison:
@@ -152,13 +147,13 @@ def comparison(
 
 
 def _lines(
-    frame: pd.DataFrame, column: Hashable | None, spec: object, mechanisms: object, bounds: object
+    frame: pd.DataFrame, column: Hashable | None, spec: object, mechanisms: object, request: Request
 ) -> Iterable[Line]:
     """A line for each mechanism, those that were named or all that can."""
     asked = statistic(spec)
     if mechanisms is None:
         # A declared whole sum is another statistic, which Laplace noise does not answer.
-        (best,) = judged_lines(frame, column, (asked,), Request(bounds=bounds))
+        (best,) = judged_lines(frame, column, (asked,), replace(request, mechanism="auto"))
         names = [name for name, each in MECHANISMS.items() if each.answers(best.statistic) or name == "laplace"]
     elif isinstance(mechanisms, list | tuple) and all(isinstance(name, str) for name in mechanisms) and mechanisms:
         names = list(mechanisms)
@@ -167,7 +162,7 @@ def _lines(
     else:
         raise ColumnTypeError('mechanisms is a list of names, as in ["laplace", "two_sums"]; all that can, without it.')
     for name in names:
-        yield from judged_lines(frame, column, (asked,), Request(bounds=bounds, mechanism=name))
+        yield from judged_lines(frame, column, (asked,), replace(request, mechanism=name))
 
 
 def _row(at: Callable[[Fraction], Mechanism], summary: Summary, loss: Fraction | None) -> dict[str, float]:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Unpack
 
 import pandas as pd
 
 from pdrisk._core.foreign import own_errors_of
 from pdrisk._ledger import Identity, check_curator
 from pdrisk._model.aliases import Bounds, By, Eps, Keys, Where
+from pdrisk._model.unit import People
 from pdrisk._pandas.assess import assessment, individual_risk, planned_epsilon
 from pdrisk._pandas.compare import Comparison, comparison
 from pdrisk._pandas.hints import Hinting
-from pdrisk._pandas.options import Options, Request
+from pdrisk._pandas.options import NOBODY_KNOWN, Options, Request, UnitOptions
 from pdrisk.identifiability.result import Identifiability, of_column
 
 __all__ = ["CuratorViews"]
@@ -26,6 +27,11 @@ class CuratorViews(Hinting):
 
     _identity: Identity | None = None  # of a Dataset: by it a ledger remembers
     _defaults: Mapping[str, Any] = MappingProxyType({})  # of a Dataset: options of all its calls
+
+    @property
+    def _people(self) -> People:
+        """Who a person is, as far as it is declared."""
+        return NOBODY_KNOWN
 
     @property
     def _frame(self) -> pd.DataFrame:
@@ -43,7 +49,11 @@ class CuratorViews(Hinting):
     def _request(self, options: Options) -> Request:
         """What is asked of this frame's rows, and paid by its ledger."""
         rows, payer = self._rows(options.get("where")), self._payer(options.get("ledger"))
-        return Request(**{**self._defaults, **options, "where": rows, "ledger": payer})
+        return Request(**{**self._defaults, **options, "where": rows, "ledger": payer}, people=self._people)
+
+    def _looked_at(self, **asked: Any) -> Request:
+        """What is asked of this frame's rows, for nothing."""
+        return Request(**{**asked, "where": self._rows(asked["where"])}, people=self._people)
 
     def _check_curator(self, asked: str) -> None:
         """Refuse what is the curator's to other analysts of the ledger that would pay."""
@@ -60,6 +70,7 @@ class CuratorViews(Hinting):
         by: By | None = None,
         keys: Keys | None = None,
         mechanism: str = "auto",
+        **people: Unpack[UnitOptions],
     ) -> pd.DataFrame:
         """Curator only: sensitivities and risks of answers, without noise and without spending anything.
 
@@ -80,10 +91,8 @@ class CuratorViews(Hinting):
             width of the 95 % noise interval) and the four risks.
         """
         self._check_curator("assess()")
-        return assessment(
-            self._frame, columns, statistics, eps, bounds=bounds, where=self._rows(where), by=by, keys=keys,
-            mechanism=mechanism,
-        )  # fmt: skip
+        asked = self._looked_at(eps=eps, bounds=bounds, where=where, by=by, keys=keys, mechanism=mechanism, **people)
+        return assessment(self._frame, columns, statistics, asked)
 
     def compare(
         self,
@@ -96,6 +105,7 @@ class CuratorViews(Hinting):
         mechanisms: Sequence[str] | None = None,
         bounds: Bounds | None = None,
         where: Where | None = None,
+        **people: Unpack[UnitOptions],
     ) -> Comparison:
         """Curator only: comparison of mechanisms, their noise and their risk for these very data, without spending.
 
@@ -123,10 +133,8 @@ class CuratorViews(Hinting):
         is that its risk holds whatever the data are, and may be published.
         """
         self._check_curator("compare()")
-        return comparison(
-            self._frame, column, statistic, eps=eps, risk=risk, noise95=noise95, mechanisms=mechanisms, bounds=bounds,
-            where=self._rows(where),
-        )  # fmt: skip
+        asked = self._looked_at(eps=eps, risk=risk, bounds=bounds, where=where, **people)
+        return comparison(self._frame, column, statistic, asked, noise95=noise95, mechanisms=mechanisms)
 
     def individual_risk(
         self,
@@ -137,6 +145,7 @@ class CuratorViews(Hinting):
         bounds: Bounds | None = None,
         where: Where | None = None,
         mechanism: str = "auto",
+        **people: Unpack[UnitOptions],
     ) -> pd.Series:
         """Curator only: the two-worlds risk that one release means for the person of each row.
 
@@ -147,9 +156,8 @@ class CuratorViews(Hinting):
             missing or the row not selected.
         """
         self._check_curator("individual_risk()")
-        return individual_risk(
-            self._frame, column, statistic, eps=eps, bounds=bounds, where=self._rows(where), mechanism=mechanism
-        )
+        asked = self._looked_at(eps=eps, bounds=bounds, where=where, mechanism=mechanism, **people)
+        return individual_risk(self._frame, column, statistic, asked)
 
     def epsilon_for(
         self,
@@ -162,6 +170,7 @@ class CuratorViews(Hinting):
         bounds: Bounds | None = None,
         where: Where | None = None,
         mechanism: str = "auto",
+        **people: Unpack[UnitOptions],
     ) -> float:
         """Curator only: the eps at which a metric reaches ``risk``, for planning.
 
@@ -174,10 +183,9 @@ class CuratorViews(Hinting):
             ``inf`` where the answer tells nothing about anyone.
         """
         self._check_curator("epsilon_for()")
-        return planned_epsilon(
-            self._frame, column, statistic, risk=risk, metric=metric, prior=prior, bounds=bounds,
-            where=self._rows(where), mechanism=mechanism,
-        )  # fmt: skip
+        said = {"risk": risk, "metric": metric, "prior": prior}
+        asked = self._looked_at(bounds=bounds, where=where, mechanism=mechanism, **said, **people)
+        return planned_epsilon(self._frame, column, statistic, asked)
 
     def identifiability(
         self,
@@ -190,6 +198,7 @@ class CuratorViews(Hinting):
         where: Where | None = None,
         prior: Any = None,
         mechanism: str = "auto",
+        **people: Unpack[UnitOptions],
     ) -> Identifiability:
         """Curator only: what one release tells an attacker who knows all of these people but not who is missing.
 
@@ -197,7 +206,6 @@ class CuratorViews(Hinting):
         ``prior`` is his belief about one person, or one number for each row; all alike by default.
         """
         self._check_curator("identifiability()")
-        return of_column(
-            self._frame, column, statistic, eps=eps, risk=risk, bounds=bounds, where=self._rows(where), prior=prior,
-            mechanism=mechanism,
-        )  # fmt: skip
+        said = {"eps": eps, "risk": risk, "prior": prior}
+        asked = self._looked_at(bounds=bounds, where=where, mechanism=mechanism, **said, **people)
+        return of_column(self._frame, column, statistic, asked)

@@ -13,16 +13,28 @@ from pdrisk._answer.releasing import Asker
 from pdrisk._ledger import Identity, Ledger
 from pdrisk._model.aliases import Bounds, By, Eps, Keys, Where
 from pdrisk._model.nearest import did_you_mean
+from pdrisk._model.unit import People
 
-__all__ = ["NEIGHBOURS", "OPTIONS_DOC", "REPLACE", "Options", "Request", "with_options"]
+__all__ = ["NEIGHBOURS", "NOBODY_KNOWN", "OPTIONS_DOC", "REPLACE", "Options", "Request", "UnitOptions", "with_options"]
 
 
-class Options(TypedDict, total=False):
+class UnitOptions(TypedDict, total=False):
+    """Who is protected, and how several rows of a person count: see `OPTIONS_DOC`."""
+
+    person: Any
+    per_person: str | None
+    rows: int | None
+    groups: int | None
+    unit: str | None
+    constant: Any
+
+
+class Options(UnitOptions, total=False):
     """What every statistic takes, by keyword.
 
     ``eps`` or ``risk`` (exactly one; ``prior`` and ``metric`` belong to ``risk``), ``bounds``, ``where``, ``by``,
-    ``keys``, ``mechanism``, ``step``, ``interval``, ``neighbours``, ``curator``, ``ledger``,
-    ``fresh``: see `OPTIONS_DOC`.
+    ``keys``, ``mechanism``, ``person``, ``per_person``, ``rows``, ``groups``, ``unit``, ``constant``, ``step``,
+    ``interval``, ``neighbours``, ``curator``, ``ledger``, ``fresh``: see `OPTIONS_DOC`.
     """
 
     eps: Eps | None
@@ -44,12 +56,16 @@ class Options(TypedDict, total=False):
     fresh: bool
 
 
+NOBODY_KNOWN = People()
 ADD_OR_REMOVE, REPLACE = NEIGHBOURS = ("add-or-remove-one", "replace-one")
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The options of one call, as they were written: not judged yet, so of any type."""
+    """The options of one call, as they were written: not judged yet, so of any type.
+
+    ``people`` is what the Dataset declares of them.
+    """
 
     eps: object = None
     risk: object = None
@@ -60,6 +76,12 @@ class Request:
     by: Any = None
     keys: object = None
     mechanism: object = "auto"
+    person: object = None
+    per_person: object = None
+    rows: object = None
+    groups: object = None
+    unit: object = None
+    constant: object = None
     step: object = None
     interval: object = False
     neighbours: object = ADD_OR_REMOVE
@@ -68,13 +90,14 @@ class Request:
     n_at_least: object = None
     ledger: object = None
     fresh: object = False
+    people: People = NOBODY_KNOWN
 
     def asker(self, dataset: Identity | None) -> Asker:
         """Who asks and pays."""
         return Asker(self.ledger, self.fresh, self.curator, dataset)
 
 
-DEFAULTS: dict[str, Any] = {each.name: each.default for each in dataclasses.fields(Request)}
+DEFAULTS: dict[str, Any] = {each.name: each.default for each in dataclasses.fields(Request) if each.name != "people"}
 
 OPTIONS_DOC = """
 Options
@@ -96,6 +119,21 @@ by, keys : column or list of columns, and the public list of their keys
 mechanism : {"auto", "laplace", "geometric", "two_sums", "bernstein", "bernstein_products", "exponential", ...}
     How noise is made. ``"auto"`` takes the most accurate one for each statistic, or for several of one column together;
     ``"laplace"``, that of the SOEP paper, answers every statistic of one column.
+person : column or list of columns, optional
+    Who a person is, where one may have several rows; what is protected is then everything that a person has. Of
+    several columns together, as in ``["pid", "day"]``, it is what has one value of each: a person's day. Rows without
+    an id are nobody's, and left out. Of a `Dataset` it is declared there.
+per_person : {"mean", "sum", "min", "max", "count", "any", "all", "one"}, optional
+    What the rows of each person become, in each group, before the statistic is taken over people. ``bounds`` are then
+    those of the person's number. ``"one"`` says that each person has one row; if somebody has more, one is chosen.
+rows : int, optional
+    Instead: how many rows of a person count at most, in each group, chosen at random; with so many times the noise.
+groups : int, optional
+    In how many groups of ``by`` a person counts, with so many times the noise. Not needed for columns of ``constant``.
+unit : "row", optional
+    Protect one row for itself, not a person.
+constant : list of columns, optional
+    Columns that do not differ within a person.
 step : 1, optional
     For ``sum``, ``median``, ``quantile``, ``min`` and ``max``: declares that all values are whole numbers, so that the
     answer is one.
@@ -144,7 +182,8 @@ def with_options(method: Method) -> Method:
     """Show the options one by one to whoever asks for help or presses Tab, and refuse all others."""
     own = [p for p in inspect.signature(method).parameters.values() if p.kind is not p.VAR_KEYWORD]
     # By name, as `Bounds`: what the aliases stand for would fill the screen.
-    kinds = {name: getattr(kind, "__forward_arg__", kind) for name, kind in inspect.get_annotations(Options).items()}
+    written = inspect.get_annotations(UnitOptions) | inspect.get_annotations(Options)
+    kinds = {name: getattr(kind, "__forward_arg__", kind) for name, kind in written.items()}
     options = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kinds[name])
         for name, default in DEFAULTS.items()

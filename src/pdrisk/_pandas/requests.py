@@ -29,6 +29,7 @@ from pdrisk._model.rowwise.derived import used
 from pdrisk._pandas.declared import codes_of, declared
 from pdrisk._pandas.lines import checked_number
 from pdrisk._pandas.options import REPLACE, Request
+from pdrisk._pandas.people import unit_of
 from pdrisk.engines.numpy.frame import FrameEngine
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -45,24 +46,25 @@ def judged_query(frame: pd.DataFrame, asked: tuple[Line, ...], request: Request)
     _check_all_rows(request)
     lines, releases = joined(asked, str(request.mechanism))
     share = epsilon(request.eps, request.risk, request.prior) / (max(releases) + 1)
-    for line in lines:
+    query, engine = judged_selection(frame, lines, request, share, releases)
+    for number in range(len(lines)):
         # The ratio of grid and sensitivity hardly depends on the universe, so one from the data can wait.
-        line.calibrated(share).check()
-        _check_noise(line, share, request.max_noise95, request.n_at_least)
-    return judged_selection(frame, lines, request.where, request.by, request.keys, share, releases)
+        query.mechanism(number).check()
+        _check_noise(query, number, request.max_noise95, request.n_at_least)
+    return query, engine
 
 
 def judged_selection(
     frame: pd.DataFrame,
     lines: tuple[Line, ...],
-    where: object,
-    by: object = None,
-    keys: object = None,
+    request: Request,
     share: Fraction | None = None,
     releases: tuple[int, ...] = (),
 ) -> tuple[Query, FrameEngine]:
-    """The judged filter and groups of lines, and what reads them; without a share, of what is only looked at."""
-    groups = _groups(frame, by, keys)
+    """The judged filter, groups and people of lines, and what reads them; without a share, what is only looked at."""
+    where = request.where
+    groups = _groups(frame, request.by, request.keys)
+    unit = unit_of(frame, lines, groups, request)
     rows = None if where is None else judged(where, frame, caller_names, lambda column: declared(frame, column).keys)
     reads: tuple[Hashable, ...] = tuple(_read(frame, lines, rows, groups))
     missing = codes_of(frame, list(reads))
@@ -77,9 +79,9 @@ def judged_selection(
         if derived and said is not None:
             said = repr((said, [each.canonical for each in derived]))
         stored = where.stored
-    shares = () if share is None else (share,) * (max(releases) + 1)
-    query = Query(lines, shares, rows, groups, missing, reads, derived, said=said, releases=releases)
-    return query, FrameEngine(frame, stored, given_of(where, frame))
+    shares = () if share is None else (share,) * (max(releases, default=len(lines) - 1) + 1)
+    query = Query(lines, shares, rows, groups, missing, reads, derived, said=said, releases=releases, unit=unit)
+    return query, FrameEngine(frame, stored, given_of(where, frame), request.people.secret)
 
 
 def _read(
@@ -119,8 +121,9 @@ def _check_all_rows(request: Request) -> None:
         )
 
 
-def _check_noise(line: Line, share: Fraction, most: object, n_at_least: object) -> None:
+def _check_noise(query: Query, at: int, most: object, n_at_least: object) -> None:
     """Refuse noise that is wider than the caller wants, as far as public facts decide it."""
+    line, share = query.lines[at], query.line_shares[at]
     number = checked_number(n_at_least)
     if most is None and number is not None and line.mechanism != "two_stage":
         raise ParameterError('n_at_least= is for max_noise95=, or for mechanism="two_stage": pass one of them as well.')
@@ -131,7 +134,7 @@ def _check_noise(line: Line, share: Fraction, most: object, n_at_least: object) 
     limit = float(most)
     if not 0 < limit < math.inf:
         raise ParameterError(f"max_noise95 must be above 0 and finite, but is {limit:g}.")
-    mechanism = line.calibrated(share)
+    mechanism = query.mechanism(at)
     half = mechanism.widest_noise95(number)
     if half is None or line.universe is None:
         what, told, add = "the records", "noise95", ""

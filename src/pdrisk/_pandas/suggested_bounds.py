@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -93,6 +93,8 @@ def suggested(frame: pd.DataFrame, column: Hashable, request: Request, asker: As
     check_column(frame, column)
     lines = judged_lines(frame, column, (Sizes(),), Request(mechanism="laplace"))
     check_numeric(frame[column], lines[0].statistic)
+    if request.people.columns and request.people.per_person is None:
+        request = replace(request, rows=1)  # the sizes of one value of each person
     query, engine = judged_query(frame, lines, request)
     valid = declared(frame, column).valid
     (counts,) = released(query, engine, lambda results, _: results.releases, asker)

@@ -283,7 +283,7 @@ def _or_null(name: str, values: NDArray[Any]) -> list[Any]:
 def _risks(one: Released, shows_curator: bool) -> dict[str, Any]:
     """The risk columns of a release, by the end of their names."""
     low, high = one.noisy.interval()
-    eps = float(one.noisy.mechanism.eps)
+    eps = one.noisy.eps
     public = {"low": low, "high": high, "eps": eps, "worst_case": one.noisy.risk.worst_case}
     if not shows_curator or one.facts is None:
         return public

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from pdrisk._core.people import PersonRecords
 from pdrisk._core.summary import Summary
 from pdrisk._core.universe import Universe
 from pdrisk._model.query import Query
@@ -27,6 +28,15 @@ class Reading:
 
     universes: tuple[Universe, ...]
     summaries: tuple[Summary, ...]
+
+    @property
+    def unlisted(self) -> int:
+        """How many selected records are of nobody known, as far as the engine tells."""
+        return 0
+
+    def people(self, line: int) -> PersonRecords | None:  # noqa: ARG002 - for engines that know
+        """The records of a line of which a person may have several in a group; None where the engine does not tell."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,7 @@ from pdrisk._model.arguments import (
 from pdrisk._model.attributes import mark_exact
 from pdrisk._pandas.lines import judged_lines
 from pdrisk._pandas.options import Request
+from pdrisk._pandas.people import check_one_each
 from pdrisk._pandas.requests import judged_selection
 from pdrisk.engines.numpy.frame import column_values
 from pdrisk.engines.numpy.worlds import worlds_without_one
@@ -167,27 +168,17 @@ def of_worlds(
     return _found("these worlds", answers, *judged, sensitivity, prior, spread)
 
 
-def of_column(
-    frame: pd.DataFrame,
-    column: Hashable | None,
-    spec: object,
-    *,
-    eps: object,
-    risk: object,
-    bounds: object,
-    where: object,
-    prior: Any,
-    mechanism: object,
-) -> Identifiability:
+def of_column(frame: pd.DataFrame, column: Hashable | None, spec: object, request: Request) -> Identifiability:
     """The same of a frame's column: one of its people is missing."""
-    (line,) = judged_lines(frame, column, (statistic(spec),), Request(bounds=bounds, mechanism=mechanism))
-    judged = _judged(eps, risk)
-    query, engine = judged_selection(frame, (line,), where)
+    (line,) = judged_lines(frame, column, (statistic(spec),), request)
+    judged, prior = _judged(request.eps, request.risk), cast(Any, request.prior)
+    query, engine = judged_selection(frame, (line,), request)
+    check_one_each(query, "identifiability")
     beliefs = _of_rows(prior, frame) if prior is not None and array_of("prior", prior).ndim else None
     reading = engine.read(query)
     universe, summary = reading.universes[0], reading.summaries[0]
     one = line.calibrated(Fraction(1), universe)
-    worlds, whole, used = guarded(lambda: worlds_without_one(reading, line, one, summary))
+    worlds, whole, used = guarded(lambda: worlds_without_one(reading, one))
     if beliefs is not None:
         prior = numbers_of("prior", beliefs[used])
     spread = float(one.loss_between_worlds_by_eps(summary)[0]) * whole

@@ -27,6 +27,7 @@ from pdrisk._model.attributes import mark_exact
 from pdrisk._model.columns import check_column
 from pdrisk._pandas.assess import assessment
 from pdrisk._pandas.declared import declared
+from pdrisk._pandas.options import Request
 from pdrisk.engines.numpy.single import summary_of_one
 from pdrisk.study import assess_report
 from pdrisk.study.plan import Variable, eps_list, usable, variables
@@ -135,8 +136,8 @@ def _assessed(
     frame: pd.DataFrame, chosen: Mapping[Hashable, Variable], specs: Sequence[Statistic], eps: Any, by: Any, keys: Any
 ) -> pd.DataFrame:
     bounds = {column: (one.universe.lo, one.universe.hi) for column, one in chosen.items()}
-    own = {"bounds": bounds, "where": None, "by": by, "keys": keys, "mechanism": "laplace"}
-    return assessment(frame, list(chosen), list(specs), list(eps), **own)
+    asked = Request(eps=list(eps), bounds=bounds, by=by, keys=keys, mechanism="laplace")
+    return assessment(frame, list(chosen), list(specs), asked)
 
 
 def _ranked(table: pd.DataFrame) -> pd.DataFrame:

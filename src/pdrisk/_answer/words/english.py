@@ -64,7 +64,10 @@ TEXTS = {
     "noise_is_uneven_widest": "with noise: 95 % interval {width} wide in the widest group, for eps {eps}",
     "eps": "eps",
     "eps_is": "{eps}",
-    "eps_groups": "{eps}; everybody is in at most one group, so all groups cost it once",
+    "eps_groups": "{eps}; assuming one record per person, everybody is in at most one group: all groups cost it once",
+    "eps_groups_person": "{eps}; each {unit} counts in one group at most, so all groups cost it once",
+    "eps_groups_several": "{eps}; each {unit} counts in {groups} groups at most, which cost it together",
+    "eps_groups_row": "{eps}; each row is in one group at most; a person with rows in k groups loses k times as much",
     "eps_shared": "; {names} come from one release and cost its eps once, together",
     "eps_counted": "; {extra} of it to see, with noise, whether there are {size} people",
     "left": "left",
@@ -166,10 +169,18 @@ TEXTS = {
     "groups_declared": "listed without looking at the data",
     "groups_from_data": "those that occur in the data; that they are public is the publisher's word",
     "unit": "unit",
-    "unit_is": "one record; for a person with k records all risks are those of k times the eps",
-    "unit_person": "one person, by column {column}; that each has one record is the publisher's word",
+    "unit_is": (
+        "one record, assuming one record per person; for a person with k records all risks are those of k times the eps"
+    ),
+    "unit_person": "everything that one {unit} has in the data{counted}",
+    "unit_row": "one {unit}; for a person with k rows all risks are those of k times the eps",
+    "counted_per_person": "; the rows of each become one number first, their {way}",
+    "counted_one": "; one row of each counts, chosen by its own content and a secret if there are more",
+    "counted_rows": "; at most {rows} rows of each count, chosen by their own content and a secret",
+    "counted_in_groups": ", in each group",
     "neighbours": "neighbours",
     "neighbours_is": "two sets of data that differ in one record, added or removed",
+    "neighbours_is_person": "two sets of data that differ in all rows of one {unit}, added or removed",
     "neighbours_is_replaced": (
         "two sets of data of the same public size that differ in the value of one record; who is in them is not hidden"
     ),

@@ -12,12 +12,13 @@ from typing import Any, Final
 import numpy as np
 
 from pdrisk._answer import formatting
-from pdrisk._answer.answer import ONE_RECORD, Answer, AnswerLine, Exposed
+from pdrisk._answer.answer import Answer, AnswerLine, Exposed
 from pdrisk._answer.words.counts import common_denominator, counted, reached
 from pdrisk._answer.words.languages import texts
 from pdrisk._core.foreign import shown
 from pdrisk._digits import probability, rounded_up
 from pdrisk._mechanisms import MECHANISMS
+from pdrisk._model.unit import ONE_RECORD
 from pdrisk._printing import printable
 from pdrisk.errors import ColumnTypeError, NotPublicError, ParameterError
 
@@ -132,11 +133,8 @@ class _Telling:
         ]
         if answer.grouped:
             rows.append((said["groups"], said["groups_from_data" if answer.keys_from_data else "groups_declared"]))
-        person = said["unit_person"].format(column=printable(answer.unit))
-        rows += [
-            (said["unit"], said["unit_is"] if answer.unit == ONE_RECORD else person),
-            (said["neighbours"], said["neighbours_is"]),
-        ]
+        neighbours = said["neighbours_is_person" if answer.has_person else "neighbours_is"]
+        rows += [(said["unit"], self._unit()), (said["neighbours"], neighbours.format(unit=printable(answer.unit)))]
         rows += [(line.name, self._declared(line)) for line in answer.lines]
         rows += [*self._eps(), *self._risk("composition"), (said["uncovered"], said["uncovered_is"])]
         return _laid_out(self._title("publication"), rows)
@@ -190,12 +188,27 @@ class _Telling:
 
     def _eps(self) -> Rows:
         answer, said = self.answer, self.said
-        text = said["eps_groups" if answer.grouped else "eps_is"].format(eps=_eps(answer.eps))
+        field = "eps_groups" if answer.grouped else "eps_is"
+        if answer.grouped and answer.has_person:
+            field += "_person" if answer.groups_each == 1 else "_several"
+        elif answer.grouped and answer.unit != ONE_RECORD:
+            field += "_row"
+        text = said[field].format(eps=_eps(answer.eps), unit=printable(answer.unit), groups=f"{answer.groups_each:,}")
         for names in answer.shared:
             text += said["eps_shared"].format(names=names)
         if answer.least_group is not None:
             text += said["eps_counted"].format(extra=_eps(answer.extra), size=f"{answer.least_group:,}")
         return [(said["eps"], text)]
+
+    def _unit(self) -> str:
+        """Who is protected, and how the rows of a person count."""
+        answer, said, unit = self.answer, self.said, printable(self.answer.unit)
+        if not answer.has_person:
+            return said["unit_is" if answer.unit == ONE_RECORD else "unit_row"].format(unit=unit)
+        way = "per_person" if answer.per_person else "one" if answer.rows == 1 else "rows"
+        counted = said[f"counted_{way}"].format(way=answer.per_person, rows=f"{answer.rows:,}")
+        counted += said["counted_in_groups"] * answer.grouped
+        return said["unit_person"].format(unit=unit, counted=counted)
 
     def _risk(self, label: str, out_of: int | None = None) -> Rows:
         """The pair, and what all releases so far mean together."""

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pdrisk._core.once import once
+from pdrisk._core.people import PersonRecords
+from pdrisk._core.statistics import Distinct
 from pdrisk._core.summary import Needs, Summary
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._guard import guarded
-from pdrisk._model.keys import Key, key_codes, key_index, observed_keys
+from pdrisk._model.keys import key_codes, key_index, observed_keys
 from pdrisk._model.query import Line, Query
 from pdrisk._model.rowwise import RowwiseFilter
 from pdrisk._model.rowwise.families import missing_of, quantity_of
+from pdrisk._model.unit import of_this_process, Secret, Unit
 from pdrisk.engines.base import Origin, Reading
 from pdrisk.engines.numpy.bins import summary_of_bins
 from pdrisk.engines.numpy.codes import without_codes
@@ -24,13 +28,15 @@ from pdrisk.engines.numpy.derived import with_derived
 from pdrisk.engines.numpy.distinct import distinct_values
 from pdrisk.engines.numpy.grouped import summary_of_groups
 from pdrisk.engines.numpy.pairs import summary_of_pairs
+from pdrisk.engines.numpy.people import Persons, Records
 from pdrisk.engines.numpy.selected import selected_rows
 from pdrisk.engines.numpy.single import summary_of_one
 from pdrisk.errors import QueryFailedError
 
-__all__ = ["FrameEngine", "FrameReading", "column_values", "present_rows"]
+__all__ = ["FrameEngine", "FrameReading", "Place", "column_values", "place_of", "present_rows"]
 
 
+ANYTHING: Final = Universe(-1e100, 1e100)
 Place = tuple[Hashable, RowwiseFilter | None, Hashable]  # what a line reads: a column or a condition, another column
 
 
@@ -42,18 +48,46 @@ class FrameReading(Reading):
     ----------
     groups : Index or None
         Of the answer.
-    selected : ndarray of bool or None
-        The rows that the filter keeps.
-    codes : ndarray of int32 or None
-        The group of each row, the number of groups where it is in none.
-    frame : DataFrame
-        What was read: missing codes are missing there.
+    found : Found
+        The rows that it is about.
+    query : Query
+        What they say it to.
     """
 
     groups: pd.Index | None
-    selected: NDArray[np.bool_] | None
-    codes: NDArray[np.int32] | None
-    frame: pd.DataFrame
+    found: Found
+    query: Query
+
+    @property
+    def unlisted(self) -> int:
+        """How many selected rows are of nobody known."""
+        persons = self.found.persons
+        if persons is None:
+            return 0
+        nobody = persons.numbers < 0
+        return int(np.count_nonzero(nobody if self.found.selected is None else nobody & self.found.selected))
+
+    def people(self, line: int) -> PersonRecords | None:
+        """The records of a line, where a person may have several in a group."""
+        if self.query.unit.rows == 1:
+            return None
+        return guarded(lambda: self.people_and_rows(line)[0])
+
+    def people_and_rows(self, line: int) -> tuple[PersonRecords, NDArray[np.bool_]]:
+        """The records of a line, of people who have several, and which rows of the frame or records they are."""
+        asked, universe = self.query.lines[line], self.universes[line]
+        bounded, found = asked.statistic.bounded, self.found
+        distinct = isinstance(asked.statistic, Distinct)
+        own = found.records(place_of(asked), universe if bounded else None, distinct=distinct)
+        assert own.persons is not None
+        used = np.ones(len(own.persons), dtype=bool) if own.selected is None else own.selected
+        groups = np.zeros(len(used), dtype=np.int64) if own.codes is None else own.codes.astype(np.int64)
+        values = np.zeros(len(used), dtype=np.int64)
+        if distinct:
+            values = pd.factorize(found.frame[asked.column])[0].astype(np.int64)
+        elif bounded:
+            values = np.clip(np.asarray(own.values, dtype=np.float64), universe.lo, universe.hi)
+        return PersonRecords(values[used], groups[used], own.persons[used], found.groups), used
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +102,14 @@ class FrameEngine:
         The frame without them.
     given : mask, callable or None
         What decides beside the tree of a query's filter.
+    secret : callable
+        Gives the bytes that decide which rows count of a person who has too many.
     """
 
     frame: pd.DataFrame
     stored: pd.DataFrame
     given: Any = None
+    secret: Secret = of_this_process
 
     @property
     def origin(self) -> Origin:
@@ -100,48 +137,120 @@ class FrameEngine:
         needs: dict[tuple[Place, Universe], Needs] = {}
         counts: dict[Place, Needs] = {}
         for number, (line, universe) in enumerate(zip(query.lines, universes, strict=True)):
-            at, own_needs = _place(line), query.needs_of(number, universe)
+            at, own_needs = place_of(line), query.needs_of(number, universe)
             if line.statistic.bounded:
                 needs[at, universe] = needs.get((at, universe), Needs()) | own_needs
             else:
                 counts[at] = counts.get(at, Needs()) | own_needs
+        found = Found(frame, query.unit, self.secret, selected, codes, 1 if keys is None else len(keys))
         counted: dict[Place, Summary] = {}
         summaries: dict[tuple[Place, Universe], Summary] = {}
         for (place, universe), wanted in needs.items():
-            column, indicator, other = place
-            values = column_values(frame[column]) if indicator is None else selected_rows(frame, indicator)
-            if isinstance(universe, Rectangle):
-                beside = column_values(frame[other])
-                summary = summary_of_pairs(values, beside, universe, wanted, selected, codes, len(keys or (0,)))
-            elif codes is None:
-                summary = summary_of_one(values, universe, wanted, selected)
-            else:
-                summary = summary_of_groups(values, codes, len(keys or ()), universe, wanted)
-            summaries[place, universe] = summary
-            counted.setdefault(place, summary)
+            summaries[place, universe] = found.measured(place, universe, wanted)
+            counted.setdefault(place, summaries[place, universe])
         for place, wanted in counts.items():
-            if wanted.distinct:
-                counted[place] = distinct_values(frame[place[0]], selected, codes, len(keys or (0,)))
-            elif wanted.bins is not None or wanted.sizes:
-                values = column_values(frame[place[0]])
-                counted[place] = summary_of_bins(values if selected is None else values[selected], wanted.bins)
-            elif place not in counted:
-                present = None if place[0] is None else present_rows(frame[place[0]])
-                counted[place] = _count(len(frame), present, selected, codes, keys)
+            if place not in counted or wanted.distinct or wanted.bins is not None or wanted.sizes:
+                counted[place] = found.counted(place, wanted)
         return FrameReading(
             universes,
             tuple(
-                summaries[_place(line), universe] if line.statistic.bounded else counted[_place(line)]
+                summaries[place_of(line), universe] if line.statistic.bounded else counted[place_of(line)]
                 for line, universe in zip(query.lines, universes, strict=True)
             ),
             index,
-            selected,
-            codes,
-            frame,
+            found,
+            query,
         )
 
 
-def _place(line: Line) -> Place:
+@dataclass(frozen=True)
+class Found:
+    """The rows of a frame that a query is about, and the records that they make.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        What was read: missing codes are missing there.
+    unit : Unit
+    secret : callable
+    selected : ndarray of bool or None
+        The rows that the filter keeps.
+    codes : ndarray of int32 or None
+        The group of each row, the number of groups where it is in none.
+    groups : int
+        How many there are; 1 without any.
+    """
+
+    frame: pd.DataFrame
+    unit: Unit
+    secret: Secret
+    selected: NDArray[np.bool_] | None
+    codes: NDArray[np.int32] | None
+    groups: int
+
+    @once
+    def persons(self) -> Persons | None:
+        """Its people, where rows of one belong together."""
+        return Persons(self.frame, self.unit, self.secret) if self.unit.is_of_people else None
+
+    def records(self, place: Place, universe: Universe | None, *, distinct: bool = False) -> Records:
+        """The records of what a line reads, in its universe if it has one."""
+        column, indicator, other = place
+        if indicator is not None:
+            values: Any = selected_rows(self.frame, indicator)
+        elif column is not None and universe is not None:
+            values = column_values(self.frame[column])
+        else:
+            values = None
+        others = None if other is None else column_values(self.frame[other])
+        used = self.selected
+        if self.persons is None:
+            return Records(values, others, used, self.codes)
+        content = None
+        if values is None and column is not None:
+            present = present_rows(self.frame[column])
+            used = present if used is None else used & present
+            content = self.frame[column] if distinct else None
+        return self.persons.records((values, others), universe, used, self.codes, self.groups, content)
+
+    def measured(self, place: Place, universe: Universe, wanted: Needs) -> Summary:
+        """The summary of numbers within a universe."""
+        own = self.records(place, universe)
+        if isinstance(universe, Rectangle):
+            return summary_of_pairs(own.values, own.others, universe, wanted, own.selected, own.codes, self.groups)
+        if own.codes is None:
+            return summary_of_one(own.values, universe, wanted, own.selected)
+        values, codes = own.values, own.codes
+        if own.selected is not None and self.persons is not None:  # else the codes say it already
+            codes = np.where(own.selected, codes, self.groups).astype(np.int32)
+        return summary_of_groups(values, codes, self.groups, universe, wanted)
+
+    def counted(self, place: Place, wanted: Needs) -> Summary:
+        """The summary of records that are counted: all, those with a value, or those in bins or with other values."""
+        column = place[0]
+        if wanted.distinct:
+            own = self.records(place, None, distinct=True)
+            return distinct_values(self.frame[column], own.selected, own.codes, self.groups)
+        if wanted.bins is not None or wanted.sizes:
+            own = self.records(place, ANYTHING)
+            return summary_of_bins(own.values if own.selected is None else own.values[own.selected], wanted.bins)
+        own = self.records(place, None)
+        used = own.selected
+        if self.persons is None and column is not None and place[1] is None:
+            present = present_rows(self.frame[column])
+            used = present if used is None else used & present
+        if own.codes is not None:
+            codes = own.codes if used is None else own.codes[used]
+            return Summary(np.bincount(codes, minlength=self.groups + 1)[: self.groups])
+        return Summary(np.array([self.size_of(own) if used is None else np.count_nonzero(used)], dtype=np.int64))
+
+    def size_of(self, records: Records) -> int:
+        """How many records there are, used or not."""
+        return len(self.frame) if records.place is None else int(records.place.max(initial=-1)) + 1
+
+
+def place_of(line: Line) -> Place:
+    """What a line reads."""
     return line.column, line.indicator, line.other
 
 
@@ -173,18 +282,3 @@ def own_universe(series: pd.Series) -> Universe:
         'bounds="column" found no usable range in the column: it needs at least two different values of ordinary size. '
         "Pass bounds=(lo, hi)."
     )
-
-
-def _count(
-    rows: int,
-    present: NDArray[np.bool_] | None,
-    selected: NDArray[np.bool_] | None,
-    codes: NDArray[np.int32] | None,
-    keys: tuple[Key, ...] | None,
-) -> Summary:
-    if codes is not None and keys is not None:
-        counted = codes if present is None else codes[present]
-        return Summary(np.bincount(counted, minlength=len(keys) + 1)[: len(keys)])
-    if selected is not None:
-        present = selected if present is None else present & selected
-    return Summary(np.array([rows if present is None else np.count_nonzero(present)], dtype=np.int64))

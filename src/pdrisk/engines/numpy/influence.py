@@ -4,40 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pdrisk._core.people import without_each
 from pdrisk._core.statistics import Distinct
-from pdrisk._core.summary import FloatArray, Summary
+from pdrisk._core.summary import FloatArray, IntArray, Summary
 from pdrisk._mechanisms import Mechanism
 from pdrisk._model.query import Line, Query
 from pdrisk.engines.numpy.chunks import SIZE
 from pdrisk.engines.numpy.distinct import singles_of
-from pdrisk.engines.numpy.frame import FrameReading, column_values, present_rows
-from pdrisk.engines.numpy.selected import selected_rows
+from pdrisk.engines.numpy.frame import FrameReading, place_of, present_rows
+from pdrisk.engines.numpy.people import Records
 
-__all__ = ["losses", "losses_of_line", "values_read"]
+__all__ = ["losses", "losses_of_line", "losses_of_people", "records_read"]
 
 
 def losses_of_line(
     reading: FrameReading,
-    line: Line,
+    line: int,
     mechanism: Mechanism,
-    summary: Summary,
     then: Callable[[FloatArray], object] = lambda _: None,
 ) -> FloatArray:
-    """The privacy loss of the person of each row by one line, NaN where the row is not used.
+    """The privacy loss of the person of each row by one line of the query, NaN where the row is not used.
 
     Parameters
     ----------
     reading : FrameReading
-    line, mechanism, summary
-        As they were read.
+    line : int
+    mechanism : Mechanism
+        Calibrated to what one record may lose.
     then : callable
         Changes each piece in place while it is in the processor's cache.
     """
-    values = values_read(reading, line, len(summary.n))
+    records = records_read(reading, reading.query.lines[line], mechanism)
+    if records.persons is not None:
+        found = _losses_of_several(reading, line, mechanism)
+        then(found)
+    else:
+        found = _losses_of_records(records, mechanism, reading.summaries[line], then)
+    if records.place is None:
+        return found
+    return np.where(records.place >= 0, np.append(found, np.nan)[records.place], np.nan)
+
+
+def _losses_of_records(
+    read: Records, mechanism: Mechanism, summary: Summary, then: Callable[[FloatArray], object]
+) -> FloatArray:
+    values = read.values
     result = np.empty(len(values))
     if not summary.n.any():
         result.fill(np.nan)
@@ -49,11 +64,11 @@ def losses_of_line(
         with np.errstate(all="ignore"):  # a warning would depend on the data
             records = np.asarray(values[rows], dtype=np.float64)
         left_out = np.isnan(records)
-        if reading.selected is not None:
-            left_out |= ~reading.selected[rows]
+        if read.selected is not None:
+            left_out |= ~read.selected[rows]
         own = summary
-        if reading.codes is not None:
-            groups = reading.codes[rows]
+        if read.codes is not None:
+            groups = read.codes[rows]
             left_out |= groups == len(summary.n)
             own = summary.of_rows(np.where(left_out, 0, groups))
         out = result[rows]
@@ -66,32 +81,77 @@ def losses_of_line(
     return result
 
 
+def _losses_of_several(reading: FrameReading, line: int, mechanism: Mechanism) -> FloatArray:
+    """The loss of each record's person, who may have several: in all groups together.
+
+    Of Laplace noise it is how far the answers move without them; of others each record costs what it may at most.
+    """
+    people, used = reading.people_and_rows(line)
+    if mechanism.name == "laplace":
+        statistic, universe = mechanism.statistic, mechanism.universe
+        value = statistic.value(reading.summaries[line], universe)[people.portions]
+        moved = np.abs(without_each(statistic, people, universe) - value)
+        own = moved * (float(mechanism.eps) / statistic.global_sensitivity(universe))
+    else:
+        own = people.sizes.astype(np.float64) * float(mechanism.eps)
+    total = np.zeros(int(people.persons.max(initial=-1)) + 1)
+    np.add.at(total, people.whose, own)
+    result = np.full(len(used), np.nan)
+    result[used] = np.minimum(total, float(mechanism.eps * reading.query.weight(line)))[people.persons]
+    return result
+
+
 def losses(reading: FrameReading, query: Query) -> FloatArray:
     """The privacy loss of the person of each row by all releases together; NaN where none uses the row."""
-    total = np.full(len(reading.frame), np.nan)
-    for lead, eps in zip(query.leads, query.shares, strict=True):
-        line, universe, summary = query.lines[lead], reading.universes[lead], reading.summaries[lead]
-        own = losses_of_line(reading, line, line.calibrated(eps, universe), summary)
+    total = np.full(len(reading.found.frame), np.nan)
+    for lead in query.leads:
+        own = losses_of_line(reading, lead, query.mechanism(lead, reading.universes[lead]))
         total = np.where(np.isnan(own), total, np.nan_to_num(total) + own)
     return total
 
 
-def values_read(reading: FrameReading, line: Line, groups: int) -> NDArray[np.generic]:
-    """What a line sees of each row: its value, NaN where it is missing; 0 for what is only counted.
+def losses_of_people(reading: FrameReading, query: Query) -> tuple[IntArray, FloatArray]:
+    """One row of each person, and what all releases together cost that person; NaN where none uses a row of theirs."""
+    persons = reading.found.persons
+    assert persons is not None
+    number = int(persons.numbers.max(initial=-1)) + 1
+    known = np.flatnonzero(persons.numbers >= 0)
+    first = np.full(number, len(persons.numbers), dtype=np.int64)
+    np.minimum.at(first, persons.numbers[known], known)
+    total = np.full(number, np.nan)
+    for lead in query.leads:
+        rows = losses_of_line(reading, lead, query.mechanism(lead, reading.universes[lead]))
+        used = np.flatnonzero(~np.isnan(rows) & (persons.numbers >= 0))
+        own = np.full(number, np.nan)
+        if query.unit.groups > 1 and query.unit.rows == 1:  # rows in different groups are different records
+            place = records_read(reading, query.lines[lead], query.mechanism(lead, reading.universes[lead])).place
+            single = used if place is None else used[np.unique(place[used], return_index=True)[1]]
+            own = np.bincount(persons.numbers[single], rows[single], minlength=number)
+            own[np.setdiff1d(np.arange(number), persons.numbers[single])] = np.nan
+        else:
+            np.fmax.at(own, persons.numbers[used], rows[used])
+        total = np.where(np.isnan(own), total, np.nan_to_num(total) + own)
+    return first, total
+
+
+def records_read(reading: FrameReading, line: Line, mechanism: Mechanism) -> Records:
+    """What a line sees: the value of each record, NaN where it is missing; 0 for what is only counted.
 
     Of two columns, the value in the first, NaN where either is missing. For a number of different values, 1 where the
-    row alone has its value in its group, else 0.
+    record alone has its value in its group, else 0.
     """
-    frame = reading.frame
-    if line.indicator is not None:
-        return selected_rows(frame, line.indicator)
-    if line.column is None:
-        return np.zeros(len(frame))
+    found, place = reading.found, place_of(line)
+    column, indicator, _ = place
     if isinstance(line.statistic, Distinct):
-        return singles_of(frame[line.column], reading.selected, reading.codes, groups)
-    if line.other is not None:
-        values = column_values(frame[line.column]).astype(np.float64)
-        return np.where(present_rows(frame[line.other]), values, np.nan)
-    if line.statistic.bounded:
-        return column_values(frame[line.column])
-    return np.where(present_rows(frame[line.column]), 0.0, np.nan)
+        own = found.records(place, None, distinct=True)
+        return replace(own, values=singles_of(found.frame[column], own.selected, own.codes, found.groups))
+    if not line.statistic.bounded:
+        own = found.records(place, None)
+        if column is None or indicator is not None or own.place is not None:
+            return replace(own, values=np.zeros(found.size_of(own)))
+        return replace(own, values=np.where(present_rows(found.frame[column]), 0.0, np.nan))
+    own = found.records(place, mechanism.universe)
+    if own.others is None:
+        return own
+    values = np.asarray(own.values, dtype=np.float64)
+    return replace(own, values=np.where(np.isnan(np.asarray(own.others, dtype=np.float64)), np.nan, values))

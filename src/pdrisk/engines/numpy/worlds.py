@@ -5,36 +5,35 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.summary import FloatArray, Summary
+from pdrisk._core.summary import FloatArray
 from pdrisk._mechanisms import Mechanism
-from pdrisk._model.query import Line
 from pdrisk.engines.numpy.frame import FrameReading
-from pdrisk.engines.numpy.influence import values_read
+from pdrisk.engines.numpy.influence import records_read
 
 __all__ = ["worlds_without_one"]
 
 
-def worlds_without_one(
-    reading: FrameReading, line: Line, mechanism: Mechanism, summary: Summary
-) -> tuple[FloatArray, float, NDArray[np.bool_]]:
-    """The worlds of one ungrouped line, and whose they are.
+def worlds_without_one(reading: FrameReading, mechanism: Mechanism) -> tuple[FloatArray, float, NDArray[np.int64]]:
+    """The worlds of the one line of a query without groups, and whose they are.
 
     Parameters
     ----------
     reading : FrameReading
-        Without groups.
-    line, mechanism, summary
-        As they were read.
+    mechanism : Mechanism
 
     Returns
     -------
-    (ndarray of float64, shape (n,) or (2, n); float; ndarray of bool, one for each row)
-        The place of the world without each row that is used, the unit of places that makes one nat of privacy loss,
-        and which rows are used.
+    (ndarray of float64, shape (n,) or (2, n); float; ndarray of int64, shape (n,))
+        The place of the world without each record that is used, the unit of places that makes one nat of privacy loss,
+        and a row of the frame that the record is made of.
     """
-    values = np.asarray(values_read(reading, line, 1), dtype=np.float64)
+    own = records_read(reading, reading.query.lines[0], mechanism)
+    values = np.asarray(own.values, dtype=np.float64)
     used = ~np.isnan(values)
-    if reading.selected is not None:
-        used &= reading.selected
+    if own.selected is not None:
+        used &= own.selected
     records = np.clip(values[used], mechanism.universe.lo, mechanism.universe.hi)
-    return *mechanism.worlds(records, summary), used
+    rows = np.arange(len(values))
+    if own.place is not None:
+        rows = np.unique(own.place, return_index=True)[1][-len(values) :] if len(values) else rows
+    return *mechanism.worlds(records, reading.summaries[0]), rows[used]

@@ -1,0 +1,292 @@
+"""Privacy unit: who is protected, and how the rows of one person count.
+
+Neighbours differ by all rows of one person. Two ways bound what that changes: the rows of a person become one number
+first (``per_person``), or at most so many of them count (``rows``), in at most so many groups (``groups``). A record is
+what is left of a person's rows then, so a person has at most ``weight`` records, and a mechanism that may lose
+``eps / weight`` for each record loses eps for a person.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import secrets
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache
+from itertools import islice
+from typing import Final
+
+import numpy as np
+
+from pdrisk._core.foreign import shown
+from pdrisk._core.statistics import Count, Distinct, Statistic
+from pdrisk._model.nearest import did_you_mean
+from pdrisk._printing import printable
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = ["ONE", "ONE_RECORD", "PER_PERSON", "People", "Unit", "checked_columns", "checked_way", "judged_unit"]
+
+Secret = Callable[[], bytes]
+ONE_RECORD: Final = "record (one per person assumed)"
+ONE: Final = "one"
+PER_PERSON: Final = ("mean", "sum", "min", "max", "count", "any", "all")  # what several rows of a person become
+MOST_ROWS: Final = 10**6
+MOST_COLUMNS: Final = 16  # that say together who a person is
+ROUNDED: Final = 1 + Fraction(1, 2**30)
+FINE: Final = Fraction(1, 2**10)  # of eps: then Laplace noise is drawn on the steps of `Lattice.around`
+
+
+@cache
+def of_this_process() -> bytes:
+    """The secret of frames that belong to no Dataset."""
+    return secrets.token_bytes(32)
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """Declaration of who a person is, as a Dataset keeps it.
+
+    Attributes
+    ----------
+    columns : tuple of hashable
+        Which say together who a person is; of several, one combination is what is protected, as a person's day.
+    per_person : str or None
+        ``"one"`` or one of `PER_PERSON`, for all questions that say nothing else.
+    constant : tuple of hashable
+        Columns that do not differ within a person.
+    secret : callable
+        Gives the bytes by which rows of a person are chosen.
+    """
+
+    columns: tuple[Hashable, ...] = ()
+    per_person: str | None = None
+    constant: tuple[Hashable, ...] = ()
+    secret: Secret = field(default=of_this_process, repr=False)
+
+    @property
+    def label(self) -> Hashable | None:
+        """The column that says who a person is, or a tuple of them; None where nobody said."""
+        return label_of(self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The unit of one query.
+
+    Attributes
+    ----------
+    person : tuple of hashable
+        The columns that say who a person is; none where one record a person is assumed.
+    per_person : str or None
+        What the rows of a person become, one of `PER_PERSON`, in each group.
+    rows : int
+        How many rows of a person count, in each group; 1 where they become one number.
+    groups : int
+        In how many groups a person counts.
+    of_rows : bool
+        Whether one row is protected, not a person: by the caller's word, and said everywhere.
+    said : bool
+        Whether the question itself says how several rows count, not the Dataset's declaration of one row a person.
+    """
+
+    person: tuple[Hashable, ...] = ()
+    per_person: str | None = None
+    rows: int = 1
+    groups: int = 1
+    of_rows: bool = False
+    said: bool = True
+
+    @property
+    def is_of_people(self) -> bool:
+        """Whether the rows of a person belong together."""
+        return bool(self.person) and not self.of_rows
+
+    @property
+    def label(self) -> Hashable | None:
+        """As that of `People`."""
+        return label_of(self.person)
+
+    @property
+    def weight(self) -> int:
+        """How many records one person has at most."""
+        return self.rows * self.groups
+
+    def weight_of(self, statistic: Statistic, mechanism: str, eps: Fraction) -> Fraction:
+        """By how much a person can change an answer, as a multiple of what one record can, or a little above."""
+        if self.rows == 1 or mechanism != "laplace":
+            return Fraction(self.weight)
+        own = statistic.rows_weight(self.rows)
+        if own.denominator > 1:
+            # Rounded answers may change by one step of at least 2**31 more; of coarser steps nothing is known.
+            own = own * ROUNDED if eps >= FINE else Fraction(math.ceil(own))
+        return self.groups * own
+
+    @property
+    def name(self) -> str:
+        """Whose presence the noise hides, in a word or two."""
+        if not self.person:
+            return ONE_RECORD
+        named = ", ".join(printable(str(column)) for column in self.person)
+        return f"row (a {named} may have several)" if self.of_rows else named
+
+
+def label_of(columns: tuple[Hashable, ...]) -> Hashable | None:
+    """One column, or the tuple of several; None for none."""
+    return columns[0] if len(columns) == 1 else columns or None
+
+
+def checked_columns(name: str, columns: object) -> tuple[Hashable, ...]:
+    """One column, or a list of them, as a tuple; whether they exist is for the caller to say.
+
+    Raises
+    ------
+    ColumnTypeError, ParameterError
+        If it is something else, or one stands twice.
+    """
+    if columns is None:
+        return ()
+    listed: Sequence[object] = [columns]
+    if isinstance(columns, list | tuple):
+        listed = list(islice(columns, MOST_COLUMNS + 1))
+    found = tuple(each for each in listed if isinstance(each, str | int) and not isinstance(each, bool))
+    if len(found) < len(listed) or not found:
+        raise ColumnTypeError(f"{name} must be the name of a column, or a list of names, not of type {_kind(columns)}.")
+    if len(set(found)) < len(found) or len(found) > MOST_COLUMNS:
+        raise ParameterError(f"{name} lists a column twice, or more than {MOST_COLUMNS}: list each once.")
+    return found
+
+
+def judged_unit(
+    people: People,
+    statistics: Iterable[tuple[Statistic, Sequence[Hashable]]],
+    by: Sequence[Hashable],
+    *,
+    per_person: object = None,
+    rows: object = None,
+    groups: object = None,
+    unit: object = None,
+) -> Unit:
+    """The unit of a query, from what is declared and what the question says.
+
+    Parameters
+    ----------
+    people : People
+    statistics : iterable of (Statistic, columns)
+        What is asked, each with the columns that it reads.
+    by : sequence of hashable
+        The columns of its groups.
+    per_person, rows, groups, unit
+        As the caller wrote them.
+
+    Raises
+    ------
+    ParameterError, ColumnTypeError
+        If several rows a person have no meaning yet, with all that could be written; or if something contradicts.
+    """
+    given = {"per_person": per_person, "rows": rows, "groups": groups, "unit": unit}
+    said = [name for name, value in given.items() if value is not None]
+    if not people.columns:
+        if said:
+            raise ParameterError(
+                f"{said[0]}= says how the rows of a person count, but nobody said who a person is: pass person= as "
+                "well, the column of their ids."
+            )
+        return Unit()
+    if unit is not None:
+        return _of_rows(people, unit, said)
+    way = checked_way(per_person)
+    most = None if rows is None else _whole("rows", rows)
+    if way is not None and most is not None:
+        raise ParameterError(
+            "per_person= makes one number of a person's rows, rows= lets some of them count: pass one of them."
+        )
+    if way is None and most is None:
+        way, declared = people.per_person, True
+    else:
+        declared = False
+    wanted = list(statistics)
+    is_counted = most is None and all(_counts_people(each, columns, people, way) for each, columns in wanted)
+    if way is None and most is None and not is_counted:
+        raise _undecided(people, wanted)
+    if way in PER_PERSON and any(isinstance(each, Distinct) for each, _ in wanted):
+        raise ParameterError(
+            f'nunique is about the values of rows, of which per_person="{way}" makes others: pass rows= for it.'
+        )
+    in_groups = _groups_of(people, by, way, groups)
+    if most is not None or is_counted or way == ONE:
+        return Unit(people.columns, None, most or 1, in_groups, said=not (declared and way == ONE and in_groups == 1))
+    return Unit(people.columns, way, 1, in_groups)
+
+
+def _of_rows(people: People, unit: object, said: list[str]) -> Unit:
+    if not isinstance(unit, str) or unit != "row":
+        raise ParameterError(
+            f'unit is "row", which protects one row instead of all rows of a person, not {shown(unit)}; leave it out '
+            "to protect people."
+        )
+    if said != ["unit"]:
+        raise ParameterError(f'unit="row" protects each row for itself, so {said[0]}= means nothing: leave one out.')
+    return Unit(people.columns, of_rows=True)
+
+
+def checked_way(per_person: object) -> str | None:
+    """What the rows of a person become: ``"one"`` of them, one of `PER_PERSON`, or None if nobody said."""
+    if per_person is None:
+        return None
+    known = (ONE, *PER_PERSON)
+    if not isinstance(per_person, str) or per_person not in known:
+        raise ParameterError(
+            f"per_person is one of {', '.join(known)}, not {shown(per_person)}.{did_you_mean(str(per_person), known)}"
+        )
+    return per_person
+
+
+def _whole(name: str, value: object) -> int:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+        raise ColumnTypeError(f"{name} is a whole number, not of type {_kind(value)}.")
+    number = int(value)
+    if not 1 <= number <= MOST_ROWS:
+        raise ParameterError(f"{name} must be between 1 and {MOST_ROWS:,}.")
+    return number
+
+
+def _counts_people(statistic: Statistic, columns: Sequence[Hashable], people: People, way: str | None) -> bool:
+    """Whether it needs no word about several rows: a number of people, or about what a person has one value of."""
+    if type(statistic) is Count or statistic.name == "hist":
+        return type(statistic) is Count and way not in PER_PERSON
+    return way is None and bool(columns) and set(columns) <= {*people.constant, *people.columns}
+
+
+def _groups_of(people: People, by: Sequence[Hashable], way: str | None, groups: object) -> int:
+    """In how many groups a person counts."""
+    if groups is not None:
+        number = _whole("groups", groups)
+        if not by:
+            raise ParameterError("groups= says in how many groups of by= a person counts: pass by= as well.")
+        return number
+    if not by or way == ONE or set(by) <= {*people.constant, *people.columns}:
+        return 1
+    named = ", ".join(str(column) for column in by if column not in people.constant)
+    raise ParameterError(
+        f"a person may be in several groups of by={named}, and nobody said in how many: pass groups=1 to let each "
+        "person count in one of them, chosen at random, or groups=g for g of them, with g times the noise; or declare "
+        f"constant=[{named!r}] if it does not differ within a person."
+    )
+
+
+def _undecided(people: People, wanted: list[tuple[Statistic, Sequence[Hashable]]]) -> ParameterError:
+    named = ", ".join(str(column) for column in people.columns)
+    labels = ", ".join(dict.fromkeys(each.label for each, _ in wanted))
+    return ParameterError(
+        f"{labels}: one {named} may have several rows, and nobody said how they count. Pass one of "
+        f'per_person="mean" (or {", ".join(PER_PERSON[1:])}: first one number for each person, then the statistic of '
+        "these), rows=k (at most k rows of each person count, chosen at random, with k times the noise), "
+        'per_person="one" (each person has one row; of more, one is chosen), or unit="row" (protects one row, not a '
+        "person). Columns that do not differ within a person are declared with constant=[...]."
+    )
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__

@@ -1,0 +1,76 @@
+"""People of a frame: who they are, and how their rows count, from what is declared and what a call says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+
+from pdrisk._model.columns import check_column
+from pdrisk._model.query import Groups, Line, Query
+from pdrisk._model.unit import People, Unit, checked_columns, judged_unit
+from pdrisk._pandas.options import REPLACE, Request
+from pdrisk.errors import ParameterError
+
+__all__ = ["check_one_each", "people_of", "unit_of"]
+
+
+def people_of(frame: pd.DataFrame, request: Request) -> People:
+    """Who the people of a call are: those of the Dataset, or of the frame by the call's own word.
+
+    Raises
+    ------
+    ParameterError, UnknownColumnError
+        If a column is not there, or the call contradicts the Dataset.
+    """
+    people = request.people
+    named = {name: checked_columns(name, getattr(request, name)) for name in ("person", "constant")}
+    for column in (*named["person"], *named["constant"]):
+        check_column(frame, column)
+    if named["person"] and people.columns and set(named["person"]) != set(people.columns):
+        raise ParameterError(
+            f"person= is {', '.join(map(str, named['person']))} here and {', '.join(map(str, people.columns))} in the "
+            "Dataset: losses of different units do not add up. Leave it out, or make another Dataset."
+        )
+    if named["constant"] and not (named["person"] or people.columns):
+        raise ParameterError("constant= names columns that do not differ within a person: pass person= as well.")
+    columns = people.columns or named["person"]
+    return replace(people, columns=columns, constant=(*people.constant, *named["constant"]))
+
+
+def unit_of(frame: pd.DataFrame, lines: tuple[Line, ...], groups: Groups | None, request: Request) -> Unit:
+    """The unit of a call."""
+    people = people_of(frame, request)
+    asked = [(line.statistic, _columns(line)) for line in lines]
+    by = () if groups is None else groups.columns
+    unit = judged_unit(
+        people, asked, by, per_person=request.per_person, rows=request.rows, groups=request.groups, unit=request.unit
+    )
+    if unit.is_of_people and request.neighbours == REPLACE:
+        raise ParameterError(
+            'neighbours="replace-one" is about rows, whose number is public: it cannot be had with person=.'
+        )
+    if unit.per_person in ("sum", "count"):
+        unbounded = [line.name for line in lines if line.statistic.bounded and line.bounds_from != "given"]
+        if unbounded:
+            raise ParameterError(
+                f'{unbounded[0]} with per_person="{unit.per_person}" needs the bounds of that number of a person; '
+                "those of one row are others: pass bounds=(lo, hi)."
+            )
+    return unit
+
+
+def check_one_each(query: Query, asked: str) -> None:
+    """Refuse what is worked out only where a person has one record."""
+    if query.unit.weight > 1:
+        raise ParameterError(
+            f"{asked} is worked out where a person has one record, and here one may have {query.unit.weight}: ask with "
+            "per_person= or rows=1, and without groups=. assess() and individual_risk() are for several, too."
+        )
+
+
+def _columns(line: Line) -> tuple[object, ...]:
+    """The columns that a line reads."""
+    if line.indicator is not None:
+        return tuple(line.indicator.columns)
+    return tuple(each for each in (line.column, line.other) if each is not None)

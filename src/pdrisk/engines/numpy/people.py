@@ -1,0 +1,254 @@
+"""Records of people: what a unit leaves of the rows of each person, before anything is summarised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pdrisk._core.lattice import numbers_grid
+from pdrisk._core.once import once
+from pdrisk._core.universe import Universe
+from pdrisk._model.rowwise.families import missing_of
+from pdrisk._model.unit import Secret, Unit
+
+__all__ = ["Persons", "Records"]
+
+NOBODY = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """The records of one line: rows of the frame, or what the rows of a person became.
+
+    Attributes
+    ----------
+    values, others : ndarray, shape (R,), or None
+        Of its columns; None where rows are only counted.
+    selected : ndarray of bool, shape (R,), or None
+    codes : ndarray of int32, shape (R,), or None
+        Groups.
+    place : ndarray of int64, shape (N,), or None
+        Which record each row of the frame is part of, `NOBODY` if none; None where each row is its own.
+    persons : ndarray of int64, shape (R,), or None
+        Whose they are, where a person may have several.
+    """
+
+    values: Any
+    others: Any = None
+    selected: NDArray[np.bool_] | None = None
+    codes: NDArray[np.int32] | None = None
+    place: NDArray[np.int64] | None = None
+    persons: NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True)
+class Persons:
+    """The people of a frame, by the columns that say who they are.
+
+    Attributes
+    ----------
+    frame : DataFrame
+    unit : Unit
+    secret : callable
+        Gives 16 bytes or more that decide, with a row's own content, which rows of a person count.
+    """
+
+    frame: pd.DataFrame
+    unit: Unit
+    secret: Secret
+
+    @once
+    def numbers(self) -> NDArray[np.int64]:
+        """The number of each row's person, shape (N,); `NOBODY` where any part of the id is missing."""
+        found: NDArray[np.int64] | None = None
+        nobody = np.zeros(len(self.frame), dtype=bool)
+        for column in self.unit.person:
+            own, different = pd.factorize(self.frame[column])
+            nobody |= missing_of(self.frame[column]) | (own < 0)
+            own = own.astype(np.int64)
+            found = own if found is None else pd.factorize(found * (len(different) + 1) + own)[0].astype(np.int64)
+        assert found is not None
+        return np.where(nobody, NOBODY, found)
+
+    @once
+    def hashes(self) -> NDArray[np.uint64]:
+        """A keyed hash of each row's person, shape (N,)."""
+        return self._mixed(*(self._hash(self.frame[column]) for column in self.unit.person))
+
+    def records(
+        self,
+        values: tuple[NDArray[Any] | None, NDArray[Any] | None],
+        universe: Universe | None,
+        used: NDArray[np.bool_] | None,
+        codes: NDArray[np.int32] | None,
+        groups: int,
+        content: pd.Series | None = None,
+    ) -> Records:
+        """What is left of the rows of each person that are used, hold a value and are in a group.
+
+        Parameters
+        ----------
+        values : (ndarray or None, ndarray or None), each of shape (N,)
+            The numbers of one or two columns; NaN is missing.
+        universe : Universe or None
+            Of the statistic, where it has bounds.
+        used : ndarray of bool, shape (N,), or None
+        codes : ndarray of int32, shape (N,), or None
+            Groups, ``groups`` where a row is in none.
+        groups : int
+        content : Series, optional
+            What is read of the rows where that is no number.
+        """
+        kept = self.numbers != NOBODY
+        if used is not None:
+            kept &= used
+        if codes is not None:
+            kept &= codes < groups
+        read = [np.asarray(each, dtype=np.float64) for each in values if each is not None]
+        for each in read:
+            kept &= ~np.isnan(each)
+        rows = np.flatnonzero(kept)
+        persons = self.numbers[rows]
+        group = np.zeros(len(rows), dtype=np.int64) if codes is None else codes[rows].astype(np.int64)
+        rows, persons, group = self._within_groups(rows, persons, group, groups)
+        pairs, _ = pd.factorize(persons * groups + group)
+        if self.unit.per_person is not None:
+            return self._collapsed(rows, persons, group, pairs, values, universe, codes is not None)
+
+        def hashes(own: NDArray[np.intp]) -> list[NDArray[np.uint64]]:
+            numbers = [(each[own] + 0.0).view(np.uint64) for each in read]  # -0.0 is 0.0
+            return numbers if content is None else [*numbers, self._hash(content.iloc[own])]
+
+        counted = rows[self._within_rows(rows, pairs, hashes)]
+        kept = np.zeros(len(kept), dtype=bool)
+        kept[counted] = True
+        return Records(*values, kept, codes, persons=self.numbers if self.unit.weight > 1 else None)
+
+    def _within_groups(
+        self, rows: NDArray[np.intp], persons: NDArray[np.int64], group: NDArray[np.int64], groups: int
+    ) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.int64]]:
+        """The rows of as many groups of each person as count, which the hash of person and group chooses."""
+        if groups <= self.unit.groups:
+            return rows, persons, group
+        _, first = np.unique(persons * groups + group, return_index=True)
+        of, at = persons[first], group[first]
+        too_many = np.bincount(of, minlength=persons.max(initial=NOBODY) + 1) > self.unit.groups
+        if not too_many.any():
+            return rows, persons, group
+        order = np.lexsort((self._mixed(self.hashes[rows[first]], at.astype(np.uint64)), of))
+        chosen = order[_rank_within(of[order]) < self.unit.groups]
+        kept = np.isin(persons * groups + group, (of * groups + at)[chosen])
+        return rows[kept], persons[kept], group[kept]
+
+    def _within_rows(
+        self,
+        rows: NDArray[np.intp],
+        pairs: NDArray[np.intp],
+        hashes: Callable[[NDArray[np.intp]], list[NDArray[np.uint64]]],
+    ) -> NDArray[np.bool_]:
+        """Which rows count: all of who has few, of others those with the smallest hashes of their content.
+
+        A row is its own values, so equal rows of a person are told apart by a number of their own, whichever has it.
+        """
+        kept = np.ones(len(rows), dtype=bool)
+        several = np.flatnonzero((np.bincount(pairs) > self.unit.rows)[pairs])
+        if not len(several):
+            return kept
+        own, of = rows[several], pairs[several]
+        content = self._mixed(self.hashes[own], *hashes(own))
+        order = np.lexsort((content, of))
+        same = np.zeros(len(order), dtype=np.int64)
+        same[order] = _rank_within(of[order], content[order])
+        drawn = self._mixed(content, same.astype(np.uint64))
+        order = np.lexsort((drawn, of))
+        kept[several[order]] = _rank_within(of[order]) < self.unit.rows
+        return kept
+
+    def _collapsed(
+        self,
+        rows: NDArray[np.intp],
+        persons: NDArray[np.int64],
+        group: NDArray[np.int64],
+        pairs: NDArray[np.intp],
+        values: tuple[Any, Any],
+        universe: Universe | None,
+        grouped: bool,
+    ) -> Records:
+        """One record for each person and group, with the number that the rows become."""
+        size = int(pairs.max(initial=-1)) + 1
+        place = np.full(len(self.frame), NOBODY, dtype=np.int64)
+        place[rows] = pairs
+        of = np.zeros(size, dtype=np.int32)
+        of[pairs] = group
+        whose = np.zeros(size, dtype=np.int64)
+        whose[pairs] = persons
+        several = self.unit.weight > 1
+        sides = (universe, getattr(universe, "other", None))
+        own, others = (
+            None if each is None else _collapse(str(self.unit.per_person), each[rows], pairs, size, side)
+            for each, side in zip(values, sides, strict=True)
+        )
+        return Records(own, others, None, of if grouped else None, place, whose if several else None)
+
+    def _hash(self, column: pd.Series) -> NDArray[np.uint64]:
+        """A hash of each value of a column of any kind."""
+        key = self.secret().hex()[:16]
+        hashed = pd.util.hash_pandas_object(column, index=False, hash_key=key)
+        return np.asarray(hashed, dtype=np.uint64)
+
+    def _mixed(self, *parts: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """One hash of several numbers, keyed."""
+        keys = np.frombuffer(self.secret()[:16], dtype=np.uint64)
+        found = np.full(len(parts[0]), keys[0])
+        for part in parts:
+            found = _scrambled((found ^ part) + keys[1])
+        return np.asarray(found, dtype=np.uint64)
+
+
+def _scrambled(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finalizer of splitmix64 (Steele, Lea & Flood 2014): every bit of the result depends on every bit."""
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: NDArray[np.uint64] = numbers ^ (numbers >> np.uint64(31))
+    return mixed
+
+
+def _rank_within(*sorted_keys: NDArray[Any]) -> NDArray[np.int64]:
+    """For each of sorted things its place, from 0, among those with equal keys."""
+    size = len(sorted_keys[0])
+    starts = np.ones(size, dtype=bool)
+    if size:
+        starts[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in sorted_keys])
+    first = np.maximum.accumulate(np.where(starts, np.arange(size), 0))
+    return np.arange(size) - first
+
+
+def _collapse(
+    way: str, values: NDArray[Any], pairs: NDArray[np.intp], size: int, universe: Universe | None
+) -> NDArray[np.float64]:
+    """The number that the rows of each person become.
+
+    Sums are those of integers on a public grid, so that no order of rows changes a digit: else the rows of one person
+    could change the last digits of another's number.
+    """
+    if way == "count":
+        return np.bincount(pairs, minlength=size).astype(np.float64)
+    numbers = np.asarray(values, dtype=np.float64)
+    if way in ("min", "any", "max", "all"):
+        found = np.full(size, np.inf if way in ("min", "all") else -np.inf)
+        (np.minimum if way in ("min", "all") else np.maximum).at(found, pairs, numbers)
+        return found
+    assert universe is not None  # of a sum or mean
+    grid = numbers_grid(universe, is_sum=way == "sum")
+    places = np.floor(np.clip(numbers - grid.origin, -grid.reach, grid.reach) * grid.per_unit + 0.5).astype(np.int64)
+    sums = np.zeros(size, dtype=np.int64)
+    np.add.at(sums, pairs, places)
+    total = sums.astype(np.float64) / grid.per_unit
+    if way == "sum":
+        return total
+    return grid.origin + total / np.maximum(np.bincount(pairs, minlength=size), 1)

@@ -1,0 +1,382 @@
+"""People with several rows: which count, what they become, and what each answer then costs a person."""
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pdrisk
+from pdrisk import Dataset, ParameterError
+from pdrisk._core.universe import Universe
+from pdrisk._model.unit import Unit
+from pdrisk.engines.numpy.people import Persons
+
+pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
+
+BOUNDS = (0, 10)
+WAYS = {
+    "mean": lambda x: x.mean(), "sum": lambda x: x.sum(), "min": lambda x: x.min(), "max": lambda x: x.max(),
+    "count": lambda x: len(x),
+}  # fmt: skip
+
+
+def panel(people=40, seed=0):
+    """From one to nine rows a person, in several groups; some values are equal, missing or outside the bounds."""
+    draw = np.random.default_rng(seed)
+    pid = np.repeat(np.arange(people), draw.integers(1, 10, people))
+    frame = pd.DataFrame({"pid": pid, "g": draw.choice(list("abcd"), len(pid))})
+    frame["x"] = draw.choice([-3, 0, 0.5, 1.25, 4, 4, 9.5, 12, math.nan], len(pid))
+    frame["sex"] = np.where(frame["pid"] % 2, "f", "m")
+    return frame.sample(frac=1, random_state=seed, ignore_index=True)
+
+
+FRAME = panel()
+
+
+def kept(frame, unit, *, codes=None, groups=1, secret=b"s" * 32):
+    """The rows of a frame that count, as records of the column x."""
+    persons = Persons(frame, unit, lambda: secret)
+    values = frame["x"].to_numpy()
+    return persons.records((values, None), Universe(*map(float, BOUNDS)), None, codes, groups)
+
+
+def content(frame, found):
+    """Which contents of whom count, how often: rows have no other name."""
+    columns = ["pid", "x"] if found.codes is None else ["pid", "x", "g"]
+    return frame[found.selected].value_counts(columns).to_dict()
+
+
+def codes_of(frame):
+    return frame["g"].map({"a": 0, "b": 1, "c": 2, "d": 3}).to_numpy(np.int32)
+
+
+class TestWhichRowsCount:
+    """Whoever else is in the data, and in whatever order they stand, the same rows of a person count."""
+
+    @pytest.mark.parametrize(("rows", "groups"), [(1, 1), (2, 1), (2, 2), (3, 4), (1, 3)])
+    def test_never_more(self, rows, groups):
+        found = kept(FRAME, Unit(("pid",), rows=rows, groups=groups), codes=codes_of(FRAME), groups=4)
+        own = FRAME[found.selected]
+        assert own.groupby(["pid", "g"]).size().max() <= rows
+        assert own.groupby("pid")["g"].nunique().max() <= groups
+        present = FRAME[FRAME["x"].notna()]
+        expected = present.groupby(["pid", "g"]).size().clip(upper=rows).unstack(fill_value=0).to_numpy()
+        inside = np.sort(np.where(expected > 0, expected, 99), axis=1)[:, :groups]
+        least, most = np.where(inside < 99, inside, 0).sum(axis=1), np.sort(expected, axis=1)[:, -groups:].sum(axis=1)
+        counted = own.groupby("pid").size()
+        assert (counted <= most).all() and (counted >= least).all()
+
+    @pytest.mark.parametrize("unit", [Unit(("pid",), rows=2), Unit(("pid",), rows=1, groups=2)])
+    def test_order_and_others_do_not_matter(self, unit):
+        codes = codes_of(FRAME) if unit.groups > 1 else None
+        whole = content(FRAME, kept(FRAME, unit, codes=codes, groups=4 if unit.groups > 1 else 1))
+        draw = np.random.default_rng(1)
+        for pid in [*FRAME["pid"].unique()[:8], None]:
+            rest = FRAME[FRAME["pid"] != pid].iloc[draw.permutation((FRAME["pid"] != pid).sum())]
+            own = content(
+                rest,
+                kept(
+                    rest,
+                    unit,
+                    codes=None if codes is None else codes_of(rest),
+                    groups=len(set("abcd")) if unit.groups > 1 else 1,
+                ),
+            )
+            assert own == {key: n for key, n in whole.items() if key[0] != pid}
+
+    def test_another_secret_chooses_others(self):
+        unit = Unit(("pid",), rows=1)
+        chosen = [content(FRAME, kept(FRAME, unit, secret=bytes([at]) * 32)) for at in range(3)]
+        assert chosen[0] != chosen[1] != chosen[2]
+
+    def test_each_row_is_as_likely(self):
+        """Over secrets: each of four rows, two of them equal, counts a quarter of the time."""
+        frame = pd.DataFrame({"pid": 1, "g": "a", "x": [1.0, 2.0, 2.0, 5.0]})
+        unit, draws = Unit(("pid",), rows=1), 4000
+        secrets = np.random.default_rng(5).bytes(32 * draws)
+        chosen = [kept(frame, unit, secret=secrets[32 * at : 32 * at + 32]).selected for at in range(draws)]
+        share = frame.assign(n=np.sum(chosen, axis=0)).groupby("x")["n"].sum() / draws
+        np.testing.assert_allclose(share, [0.25, 0.5, 0.25], atol=5 * math.sqrt(0.25 / draws))
+
+    def test_values_are_chosen_alike_of_everybody(self):
+        """The hash covers the person, too: else everybody would count with the same of equal values."""
+        frame = pd.DataFrame({"pid": np.repeat(np.arange(2000), 2), "g": "a", "x": np.tile([1.0, 2.0], 2000)})
+        assert 0.45 < frame["x"][kept(frame, Unit(("pid",), rows=1)).selected].eq(1).mean() < 0.55
+
+    @pytest.mark.parametrize("ids", [
+        lambda pid: pid.astype(float), lambda pid: "p" + pid.astype(str), lambda pid: pd.Categorical(pid),
+        lambda pid: pd.array(pid, dtype="Int64"), lambda pid: pd.Timestamp("2020-01-01") + pd.to_timedelta(pid, "D"),
+        lambda pid: [(f"{each}" if each % 2 else each) for each in pid],
+    ])  # fmt: skip
+    def test_ids_of_any_kind(self, ids):
+        frame = FRAME.assign(pid=ids(FRAME["pid"]))
+        own = frame[kept(frame, Unit(("pid",), rows=2)).selected]
+        assert own.groupby(FRAME["pid"]).size().tolist() == (
+            FRAME[FRAME["x"].notna()].groupby("pid").size().clip(upper=2).tolist()
+        )
+
+    def test_without_an_id_nobody_is_known(self):
+        frame = FRAME.astype({"pid": float})
+        frame.loc[frame["pid"] == 3, "pid"] = math.nan
+        d = Dataset(frame, person="pid")
+        release = d.count(eps=100)
+        assert abs(release.value - 39) <= 1
+        assert release.curator.unlisted == (FRAME["pid"] == 3).sum()
+
+    def test_a_persons_day(self):
+        """Of two columns together each combination is somebody; where one is missing nobody is known."""
+        frame = pd.DataFrame({"pid": [1, 1, 1, 2, 2, None], "day": [1, 1, 2, 1, None, 1], "x": 1.0})
+        release = Dataset(frame, person=["pid", "day"]).count(eps=100)
+        assert (release.value, release.curator.n, release.curator.unlisted, release.unit) == (3, 3, 2, "pid, day")
+
+
+class TestOneNumberAPerson:
+    """`per_person`: the numbers are those of groupby, whatever the order of rows, to the last digit."""
+
+    @pytest.mark.parametrize("way", WAYS)
+    def test_definition(self, way):
+        found = kept(FRAME, Unit(("pid",), per_person=way))
+        own = FRAME[FRAME["x"].notna()].groupby("pid")["x"].agg(WAYS[way])
+        np.testing.assert_allclose(np.sort(found.values), np.sort(own), rtol=1e-8)
+        if way in ("sum", "count", "min", "max"):  # of numbers with few digits: exactly
+            assert np.sort(found.values).tolist() == np.sort(own).tolist()
+
+    @pytest.mark.parametrize("way", WAYS)
+    def test_no_order_changes_a_digit(self, way):
+        frame = FRAME.assign(x=np.random.default_rng(3).normal(5, 3, len(FRAME)))
+        unit = Unit(("pid",), per_person=way)
+        shuffled = frame.sample(frac=1, random_state=8)
+        assert np.sort(kept(frame, unit).values).tolist() == np.sort(kept(shuffled, unit).values).tolist()
+
+    def test_in_each_group(self):
+        codes = codes_of(FRAME)
+        found = kept(FRAME, Unit(("pid",), per_person="mean", groups=4), codes=codes, groups=4)
+        own = FRAME[FRAME["x"].notna()].groupby(["g", "pid"])["x"].mean()
+        for code, g in enumerate("abcd"):
+            np.testing.assert_allclose(np.sort(found.values[found.codes == code]), np.sort(own[g]), rtol=1e-8)
+
+    def test_far_outside_the_bounds(self):
+        """Rows count as far as a thousand times the bounds, so that no infinity or sentinel decides a mean."""
+        frame = pd.DataFrame({"pid": [1, 1, 2], "g": "a", "x": [math.inf, 5.0, 5.0]})
+        found = kept(frame, Unit(("pid",), per_person="mean"))
+        assert sorted(found.values) == [5.0, (0 + 10240 + 5) / 2]
+
+    @pytest.mark.parametrize(("way", "share"), [("any", 1.0), ("all", 0.5), ("mean", 0.75)])
+    def test_conditions(self, way, share):
+        frame = pd.DataFrame({"pid": [1, 1, 2, 2], "x": [1, 9, 9, 9]})
+        release = Dataset(frame, person="pid").proportion("x > 5", eps=10**6, per_person=way)
+        assert release.value == pytest.approx(share, abs=1e-4)
+
+
+class TestNoise:
+    """The noise is that of everything a person has, and the answer says so."""
+
+    def test_counts(self):
+        d = Dataset(FRAME, person="pid")
+        assert (d.count(eps=1).scale, d.count(eps=1, rows=3).scale) == (1, 3)
+        table = d.count(eps=1, rows=3, by="g", keys=list("abcd"), groups=2, curator=True)
+        assert np.unique(table["high"] - table["low"]).max() == pytest.approx(2 * 6 * math.log(20), abs=3)
+
+    @pytest.mark.parametrize(("options", "times"), [({"rows": 3}, 3), ({"per_person": "mean"}, 1), ({"rows": 1}, 1)])
+    def test_means(self, options, times):
+        release = Dataset(FRAME, person="pid", bounds={"x": BOUNDS}).mean("x", eps=1, **options)
+        assert release.noisy.mechanism.eps * times == 1 == release.eps
+        assert release.risk.worst_case == pytest.approx(1 / (1 + math.exp(-1)))
+        assert release.risk.success == pytest.approx(1 - math.exp(-0.5) / 2)
+
+    def test_laplace_noise_knows_what_a_person_can_change(self):
+        d = Dataset(FRAME, person="pid", bounds={"x": BOUNDS})
+        scales = [d.mean("x", eps=1, rows=k, mechanism="laplace").scale for k in (1, 2, 3)]
+        assert scales == pytest.approx([5, 20 / 3, 7.5], rel=1e-8)
+        assert d.max("x", eps=1, rows=7, mechanism="laplace").scale == 10
+
+    def test_a_ledger_pays_once_for_all_rows(self, book):
+        ledger = book(eps=1)
+        d = Dataset(FRAME, person="pid", bounds={"x": BOUNDS}, ledger=ledger)
+        d.mean("x", eps=0.5, rows=4)
+        d.count(eps=0.5, by="g", keys=list("abcd"), groups=3)
+        assert ledger.remaining().eps == 0
+
+    def test_attackers_do_no_better(self):
+        """The best attacker on a count of rows, who knows everybody else: right as often as promised, no more."""
+        frame = pd.DataFrame({"pid": [0] * 3 + [1], "x": 1.0})
+        d, without = (Dataset(each, person="pid") for each in (frame, frame[frame["pid"] > 0]))
+        draws, (asked, claimed) = 1500, ({"eps": 1, "rows": 3}, None)
+        answers = [[each.count(**asked) for _ in range(draws)] for each in (d, without)]
+        claimed = answers[0][0].risk.success
+        with_person, others = (np.array([each.value for each in own]) for own in answers)
+        best = max(((with_person >= t).mean() + (others < t).mean()) / 2 for t in range(-5, 10))
+        assert claimed - 0.05 < best < claimed + 0.04
+
+
+class TestRisk:
+    def test_of_each_person(self):
+        """Who has more of the rows that count loses more, up to eps; the rows of a person all say the same."""
+        d = Dataset(FRAME, person="pid", bounds={"x": BOUNDS})
+        risk = d.individual_risk("x", "mean", eps=1, rows=3)
+        present = FRAME[FRAME["x"].notna()]
+        expected = present.groupby("pid").size().clip(upper=3) / 3
+        counted = risk.groupby(FRAME["pid"]).max().reindex(expected.index)
+        np.testing.assert_allclose(counted, 1 / (1 + np.exp(-expected)))
+
+    def test_of_numbers_of_people_it_is_that_of_the_people(self):
+        people = FRAME[FRAME["x"].notna()].groupby("pid", as_index=False)["x"].mean()
+        d, plain = Dataset(FRAME, person="pid", bounds={"x": BOUNDS}), people.dprisk
+        for name in ("mean", "median", "var"):
+            own = getattr(d, name)("x", eps=1, per_person="mean", mechanism="laplace").curator
+            direct = getattr(plain, name)("x", eps=1, bounds=BOUNDS, mechanism="laplace").curator
+            assert own.n == direct.n
+            assert own.local_sensitivity == pytest.approx(direct.local_sensitivity, rel=1e-6)
+            assert own.identifiability == pytest.approx(direct.identifiability, rel=1e-6)
+
+    @pytest.mark.parametrize("view", ["epsilon_for", "identifiability", "compare"])
+    def test_what_is_worked_out_for_one_record_says_so(self, view):
+        d = Dataset(FRAME, person="pid", bounds={"x": BOUNDS})
+        asked = {"risk": 0.6, "metric": "two_worlds"} if view == "epsilon_for" else {"eps": 1}
+        with pytest.raises(ParameterError, match="here one may have 2: ask with per_person= or rows=1"):
+            getattr(d, view)("x", **asked, rows=2)
+        getattr(d, view)("x", **asked, rows=1)
+
+
+UNDECIDED = r'one pid may have several rows, and nobody said how they count. Pass one of per_person="mean"'
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("ask", "says"),
+        [
+            (lambda d: d.mean("x", eps=1), UNDECIDED),
+            (lambda d: d.nunique("g", eps=1), UNDECIDED),
+            (lambda d: d.hist("x", eps=1, bins=3), UNDECIDED),
+            (lambda d: d.mean("x", eps=1, rows=2, per_person="mean"), "pass one of them"),
+            (lambda d: d.mean("x", eps=1, rows=0), "rows must be between 1 and"),
+            (lambda d: d.mean("x", eps=1, rows=2.5), "rows is a whole number, not of type float"),
+            (lambda d: d.mean("x", eps=1, per_person="average"), "per_person is one of one, mean, sum"),
+            (lambda d: d.mean("x", eps=1, per_person="sum"), "bounds of that number of a person"),
+            (
+                lambda d: d.mean("x", eps=1, rows=2, by="g", keys=list("ab")),
+                "a person may be in several groups of by=g",
+            ),
+            (lambda d: d.count(eps=1, by="g", keys=list("ab")), "a person may be in several groups of by=g"),
+            (lambda d: d.mean("x", eps=1, rows=2, groups=2), "pass by= as well"),
+            (lambda d: d.mean("x", eps=1, unit="rows"), 'unit is "row"'),
+            (lambda d: d.mean("x", eps=1, unit="row", rows=2), "rows= means nothing"),
+            (lambda d: d.nunique("g", eps=1, per_person="mean"), "pass rows= for it"),
+            (lambda d: d.mean("x", eps=1, rows=2, person="sex"), "losses of different units do not add up"),
+            (lambda d: d.mean("x", eps=1, rows=2, neighbours="replace-one"), "cannot be had with person="),
+        ],
+    )
+    def test_in_words(self, ask, says):
+        with pytest.raises((ParameterError, pdrisk.ColumnTypeError), match=says):
+            ask(Dataset(FRAME, person="pid", bounds={"x": BOUNDS}, constant="sex"))
+
+    @pytest.mark.parametrize("option", [{"per_person": "mean"}, {"rows": 2}, {"groups": 2}, {"unit": "row"}])
+    def test_without_a_person(self, option):
+        with pytest.raises(ParameterError, match="nobody said who a person is: pass person= as well"):
+            FRAME.dprisk.mean("x", eps=1, bounds=BOUNDS, **option)
+
+    def test_two_units_in_one_budget(self, book):
+        ledger = book()
+        Dataset(FRAME, person="pid", ledger=ledger).count(eps=0.1)
+        with ledger, pytest.raises(ParameterError, match="told apart by column 'pid', not 'sex'"):
+            FRAME.dprisk.count(eps=0.1, person="sex")
+        with ledger, pytest.raises(ParameterError, match="promises something else for its eps"):
+            FRAME.dprisk.count(eps=0.1, person="pid", unit="row")
+        assert ledger.remaining().spent == pytest.approx(0.1)
+
+    def test_a_unit_comes_into_a_ledger_with_the_first_answer(self, book):
+        ledger = book()
+        with ledger:
+            FRAME.dprisk.count(eps=0.1, person="pid")
+        with pytest.raises(ParameterError, match="declare person='pid'"):
+            Dataset(FRAME, person="sex", ledger=ledger)
+
+
+class TestWords:
+    def test_who_is_protected(self):
+        d = Dataset(FRAME, person="pid", bounds={"x": BOUNDS}, constant=["sex"])
+        said = {
+            "rows": d.mean("x", eps=1, rows=3).explain("publication"),
+            "way": d.mean("x", eps=1, per_person="mean").explain("publication"),
+            "row": d.mean("x", eps=1, unit="row").explain("publication"),
+        }
+        said = {name: " ".join(text.split()) for name, text in said.items()}
+        assert "everything that one pid has in the data; at most 3 rows of each count" in said["rows"]
+        assert "the rows of each become one number first, their mean" in said["way"]
+        assert "one row (a pid may have several); for a person with k rows all risks are those of k" in said["row"]
+        assert all("differ in all rows of one pid" in said[name] for name in ("rows", "way"))
+
+    @pytest.mark.parametrize(("options", "says"), [
+        ({"by": "sex", "keys": ["f", "m"], "rows": 1}, "each pid counts in one group at most, so all groups cost"),
+        ({"by": "g", "keys": list("ab"), "rows": 1, "groups": 2}, "each pid counts in 2 groups at most"),
+        ({"by": "g", "keys": list("ab"), "unit": "row"}, "a person with rows in k groups loses k times as much"),
+    ])  # fmt: skip
+    def test_groups(self, options, says):
+        table = Dataset(FRAME, person="pid", bounds={"x": BOUNDS}, constant=["sex"]).mean("x", eps=1, **options)
+        said = " ".join(pdrisk.explain(table, "publication").split())
+        assert says in said and "everybody is in at most one group" not in said
+
+    def test_reprs(self):
+        d = Dataset(FRAME, person="pid", bounds={"x": BOUNDS})
+        assert "at most 3 rows count" in repr(d.mean("x", eps=1, rows=3))
+        assert "mean of the rows" in repr(d.mean("x", eps=1, per_person="mean"))
+
+
+ASKED = {
+    "agg": lambda d, **how: d.agg({"x": ["count", "mean", "std", "median", "max"]}, eps=9, **how),
+    "describe": lambda d, **how: d.describe("x", eps=9, **how),
+    "quantiles": lambda d, **how: d.quantile("x", [0.1, 0.5, 0.9], eps=9, **how),
+    "nunique": lambda d, **how: d.nunique("g", eps=9, **{"rows": 2} | {k: v for k, v in how.items() if k == "rows"}),
+    "hist": lambda d, **how: d.hist("x", eps=9, bins=4, **how),
+    "crosstab": lambda d, **how: d.crosstab("g", "sex", eps=9, keys={"g": list("abcd"), "sex": ["f", "m"]}, groups=3),
+    "corr": lambda d, **how: d.corr("x", "y", eps=9, **how),
+    "sum": lambda d, **how: d.sum("x", eps=9, **how | {"bounds": (0, 50)}),
+    "by": lambda d, **how: d.var("x", eps=9, by="g", keys=list("abcd"), groups=2, **how),
+}
+
+
+@pytest.mark.parametrize("how", [{"rows": 3}, {"per_person": "max"}], ids=str)
+@pytest.mark.parametrize("name", ASKED)
+def test_every_question(name, how):
+    """Each is answered, within its range, and neither frame nor person shows in the answer."""
+    frame = panel(400, 3).assign(y=lambda df: df["x"] / 2 + 1)
+    d = Dataset(frame, person="pid", bounds={"x": BOUNDS, "y": BOUNDS}, constant=["sex"])
+    answer = ASKED[name](d, **how)
+    values = answer["value"] if "value" in getattr(answer, "columns", ()) else answer
+    assert np.isfinite(np.asarray(getattr(values, "value", values), dtype=float)).all()
+
+
+@pytest.mark.parametrize(("rows", "way"), [(2, None), (1, "mean")])
+def test_what_a_person_moves_is_no_more_than_claimed(rows, way):
+    """All small panels: the sums that two_sums draws from differ by what the noise is made for, at most."""
+    draw = np.random.default_rng(2)
+    unit = Unit(("pid",), way, rows)
+    for _ in range(60):
+        frame = pd.DataFrame({"pid": draw.integers(0, 4, 9), "g": "a", "x": draw.choice([-1, 0, 2.5, 10, 99], 9)})
+        for pid in range(4):
+            before, after = (np.array(sums(each, unit)) for each in (frame, frame[frame["pid"] != pid]))
+            assert np.abs(before - after).sum() <= unit.weight * 2**30
+
+
+def sums(frame, unit):
+    """U and V of two_sums."""
+    found = kept(frame, unit)
+    values = found.values if found.selected is None else found.values[found.selected]
+    places = [math.floor(min(max(x, 0), 10) * (2**30 / 10) + 0.5) for x in values]
+    return sum(places), len(places) * 2**30 - sum(places)
+
+
+def test_of_all_ways_the_same_answer_where_everybody_has_one_row():
+    one = FRAME.drop_duplicates("pid").dropna(subset="x")
+    facts = [
+        Dataset(one, person="pid", bounds={"x": BOUNDS}, **declared).mean("x", eps=1, **asked).curator
+        for declared, asked in [
+            ({"per_person": "one"}, {}),
+            ({}, {"rows": 1}),
+            ({}, {"per_person": "mean"}),
+            ({}, {"unit": "row"}),
+        ]
+    ]
+    assert all(one == two for one, two in itertools.pairwise(facts))

@@ -1,0 +1,122 @@
+"""What all records of one person can change, by its definition: every small multiset of people, exact fractions."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from oracle import DEFINITIONS, fractions, mean, multisets
+from pdrisk._core.people import PersonRecords, local_sensitivity, top_of_groups, without_each, world_range
+from pdrisk._core.universe import Universe
+from pdrisk._model.arguments import statistic
+
+LO, HI = Fraction(0), Fraction(4)
+UNIVERSE = Universe(float(LO), float(HI))
+GRID = fractions([0, 1, 4])
+NAMES = [
+    name for name in DEFINITIONS if not name.startswith("quantile(0") or name in ("quantile(0.25)", "quantile(0.9)")
+]
+
+
+def chosen(name):
+    """The statistic of a label."""
+    if name.startswith("quantile"):
+        return statistic(("quantile", {"q": float(name[9:-1])}))
+    if name.endswith("(ddof=0)"):
+        return statistic((name[:3], {"ddof": 0}))
+    return statistic(name)
+
+
+def people_of(*groups):
+    """Records of groups of people, each a tuple of values."""
+    rows = [(g, p, float(x)) for g, people in enumerate(groups) for p, values in enumerate(people) for x in values]
+    columns = np.array(rows, dtype=float).reshape(-1, 3).T
+    return PersonRecords(columns[2], columns[0].astype(np.int64), columns[1].astype(np.int64), len(groups))
+
+
+def populations(k, most):
+    """Multisets of up to `most` people, each with 1 to k records."""
+    some = [values for values in multisets(GRID, k) if values]
+    for size in range(most + 1):
+        yield from itertools.combinations_with_replacement(some, size)
+
+
+def together(people):
+    return tuple(x for values in people for x in values)
+
+
+def additions(records, k):
+    """What somebody new may bring: a grid, the ends and the mean, in any mixture."""
+    yield from multisets(sorted({*GRID, LO, HI, mean(records, LO, HI)}), k)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("k", "most"), [(2, 2), pytest.param(3, 2, marks=pytest.mark.slow)])
+class TestOnePersonAtMost:
+    def test_local_sensitivity(self, name, k, most):
+        """All that one person has removed, or all that somebody new may have added."""
+        definition, asked = DEFINITIONS[name], chosen(name)
+        every = list(populations(k, most))
+        people = people_of(*every)
+        values = np.array([definition.value(together(each), LO, HI) for each in every])
+        found = local_sensitivity(asked, people, UNIVERSE, values, k)
+        for own, each in zip(found, every, strict=True):
+            records = together(each)
+            rests = [together(each[:i] + each[i + 1 :]) for i in range(len(each))]
+            rests += [records + more for more in additions(records, k)]
+            assert own == pytest.approx(max(definition.change(records, rest, LO, HI) for rest in rests), abs=1e-7), each
+
+    def test_without_each_and_worlds(self, name, k, most):
+        definition, asked = DEFINITIONS[name], chosen(name)
+        every = [each for each in populations(k, most) if each]
+        people = people_of(*every)
+        found, worlds = without_each(asked, people, UNIVERSE), world_range(asked, people, UNIVERSE)
+        for g, each in enumerate(every):
+            answers = [definition.value(together(each[:i] + each[i + 1 :]), LO, HI) for i in range(len(each))]
+            np.testing.assert_allclose(found[people.portions == g], answers, atol=1e-7)
+            assert worlds[g] == pytest.approx(max(answers) - min(answers), abs=1e-7)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_global_sensitivity(name, k):
+    """Over all data: the multiple of what one record can change that noise is calibrated to is reached or above."""
+    definition, asked = DEFINITIONS[name], chosen(name)
+    ends = (LO, HI)
+    largest = max(
+        definition.change(records, records + more, LO, HI)
+        for records in multisets(ends, 4)
+        for more in multisets(ends, k)
+        if more
+    )
+    claimed = asked.global_sensitivity(UNIVERSE) * float(asked.rows_weight(k))
+    assert claimed >= largest - 1e-12
+    if name in ("count", "sum", "mean", "min", "max") or "var" in name:
+        assert claimed == pytest.approx(largest)
+
+
+def test_different_values():
+    """A value is lost with the person who alone has it; somebody new may bring k others."""
+    asked = statistic("nunique")
+    # person 0 alone has 7, persons 0 and 1 have 8, person 2 has 9 twice
+    people = PersonRecords(np.array([7, 8, 8, 9, 9]), np.zeros(5, int), np.array([0, 0, 1, 2, 2]), 1)
+    assert without_each(asked, people, UNIVERSE).tolist() == [2, 3, 2]
+    assert local_sensitivity(asked, people, UNIVERSE, np.array([3.0]), 2).tolist() == [2]
+
+
+def test_a_variance_of_many_records_a_person():
+    """Beyond what is tried it is all that it can be, never less."""
+    people = people_of([(Fraction(1),), (Fraction(2),)])
+    assert local_sensitivity(statistic("var"), people, UNIVERSE, np.array([0.5]), 101).tolist() == [8.0]
+
+
+@pytest.mark.parametrize("groups", [1, 2, 3, 9])
+def test_losses_in_several_groups(groups):
+    """The loss in a group, and the largest of others that a person is in besides."""
+    losses = np.array([0.3, 0.1, 0.5, 0.3])
+    found = top_of_groups(losses, groups)
+    for own, at in zip(found, range(4), strict=True):
+        others = sorted(np.delete(losses, at), reverse=True)
+        assert own == pytest.approx(losses[at] + math.fsum(others[: groups - 1]))
