@@ -191,7 +191,9 @@ def shape_rows(
     x = shape.values(n)
     frame = pd.DataFrame({"x": x})
     lines = {statistic: contenders(frame, shape, statistic) for statistic in STATISTICS}
-    query, engine = judged_selection(frame, tuple(each for found, _ in lines.values() for each in found.values()), Request())
+    query, engine = judged_selection(
+        frame, tuple(each for found, _ in lines.values() for each in found.values()), Request()
+    )
     reading = engine.read(query)
     read = list(zip(query.lines, reading.universes, reading.summaries, strict=True))
     rows = []

@@ -20,7 +20,7 @@ from pdrisk._model.keys import key_codes, key_index, observed_keys
 from pdrisk._model.query import Line, Query
 from pdrisk._model.rowwise import RowwiseFilter
 from pdrisk._model.rowwise.families import missing_of, quantity_of
-from pdrisk._model.unit import of_this_process, Secret, Unit
+from pdrisk._model.unit import Secret, Unit, of_this_process
 from pdrisk.engines.base import Origin, Reading
 from pdrisk.engines.numpy.bins import summary_of_bins
 from pdrisk.engines.numpy.codes import without_codes
