@@ -385,6 +385,13 @@ class TestPoints:
         points = Points.between(-1.0, 3.0)
         assert points.value(points.index(np.array([-1.0, 0.1, 2.9])).astype(np.int64)).tolist() == [-1.0, 0.1, 2.9]
 
+    @pytest.mark.parametrize("bounds", [(1 / 3, 2 / 3), (0.1234567, 1.0), (-2e9 - 0.7, 1e9 + 0.7)], ids=str)
+    def test_those_beyond_a_bound_are_that_bound(self, bounds):
+        points = Points.between(*bounds)
+        assert points.value(np.array([0, points.size - 1])).tolist() == pytest.approx(bounds, abs=points.step)
+        values = points.value(np.arange(points.size))
+        assert bounds[0] <= values.min() <= values.max() <= bounds[1]
+
     def test_whole_numbers(self):
         points = Points.between(1.0, 675.0, True)
         assert points.size == 675

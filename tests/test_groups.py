@@ -104,6 +104,7 @@ KINDS = {  # column of the group, keys of two of its groups, rows of these, dtyp
     "uint64": (pd.Series([2**64 - 1, 2, 2], dtype="uint64"), [2, 2**64 - 1], [2, 1], None),
     "int64 beyond floats": (pd.Series([2**60, 2**60 + 1, 2**60 + 1]), [2**60 + 1, 2**60], [2, 1], None),
     "beside a fraction": (pd.Series([2**60, 2**60 + 1, 2**60 + 1]), [2**60 + 1, 0.5], [2, 0], ...),
+    "fractions of integers": (pd.Series([0, 1, 1]), [0.5, 1, 1.5], [0, 2, 0], ...),
     "a float key of integers": (pd.Series([2**53, 2**53 + 1, 2**53 + 1]), [float(2**53)], [1], ...),
     "a key beyond the column": (pd.Series([1, 2, 2]), [2, 2**70], [2, 0], ...),
     "float codes": (pd.Series([1.0, 2.5, 2.5]), [2.5, 1], [2, 1], None),
@@ -165,6 +166,7 @@ KINDS = {  # column of the group, keys of two of its groups, rows of these, dtyp
 class TestKindsOfKeys:
     """Any column can group that has keys of one kind; a missing key is a group only if it is listed."""
 
+    @pytest.mark.whole
     @pytest.mark.parametrize(("column", "keys", "rows", "dtype"), KINDS.values(), ids=KINDS.keys())
     def test_finds_its_rows(self, column, keys, rows, dtype):
         frame = pd.DataFrame({"x": [1.0, 2, 3], "g": column})

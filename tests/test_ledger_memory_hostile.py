@@ -291,6 +291,7 @@ def sold(d, person):
 class TestWhoIsThere:
     """What is remembered and what is not tells nobody whether a person is in the data."""
 
+    @pytest.mark.whole
     @pytest.mark.parametrize("way", sold(Dataset(people()), 0).keys())
     def test_one_person(self, book, way):
         """The costs and records are the same, whether the person is there or not."""

@@ -1,5 +1,6 @@
 """Records far from the rank that is asked for are moved together: answers and losses are the same as without."""
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -11,7 +12,7 @@ import pytest
 import pdrisk
 from engines import of_frame
 from pdrisk._core.order import Max, Min, Quantile
-from pdrisk._core.summary import Needs
+from pdrisk._core.summary import Needs, Ranks
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms import exponential
 from pdrisk._model.query import Groups, Line, Query
@@ -164,6 +165,18 @@ def test_few_records_are_told_apart():
     found = summary_of_one(values, UNIVERSE, mechanism.reads)
     assert 50 < len(found.cells.point) < 150
     assert found.cells.count.sum() == 200_000 == found.n[0]
+
+
+def test_ranks_by_fractions():
+    """Of n records those from ``before`` below the rank, rounded down, to ``after`` above it, rounded up."""
+    n = np.arange(60)
+    for a, b, offset, before, after in [(1, 2, 0, 2, 3), (3, 10, 1, 0, 0), (1, 3, -1, 1, 4), (999, 1000, 7, 3, 1)]:
+        near = Ranks(a, b, offset, before, after)
+        middle = [Fraction(a * one + offset, b) for one in n.tolist()]
+        assert near.first(n).tolist() == [max(math.floor(at) - before, 1) for at in middle]
+        assert near.last(n).tolist() == [min(math.ceil(at) + after, one) for at, one in zip(middle, n, strict=True)]
+    everything = Ranks(1, 2, 0, None, None)
+    assert everything.first(n).tolist() == [1] * 60 and everything.last(n).tolist() == n.tolist()
 
 
 def test_whole_cells_win_over_ranks():

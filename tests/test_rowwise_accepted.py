@@ -304,6 +304,17 @@ def test_a_list_with_what_is_missing_holds_missing_records(dtype, missing):
     assert list(selected_rows(frame, judged("x in @some", frame, lambda: {"some": [first]}))) == [True, False, False]
 
 
+def test_the_unknown_is_in_no_list():
+    frame = pd.DataFrame({"x": pd.array([1, None, 5], dtype="Int64")})
+    for text, wanted in {
+        "(x > 3) in [False]": [True, False, False],
+        "(x > 3) in [True, False]": [True, False, True],
+        "(x + 0) in [0, 1]": [True, False, False],
+        "x in [0, 1]": [True, False, False],
+    }.items():
+        assert list(selected_rows(frame, judged(text, frame, dict))) == wanted, text
+
+
 def test_quotients_and_remainders_beyond_the_floats():
     """Of products, where a quotient that is off by one leaves the whole divisor."""
     draw = np.random.default_rng(3)

@@ -129,6 +129,8 @@ class TestMissing:
     def test_frames(self, made):
         answer = pdrisk.sql(QUERY, eps=9, bounds=(0.5, 4), t=made(self.VALUES))
         assert_answers(answer.iloc[0], self.VALUES, 0.5, 4.0)
+        alone = pdrisk.sql("SELECT COUNT(x), COUNT(*) FROM t", eps=9, t=made(self.VALUES))
+        assert alone.iloc[0].tolist() == [7, 9]
 
     @pytest.mark.parametrize(
         "values", [[1, 2.5, None], [Decimal("1.5"), None, Decimal("3")], [2**70, 1, INF], [True, None, False]]

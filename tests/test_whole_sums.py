@@ -25,6 +25,10 @@ def test_the_largest_records_add_up_exactly(exact):
 def test_wider_bounds_are_refused_or_answered_by_laplace():
     with pytest.raises(pdrisk.ParameterError, match=r"within 2\*\*31 of zero"):
         LARGE.dprisk.sum("x", eps=1, bounds=(0, MOST + 1), step=1)
+    for bounds in [(0.2, 0.8), (0.5, 1.5), (-0.4, 0.9)]:
+        with pytest.raises(pdrisk.ParameterError, match="two whole numbers at least"):
+            LARGE.dprisk.sum("x", eps=1, bounds=bounds, step=1)
+    assert LARGE.dprisk.sum("x", eps=1, bounds=(0.5, 2.5), step=1).bounds == (1, 2)
     pandera = pytest.importorskip("pandera.pandas")
     schema = pandera.DataFrameSchema({"x": pandera.Column(int, pandera.Check.in_range(0, 2**40))})
     frame = pd.DataFrame({"x": [1, 2]}).pipe(schema.validate)
