@@ -16,7 +16,7 @@ LAYERS = [
     {"_model"},
     {"engines"},
     {"_ledger"},
-    {"_answer"},
+    {"_answer", "attack"},
     {"_pandas", "identifiability"},
     {"_sql", "_functions"},
     {"dataset"},

@@ -10,7 +10,7 @@
 (337.0, 0.8808)
 """
 
-from pdrisk import datasets, identifiability, risk, study
+from pdrisk import attack, datasets, identifiability, risk, study
 from pdrisk._answer.explain import explain
 from pdrisk._answer.publishing import public
 from pdrisk._answer.release import Release
@@ -57,6 +57,7 @@ __all__ = [
     "SuggestedBounds",
     "UnknownColumnError",
     "UnpaidReleaseWarning",
+    "attack",
     "bounds_from",
     "datasets",
     "explain",

@@ -25,6 +25,8 @@ from pdrisk._model.plain import plain_label
 from pdrisk._model.query import (
     written,
 )
+from pdrisk.attack import two_worlds
+from pdrisk.attack._outcome import LEVEL, Outcome
 from pdrisk.errors import NotPublicError, ParameterError
 
 if TYPE_CHECKING:
@@ -346,6 +348,38 @@ class Release(Arithmetic):
         return explained(
             self.answer, audience, so_far, language, exposed=[None if self.curator is None else Exposed(self.curator)]
         )
+
+    @own_errors
+    def attack(
+        self, records: Any = None, person: int | None = None, *, draws: int = 20_000, level: float = LEVEL
+    ) -> Outcome:
+        """Two-worlds attack on this kind of answer: how often an informed attacker is right, against ``risk.success``.
+
+        As `pdrisk.attack.two_worlds`, with the question of this release; draws are new ones, so nothing is said of the
+        value that was released.
+
+        Parameters
+        ----------
+        records : array_like of float, shape (n,), optional
+            The records that the answer is about. Curator only. Without them the most telling neighbours of all possible
+            data are looked for, and nothing in the outcome comes from the data.
+        person : int, optional
+            The place of the person in question among ``records``; the most exposed one if not given.
+        draws : int
+            Real draws in each of both worlds.
+        level : float
+            Confidence level of the interval.
+
+        Returns
+        -------
+        Outcome
+
+        Raises
+        ------
+        ParameterError
+            If the bounds came from the data.
+        """
+        return two_worlds(self, records, person, draws=draws, level=level)
 
     @own_errors
     def picture(self, kind: str = "icons", *, unit: str = "", language: str = "en") -> Figure:

@@ -1,0 +1,31 @@
+"""Attacks: what somebody who really tries finds out from an answer, beside what was claimed.
+
+Each attack simulates an attacker many times and gives an `Outcome`, or several of them for several ways to publish:
+what was claimed, what was achieved with its Clopper-Pearson interval, a verdict, a picture and the same in text.
+"""
+
+from pdrisk.attack._averaging import averaging
+from pdrisk.attack._binomial import clopper_pearson
+from pdrisk.attack._black_box import epsilon_lower_bound
+from pdrisk.attack._disclosure import attribute_disclosure, intersection
+from pdrisk.attack._informed import many_worlds, two_worlds
+from pdrisk.attack._membership import membership
+from pdrisk.attack._outcome import Outcome, Outcomes
+from pdrisk.attack._reconstruction import reconstruction
+from pdrisk.attack._trackers import differencing, tracker
+
+__all__ = [
+    "Outcome",
+    "Outcomes",
+    "attribute_disclosure",
+    "averaging",
+    "clopper_pearson",
+    "differencing",
+    "epsilon_lower_bound",
+    "intersection",
+    "many_worlds",
+    "membership",
+    "reconstruction",
+    "tracker",
+    "two_worlds",
+]

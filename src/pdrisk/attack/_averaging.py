@@ -1,0 +1,113 @@
+"""Averaging attack: an attacker who asks the same question again and again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pdrisk._core.foreign import own_errors
+from pdrisk._core.risk import posterior
+from pdrisk._core.summary import FloatArray
+from pdrisk.attack._arguments import checked_flag, checked_number
+from pdrisk.attack._informed import worst_pair
+from pdrisk.attack._likelihood import Unknown, log_likelihoods
+from pdrisk.attack._outcome import LEVEL, Outcomes, of_guesses
+from pdrisk.attack._worlds import draws_of, mechanism_of, records_of, summary_of
+from pdrisk.errors import ParameterError
+
+__all__ = ["averaging"]
+
+MOST_DRAWS = 20_000_000
+
+
+@own_errors
+def averaging(
+    asked: Any,
+    records: Any = None,
+    *,
+    answers: int = 100,
+    memory: bool = False,
+    eps: Any = None,
+    bounds: Any = None,
+    mechanism: str = "auto",
+    step: int | None = None,
+    trials: int = 2_000,
+    level: float = LEVEL,
+) -> Outcomes:
+    """Averaging attack: many answers to one question, each drawn anew, or remembered by a ledger.
+
+    The attacker wants to know whether one person is in the data, and combines all answers: by their mean, by their
+    median, and by how likely they all are in either world, which nothing beats.
+
+    Parameters
+    ----------
+    asked, records, eps, bounds, mechanism, step, level
+        As of `two_worlds`; ``records`` are those of everybody, the last one the person's.
+    answers : int
+        How often the question is asked.
+    memory : bool
+        Whether who answers remembers the question: then all answers are the first one, and only that is paid.
+    trials : int
+        Attacks in each of both worlds.
+
+    Returns
+    -------
+    Outcomes
+        ``"mean"``, ``"median"`` and ``"likelihood"``. What is claimed is the success of one answer with memory, and
+        the worst case of the whole eps without. The details of the first two have the share of attacks that come
+        ``nearer than half`` the distance of the two exact answers, of a count the number itself.
+
+    Examples
+    --------
+    >>> found = averaging("count", eps=0.5, answers=124)
+    >>> bool(found["mean"].details["nearer than half"] > 0.9), found["likelihood"].verdict
+    (True, 'kept')
+    >>> averaging("count", eps=0.5, answers=124, memory=True)["likelihood"].verdict
+    'reached'
+    """
+    own = mechanism_of(
+        asked, eps=eps, bounds=bounds, mechanism=mechanism, step=step, interval=False, n_at_least=None
+    )  # fmt: skip
+    times, size = checked_number("answers", answers), checked_number("trials", trials, least=100)
+    once = checked_flag("memory", memory)
+    if 2 * size * times > MOST_DRAWS:
+        raise ParameterError(f"answers times trials is {size * times:,}: at most {MOST_DRAWS // 2:,} can be simulated.")
+    is_bounded = bool(np.isfinite(own.statistic.value_range(own.universe)).all())
+    if records is None:
+        worlds = worst_pair(own, alone=is_bounded)  # few are cut at 0 where answers are unbounded
+    else:
+        held = records_of(own, records)
+        worlds = [held[:-1], held]
+    summary = summary_of(own, worlds)
+    exact = own.statistic.value(summary, own.universe).astype(np.float64)
+    drawn = draws_of(own, summary, size * (1 if once else times))
+    values = own.value(drawn).astype(np.float64).reshape(2, size, -1)
+    claimed = own.success if once else float(posterior(min(float(own.eps) * times, 700.0)))
+    question = f"is this person in the data, after {times:,} {'times the same answer' if once else 'answers'}?"
+    truth = np.array([[False], [True]])
+    found = []
+    for name, estimate in (("mean", values.mean(axis=2)), ("median", np.median(values, axis=2))):
+        off = np.abs(estimate - exact[:, np.newaxis])
+        evidence = (estimate - exact.mean()) * np.sign(exact[1] - exact[0])
+        near = float((off < abs(exact[1] - exact[0]) / 2).mean())
+        found.append((name, evidence, {"nearer than half": near}))
+    try:
+        likely = log_likelihoods(own, summary, drawn)
+    except Unknown:
+        pass
+    else:
+        found.append(("likelihood", (likely[1] - likely[0]).reshape(2, size, -1).sum(axis=2), {}))
+    return Outcomes(
+        of_guesses(
+            name, question, int((_decided(evidence) == truth).sum()), 2 * size, claimed=claimed, chance=0.5,
+            level=level, details=details | {"mechanism": own.name},
+        )
+        for name, evidence, details in found
+    )  # fmt: skip
+
+
+def _decided(evidence: FloatArray) -> Any:
+    """Whether evidence speaks for the second world; a coin where it does not say."""
+    toss = np.random.default_rng().random(evidence.shape) < 0.5
+    return np.where(np.abs(evidence) < 1e-9, toss, evidence > 0)

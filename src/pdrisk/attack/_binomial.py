@@ -1,0 +1,82 @@
+"""Clopper-Pearson interval of a probability, from how often something happened."""
+
+from __future__ import annotations
+
+import math
+
+__all__ = ["clopper_pearson"]
+
+HALVINGS = 200  # of [0, 1]: to the last float of any probability that can be told from 0
+TERMS = 100_000  # of the continued fraction, which needs some sqrt(trials)
+
+
+def clopper_pearson(times: int, trials: int, level: float = 0.999) -> tuple[float, float]:
+    """Exact interval of a probability p, of which ``times`` in ``trials`` independent trials were seen.
+
+    Parameters
+    ----------
+    times, trials : int
+        ``0 <= times <= trials``, trials at least 1.
+    level : float
+        In (0, 1): p lies in the interval with this probability at least, whatever it is.
+
+    Returns
+    -------
+    (float, float)
+        Rounded outwards.
+
+    Notes
+    -----
+    The ends are where as many successes, or more (fewer), have probability ``(1 - level) / 2`` (Clopper & Pearson
+    1934). ``P(X >= k) = I_p(k, n - k + 1)``, the regularised incomplete beta function.
+
+    Examples
+    --------
+    >>> [round(end, 4) for end in clopper_pearson(8, 10, 0.95)]
+    [0.4439, 0.9748]
+    """
+    beyond = (1 - level) / 2
+    low = 0.0 if times == 0 else _crossing(times, trials - times + 1, beyond)[0]
+    high = 1.0 if times == trials else _crossing(times + 1, trials - times, 1 - beyond, upper=beyond)[1]
+    return low, high
+
+
+def _crossing(a: int, b: int, share: float, upper: float | None = None) -> tuple[float, float]:
+    """Neighbouring numbers between which ``I_p(a, b)`` reaches a share; by ``1 - I``, where that is given."""
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        below = _beta(middle, a, b) < share if upper is None else _beta(1 - middle, b, a) > upper
+        low, high = (middle, high) if below else (low, middle)
+    return low, high
+
+
+def _beta(x: float, a: int, b: int) -> float:
+    """``I_x(a, b)`` by Lentz's continued fraction (DLMF 8.17.22), on the side where it converges fast."""
+    if x <= 0 or x >= 1:
+        return float(x >= 1)
+    if x > (a + 1) / (a + b + 2):
+        return 1 - _beta(1 - x, b, a)
+    front = a * math.log(x) + b * math.log1p(-x) + math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    tiny = 1e-300
+    numerator, denominator, fraction = 1.0, 1 / _kept(1 - (a + b) * x / (a + 1), tiny), 0.0
+    fraction = denominator
+    for m in range(1, TERMS):
+        for part in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            denominator = 1 / _kept(1 + part * denominator, tiny)
+            numerator = _kept(1 + part / numerator, tiny)
+            step = denominator * numerator
+            fraction *= step
+        if abs(step - 1) < 1e-15:
+            break
+    return math.exp(front) * fraction / a
+
+
+def _kept(value: float, least: float) -> float:
+    """A divisor away from 0."""
+    return value if abs(value) > least else least

@@ -1,0 +1,175 @@
+"""Attribute disclosure and intersection: what tables in which nobody is alone still tell about everybody."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pdrisk._core.foreign import own_errors, shown
+from pdrisk._core.summary import FloatArray, IntArray
+from pdrisk._model.arguments import epsilon
+from pdrisk.attack._outcome import LEVEL, Outcome, Outcomes, of_guesses
+from pdrisk.attack._publications import noisy_counts
+from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
+
+__all__ = ["attribute_disclosure", "intersection"]
+
+MOST_CELLS = 50_000_000
+
+
+@own_errors
+def attribute_disclosure(
+    frame: pd.DataFrame, on: Hashable | list[Hashable], secret: Hashable, *, eps: Any = 1, level: float = LEVEL
+) -> Outcomes:
+    """Attribute disclosure: everybody's secret is guessed from a table of counts of their class. Curator only.
+
+    The attacker knows each person's values of the columns ``on`` and guesses the most frequent secret of their class:
+    right of everybody where all of a class share one, however large it is.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row for each person; a missing value is a value of its own.
+    on : column or list of columns
+        What the attacker knows.
+    secret : column
+        What they want to know: few different values.
+    eps : float
+        Of the noisy table, all of it together.
+    level : float
+
+    Returns
+    -------
+    Outcomes
+        ``"exact"`` and ``"noisy"``, claimed nothing: a table may tell what people like you are like, with and without
+        your row in it. ``chance`` is the share of right guesses from the exact table of everybody but the person, and
+        what is achieved beyond it is due to the own row. Details of the exact one: the share of people ``sure``, whose
+        whole class has one secret.
+
+    Notes
+    -----
+    Guesses about people of one class depend on each other: the interval is that of independent ones.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> staff = pd.DataFrame({"job": ["a"] * 5 + ["b"] * 6, "ill": [True] * 5 + [True, False] * 3})
+    >>> attribute_disclosure(staff, "job", "ill")["exact"].details["sure"]         # five of eleven, in a class of five
+    0.45454545454545453
+    """
+    codes, values, table = _counts(frame, on, secret)
+    rows = np.arange(len(codes))
+    own = table[codes].astype(np.float64)
+    own[rows, values] -= 1
+    alone = own.sum(axis=1) == 0
+    frequent = int(np.argmax(table.sum(axis=0)))
+    without = np.where(alone, frequent, _likeliest(own))
+    chance = float((without == values).mean())
+    sure = float(((table > 0).sum(axis=1) == 1)[codes].mean())
+    loss = epsilon(eps)
+    guesses = {"exact": (_likeliest(table), {"sure": sure}), "noisy": (_likeliest(noisy_counts(table, loss)), {})}
+    question = f"what is the {secret} of somebody whose class is known?"
+    found: list[Outcome] = []
+    for name, (best, details) in guesses.items():
+        right = int((best[codes] == values).sum())
+        found.append(
+            of_guesses(
+                name, question, right, len(codes), claimed=None, chance=chance, level=level,
+                details=details | {"classes": len(table)},
+            )
+        )  # fmt: skip
+    return Outcomes(found)
+
+
+@own_errors
+def intersection(
+    first: pd.DataFrame,
+    second: pd.DataFrame,
+    on: Sequence[Any],
+    secret: Hashable,
+    *,
+    level: float = LEVEL,
+) -> Outcomes:
+    """Intersection attack: two publications, each k-anonymous, of tables that share people. Curator only.
+
+    The attacker knows a person's values in both, and that their secret is among those of their class in either: so it
+    is among those of both. They guess the one that is most frequent, as a product of both shares.
+
+    Parameters
+    ----------
+    first, second : DataFrame
+        One row for each person, whose index says who it is; both have the secret of those in both.
+    on : pair of columns, or of lists of columns
+        By which each table is published in classes.
+    secret : column
+
+    Returns
+    -------
+    Outcomes
+        ``"first"``, ``"second"`` and ``"both"``, of the people in both tables; nothing is claimed. Details: the
+        smallest class, ``k``, and the share of people ``sure``, of whom only one secret is left.
+
+    References
+    ----------
+    S. R. Ganta, S. P. Kasiviswanathan, A. Smith, Composition attacks and auxiliary information in data privacy, KDD
+    2008.
+    """
+    if not isinstance(on, list | tuple) or len(on) != 2:
+        raise ColumnTypeError("on is a pair: the columns of the first table, and those of the second.")
+    for frame in (first, second):
+        if not isinstance(frame, pd.DataFrame) or not frame.index.is_unique:
+            raise ColumnTypeError("both tables are DataFrames, whose index says who each row is, each person once.")
+    shared = first.index.intersection(second.index)
+    if not len(shared):
+        raise ParameterError("nobody is in both tables: there is nothing to intersect.")
+    known = pd.Index(pd.concat([first[secret], second[secret]]).unique())
+    held, shares, smallest = {}, {}, {}
+    for name, frame, columns in (("first", first, on[0]), ("second", second, on[1])):
+        codes, _, table = _counts(frame, columns, secret, known)
+        at = frame.index.get_indexer(shared)
+        shares[name] = table[codes[at]] / table.sum(axis=1)[codes[at], np.newaxis]
+        held[name] = known.get_indexer(pd.Index(frame[secret].iloc[at]))
+        smallest[name] = int(table.sum(axis=1).min())
+    if not np.array_equal(held["first"], held["second"]):
+        raise ParameterError("the secret of somebody differs between the tables: it must be the same in both.")
+    truth = held["first"]
+    shares["both"], smallest["both"] = shares["first"] * shares["second"], min(smallest.values())
+    chance = float(np.bincount(truth).max() / len(truth))
+    found: list[Outcome] = []
+    for name, share in shares.items():
+        details = {"k": smallest[name], "sure": float(((share > 0).sum(axis=1) == 1).mean())}
+        right = int((_likeliest(share) == truth).sum())
+        question = f"what is the {secret} of somebody in both tables?"
+        found.append(
+            of_guesses(name, question, right, len(truth), claimed=None, chance=chance, level=level, details=details)
+        )
+    return Outcomes(found)
+
+
+def _counts(frame: pd.DataFrame, on: Any, secret: Hashable, known: Any = None) -> tuple[IntArray, IntArray, IntArray]:
+    """The class of each row, its secret, and how many of each class have each secret."""
+    if not isinstance(frame, pd.DataFrame):
+        raise ColumnTypeError("an attack on tables needs a DataFrame, with one row for each person.")
+    columns = list(on) if isinstance(on, list) else [on]
+    for column in (*columns, secret):
+        if column not in frame.columns:
+            raise UnknownColumnError(f"unknown column {shown(column)}.")
+    if not len(frame):
+        raise ParameterError("the table is empty: there is nobody to guess about.")
+    codes = frame.groupby(columns, dropna=False, observed=True, sort=False).ngroup().to_numpy()
+    index = pd.Index(frame[secret].unique()) if known is None else known
+    values = index.get_indexer(pd.Index(frame[secret]))
+    classes, secrets = int(codes.max()) + 1, len(index)
+    if classes * secrets > MOST_CELLS:
+        raise ParameterError(f"{classes:,} classes by {secrets:,} secrets is too large a table: take fewer of either.")
+    table = np.bincount(codes * secrets + values, minlength=classes * secrets).reshape(classes, secrets)
+    return codes.astype(np.int64), values.astype(np.int64), table.astype(np.int64)
+
+
+def _likeliest(table: IntArray | FloatArray) -> Any:
+    """The column of the largest number in each row; one of several at random."""
+    tied = table >= table.max(axis=1, keepdims=True)
+    return np.argmax(tied * np.random.default_rng().random(table.shape), axis=1)

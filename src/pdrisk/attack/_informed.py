@@ -1,0 +1,280 @@
+"""Informed attackers: they know everything but who, or what, is in question, and how the answer is drawn."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from pdrisk._core.foreign import own_errors, shown
+from pdrisk._core.pairs import PairStatistic
+from pdrisk._core.risk import belief, posterior
+from pdrisk._core.summary import FloatArray, Summary
+from pdrisk._mechanisms import Drawn, Mechanism
+from pdrisk.attack._arguments import checked_number
+from pdrisk.attack._learned import learned_event
+from pdrisk.attack._likelihood import Unknown, log_likelihoods
+from pdrisk.attack._outcome import LEVEL, Outcome, of_guesses
+from pdrisk.attack._worlds import draws_of, mechanism_of, records_of, summary_of
+from pdrisk.errors import ParameterError
+
+__all__ = ["many_worlds", "two_worlds", "worst_pair"]
+
+PILOT: Final = 1000  # draws by which the worst pair of neighbours is looked for
+ROUNDING: Final = 1e-9  # nats
+FEW: Final = 3  # records of candidate worlds
+SEVERAL: Final = 40
+MOST_WORLDS: Final = 1000
+
+
+@own_errors
+def two_worlds(
+    asked: Any,
+    records: Any = None,
+    person: int | None = None,
+    *,
+    eps: Any = None,
+    bounds: Any = None,
+    mechanism: str = "auto",
+    step: int | None = None,
+    interval: bool = False,
+    n_at_least: int | None = None,
+    draws: int = 20_000,
+    level: float = LEVEL,
+) -> Outcome:
+    """Two-worlds attack: an informed attacker guesses whether one person is in the data, against ``risk.success``.
+
+    The attacker knows all other records, the record in question and how noise is drawn; before the answer a coin says
+    whether the person is in. They compare how likely the answer is in both worlds, and guess the likelier one.
+
+    Parameters
+    ----------
+    asked : Release, str, (str, dict) or list of these
+        A release, or a statistic as in ``agg``; several that come from one release, as a list.
+    records : array_like of float, shape (n,), optional
+        The records that the answer is about, of two columns shape (n, 2). Curator only. Without them the most telling
+        pair of neighbours is looked for: then nothing of any data is in the outcome.
+    person : int, optional
+        The place of the person's record among ``records``; the most exposed one if not given.
+    eps, bounds, mechanism, step, interval, n_at_least
+        As for every statistic, where ``asked`` is no release.
+    draws : int
+        Real draws in each of both worlds.
+    level : float
+        Confidence level of the interval.
+
+    Returns
+    -------
+    Outcome
+        ``claimed`` is ``risk.success``. Details: ``worst_case``, the ``highest belief`` any draw led to, the share of
+        draws ``at the worst case``, and the ``mean belief``, which is the share of right guesses if beliefs are
+        calibrated. These are NaN of a mechanism whose likelihood is not known: then the attacker learns from examples.
+
+    Raises
+    ------
+    ParameterError
+        If the question cannot be put, or draws are too few.
+
+    Notes
+    -----
+    No attacker is right more often than ``(1 + total variation) / 2``, and the likelier world is the guess that is
+    (Neyman & Pearson 1933). So a sound claim is never broken, and that of the worst pair is reached.
+
+    Examples
+    --------
+    >>> outcome = two_worlds("mean", eps=1, bounds=(1, 675))
+    >>> outcome.verdict, round(outcome.claimed, 4), 0.67 < outcome.achieved < 0.73
+    ('reached', 0.6967, True)
+    """
+    own = mechanism_of(
+        asked, eps=eps, bounds=bounds, mechanism=mechanism, step=step, interval=interval, n_at_least=n_at_least
+    )
+    size = checked_number("draws", draws, least=100)
+    if records is None:
+        if person is not None:
+            raise ParameterError("person= is a place among records=: pass both.")
+        worlds = worst_pair(own, alone=True)
+    else:
+        worlds = _pair_of(own, records_of(own, records), person)
+    summary = summary_of(own, worlds)
+    return _told_apart(own, summary, size, level)
+
+
+def _told_apart(mechanism: Mechanism, summary: Summary, draws: int, level: float) -> Outcome:
+    drawn = draws_of(mechanism, summary, draws)
+    details: dict[str, Any] = {"worst_case": float(posterior(float(mechanism.eps)))}
+    try:
+        odds = _log_odds(mechanism, summary, drawn)
+    except Unknown:
+        right, trials = _by_example(drawn, draws)
+        details |= dict.fromkeys(("highest belief", "at the worst case", "mean belief"), math.nan)
+    else:
+        truth = np.repeat([False, True], draws)
+        toss = np.random.default_rng().random(2 * draws) < 0.5
+        right, trials = int((np.where(odds == 0, toss, odds > 0) == truth).sum()), 2 * draws
+        held = belief(np.abs(odds), 0.5)
+        details["highest belief"] = float(held.max())
+        details["at the worst case"] = float((held >= details["worst_case"] - ROUNDING).mean())
+        details["mean belief"] = float(held.mean())
+    details["mechanism"] = mechanism.name
+    return of_guesses(
+        "two worlds", "is this person in the data?", right, trials, claimed=mechanism.success, chance=0.5,
+        level=level, details=details,
+    )  # fmt: skip
+
+
+def _log_odds(mechanism: Mechanism, summary: Summary, drawn: Drawn) -> FloatArray:
+    likely = log_likelihoods(mechanism, summary, drawn)
+    odds: FloatArray = likely[1] - likely[0]
+    odds[np.abs(odds) < ROUNDING] = 0
+    return odds
+
+
+def _by_example(drawn: Drawn, draws: int) -> tuple[int, int]:
+    """How often an attacker is right who learns from one half of the draws, on the other half."""
+    answers = np.atleast_2d(drawn).astype(np.float64).T.reshape(2, draws, -1)
+    half = draws // 2
+    event = learned_event(answers[0, :half], answers[1, :half], by_ratio=False)
+    right = 0
+    for world in (0, 1):
+        happens = event.happens(answers[world, half:])
+        right += int((happens == (event.of_first == (world == 0))).sum())
+    return right, 2 * (draws - half)
+
+
+def worst_pair(mechanism: Mechanism, *, alone: bool) -> list[FloatArray]:
+    """The neighbours, of small worlds, that a first look tells apart best; ``alone``: among others, of few people."""
+    pairs = _candidates(mechanism, alone=alone)
+    summary = summary_of(mechanism, [world for pair in pairs for world in pair])
+    drawn = draws_of(mechanism, summary, PILOT)
+    found = []
+    for at in range(len(pairs)):
+        own = drawn[..., 2 * at * PILOT : 2 * (at + 1) * PILOT]
+        pair = summary_of(mechanism, pairs[at])
+        try:
+            odds = _log_odds(mechanism, pair, own)
+        except Unknown:
+            found.append(_by_example(own, PILOT)[0] / PILOT)
+        else:
+            found.append(float(belief(np.abs(odds), 0.5).mean()))
+    return pairs[int(np.argmax(found))]
+
+
+def _candidates(mechanism: Mechanism, *, alone: bool) -> list[list[FloatArray]]:
+    """Neighbouring worlds in which one record may decide much: nobody else, few others, and others at both bounds."""
+    universe, statistic = mechanism.universe, mechanism.statistic
+    low, high, middle = universe.lo, universe.hi, universe.mid
+    pair = isinstance(statistic, PairStatistic)
+
+    def world(*values: float) -> FloatArray:
+        one = np.array(values, dtype=np.float64)
+        if not pair:
+            return one
+        other = mechanism.universe.other  # type: ignore[attr-defined]
+        return np.stack([one, other.lo + (one - low) / universe.width * other.width], axis=1)
+
+    if statistic.replaces:
+        others = [low] * (statistic.size - 1)  # type: ignore[attr-defined]
+        return [[world(*others, low), world(*others, high)]]
+    bases: list[tuple[float, ...]] = [(low,) * SEVERAL + (high,) * SEVERAL, (middle,) * SEVERAL]
+    if alone:
+        bases += [(), (low,), (high,), (low, high), (low,) * FEW, (high,) * FEW]
+    return [[world(*base), world(*base, value)] for base in bases for value in (low, middle, high)]
+
+
+def _pair_of(mechanism: Mechanism, records: FloatArray, person: int | None) -> list[FloatArray]:
+    """The records without one of them, and with it."""
+    if not len(records):
+        raise ParameterError("records= is empty: there is nobody to look for.")
+    if person is None:
+        if mechanism.is_even or isinstance(mechanism.statistic, PairStatistic):
+            person = int(np.argmax(np.abs(records.reshape(len(records), -1)[:, 0] - mechanism.universe.mid)))
+        else:
+            inside = np.clip(records, mechanism.universe.lo, mechanism.universe.hi)
+            person = int(np.argmax(mechanism.loss_of_records(inside, summary_of(mechanism, [records]))))
+    if isinstance(person, bool) or not isinstance(person, int | np.integer) or not 0 <= person < len(records):
+        raise ParameterError(f"person is a place from 0 to {len(records) - 1:,} among records, not {shown(person)}.")
+    if mechanism.statistic.replaces:
+        end = max((mechanism.universe.lo, mechanism.universe.hi), key=lambda each: abs(each - records[person]))
+        other = records.copy()
+        other[person] = end
+        return [other, records]
+    return [np.delete(records, person, axis=0), records]
+
+
+@own_errors
+def many_worlds(
+    asked: Any,
+    records: Any,
+    *,
+    eps: Any = None,
+    bounds: Any = None,
+    mechanism: str = "auto",
+    step: int | None = None,
+    interval: bool = False,
+    n_at_least: int | None = None,
+    draws: int = 2_000,
+    level: float = LEVEL,
+) -> Outcome:
+    """Many-worlds attack: who of n people is missing, against ``identifiability`` (Lee & Clifton 2012). Curator only.
+
+    The attacker knows all n records, one of which was left out before the answer was drawn; each is as likely. They
+    guess the person without whom the answer is likeliest.
+
+    Parameters
+    ----------
+    asked, eps, bounds, mechanism, step, interval, n_at_least, level
+        As of `two_worlds`.
+    records : array_like of float, shape (n,)
+        2 to 1,000 records.
+    draws : int
+        Real draws in each of the n worlds.
+
+    Returns
+    -------
+    Outcome
+        ``claimed`` is the highest belief that the attacker may reach, `identifiability`; the share of right guesses is
+        less. Details: the ``highest belief`` any draw led to and the ``mean belief``, which is the share of right
+        guesses if beliefs are calibrated.
+
+    Raises
+    ------
+    ParameterError
+        Of a mechanism whose likelihood is not known, or of a public number of records, of which none is missing.
+
+    Examples
+    --------
+    >>> outcome = many_worlds("count", [1, 2, 3, 4], eps=1)
+    >>> outcome.claimed, outcome.details["highest belief"]      # a count does not tell them apart
+    (0.25, 0.25)
+    """
+    own = mechanism_of(
+        asked, eps=eps, bounds=bounds, mechanism=mechanism, step=step, interval=interval, n_at_least=n_at_least
+    )
+    size, held = checked_number("draws", draws, least=10), records_of(own, records)
+    if own.statistic.replaces:
+        raise ParameterError("of a public number of records nobody is missing: attack this answer by two_worlds.")
+    if not 2 <= len(held) <= MOST_WORLDS:
+        raise ParameterError(f"many_worlds is about 2 to {MOST_WORLDS:,} records, not {len(held):,}.")
+    n = len(held)
+    summary = summary_of(own, [np.delete(held, at, axis=0) for at in range(n)])
+    drawn = draws_of(own, summary, size)
+    try:
+        likely = log_likelihoods(own, summary, drawn)
+    except Unknown:
+        raise ParameterError(
+            f"the likelihood of {own.name} is not known in closed form: attack this answer by two_worlds."
+        ) from None
+    held_beliefs = np.exp(likely - likely.max(axis=0))
+    held_beliefs /= held_beliefs.sum(axis=0)
+    best = held_beliefs.max(axis=0)
+    tied = held_beliefs >= best - ROUNDING
+    guess = np.argmax(tied * np.random.default_rng().random(tied.shape), axis=0)
+    right = int((guess == np.repeat(np.arange(n), size)).sum())
+    claimed = float(belief(own.loss_between_worlds(summary_of(own, [held]))[0], 1 / n))
+    details = {"highest belief": float(best.max()), "mean belief": float(best.mean()), "mechanism": own.name}
+    return of_guesses(
+        "many worlds", f"who of these {n} people is missing?", right, n * size, claimed=claimed, chance=1 / n,
+        level=level, details=details,
+    )  # fmt: skip

@@ -1,0 +1,102 @@
+"""Attackers who know no formula: they learn from examples which event tells two worlds apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdrisk._core.summary import FloatArray
+
+__all__ = ["Event", "learned_event"]
+
+CUTS: Final = 200  # values that are tried as thresholds, for each number of an answer
+ATOMS: Final = 50  # the most frequent values, which are tried as such
+FEWEST: Final = 5.0  # examples added to a rare event, so that chance does not choose it
+MISSING: Final = -1e308  # stands for NaN
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event by which the second world is told from the first.
+
+    Attributes
+    ----------
+    weights : ndarray of float64, shape (k,)
+        Of the numbers of an answer.
+    low, high : float
+        The event is that the weighted sum lies within.
+    of_first : bool
+        Whether it speaks for the first world.
+    """
+
+    weights: FloatArray
+    low: float
+    high: float
+    of_first: bool
+
+    def happens(self, answers: Any) -> NDArray[np.bool_]:
+        """Whether it does, for each of many answers, shape (draws,)."""
+        value = _columns(answers) @ self.weights
+        return (value >= self.low) & (value <= self.high)
+
+
+def learned_event(first: Any, second: Any, *, by_ratio: bool) -> Event:
+    """The event that tells two worlds apart best, of examples of both.
+
+    Parameters
+    ----------
+    first, second : array_like of float, shape (draws,) or (draws, k)
+    by_ratio : bool
+        Best is where the probabilities have the largest ratio, as far as so few examples tell; else where they have the
+        largest difference.
+    """
+    both = _columns(first), _columns(second)
+    tried: list[tuple[float, int, Event]] = []
+    for weights in _directions(*both):
+        one, other = (np.sort(each @ weights) for each in both)
+        for low, high in _intervals(np.concatenate([one, other])):
+            shares = [
+                (np.searchsorted(each, high, "right") - np.searchsorted(each, low, "left")) / len(each)
+                for each in (one, other)
+            ]
+            for of_first in (True, False):
+                likely, rare = shares if of_first else shares[::-1]
+                gain = _log_ratio(likely, rare, len(one)) if by_ratio else likely - rare
+                at = int(np.argmax(gain))
+                tried.append((float(gain[at]), len(tried), Event(weights, float(low[at]), float(high[at]), of_first)))
+    return max(tried)[-1]
+
+
+def _columns(answers: Any) -> FloatArray:
+    found = np.asarray(answers, dtype=np.float64)
+    return np.nan_to_num(found.reshape(len(found), -1), nan=MISSING, posinf=-MISSING / 10, neginf=MISSING / 10)
+
+
+def _directions(first: FloatArray, second: FloatArray) -> list[FloatArray]:
+    """Each number alone, and the sum of all that tells most if they are as many normal variables (Fisher 1936)."""
+    numbers = first.shape[1]
+    found = list(np.eye(numbers))
+    if numbers > 1:
+        spread = np.cov(np.concatenate([first - first.mean(axis=0), second - second.mean(axis=0)]).T)
+        found.append(np.linalg.pinv(spread) @ (second.mean(axis=0) - first.mean(axis=0)))
+    return found
+
+
+def _intervals(values: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
+    """Values from a threshold on, values up to one, and single values that are frequent."""
+    values = np.sort(values)
+    cuts = np.unique(values[np.linspace(0, len(values) - 1, CUTS).astype(int)])
+    least, most = np.full(cuts.shape, -np.inf), np.full(cuts.shape, np.inf)
+    distinct, times = np.unique(values, return_counts=True)
+    atoms = distinct[np.argsort(-times, kind="stable")[:ATOMS]]
+    return [(cuts, most), (least, cuts), (atoms, atoms)]
+
+
+def _log_ratio(likely: FloatArray, rare: FloatArray, examples: int) -> FloatArray:
+    """Log-ratio of two shares that are seen in so many examples, less what chance may have made of it."""
+    more, less = likely * examples, rare * examples
+    off = 3.3 * np.sqrt(1 / np.maximum(more, 1) + 1 / np.maximum(less, 1))
+    return np.asarray(np.log((more + FEWEST / 10) / (less + FEWEST)) - off)

@@ -1,0 +1,96 @@
+"""Reconstruction attack: a whole column from the counts of many overlapping groups (Dinur & Nissim 2003)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pdrisk._core.foreign import own_errors
+from pdrisk._core.risk import posterior
+from pdrisk._model.arguments import epsilon
+from pdrisk.attack._arguments import checked_number
+from pdrisk.attack._outcome import LEVEL, Outcomes, of_guesses
+from pdrisk.attack._publications import noisy_counts
+from pdrisk.errors import ParameterError
+
+__all__ = ["reconstruction"]
+
+MOST_PEOPLE = 2_000
+MOST_NUMBERS = 20_000_000
+
+
+@own_errors
+def reconstruction(
+    *, people: int = 60, queries: int = 240, eps: Any = 1, base: int = 5, trials: int = 1_000, level: float = LEVEL
+) -> Outcomes:
+    """Reconstruction attack: everybody's secret yes or no, by least squares from the counts of a small census.
+
+    A census publishes how many say yes in each of many groups, whose members are known. The attacker solves for the
+    answers that fit all counts best, and rounds.
+
+    Parameters
+    ----------
+    people : int
+        2 to 2,000.
+    queries : int
+        Groups, of half of the people each, chosen at random.
+    eps : float
+        Of all noisy counts together; each costs its part.
+    base : int
+        What the rounded census rounds to.
+    trials : int
+        Censuses of the same groups with other secrets, each decided by a coin. One person of each counts as an attack,
+        so that attacks do not depend on each other; the ``share of all`` is in the details.
+    level : float
+
+    Returns
+    -------
+    Outcomes
+        ``"exact"``, ``"rounded"`` and ``"noisy"``; only the last claims anything, the worst case of eps.
+
+    Notes
+    -----
+    With errors well below ``sqrt(people)``, some ``people`` random groups give nearly everybody away (Dinur & Nissim,
+    PODS 2003); noise that is sound for so many counts is larger than that.
+
+    Examples
+    --------
+    >>> found = reconstruction(people=40, queries=160, trials=400)
+    >>> found["exact"].achieved, found["noisy"].verdict
+    (1.0, 'kept')
+    """
+    n, many = checked_number("people", people, least=2), checked_number("queries", queries)
+    size, to = checked_number("trials", trials, least=100), checked_number("base", base)
+    if n > MOST_PEOPLE or many * max(size, n) > MOST_NUMBERS:
+        raise ParameterError(
+            f"at most {MOST_PEOPLE:,} people and {MOST_NUMBERS:,} counts in all can be simulated: take fewer people, "
+            "queries or trials."
+        )
+    share = epsilon(eps) / many
+    generator = np.random.default_rng()
+    groups = (generator.random((many, n)) < 0.5).astype(np.int64)
+    secrets = (generator.random((n, size)) < 0.5).astype(np.int64)
+    counts = groups @ secrets
+    solve = np.linalg.pinv(groups)
+    target = generator.integers(n, size=size)
+    published = {
+        "exact": (counts.astype(np.float64), None),
+        "rounded": (np.floor(counts / to + 0.5) * to, None),
+        "noisy": (noisy_counts(counts, share).astype(np.float64), float(posterior(float(share) * many))),
+    }
+    how = {
+        "exact": "as they are",
+        "rounded": f"to multiples of {to}",
+        "noisy": f"geometric, eps {float(share):.3g} each",
+    }
+    found = []
+    for name, (numbers, claimed) in published.items():
+        # Least squares of the distances from 1/2: of fewer groups than people, who is in none stays there.
+        fitted = solve @ (numbers - groups.sum(axis=1, keepdims=True) / 2)
+        hits = (fitted > 0) == (secrets == 1)
+        right = int(hits[target, np.arange(size)].sum())
+        details = {"published": how[name], "share of all": float(hits.mean())}
+        question = f"what did somebody among {n:,} say, given the counts of {many:,} groups?"
+        found.append(of_guesses(name, question, right, size, claimed=claimed, chance=0.5, level=level, details=details))
+    return Outcomes(found)

@@ -1,0 +1,236 @@
+"""Differencing and trackers: harmless queries whose sums and differences isolate one person (Denning 1979)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pdrisk._core.foreign import own_errors, shown
+from pdrisk.attack._arguments import checked_number
+from pdrisk.attack._outcome import LEVEL, Outcomes
+from pdrisk.attack._publications import Isolating, selected
+from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
+
+__all__ = ["differencing", "tracker"]
+
+MOST_CONDITIONS = 12
+MOST_VALUES = 200  # of a column that a general tracker is looked for in
+KINDS = ("individual", "general")
+
+
+@own_errors
+def differencing(
+    frame: pd.DataFrame,
+    secret: str,
+    where: str,
+    without: str,
+    *,
+    eps: Any = 0.5,
+    least: int = 5,
+    base: int = 10,
+    trials: int = 4_000,
+    level: float = LEVEL,
+) -> Outcomes:
+    """Differencing attack: two filters that differ by one person give away that person's secret. Curator only.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row for each person.
+    secret : str
+        What the attacker wants to know: a column of truth values, or a query string such as ``"income > 1e5"``.
+    where, without : str
+        Filters as query strings; the second selects the same rows as the first, but for one person.
+    eps : float
+        Of each noisy answer.
+    least : int
+        Fewest records, and fewest left out, that the restricted publication answers about.
+    base : int
+        What the rounded publication rounds to.
+    trials : int
+        Attacks; before each a coin decides the person's secret.
+
+    Returns
+    -------
+    Outcomes
+        ``"exact"``, ``"rounded"``, ``"restricted"`` (queries about few records are refused) and ``"noisy"``; only the
+        last claims anything, the worst case of the eps of all answers that the person is in. The details have the
+        queries and how many records each selects.
+
+    Raises
+    ------
+    ParameterError
+        If the filters do not differ by exactly one person.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> staff = pd.DataFrame({"age": range(20, 60), "ill": [False, True] * 20})
+    >>> found = differencing(staff, "ill", "age >= 30", "age >= 31")
+    >>> found["exact"].achieved, found["noisy"].verdict
+    (1.0, 'kept')
+    """
+    has = selected(frame, secret)
+    first, second = selected(frame, where), selected(frame, without)
+    apart = int((first & ~second).sum())
+    if apart != 1 or (second & ~first).any():
+        raise ParameterError(
+            f"the filters isolate nobody: {apart} people are in the first and not in the second, and "
+            f"{int((second & ~first).sum())} the other way round, where it should be 1 and 0."
+        )
+    others = has & ~(first & ~second)
+    found = Isolating(
+        (where, without),
+        (1, -1),
+        (int(first.sum()), int(second.sum())),
+        (int((others & first).sum()), int((others & second).sum())),
+        (True, False),
+        len(frame),
+    )
+    question = f"{secret}: is it true of the one person that the filters differ by?"
+    return _of(found, question, eps=eps, least=least, base=base, trials=trials, level=level)
+
+
+@own_errors
+def tracker(
+    frame: pd.DataFrame,
+    person: Mapping[Hashable, Any],
+    secret: str,
+    *,
+    kind: str = "individual",
+    eps: Any = 0.5,
+    least: int = 5,
+    base: int = 10,
+    trials: int = 4_000,
+    level: float = LEVEL,
+) -> Outcomes:
+    """Tracker attack: padded queries get round a least query size and isolate one person. Curator only.
+
+    A database that refuses queries about fewer than ``least`` records, or all but fewer, answers each of these:
+
+    - *individual tracker*: of the conditions A and B that only this person meets, ``[A]`` less ``[A and not B]``;
+    - *general tracker*: any T of medium size, the same for everybody: ``[C or T] + [C or not T] - [T] - [not T]``.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row for each person.
+    person : dict from column to value
+        What the attacker knows, and only one person meets.
+    secret, eps, least, base, trials, level
+        As of `differencing`.
+    kind : {"individual", "general"}
+
+    Returns
+    -------
+    Outcomes
+        As of `differencing`; the details show the queries and the number of records each selects.
+
+    Raises
+    ------
+    ParameterError
+        If not exactly one person meets the conditions, or there is no tracker of this kind.
+
+    References
+    ----------
+    D. E. Denning, P. J. Denning, M. D. Schwartz, The tracker: a threat to statistical database security, ACM TODS 4
+    (1979) 76-96.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> staff = pd.DataFrame({"age": [30, 40] * 20, "sex": ["f"] * 21 + ["m"] * 19, "ill": [True, False] * 20})
+    >>> staff.loc[7, "age"] = 61
+    >>> found = tracker(staff, {"sex": "f", "age": 61}, "ill")
+    >>> found["restricted"].achieved, found["restricted"].details["queries"]
+    (1.0, "[sex == 'f'] - [sex == 'f' and not age == 61]")
+    """
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ParameterError(f"kind is one of {', '.join(KINDS)}, not {shown(kind)}.")
+    has = selected(frame, secret)
+    conditions = _conditions(frame, person)
+    both = np.logical_and.reduce([rows for _, rows in conditions])
+    if int(both.sum()) != 1:
+        raise ParameterError(f"{int(both.sum())} people meet the conditions of person=, where it should be one.")
+    few = checked_number("least", least)
+    filters, signs = _individual(conditions, few) if kind == "individual" else _general(frame, conditions, both, few)
+    others = has & ~both
+    found = Isolating(
+        tuple(name for name, _ in filters),
+        signs,
+        tuple(int(rows.sum()) for _, rows in filters),
+        tuple(int((rows & others).sum()) for _, rows in filters),
+        tuple(bool((rows & both).any()) for _, rows in filters),
+        len(frame),
+    )
+    question = f"{secret}: is it true of the one person with {' and '.join(name for name, _ in conditions)}?"
+    return _of(found, question, eps=eps, least=few, base=base, trials=trials, level=level)
+
+
+Filter = tuple[str, Any]
+
+
+def _of(found: Isolating, question: str, *, eps: Any, least: int, base: int, trials: int, level: float) -> Outcomes:
+    checked = {name: checked_number(name, value) for name, value in (("least", least), ("base", base))}
+    return found.outcomes(question, eps=eps, trials=checked_number("trials", trials, least=100), level=level, **checked)
+
+
+def _conditions(frame: pd.DataFrame, person: object) -> list[Filter]:
+    if not isinstance(person, Mapping) or not person:
+        raise ColumnTypeError('person is a dict from column to value, as in {"sex": "f", "age": 61}.')
+    if len(person) > MOST_CONDITIONS:
+        raise ParameterError(f"person has {len(person)} conditions: name the {MOST_CONDITIONS} that tell most.")
+    if unknown := [column for column in person if column not in frame.columns]:
+        raise UnknownColumnError(f"unknown column {shown(unknown[0])}.")
+    return [(f"{column} == {value!r}", (frame[column] == value).to_numpy()) for column, value in person.items()]
+
+
+def _individual(conditions: list[Filter], least: int) -> tuple[list[Filter], tuple[int, ...]]:
+    """The conditions parted so that the smaller query is as large as can be, and both are answered."""
+    best: tuple[int, list[Filter]] = (-1, [])
+    for size in range(1, len(conditions)):
+        for known in itertools.combinations(conditions, size):
+            rest = [each for each in conditions if each not in known]
+            first = np.logical_and.reduce([rows for _, rows in known])
+            second = first & ~np.logical_and.reduce([rows for _, rows in rest])
+            smaller = min(int(second.sum()), len(first) - int(first.sum()))
+            if smaller > best[0]:
+                one, other = (" and ".join(name for name, _ in part) for part in (known, rest))
+                negated = f"({other})" if len(rest) > 1 else other
+                best = smaller, [(one, first), (f"{one} and not {negated}", second)]
+    if best[0] < least:
+        raise ParameterError(
+            f"there is no individual tracker: however the conditions are parted, a query is about fewer than {least} "
+            'records, or all but fewer. Try kind="general".'
+        )
+    return best[1], (1, -1)
+
+
+def _general(
+    frame: pd.DataFrame, conditions: list[Filter], both: Any, least: int
+) -> tuple[list[Filter], tuple[int, ...]]:
+    """The value of a column that splits the table most evenly."""
+    found: list[tuple[int, str, Any]] = []
+    for column in frame.columns:
+        values = frame[column].value_counts()
+        for value, times in values.head(MOST_VALUES).items():
+            found.append((min(int(times), len(frame) - int(times)), f"{column} == {value!r}", (column, value)))
+    size, name, place = max(found, key=lambda each: each[0])
+    if size < 2 * least:
+        raise ParameterError(
+            f"there is no general tracker: no value of a column is that of {2 * least} records or more, and of all but "
+            "as many."
+        )
+    rows = (frame[place[0]] == place[1]).to_numpy()
+    person = " and ".join(each for each, _ in conditions)
+    filters = [
+        (f"({person}) or {name}", both | rows),
+        (f"({person}) or not {name}", both | ~rows),
+        (name, rows),
+        (f"not {name}", ~rows),
+    ]
+    return filters, (1, 1, -1, -1)

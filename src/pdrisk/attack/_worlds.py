@@ -1,0 +1,142 @@
+"""Worlds that an attacker compares: which records there may be, and what a mechanism draws in each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from pdrisk._core.cells import Cells
+from pdrisk._core.pairs import PairStatistic
+from pdrisk._core.statistics import Mean, Proportion
+from pdrisk._core.summary import FloatArray, Summary
+from pdrisk._core.universe import Rectangle, Universe
+from pdrisk._guard import guarded
+from pdrisk._mechanisms import Drawn, Mechanism
+from pdrisk._model.arguments import OF_TWO_COLUMNS, epsilon, statistic_of_two, statistics, universe
+from pdrisk._model.joint import joined
+from pdrisk._model.query import UNIT, Groups, Line, Query, answered_by
+from pdrisk.engines.numpy.frame import FrameEngine
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = ["draws_of", "mechanism_of", "records_of", "summary_of"]
+
+AT_ONCE = 2_000_000  # cells and groups that are drawn for at a time
+
+
+def mechanism_of(
+    asked: Any, *, eps: object, bounds: object, mechanism: object, step: object, interval: object, n_at_least: object
+) -> Mechanism:
+    """The mechanism of a release, or of a question that is put as in ``agg``: of one release, so drawn once."""
+    noisy = getattr(asked, "noisy", None)
+    if noisy is not None:
+        if not all(each is None for each in (eps, bounds, step, n_at_least)):
+            raise ParameterError(
+                "a release says itself what was asked: leave eps=, bounds=, step= and n_at_least= out."
+            )
+        if asked.bounds_from_data:
+            raise ParameterError("a release whose bounds came from the data claims nothing: declare bounds=(lo, hi).")
+        return noisy.mechanism
+    if isinstance(asked, str) and asked in OF_TWO_COLUMNS:
+        line = Line("x", statistic_of_two(asked), _rectangle(bounds), "given", other="y")
+        return answered_by(line, mechanism).calibrated(epsilon(eps))
+    wanted = statistics(asked)
+    if n_at_least is not None:
+        wanted = tuple(_with_number(each, n_at_least) for each in wanted)
+    declared = None if bounds is None else universe(bounds)
+    lines = []
+    for each in wanted:
+        own = UNIT if isinstance(each, Proportion) else declared if each.bounded else None
+        if each.bounded and own is None:
+            raise ParameterError(f"{each.label} needs bounds=(lo, hi), the range that values can have.")
+        line = Line("x", each, own, "given")
+        many = len(wanted) > 1
+        lines.append(answered_by(line, mechanism, whole=step is not None, joint=many, interval=interval))
+    found, releases = joined(lines, str(mechanism))
+    if max(releases):
+        raise ParameterError("these statistics come from several releases: attack one of them at a time.")
+    lead = Query(found, (), releases=releases).leads[0]
+    calibrated = found[lead].calibrated(epsilon(eps))
+    calibrated.check()
+    return calibrated
+
+
+def _with_number(statistic: Any, n_at_least: object) -> Any:
+    if type(statistic) is not Mean or not isinstance(n_at_least, int):
+        raise ParameterError("n_at_least= is a whole number, for a mean.")
+    return replace(statistic, n_at_least=n_at_least)
+
+
+def _rectangle(bounds: Any) -> Rectangle:
+    pairs = isinstance(bounds, list | tuple) and all(isinstance(each, list | tuple) for each in bounds)
+    if not pairs or len(bounds) != 2:
+        raise ParameterError("a statistic of two columns needs bounds=[(lo, hi), (lo, hi)], one pair for each.")
+    first, second = (universe(each) for each in bounds)
+    return Rectangle(first.lo, first.hi, Universe(second.lo, second.hi))
+
+
+def records_of(mechanism: Mechanism, records: Any) -> FloatArray:
+    """Records as numbers, without those that are missing: shape (n,), of two columns (n, 2)."""
+    pair = isinstance(mechanism.statistic, PairStatistic)
+    try:
+        found = np.asarray(records, dtype=np.float64)
+    except (TypeError, ValueError):
+        found = None
+    shape = "pairs of numbers, one for each record" if pair else "one number for each record, such as a column"
+    if found is None or found.ndim != 1 + pair or (pair and found.shape[1] != 2):
+        raise ColumnTypeError(f"records are {shape}.")
+    missing = np.isnan(found).any(axis=1) if pair else np.isnan(found)
+    return found[~missing]
+
+
+def summary_of(mechanism: Mechanism, worlds: Sequence[ArrayLike]) -> Summary:
+    """What a mechanism reads of each of several worlds, given by their records."""
+    held = [records_of(mechanism, each) for each in worlds]
+    group = np.repeat(np.arange(len(held)), [len(each) for each in held])
+    stacked = np.concatenate(held)
+    pair = isinstance(mechanism.statistic, PairStatistic)
+    frame = pd.DataFrame({"g": group, "x": stacked[:, 0] if pair else stacked})
+    if pair:
+        frame["y"] = stacked[:, 1]
+    unread = Line(
+        "x", mechanism.statistic, mechanism.universe, "given", mechanism=mechanism.name, other="y" if pair else None
+    )
+    groups = Groups(("g",), tuple((at,) for at in range(len(held))), "given")
+    query = Query((unread,), (Fraction(mechanism.eps),), groups=groups, reads=tuple(frame.columns))
+    return guarded(lambda: FrameEngine(frame, frame).read(query).summaries[0])
+
+
+def draws_of(mechanism: Mechanism, summary: Summary, draws: int) -> Drawn:
+    """Real draws of a mechanism about each of G worlds, shape (..., G * draws), those of one world together."""
+    from pdrisk._answer.releasing import drawn_once  # which makes releases that import this package
+
+    parts = [drawn_once(mechanism, _repeated(summary, rows)) for rows in _batches(summary, draws)]
+    return np.concatenate(parts, axis=-1)
+
+
+def _batches(summary: Summary, draws: int) -> Iterator[Any]:
+    """The group of each draw, as many at a time as memory holds."""
+    cells = summary.cells or summary.whole_cells
+    size = int(np.diff(cells.first).max()) + 1 if cells is not None else 1
+    rows = np.repeat(np.arange(len(summary.n)), draws)
+    return iter(np.array_split(rows, max(1, -(-len(rows) * size // AT_ONCE))))
+
+
+def _repeated(summary: Summary, rows: Any) -> Summary:
+    """A summary of one group for each row, each a copy of one of these groups."""
+    cells, whole_cells = (_repeated_cells(each, rows) for each in (summary.cells, summary.whole_cells))
+    return replace(summary.of_rows(rows), cells=cells, whole_cells=whole_cells)
+
+
+def _repeated_cells(cells: Cells | None, rows: Any) -> Cells | None:
+    if cells is None:
+        return None
+    sizes = np.diff(cells.first)[rows]
+    first = np.concatenate([[0], np.cumsum(sizes)])
+    at = np.arange(first[-1]) - np.repeat(first[:-1] - cells.first[rows], sizes)
+    return Cells(cells.point[at], cells.count[at], first)
