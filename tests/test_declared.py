@@ -247,8 +247,8 @@ class TestAgg:
     def test_what_the_table_says_of_itself(self, tmp_path):
         answer = said(declared().dprisk.agg({"distance": "mean"}, eps=1, by="region"))
         assert [*answer.curators_columns] == CURATOR
-        assert (answer.bounds_from_data, answer.keys_from_data, answer.where) == (False, False, None)
+        assert (answer.bounds_from_data, answer.keys_from, answer.where) == (False, "declared", None)
         assert (answer.index, answer.grouped) == (("column", "statistic", "region"), True)
         observed = people().dprisk.agg({"age": "mean"}, eps=1, bounds=(0, 9), by="sex", keys="observed")
-        assert said(observed).keys_from_data is True
+        assert said(observed).keys_from == "data"
         assert through_parquet(observed.reset_index(), tmp_path).attrs == observed.attrs

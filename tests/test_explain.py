@@ -220,7 +220,7 @@ class TestPublication:
         for found in (
             "unit one record",
             "neighbours two sets of data that differ in one record",
-            "bounds 1 to 675, declared without looking at the data",
+            "bounds 1 to 675, declared by the publisher",
             "; Laplace noise of the statistic's own sensitivity, scale 337; global sensitivity of the statistic 337; "
             "eps 1",
             "composition all releases together: eps 1.5, right at most 82 times out of 100",
@@ -285,7 +285,7 @@ class TestMechanisms:
     def test_publications(self) -> None:
         mean, count = (flat(one.explain("publication")) for one in (self.MEAN, self.COUNT))
         sums = "discrete Laplace noise of scale (hi - lo)/eps on the sums of distances from both bounds"
-        assert f"looking at the data; {sums}; global sensitivity of the statistic 10; eps 1" in mean
+        assert f"declared by the publisher; {sums}; global sensitivity of the statistic 10; eps 1" in mean
         assert "bounds none needed; discrete Laplace noise, scale 1; global sensitivity of the statistic 1" in count
 
     def test_the_unit(self) -> None:

@@ -239,12 +239,12 @@ class TestWhereAndGroups:
         table = grouped(people(), "region", "observed", where="age > 65")
         assert table.index.tolist() == ["north", "south", "west"]
         assert table["n"].tolist() == [0, 0, 0]
-        assert Answer.from_attrs(table.attrs).keys_from_data is True
+        assert Answer.from_attrs(table.attrs).keys_from == "data"
         pairs = grouped(people(), ["sex", "region"], "observed").index.tolist()
         assert pairs == [("f", "north"), ("f", "south"), ("f", "west"), ("m", "north"), ("m", "south")]
 
     def test_listed_keys_are_not_marked(self):
-        assert Answer.from_attrs(grouped(people(), "region", ["north"]).attrs).keys_from_data is False
+        assert Answer.from_attrs(grouped(people(), "region", ["north"]).attrs).keys_from == "given"
 
     def test_observed_keys_of_nothing(self):
         for mechanism in ("laplace", "auto"):

@@ -276,7 +276,7 @@ class TestMatplotlib:
         assert result.returncode == 0, result.stderr
 
     def test_is_asked_for(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+        monkeypatch.setitem(sys.modules, "matplotlib.backends.backend_agg", None)
         with pytest.raises(ParameterError, match=r'pip install "pdrisk\[plots\]"'):
             release().picture()
 

@@ -168,7 +168,7 @@ class TestObserved:
     def test_sorted_and_without_missing(self):
         answer = pdrisk.sql("SELECT region, COUNT(*) FROM people GROUP BY region", connection(), eps=1, keys="observed")
         assert answer["region"].tolist() == ["north", "south", "west"]
-        assert described(answer).keys_from_data
+        assert described(answer).keys_from == "data"
 
     def test_before_where(self):
         query = "SELECT region, COUNT(*) AS n FROM people WHERE id < 2 GROUP BY region"

@@ -215,7 +215,7 @@ class TestTypes:
         assert list(answer.attrs) == ["dprisk"]
         said = described(answer)
         assert said.eps == 1
-        assert said.keys_from_data
+        assert said.keys_from == "data"
         assert [line.name for line in said.lines] == ["n", "m", "max(x)"]
         assert [line.mechanism for line in said.lines] == ["geometric", "two_sums", "laplace"]
         assert [line.bounds for line in said.lines] == [None, (0.0, 9.0), (0.0, 9.0)]

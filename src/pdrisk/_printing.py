@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from html import escape
+from typing import TYPE_CHECKING, Any
 from unicodedata import category
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["inert", "printable"]
+__all__ = ["DisplayedText", "inert", "preformatted", "printable"]
 
 # What spreadsheets take for a formula, be it after blanks and signs that nobody sees; tab and line break begin a cell.
 FORMULA = re.compile(
@@ -35,6 +36,23 @@ def printable(text: str, keep: str = "") -> str:
         else sign.encode("unicode_escape").decode("ascii")
         for sign in text
     )
+
+
+class DisplayedText(str):
+    """Text of several lines that notebooks and IPython show as it is, not as Python would write it."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
+    def _repr_pretty_(self, printer: Any, _: bool) -> None:
+        printer.text(str(self))
+
+
+def preformatted(text: str) -> str:
+    """Text of several lines as HTML, for notebooks; long lines are wrapped."""
+    return f'<pre style="white-space:pre-wrap">{escape(text)}</pre>'
 
 
 def inert(table: pd.DataFrame) -> pd.DataFrame:

@@ -43,6 +43,8 @@ class PdriskError(Exception):
 class ParameterError(PdriskError, ValueError):
     """A request that can be seen to be wrong without looking at the data."""
 
+    lacks: str = ""  # what is missing, for an error that names all that is
+
 
 class ColumnTypeError(ParameterError, TypeError):
     """A column, option or key of a kind that cannot be used there."""

@@ -203,6 +203,8 @@ class Answer:
         What the rows of each person became before the statistic was taken.
     rows, groups_each : int
         How many rows of a person count in each group, and in how many groups.
+    keys_from : {"given", "declared", "data", "categories"} or None
+        Who listed the groups: the publisher, or the data.
     grouped : bool
         Whether there is an answer for each of several groups.
     index : tuple
@@ -215,6 +217,8 @@ class Answer:
         In SQL the columns that only the curator may see, `Curator.COLUMNS` of each line one after another.
     releases : tuple of int
         The number of the release that answers each line, where several share one; else empty.
+    names : tuple of str
+        What the caller calls the lines, in the index level ``name``; empty otherwise.
     """
 
     lines: tuple[AnswerLine, ...]
@@ -224,7 +228,7 @@ class Answer:
     where: str | None = None
     where_trusted: bool = False
     bounds_from_data: bool = False
-    keys_from_data: bool = False
+    keys_from: str | None = None
     replaces: bool = False
     unit: str = ONE_RECORD
     has_person: bool = False
@@ -237,6 +241,7 @@ class Answer:
     groups: tuple[str, ...] = ()
     curators: tuple[str, ...] = ()
     releases: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, query: Query, lines: tuple[AnswerLine, ...], extra: float, least_group: int | None) -> Answer:
@@ -253,7 +258,7 @@ class Answer:
             where=where,
             where_trusted=trusted or any(line.is_trusted for line in query.lines),
             bounds_from_data=any(line.bounds_from == "data" for line in query.lines),
-            keys_from_data=query.groups is not None and query.groups.keys_from == "data",
+            keys_from=None if query.groups is None else query.groups.keys_from,
             replaces=query.replaces,
             unit=query.unit.name,
             has_person=query.unit.is_of_people,

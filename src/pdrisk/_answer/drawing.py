@@ -71,12 +71,13 @@ def canvas(height: float, title: str = "") -> Figure:
     """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
         from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+        from pdrisk._answer.notebook_figure import NotebookFigure
     except ModuleNotFoundError:
         raise _no_matplotlib() from None
     layout = ConstrainedLayoutEngine(w_pad=EDGE, h_pad=EDGE, wspace=0, hspace=0)
-    figure = Figure(figsize=(WIDTH, height), dpi=200, facecolor="white", layout=layout)
+    figure = NotebookFigure(figsize=(WIDTH, height), dpi=200, facecolor="white", layout=layout)
     FigureCanvasAgg(figure)
     if title:
         figure.suptitle(title, x=EDGE / WIDTH, ha="left", **WORDS)

@@ -76,7 +76,8 @@ def explain(
 def _most_exposed(said: Answer, table: pd.DataFrame) -> list[Exposed | None]:
     """The curator's numbers of the most exposed group of each line, as far as the table holds them."""
     if said.headings is None:
-        return [_of_rows(_rows_of(said, line, table), said.index, line.eps, said.grouped) for line in said.lines]
+        levels = said.index[1:] if said.names else said.index
+        return [_of_rows(_rows_of(said, line, table), levels, line.eps, said.grouped) for line in said.lines]
     width = len(Curator.COLUMNS)
     own = [said.curators[at : at + width] for at in range(0, len(said.curators), width)] or [()] * len(said.lines)
     found = []
@@ -93,6 +94,9 @@ def _most_exposed(said: Answer, table: pd.DataFrame) -> list[Exposed | None]:
 
 def _rows_of(said: Answer, line: AnswerLine, table: pd.DataFrame) -> pd.DataFrame:
     """The rows of one line; those of ``agg`` say which they are in their index."""
+    if said.names:
+        own_name = said.names[said.lines.index(line)]
+        return table[[each == own_name for each in _level(table, "name")]]
     if said.index[:2] != ("column", "statistic"):
         own = said.index[-1] if len(said.lines) > 1 else None  # of several statistics of one column
         if own == "q":

@@ -25,6 +25,7 @@ from pdrisk._model.plain import plain_label
 from pdrisk._model.query import (
     written,
 )
+from pdrisk._printing import DisplayedText
 from pdrisk.attack import two_worlds
 from pdrisk.attack._outcome import LEVEL, Outcome
 from pdrisk.errors import NotPublicError, ParameterError
@@ -412,7 +413,7 @@ class Release(Arithmetic):
     @own_errors
     def picture_text(self, kind: str = "icons", *, unit: str = "", language: str = "en") -> str:
         """`picture` in signs, words and numbers, for who cannot see it; takes and raises the same."""
-        return self._drawn(kind, "_text", unit, language)
+        return DisplayedText(self._drawn(kind, "_text", unit, language))
 
     def _drawn(self, kind: str, form: str, unit: str, language: str) -> Any:
         if not isinstance(kind, str) or kind not in pictures.KINDS:

@@ -32,7 +32,10 @@ def one_answer(results: Results, groups: pd.Index | None) -> Release | pd.DataFr
 
 
 def table_of_lines(
-    results: Results, groups: pd.Index | None, level: tuple[str, Sequence[Hashable]] | None = None
+    results: Results,
+    groups: pd.Index | None,
+    level: tuple[str, Sequence[Hashable]] | None = None,
+    names: tuple[str, ...] = (),
 ) -> pd.DataFrame:
     """The answers to a query of several lines, one row for each, indexed by column and statistic, then by group.
 
@@ -42,15 +45,16 @@ def table_of_lines(
     groups : Index or None
     level : (str, sequence), optional
         Name and labels of one index level for the lines, after the groups, in the place of column and statistic.
+    names : tuple of str
+        Of the lines, in the place of column and statistic.
     """
     parts = [_rows(one, results) for one in results.releases]
     if level is None:
         parts = [part.assign(release=at + 1) for at, part in zip(results.query.releases, parts, strict=True)]
-        lines = [(one.line.column, one.line.statistic.label) for one in results.releases]
-        index: pd.Index = pd.MultiIndex.from_tuples(lines, names=["column", "statistic"])
+        index = pd.Index(names, name="name") if names else _column_and_statistic(results)
         if groups is not None:
-            index = _crossed(index.repeat(len(groups)), groups.take(np.tile(np.arange(len(groups)), len(lines))))
-        return _table(results, parts, index, grouped=groups is not None)
+            index = _crossed(index.repeat(len(groups)), groups.take(np.tile(np.arange(len(groups)), len(parts))))
+        return _table(results, parts, index, grouped=groups is not None, names=names)
     name, labels = level
     own = pd.Index(list(labels), name=name)
     if groups is None:
@@ -109,8 +113,17 @@ def _stacked(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _table(results: Results, parts: list[pd.DataFrame], index: pd.Index, *, grouped: bool) -> pd.DataFrame:
+def _column_and_statistic(results: Results) -> pd.Index:
+    lines = [(one.line.column, one.line.statistic.label) for one in results.releases]
+    return pd.MultiIndex.from_tuples(lines, names=["column", "statistic"])
+
+
+def _table(
+    results: Results, parts: list[pd.DataFrame], index: pd.Index, *, grouped: bool, names: tuple[str, ...] = ()
+) -> pd.DataFrame:
     table = parts[0] if len(parts) == 1 else _stacked(parts)
     table.index = index
-    said = replace(results.answer(), index=tuple(plain_label(name) for name in index.names), grouped=grouped)
+    said = replace(
+        results.answer(), names=names, index=tuple(plain_label(name) for name in index.names), grouped=grouped
+    )
     return said.attach(table)

@@ -6,6 +6,7 @@ import array
 import datetime
 import inspect
 import numbers
+import os
 from collections import deque
 from collections.abc import Callable, Iterable
 from decimal import Decimal
@@ -31,6 +32,9 @@ PLAIN = (
     "builtins", "datetime", "decimal", "fractions", "numpy", "pathlib", "pandas", "pandera", "polars", "pyarrow",
     "duckdb", "_duckdb", "pdrisk",
 )  # fmt: skip
+
+#: Whether tracebacks show where in pdrisk an error was found: for its developers.
+WHOLE_TRACEBACKS = os.environ.get("PDRISK_TRACEBACK") == "whole"
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -80,7 +84,8 @@ def own_errors(function: Callable[Given, Result]) -> Callable[Given, Result]:
     """The function, whose arguments may fail when they are looked at.
 
     Whatever comes of an argument that is no plain value is pdrisk's own error. A function that fails on plain
-    arguments is mistaken itself, and its exception stays.
+    arguments is mistaken itself, and its exception stays. The traceback of pdrisk's own error ends here: it says in
+    words what is wrong, and where in pdrisk that was found helps nobody who calls it.
 
     Raises
     ------
@@ -93,7 +98,11 @@ def own_errors(function: Callable[Given, Result]) -> Callable[Given, Result]:
     def judged(*args: Given.args, **given: Given.kwargs) -> Result:
         try:
             return function(*args, **given)
-        except (PdriskError, MemoryError):
+        except PdriskError as error:
+            if not WHOLE_TRACEBACKS:
+                error.__traceback__ = None
+            raise
+        except MemoryError:
             raise
         except Exception as error:
             foreign = _foreign(signature, args, given)

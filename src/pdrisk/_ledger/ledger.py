@@ -31,6 +31,7 @@ from pdrisk._ledger.rules import Rules, each_given
 from pdrisk._ledger.secret import secret
 from pdrisk._ledger.store import Ask, Head, Rows, Store, decoded
 from pdrisk._model.query import Query
+from pdrisk._printing import preformatted
 from pdrisk.engines.base import Origin
 from pdrisk.errors import BudgetExceededError, ColumnTypeError, ParameterError, PolicyError
 
@@ -179,6 +180,9 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"{self._store.place}, dataset {self._dataset!r}, analyst {self.analyst!r}\n{self.remaining()!r}"
+
+    def _repr_html_(self) -> str:
+        return preformatted(repr(self))
 
     def __enter__(self) -> Ledger:
         ambient.enter(self)

@@ -238,6 +238,12 @@ def check_policy(query: Query, policy: Policy, name: str) -> None:
         raise PolicyError(
             f'{asked} under a ledger: keys="observed" tells which groups occur, which no eps pays for. List the keys.'
         )
+    if query.groups is not None and query.groups.keys_from == "categories" and not policy.keys_from_data:
+        raise PolicyError(
+            f'{asked} under a ledger: keys="categories" tells which categories a column has, which may be those that '
+            'occur. List the keys, or have the owner declare them, with df.dprisk.declare(keys={"region": '
+            '"categories"}).'
+        )
     if query.is_opaque and policy.refuse_columns:
         raise PolicyError(
             f"{asked} by a function of pdrisk.register: it cannot see which columns it is about, and the owner does "

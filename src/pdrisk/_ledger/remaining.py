@@ -10,6 +10,7 @@ from fractions import Fraction
 from pdrisk._core.risk import posterior
 from pdrisk._digits import probability
 from pdrisk._ledger.limits import WINDOWS, Limits, Spent, shown
+from pdrisk._printing import preformatted
 
 __all__ = ["Remaining", "remaining_of"]
 
@@ -58,6 +59,9 @@ class Remaining:
         if self.queries is not None:
             lines.insert(1, f"queries left      {self.queries}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return preformatted(repr(self))
 
 
 def remaining_of(limits: Mapping[str, Limits], spent: Mapping[str, Mapping[str, Spent]], everybody: str) -> Remaining:

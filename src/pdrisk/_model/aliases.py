@@ -29,5 +29,6 @@ Where = str | Expression | pd.Series | NDArray[np.bool_] | Sequence[bool] | Call
 #: The column of the groups, or a list of columns.
 By = Hashable | list[Any]
 _Listed = Sequence[Hashable] | pd.Index | pd.Series | NDArray[Any]
-#: The public list of group keys, or one for each column; "observed" says that the keys which occur are public.
-Keys = _Listed | Mapping[Any, _Listed] | Literal["observed"]
+#: The public list of group keys, or one for each column; "categories" says that those of a categorical are public,
+#: "observed" that the keys which occur are.
+Keys = _Listed | Mapping[Any, _Listed | Literal["categories"]] | Literal["observed", "categories"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import numbers
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
@@ -20,13 +21,15 @@ from pdrisk._core.risk import check_metric, privacy_loss
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Count, Distinct, Mean, Proportion, Statistic, Sum
 from pdrisk._core.universe import Universe
-from pdrisk._model.nearest import did_you_mean
+from pdrisk._model.missing_arguments import missing_argument
+from pdrisk._model.nearest import misspelt
 from pdrisk._model.plain import float_of, plain_number
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = [
     "MOST_STATISTICS",
     "OF_TWO_COLUMNS",
+    "SAME",
     "STATISTICS",
     "checked_probability",
     "data_dependent",
@@ -40,6 +43,19 @@ __all__ = [
 
 STATISTICS: Final = ("count", "sum", "mean", "median", "quantile", "min", "max", "var", "std", "nunique", "proportion")
 OF_TWO_COLUMNS: Final = ("corr", "cov", "slope")
+LACKS_EPS: Final = "eps=, the privacy loss to spend, usually 0.1 to 2, or risk="
+TABLES: Final = ("crosstab", "describe", "hist", "value_counts")
+#: Other names of the same statistics.
+SAME: Final = {
+    **dict.fromkeys(("average", "avg"), "mean"), **dict.fromkeys(("size", "len"), "count"), "variance": "var",
+    **dict.fromkeys(("stddev", "stdev"), "std"), "minimum": "min", "maximum": "max", "total": "sum",
+    **dict.fromkeys(("n_unique", "count_distinct", "distinct"), "nunique"),
+}  # fmt: skip
+#: A statistic with its parameter, as in ``quantile(0.9)``, ``quantile(q=0.9)`` or ``var(ddof=0)``.
+_WRITTEN: Final = re.compile(r"(?P<name>\w+)\s*\(\s*(?:(?P<parameter>\w+)\s*=\s*)?(?P<value>[\w.+-]+)\s*\)")
+_PARAMETER: Final = {
+    "quantile": "q", "var": "ddof", "std": "ddof", "min": "bounds_reached", "max": "bounds_reached",
+}  # fmt: skip
 MOST_STATISTICS: Final = 10_000  # of one column
 MOST_BITS: Final = 4096  # of the exact fraction that an eps is: more than a thousand digits
 _NO_BOUNDS = 'bounds must be a pair (lo, hi) of numbers or the word "column", but is {}.'
@@ -64,7 +80,8 @@ def epsilon(eps: object = None, risk: object = None, prior: object = None) -> Fr
     """
     if (eps is None) == (risk is None):
         both = "not both" if eps is not None else "neither was given"
-        raise ParameterError(f"pass exactly one of eps= and risk= ({both}): eps=1, or risk=0.75 for the risk it means.")
+        said = f"pass exactly one of eps= and risk= ({both}): eps=1, or risk=0.75 for the risk it means."
+        raise ParameterError(said) if eps is not None else missing_argument(said, LACKS_EPS)
     if risk is not None:
         own_prior = 0.5 if prior is None else checked_probability("prior", prior)
         return Fraction(float(privacy_loss(checked_probability("risk", risk), own_prior)))
@@ -126,12 +143,12 @@ def universe(bounds: object) -> Universe:
 
 
 def statistic(spec: object) -> Statistic:
-    """A statistic from its name, or a pair of name and parameters.
+    """A statistic from its name, with its parameter if it has one, or from a pair of name and parameters.
 
     Parameters
     ----------
     spec : str or (str, dict)
-        As in ``"mean"``, ``("quantile", {"q": 0.9})``, ``("var", {"ddof": 0})``.
+        As in ``"mean"``, ``"quantile(0.9)"``, ``"var(ddof=0)"``, ``("quantile", {"q": 0.9})``.
     """
     if isinstance(spec, Statistic):
         return spec
@@ -140,31 +157,27 @@ def statistic(spec: object) -> Statistic:
     if isinstance(spec, tuple | list) and len(spec) == 2 and isinstance(spec[1], Mapping):
         name, parameters = spec
     if not isinstance(name, str):
-        raise ColumnTypeError(
-            f'a statistic is a name or a pair like ("quantile", {{"q": 0.9}}), no function; this one is {_kind(spec)}.'
-        )
+        raise ColumnTypeError(f'a statistic is a name, as "mean" or "quantile(0.9)"; this one is {_kind(spec)}.')
+    if not parameters and (found := _WRITTEN.fullmatch(name.strip()[: LONGEST + 1])):
+        name = found["name"]
+        if name in STATISTICS and name not in _PARAMETER:
+            raise ParameterError(f"{name} takes no parameter.")
+        parameters = {found["parameter"] or _PARAMETER.get(name, ""): _written(found["value"])}
     if name in OF_TWO_COLUMNS:
         raise ParameterError(
             f"{name} is of two columns, and this asks for statistics of one: ask for it alone, as in "
             'df.dprisk.corr("hours", "income", eps=1), or in SQL.'
         )
+    if name in TABLES:
+        raise ParameterError(f"{name} is a table of its own, no statistic: ask df.dprisk.{name}(...).")
     if name not in STATISTICS:
-        raise ParameterError(
-            f"unknown statistic {shown(name)}; it must be one of {', '.join(STATISTICS)}."
-            + did_you_mean(name, STATISTICS)
-        )
-    allowed = {
-        "quantile": {"q"},
-        "var": {"ddof"},
-        "std": {"ddof"},
-        "min": {"bounds_reached"},
-        "max": {"bounds_reached"},
-    }.get(name, set())
-    if extra := [each for each in itertools.islice(parameters, 3) if each not in allowed]:
+        hint = f" Write {SAME[name.lower()]!r}." if name.lower() in SAME else misspelt(name, STATISTICS)
+        raise ParameterError(f"unknown statistic {shown(name)}; it must be one of {', '.join(STATISTICS)}.{hint}")
+    if extra := [each for each in itertools.islice(parameters, 3) if each != _PARAMETER.get(name)]:
         raise ParameterError(f"{name} takes no {', '.join(sorted(str(each)[:LONGEST] for each in extra))}=.")
     if name == "quantile":
         if "q" not in parameters:
-            raise ParameterError('quantile needs q, as in ("quantile", {"q": 0.9}).')
+            raise ParameterError('quantile needs q, as in "quantile(0.9)".')
         return Quantile(_checked_quantile(parameters["q"]))
     if name in ("var", "std"):
         ddof = _checked_ddof(parameters.get("ddof", 1))
@@ -226,6 +239,16 @@ def _checked_ddof(ddof: object) -> int:
             f"ddof must be 0 (population) or 1 (sample), but is {'missing' if ddof is None else shown(ddof)}."
         )
     return int(ddof)
+
+
+def _written(value: str) -> object:
+    """A parameter as it is written in a statistic's name: a whole number, another number, a truth value, or text."""
+    for kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            pass
+    return {"True": True, "False": False}.get(value, value)
 
 
 def _kind(value: object) -> str:

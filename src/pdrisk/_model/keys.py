@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from pdrisk._core.foreign import shown
 from pdrisk._model.columns import comparable_kind
 from pdrisk._model.kinds import NOTHING, kind_of_value, kind_phrase
+from pdrisk._model.missing_arguments import missing_argument
 from pdrisk._model.plain import check_encodable, plain_key
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = [
     "Key",
+    "are_categories",
     "are_observed",
     "checked_keys",
     "key_codes",
@@ -43,13 +45,14 @@ def checked_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...], given: obje
     frame : DataFrame
         Only its dtypes are looked at.
     columns : tuple of hashable
-    given : list-like, or dict of list-likes
-        As for `key_tuples`.
+    given : list-like, dict of list-likes, or "categories"
+        As for `key_tuples`; the word stands for the categories of every column, or of one in a dict.
 
     Raises
     ------
     ParameterError, ColumnTypeError
-        As `key_tuples`; or if a key is of another kind than its column, or equal to another there.
+        As `key_tuples`; or if a column has no categories, a key is of another kind than its column, or equal to
+        another there.
     """
 
     def typed(place: int, keys: Sequence[Any]) -> list[Hashable]:
@@ -72,7 +75,27 @@ def checked_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...], given: obje
         named = set(itertools.islice(keys, len(columns) + 1)) == set(columns)
         return [keys[column] for column in columns] if named else None
 
+    if are_categories(given) and len(columns) == 1:
+        given = _categories(frame[columns[0]])
+    elif are_categories(given):
+        given = {column: _categories(frame[column]) for column in columns}
+    elif isinstance(given, Mapping) and any(map(are_categories, given.values())):
+        named = {each for each in columns if are_categories(given.get(each))}
+        given = {**given, **{column: _categories(frame[column]) for column in named}}
     return key_tuples(given, columns, typed, by_label)
+
+
+def are_categories(keys: object) -> bool:
+    """Whether a caller says with the word "categories" that those of a column are the public code book."""
+    return isinstance(keys, str) and keys == "categories"
+
+
+def _categories(series: pd.Series) -> pd.Index:
+    if not isinstance(series.dtype, pd.CategoricalDtype):
+        raise ColumnTypeError(
+            f'keys="categories" takes those of a categorical, but column {series.name!r} has none: list its keys.'
+        )
+    return series.dtype.categories
 
 
 def key_tuples(
@@ -124,12 +147,12 @@ def are_observed(keys: object) -> bool:
     Raises
     ------
     ParameterError
-        For every other word.
+        For every word but that and "categories".
     """
-    if not isinstance(keys, str):
+    if not isinstance(keys, str) or are_categories(keys):
         return False
     if keys != "observed":
-        raise ParameterError(f'keys must be a list or the word "observed", but are {shown(keys)}.')
+        raise ParameterError(f'keys must be a list or the word "observed" or "categories", but are {shown(keys)}.')
     return True
 
 
@@ -143,10 +166,11 @@ def undeclared_keys(asked: str, listed: str, declared: str) -> ParameterError:
     listed, declared : str
         How the front end takes a list, and how it is declared once for all.
     """
-    return ParameterError(
+    return missing_argument(
         f"{asked} needs the public list of its groups, since which groups occur tells who is in the data: pass "
         f'{listed}, or declare them once with {declared}, or pass keys="observed" to say that the keys themselves are '
-        "public."
+        "public.",
+        f"{listed}, the public list of the groups of {asked}",
     )
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 
 from pdrisk._core.foreign import LONGEST, shown
 from pdrisk.errors import UnknownColumnError
 
-__all__ = ["did_you_mean", "unknown_column"]
+__all__ = ["did_you_mean", "misspelt", "unknown_column"]
 
 
 def did_you_mean(name: object, known: Iterable[str], form: str = "{!r}") -> str:
@@ -32,6 +32,50 @@ def did_you_mean(name: object, known: Iterable[str], form: str = "{!r}") -> str:
     by_lower = {each.lower(): each for each in known}
     near = difflib.get_close_matches(name.lower(), by_lower, n=1)
     return f" Did you mean {form.format(by_lower[near[0]])}?" if near else ""
+
+
+def misspelt(
+    name: object, known: Iterable[str], form: str = "{!r}", *, is_other: Callable[[str], object] = lambda _: False
+) -> str:
+    """The question after the function that a name is one slip of the finger from; empty for every other name.
+
+    Functions whose names are alike mean different things, so none is offered for less.
+
+    Parameters
+    ----------
+    name, known, form
+        As for `did_you_mean`.
+    is_other : callable
+        Whether a name is that of another function elsewhere, and so not misspelt.
+
+    Examples
+    --------
+    >>> misspelt("medain", ["median", "mean"]), misspelt("mode", ["median", "mean"])
+    (" Did you mean 'median'?", '')
+    """
+    if not isinstance(name, str) or len(name) > LONGEST:
+        return ""
+    by_lower = {each.lower(): each for each in known}
+    near = [by_lower[each] for each in by_lower if _is_one_slip(name.lower(), each)]
+    if len(near) != 1 or (near[0].lower() != name.lower() and is_other(name.lower())):
+        return ""
+    return f" Did you mean {form.format(near[0])}?"
+
+
+def _is_one_slip(one: str, other: str) -> bool:
+    """Whether two names differ in one letter, missing, added or another, or in two neighbours; short ones in those."""
+    short = min(len(one), len(other)) <= 3
+    begin = _shared(one, other)
+    one, other = one[begin:], other[begin:]
+    end = _shared(one[::-1], other[::-1])
+    one, other = one[: len(one) - end], other[: len(other) - end]
+    return one == other or (len(one) == 2 and one == other[::-1]) or (not short and max(len(one), len(other)) <= 1)
+
+
+def _shared(one: str, other: str) -> int:
+    """How many letters two names begin with alike."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def unknown_column(column: object, columns: Iterable[Hashable]) -> UnknownColumnError:

@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 LARGEST_WHOLE: Final = 2**31  # of a whole sum's records: then those of 2**31 people are exact in 64 bits
-Source = Literal["given", "declared", "data"]
+Source = Literal["given", "declared", "data", "categories"]
 UNIT: Final = Universe(0.0, 1.0)  # where bounds come from the data and are not known yet
 
 
@@ -91,7 +91,8 @@ class Groups:
     columns : tuple of hashable
     keys : tuple of tuple, or None
         One value for each column, None for missing; None altogether: taken from the data.
-    keys_from : {"given", "declared", "data"}
+    keys_from : {"given", "declared", "data", "categories"}
+        ``"categories"``: those of the columns, which are a code book by the caller's word.
     """
 
     columns: tuple[Hashable, ...]

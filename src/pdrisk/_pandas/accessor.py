@@ -62,6 +62,7 @@ class FrameAccessor(Statistics):
         bounds : dict from column to (lo, hi), optional
             Win over a schema's, and must lie within its range.
         keys : dict from column to list, optional
+            The public group keys; ``"categories"`` lists those of a categorical, as they are now.
         missing : dict from column to list, optional
             Codes that stand for a missing answer, such as -1: missing before anything else is done.
 
@@ -160,7 +161,7 @@ class SeriesAccessor(Hinting):
         """
         frame, name = self._frame()
         labels = [each.label for each in judged_statistics(statistics)]
-        return frame.dprisk._answers(name, list(statistics), ("statistic", labels), self._own(options))
+        return frame.dprisk._answers_of(name, list(statistics), ("statistic", labels), self._own(options))
 
     @with_options
     def describe(self, **options: Unpack[Options]) -> pd.DataFrame:

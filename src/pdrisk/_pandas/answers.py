@@ -25,12 +25,16 @@ def answered(query: Query, engine: FrameEngine, asker: Asker) -> Release | pd.Da
 
 
 def answers(
-    query: Query, engine: FrameEngine, asker: Asker, level: tuple[str, Sequence[Hashable]] | None = None
+    query: Query,
+    engine: FrameEngine,
+    asker: Asker,
+    level: tuple[str, Sequence[Hashable]] | None = None,
+    names: tuple[str, ...] = (),
 ) -> pd.DataFrame:
     """The answers to a query of several lines, indexed as `table_of_lines` says."""
 
     def shown(found: Results, reading: FrameReading) -> pd.DataFrame:
-        return table_of_lines(found, reading.groups, level)
+        return table_of_lines(found, reading.groups, level, names)
 
     return _of_frame(query, engine, shown, asker)
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar, NoReturn
 
+import pandas as pd
+
 from pdrisk._model.arguments import (
     OF_TWO_COLUMNS,
+    SAME,
 )
-from pdrisk._model.nearest import did_you_mean
+from pdrisk._model.nearest import misspelt
 
 __all__ = ["Hinting"]
 
@@ -15,9 +18,10 @@ MEANT = {
     "groupby": 'groups are options of each answer, as in .mean("age", eps=1, by="region", keys=["north", "south"])',
     "query": 'a filter is an option of each answer, as in .count(eps=1, where="age > 40")',
     "aggregate": "several answers for one eps are .agg(...)",
-    "average": "write .mean(...)",
-    "avg": "write .mean(...)",
-    "size": "write .count(...)",
+    **{other: f"write .{name}(...)" for other, name in SAME.items()},
+    **dict.fromkeys(("histogram", "plot"), "write .hist(...), which is a table of counts"),
+    **dict.fromkeys(("percentile", "median_high", "median_low"), "write .quantile(q=0.9)"),
+    "mad": "write .median(...), or .std(...) for the spread",
     **dict.fromkeys(("loc", "iloc", "head"), "records do not leave; a filter is where= of each answer"),
     **dict.fromkeys(("mode", "unique"), "there is no private answer for it"),
 }
@@ -37,7 +41,7 @@ class Hinting:
     def __getattr__(self, name: str) -> NoReturn:
         hint = ""
         if not name.startswith("_"):
-            question, meant = did_you_mean(name, self._known()), MEANT | OF_TWO
+            question, meant = misspelt(name, self._known(), is_other=_is_of_pandas), MEANT | OF_TWO
             hint = f": {meant[name]}." if name in meant else f".{question}" if question else ""
         raise AttributeError(f"{self._called} has no {name!r}{hint}", name=name, obj=self)
 
@@ -45,3 +49,8 @@ class Hinting:
         known = (name for kind in reversed(type(self).__mro__[:-1]) for name in vars(kind))
         public = [name for name in dict.fromkeys(known) if not name.startswith("_")]
         return sorted(public, key=CURATORS_VIEWS.__contains__)
+
+
+def _is_of_pandas(name: str) -> bool:
+    """Whether pandas has a method of that name, which means something else."""
+    return hasattr(pd.DataFrame, name) or hasattr(pd.Series, name)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -19,11 +20,13 @@ from pdrisk._core.replaced import of_size
 from pdrisk._core.statistics import Count, Distinct, Mean, Proportion, Statistic, Sum
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._model.arguments import (
+    statistic,
     statistics,
     universe,
 )
 from pdrisk._model.columns import check_column, column_kind
 from pdrisk._model.kinds import COUNTED, NOTHING, TRUTH, number_advice
+from pdrisk._model.missing_arguments import all_given, missing_argument
 from pdrisk._model.query import (
     LARGEST_WHOLE,
     UNIT,
@@ -43,6 +46,7 @@ __all__ = [
     "judged_lines",
     "judged_pair",
     "lines_of_columns",
+    "lines_of_names",
     "lines_of_request",
     "listed_columns",
 ]
@@ -55,11 +59,24 @@ def lines_of_request(frame: pd.DataFrame, asked: object, request: Request) -> tu
     """The lines of ``agg``: a dict from column to one or several statistics."""
     if not isinstance(asked, Mapping) or not asked:
         raise ColumnTypeError('agg takes a dict from column to statistics, as in {"distance": ["mean", "median"]}.')
-    return tuple(
-        line
+    checks = [
+        partial(lambda *of: judged_lines(frame, of[0], statistics(of[1]), request, joint=True), column, specs)
         for column, specs in asked.items()
-        for line in judged_lines(frame, column, statistics(specs), request, joint=True)
-    )
+    ]
+    return tuple(line for lines in all_given(*checks) for line in lines)
+
+
+def lines_of_names(frame: pd.DataFrame, named: Mapping[str, Sequence[Any]], request: Request) -> tuple[Line, ...]:
+    """The lines of ``agg`` with names: one statistic of one column each."""
+    checks, seen = [], set[tuple[Hashable, Statistic]]()
+    for column, spec in named.values():
+        check_column(frame, column)
+        wanted = statistic(spec)
+        if (column, wanted) in seen:
+            raise ParameterError(f"{written(wanted.label, column)} is asked for twice; ask once.")
+        seen.add((column, wanted))
+        checks.append(partial(judged_lines, frame, column, (wanted,), request, joint=True))
+    return tuple(line for lines in all_given(*checks) for line in lines)
 
 
 def lines_of_columns(frame: pd.DataFrame, columns: object, specs: object, request: Request) -> tuple[Line, ...]:
@@ -141,18 +158,20 @@ def judged_pair(
     given: Mapping[Hashable, object] = {} if bounds is None else bounds
     for each in given:
         check_column(frame, each)
-    intervals = []
-    for each in (column, other):
+
+    def interval(each: Hashable) -> Universe:
         if isinstance(own := given.get(each), str):
             raise ParameterError(f"bounds of two columns cannot come from the data: pass {form}, or declare them.")
-        interval, _ = _interval(frame, each, asked, own)
-        if interval is None:
-            raise ParameterError(
+        found, _ = _interval(frame, each, asked, own)
+        if found is None:
+            raise missing_argument(
                 f"{written(asked.label, column, other)} needs bounds of column {each!r}, the range its values can "
-                f"have: pass {form}, or declare them once with df.dprisk.declare(bounds=...) or a pandera schema."
+                f"have: pass {form}, or declare them once with df.dprisk.declare(bounds=...) or a pandera schema.",
+                form,
             )
-        intervals.append(interval)
-    first, second = intervals
+        return found
+
+    first, second = all_given(partial(interval, column), partial(interval, other))
     source: Source = "given" if any(given.get(each) is not None for each in (column, other)) else "declared"
     line = Line(column, asked, Rectangle(first.lo, first.hi, second), source, other=other)
     _check_step(request.step, line)
@@ -246,11 +265,12 @@ def _line(frame: pd.DataFrame, column: Hashable | None, statistic: Statistic, bo
         return Line(column, statistic, None, "data")
     interval, source = _interval(frame, column, statistic, bounds)
     if interval is None:
-        raise ParameterError(
+        raise missing_argument(
             f"{written(statistic.label, column)} needs bounds, the range its values can have: pass bounds=(lo, hi), or "
             f"declare them once with df.dprisk.declare(bounds={{{column!r}: (lo, hi)}}) or a pandera schema. "
             f"df.dprisk.suggest_bounds({column!r}, eps=...) finds some privately. "
-            f'bounds="column" takes the data\'s own range, which is not differential privacy.'
+            'bounds="column" takes the data\'s own range, which is not differential privacy.',
+            f"bounds=(lo, hi), the range that values of {column!r} can have",
         )
     return Line(column, statistic, interval, source)
 

@@ -114,8 +114,8 @@ bounds : (lo, hi) or "column"
 where : str, pd.col expression, boolean mask or callable
     Which rows to use, decided row by row. A missing decision is no.
 by, keys : column or list of columns, and the public list of their keys
-    For several columns tuples, or a dict of lists for all combinations; ``keys="observed"`` says that the keys which
-    occur are public. Not for a series.
+    For several columns tuples, or a dict of lists for all combinations. ``"categories"`` says that the categories of a
+    categorical are a public code book, ``"observed"`` that the keys which occur are public. Not for a series.
 mechanism : {"auto", "laplace", "geometric", "two_sums", "bernstein", "bernstein_products", "exponential", ...}
     How noise is made. ``"auto"`` takes the most accurate one for each statistic, or for several of one column together;
     ``"laplace"``, that of the SOEP paper, answers every statistic of one column.
@@ -175,12 +175,39 @@ QueryFailedError
     One fixed sentence for whatever went wrong on the data.
 """
 
+KEYS_DECIDE = "the groups are those that keys= lists, in its order, whoever is in them: leave it out"
+#: Options of pandas that mean nothing here, and why.
+OF_PANDAS: dict[str, str] = {
+    **dict.fromkeys(("observed", "sort"), KEYS_DECIDE),
+    "dropna": "missing values are never used, and rows with a missing key are in no group: leave it out, or list None "
+    "among the keys",
+    "skipna": "missing values are never used: leave it out",
+    "as_index": "groups are the index of the answer: leave it out, and write .reset_index() behind the call",
+    "group_keys": "groups are the index of the answer: leave it out",
+    "numeric_only": "each answer is of the columns that are named: leave it out",
+    "axis": "answers are about rows of people: leave it out",
+    "level": "groups are columns: write by=, after df.reset_index() for a level of the index",
+    "normalize": "shares are quotients of noisy answers: table['value'] / table['value'].sum() costs nothing",
+    **dict.fromkeys(("range", "density"), "bins= lists the edges, or divides bounds= evenly: leave it out"),
+    "percentiles": "describe has the quartiles; others are quantile(q=[0.1, 0.9])",
+    "margins": "sums of the noisy values cost nothing: leave it out",
+    **dict.fromkeys(("epsilon", "privacy_budget", "budget"), "write eps="),
+    **dict.fromkeys(("seed", "random_state", "rng"), "noise has no seed: it would protect nobody"),
+    "groupby": "write by=",
+    "lower": "write bounds=(lo, hi)",
+    "upper": "write bounds=(lo, hi)",
+}  # fmt: skip
+
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def with_options(method: Method) -> Method:
-    """Show the options one by one to whoever asks for help or presses Tab, and refuse all others."""
-    own = [p for p in inspect.signature(method).parameters.values() if p.kind is not p.VAR_KEYWORD]
+def with_options(method: Method, *, names: bool = False) -> Method:
+    """Show the options one by one to whoever asks for help or presses Tab, and refuse all others.
+
+    With ``names`` further ones are the method's own, which are named as the caller likes.
+    """
+    parameters = inspect.signature(method).parameters.values()
+    own, rest = ([p for p in parameters if (p.kind is p.VAR_KEYWORD) is is_rest] for is_rest in (False, True))
     # By name, as `Bounds`: what the aliases stand for would fill the screen.
     written = inspect.get_annotations(UnitOptions) | inspect.get_annotations(Options)
     kinds = {name: getattr(kind, "__forward_arg__", kind) for name, kind in written.items()}
@@ -188,7 +215,7 @@ def with_options(method: Method) -> Method:
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kinds[name])
         for name, default in DEFAULTS.items()
     ]
-    signature = inspect.signature(method).replace(parameters=[*own, *options])
+    signature = inspect.signature(method).replace(parameters=[*own, *options, *(rest if names else ())])
 
     @wraps(method)
     def checked(*args: Any, **kwargs: Any) -> Any:
@@ -197,7 +224,13 @@ def with_options(method: Method) -> Method:
         except TypeError as error:
             problem = f"{method.__name__}(): {error}.{_hint(signature, kwargs)}"
         else:
-            return method(*args, **kwargs)
+            loose = [name for name, value in kwargs.items() if name not in signature.parameters and not _is_pair(value)]
+            if not loose:
+                return method(*args, **kwargs)
+            problem = (
+                f"{method.__name__}(): got an unexpected keyword argument {loose[0]!r}.{_hint(signature, kwargs)} "
+                f'A named statistic is a pair, as in {loose[0]}=("distance", "mean").'
+            )
         raise TypeError(problem)
 
     checked.__signature__ = signature  # type: ignore[attr-defined]
@@ -205,9 +238,14 @@ def with_options(method: Method) -> Method:
     return cast(Method, checked)
 
 
+def _is_pair(value: object) -> bool:
+    return isinstance(value, tuple | list) and len(value) == 2
+
+
 def _hint(signature: inspect.Signature, given: Mapping[str, object]) -> str:
     """What to write instead of a call that Python cannot bind."""
     unknown = [name for name in given if name not in signature.parameters]
     if not unknown:
         return " Options are passed by name, as in eps=1."
-    return next(filter(None, (did_you_mean(name, DEFAULTS) for name in unknown)), "")
+    meant = (f" {name}=: {OF_PANDAS[name]}." if name in OF_PANDAS else did_you_mean(name, DEFAULTS) for name in unknown)
+    return next(filter(None, meant), "")

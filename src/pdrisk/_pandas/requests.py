@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from fractions import Fraction
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -17,7 +18,8 @@ from pdrisk._model.arguments import (
 )
 from pdrisk._model.columns import check_column
 from pdrisk._model.joint import joined
-from pdrisk._model.keys import are_observed, checked_keys, undeclared_keys
+from pdrisk._model.keys import are_categories, are_observed, checked_keys, undeclared_keys
+from pdrisk._model.missing_arguments import all_given
 from pdrisk._model.missing_codes import check_keys_are_no_codes
 from pdrisk._model.query import (
     Groups,
@@ -33,7 +35,7 @@ from pdrisk._pandas.people import unit_of
 from pdrisk.engines.numpy.frame import FrameEngine
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["eps_values", "judged_query", "judged_selection"]
+__all__ = ["check_given", "eps_values", "judged_query", "judged_selection"]
 
 MOST_EPS = 10_000  # of one assessment
 MANY = 10**9  # records, of which any noise that depends on their number is known
@@ -154,22 +156,46 @@ def _check_noise(query: Query, at: int, most: object, n_at_least: object) -> Non
         )
 
 
+def check_given(frame: pd.DataFrame, request: Request) -> None:
+    """Refuse a request without eps, or without keys of its groups."""
+    checks: list[Callable[[], object]] = [partial(epsilon, request.eps, request.risk, request.prior)]
+    if request.by is not None and request.keys is None:
+        checks.append(partial(_declared_keys, frame, _grouped_by(frame, request.by)))
+    all_given(*checks)
+
+
 def _groups(frame: pd.DataFrame, by: object, keys: object) -> Groups | None:
     if by is None:
         if keys is not None:
             raise ParameterError("keys= lists the groups of by=, which is missing: pass by= as well.")
         return None
+    columns = _grouped_by(frame, by)
+    if are_observed(keys):
+        return Groups(columns, None, "data")
+    if keys is None:
+        return Groups(columns, checked_keys(frame, columns, _declared_keys(frame, columns)), "declared")
+    listed = checked_keys(frame, columns, keys)
+    check_keys_are_no_codes(frame, columns, listed, codes_of(frame, columns))
+    return Groups(columns, listed, "categories" if are_categories(keys) else "given")
+
+
+def _grouped_by(frame: pd.DataFrame, by: object) -> tuple[Hashable, ...]:
+    """The group columns."""
     columns = tuple(islice(by, len(frame.columns) + 1)) if isinstance(by, list) else (by,)
     for column in columns:
+        if isinstance(column, pd.Grouper):
+            raise ColumnTypeError(
+                "by= takes columns, no Grouper: make the groups a column before, as in "
+                'df.assign(month=df["day"].dt.to_period("M").astype(str)), and list its keys.'
+            )
         check_column(frame, column)
     if not columns or len(set(columns)) < len(columns):
         raise ParameterError("by must be a column, or a list of different columns.")
-    if are_observed(keys):
-        return Groups(columns, None, "data")
-    if keys is not None:
-        listed = checked_keys(frame, columns, keys)
-        check_keys_are_no_codes(frame, columns, listed, codes_of(frame, columns))
-        return Groups(columns, listed, "given")
+    return columns
+
+
+def _declared_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...]) -> dict[Hashable, tuple[Hashable, ...]]:
+    """The declared keys of each column."""
     known = {column: declared(frame, column).keys for column in columns}
     if missing := [column for column, values in known.items() if values is None]:
         raise undeclared_keys(
@@ -177,4 +203,4 @@ def _groups(frame: pd.DataFrame, by: object, keys: object) -> Groups | None:
             "keys=[...]",
             f"df.dprisk.declare(keys={{{missing[0]!r}: [...]}}) or a pandera schema (isin, or its categories)",
         )
-    return Groups(columns, checked_keys(frame, columns, known), "declared")
+    return {column: values for column, values in known.items() if values is not None}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from itertools import islice
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -19,19 +20,22 @@ from pdrisk._model.arguments import (
     statistic_of_two,
     statistics,
 )
+from pdrisk._model.missing_arguments import all_given
+from pdrisk._model.query import Line, Query
 from pdrisk._pandas.answers import answered, answers
 from pdrisk._pandas.curator_views import CuratorViews
 from pdrisk._pandas.histogram import histogram
-from pdrisk._pandas.lines import judged_lines, judged_pair, lines_of_request
-from pdrisk._pandas.options import Options, Request, with_options
-from pdrisk._pandas.requests import judged_query
+from pdrisk._pandas.lines import judged_lines, judged_pair, lines_of_names, lines_of_request
+from pdrisk._pandas.options import DEFAULTS, Options, Request, with_options
+from pdrisk._pandas.requests import check_given, judged_query
 from pdrisk._pandas.suggested_bounds import SuggestedBounds, suggested
+from pdrisk.engines.numpy.frame import FrameEngine
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["DESCRIBED", "Answer", "Statistics"]
 
 Answer = Release | pd.DataFrame
-DESCRIBED = ["count", "mean", "std", "min", ("quantile", {"q": 0.25}), "median", ("quantile", {"q": 0.75}), "max"]
+DESCRIBED = ["count", "mean", "std", "min", "quantile(0.25)", "median", "quantile(0.75)", "max"]
 
 
 @own_errors_of
@@ -70,7 +74,7 @@ class Statistics(CuratorViews):
         if not isinstance(q, list | tuple | np.ndarray | pd.Index | pd.Series) or getattr(q, "ndim", 1) == 0:
             return self._answer(column, ("quantile", {"q": q}), options)
         listed = list(islice(q, MOST_STATISTICS + 1))  # which is refused as too many, however long it is
-        return self._answers(column, [("quantile", {"q": each}) for each in listed], ("q", listed), options)
+        return self._answers_of(column, [("quantile", {"q": each}) for each in listed], ("q", listed), options)
 
     @with_options
     def min(self, column: Hashable, bounds_reached: bool = False, **options: Unpack[Options]) -> Answer:
@@ -131,8 +135,8 @@ class Statistics(CuratorViews):
         """Noisy number of different values; missing ones are none."""
         return self._answer(column, "nunique", options)
 
-    @with_options
-    def agg(self, request: Mapping[Hashable, Any], **options: Unpack[Options]) -> pd.DataFrame:
+    @partial(with_options, names=True)
+    def agg(self, request: Mapping[Hashable, Any] | None = None, **named: Any) -> pd.DataFrame:
         """Several statistics for one ``eps``, which is the total, split evenly over releases.
 
         Count, sum, mean, var and std of one column come from one release, in which each is more accurate than with a
@@ -140,19 +144,25 @@ class Statistics(CuratorViews):
 
         Parameters
         ----------
-        request : dict from column to statistics
-            As in ``{"distance": ["mean", ("quantile", {"q": 0.9})], "hours": "mean"}``. ``bounds`` may be a dict
-            from column to bounds.
+        request : dict from column to statistics, optional
+            As in ``{"distance": ["mean", "quantile(0.9)"], "hours": "mean"}``. ``bounds`` may be a dict from column to
+            bounds.
+        **named : pair of column and statistic
+            In the place of ``request``, as in ``typical=("distance", "median")``; names of options are no names.
 
         Returns
         -------
         DataFrame
-            Indexed by column and statistic, and by group with ``by``; ``release`` numbers what was paid apart:
-            lines of the same number cost their eps once, together.
+            Indexed by column and statistic, or by name, and by group with ``by``; ``release`` numbers what was paid
+            apart: lines of the same number cost their eps once, together.
         """
-        asked = self._request(options)
-        lines = lines_of_request(self._frame, request, asked)
-        return answers(*judged_query(self._frame, lines, asked), asked.asker(self._identity))
+        own = {name: spec for name, spec in named.items() if name not in DEFAULTS}
+        asked = self._request(cast(Options, {name: value for name, value in named.items() if name in DEFAULTS}))
+        if not own:
+            return self._answers(lambda: lines_of_request(self._frame, request, asked), asked)
+        if request is not None:
+            raise ParameterError("agg takes a dict, or named statistics, not both.")
+        return self._answers(lambda: lines_of_names(self._frame, own, asked), asked, names=tuple(own))
 
     @with_options
     def describe(self, columns: Hashable | list[Hashable], **options: Unpack[Options]) -> pd.DataFrame:
@@ -232,24 +242,36 @@ class Statistics(CuratorViews):
         return table
 
     def _answer(self, column: Hashable | None, spec: object, options: Options) -> Answer:
-        asked = self._request(options)
-        lines = judged_lines(self._frame, column, (statistic(spec),), asked)
-        return answered(*judged_query(self._frame, lines, asked), asked.asker(self._identity))
+        asked, wanted = self._request(options), statistic(spec)
+        judged = self._judged(lambda: judged_lines(self._frame, column, (wanted,), asked), asked)
+        return answered(*judged, asked.asker(self._identity))
 
     def _answer_of_two(self, column: Hashable, other: Hashable, wanted: PairStatistic, options: Options) -> Answer:
         asked = self._request(options)
-        lines = judged_pair(self._frame, column, other, wanted, asked)
-        return answered(*judged_query(self._frame, lines, asked), asked.asker(self._identity))
+        judged = self._judged(lambda: judged_pair(self._frame, column, other, wanted, asked), asked)
+        return answered(*judged, asked.asker(self._identity))
 
-    def _answers(
+    def _answers_of(
         self, column: Hashable, specs: Sequence[object], level: tuple[str, Sequence[Hashable]], options: Options
     ) -> pd.DataFrame:
         """Several statistics of one column, told apart by an index level of their own."""
         if not specs:
             raise ParameterError(f"{level[0]} lists nothing: pass one at least.")
         asked, wanted = self._request(options), statistics(list(specs))
-        lines = judged_lines(self._frame, column, wanted, asked, joint=True)
-        return answers(*judged_query(self._frame, lines, asked), asked.asker(self._identity), level)
+        return self._answers(lambda: judged_lines(self._frame, column, wanted, asked, joint=True), asked, level)
+
+    def _answers(
+        self,
+        lines: Callable[[], tuple[Line, ...]],
+        asked: Request,
+        level: tuple[str, Sequence[Hashable]] | None = None,
+        names: tuple[str, ...] = (),
+    ) -> pd.DataFrame:
+        return answers(*self._judged(lines, asked), asked.asker(self._identity), level, names)
+
+    def _judged(self, lines: Callable[[], tuple[Line, ...]], asked: Request) -> tuple[Query, FrameEngine]:
+        judged, _ = all_given(lines, partial(check_given, self._frame, asked))
+        return judged_query(self._frame, judged, asked)
 
 
 def _extreme(name: str, bounds_reached: object) -> object:

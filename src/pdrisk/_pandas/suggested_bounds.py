@@ -26,7 +26,7 @@ from pdrisk._pandas.declared import declared
 from pdrisk._pandas.lines import check_numeric, judged_lines
 from pdrisk._pandas.options import Request
 from pdrisk._pandas.requests import judged_query
-from pdrisk._printing import printable
+from pdrisk._printing import preformatted, printable
 from pdrisk.engines.numpy.bins import SIZES, SMALLEST
 from pdrisk.errors import BoundsNotFoundError, ParameterError
 
@@ -86,6 +86,9 @@ class SuggestedBounds(tuple[float, float]):
             f"  sizes (powers of two) that fewer than {_people(self.eps)} people share may lie outside, clamped.\n"
             "  If you know the range from the questionnaire, declare that instead: it costs nothing."
         )
+
+    def _repr_html_(self) -> str:
+        return preformatted(repr(self))
 
 
 def suggested(frame: pd.DataFrame, column: Hashable, request: Request, asker: Asker) -> SuggestedBounds:

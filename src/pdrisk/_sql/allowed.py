@@ -8,7 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pdrisk._model.kinds import DATE, INTERVAL, NOTHING, NUMBER, TEXT, TIME, TRUTH
-from pdrisk._model.nearest import did_you_mean
+from pdrisk._model.nearest import misspelt
+from pdrisk._sql import workspace
+from pdrisk._sql.statistics import AGGREGATES
 from pdrisk.errors import ParameterError
 
 __all__ = ["PARTS", "UNITS", "Signature", "check_clock", "signatures"]
@@ -139,8 +141,15 @@ _INSTEAD = {
         "COUNT(*) FILTER (WHERE ...)",
     ),
     "mode": "mode() picks the most frequent value: write COUNT(*) with GROUP BY, and ORDER BY COUNT(*) DESC LIMIT 1",
-    "histogram": "HISTOGRAM is not understood in SQL: ask df.dprisk.hist, or write COUNT(*) with GROUP BY "
-    "width_bucket(x, 0, 100, 10)",
+    **dict.fromkeys(
+        ("histogram", "hist"),
+        "HISTOGRAM is not understood in SQL: ask df.dprisk.hist, or write COUNT(*) with GROUP BY "
+        "width_bucket(x, 0, 100, 10)",
+    ),
+    "average": "SQL's mean is AVG: write AVG(x)",
+    **dict.fromkeys(("nunique", "n_unique"), "SQL counts different values with COUNT(DISTINCT x): write that"),
+    **dict.fromkeys(("var", "std"), "SQL's are VAR_SAMP(x), VAR_POP(x), STDDEV_SAMP(x) and STDDEV_POP(x): write one"),
+    "percentile": "SQL's percentile is QUANTILE_CONT(x, 0.9): write that",
     "unnest": "UNNEST makes several records of one, so that a person's share of the answer would have no bound",
     "grouping": "GROUPING belongs to ROLLUP and CUBE, which are refused",
 }
@@ -179,7 +188,7 @@ def signatures(name: str) -> tuple[Signature, ...]:
             f"{name}() is no statistic that pdrisk can add noise to: use COUNT, SUM, AVG, MEDIAN, QUANTILE_CONT, MIN, "
             "MAX, VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP, CORR, COVAR_POP, COVAR_SAMP or REGR_SLOPE."
         )
-    nearest = did_you_mean(name, FUNCTIONS, "{}()")
+    nearest = misspelt(name, (*FUNCTIONS, *AGGREGATES), "{}()", is_other=workspace.is_function)
     raise ParameterError(
         f"{name}() is not on the list of functions known to decide each record by itself"
         + (f".{nearest}" if nearest else ": see docs/sql.md for the list, or compute the column beforehand.")

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._core.foreign import shown
-from pdrisk._model.keys import Key, are_observed, key_tuples, undeclared_keys
+from pdrisk._model.keys import Key, are_categories, are_observed, key_tuples, undeclared_keys
 from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH, ZONED, kind_of_value, kind_phrase
 from pdrisk._model.operands import comparable
 from pdrisk._model.plain import check_encodable, plain_key
@@ -139,6 +139,11 @@ def keys_given(
                 f"keys."
             )
         return None, "data"
+    if are_categories(keys):
+        raise ParameterError(
+            'keys="categories" is for df.dprisk: list the keys, or declare them once, with '
+            'df.dprisk.declare(keys={"region": "categories"}), which SQL knows as well.'
+        )
     if keys is not None and (len(groups) == 1 or not isinstance(keys, Mapping)):
         return _checked(groups, keys), "given"
     given = keys if isinstance(keys, Mapping) else {}

@@ -15,7 +15,7 @@ from pdrisk.errors import ParameterError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["bench", "compute", "forget", "reader", "serialized", "statements"]
+__all__ = ["bench", "compute", "forget", "is_function", "reader", "serialized", "statements"]
 
 _opening = Lock()
 
@@ -72,6 +72,17 @@ def compute(sql: str, what: str) -> Any:
     else:
         return value
     raise ParameterError(f"{what} is not well formed: see how DuckDB writes it.")
+
+
+@cache
+def _functions() -> frozenset[str]:
+    rows = bench().execute("SELECT DISTINCT function_name FROM system.main.duckdb_functions()").fetchall()
+    return frozenset(name.lower() for (name,) in rows)
+
+
+def is_function(name: str) -> bool:
+    """Whether DuckDB has a function of that name."""
+    return name.lower() in _functions()
 
 
 def statements(text: str) -> list[str] | None:

@@ -166,7 +166,10 @@ TEXTS = {
     "asked_of_some": "records selected by {where}",
     "asked_of_trusted": "records selected by {where}; that it decides row by row is the publisher's word",
     "groups": "groups",
-    "groups_declared": "listed without looking at the data",
+    "groups_declared": "declared by the publisher",
+    "groups_from_categories": (
+        "the categories of the column; that they are a code book, whoever is in the data, is the publisher's word"
+    ),
     "groups_from_data": "those that occur in the data; that they are public is the publisher's word",
     "unit": "unit",
     "unit_is": (
@@ -186,7 +189,7 @@ TEXTS = {
     ),
     "noise_scaled": "{noise}, scale {scale}",
     "line_is": "bounds {bounds}; {noise}; global sensitivity of the statistic {sensitivity}; eps {eps}",
-    "bounds_are": "{ranges}, declared without looking at the data",
+    "bounds_are": "{ranges}, declared by the publisher",
     "bounds_range": "{low} to {high}",
     "bounds_of_column": "{column} {range}",
     "bounds_none": "none needed",

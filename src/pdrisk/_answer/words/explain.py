@@ -19,7 +19,7 @@ from pdrisk._core.foreign import shown
 from pdrisk._digits import probability, rounded_up
 from pdrisk._mechanisms import MECHANISMS
 from pdrisk._model.unit import ONE_RECORD
-from pdrisk._printing import printable
+from pdrisk._printing import DisplayedText, printable
 from pdrisk.errors import ColumnTypeError, NotPublicError, ParameterError
 
 __all__ = ["AUDIENCES", "explained", "not_for_others", "participant"]
@@ -28,6 +28,7 @@ PUBLIC: Final = ("participant", "publication")
 AUDIENCES: Final = ("participant", "analyst", "curator", "publication")
 WIDTH: Final = 110
 LABEL: Final = 24  # characters; a longer label pushes its text to the right
+GROUPS: Final = {"data": "groups_from_data", "categories": "groups_from_categories"}
 Rows = list[tuple[str, str]]
 
 
@@ -71,11 +72,7 @@ def explained(
     if audience in PUBLIC and answer.bounds_from_data:
         raise not_for_others(answer.name)
     telling = _Telling(answer, said, *_spent(so_far, answer, said), exposed)
-    if audience == "participant":
-        return telling.participant()
-    if audience == "analyst":
-        return telling.analyst()
-    return telling.curator() if audience == "curator" else telling.publication()
+    return DisplayedText(getattr(telling, audience)())
 
 
 def not_for_others(name: str) -> NotPublicError:
@@ -132,7 +129,7 @@ class _Telling:
             (said["asked_of"], said[f"asked_of_{which}"].format(where=printable(answer.where or ""))),
         ]
         if answer.grouped:
-            rows.append((said["groups"], said["groups_from_data" if answer.keys_from_data else "groups_declared"]))
+            rows.append((said["groups"], said[GROUPS.get(answer.keys_from or "", "groups_declared")]))
         neighbours = said["neighbours_is_person" if answer.has_person else "neighbours_is"]
         rows += [(said["unit"], self._unit()), (said["neighbours"], neighbours.format(unit=printable(answer.unit)))]
         rows += [(line.name, self._declared(line)) for line in answer.lines]

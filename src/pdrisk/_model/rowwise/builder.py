@@ -14,7 +14,7 @@ import pandas as pd
 
 from pdrisk._model.columns import check_column
 from pdrisk._model.kinds import NUMBER
-from pdrisk._model.nearest import did_you_mean
+from pdrisk._model.nearest import misspelt
 from pdrisk._model.nodes import (
     ARITHMETIC,
     LOGIC,
@@ -53,6 +53,14 @@ METHODS = {
     "between": ("left", "right"),
     "isin": ("values",),
 }  # of a column, and what they take
+SAME = {"isnull": "isna", "notnull": "notna"}
+# Functions that make times of constants.
+_TIME = "Write the time as text, as in `day >= '2020-01-31'`, or name a variable that holds it, as in `day >= @start`"
+_SPAN = "Name a variable that holds it, as in `stay < @limit` after limit = pd.Timedelta('3 days')"
+OF_TIMES = {
+    **dict.fromkeys(("Timestamp", "to_datetime", "datetime", "date", "datetime64", "strptime"), _TIME),
+    **dict.fromkeys(("Timedelta", "to_timedelta", "timedelta", "timedelta64"), _SPAN),
+}
 # What looks at one record only, given constants. `.cat` is missing: categories may be other records' values.
 ROW_WISE = {
     *METHODS, "str", "dt", "isnull", "notnull", "abs", "astype", "ceil", "clip", "fillna", "floor", "length", "round",
@@ -85,8 +93,14 @@ def is_row_wise(name: str) -> bool:
 
 def not_offered(name: str, row_wise: bool) -> str:
     """Why a filter does not take a function, method or attribute."""
+    if name in SAME:
+        return f"it uses `{name}`, which filters do not have. Did you mean {SAME[name]!r}?"
+    if name in OF_TIMES:
+        return f"it uses `{name}`, which filters do not have. {OF_TIMES[name]}."
     if row_wise:
-        return f"it uses `{name}`, which filters do not have.{did_you_mean(name, METHODS)} {IN_FRAME}."
+        return f"it uses `{name}`, which filters do not have. {IN_FRAME}."
+    if question := misspelt(name, METHODS):
+        return f"it uses `{name}`, which filters do not have.{question}"
     return f"it uses `{name}`, which may look at other records. {WHY}. {INSTEAD}."
 
 

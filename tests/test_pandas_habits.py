@@ -1,0 +1,319 @@
+"""What pandas users write out of habit: it works, or the error says in words what to write instead."""
+
+import itertools
+import pickle
+import traceback
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pdrisk
+from pdrisk import ColumnTypeError, ParameterError, PolicyError
+from pdrisk._model.arguments import SAME, STATISTICS, statistic
+from pdrisk._model.nearest import misspelt
+from pdrisk._pandas.options import DEFAULTS, OF_PANDAS
+from pdrisk._sql import workspace
+from pdrisk._sql.allowed import FUNCTIONS, signatures
+from pdrisk._sql.statistics import AGGREGATES
+
+pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
+MUCH = 1000  # an eps at which counts show through the noise
+
+
+def people() -> pd.DataFrame:
+    frame = pd.DataFrame({"x": [1.0, 2, 3, 4, 5, 6] * 10, "y": [0.0, 1] * 30, "member": [True, False, True] * 20})
+    frame["region"] = pd.Categorical(["north", "south", "north"] * 20, categories=["west", "south", "north"])
+    return frame
+
+
+class TestStatisticsInWords:
+    """A statistic is asked for by the name that answers carry."""
+
+    @pytest.mark.parametrize(
+        ("text", "pair"),
+        [
+            ("quantile(0.9)", ("quantile", {"q": 0.9})),
+            ("quantile( q = .5 )", ("quantile", {"q": 0.5})),
+            ("var(0)", ("var", {"ddof": 0})),
+            ("std(ddof=1)", "std"),
+            ("min(bounds_reached=True)", ("min", {"bounds_reached": True})),
+        ],
+    )
+    def test_with_a_parameter(self, text, pair):
+        assert statistic(text) == statistic(pair)
+
+    @pytest.mark.parametrize(
+        "spec", [*(name for name in STATISTICS if name != "quantile"), "quantile(0.25)", "var(ddof=0)", "std(ddof=0)"]
+    )
+    def test_labels_are_names(self, spec):
+        assert statistic(statistic(spec).label) == statistic(spec)
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("quantile", r'quantile needs q, as in "quantile\(0\.9\)"'), ("quantile(90)", "q must be between 0 and 1"),
+            ("quantile(a)", "q must be a number"), ("quantile(p=0.9)", "quantile takes no p="),
+            ("mean(0.9)", "mean takes no parameter"), ("var(2)", "ddof must be 0 .* or 1"),
+            ("foo(1)", "unknown statistic 'foo'"), ("average", "Write 'mean'"), ("hist", r"ask df\.dprisk\.hist\("),
+        ],
+    )  # fmt: skip
+    def test_refused(self, text, words):
+        with pytest.raises(ParameterError, match=words):
+            people().dprisk.agg({"x": text}, eps=1, bounds=(0, 9))
+
+
+class TestNamedAggregation:
+    """``agg(name=(column, statistic))`` as in pandas: one line for each name."""
+
+    def test_values_are_those_of_a_dict(self):
+        own = people().dprisk.agg(many=("x", "count"), tops=("x", "max"), rows=("y", "count"), eps=MUCH, bounds=(0, 9))
+        assert own.index.names == ["name"] and own.index.tolist() == ["many", "tops", "rows"]
+        assert own.columns.tolist() == ["value", "low", "high", "eps", "worst_case", "release"]
+        assert own["value"].round(1).tolist() == [60, 6, 60]
+        same = people().dprisk.agg({"x": ["count", "max"], "y": "count"}, eps=MUCH, bounds=(0, 9))
+        assert own["eps"].tolist() == same["eps"].tolist() and own["release"].tolist() == same["release"].tolist()
+
+    def test_groups(self):
+        table = people().dprisk.agg(
+            top=("x", "max"), mean=("y", "mean"), eps=MUCH, bounds={"x": (0, 9), "y": (0, 1)}, by="member",
+            keys=[False, True], curator=True,
+        )  # fmt: skip
+        assert table.index.names == ["name", "member"]
+        assert table.loc["top", "value"].round(1).tolist() == [5, 6]
+        said = " ".join(pdrisk.explain(table, "curator").split())
+        assert "max(x), most exposed group: " in said and "mean(y), most exposed group: " in said
+        assert "most exposed group: top" not in said
+
+    @pytest.mark.parametrize(
+        ("named", "error", "words"),
+        [
+            ({"a": ("x", "mean"), "b": ("x", "mean")}, ParameterError, r"mean\(x\) is asked for twice"),
+            ({"epss": 1}, TypeError, r"unexpected keyword argument 'epss'\. Did you mean 'eps'\? A named statistic is"),
+            ({"top": "max"}, TypeError, r'as in top=\("distance", "mean"\)'),
+            ({"top": ("z", "max")}, pdrisk.UnknownColumnError, "unknown column 'z'"),
+        ],
+    )
+    def test_refused(self, named, error, words):
+        with pytest.raises(error, match=words):
+            people().dprisk.agg(**named, eps=1, bounds=(0, 9))
+
+    def test_not_beside_a_dict(self):
+        with pytest.raises(ParameterError, match="not both"):
+            people().dprisk.agg({"x": "max"}, top=("x", "max"), eps=1, bounds=(0, 9))
+
+
+class TestCategories:
+    """``keys="categories"``: those of a categorical, in their order, whoever is in the data."""
+
+    def test_in_a_call(self):
+        table = people().dprisk.count(eps=MUCH, by="region", keys="categories")
+        assert table.index.tolist() == ["west", "south", "north"] and table["value"].tolist() == [0, 20, 40]
+        assert "the categories of the column; that they are a code book" in " ".join(
+            pdrisk.explain(table, "publication").split()
+        )
+
+    def test_beside_a_list(self):
+        keys = {"region": "categories", "member": [True]}
+        assert people().dprisk.count(eps=MUCH, by=["region", "member"], keys=keys)["value"].tolist() == [0, 0, 40]
+        wide = people().assign(other=people()["region"]).dprisk.crosstab("region", "other", eps=MUCH, keys="categories")
+        assert wide.to_numpy().tolist() == [[0, 0, 0], [0, 20, 0], [0, 0, 40]]
+        assert people()["region"].dprisk.value_counts(eps=MUCH, keys="categories").index[0] == "north"
+
+    def test_declared_once(self):
+        frame = people().dprisk.declare(keys={"region": "categories"})
+        assert frame.dprisk.count(eps=MUCH, by="region")["value"].tolist() == [0, 20, 40]
+        table = pdrisk.sql("SELECT region, COUNT(*) AS n FROM frame GROUP BY region", eps=MUCH, frame=frame)
+        assert table["n"].tolist() == [0, 20, 40]
+
+    def test_refused(self, tmp_path):
+        with pytest.raises(ColumnTypeError, match="column 'member' has none"):
+            people().dprisk.count(eps=1, by="member", keys="categories")
+        with pytest.raises(ParameterError, match=r'declare\(keys=\{"region": "categories"\}\)'):
+            pdrisk.sql("SELECT region, COUNT(*) FROM f GROUP BY region", eps=1, keys="categories", f=people())
+        ledger = pdrisk.Ledger(tmp_path / "budget.db", dataset="d", eps=1)
+        with pytest.raises(PolicyError, match='keys="categories" tells which categories'):
+            people().dprisk.count(eps=1, by="region", keys="categories", ledger=ledger)
+        assert ledger.remaining().spent == 0
+
+
+class TestOptionsOfPandas:
+    """An option of pandas is refused with what to do instead."""
+
+    @pytest.mark.parametrize("name", OF_PANDAS)
+    def test_named(self, name):
+        with pytest.raises(TypeError, match=rf"unexpected keyword argument '{name}'\. {name}=: .+\.$"):
+            people().dprisk.mean("x", eps=1, bounds=(0, 9), **{name: True})
+
+    def test_no_option_of_ours(self):
+        assert not set(OF_PANDAS) & set(DEFAULTS)
+
+    @pytest.mark.parametrize("by", [pd.Grouper(key="region"), [pd.Grouper(key="region"), "member"]])
+    def test_a_grouper(self, by):
+        with pytest.raises(ColumnTypeError, match=r"no Grouper: make the groups a column before, as in df\.assign"):
+            people().dprisk.count(eps=1, by=by, keys=["north"])
+
+    @pytest.mark.parametrize(("name", "meant"), SAME.items())
+    def test_other_names(self, name, meant):
+        with pytest.raises(AttributeError, match=rf"has no '{name}': write \.{meant}\("):
+            getattr(people().dprisk, name)
+
+
+class TestAllThatIsMissing:
+    """One error names every argument that is missing."""
+
+    @pytest.mark.parametrize(
+        ("ask", "named"),
+        [
+            (lambda d: d.mean("x"), ["bounds=(lo, hi), the range that values of 'x'", "eps="]),
+            (lambda d: d.mean("x", by="region"), ["'x'", "eps=", "keys=[...], the public list of the groups"]),
+            (lambda d: d.count(by="region"), ["eps=", "keys=[...]"]),
+            (lambda d: d.agg({"x": "mean", "y": "max"}, eps=1), ["values of 'x'", "values of 'y'"]),
+            (lambda d: d.agg(a=("x", "mean"), b=("y", "max")), ["values of 'x'", "values of 'y'", "eps="]),
+            (lambda d: d.corr("x", "y"), ["bounds={'x': (lo, hi), 'y': (lo, hi)}", "eps="]),
+        ],
+    )
+    def test_named_together(self, ask, named):
+        with pytest.raises(ParameterError, match=r"^several arguments are missing: ") as caught:
+            ask(people().dprisk)
+        assert all(each in str(caught.value) for each in named)
+        assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+    def test_one_alone_is_told_at_length(self):
+        with pytest.raises(ParameterError, match=r"^mean\(x\) needs bounds, .*suggest_bounds"):
+            people().dprisk.mean("x", eps=1)
+        with pytest.raises(ParameterError, match=r"^pass exactly one of eps= and risk="):
+            people().dprisk.count()
+        with pytest.raises(ParameterError, match=r"^corr\(x, y\) needs bounds of column 'x'"):
+            people().dprisk.corr("x", "y", eps=1)
+
+    def test_what_is_wrong_comes_before_what_is_missing(self):
+        with pytest.raises(pdrisk.UnknownColumnError):
+            people().dprisk.mean("z", by="region")
+        with pytest.raises(ParameterError, match="eps must be finite"):
+            people().dprisk.count(eps=-1, by="region")
+
+
+class TestTracebacks:
+    """The traceback of pdrisk's own error ends at the call."""
+
+    @pytest.mark.parametrize(
+        "call",
+        [
+            lambda d: d.mean("x"), lambda d: d.agg({"x": "meen"}), lambda d: d.declare(bounds={"z": (0, 1)}),
+            lambda d: d.count(eps=1, where="x.mean() > 1"), lambda d: d.assess("z"),
+            lambda d: d.count(eps=1).explain("nobody"), lambda d: pdrisk.sql("SELECT 1", eps=1),
+            lambda d: pdrisk.Dataset(people()).query("x.mean() > 1"),
+        ],
+    )  # fmt: skip
+    def test_no_inner_frames(self, call):
+        with pytest.raises(pdrisk.PdriskError) as caught:
+            call(people().dprisk)
+        files = [frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)]
+        assert sum("pdrisk" in name.replace("\\", "/").rsplit("/src/", 1)[-1] for name in files) <= 1
+        assert caught.value.__cause__ is None
+
+
+class TestNotebooks:
+    """What a notebook shows: HTML or a picture, whose text is escaped."""
+
+    def test_texts(self, tmp_path):
+        release = people().dprisk.count(eps=1)
+        ledger = pdrisk.Ledger(tmp_path / "<b>.db", dataset="a & b", eps=1)
+        bounds = people().dprisk.suggest_bounds("x", eps=100)
+        for shown in (release.explain(), release.picture_text(), ledger, ledger.remaining(), bounds):
+            html = shown._repr_html_()
+            assert html.startswith("<pre") and html.endswith("</pre>") and "\n" in html
+        assert "a &amp; b" in ledger._repr_html_() and "<b>" not in ledger._repr_html_()
+        assert release.explain() == str(release.explain()) and pickle.loads(pickle.dumps(release.explain()))
+
+    def test_ipython(self):
+        written = []
+        people().dprisk.count(eps=1).explain()._repr_pretty_(type("Printer", (), {"text": written.append})(), False)
+        assert written[0].startswith("Imagine someone") and "\\n" not in written[0]
+
+    @pytest.mark.parametrize("kind", ["icons", "risk"])
+    def test_pictures(self, kind):
+        picture = people().dprisk.count(eps=1).picture(kind)
+        assert picture._repr_png_().startswith(b"\x89PNG")
+
+
+class TestNearestNames:
+    """A question "Did you mean ...?" is about a slip of the finger, never about another function."""
+
+    def test_no_function_of_pandas(self):
+        others = {name for kind in (pd.DataFrame, pd.Series) for name in dir(kind) if not name.startswith("_")}
+        accessor = people().dprisk
+        known = [name for name in dir(accessor) if not name.startswith("_")]
+        for name in sorted(others - set(known)):
+            with pytest.raises(AttributeError) as caught:
+                getattr(accessor, name)
+            assert "Did you mean" not in str(caught.value), name
+
+    def test_no_function_of_duckdb(self):
+        names = workspace._functions()
+        assert len(names) > 500
+        for name in sorted(names - {*FUNCTIONS, *AGGREGATES}):
+            with pytest.raises(ParameterError) as caught:
+                signatures(name)
+            assert "Did you mean" not in str(caught.value), name
+
+    @pytest.mark.parametrize("name", ["mad", "sem", "mode", "medoid", "hist", "most", "sun", "co", ""])
+    def test_of_another_meaning(self, name):
+        assert misspelt(name, ["mean", "median", "max", "sum", "min", "count", "instr", "std"]) == ""
+
+    def test_slips(self):
+        known = ["mean", "median", "max", "count", "quantile"]
+        slips = {
+            "meen": "mean",
+            "MEAN": "mean",
+            "medain": "median",
+            "amx": "max",
+            "cuont": "count",
+            "quantle": "quantile",
+        }
+        for slip, meant in slips.items():
+            assert misspelt(slip, known) == f" Did you mean {meant!r}?"
+
+    def test_against_every_text(self):
+        """Brute force: every text of these letters, against all that one slip makes of a name."""
+        name, letters = "mean", "aemnq"
+        slips = {name[:i] + name[i + 1] + name[i] + name[i + 2 :] for i in range(3)}
+        for at in range(5):
+            slips |= {name[:at] + letter + name[at:] for letter in letters}
+            slips |= {name[:at] + letter + name[at + 1 :] for letter in letters if at < 4}
+        for length in (3, 4, 5):
+            for text in map("".join, itertools.product(letters, repeat=length)):
+                assert bool(misspelt(text, [name])) == (text in slips), text
+
+
+class TestRefusalsThatAreRight:
+    """A refusal names what there is instead, and does not accuse what is harmless."""
+
+    @pytest.mark.parametrize(
+        ("select", "words"),
+        [
+            ("average(x)", r"write AVG\(x\)"), ("hist(x)", "df.dprisk.hist"), ("nunique(x)", r"COUNT\(DISTINCT x\)"),
+            ("var(x)", "VAR_SAMP"), ("medain(x)", r"Did you mean median\(\)"),
+        ],
+    )  # fmt: skip
+    def test_in_sql(self, select, words):
+        with pytest.raises(ParameterError, match=words):
+            pdrisk.sql(f"SELECT {select} FROM f", eps=1, f=people())
+
+    def test_different_values_are_counted(self):
+        assert pdrisk.sql("SELECT COUNT(DISTINCT x) AS n FROM f", eps=MUCH, f=people())["n"].tolist() == [6]
+        assert people().dprisk.nunique("x", eps=MUCH).value == 6
+        assert people().dprisk.agg({"x": "nunique"}, eps=MUCH)["value"].tolist() == [6]
+
+    @pytest.mark.parametrize(
+        "call", ["Timestamp('2020-01-31')", "@pd.Timestamp('2020-01-31')", "to_datetime('2020-01-31')"]
+    )
+    def test_times(self, call):
+        frame = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=60)})
+        with pytest.raises(ParameterError, match="Write the time as text, as in `day >= '2020-01-31'`") as caught:
+            frame.dprisk.count(eps=1, where=f"day >= {call}")
+        assert "other records" not in str(caught.value)
+        start = np.datetime64("2020-01-31")  # noqa: F841 - named in the filter
+        for written in ("day >= '2020-01-31'", "day >= @start"):
+            assert frame.dprisk.count(eps=MUCH, where=written).value == 30
