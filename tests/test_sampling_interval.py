@@ -11,7 +11,7 @@ import pytest
 import pdrisk
 from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._answer.sampling import sampling_interval
-from pdrisk._core.sampling import expected_mean, expected_total
+from pdrisk._core.sampling import expected_mean, expected_mean_by_spread, expected_total
 from pdrisk._core.statistics import Mean, Proportion, Sum
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms import calibrated
@@ -40,6 +40,45 @@ class TestBounds:
             ways = [math.comb(yes, k) * math.comb(size - yes, n - k) for k in range(n + 1)]
             held = sum(w for w, a, b in zip(ways, low, high, strict=True) if a <= yes / size <= b)
             assert held >= level * math.comb(size, n)
+
+    @pytest.mark.parametrize("level", LEVELS)
+    @pytest.mark.parametrize(
+        ("values", "n"), [((0, 0.5, 1), 2), ((0, 0.5, 1), 15), ((0.4, 0.5, 0.52), 20), ((0, 0.01, 1), 18)]
+    )
+    def test_a_mean_of_known_spread_is_covered_by_exact_probabilities(self, values, n, level):
+        """Of three values, with and without replacement, however often each of them is there."""
+        drawn = [(i, j, n - i - j) for i in range(n + 1) for j in range(n + 1 - i)]
+        counts, x = np.array(drawn, dtype=float), np.array(values)
+        mean = counts @ x / n
+        spread = np.maximum(counts @ x**2 / n - mean**2, 0)
+        low, high = expected_mean_by_spread(mean, mean, spread, np.full(len(drawn), float(n)), level)
+        assert ((low >= 0) & (low <= mean) & (mean <= high) & (high <= 1)).all()
+        ways = [math.comb(n, i) * math.comb(n - i, j) for i, j, _ in drawn]
+        for shares in itertools.product((0.0, 0.02, 0.2, 0.45), (0.01, 0.1, 0.5)):
+            chances = np.array([*shares, 1 - sum(shares)])
+            exact = float(chances @ x)
+            masses = [way * math.prod(chances**each) for way, each in zip(ways, counts, strict=True)]
+            assert math.fsum(np.array(masses)[(low <= exact) & (exact <= high)]) >= level
+            own = np.floor(chances * (n + 5))  # a population that is drawn from without replacement
+            own[2] += n + 5 - own.sum()
+            found = [math.prod(map(math.comb, map(int, own), each)) for each in drawn]
+            exact = float(own @ x / (n + 5))
+            held = sum(
+                way for way, a, b in zip(found, low, high, strict=True) if a <= exact + 1e-12 and exact <= b + 1e-12
+            )
+            assert held >= level * math.comb(n + 5, n)
+
+    def test_a_known_spread_makes_a_mean_nearer(self):
+        one, n = np.array([0.5]), np.array([10_000.0])
+        low, high = expected_mean(one, one, n, 0.95)
+        for spread, most in ((0.0, 0.06), (0.01, 0.25), (0.25, 1.05)):
+            narrow = expected_mean_by_spread(one, one, np.array([spread]), n, 0.95)
+            assert (narrow[1] - narrow[0])[0] < most * (high - low)[0]
+        # Bernstein's bound of a standard deviation of .1 at 2/5 of .05: sqrt(2 ln(50)) standard errors, and a little.
+        narrow = expected_mean_by_spread(one, one, np.array([0.01]), n, 0.95)
+        assert narrow[1][0] - 0.5 == pytest.approx(math.sqrt(2 * math.log(50)) * 0.1 / 100, rel=0.25)
+        nobody = expected_mean_by_spread(one, one, np.array([0.0]), np.array([-3.0]), 0.95)
+        assert (nobody[0][0], nobody[1][0]) == (0, 1)
 
     @pytest.mark.parametrize("level", LEVELS)
     def test_a_mean_as_close_as_hoeffding_allows(self, level):
@@ -73,13 +112,13 @@ class TestBounds:
 GROUPS = 1000
 
 
-def of_samples(statistic, name, universe, draw, n, eps):
+def of_samples(statistic, name, universe, draw, n, eps, groups=GROUPS):
     """The interval of each of many samples, with real noise."""
     rng = np.random.default_rng(11)
-    x = draw(rng, GROUPS * n)
-    codes = np.repeat(np.arange(GROUPS, dtype=np.int32), n)
+    x = draw(rng, groups * n)
+    codes = np.repeat(np.arange(groups, dtype=np.int32), n)
     mechanism = calibrated(name, statistic, universe, Fraction(eps))
-    summary = summary_of_groups(x, codes, GROUPS, universe, mechanism.needs(statistic))
+    summary = summary_of_groups(x, codes, groups, universe, mechanism.needs(statistic))
     return sampling_interval(NoisyAnswers(mechanism, mechanism.draw(summary)), 0.9)
 
 
@@ -108,6 +147,8 @@ class TestCoverage:
         exact = skewed(np.random.default_rng(0), 1_000_000).mean()
         for n, eps in itertools.product((20, 300), (1, 20)):
             low, high = of_samples(Mean(), "two_sums", Universe(0.0, 100.0), skewed, n, eps)
+            assert ((low <= exact) & (exact <= high)).mean() > 0.88
+            low, high = of_samples(Mean(), "bernstein", Universe(0.0, 100.0), skewed, n, eps, 100)
             assert ((low <= exact) & (exact <= high)).mean() > 0.88
             for sign, ends in ((1, (0.0, 100.0)), (-1, (-100.0, 0.0))):
                 draw = lambda rng, size, sign=sign: sign * skewed(rng, size)  # noqa: E731
@@ -139,6 +180,14 @@ class TestRelease:
         release = FRAME.dprisk.mean("x", eps=2, bounds=(0, 10))
         low, high = release.interval(kind="sampling")
         assert 0.56 < high - low < 0.75
+
+    def test_a_variance_of_the_same_release_makes_it_narrower(self):
+        near = pd.DataFrame({"x": 40 + np.arange(20_000) % 10.0})
+        wide, narrow = (
+            near.dprisk.mean("x", eps=2, bounds=(0, 100), mechanism=name).interval(kind="sampling")
+            for name in ("two_sums", "bernstein")
+        )
+        assert narrow[0] < 44.5 < narrow[1] and narrow[1] - narrow[0] < (wide[1] - wide[0]) / 5
 
     def test_is_refused_where_it_means_nothing(self):
         data = FRAME.dprisk

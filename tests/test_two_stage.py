@@ -128,7 +128,7 @@ class TestAnswers:
         frame = pd.DataFrame({"x": range(9)})
         for ask in (
             lambda: frame.dprisk.mean("x", eps=1, bounds=(0, 9), mechanism="two_stage"),
-            lambda: frame.dprisk.var("x", eps=1, bounds=(0, 9), mechanism="two_stage", n_at_least=5),
+            lambda: frame.dprisk.sum("x", eps=1, bounds=(0, 9), mechanism="two_stage", n_at_least=5),
             lambda: frame.dprisk.mean("x", eps=1e-7, bounds=(0, 9), mechanism="two_stage", n_at_least=5),
             lambda: pdrisk.sql("SELECT AVG(x) FROM t", t=frame, eps=1, bounds=(0, 9), mechanism="two_stage"),
         ):

@@ -238,6 +238,7 @@ class Dataset(Statistics):
         params: Sequence[object] | Mapping[str, object] | None = None,
         mechanism: str = "auto",
         interval: bool = False,
+        clip: str | None = None,
         curator: bool | None = None,
         risk_columns: bool = False,
     ) -> pd.DataFrame:
@@ -257,8 +258,8 @@ class Dataset(Statistics):
             )
         return answered(
             query, self._given.sources(), eps=eps, bounds=bounds, keys=keys, ledger=self._payer(ledger), fresh=fresh,
-            params=params, mechanism=mechanism, interval=interval, risk_columns=risk_columns, dataset=self._identity,
-            curator=self._defaults["curator"] if curator is None else curator,
+            params=params, mechanism=mechanism, interval=interval, clip=clip, risk_columns=risk_columns,
+            dataset=self._identity, curator=self._defaults["curator"] if curator is None else curator,
         )  # fmt: skip
 
     @property

@@ -21,7 +21,7 @@ from pdrisk._model.unit import ONE_RECORD
 from pdrisk._printing import printable
 from pdrisk.errors import NotPublicError
 
-__all__ = ["Answer", "AnswerLine", "Curator", "Exposed"]
+__all__ = ["CLIP", "Answer", "AnswerLine", "Curator", "Exposed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,8 @@ class AnswerLine:
         Of such an answer, the distance of the public points that it is one of.
     other, other_bounds
         Of a statistic of two columns, the second one.
+    clip : (float, float) or None
+        The points that all values were clipped at, which a share of eps found. ``name`` says them, too.
     """
 
     name: str
@@ -120,6 +122,7 @@ class AnswerLine:
     step: float | None = None
     other: Any = None
     other_bounds: tuple[float, float] | None = None
+    clip: tuple[float, float] | None = None
 
     @classmethod
     def of(
@@ -131,7 +134,7 @@ class AnswerLine:
         low, high = noisy.interval()
         widths = (high - low)[~noisy.withheld] / 2
         said = cls(
-            name=line.name if name is None else name,
+            name=formatting.clipped(line.name if name is None else name, noisy.clip),
             column=plain_label(line.column),
             statistic=line.statistic.label,
             mechanism=mechanism.name,
@@ -146,6 +149,7 @@ class AnswerLine:
             rank95=mechanism.rank95,
             step=mechanism.step,
             other=plain_label(line.other),
+            clip=noisy.clip,
             other_bounds=(universe.other.lo, universe.other.hi) if isinstance(universe, Rectangle) else None,
         )
         if not one:
@@ -341,13 +345,14 @@ class Answer:
 
     @classmethod
     def _from_values(cls, said: dict[str, Any]) -> Answer:
-        pairs = ("bounds", "other_bounds")
+        pairs = ("bounds", "other_bounds", "clip")
         lines = [AnswerLine(**{**line, **{name: _pair(line.get(name)) for name in pairs}}) for line in said["lines"]]
         listed = {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
         return cls(**{**said, **listed, "lines": tuple(lines)})
 
 
-TABLE: Final = ("value", "low", "high", "eps", "worst_case", "release")
+CLIP: Final = ("clip_low", "clip_high")
+TABLE: Final = ("value", "low", "high", "eps", "worst_case", *CLIP, "release")
 SHOWN: Final = 3  # names in a title
 
 

@@ -8,7 +8,7 @@ from html import escape
 from pdrisk._digits import probability
 from pdrisk._printing import printable
 
-__all__ = ["NOBODY", "UNDEFINED", "Rows", "html", "known", "number", "ranks", "risk", "text", "thousands"]
+__all__ = ["NOBODY", "UNDEFINED", "Rows", "clipped", "html", "known", "number", "ranks", "risk", "text", "thousands"]
 
 Rows = list[tuple[str, str]]
 
@@ -25,6 +25,11 @@ def number(value: float) -> str:
 def known(value: float) -> str:
     """A number that may not be known."""
     return "not known" if math.isnan(value) else number(value)
+
+
+def clipped(name: str, clip: tuple[float, float] | None) -> str:
+    """The name of an answer; with the points that all values were clipped at, if there are any."""
+    return name if clip is None else f"{name} of values clipped to [{number(clip[0])}, {number(clip[1])}]"
 
 
 def ranks(number_of: float, step: float | None) -> str:

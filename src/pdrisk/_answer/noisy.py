@@ -61,6 +61,11 @@ class NoisyAnswers:
         return np.isnan(first) if first.dtype.kind == "f" else first == WITHHELD
 
     @property
+    def clip(self) -> tuple[float, float] | None:
+        """The points that all values were clipped at; None where none were, or where no answer is given out."""
+        return self.mechanism.clip(self.drawn)
+
+    @property
     def is_whole(self) -> bool:
         """Whether the answers that are given are whole numbers."""
         return self.mechanism.value(self.drawn[..., :0]).dtype.kind == "i"

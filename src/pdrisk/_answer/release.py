@@ -118,6 +118,14 @@ class Release(Arithmetic):
         return line.bounds if line.other_bounds is None else {name: ends for name, ends in line.ranges if ends}
 
     @property
+    def clip(self) -> tuple[float, float] | None:
+        """Points that all values were clipped at, which a share of eps found; None without ``clip="private"``.
+
+        The value, and its interval, are those of the clipped values.
+        """
+        return self._line.clip
+
+    @property
     def mechanism(self) -> str:
         """Name of the noise mechanism, as in ``"two_sums"``."""
         return self._line.mechanism
@@ -174,8 +182,8 @@ class Release(Arithmetic):
 
     @property
     def name(self) -> str:
-        """As people write it: ``mean(distance)``."""
-        return written(self.statistic, self.column, self.other)
+        """As people write it: ``mean(distance)``, or ``mean(income) of values clipped to [0, 50000]``."""
+        return formatting.clipped(written(self.statistic, self.column, self.other), self.clip)
 
     @property
     def _line(self) -> AnswerLine:
@@ -232,7 +240,7 @@ class Release(Arithmetic):
         The interval of the population is made of published numbers only. So it cannot know how much values spread, and
         holds for the widest spread that is possible with this mean and these bounds (Hoeffding 1963): some 40 %
         wider than the usual one of a proportion, and several times as wide as that of a mean of values that lie close
-        to each other.
+        to each other. A mean by ``"bernstein"`` tells the variance, too, and is then much narrower.
         """
         sure = checked_probability("level", level)
         if not isinstance(kind, str) or kind not in ("noise", "sampling"):
@@ -263,6 +271,7 @@ class Release(Arithmetic):
             "rounded_to": self.rounded_to,
             "rank95": self.rank95,
             "step": self.step,
+            "clip": self.clip,
         }
         return {
             "statistic": self.statistic,

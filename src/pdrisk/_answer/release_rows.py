@@ -32,6 +32,10 @@ def rows_of(release: Release) -> tuple[formatting.Rows, formatting.Rows, str | N
         ("worst-case risk", formatting.risk(release.risk.worst_case)),
         ("attacker's success", formatting.risk(release.risk.success)),
     ]
+    if release.clip is not None:
+        at = [label for label, _ in public].index("bounds") + 1
+        low, high = map(formatting.number, release.clip)
+        public.insert(at, ("clipped to", f"{low} to {high}, found by half of eps; the interval is of clipped values"))
     if release.where is not None:
         at = [label for label, _ in public].index("bounds")
         public.insert(at, ("where", release.where + (" (row-wise by your word)" if release.where_trusted else "")))

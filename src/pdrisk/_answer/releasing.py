@@ -23,7 +23,7 @@ from pdrisk._core.statistics import Count, Mean, Statistic
 from pdrisk._core.summary import FloatArray, IntArray, Summary
 from pdrisk._guard import guarded
 from pdrisk._ledger import Identity, Meaning, Policy, check_curator, ledger_for, paying
-from pdrisk._mechanisms import Drawn, Mechanism, calibrated, discrete_laplace
+from pdrisk._mechanisms import ClippedSums, Drawn, Mechanism, calibrated, discrete_laplace
 from pdrisk._model.query import UNIT, Line, Query
 from pdrisk._model.unit import Unit
 from pdrisk.engines.base import Engine, Reading
@@ -390,6 +390,12 @@ def _warn_of_width(results: Results) -> None:
     """Warn of answers whose own noise interval, which is published, covers much of the range of possible answers."""
     wide = []
     for each in results.releases:
+        mechanism = each.noisy.mechanism
+        if isinstance(mechanism, ClippedSums) and mechanism.clips_most(each.noisy.drawn):
+            _warn(
+                f'{each.line.name}: clip="private" clips some {mechanism.left:,} records at this eps, and there seem '
+                "to be hardly more: the answer says little of most of them. Ask with a larger eps, or without clip."
+            )
         low, high = each.line.statistic.value_range(each.noisy.mechanism.universe)
         if each.line.mechanism == "laplace" or each.line.universe is None or not math.isfinite(high - low):
             continue

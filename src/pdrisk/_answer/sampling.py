@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._core.replaced import OfSize
-from pdrisk._core.sampling import expected_mean, expected_total
+from pdrisk._core.sampling import expected_mean, expected_mean_by_spread, expected_total
+from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Mean, Sum
 from pdrisk._core.summary import FloatArray
+from pdrisk._mechanisms import Bernstein
 from pdrisk.errors import ParameterError
 
 __all__ = ["sampling_interval"]
@@ -35,9 +38,14 @@ def sampling_interval(noisy: NoisyAnswers, level: float) -> tuple[FloatArray, Fl
     """
     mechanism, fails = noisy.mechanism, 1 - level
     statistic, universe = mechanism.statistic, mechanism.universe
+    if noisy.clip is not None:
+        raise ParameterError(
+            'kind="sampling" is about values whose bounds the sample did not decide, and it decided where these are '
+            'clipped: ask without clip="private".'
+        )
     sampled = 1 - fails * (1 - TO_NOISE)
     if isinstance(statistic, Mean | OfSize):
-        noise = 1 - fails * TO_NOISE / 2
+        noise = 1 - fails * TO_NOISE / (3 if isinstance(mechanism, Bernstein) else 2)
         known, times = mechanism.least_records(noisy.drawn, noise), 1
         if isinstance(statistic, OfSize):
             known, times = np.full(noisy.withheld.shape, float(statistic.size)), statistic.times
@@ -48,7 +56,12 @@ def sampling_interval(noisy: NoisyAnswers, level: float) -> tuple[FloatArray, Fl
             )
         shares = (np.array(noisy.interval(noise)) / times - universe.lo) / universe.width
         low, high = np.clip(shares, 0.0, 1.0)
-        low, high = expected_mean(low, high, known, sampled)
+        if isinstance(mechanism, Bernstein):  # whose sums tell the variance, too
+            of_records = replace(mechanism, statistic=Var(ddof=0))
+            spread = of_records.interval(noisy.drawn, noise)[1] / universe.width**2
+            low, high = expected_mean_by_spread(low, high, spread, known, sampled)
+        else:
+            low, high = expected_mean(low, high, known, sampled)
         return noisy.shown(times * (universe.lo + universe.width * low), times * (universe.lo + universe.width * high))
     low, high = noisy.interval(1 - fails * TO_NOISE)
     if type(statistic) is Count:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.answer import Answer, Curator
+from pdrisk._answer.answer import CLIP, Answer, Curator
 from pdrisk._answer.release import Release
 from pdrisk._answer.releasing import Released, Results
+from pdrisk._mechanisms import ClippedSums
 from pdrisk._model.plain import plain_label
 
 __all__ = ["one_answer", "table_of_lines", "wide_table"]
@@ -89,6 +90,8 @@ def _rows(one: Released, results: Results) -> pd.DataFrame:
     low, high = one.noisy.interval()
     eps = one.noisy.eps
     columns = {"value": values, "low": low, "high": high, "eps": eps, "worst_case": one.noisy.risk.worst_case}
+    if any(each.line.mechanism == ClippedSums.name for each in results.releases):
+        columns |= dict(zip(CLIP, one.noisy.clip or (np.nan, np.nan), strict=True))
     if results.shows_curator and one.facts is not None:
         columns |= {name: getattr(one.facts, name) for name in Curator.COLUMNS}
     return pd.DataFrame(columns)

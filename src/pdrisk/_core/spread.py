@@ -8,7 +8,7 @@ in d**2, so the farthest and the nearest record are the extremes. The paper's ow
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
@@ -26,9 +26,16 @@ class Var(Statistic):
     """Variance, the sum of squared distances from the mean over n - ddof; 0 where n <= ddof.
 
     The empty set and, for ddof=1, the single record have variance 0.
+
+    Attributes
+    ----------
+    ddof : int
+    n_at_least : int
+        How many records there are declared to be at the least; 0 where nothing is.
     """
 
     ddof: int = 1
+    n_at_least: int = field(default=0, repr=False)
     name: ClassVar[str] = "var"
 
     @property

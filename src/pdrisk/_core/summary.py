@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pdrisk._core.cells import Cells
 from pdrisk._core.lattice import Points
 from pdrisk._core.products import Degrees
+from pdrisk._core.sizes import SizeSums
 from pdrisk._core.universe import Universe
 
 __all__ = ["Bins", "FloatArray", "IntArray", "Needs", "Ranks", "Summary", "window_start"]
@@ -93,6 +94,7 @@ class Needs:
     distinct: bool = False
     cells: bool = False
     whole_cells: bool = False
+    size_sums: bool = False
     windows: frozenset[float] = frozenset()
     bins: Bins | None = None
     sizes: bool = False
@@ -102,7 +104,7 @@ class Needs:
     def __repr__(self) -> str:
         # Part of the canonical text of questions in SQL: as the first edition wrote it, with what has come since added.
         first = ("total", "steps", "ends", "seconds", "squares", "windows")
-        names = ("places", "place_squares", "whole", "distinct", "cells", "whole_cells")
+        names = ("places", "place_squares", "whole", "distinct", "cells", "whole_cells", "size_sums")
         since = [name for name in names if getattr(self, name)]
         said = [f"{name}={getattr(self, name)!r}" for name in (*first, *since)]
         said += [f"products={sorted(self.products)!r}"] * bool(self.products)
@@ -122,6 +124,7 @@ class Needs:
             self.distinct or other.distinct,
             self.cells or other.cells,
             self.whole_cells or other.whole_cells,
+            self.size_sums or other.size_sums,
             self.windows | other.windows,
             self.bins or other.bins,
             self.sizes or other.sizes,
@@ -142,7 +145,7 @@ class Needs:
     @property
     def moments(self) -> bool:
         """Whether anything but windows and the number of records is read."""
-        on_grids = self.places or self.place_squares or self.whole
+        on_grids = self.places or self.place_squares or self.whole or self.size_sums
         return self.total or self.steps or self.ends or self.seconds or self.squares or on_grids
 
 
@@ -180,6 +183,8 @@ class Summary:
     cells, whole_cells : Cells
         The records rounded to the `Points` of the universe, decimal ones or whole numbers. With `Needs.ranks`, those at
         other ranks may have been moved, but to no point on the other side of a record at these.
+    size_sums : SizeSums
+        Sums of the records between the `SizePoints` of the universe.
     clamped : ndarray of int64, shape (G,)
         Number of records that lay outside the universe and were moved to its ends.
     products : mapping of degrees to ndarray of int64, shape (m, G)
@@ -206,6 +211,7 @@ class Summary:
     whole_cells: Cells | None = None
     products: Mapping[Degrees, IntArray] = field(default_factory=dict)
     other: Summary | None = None
+    size_sums: SizeSums | None = None
 
     def of_rows(self, groups: NDArray[np.integer]) -> Summary:
         """For each of R records the summary of its group, shape (R,) instead of (G,)."""
@@ -232,6 +238,7 @@ class Summary:
             None if self.whole_cells is None else self.whole_cells.of_rows(groups),
             {degrees: of(sums) for degrees, sums in self.products.items()},
             None if self.other is None else self.other.of_rows(groups),
+            self.size_sums,  # that of all groups, whatever the rows
         )
 
 

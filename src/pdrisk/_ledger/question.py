@@ -8,6 +8,7 @@ from collections.abc import Hashable
 from fractions import Fraction
 from typing import Any
 
+from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Histogram, Mean
 from pdrisk._core.universe import Rectangle
 from pdrisk._mechanisms import calibrated
@@ -98,7 +99,7 @@ def _line(line: Line, share: Fraction) -> dict[str, Any]:
         said |= {"edges": list(line.statistic.edges), "clamps": line.statistic.clamps}
     if line.mechanism != "laplace":  # as every question of the first edition, whose answers are remembered
         said["mechanism"] = line.mechanism
-    if isinstance(line.statistic, Mean) and line.statistic.n_at_least:
+    if isinstance(line.statistic, Mean | Var) and line.statistic.n_at_least:
         said["n_at_least"] = line.statistic.n_at_least
     if line.statistic.replaces:
         said["neighbours"] = "replace-one"

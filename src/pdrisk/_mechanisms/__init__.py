@@ -17,6 +17,7 @@ from pdrisk._mechanisms.approximate_quantiles import ApproximateQuantiles
 from pdrisk._mechanisms.base import Drawn, Mechanism
 from pdrisk._mechanisms.bernstein import Bernstein
 from pdrisk._mechanisms.bernstein_products import BernsteinProducts
+from pdrisk._mechanisms.clipped_sums import ClippedSums
 from pdrisk._mechanisms.exponential import Exponential
 from pdrisk._mechanisms.exponential.interval import ExponentialInterval
 from pdrisk._mechanisms.geometric import Geometric
@@ -30,6 +31,8 @@ from pdrisk.errors import ParameterError
 __all__ = [
     "MECHANISMS",
     "WITH_INTERVAL",
+    "Bernstein",
+    "ClippedSums",
     "Drawn",
     "Exponential",
     "Mechanism",
@@ -52,6 +55,7 @@ MECHANISMS: Final[dict[str, type[Mechanism]]] = {
         OneSum,
         TwoStage,
         ApproximateQuantiles,
+        ClippedSums,
     )
 }
 ACCURATE: Final[tuple[tuple[Any, type[Mechanism]], ...]] = (

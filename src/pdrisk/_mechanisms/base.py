@@ -127,6 +127,10 @@ class Mechanism(ABC):
         """How many records there are at least, with a probability of ``level`` over the noise; None where not told."""
         return None
 
+    def clip(self, drawn: Drawn) -> tuple[float, float] | None:
+        """The points that all values were clipped at, which were chosen by noise; None where there are no such."""
+        return None
+
     @property
     def scale(self) -> float | None:
         """Scale of noise that is added to the answer, in its unit; None where the noise is no such thing."""

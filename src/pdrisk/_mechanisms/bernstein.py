@@ -22,7 +22,7 @@ from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk._mechanisms.totals import is_total, total, total_interval, total_reach
 from pdrisk.errors import ParameterError
 
-__all__ = ["Bernstein"]
+__all__ = ["FEWER", "FEWEST", "ROUNDING", "Bernstein", "influence", "moments"]
 
 SHARES = 64  # means between the bounds of which the widest interval is looked for
 ROUNDING = 4 / PLACES  # of records to places, and of squares of places
@@ -85,7 +85,7 @@ class Bernstein(Mechanism):
         sums = self._records(drawn)
         if is_total(self.statistic):
             return total(self.statistic, self.universe, sums)
-        mean, square = _moments(sums)
+        mean, square = moments(sums)
         some = sums.sum(axis=0) > 0
         if isinstance(self.statistic, Mean):
             return self._placed(np.where(some, mean, 0.5))
@@ -113,13 +113,13 @@ class Bernstein(Mechanism):
         n = sums.sum(axis=0)
         unknown = n * eps < FEWEST
         size = np.where(unknown, 1.0, n * eps)
-        mean, square = _moments(sums)
+        mean, square = moments(sums)
         spread = square - mean**2
         within = np.clip(mean, 0.0, 1.0)
         off = critical(np.stack([within, within - 0.5, 1 - within]), level) / size  # by which the mean may be off
         # What the noises weigh is known as well as the mean is, so it is taken at the worst of three means.
         means = np.clip(within + np.array([[0.0], [-0.5], [0.5]]) * off, 0.0, 1.0)
-        weights = _influence(means, np.clip(spread, 0.0, means * (1 - means)))
+        weights = influence(means, np.clip(spread, 0.0, means * (1 - means)))
         reach = critical(weights.reshape(3, -1), level).reshape(3, -1).max(axis=0) / size + ROUNDING
         # The squared error of the mean makes a variance smaller, never larger.
         low, high = spread - reach, spread + reach + off**2
@@ -200,14 +200,14 @@ class Bernstein(Mechanism):
         return np.stack([square_of_place(k), 2 * k - square_of_place(k)]).astype(np.float64)
 
 
-def _moments(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+def moments(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The means of w and of its square; of nobody, 0."""
     n = sums.sum(axis=0)
     n = np.where(n > 0, n, np.inf)
     return (sums[1] / 2 + sums[2]) / n, sums[2] / n
 
 
-def _influence(mean: FloatArray, spread: FloatArray) -> FloatArray:
+def influence(mean: FloatArray, spread: FloatArray) -> FloatArray:
     """How far a unit of noise in each of the three sums moves n times the variance, shape (3, ...)."""
     return np.stack([mean**2 - spread, -mean * (1 - mean) - spread, (1 - mean) ** 2 - spread])
 

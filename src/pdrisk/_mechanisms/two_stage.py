@@ -1,8 +1,12 @@
-"""Two-stage mechanism for means of many records: a pilot by two_sums, then the sum of distances from it."""
+"""Two-stage mechanism for means of many records: a pilot by two_sums, then the sum of distances from it.
+
+For variances see `two_stage_spread`.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -11,11 +15,14 @@ import numpy as np
 
 from pdrisk._core.lattice import LARGEST_STEPS, PLACES
 from pdrisk._core.risk import posterior
+from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Mean, Statistic
-from pdrisk._core.summary import FloatArray, Summary
-from pdrisk._mechanisms.base import Drawn
+from pdrisk._core.summary import FloatArray, Needs, Summary
+from pdrisk._core.universe import Universe
+from pdrisk._mechanisms.base import Drawn, Mechanism
 from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
+from pdrisk._mechanisms.two_stage_spread import TwoStageSpread, two_stages
 from pdrisk._mechanisms.two_sums import TwoSums, sum_of_two
 from pdrisk.errors import ParameterError
 
@@ -52,11 +59,19 @@ class TwoStage(TwoSums):
 
     @classmethod
     def answers(cls, statistic: Statistic) -> bool:
-        return isinstance(statistic, Mean) and statistic.n_at_least > 0
+        return (isinstance(statistic, Mean) and statistic.n_at_least > 0) or TwoStageSpread.answers(statistic)
 
     @classmethod
     def joins(cls, statistic: Statistic) -> bool:
         return False
+
+    @classmethod
+    def of(cls, statistic: Statistic, universe: Universe, eps: Fraction, together: Sequence[Statistic]) -> Mechanism:
+        return (TwoStageSpread if isinstance(statistic, Var) else cls)(statistic, universe, eps)  # type: ignore[arg-type]
+
+    @classmethod
+    def needs(cls, statistic: Statistic) -> Needs:
+        return (TwoStageSpread if isinstance(statistic, Var) else TwoSums).needs(statistic)
 
     def check(self) -> None:
         if PLACES / self._stages[0] > WIDEST_SCALE:
@@ -120,7 +135,4 @@ class TwoStage(TwoSums):
 
     @property
     def _stages(self) -> tuple[Fraction, Fraction]:
-        """What the pilot costs, and the rest."""
-        share = min(0.15, math.sqrt(40 / (self.statistic.n_at_least * float(self.eps))))
-        pilot = self.eps * Fraction(math.ceil(share * 1000), 1000)
-        return pilot, self.eps - pilot
+        return two_stages(self.eps, self.statistic.n_at_least)

@@ -17,6 +17,7 @@ __all__ = ["joined"]
 
 MOMENTS = ("two_sums", "bernstein")  # mechanisms whose draw answers several statistics
 QUANTILES = "approximate_quantiles"
+CLIPPED = "clipped_sums"
 
 
 def joined(
@@ -41,6 +42,8 @@ def joined(
 
     Quantiles between 0 and 1 share one, by approximate_quantiles, if that has fewer levels than there are lines: three
     or more, or the same one twice. Two would be chosen with half of eps each anyway, the second one less accurately.
+
+    A mean and a sum of values that are clipped privately share one, and so the points that they are clipped at.
     """
     found = list(lines)
     firsts = list(range(len(found)))
@@ -69,6 +72,9 @@ def joined(
             for at in members:
                 found[at] = replace(found[at], mechanism=QUANTILES, together=together)
                 firsts[at] = members[0]
+    for members in _clipped(found, alone):
+        for at in members:
+            firsts[at] = members[0]
     order = list(dict.fromkeys(firsts))
     return tuple(found), tuple(order.index(first) for first in firsts)
 
@@ -78,7 +84,7 @@ def _moments(lines: Sequence[Line], alone: Collection[int]) -> Iterator[tuple[li
     of_people: dict[object, list[int]] = {}
     for at, line in enumerate(lines):
         single = at in alone or line.column is None or line.indicator is not None or line.statistic.replaces
-        single = single or line.mechanism == "two_stage"
+        single = single or line.mechanism in ("two_stage", CLIPPED)
         if not single and (type(line.statistic) in (Count, Mean) or isinstance(line.statistic, Sum | Var)):
             of_people.setdefault(line.people, []).append(at)
     for members in of_people.values():
@@ -100,4 +106,13 @@ def _quantiles(lines: Sequence[Line], alone: Collection[int]) -> Iterator[list[i
         chosen = line.mechanism in ("exponential", QUANTILES) and MECHANISMS[QUANTILES].joins(line.statistic)
         if at not in alone and chosen and isinstance(line.statistic, Quantile):
             found.setdefault((line.people, line.universe, line.statistic.whole), []).append(at)
+    return iter(found.values())
+
+
+def _clipped(lines: Sequence[Line], alone: Collection[int]) -> Iterator[list[int]]:
+    """The means and sums of the same values, clipped at the same points."""
+    found: dict[object, list[int]] = {}
+    for at, line in enumerate(lines):
+        if line.mechanism == CLIPPED and at not in alone:
+            found.setdefault((line.people, line.universe), []).append(at)
     return iter(found.values())

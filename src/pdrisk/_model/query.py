@@ -10,12 +10,21 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
+from pdrisk._core.foreign import shown
 from pdrisk._core.order import Max, Min, Quantile
 from pdrisk._core.replaced import SumOfSize, WholeSumOfSize
 from pdrisk._core.statistics import Statistic, Sum, WholeSum
 from pdrisk._core.summary import Needs
 from pdrisk._core.universe import Universe
-from pdrisk._mechanisms import MECHANISMS, WITH_INTERVAL, Exponential, Mechanism, calibrated, mechanism_for
+from pdrisk._mechanisms import (
+    MECHANISMS,
+    WITH_INTERVAL,
+    ClippedSums,
+    Exponential,
+    Mechanism,
+    calibrated,
+    mechanism_for,
+)
 from pdrisk._model.rowwise import Derived, RowwiseFilter
 from pdrisk._model.unit import Unit
 from pdrisk._printing import printable
@@ -209,7 +218,13 @@ class Query:
 
 
 def answered_by(
-    line: Line, mechanism: object, *, whole: bool = False, joint: bool = False, interval: object = False
+    line: Line,
+    mechanism: object,
+    *,
+    whole: bool = False,
+    joint: bool = False,
+    interval: object = False,
+    clip: object = None,
 ) -> Line:
     """The line with the mechanism that answers it.
 
@@ -225,13 +240,16 @@ def answered_by(
         Whether the line may have to share its release with others of its column: see `joined`.
     interval : bool
         Whether the answer must have one, even at a share of eps.
+    clip : "private" or None
+        Whether values are clipped at points that a share of eps finds.
     """
     joint = joint and line.column is not None
     if not isinstance(mechanism, str):
         raise ColumnTypeError(f'mechanism is a name, such as "auto", not of type {type(mechanism).__name__}.')
     if not isinstance(interval, bool | np.bool_):
         raise ColumnTypeError(f"interval is True or False, not of type {type(interval).__name__}.")
-    if whole and mechanism != "laplace" and line.universe is not None:
+    mechanism = _clipping(line, mechanism, clip)
+    if whole and mechanism not in ("laplace", ClippedSums.name) and line.universe is not None:
         lo, hi = math.ceil(line.universe.lo), math.floor(line.universe.hi)
         own = _of_whole_numbers(line.statistic, mechanism, (lo + hi) // 2, joint=joint)
         if own is not None and lo < hi and line.universe.magnitude <= LARGEST_WHOLE:
@@ -240,6 +258,27 @@ def answered_by(
     if getattr(line.statistic, "bounds_reached", False) and not issubclass(chosen, Exponential):
         raise ParameterError(f"bounds_reached=True means nothing to mechanism {chosen.name!r}: leave one of them out.")
     return replace(line, mechanism=(WITH_INTERVAL.get(chosen, chosen) if interval else chosen).name)
+
+
+def _clipping(line: Line, mechanism: str, clip: object) -> str:
+    """The mechanism's name, that of the one that clips where this is asked for."""
+    if clip is None or not line.statistic.bounded:
+        return mechanism
+    if not isinstance(clip, str) or clip != "private":
+        raise ParameterError(f'clip is "private", which spends half of eps to find where to clip, not {shown(clip)}.')
+    if mechanism not in ("auto", ClippedSums.name):
+        raise ParameterError(
+            f'clip="private" answers by mechanism {ClippedSums.name!r}: leave mechanism={mechanism!r} out.'
+        )
+    if line.statistic.replaces:
+        raise ParameterError('clip="private" hides that a record is there, as by default: leave neighbours= out.')
+    if not ClippedSums.answers(line.statistic):
+        raise ParameterError(
+            f'clip="private" is for sum and mean of a column: leave it out for {line.statistic.label}.'
+        )
+    if line.universe is None:
+        raise ParameterError('clip="private" needs declared bounds, not bounds="column".')
+    return ClippedSums.name
 
 
 def _of_whole_numbers(statistic: Statistic, mechanism: str, middle: int, *, joint: bool) -> Statistic | None:

@@ -30,7 +30,7 @@ from pdrisk._core.summary import Summary
 from pdrisk._core.worlds import positive
 from pdrisk._digits import rounded_up
 from pdrisk._guard import guarded
-from pdrisk._mechanisms import MECHANISMS, Mechanism
+from pdrisk._mechanisms import MECHANISMS, ClippedSums, Mechanism
 from pdrisk._model.arguments import (
     epsilon,
     statistic,
@@ -154,7 +154,8 @@ def _lines(
     if mechanisms is None:
         # A declared whole sum is another statistic, which Laplace noise does not answer.
         (best,) = judged_lines(frame, column, (asked,), replace(request, mechanism="auto"))
-        names = [name for name, each in MECHANISMS.items() if each.answers(best.statistic) or name == "laplace"]
+        able = [name for name, each in MECHANISMS.items() if each.answers(best.statistic) or name == "laplace"]
+        names = [name for name in able if name != ClippedSums.name]  # of clipped values: another question
     elif isinstance(mechanisms, list | tuple) and all(isinstance(name, str) for name in mechanisms) and mechanisms:
         names = list(mechanisms)
         if len(set(names)) < len(names):

@@ -17,6 +17,7 @@ from pdrisk._core.foreign import shown
 from pdrisk._core.order import Max, Min, Quantile
 from pdrisk._core.pairs import PairStatistic
 from pdrisk._core.replaced import of_size
+from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Distinct, Mean, Proportion, Statistic, Sum
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._model.arguments import (
@@ -135,7 +136,8 @@ def judged_lines(
         whole = request.step is not None or (column is not None and declared(frame, column).whole)
     lines = _with_number(_with_neighbours(frame, lines, request.neighbours), request)
     return tuple(
-        answered_by(line, request.mechanism, whole=whole, joint=joint, interval=request.interval) for line in lines
+        answered_by(line, request.mechanism, whole=whole, joint=joint, interval=request.interval, clip=request.clip)
+        for line in lines
     )
 
 
@@ -176,7 +178,7 @@ def judged_pair(
     line = Line(column, asked, Rectangle(first.lo, first.hi, second), source, other=other)
     _check_step(request.step, line)
     (line,) = _with_neighbours(frame, [line], request.neighbours)
-    return (answered_by(line, request.mechanism),)
+    return (answered_by(line, request.mechanism, clip=request.clip),)
 
 
 def _with_neighbours(frame: pd.DataFrame, lines: list[Line], neighbours: object) -> list[Line]:
@@ -187,7 +189,7 @@ def _with_neighbours(frame: pd.DataFrame, lines: list[Line], neighbours: object)
 
 
 def _with_number(lines: list[Line], request: Request) -> list[Line]:
-    """The lines, of means that two stages answer with how many rows there are at the least."""
+    """The lines, of means and variances that two stages answer with how many rows there are at the least."""
     number = checked_number(request.n_at_least)
     if not isinstance(request.mechanism, str) or request.mechanism != "two_stage":
         return lines
@@ -195,7 +197,7 @@ def _with_number(lines: list[Line], request: Request) -> list[Line]:
         raise ParameterError('mechanism="two_stage" needs n_at_least=, how many rows there are for sure.')
     return [
         replace(line, statistic=replace(line.statistic, n_at_least=number))
-        if isinstance(line.statistic, Mean)
+        if isinstance(line.statistic, Mean | Var)
         else line
         for line in lines
     ]

@@ -34,7 +34,7 @@ class Options(UnitOptions, total=False):
 
     ``eps`` or ``risk`` (exactly one; ``prior`` and ``metric`` belong to ``risk``), ``bounds``, ``where``, ``by``,
     ``keys``, ``mechanism``, ``person``, ``per_person``, ``rows``, ``groups``, ``unit``, ``constant``, ``step``,
-    ``interval``, ``neighbours``, ``curator``, ``ledger``, ``fresh``: see `OPTIONS_DOC`.
+    ``interval``, ``clip``, ``neighbours``, ``curator``, ``ledger``, ``fresh``: see `OPTIONS_DOC`.
     """
 
     eps: Eps | None
@@ -48,6 +48,7 @@ class Options(UnitOptions, total=False):
     mechanism: str
     step: int | None
     interval: bool
+    clip: str | None
     neighbours: str
     curator: bool
     max_noise95: float | None
@@ -84,6 +85,7 @@ class Request:
     constant: object = None
     step: object = None
     interval: object = False
+    clip: object = None
     neighbours: object = ADD_OR_REMOVE
     curator: object = False
     max_noise95: object = None
@@ -140,6 +142,10 @@ step : 1, optional
 interval : bool
     Have ``low`` and ``high`` also where ``"exponential"`` answers, as ``"exponential_interval"``: two thirds of ``eps``
     choose the ends, half of it the one of ``min`` and ``max`` that is no bound. Others have them anyway, for nothing.
+clip : "private", optional
+    For ``mean`` and ``sum`` where nobody knows good bounds: half of ``eps`` finds round numbers, within the declared
+    bounds, that few values lie beyond, and the answer by ``"clipped_sums"`` is that of values clipped there, see
+    `Release.clip`. So is its interval: what clipping cuts off, nobody is told. All groups share the two points.
 neighbours : {"add-or-remove-one", "replace-one"}
     ``"replace-one"``, for ``sum``, ``mean`` and ``proportion`` of all rows, declares that the number of rows is public
     and that none has a missing value; noise then hides what anybody's value is, not who is in the data. No ``where``,

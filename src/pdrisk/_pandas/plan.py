@@ -54,6 +54,7 @@ def plan(
     mechanism: str = "auto",
     step: int | None = None,
     interval: bool = False,
+    clip: str | None = None,
 ) -> pd.DataFrame:
     """The noise to expect of each question, from public facts alone: no data are needed, and nothing is spent.
 
@@ -75,6 +76,9 @@ def plan(
         Declares that the values are whole numbers.
     interval : bool, default False
         Have an interval for every answer, for which medians, quantiles and extremes spend a share of eps.
+    clip : "private", optional
+        Clip the values of means and sums at points that half of their eps finds. Evenly spread values, which this is
+        about, are hardly clipped: among others the noise is as much narrower as they are.
 
     Returns
     -------
@@ -97,7 +101,7 @@ def plan(
 'worst_case': 0.731, 'success': 0.697}]
     """
     size = _whole("n", n, 0) // _whole("groups", groups, 1)
-    asked = [_line(column, each, bounds, mechanism, step, interval) for column, each in _questions(questions)]
+    asked = [_line(column, each, bounds, mechanism, step, interval, clip) for column, each in _questions(questions)]
     if not asked:
         raise ParameterError(f"questions lists nothing: pass one at least, such as {FORMS}.")
     lines, releases = joined(asked, mechanism)
@@ -129,7 +133,13 @@ def _row(line: Line, lead: Line, share: Any, size: int) -> dict[str, Any]:
 
 
 def _line(
-    column: Hashable | None, asked: Statistic, bounds: object, mechanism: object, step: object, interval: object
+    column: Hashable | None,
+    asked: Statistic,
+    bounds: object,
+    mechanism: object,
+    step: object,
+    interval: object,
+    clip: object,
 ) -> Line:
     if step is not None and (isinstance(step, bool) or step != 1):
         raise ParameterError("step is 1, which declares that the values are whole numbers; leave it out otherwise.")
@@ -146,7 +156,7 @@ def _line(
             f"bounds={{{shown(column)}: (lo, hi)}}."
         )
     line = Line(column, asked, universe(own), "given")
-    return answered_by(line, mechanism, whole=step is not None, joint=True, interval=interval)
+    return answered_by(line, mechanism, whole=step is not None, joint=True, interval=interval, clip=clip)
 
 
 def _questions(questions: object) -> Iterator[tuple[Hashable | None, Statistic]]:

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pdrisk._answer.answer import Curator
+from pdrisk._answer.answer import CLIP, Curator
 from pdrisk._answer.releasing import Asker, Released, Results, released
 from pdrisk._core.foreign import own_errors
 from pdrisk._guard import guarded
@@ -62,6 +62,7 @@ def sql(
     params: Sequence[object] | Mapping[str, object] | None = None,
     mechanism: str = "auto",
     interval: bool = False,
+    clip: str | None = None,
     curator: bool = False,
     risk_columns: bool = False,
     tables: Mapping[str, Any] | None = None,
@@ -99,6 +100,9 @@ def sql(
         How noise is made, as for every statistic of ``df.dprisk``.
     interval : bool, default False
         Have an interval also for MEDIAN, QUANTILE_CONT, MIN and MAX, as for ``df.dprisk``; `risk_columns` show it.
+    clip : "private", optional
+        Clip the values of every AVG and SUM at points that half of its eps finds, as for ``df.dprisk``:
+        `pdrisk.explain` says which, and `risk_columns` add ``<name>_clip_low`` and ``_clip_high``.
     curator : bool, default False
         Add the curator's numbers for each noisy value, ``<name>_n``, ``_local_sensitivity``, ``_two_worlds``,
         ``_many_worlds``, ``_identifiability`` and ``_clamped``, beside those of ``risk_columns``. They come from the
@@ -136,7 +140,8 @@ def sql(
     _check_connection(con)
     return answered(
         query, Sources(con, _tables(tables, frames), schema), eps=eps, bounds=bounds, keys=keys, ledger=ledger,
-        fresh=fresh, params=params, mechanism=mechanism, interval=interval, curator=curator, risk_columns=risk_columns,
+        fresh=fresh, params=params, mechanism=mechanism, interval=interval, clip=clip, curator=curator,
+        risk_columns=risk_columns,
     )  # fmt: skip
 
 
@@ -152,6 +157,7 @@ def answered(
     params: object,
     mechanism: object,
     interval: object,
+    clip: object,
     curator: object,
     risk_columns: object,
     dataset: Identity | None = None,
@@ -163,8 +169,9 @@ def answered(
         if not isinstance(mechanism, str):
             raise ColumnTypeError(f'mechanism is a name, such as "auto", not of type {type(mechanism).__name__}.')
         question = judged(
-            parsed(query, params), sources, eps=eps, bounds=bounds, keys=keys, mechanism=mechanism, interval=interval
-        )
+            parsed(query, params), sources, eps=eps, bounds=bounds, keys=keys, mechanism=mechanism, interval=interval,
+            clip=clip,
+        )  # fmt: skip
         if question.merges and (risk_columns or curator is True):
             raise ParameterError(
                 "risk columns belong to single noisy values, and a row of this answer is made of several: leave out "
@@ -285,6 +292,8 @@ def _risks(one: Released, shows_curator: bool) -> dict[str, Any]:
     low, high = one.noisy.interval()
     eps = one.noisy.eps
     public = {"low": low, "high": high, "eps": eps, "worst_case": one.noisy.risk.worst_case}
+    if (clip := one.noisy.clip) is not None:
+        public |= dict(zip(CLIP, clip, strict=True))
     if not shows_curator or one.facts is None:
         return public
     return public | {name: getattr(one.facts, name) for name in Curator.COLUMNS}

@@ -118,6 +118,7 @@ def judged(
     keys: object,
     mechanism: str = "auto",
     interval: object = False,
+    clip: object = None,
 ) -> Judged:
     """The query that a SELECT asks, or the error that says what is wrong with it."""
     nested = layered(select)
@@ -143,7 +144,7 @@ def judged(
             "the query has no aggregate, so nothing to add noise to: ask for COUNT(*), AVG(x) or another, with "
             "GROUP BY."
         )
-    found = [_line(noted, relation.source, mechanism, interval) for noted in answers.noted]
+    found = [_line(noted, relation.source, mechanism, interval, clip) for noted in answers.noted]
     alone = {at for at, noted in enumerate(answers.noted) if noted.asked.eps is not None}
     lines, releases = joined(found, mechanism, alone)
     shares = _shares([answers.noted[releases.index(each)].asked.eps for each in range(max(releases) + 1)], eps)
@@ -188,7 +189,7 @@ def judged(
     return judged_query
 
 
-def _line(noted: Noted, source: Source, mechanism: str, interval: object) -> Line:
+def _line(noted: Noted, source: Source, mechanism: str, interval: object, clip: object) -> Line:
     """A line for an aggregate."""
     one = noted.asked
     shown = None if noted.filtered is None else noted.filtered.shown
@@ -197,7 +198,7 @@ def _line(noted: Noted, source: Source, mechanism: str, interval: object) -> Lin
     )
     stored = None if noted.argument is None else noted.argument.column
     whole = noted.whole or (stored is not None and source.known(stored).whole)
-    return answered_by(line, mechanism, whole=whole, joint=one.eps is None, interval=interval)
+    return answered_by(line, mechanism, whole=whole, joint=one.eps is None, interval=interval, clip=clip)
 
 
 def _layers(nested: Layered, answers: Answers, settings: Settings) -> tuple[Layer, ...]:

@@ -30,6 +30,7 @@ import numpy as np
 from pdrisk._core.lattice import PLACES
 from pdrisk._core.order import Max, Min, Quantile
 from pdrisk._core.pairs import Corr, Cov, Slope
+from pdrisk._core.sizes import SizePoints
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Mean, Statistic, Sum, WholeSum
 from pdrisk._core.summary import Needs, Summary
@@ -77,6 +78,7 @@ ASKED: Final[tuple[tuple[Statistic, str], ...]] = (
     (Mean(), "laplace"),
     (Sum(), "laplace"),
     (WholeSum(), "geometric"),
+    (Mean(), "clipped_sums"),
     (Var(), "laplace"),
     (Var(), "bernstein"),
     (Min(), "laplace"),
@@ -249,6 +251,29 @@ def _point(record: float, universe: Universe, *, whole: bool) -> int:
     return multiple(record) - multiple(universe.lo)
 
 
+def _wrong_sizes(summary: Summary, group: int, records: Sequence[float], universe: Universe) -> Iterator[str]:
+    """What is wrong with the sums of records by their sizes."""
+    points, sums = SizePoints.between(universe.lo, universe.hi), summary.size_sums
+    if sums is None:
+        yield "size_sums are missing"
+        return
+    below, above = points.lower_places.tolist()[::-1], points.upper_places.tolist()
+    wanted: dict[int, list[int]] = {}
+    for x in records:
+        place = math.floor((x - universe.lo) * (2.0**50 / universe.width) + 0.5)  # the one rule, in float64
+        if place < points.middle:
+            own = sum(each <= place for each in below)
+        else:
+            own = len(below) + 1 + sum(each < place for each in above)
+        before = wanted.get(own, [0, 0, 0])
+        wanted[own] = [before[0] + 1, before[1] + place // 2**25, before[2] + place % 2**25]
+    part = slice(sums.first[group], sums.first[group + 1])
+    found = zip(sums.bin[part].tolist(), sums.n[part], sums.high[part], sums.low[part], strict=True)
+    listed = [(own, [int(each) for each in parts]) for own, *parts in found]
+    if listed != sorted(wanted.items()):
+        yield f"size_sums are {listed!r}, and should be {sorted(wanted.items())!r}"
+
+
 def _wrong(summary: Summary, group: int, values: Sequence[Value], universe: Universe, needs: Needs) -> Iterator[str]:
     """What is wrong with the summary of one group."""
     lo, hi = universe.lo, universe.hi
@@ -280,6 +305,8 @@ def _wrong(summary: Summary, group: int, values: Sequence[Value], universe: Univ
         if needs.place_squares and summary.place_squares is not None:
             squared = sum(math.floor(Fraction(k * k, PLACES)) for k in places)
             yield from differs("place_squares", int(summary.place_squares[group]), squared)
+    if needs.size_sums:
+        yield from _wrong_sizes(summary, group, records, universe)
     if needs.whole and summary.whole is not None:
         yield from differs("whole", int(summary.whole[group]), sum(math.floor(x + 0.5) for x in records))
     for name, found in (("cells", summary.cells), ("whole_cells", summary.whole_cells)):

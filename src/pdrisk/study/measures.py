@@ -13,8 +13,9 @@ from pdrisk._core.risk import metrics, risks_of_losses
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._core.universe import Universe
-from pdrisk._mechanisms import MECHANISMS, calibrated, mechanism_for
+from pdrisk._mechanisms import MECHANISMS, ClippedSums, calibrated, mechanism_for
 from pdrisk._mechanisms.laplace import half_width
+from pdrisk.errors import ParameterError
 
 __all__ = ["Measures", "measures"]
 
@@ -98,6 +99,10 @@ def measures(statistics: tuple[Statistic, ...], mechanism: str, eps: tuple[float
         If there is no such mechanism, or it cannot answer one of them, or not at one of these eps.
     """
     names = tuple(mechanism_for(each, mechanism).name for each in statistics)
+    if ClippedSums.name in names:
+        raise ParameterError(
+            f"a study asks about all values, and {ClippedSums.name!r} clips them: name another mechanism."
+        )
     if set(names) <= {"laplace"}:
         return Measures(statistics, names, ())
     for each, name in zip(statistics, names, strict=True):

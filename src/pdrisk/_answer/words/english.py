@@ -58,6 +58,11 @@ TEXTS = {
     "answer_withheld": "withheld: too few people",
     "interval": "interval",
     "interval_is": "where the answer without noise lies, 95 % sure; sampling error comes on top",
+    "clip": "clipped",
+    "clip_is": (
+        "a value below {low} counts as {low}, one above {high} as {high}, which half of eps found; answer and interval "
+        "are those of such values, and what this cuts off is not known"
+    ),
     "noise_is": "with noise: ±{half}, 95 % sure, for eps {eps}",
     "noise_is_widest": "with noise: ±{half} in the widest group, 95 % sure, for eps {eps}",
     "noise_is_uneven": "with noise: 95 % interval {width} wide, for eps {eps}",

@@ -158,7 +158,7 @@ class _Telling:
         answer, said = self.answer, self.said
         value = answer.lines[0].value
         if answer.several or value is None:
-            return [(line.name, self._noise(line)) for line in answer.lines]
+            return [*((line.name, self._noise(line)) for line in answer.lines), *self._clips()]
         if answer.withheld:
             return [(said["answer"], said["answer_withheld"])]
         one = answer.lines[0]
@@ -167,7 +167,13 @@ class _Telling:
             text = said["interval_by_rank"].format(ranks=self._ranks(one))
             return [(said["answer"], said["answer_by_rank"].format(value=noisy)), (said["interval"], text)]
         text = said["answer_is"].format(value=noisy, low=low, high=high)
-        return [(said["answer"], text), (said["interval"], said["interval_is"])]
+        return [(said["answer"], text), (said["interval"], said["interval_is"]), *self._clips()]
+
+    def _clips(self) -> Rows:
+        """The points that values were clipped at, of all lines."""
+        ends = dict.fromkeys(line.clip for line in self.answer.lines if line.clip is not None)
+        texts = [tuple(map(formatting.number, each)) for each in ends]
+        return [(self.said["clip"], self.said["clip_is"].format(low=low, high=high)) for low, high in texts]
 
     def _ranks(self, line: AnswerLine) -> str:
         ranks, step = (math.nan if each is None else each for each in (line.rank95, line.step))
@@ -260,7 +266,9 @@ class _Telling:
                 meaning = said[f"{metric}_means"]
                 text = said["risk_row"].format(prior=probability(prior), risk=probability(risk), meaning=meaning)
             rows.append((said[metric], text))
-        field = "most_exposed" + ("_even" if even else "_by_rank" if line.rank95 is not None else "")
+        field = "most_exposed" + (
+            "_even" if even else "_by_rank" if line.rank95 is not None or line.clip is not None else ""
+        )
         rows.append((said["label_most_exposed"], _counts(said, field, found.two_worlds, out_of)))
         if not answer.several:
             return _laid_out("", rows)

@@ -13,6 +13,7 @@ from pdrisk._core.universe import Universe
 from pdrisk.engines.numpy.cells import cells, told_apart
 from pdrisk.engines.numpy.chunks import SIZE, clamped, placed, squares_of_places
 from pdrisk.engines.numpy.ranks import windows
+from pdrisk.engines.numpy.sizes import size_sums
 
 __all__ = ["summary_of_groups"]
 
@@ -94,6 +95,7 @@ def summary_of_groups(
         clamped=moved[kept],
         cells=at_points.get("cells"),
         whole_cells=at_points.get("whole_cells"),
+        size_sums=size_sums(values, universe, codes=codes, groups=groups) if needs.size_sums else None,
     )
 
 

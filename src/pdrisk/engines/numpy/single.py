@@ -17,6 +17,7 @@ from pdrisk._core.universe import Universe
 from pdrisk.engines.numpy.cells import cells, told_apart
 from pdrisk.engines.numpy.chunks import SIZE, Piece, clamped, placed, squares_of_places
 from pdrisk.engines.numpy.ranks import windows
+from pdrisk.engines.numpy.sizes import size_sums
 
 __all__ = ["summary_of_one"]
 
@@ -83,6 +84,7 @@ def summary_of_one(
         clamped=moved,
         cells=at_points.get("cells"),
         whole_cells=at_points.get("whole_cells"),
+        size_sums=size_sums(values, universe, selected=selected) if needs.size_sums else None,
     )
 
 

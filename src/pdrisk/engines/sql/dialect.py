@@ -21,6 +21,10 @@ class Dialect:
         """How many records a condition holds for."""
         return f"{self.call('COUNT', '*')} FILTER (WHERE {condition})"
 
+    def listed(self, value: str, by: str) -> str:
+        """The values of a group as a list, in an order."""
+        return f"ARRAY_AGG({value} ORDER BY {by})"
+
     def infix(self, left: str, operator: str, right: str) -> str:
         """An arithmetic operation."""
         return f"({left} {operator} {right})"
@@ -46,6 +50,9 @@ class DuckDBDialect(Dialect):
 
     def counted(self, condition: str) -> str:  # noqa: D102
         return f"CAST({self.call('COUNT_IF', condition)} AS BIGINT)"
+
+    def listed(self, value: str, by: str) -> str:  # noqa: D102
+        return self.call("ARRAY_AGG", f"{value} ORDER BY {by} ASC")
 
     def infix(self, left: str, operator: str, right: str) -> str:  # noqa: D102
         return self.call(operator, left, right)

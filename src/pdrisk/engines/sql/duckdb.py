@@ -20,9 +20,10 @@ from pdrisk._model.query import Query
 from pdrisk.engines.base import Origin, Reading
 from pdrisk.engines.sql.bands import can_be_banded
 from pdrisk.engines.sql.dialect import Dialect, DuckDBDialect
-from pdrisk.engines.sql.ordered import Around, Band, BandMissedError, counted, listed
+from pdrisk.engines.sql.ordered import Around, Band, BandMissedError, counted, listed, summed
 from pdrisk.engines.sql.plan import Counted, Different, Measured, Part, SummaryPlan, all_told_apart, pivots
 from pdrisk.engines.sql.render import RANKED, packed_counts, product_name, statement
+from pdrisk.engines.sql.sizes import SIZE_LISTS
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -203,6 +204,7 @@ def _summary(i: int, part: Part, found: Columns, size: int, dialect: Dialect, ba
         whole_cells=cells.get("whole_cells"),
         products={degrees: _products(found, degrees, i, size) for degrees in needs.products},
         other=other,
+        size_sums=summed(*(found[f"{name}_{i}"] for name in SIZE_LISTS)) if needs.size_sums else None,
     )
 
 

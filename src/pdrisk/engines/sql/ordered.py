@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from pdrisk._core.cells import Cells
 from pdrisk._core.lattice import Points
+from pdrisk._core.sizes import SizeSums
 from pdrisk._core.summary import FloatArray, IntArray, window_start
 from pdrisk.engines.sql.plan import Measured, sides_of
 
-__all__ = ["Around", "Band", "BandMissedError", "Listed", "counted", "listed"]
+__all__ = ["Around", "Band", "BandMissedError", "Listed", "counted", "listed", "summed"]
 
 Columns = dict[str, Any]
 Part = tuple[IntArray, IntArray, FloatArray]  # groups, ranks and records
@@ -231,3 +232,10 @@ def counted(column: NDArray[Any], points: Points, size: int) -> Cells:
     point, count = packed >> (size.bit_length() - 1), packed & (size - 1)
     order = np.argsort(group * points.size + point)
     return Cells.of_groups(group, point[order], count[order], len(lists.first) - 1)
+
+
+def summed(*columns: NDArray[Any]) -> SizeSums:
+    """Sums of records by their sizes, of a list of bins, of numbers and of both sums for each group, in order."""
+    lists = [Lists.of(column) for column in columns]
+    bins, n, high, low = (each.values.astype(np.int64) for each in lists)
+    return SizeSums(bins, n, high, low, lists[0].first)

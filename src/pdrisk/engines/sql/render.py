@@ -30,6 +30,7 @@ from pdrisk.engines.sql.plan import (
     sides,
     sides_of,
 )
+from pdrisk.engines.sql.sizes import size_place, sums_by_size
 
 __all__ = ["RANKED", "packed_counts", "product_name", "statement"]
 
@@ -41,8 +42,9 @@ def statement(plan: SummaryPlan, dialect: Dialect, banded: bool = False) -> str:
 
     Columns: ``g0``, ``g1``, ... where there are groups; for part i, ``n_i``, ``clamped_i``, ``total_i``, ``steps_i``,
     ``places_i``, ``place_squares_i``, ``whole_i``, ``lowest_i``, ``lowest_of_negatives_i``, ``second_lowest_i``,
-    ``second_highest_i``, ``squares_i``, ``nearest_i``, ``cells_i``, ``whole_cells_i`` as its needs say; of two columns
-    ``other_lowest_i``, ``other_lowest_of_negatives_i`` and the products named by `product_name`.
+    ``second_highest_i``, ``squares_i``, ``nearest_i``, ``cells_i``, ``whole_cells_i``, and the lists ``bin_i``,
+    ``size_i``, ``high_i`` and ``low_i`` as its needs say; of two columns ``other_lowest_i``,
+    ``other_lowest_of_negatives_i`` and the products named by `product_name`.
     For its k-th band ``lower_i_k`` and ``upper_i_k``, the numbers of records ``less_i_k``, ``at_lower_i_k``,
     ``at_upper_i_k``, and the list ``inside_i_k`` of those between.
     For its k-th pivot ``pivot_i_k``, ``less_i_k``, ``equal_i_k``, and the nearest records ``below_i_k`` and
@@ -87,6 +89,7 @@ class _Statement:
             passes["second_pass"] = f"({self._grouped(second, joined, 'rows_read.')})"
         passes |= dict(self._by_row_number())
         passes |= dict(self._cells())
+        passes |= dict(self._size_sums())
         passes |= dict(self._different())
         ctes = ", ".join(f"{name} AS {body}" for name, body in passes.items())
         if len(passes) == 1 and not self.groups:
@@ -155,6 +158,8 @@ class _Statement:
             yield f"k{i}", self._whole_place(x, part.universe)
         if isinstance(part.universe, Rectangle):
             yield f"l{i}", self._whole_place(f"y{i}", part.universe.other)
+        if needs.size_sums:
+            yield f"z{i}", size_place(self.dialect, x, part.universe)
         if needs.whole:
             rounded = f"CAST({self._rounded(x)} AS BIGINT)"
             yield f"w{i}", inside(x, rounded, *ends, *_places(math.floor(lo + 0.5), math.floor(hi + 0.5)))
@@ -339,6 +344,13 @@ class _Statement:
                     f"{name}_{i}",
                     f"(SELECT {keys}{listed} AS {name}_{i} FROM {counted}{f' GROUP BY {by}' if by else ''})",
                 )
+
+    def _size_sums(self) -> Iterator[tuple[str, str]]:
+        """Sums of records by their sizes."""
+        for i, part in self.measured:
+            if part.needs.size_sums:
+                found = sums_by_size(self.dialect, i, f"z{i}", part.universe, self._rows(), self.groups)
+                yield f"sizes_{i}", found
 
     def _different(self) -> Iterator[tuple[str, str]]:
         """Numbers of different values, and of those that one record alone has."""
