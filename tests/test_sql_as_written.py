@@ -322,8 +322,8 @@ REFUSED = {
     "SELECT region, COUNT(*) FILTER (WHERE region IN ('north')) FROM staff GROUP BY region": NEEDS_LIST,
     "SELECT region, COUNT(*) FROM staff WHERE region = 'a' AND region = 'b' GROUP BY region": "leaves none of the public",
     "SELECT upper(region), COUNT(*) FROM staff WHERE region IN ('north') GROUP BY upper(region)": NEEDS_LIST,
-    "SELECT DISTINCT region FROM staff": "which values occur tells who is there",
-    "SELECT DISTINCT region, COUNT(*) FROM staff GROUP BY region": "every group stands once already",
+    "SELECT DISTINCT region FROM staff": NEEDS_LIST,
+    "SELECT DISTINCT region, COUNT(*) FROM staff GROUP BY region": NEEDS_LIST,
     # aggregates
     "SELECT SUM(DISTINCT children) FROM staff": "what one person changes depends on whether others have the same value",
     "SELECT MODE(region) FROM staff": "mode() picks the most frequent value",
@@ -335,7 +335,7 @@ REFUSED = {
     "SELECT COUNT(*) FROM staff WHERE income::VARCHAR = '1.5'": "a cast of numbers to VARCHAR is refused",
     "SELECT COUNT(*) FROM staff WHERE day || '' = 'x'": "|| takes (text, text)",
     "SELECT COUNT(*) FROM staff WHERE typeof(age) = 'INTEGER'": "typeof tells how a column is stored",
-    "SELECT COUNT(*) FROM staff WHERE seen - seen > 5": "date_diff('second', earlier, later)",
+    "SELECT COUNT(*) FROM staff WHERE seen - seen > 5": "such as epoch(x), the seconds",
     # windows and outer SELECTs
     "SELECT id, RANK() OVER (ORDER BY income) FROM staff": OVER_PEOPLE,
     "SELECT AVG(income) OVER (PARTITION BY region) FROM staff": OVER_PEOPLE,

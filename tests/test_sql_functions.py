@@ -35,6 +35,8 @@ BY_LETTER = {
     "c": ["'a%'", "'[a-z]'", "''"],
     "u": ["'year'", "'second'"],
     "p": ["INTERVAL 1 DAY", "INTERVAL '3 months'"],
+    "v": ["(stamp - day)", "(stamp - TIMESTAMP '2020-01-01')"],
+    "w": ["'hour'", "'day'"],
     "i": ["2", "-400"],
 }
 OPERATORS = {"~~": "LIKE", "!~~": "NOT LIKE", "~~*": "ILIKE", "!~~*": "NOT ILIKE"}

@@ -288,7 +288,7 @@ class TestTypesThatAreClaimed:
             "tn": ["t, n"], "tnn": ["t, n, 2"], "tcc": ["t, 'a', 'b'"], "tt*": ["t, t"], "tci": ["t, 'a', 0"],
             "": [""], "tccc": ["t, 'a', 'b', 'g'"], "tic": ["t, 3, 'a'"], "dc": ["d, '%Y'", "m, '%Y'"],
             "pd": ["INTERVAL 1 DAY, d", "INTERVAL 1 DAY, m"], "dp": ["d, INTERVAL 1 DAY"], "nnn": ["n, n, n"],
-            "niii": ["n, 0, 9, 3"],
+            "niii": ["n, 0, 9, 3"], "v": ["m - d"], "wv": ["'hour', m - d"],
         }  # fmt: skip
         asked = [
             f"{name}({arguments})" if name[0].isalpha() and name != "position" else f'"{name}"({arguments})'

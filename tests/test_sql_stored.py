@@ -106,7 +106,7 @@ class TestFileAndFrame:
 
     def test_durations_are_what_they_are(self, tmp_path):
         path = written(FRAMES["pandas ns"], tmp_path / "t.parquet")
-        interval = "count them, or make a column of numbers, such as days"
+        interval = "ask for a number made of them, such as epoch(x), the seconds"
         a_cast = "SELECT COUNT(*) FROM t WHERE TRY_CAST(x AS BIGINT) > 5"
         for query, why in {
             "SELECT AVG(x) FROM t": f"avg needs numbers, but its argument holds interval: {interval}.",

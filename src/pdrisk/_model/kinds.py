@@ -56,7 +56,7 @@ _IN_PANDAS = {
 NO_NUMBERS = {
     **dict.fromkeys((DATE, TIME), "ask for a number made of them, such as year(x)"),
     ZONED: "write TRY_CAST(x AS TIMESTAMP) first, and ask for a number made of it",
-    INTERVAL: "count them, or make a column of numbers, such as days",
+    INTERVAL: "ask for a number made of them, such as epoch(x), the seconds",
     PERIODS_IN_SQL: "count them, or make a column of dates or numbers",
     UNCLEAR: "the files keep different things under one name, so write them alike",
 }

@@ -17,7 +17,7 @@ __all__ = ["PARTS", "UNITS", "Signature", "check_clock", "signatures"]
 
 _KINDS = {
     "n": (NUMBER,), "t": (TEXT,), "b": (TRUTH,), "d": (DATE, TIME), "c": (TEXT,), "u": (TEXT,), "i": (NUMBER,),
-    "p": (INTERVAL,),
+    "p": (INTERVAL,), "v": (INTERVAL,), "w": (TEXT,),
 }  # fmt: skip
 
 
@@ -29,7 +29,7 @@ class Signature:
     ----------
     arguments : str
         One letter each: n number, t text, b truth value, d date or time, c constant text, u unit of time, i constant
-        integer, p constant interval; a final ``*`` repeats the letter before.
+        integer, p constant interval, v interval, w unit of an interval; a final ``*`` repeats the letter before.
     result : str
         A kind.
     """
@@ -43,7 +43,7 @@ class Signature:
         if letters.endswith("*"):
             letters = letters[:-1] + letters[-2] * (len(kinds) - len(letters) + 1)
         return len(letters) == len(kinds) and all(
-            (kind in _KINDS[letter] or kind == NOTHING) and (fixed or letter not in "cuip")
+            (kind in _KINDS[letter] or kind == NOTHING) and (fixed or letter not in "cuipw")
             for letter, kind, fixed in zip(letters, kinds, constant, strict=True)
         )
 
@@ -64,6 +64,8 @@ def _table() -> dict[str, tuple[Signature, ...]]:
             "d": "year month day quarter week dayofweek weekday isodow dayofyear yearweek decade century hour "
             "minute second isoyear weekofyear dayofmonth epoch",
             "ud": "date_part datepart",
+            "v": "epoch",
+            "wv": "date_part datepart",
             "udd": "date_diff datediff date_sub datesub",
         },
         TRUTH: {

@@ -67,7 +67,8 @@ def date_arithmetic(symbol: str, parts: Sequence[Expression], shown: Sequence[st
         if kinds == (DATE, DATE) and symbol == "-":
             return Expression(f"TRY(system.main.{_name(symbol)}({one.sql}, {other.sql}))", NUMBER, "BIGINT", span=SPAN)
         if set(kinds) <= {DATE, TIME} and symbol == "-":
-            said = f"`-` on {shown[0]}: the time between two moments is written date_diff('second', earlier, later)."
+            sql = ", ".join(as_time(part).sql for part in parts)
+            return Expression(f"TRY(system.main.{_name(symbol)}({sql}))", INTERVAL, "INTERVAL")
     raise ParameterError(said)
 
 

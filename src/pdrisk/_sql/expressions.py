@@ -219,6 +219,8 @@ def _call(node: Call, scope: Scope) -> Expression:
             return _case(Case(((condition, then),), otherwise), scope)
         case Call("nullif", (value, _)):
             return _case(Case(((Operation("==", node.arguments), Constant(None)),), value), scope)
+        case Call("date_part" | "datepart", (Constant(str() as unit), value)) if unit.lower() == "epoch":
+            return _call(Call("epoch", (value,)), scope)
         case Call("width_bucket", (value, lo, hi, n)):
             return _bucket(value, lo, hi, n, scope)
         case Call("if"):

@@ -18,6 +18,7 @@ from pdrisk.errors import ParameterError
 __all__ = ["function", "ranged"]
 
 LONGEST_PADDED = 1000
+OF_INTERVALS = frozenset({"day", "hour", "minute", "second"})  # between two moments there are no months
 LENGTHS, OF_DATES = (0, 2**40), (-(2**50), 2**50)  # what functions of text and of dates give at most
 
 
@@ -73,10 +74,11 @@ def function(name: str, arguments: list[Expression]) -> Expression:
 
 
 def _check_constants(name: str, form: Signature, arguments: list[Expression]) -> None:
-    if form.arguments.startswith("u"):
-        unit, known = arguments[0].value, PARTS if form.arguments == "ud" else UNITS
+    if form.arguments.startswith(("u", "w")):
+        unit, known = arguments[0].value, {"ud": PARTS, "wv": OF_INTERVALS}.get(form.arguments, UNITS)
         if not isinstance(unit, str) or unit.lower() not in known:
-            raise ParameterError(f"{name} takes one of these units: {', '.join(sorted(set(UNITS)))}.")
+            listed = ", ".join(sorted(known if known is OF_INTERVALS else UNITS))
+            raise ParameterError(f"{name} takes one of these units: {listed}.")
     if name.startswith("regexp_"):  # only when it meets a record would DuckDB see that a pattern is none
         trial_text = ", ".join(part.sql for part in arguments[1:])
         workspace.compute(f"SELECT system.main.{name}('', {trial_text})", f"the pattern of {name}")
@@ -113,5 +115,6 @@ def _check_growth(pattern: str, new: str, how: str = "") -> None:
 
 _LETTERS = {
     "n": "number", "t": "text", "b": "truth value", "d": "date",
-    "c": "constant text", "u": "unit", "i": "constant number", "p": "interval", "*": "...",
+    "c": "constant text", "u": "unit", "i": "constant number", "p": "interval", "v": "interval", "w": "unit",
+    "*": "...",
 }  # fmt: skip

@@ -19,7 +19,7 @@ from pdrisk._model.operands import comparable
 from pdrisk._model.plain import check_encodable, plain_key
 from pdrisk._model.query import Source
 from pdrisk._sql.limits import Limit, limit_of
-from pdrisk._sql.pieces import INTEGERS, Expression, limits
+from pdrisk._sql.pieces import INTEGERS, Day, Expression, limits
 from pdrisk._sql.ranges import TRUE_OR_FALSE
 from pdrisk._sql.tree import Scalar
 from pdrisk.errors import ColumnTypeError, ParameterError
@@ -48,6 +48,8 @@ class Grouping:
         The column of the source, if it is nothing else.
     values : tuple of Scalar, or None
         All that it can be, where that is written out in the query or known of a function.
+    day : Day or None
+        The column of dates or times whose day alone decides it.
     """
 
     sql: str
@@ -57,6 +59,7 @@ class Grouping:
     names: tuple[str, ...]
     column: str | None
     values: tuple[Scalar, ...] | None = None
+    day: Day | None = None
 
     def public(self, declared: Sequence[Any] | None, limit: Limit | None) -> list[Any] | None:
         """The keys that nobody needs to list: declared or evident, and within what WHERE leaves; None without any.
@@ -106,7 +109,7 @@ def typed_key(group: Expression, sql_type: str, names: tuple[str, ...], who: str
     elif group.kind not in (TEXT, NUMBER, TRUTH, DATE, TIME):
         raise ColumnTypeError(f"{who} {names[0]} holds {group.kind}: make text, numbers, truth values or dates of it.")
     values = TRUE_OR_FALSE if group.kind == TRUTH and group.values is None else group.values
-    return Grouping(group.sql, key, group.kind, to, names, group.column, values)
+    return Grouping(group.sql, key, group.kind, to, names, group.column, values, group.day)
 
 
 def keys_given(

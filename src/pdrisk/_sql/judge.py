@@ -26,13 +26,15 @@ from pdrisk._model.query import (
 )
 from pdrisk._sql.answers import Answers, Noted, bounded, checked_bounds
 from pdrisk._sql.codes import relation_without_codes
+from pdrisk._sql.day_keys import on_days
 from pdrisk._sql.dry_run import computed, described, typed_nothing
 from pdrisk._sql.expressions import text
 from pdrisk._sql.grouping import Grouping, key_lists, key_relation, keys_given
 from pdrisk._sql.headings import heading, unique
 from pdrisk._sql.layers import NOISY, Layer, Layered, aggregates, layer_over, layered, tail
+from pdrisk._sql.limits import Limit
 from pdrisk._sql.pieces import Expression, quoted
-from pdrisk._sql.relations import Condition, Relation, condition, relation_of
+from pdrisk._sql.relations import Condition, Relation, Rows, condition, relation_of
 from pdrisk._sql.settings import Settings
 from pdrisk._sql.sources import Source, Sources
 from pdrisk._sql.tree import Select, Star
@@ -125,9 +127,7 @@ def judged(
     core = nested.core
     if core.distinct:
         raise ParameterError(
-            "SELECT DISTINCT is refused: every group stands once already. Leave DISTINCT out."
-            if aggregates(core)
-            else "SELECT DISTINCT is refused: which values occur tells who is there. Ask for COUNT(*) with GROUP BY "
+            "SELECT DISTINCT is refused: which values occur tells who is there. Ask for COUNT(*) with GROUP BY "
             "and the public list of the values, or for COUNT(DISTINCT x)."
         )
     if any(isinstance(item, Star) for item, _ in core.items):
@@ -225,7 +225,8 @@ def _listed_groups(answers: Answers, keys: object, conditions: Sequence[Conditio
     if answers.groups:
         source = answers.relation.source
         found = [] if keys is not None and len(answers.groups) == 1 else [e for c in conditions for e in c.limits()]
-        listed, keys_from = keys_given(answers.groups, keys, lambda group: source.known(group.column).keys, found)
+        known = [_on_its_days(group, found, answers.rows) for group in answers.groups]
+        listed, keys_from = keys_given(known, keys, lambda group: source.known(group.column).keys, found)
         for at, group in enumerate(answers.groups):
             codes = source.known(group.column).missing if listed and source.declared.speak_of_codes else ()
             if codes:
@@ -234,6 +235,12 @@ def _listed_groups(answers: Answers, keys: object, conditions: Sequence[Conditio
     if keys is not None:
         raise ParameterError("keys= lists the groups of GROUP BY, which is missing: write it, or leave keys out.")
     return None
+
+
+def _on_its_days(group: Grouping, found: Sequence[Limit], rows: Rows) -> Grouping:
+    """A group with the keys that it has on the days that WHERE leaves of a date."""
+    values = None if group.day is None else on_days(group.sql, group.day, found, rows)
+    return group if values is None else replace(group, values=values)
 
 
 def _shares(explicit: Sequence[Fraction | None], eps: object) -> tuple[Fraction, ...]:

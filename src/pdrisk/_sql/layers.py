@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from pdrisk._model.nodes import Call, Constant, Node, Window, below
+from pdrisk._sql.distinct import each_once, with_numbers
 from pdrisk._sql.expressions import text, truth
 from pdrisk._sql.headings import heading
 from pdrisk._sql.noisy import Values, looks_around
@@ -145,6 +146,10 @@ def layered(select: Select) -> Layered:
         inner, seen, names, columns = below_
         over.append(Over(select, names, columns))
         select, ctes = inner, seen
+    select = with_numbers(select)
+    if aggregates(select):
+        select, once = each_once(select)
+        over += [] if once is None else [Over(once, (), ())]
     return Layered(select, ctes, tuple(reversed(over)))
 
 

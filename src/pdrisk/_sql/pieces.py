@@ -18,6 +18,7 @@ from pdrisk.errors import ParameterError
 __all__ = [
     "BIGINT",
     "INTEGERS",
+    "Day",
     "Expression",
     "case",
     "constant",
@@ -37,6 +38,25 @@ BIGINT = (-(2**63), 2**63 - 1)
 _KINDS = {
     "BOOLEAN": TRUTH, "VARCHAR": TEXT, "ENUM": TEXT, "DATE": DATE, "TIMESTAMP": TIME, "TIMESTAMP WITH TIME ZONE": ZONED,
 }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A column of dates or times, whose day alone decides an expression.
+
+    Attributes
+    ----------
+    column : str
+        Its name in the source.
+    sql : str
+        How expressions read it.
+    type : str
+        As which SQL type.
+    """
+
+    column: str
+    sql: str
+    type: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +86,8 @@ class Expression:
         Of numbers: where they lie by what they are made of.
     values : tuple of Scalar, or None
         All that it can be, where that is written out in the query or known of a function.
+    day : Day or None
+        The column whose day alone decides it, of groups and of a relation's columns.
     """
 
     sql: str
@@ -80,6 +102,7 @@ class Expression:
     shown: str = ""
     range: Range = ANYTHING
     values: tuple[Scalar, ...] | None = None
+    day: Day | None = None
 
     @property
     def double(self) -> str:

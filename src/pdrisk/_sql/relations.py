@@ -19,6 +19,7 @@ from pdrisk._model.nearest import did_you_mean, unknown_column
 from pdrisk._model.nodes import Call, Column, Node, Operation, below, is_given
 from pdrisk._sql.allowed import check_clock
 from pdrisk._sql.catalog import CatalogEntry
+from pdrisk._sql.days import day_of
 from pdrisk._sql.expressions import text, truth
 from pdrisk._sql.headings import heading
 from pdrisk._sql.limits import Limit, limits
@@ -154,7 +155,8 @@ def named(node: Node, scope: Rows) -> Expression:
     """The SQL of a node, and what it is for people."""
     found = text(node, scope)
     given = is_given(node) or any(isinstance(part, Column) and scope.column(part).given for part in below(node))
-    return replace(found, shown=heading(node, lambda column: scope.column(column).shown), given=given)
+    day = None if given else day_of(node, scope)
+    return replace(found, shown=heading(node, lambda column: scope.column(column).shown), given=given, day=day)
 
 
 def relation_of(select: Select, sources: Sources, ctes: Ctes | None = None) -> Relation:
