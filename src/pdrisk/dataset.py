@@ -26,6 +26,7 @@ from pdrisk._pandas.statistics import Statistics
 from pdrisk._printing import printable
 from pdrisk._sql import answered
 from pdrisk._sql.given import tables_given
+from pdrisk._sql.people import PeopleAsked
 from pdrisk.engines.numpy.derived import placeholder
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -233,6 +234,11 @@ class Dataset(Statistics):
         eps: float | None = None,
         bounds: object = None,
         keys: object = None,
+        per_person: str | None = None,
+        rows: int | None = None,
+        groups: int | None = None,
+        unit: str | None = None,
+        constant: str | int | Sequence[str | int] | None = None,
         ledger: object = None,
         fresh: bool = False,
         params: Sequence[object] | Mapping[str, object] | None = None,
@@ -259,6 +265,7 @@ class Dataset(Statistics):
         return answered(
             query, self._given.sources(), eps=eps, bounds=bounds, keys=keys, ledger=self._payer(ledger), fresh=fresh,
             params=params, mechanism=mechanism, interval=interval, clip=clip, risk_columns=risk_columns,
+            people=PeopleAsked(None, per_person, rows, groups, unit, constant, self._people),
             dataset=self._identity, curator=self._defaults["curator"] if curator is None else curator,
         )  # fmt: skip
 

@@ -167,6 +167,7 @@ def judged_unit(
     rows: object = None,
     groups: object = None,
     unit: object = None,
+    counts_rows: bool = False,
 ) -> Unit:
     """The unit of a query, from what is declared and what the question says.
 
@@ -179,6 +180,8 @@ def judged_unit(
         The columns of its groups.
     per_person, rows, groups, unit
         As the caller wrote them.
+    counts_rows : bool
+        Whether a count is one of rows, as in SQL, unless it is of the columns that say who a person is.
 
     Raises
     ------
@@ -207,9 +210,11 @@ def judged_unit(
     else:
         declared = False
     wanted = list(statistics)
-    is_counted = most is None and all(_counts_people(each, columns, people, way) for each, columns in wanted)
+    counted = [(each, columns) for each, columns in wanted if counts_rows or type(each) is not Count]
+    is_counted = most is None and all(_is_of_people(columns, people, way) for _, columns in counted)
+    is_counted = is_counted and way not in PER_PERSON
     if way is None and most is None and not is_counted:
-        raise _undecided(people, wanted)
+        raise _undecided(people, wanted, counts_rows=counts_rows)
     if way in PER_PERSON and any(isinstance(each, Distinct) for each, _ in wanted):
         raise ParameterError(
             f'nunique is about the values of rows, of which per_person="{way}" makes others: pass rows= for it.'
@@ -252,10 +257,8 @@ def _whole(name: str, value: object) -> int:
     return number
 
 
-def _counts_people(statistic: Statistic, columns: Sequence[Hashable], people: People, way: str | None) -> bool:
-    """Whether it needs no word about several rows: a number of people, or about what a person has one value of."""
-    if type(statistic) is Count or statistic.name == "hist":
-        return type(statistic) is Count and way not in PER_PERSON
+def _is_of_people(columns: Sequence[Hashable], people: People, way: str | None) -> bool:
+    """Whether it needs no word about several rows: it is about what a person has one value of."""
     return way is None and bool(columns) and set(columns) <= {*people.constant, *people.columns}
 
 
@@ -276,9 +279,17 @@ def _groups_of(people: People, by: Sequence[Hashable], way: str | None, groups: 
     )
 
 
-def _undecided(people: People, wanted: list[tuple[Statistic, Sequence[Hashable]]]) -> ParameterError:
+def _undecided(
+    people: People, wanted: list[tuple[Statistic, Sequence[Hashable]]], *, counts_rows: bool
+) -> ParameterError:
     named = ", ".join(str(column) for column in people.columns)
     labels = ", ".join(dict.fromkeys(each.label for each, _ in wanted))
+    if counts_rows and any(type(each) is Count for each, _ in wanted):
+        return ParameterError(
+            f"COUNT is a number of rows here, of which one {named} may have several: write COUNT(DISTINCT {named}) for "
+            'a number of people, or pass rows=k, so that at most k rows of each count, per_person="one", if each has '
+            'one row, or unit="row", which protects one row, not a person.'
+        )
     return ParameterError(
         f"{labels}: one {named} may have several rows, and nobody said how they count. Pass one of "
         f'per_person="mean" (or {", ".join(PER_PERSON[1:])}: first one number for each person, then the statistic of '

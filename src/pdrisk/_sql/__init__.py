@@ -28,6 +28,7 @@ from pdrisk._sql.grouping import key_relation
 from pdrisk._sql.headings import unique
 from pdrisk._sql.judge import NOISY, Judged, judged
 from pdrisk._sql.parse import parsed
+from pdrisk._sql.people import PeopleAsked
 from pdrisk._sql.pieces import lowered
 from pdrisk._sql.sources import Sources
 from pdrisk._sql.statements import too_deep
@@ -57,6 +58,12 @@ def sql(
     bounds: Bounds | None = None,
     keys: Keys | None = None,
     schema: object = None,
+    person: Any = None,
+    per_person: Any = None,
+    rows: Any = None,
+    groups: int | None = None,
+    unit: str | None = None,
+    constant: Any = None,
     ledger: Ledger | None = None,
     fresh: bool = False,
     params: Sequence[object] | Mapping[str, object] | None = None,
@@ -90,6 +97,19 @@ def sql(
         The public list of groups, as for ``by`` of ``df.dprisk``; tuples or a dict of lists for several columns.
     schema : pandera DataFrameSchema or DataFrameModel, optional
         Declares bounds, keys and missing codes of the table's columns. ``bounds`` and ``keys`` win, within its ranges.
+    person : column, list of columns, or dict by table, optional
+        Who a person is, where one may have several rows: what is protected is then everything that a person has.
+        ``COUNT(DISTINCT person)`` is the number of people; other aggregates need one of the options below.
+    per_person : {"mean", "sum", "min", "max", "count", "any", "all", "one"} or dict by table, optional
+        What the rows of each person become, in each group, before they are aggregated.
+    rows : int or dict by table, optional
+        Instead: how many rows of a person count at most, in each group; with so many times the noise.
+    groups : int, optional
+        In how many groups a person counts, with so many times the noise; not needed for columns of ``constant``.
+    unit : "row", optional
+        Protect one row for itself, not a person.
+    constant : list of columns or dict by table, optional
+        Columns that do not differ within a person.
     ledger : Ledger, optional
         What pays the total before the data is read; that of a ``with pdrisk.Ledger(...)`` block around otherwise.
     fresh : bool, default False
@@ -141,7 +161,7 @@ def sql(
     return answered(
         query, Sources(con, _tables(tables, frames), schema), eps=eps, bounds=bounds, keys=keys, ledger=ledger,
         fresh=fresh, params=params, mechanism=mechanism, interval=interval, clip=clip, curator=curator,
-        risk_columns=risk_columns,
+        risk_columns=risk_columns, people=PeopleAsked(person, per_person, rows, groups, unit, constant),
     )  # fmt: skip
 
 
@@ -160,6 +180,7 @@ def answered(
     clip: object,
     curator: object,
     risk_columns: object,
+    people: PeopleAsked,
     dataset: Identity | None = None,
 ) -> pd.DataFrame:
     """The noisy answer to a SELECT over these sources, which are closed then; `sql` says what the options mean."""
@@ -170,7 +191,7 @@ def answered(
             raise ColumnTypeError(f'mechanism is a name, such as "auto", not of type {type(mechanism).__name__}.')
         question = judged(
             parsed(query, params), sources, eps=eps, bounds=bounds, keys=keys, mechanism=mechanism, interval=interval,
-            clip=clip,
+            clip=clip, people=people,
         )  # fmt: skip
         if question.merges and (risk_columns or curator is True):
             raise ParameterError(

@@ -33,6 +33,7 @@ from pdrisk._sql.grouping import Grouping, key_lists, key_relation, keys_given
 from pdrisk._sql.headings import heading, unique
 from pdrisk._sql.layers import NOISY, Layer, Layered, aggregates, layer_over, layered, tail
 from pdrisk._sql.limits import Limit
+from pdrisk._sql.people import PeopleAsked, counted_people, people_of, people_read, unit_of
 from pdrisk._sql.pieces import Expression, quoted
 from pdrisk._sql.relations import Condition, Relation, Rows, condition, relation_of
 from pdrisk._sql.settings import Settings
@@ -48,6 +49,7 @@ from pdrisk.errors import ParameterError
 
 __all__ = ["NOISY", "Judged", "judged"]
 
+NOBODY_KNOWN = PeopleAsked()
 COLUMN = re.compile(r"[kv]\d+")  # of that table
 BY_KEY = " ORDER BY code"
 
@@ -121,6 +123,7 @@ def judged(
     mechanism: str = "auto",
     interval: object = False,
     clip: object = None,
+    people: PeopleAsked = NOBODY_KNOWN,
 ) -> Judged:
     """The query that a SELECT asks, or the error that says what is wrong with it."""
     nested = layered(select)
@@ -144,19 +147,24 @@ def judged(
             "the query has no aggregate, so nothing to add noise to: ask for COUNT(*), AVG(x) or another, with "
             "GROUP BY."
         )
-    found = [_line(noted, relation.source, mechanism, interval, clip) for noted in answers.noted]
-    alone = {at for at, noted in enumerate(answers.noted) if noted.asked.eps is not None}
+    people = people.of_table(relation.source.name)
+    known = people_of(people, relation.source)
+    noted = [counted_people(each, known, people) for each in answers.noted]
+    found = [_line(each, relation.source, mechanism, interval, clip) for each in noted]
+    alone = {at for at, each in enumerate(noted) if each.asked.eps is not None}
     lines, releases = joined(found, mechanism, alone)
-    shares = _shares([answers.noted[releases.index(each)].asked.eps for each in range(max(releases) + 1)], eps)
-    for line, release in zip(lines, releases, strict=True):
-        line.calibrated(shares[release]).check()
+    shares = _shares([noted[releases.index(each)].asked.eps for each in range(max(releases) + 1)], eps)
+    unit = unit_of(known, people, noted, lines, [group.column for group in answers.groups])
+    asked = Query(lines, shares, releases=releases, unit=unit)
+    for at in range(len(lines)):
+        asked.mechanism(at).check()
     conditions = (*relation.owned, *relation.where, *where)
     groups = _listed_groups(answers, keys, conditions)
-    own = [shares[release] for release in releases]
-    parts, places = combined(list(_asked(answers.noted, lines, own, relation.source)))
+    parts, places = combined(list(_asked(noted, asked, relation.source)))
     by = tuple(group.key_sql for group in answers.groups)
     said = " ".join((*(each.sql for each in conditions), *by, *map(_said, parts)))
-    missing = relation.source.codes(said)
+    of_people = people_read(known, unit, relation.source)
+    missing = relation.source.codes(" ".join((said, *(() if of_people is None else of_people.keys))))
     plan = SummaryPlan(
         source=relation_without_codes(relation.source.sql, relation.source.columns, missing),
         inner=tuple(each.sql for each in relation.owned),
@@ -164,6 +172,7 @@ def judged(
         groups=by,
         keys=None if groups is None or groups.keys is None else key_relation(answers.groups),
         parts=parts,
+        people=of_people,
     )
     names = list(relation.source.columns)
     read = [at for at, name in enumerate(names) if quoted(name) in said]
@@ -178,8 +187,9 @@ def judged(
         condition=" AND ".join(each.shown for each in conditions) or None,
         trusted=answers.given or any(each.given for each in conditions) or any(each.given for each in answers.noted),
         said=_canonical(plan, places),
-        places=tuple(read),
+        places=tuple(dict.fromkeys((*read, *(names.index(str(column)) for column in unit.person if unit.said)))),
         releases=releases,
+        unit=unit,
     )
     lists = None if groups is None or groups.keys is None else key_lists(groups.keys)
     origin = Origin(relation.source.frame, relation.source.place)
@@ -266,11 +276,9 @@ def _shares(explicit: Sequence[Fraction | None], eps: object) -> tuple[Fraction,
     return tuple(left / open_places if share is None else share for share in explicit)
 
 
-def _asked(
-    releases: Sequence[Noted], lines: Sequence[Line], shares: Sequence[Fraction], source: Source
-) -> Iterator[Part]:
+def _asked(releases: Sequence[Noted], query: Query, source: Source) -> Iterator[Part]:
     """What each release reads."""
-    for noted, line, share in zip(releases, lines, shares, strict=True):
+    for at, (noted, line) in enumerate(zip(releases, query.lines, strict=True)):
         one, argument = noted.asked, noted.argument
         if one.key is not None:
             yield Different(one.key if one.condition is None else f"CASE WHEN {one.condition} THEN {one.key} END")
@@ -287,7 +295,7 @@ def _asked(
         if noted.other is not None:
             yield MeasuredPair(value, line.universe, line.needs, other=noted.other.double)
             continue
-        yield Measured(value, line.universe, line.calibrated(share).reads, column)
+        yield Measured(value, line.universe, query.mechanism(at).reads, column)
 
 
 def _counted(argument: Expression | None, filtered: str | None) -> str | None:
@@ -325,7 +333,7 @@ def _reads_columns_only(found: Judged) -> bool:
     """Whether there is nothing in what is read that DuckDB could refuse."""
     plan = found.engine.plan
     plain = all(isinstance(part, Measured | Counted) and _reads_column(part) for part in plan.parts)
-    return plain and not (plan.inner or plan.where) and all(group.column for group in found.groups)
+    return plain and not (plan.inner or plan.where or plan.people) and all(group.column for group in found.groups)
 
 
 def _reads_column(part: Measured | Counted) -> bool:
@@ -338,5 +346,6 @@ def _without_people(found: Judged) -> str:
     if plan.keys is not None:
         nothing = ", ".join(f"CAST(NULL AS {group.type}) AS g{at}" for at, group in enumerate(found.groups))
         keys = f"(SELECT {nothing}, CAST(NULL AS BIGINT) AS code) AS keys_listed"
-    said = " ".join((*plan.inner, *plan.where, *plan.groups, *map(_said, plan.parts)))
+    people = () if plan.people is None else plan.people.keys
+    said = " ".join((*plan.inner, *plan.where, *plan.groups, *map(_said, plan.parts), *people))
     return statement(replace(plan, source=typed_nothing(found.relation.source, said), keys=keys), DuckDBDialect())

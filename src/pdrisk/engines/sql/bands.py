@@ -22,7 +22,7 @@ MOST_BANDS = 10
 def can_be_banded(plan: SummaryPlan, dialect: Dialect) -> bool:
     """Whether a sample can spare an engine the search for pivots: of one group, which it cannot do in parallel."""
     asked = sum(len(pivots(part)) for part in plan.parts if isinstance(part, Measured))
-    return dialect.by_pivot and not plan.groups and 0 < asked <= MOST_BANDS
+    return dialect.by_pivot and not (plan.groups or plan.people) and 0 < asked <= MOST_BANDS
 
 
 def within_band(dialect: Dialect, i: int, k: int) -> Iterator[tuple[str, str]]:

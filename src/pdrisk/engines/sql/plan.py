@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pdrisk._core.lattice import Lattice, Points, power_of_two_below
 from pdrisk._core.once import once
 from pdrisk._core.summary import Needs, Ranks
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._model.query import Query
+from pdrisk._model.unit import Unit
 
 __all__ = [
     "INFINITY",
@@ -18,6 +19,7 @@ __all__ = [
     "Measured",
     "MeasuredPair",
     "Part",
+    "PeopleRead",
     "SummaryPlan",
     "all_told_apart",
     "combined",
@@ -157,6 +159,24 @@ Part = Measured | Counted | Different
 
 
 @dataclass(frozen=True, slots=True)
+class PeopleRead:
+    """Who the people of a source are, and how their rows count.
+
+    Attributes
+    ----------
+    keys : tuple of str
+        The parts of their ids in SQL, NULL where one is missing.
+    unit : Unit
+    secret : str
+        Decides, with a row's own content, which rows of a person count; letters and digits.
+    """
+
+    keys: tuple[str, ...]
+    unit: Unit
+    secret: str
+
+
+@dataclass(frozen=True, slots=True)
 class SummaryPlan:
     """What is to be read.
 
@@ -170,6 +190,8 @@ class SummaryPlan:
         Group keys in SQL.
     keys : str or None
         A relation with the columns g0, g1, ... and code, one line for each listed key; None for the keys observed.
+    people : PeopleRead or None
+        Where rows of one person belong together.
     """
 
     source: str
@@ -178,6 +200,7 @@ class SummaryPlan:
     groups: tuple[str, ...]
     keys: str | None
     parts: tuple[Part, ...]
+    people: PeopleRead | None = field(default=None, repr=False)  # a secret, and part of no question
 
 
 def combined(asked: Sequence[Part]) -> tuple[tuple[Part, ...], tuple[int, ...]]:

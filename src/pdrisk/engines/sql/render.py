@@ -19,6 +19,7 @@ from pdrisk._core.summary import Needs, Ranks
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk.engines.sql.bands import bands, within_band
 from pdrisk.engines.sql.dialect import Dialect, clamped, inside, number
+from pdrisk.engines.sql.people import records_of_people, with_people
 from pdrisk.engines.sql.plan import (
     INFINITY,
     Counted,
@@ -61,12 +62,12 @@ RANKED = range(-2, 5)  # around floor(n q), which rounding may move by one
 
 class _Statement:
     def __init__(self, plan: SummaryPlan, dialect: Dialect, banded: bool = False) -> None:
-        self.plan = plan
+        self.plan = plan = with_people(plan)
         self.banded = banded
         self.dialect = dialect
         self.groups = [f"g{i}" for i in range(len(plan.groups))]
         self.measured = [(i, part) for i, part in enumerate(plan.parts) if isinstance(part, Measured)]
-        whole = dialect.skips and not (plan.groups or plan.inner or plan.where)
+        whole = dialect.skips and not (plan.groups or plan.inner or plan.where or plan.people)
         # FILTER is fast, but planning n of them takes a time that grows as n**2.
         self.many = dialect.skips and sum(len(part.needs.windows) for _, part in self.measured) > FEW
         self.whole_columns = {
@@ -91,8 +92,12 @@ class _Statement:
         passes |= dict(self._cells())
         passes |= dict(self._size_sums())
         passes |= dict(self._different())
-        ctes = ", ".join(f"{name} AS {body}" for name, body in passes.items())
-        if len(passes) == 1 and not self.groups:
+        made = {}
+        if self.plan.people is not None:
+            records = records_of_people(self.plan, self.dialect, self._values_read())
+            made = {"people_records": f"MATERIALIZED ({records})"}
+        ctes = ", ".join(f"{name} AS {body}" for name, body in (made | passes).items())
+        if len(passes) == 1 and not self.groups and not made:
             return next(iter(passes.values())).removeprefix("MATERIALIZED ")[1:-1]
         if not self.groups:
             return f"WITH {ctes} SELECT * FROM {' CROSS JOIN '.join(passes)}"
@@ -118,8 +123,8 @@ class _Statement:
     def _same(self, left: str, right: str) -> str:
         return " AND ".join(f"{left}.{g} IS NOT DISTINCT FROM {right}.{g}" for g in self.groups) or "true"
 
-    def _rows(self) -> str:
-        """The records read, with their values on the grids."""
+    def _columns(self) -> list[str]:
+        """The values of groups and parts."""
         plan = self.plan
         read = [f"{sql} AS {name}" for sql, name in zip(plan.groups, self.groups, strict=True)]
         for i, part in enumerate(plan.parts):
@@ -132,9 +137,23 @@ class _Statement:
                 read.append(f"{part.value} AS u{i}")
             elif part.condition is not None:
                 read.append(f"{part.condition} AS c{i}")
-        base = f"SELECT {', '.join(read or ['1 AS one'])} FROM {plan.source}{_where((*plan.inner, *plan.where))}"
+        return read
+
+    def _rows(self) -> str:
+        """The records read, with their values on the grids."""
         derived = [f"{sql} AS {name}" for i, part in self.measured for name, sql in self._derived(i, part)]
-        return f"(SELECT {', '.join(['*', *derived])} FROM ({base}) AS values_read) AS rows_read"
+        records = "people_records" if self.plan.people is not None else self._values_read()
+        return f"(SELECT {', '.join(['*', *derived])} FROM {records}) AS rows_read"
+
+    def _values_read(self) -> str:
+        """All rows, with the values of groups and parts, and of people's ids."""
+        plan = self.plan
+        read = self._columns()
+        if plan.people is not None:
+            read += [f"{sql} AS p{at}" for at, sql in enumerate(plan.people.keys)]
+        name = "values_read" if plan.people is None else "people_read"
+        where = _where((*plan.inner, *plan.where))
+        return f"(SELECT {', '.join(read or ['1 AS one'])} FROM {plan.source}{where}) AS {name}"
 
     def _derived(self, i: int, part: Measured) -> Iterator[tuple[str, str]]:
         """The value without NaN, clamped, and on the grids: those that the needs ask for."""

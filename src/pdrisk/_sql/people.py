@@ -1,0 +1,142 @@
+"""People of a SELECT: who they are, by the columns of its source, and how their rows count."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pdrisk._core.statistics import Count, Distinct
+from pdrisk._model.kinds import NUMBER
+from pdrisk._model.nearest import unknown_column
+from pdrisk._model.query import Line
+from pdrisk._model.unit import PER_PERSON, People, Unit, checked_columns, judged_unit
+from pdrisk._sql.answers import Noted
+from pdrisk._sql.pieces import kind_of_type, lowered, quoted
+from pdrisk._sql.sources import Source
+from pdrisk.engines.sql.plan import INFINITY, PeopleRead
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = ["PeopleAsked", "counted_people", "people_of", "people_read", "unit_of"]
+
+
+NOBODY_KNOWN = People()
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleAsked:
+    """What a call says of people, as it was written; ``known`` is what a Dataset declares of them.
+
+    In `pdrisk.sql` each may be a dict by the name of a table.
+    """
+
+    person: object = None
+    per_person: object = None
+    rows: object = None
+    groups: object = None
+    unit: object = None
+    constant: object = None
+    known: People = NOBODY_KNOWN
+
+    def of_table(self, name: str) -> PeopleAsked:
+        """What is said of one table."""
+
+        def own(option: str) -> object:
+            said = getattr(self, option)
+            if not isinstance(said, Mapping):
+                return said
+            named = {lowered(str(table)): value for table, value in said.items()}
+            if lowered(name) not in named:
+                listed = ", ".join(map(str, said))
+                raise ParameterError(f"{option}= speaks of table {listed}, and the query reads {name}.")
+            return named[lowered(name)]
+
+        return replace(
+            self, person=own("person"), per_person=own("per_person"), rows=own("rows"), constant=own("constant")
+        )
+
+
+def people_of(asked: PeopleAsked, source: Source) -> People:
+    """Who the people are, by the names that the source has for its columns."""
+    names = {lowered(name): name for name in source.columns}
+
+    def stored(option: str, given: object) -> tuple[Hashable, ...]:
+        found = checked_columns(option, given)
+        for column in found:
+            if not isinstance(column, str):
+                raise ColumnTypeError(f"{option} must be the name of a column, not of type {type(column).__name__}.")
+            if lowered(column) not in names:
+                raise unknown_column(column, source.columns)
+        return tuple(names[lowered(str(column))] for column in found)
+
+    known = asked.known
+    before, person = stored("person", list(known.columns) or None), stored("person", asked.person)
+    if person and before and set(person) != set(before):
+        raise ParameterError(
+            f"person= is {', '.join(map(str, person))} here and {', '.join(map(str, before))} in the Dataset: losses "
+            "of different units do not add up. Leave it out, or make another Dataset."
+        )
+    same = stored("constant", asked.constant)
+    columns = before or person
+    if same and not columns:
+        raise ParameterError("constant= names columns that do not differ within a person: pass person= as well.")
+    return replace(known, columns=columns, constant=(*stored("constant", list(known.constant) or None), *same))
+
+
+def counted_people(noted: Noted, people: People, asked: PeopleAsked) -> Noted:
+    """``COUNT(DISTINCT person)`` as a number of people, unless several rows of one count."""
+    argument = noted.argument
+    several = isinstance(asked.rows, int) and asked.rows > 1
+    of_people = argument is not None and people.columns == (argument.column,) and not several
+    if not of_people or not isinstance(noted.asked.statistic, Distinct) or asked.unit is not None:
+        return noted
+    return replace(noted, asked=replace(noted.asked, statistic=Count(), key=None))
+
+
+def unit_of(
+    people: People, asked: PeopleAsked, noted: Sequence[Noted], lines: Sequence[Line], by: Sequence[str | None]
+) -> Unit:
+    """The unit of a SELECT.
+
+    Parameters
+    ----------
+    people : People
+    asked : PeopleAsked
+    noted, lines
+        What is asked for.
+    by : sequence of str or None
+        The columns of its groups, None for other expressions.
+    """
+    wanted = [(line.statistic, _columns(each)) for line, each in zip(lines, noted, strict=True)]
+    grouped = [column if column is not None else f"expression {at + 1} of GROUP BY" for at, column in enumerate(by)]
+    unit = judged_unit(
+        people, wanted, grouped, per_person=asked.per_person, rows=asked.rows, groups=asked.groups, unit=asked.unit,
+        counts_rows=True,
+    )  # fmt: skip
+    if unit.per_person in PER_PERSON and any(each.asked.key is not None for each in noted):
+        raise ParameterError("COUNT(DISTINCT x) is about the values of rows: pass rows= instead of per_person=.")
+    if unit.per_person in ("sum", "count"):
+        declared = [each.column for each in noted if each.asked.bounds_from == "declared"]
+        if declared:
+            raise ParameterError(
+                f'{declared[0]} with per_person="{unit.per_person}" needs the bounds of that number of a person; those '
+                "of one row are others: pass bounds=(lo, hi)."
+            )
+    return unit
+
+
+def people_read(people: People, unit: Unit, source: Source) -> PeopleRead | None:
+    """What reads them; None where rows are protected one by one."""
+    if not unit.is_of_people:
+        return None
+    keys = []
+    for name in map(str, people.columns):
+        column = quoted(name)
+        is_number = kind_of_type(source.columns[name]) == NUMBER
+        keys.append(f"CASE WHEN {column} <= {INFINITY} THEN {column} END" if is_number else column)
+    return PeopleRead(tuple(keys), unit, people.secret().hex())
+
+
+def _columns(noted: Noted) -> list[Hashable]:
+    """The columns that an aggregate is about; of expressions their text."""
+    found = [each.column or each.sql for each in (noted.argument, noted.other) if each is not None]
+    return list(found)

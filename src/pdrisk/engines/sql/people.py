@@ -1,0 +1,150 @@
+"""People in SQL: what a unit leaves of the rows of each person, before anything is summarised.
+
+    rows ──> rows of listed groups ──> groups of each person that count ──> rows that count | one row for each person
+
+A row that does not count keeps its place with NULLs, so that each part of a plan has rows of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pdrisk._core.lattice import numbers_grid
+from pdrisk._core.universe import Rectangle, Universe
+from pdrisk.engines.sql.dialect import Dialect, number
+from pdrisk.engines.sql.plan import INFINITY, Counted, Different, Measured, MeasuredPair, PeopleRead, SummaryPlan
+
+__all__ = ["records_of_people", "with_people"]
+
+ORDERED = {"min": "MIN", "all": "MIN", "max": "MAX", "any": "MAX"}
+
+
+def with_people(plan: SummaryPlan) -> SummaryPlan:
+    """The plan in which everything that is counted has a condition: a row that does not count must not be counted."""
+    if plan.people is None:
+        return plan
+    parts = tuple(Counted("true") if part == Counted(None) else part for part in plan.parts)
+    return SummaryPlan(plan.source, plan.inner, plan.where, plan.groups, plan.keys, parts, plan.people)
+
+
+def records_of_people(plan: SummaryPlan, dialect: Dialect, rows: str) -> str:
+    """The SELECT of the records of people, with the columns of ``rows``, which has the parts of ids as p0, p1, ...
+
+    Parameters
+    ----------
+    plan : SummaryPlan
+        With people.
+    dialect : Dialect
+    rows : str
+        A relation of all rows: groups as g0, ..., values as x0, y0, u0, c0, ... by the number of their part.
+    """
+    people = plan.people
+    assert people is not None
+    made = _People(plan, people, dialect)
+    known = " AND ".join(f"p{at} IS NOT NULL" for at in range(len(people.keys)))
+    listed = (
+        "" if plan.keys is None else f" AND EXISTS (SELECT 1 FROM {plan.keys} WHERE {made.same_group('keys_listed')})"
+    )
+    body = f"SELECT * FROM {rows} WHERE {known}{listed}"
+    if plan.groups:
+        body = f"SELECT *, {', '.join(made.places_of_groups())} FROM ({body}) AS people_known"
+    all_counted = people.unit.rows == 1 and all(isinstance(part, Counted) for part in plan.parts)
+    if people.unit.per_person is not None or all_counted:  # of people who are only counted nothing is chosen
+        by = ", ".join([*made.person, *made.groups])
+        return f"SELECT {', '.join([*made.groups, *made.collapsed()])} FROM ({body}) AS people_grouped GROUP BY {by}"
+    body = f"SELECT *, {', '.join(made.numbers())} FROM ({body}) AS people_grouped"
+    body = f"SELECT *, {', '.join(made.places_of_rows())} FROM ({body}) AS people_numbered"
+    return f"SELECT {', '.join([*made.groups, *made.kept()])} FROM ({body}) AS people_placed"
+
+
+class _People:
+    """The expressions of each step."""
+
+    def __init__(self, plan: SummaryPlan, people: PeopleRead, dialect: Dialect) -> None:
+        self.plan, self.people, self.unit, self.call = plan, people, people.unit, dialect.call
+        self.groups = [f"g{at}" for at in range(len(plan.groups))]
+        self.person = [f"p{at}" for at in range(len(people.keys))]
+
+    def same_group(self, other: str) -> str:
+        """Whether a row is in the group of a listed key."""
+        return " AND ".join(f"{other}.{g} IS NOT DISTINCT FROM people_read.{g}" for g in self.groups)
+
+    def values(self, i: int) -> list[str]:
+        """The columns of a part."""
+        part = self.plan.parts[i]
+        if isinstance(part, MeasuredPair):
+            return [f"x{i}", f"y{i}"]
+        return [f"x{i}" if isinstance(part, Measured) else f"u{i}" if isinstance(part, Different) else f"c{i}"]
+
+    def present(self, i: int) -> str:
+        """Whether a row has what a part reads."""
+        part = self.plan.parts[i]
+        if isinstance(part, Measured):
+            return " AND ".join(f"{value} <= {INFINITY}" for value in self.values(i))
+        return f"u{i} IS NOT NULL" if isinstance(part, Different) else f"c{i}"
+
+    def counted(self, i: int) -> str:
+        """Whether a row is in a group that counts, too."""
+        in_group = f" AND place_of_group_{i} <= {self.unit.groups}" if self.plan.groups else ""
+        return f"({self.present(i)}){in_group}"
+
+    def hashed(self, *said: str) -> str:
+        """A keyed hash of a person and of what else is said."""
+        texts = [f"CAST({each} AS VARCHAR)" for each in (*self.person, *said)]
+        return self.call("MD5", self.call("CONCAT_WS", "'|'", f"'{self.people.secret}'", *texts))
+
+    def places_of_groups(self) -> Iterator[str]:
+        """The place of each row's group among those of its person that a part has rows in."""
+        for i in range(len(self.plan.parts)):
+            by = ", ".join([*self.person, f"({self.present(i)})"])
+            order = ", ".join([self.hashed(*self.groups), *self.groups])
+            yield f"{self.call('DENSE_RANK')} OVER (PARTITION BY {by} ORDER BY {order}) AS place_of_group_{i}"
+
+    def numbers(self) -> Iterator[str]:
+        """A number for each of equal rows of a person, whichever has it."""
+        for i in range(len(self.plan.parts)):
+            by = ", ".join([*self.person, *self.groups, *self.values(i)])
+            yield f"{self.call('ROW_NUMBER')} OVER (PARTITION BY {by}) AS same_{i}"
+
+    def places_of_rows(self) -> Iterator[str]:
+        """The place of each row among those of its person that a part reads, by their contents' hashes."""
+        for i in range(len(self.plan.parts)):
+            by = ", ".join([*self.person, *self.groups, f"({self.counted(i)})"])
+            order = ", ".join([self.hashed(*self.values(i), f"same_{i}"), *self.values(i), f"same_{i}"])
+            yield f"{self.call('ROW_NUMBER')} OVER (PARTITION BY {by} ORDER BY {order}) AS place_{i}"
+
+    def kept(self) -> Iterator[str]:
+        """The values of rows that count; NULL, or no, for others."""
+        for i in range(len(self.plan.parts)):
+            for value in self.values(i):
+                yield f"CASE WHEN {self.counted(i)} AND place_{i} <= {self.unit.rows} THEN {value} END AS {value}"
+
+    def collapsed(self) -> Iterator[str]:
+        """The number that the rows of each person become; NULL where none counts."""
+        for i, part in enumerate(self.plan.parts):
+            if isinstance(part, Counted):
+                yield f"{self.call('BOOL_OR', self.counted(i))} AS c{i}"
+                continue
+            assert isinstance(part, Measured)
+            sides = [part.universe]
+            if isinstance(part.universe, Rectangle):
+                sides.append(part.universe.other)
+            for value, universe in zip(self.values(i), sides, strict=True):
+                yield f"{self.number(f'CASE WHEN {self.counted(i)} THEN {value} END', universe)} AS {value}"
+
+    def number(self, value: str, universe: Universe) -> str:
+        """One number of the values of a person, made as on frames, to the last digit."""
+        way, call = str(self.unit.per_person), self.call
+        n = f"CAST({call('COUNT', value)} AS DOUBLE)"
+        if way == "count":
+            return f"NULLIF({n}, CAST(0 AS DOUBLE))"
+        if way in ORDERED:
+            return call(ORDERED[way], value)
+        grid = numbers_grid(universe, is_sum=way == "sum")
+        off, reach = call("-", value, number(grid.origin)), number(grid.reach)
+        inside = call("GREATEST", call("LEAST", off, reach), call("-", reach))
+        place = call("FLOOR", call("+", call("*", inside, number(grid.per_unit)), number(0.5)))
+        # LEAST and GREATEST leave NULL out: a row that does not count would be one at an end.
+        sums = call("SUM", f"CASE WHEN ({value}) IS NOT NULL THEN CAST({place} AS BIGINT) END")
+        total = call("/", f"CAST({sums} AS DOUBLE)", number(grid.per_unit))
+        return total if way == "sum" else call("+", number(grid.origin), call("/", total, n))
