@@ -9,7 +9,7 @@ from pdrisk._core.statistics import Count, Distinct
 from pdrisk._model.kinds import NUMBER
 from pdrisk._model.nearest import unknown_column
 from pdrisk._model.query import Line
-from pdrisk._model.unit import PER_PERSON, People, Unit, checked_columns, judged_unit
+from pdrisk._model.unit import People, Unit, checked_columns, judged_unit
 from pdrisk._sql.answers import Noted
 from pdrisk._sql.pieces import kind_of_type, lowered, quoted
 from pdrisk._sql.sources import Source
@@ -112,8 +112,6 @@ def unit_of(
         people, wanted, grouped, per_person=asked.per_person, rows=asked.rows, groups=asked.groups, unit=asked.unit,
         counts_rows=True,
     )  # fmt: skip
-    if unit.per_person in PER_PERSON and any(each.asked.key is not None for each in noted):
-        raise ParameterError("COUNT(DISTINCT x) is about the values of rows: pass rows= instead of per_person=.")
     if unit.per_person in ("sum", "count"):
         declared = [each.column for each in noted if each.asked.bounds_from == "declared"]
         if declared:
