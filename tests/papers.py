@@ -1,4 +1,4 @@
-"""Every number the papers print, and ours: the tests and docs/reproducing.md are both made of this list.
+"""Numbers that papers print or that follow from them, and ours: tests and docs/reproducing.md are made of this list.
 
 ``python tests/papers.py`` writes the page.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from papers_adult import adult
 from papers_lee_clifton import in_2011, in_2012
 from papers_numbers import Number, Section
-from papers_soep import corrections, table_one, table_two, worst_cases
+from papers_soep import corrections, derived_of_table_one, table_one, table_two, worst_cases
 from pdrisk.risk import posterior
 
 PAGE = Path(__file__).parent.parent / "docs" / "reproducing.md"
@@ -30,15 +30,24 @@ SECTIONS = (
     Section(
         "The SOEP case study",
         "Allmann, Nuñez von Voigt & Tschorsch 2024, sections 3.1 and 3.2: distances to work of five people, 3, 1, 10, "
-        "675 and 17 (Table I), universe [1, 675], eps 1, by the paper's mechanism (laplace). What the paper does not "
-        "print follows from its equations.",
+        "675 and 17 (Table I), universe [1, 675], by the paper's mechanism (laplace). These are the numbers of its "
+        "sentences.",
         tuple(table_one()),
+    ),
+    Section(
+        "What follows from the SOEP case study",
+        "The same people at eps 1. The paper prints none of the risks, nor any table of risks: it shows those of the "
+        "SOEP as figures. It gives the variances of these people and their difference, but not its ddof, so both are "
+        "here.",
+        tuple(derived_of_table_one()),
+        given="derived",
     ),
     Section(
         "Where the SOEP paper is corrected",
         "Its rules for local sensitivity try the extremes only. The left number follows from its rule, the right one "
         "from trying every neighbour; [How the numbers are made](numbers.md) has the proofs.",
         tuple(corrections()),
+        given="derived",
     ),
     Section(
         "The SOEP data",
@@ -47,7 +56,10 @@ SECTIONS = (
         tuple(table_two()),
     ),
     Section(
-        "The worst case", "Mehner, Nuñez von Voigt & Tschorsch 2021; eq. 5 of the SOEP paper.", tuple(worst_cases())
+        "The worst case",
+        "Eq. 5 of the SOEP paper, from Mehner, Nuñez von Voigt & Tschorsch 2021: what it gives by hand.",
+        tuple(worst_cases()),
+        given="derived",
     ),
     Section(
         "How much is enough?",
@@ -106,12 +118,13 @@ def page() -> str:
     lines = [
         "# Reproducing the papers",
         "",
-        "Every number of the papers that pdrisk builds on, beside what pdrisk computes. ✓ means equal in every digit.",
+        "The numbers of the papers that pdrisk builds on, beside what pdrisk computes. ✓ means equal in every digit.",
+        'A column "printed" holds what a paper prints, a column "derived" what follows from it by hand.',
         "This page is written by `python tests/papers.py`, and a test fails when it is not what the code gives.",
         "",
     ]
     for section in SECTIONS:
-        lines += [f"## {section.title}", "", section.text, "", "| | given | ours | |", "|---|---|---|---|"]
+        lines += [f"## {section.title}", "", section.text, "", f"| | {section.given} | ours | |", "|---|---|---|---|"]
         for number in section.numbers:
             ours, verdict = number.shown()
             lines.append(f"| {number.what} | {number.printed} | {ours} | {verdict} |")

@@ -18,7 +18,8 @@ Kind = Literal["same", "percent", "corrected", "infeasible", "file"]
 class Number:
     """One number of a paper.
 
-    ``printed`` is as it stands there, and ours has to agree in all its digits, rounded or cut off. Kinds:
+    ``printed`` is as it stands there, or as it follows from it by hand where the section says "derived"; ours has to
+    agree in all its digits, rounded or cut off. Kinds:
     ``percent``: within 0.1 %; ``corrected``: ours has to be another one, which ``note`` gives and explains;
     ``infeasible``: the paper prints an infinite scale, and ours refuses; ``file``: needs the Adult file.
     """
@@ -56,10 +57,13 @@ class Number:
 
 @dataclass(frozen=True)
 class Section:
+    """Numbers of one origin: ``given`` heads their column, ``"printed"`` or ``"derived"`` from what is printed."""
+
     title: str
     text: str
     numbers: tuple[Number, ...] = ()
     after: str = ""
+    given: Literal["printed", "derived"] = "printed"
 
 
 def holds(number: Number) -> bool:

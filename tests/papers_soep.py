@@ -54,10 +54,8 @@ def risk_of(statistic: Statistic, person: int) -> float:
 
 
 def table_one() -> Iterator[Number]:
-    wholes = {"mean": (Mean(), "337"), "median": (Median(), "337"), "min": (Min(), "674"), "max": (Max(), "674")}
-    wholes |= {"variance, ddof 1": (Var(1), "227138")}
-    for name, (statistic, printed) in wholes.items():
-        yield Number(f"GS of the {name}", printed, partial(statistic.global_sensitivity, SOEP))
+    """The numbers that stand in its sentences."""
+    yield Number("GS of the mean", "337", partial(Mean().global_sensitivity, SOEP))
     yield Number("mean of 3, 1, 10, 17", "7.75", partial(value, Mean(), SAMPLE))
     yield Number("mean with 675 added", "141.2", partial(value, Mean(), PEOPLE))
     yield Number("LS of the mean of 3, 1, 10, 17", "133.45", partial(local, Mean(), SAMPLE))
@@ -65,6 +63,13 @@ def table_one() -> Iterator[Number]:
     yield Number("median of 3, 1, 10, 17", "6.5", partial(value, Median(), SAMPLE))
     yield Number("median of 3, 10, 675, 17", "13.5", partial(value, Median(), WITHOUT_ONE))
     yield Number("LS of the median of all five", "3.5", partial(local, Median(), PEOPLE))
+    yield Number("GS of the variance, ddof 1", "227138", partial(Var(1).global_sensitivity, SOEP))
+
+
+def derived_of_table_one() -> Iterator[Number]:
+    """What follows from its rules and equations."""
+    for name, statistic, whole in (("median", Median(), "337"), ("min", Min(), "674"), ("max", Max(), "674")):
+        yield Number(f"GS of the {name}", whole, partial(statistic.global_sensitivity, SOEP))
     for ddof, of_all, of_sample, least in (
         (0, "71267.36", "39.6875", "71227.6725"),
         (1, "89084.2", "52.916667", "89031.283333"),

@@ -15,7 +15,7 @@ def text() -> str:
 
 
 class TestDemo:
-    """The main job: answers, what they mean in words, and the paper's table with the noise beside each risk."""
+    """The main job: answers, what they mean in words, and the paper's queries with the noise beside each risk."""
 
     @staticmethod
     def half_widths(text: str) -> tuple[float, float]:
@@ -35,7 +35,7 @@ class TestDemo:
 
     @pytest.mark.slow
     def test_the_table_holds_every_variable_query_and_eps(self, text: str) -> None:
-        table = text.split("The paper's table")[1]
+        table = text.split("The paper's five queries")[1]
         for variable in ("hours", "distance", "income"):
             rows = re.findall(rf"^{variable}, \S+\s+(\w+)(.*)$", table, re.MULTILINE)
             assert [query for query, _ in rows] == ["mean", "median", "min", "max", "var"]
@@ -63,7 +63,7 @@ class TestDemo:
 
     def test_the_command_prints_it(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["demo", "--seed", "3"]) == 0
-        assert "Imagine someone who already knows everybody else's answers" in capsys.readouterr().out
+        assert "someone knows everybody else's answers and must say" in capsys.readouterr().out
 
     @pytest.mark.parametrize(("arguments", "words"), [(["--eps", "0"], "above 0"), (["--seed", "-1"], "seed")])
     def test_a_wrong_request_is_one_sentence(

@@ -78,7 +78,8 @@ class TestParticipant:
 
     def test_the_whole_text(self) -> None:
         assert release().explain(so_far=1.5).splitlines() == [
-            "Imagine someone who already knows everybody else's answers and has to say whether you took part.",
+            "Imagine the hardest case we can think of: someone knows everybody else's answers and must say whether you "
+            "took part.",
             "Without this number they can only toss a coin: right 50 times out of 100.",
             "With this number they are right at most 74 times out of 100, however they go about it. "
             "That is at most 24 more.",
@@ -285,7 +286,8 @@ class TestMechanisms:
     def test_publications(self) -> None:
         mean, count = (flat(one.explain("publication")) for one in (self.MEAN, self.COUNT))
         sums = "discrete Laplace noise of scale (hi - lo)/eps on the sums of distances from both bounds"
-        assert f"declared by the publisher; {sums}; global sensitivity of the statistic 10; eps 1" in mean
+        bounds = "declared by the publisher, and values beyond count as the bound"
+        assert f"{bounds}; {sums}; global sensitivity of the statistic 10; eps 1" in mean
         assert "bounds none needed; discrete Laplace noise, scale 1; global sensitivity of the statistic 1" in count
 
     def test_the_unit(self) -> None:
@@ -405,4 +407,4 @@ class TestLanguages:
         assert release().explain(language="loud").startswith("IMAGINE")
 
     def test_english_holds_no_forbidden_word(self) -> None:
-        assert not [text for text in LANGUAGES["en"].values() if FORBIDDEN.search(text)]
+        assert [name for name, text in LANGUAGES["en"].items() if FORBIDDEN.search(text)] == ["chance_in"]  # base rates

@@ -187,7 +187,9 @@ class TestAllThatIsMissing:
         with pytest.raises(ParameterError, match=r"^corr\(x, y\) needs bounds of column 'x'"):
             people().dprisk.corr("x", "y", eps=1)
 
-    def test_what_is_wrong_comes_before_what_is_missing(self):
+    def test_what_is_wrong_comes_in_its_order(self):
+        with pytest.raises(ParameterError, match=r"^mean\(x\) needs bounds"):
+            people().dprisk.mean("x", eps=-1)
         with pytest.raises(pdrisk.UnknownColumnError):
             people().dprisk.mean("z", by="region")
         with pytest.raises(ParameterError, match="eps must be finite"):
@@ -230,7 +232,7 @@ class TestNotebooks:
     def test_ipython(self):
         written = []
         people().dprisk.count(eps=1).explain()._repr_pretty_(type("Printer", (), {"text": written.append})(), False)
-        assert written[0].startswith("Imagine someone") and "\\n" not in written[0]
+        assert written[0].startswith("Imagine the hardest case") and "\\n" not in written[0]
 
     @pytest.mark.parametrize("kind", ["icons", "risk"])
     def test_pictures(self, kind):

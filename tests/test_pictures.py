@@ -172,7 +172,7 @@ class TestTwoWorlds:
 
     def test_nothing_to_tell(self) -> None:
         text = pictures.two_worlds_text(0.0, 1.0)
-        assert "tells nothing about any one record" in text
+        assert "in these data no one record moves the answer" in text
         assert "at most" not in text
 
 

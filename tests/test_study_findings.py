@@ -11,7 +11,8 @@ from pdrisk.study import findings, run
 
 NAMES = [
     "two_worlds_floor", "many_worlds_prior", "worst_case_bound", "max_spans", "min_near_half", "many_worlds_falls",
-    "two_worlds_falls_slightly", "middle_window", "equal_sensitivities",
+    "two_worlds_falls_slightly", "middle_window", "equal_sensitivities", "max_varies_more", "min_stays_low",
+    "subgroups_are_riskier", "sensitivity_falls",
 ]  # fmt: skip
 BY_FORMULA = {"two_worlds_floor", "many_worlds_prior", "worst_case_bound", "equal_sensitivities"}
 # Incomes: bottom-heavy, and one that stands out: LS of max is about half of GS in everybody, and nearly all in a few
@@ -70,8 +71,18 @@ class TestFindings:
         assert table["finding"].tolist() == NAMES
         assert table["passed"].all()
         assert table["passed"].notna().all()
-        assert table.columns.tolist() == ["finding", "column", "statistic", "expected", "observed", "passed", "kind"]
+        assert table.columns.tolist() == [
+            "finding",
+            "column",
+            "statistic",
+            "expected",
+            "threshold",
+            "observed",
+            "passed",
+            "kind",
+        ]
         assert set(table["finding"][table["kind"] == "by formula"]) == BY_FORMULA
+        assert table["threshold"].str.match("(the paper's|ours): ").all()
         assert set(table["finding"][table["kind"] == "about these data"]) == set(NAMES) - BY_FORMULA
         assert str(table["passed"].dtype) == "boolean"
         with pytest.raises(pdrisk.NotPublicError, match="exact figures"):
@@ -80,15 +91,15 @@ class TestFindings:
     def test_each_column_is_seen_on_its_own(self):
         frame = FRAME.assign(hours=np.tile([0.0, 8.0, 8.0], 6667))
         table = findings(run(frame, ["hours", "income"], STATISTICS, repetitions=3))
-        assert table["column"].tolist() == ["hours"] * 9 + ["income"] * 9
-        assert not table["passed"][:9].equals(table["passed"][9:])
+        assert table["column"].tolist() == ["hours"] * len(NAMES) + ["income"] * len(NAMES)
+        assert not table["passed"][: len(NAMES)].equals(table["passed"][len(NAMES) :].reset_index(drop=True))
 
     @pytest.mark.parametrize("label", [("a", "b"), 7])
     def test_any_label(self, label):
         frame = pd.DataFrame({0: FRAME["income"]})
         frame.columns = pd.Index([label], tupleize_cols=False)
         table = findings(run(frame, [label], STATISTICS, repetitions=3))
-        assert table["column"].tolist() == [label] * 9
+        assert table["column"].tolist() == [label] * len(NAMES)
         assert table["passed"].notna().all()
 
 
@@ -121,6 +132,14 @@ class TestViolations:
             ("middle_window", lambda r: of("max")(r) & largest(r) & eps(0.01)(r), {"two_worlds": 0.9}),
             ("middle_window", lambda r: of("max")(r) & largest(r) & eps(50)(r), {"two_worlds": 0.951}),
             ("equal_sensitivities", lambda r: of("count")(r) & eps(2)(r), {"two_worlds": 0.88}),
+            ("max_varies_more", of("max"), {"two_worlds": lambda r: 0.5 + (r["two_worlds"] - 0.5) / 9}),
+            ("max_varies_more", of("mean"), {"two_worlds": lambda r: np.where(r["eps"] > 1, 1.0, 0.5)}),
+            ("min_stays_low", of("min"), {"two_worlds": lambda r: r["worst_case"]}),
+            ("min_stays_low", of("min"), {"two_worlds": 0.601}),
+            ("subgroups_are_riskier", lambda r: of("mean")(r) & largest(r), {"two_worlds": 0.99}),
+            ("subgroups_are_riskier", lambda r: of("min")(r) & largest(r), {"two_worlds": 0.52}),
+            ("sensitivity_falls", lambda r: ~of("mean")(r) & largest(r), {"local_sensitivity": lambda r: 2 * r["n"]}),
+            ("sensitivity_falls", largest, {"local_sensitivity": lambda r: r["global_sensitivity"]}),
         ],
     )  # fmt: skip
     def test_it_fails(self, result, name, where, columns):
@@ -203,6 +222,13 @@ class TestNotApplicable:
             (["middle_window"], lambda r: r["eps"] <= 2, "not every risk is near 1"),
             (["middle_window"], lambda r: (r["eps"] <= 0.1) & (r["n"] > 900), "moves the risk by"),
             (["equal_sensitivities"], lambda r: ~of("count")(r), "no sample has LS = GS"),
+            (["max_varies_more"], lambda r: ~of("max")(r), "it takes max and another"),
+            (["max_varies_more"], lambda r: of("max")(r) | of("count")(r), "it takes max and another"),
+            (["min_stays_low"], lambda r: ~of("min")(r), "min was not asked"),
+            (["min_stays_low"], lambda r: r["eps"] <= 0.1, "every query stays below 0.6"),
+            (["subgroups_are_riskier", "sensitivity_falls"], of("count"), "no query of the paper"),
+            (["subgroups_are_riskier", "sensitivity_falls"], lambda r: r["n"] > 3000, "not ten times apart"),
+            (["subgroups_are_riskier"], of("min"), "moves no risk by 0.01"),
         ],
     )  # fmt: skip
     def test_it_says_why(self, result, names, keep, why):
@@ -273,7 +299,9 @@ class TestData:
         [
             # A real extract of the Socio-Economic Panel, 1984 to 1988; one wave has one row a person.
             (("COUNT", "rwm5yr"), ["hhninc", "age", "educ"],
-             {(f, c) for f in ("middle_window", "two_worlds_falls_slightly") for c in ("hhninc", "age", "educ")},
+             # 24 people have the fewest years of education and 323 the most: there min is what varies.
+             {(f, c) for f in ("middle_window", "two_worlds_falls_slightly") for c in ("hhninc", "age", "educ")}
+             | {("max_varies_more", "educ"), ("min_stays_low", "educ")},
              {(f, c) for f in ("max_spans", "min_near_half") for c in ("age", "educ")}),
             # 2,000 commutes in four American cities, miles and minutes
             (("Stat2Data", "MetroCommutes"), ["Distance", "Time"],

@@ -12,6 +12,7 @@ __all__ = [
     "BoundsNotFoundError",
     "BudgetExceededError",
     "ColumnTypeError",
+    "DoubtfulReleaseWarning",
     "LedgerError",
     "NoisyReleaseWarning",
     "NotPublicError",
@@ -92,6 +93,10 @@ class BudgetExceededError(PdriskError, RuntimeError):
 
 class NotPublicError(PdriskError, ValueError):
     """A result that holds nothing publishable was asked for its public part."""
+
+
+class DoubtfulReleaseWarning(UserWarning):
+    """An eps that hardly hides anybody, or bounds that nearly all values lie beyond."""
 
 
 class NoisyReleaseWarning(UserWarning):

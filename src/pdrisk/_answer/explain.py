@@ -22,7 +22,12 @@ __all__ = ["explain"]
 
 @own_errors
 def explain(
-    answer: Release | pd.DataFrame, audience: str = "participant", so_far: object = None, *, language: str = "en"
+    answer: Release | pd.DataFrame,
+    audience: str = "participant",
+    so_far: object = None,
+    *,
+    prior: float | None = None,
+    language: str = "en",
 ) -> str:
     """What an answer means, in words for who has to know: a `Release`, or a frame of ``by=``, ``agg`` or ``sql``.
 
@@ -33,6 +38,8 @@ def explain(
     audience : {"participant", "analyst", "curator", "publication"}
     so_far : float or Ledger, optional
         The eps of all releases so far about these people, this one included; or the ledger that paid for them.
+    prior : float, optional
+        The chance that an attacker begins with, as ``1 / 551``; a coin's 1/2 unless given.
     language : str
 
     Raises
@@ -63,14 +70,14 @@ def explain(
       so far    this counts one release; losses add up, so every further one adds to it
     """
     if isinstance(answer, Release):
-        return answer.explain(audience, so_far, language=language)
+        return answer.explain(audience, so_far, prior=prior, language=language)
     if not isinstance(answer, pd.DataFrame):
         raise ColumnTypeError(f"explain takes what pdrisk answered, not {type(answer).__name__}.")
     said = Answer.from_attrs(answer.attrs)
     if said is None:
         raise ParameterError("this frame does not say what was asked: pass the answer as pdrisk returned it.")
     exposed = _most_exposed(said, answer) if isinstance(audience, str) and audience == "curator" else ()
-    return explained(said, audience, so_far, language, exposed=exposed)
+    return explained(said, audience, so_far, language, prior=prior, exposed=exposed)
 
 
 def _most_exposed(said: Answer, table: pd.DataFrame) -> list[Exposed | None]:

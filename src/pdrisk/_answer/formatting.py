@@ -8,7 +8,20 @@ from html import escape
 from pdrisk._digits import probability
 from pdrisk._printing import printable
 
-__all__ = ["NOBODY", "UNDEFINED", "Rows", "clipped", "html", "known", "number", "ranks", "risk", "text", "thousands"]
+__all__ = [
+    "NOBODY",
+    "UNDEFINED",
+    "Rows",
+    "clipped",
+    "html",
+    "known",
+    "number",
+    "ranks",
+    "risk",
+    "share",
+    "text",
+    "thousands",
+]
 
 Rows = list[tuple[str, str]]
 
@@ -38,6 +51,11 @@ def ranks(number_of: float, step: float | None) -> str:
         return "not known at so small eps"
     steps = "" if step is None else f", in steps of {number(step)}"
     return f"within {number(number_of)} records of its rank{steps}"
+
+
+def share(part: float) -> str:
+    """A share of records in per cent: never 0 % where there are any, nor 100 % where there are others."""
+    return f"{(min(max(round(1000 * part), 1), 999) if part < 1 else 1000) / 10:g} %"
 
 
 def thousands(value: float) -> str:

@@ -319,7 +319,14 @@ class Release(Arithmetic):
         return pd.Series(self.to_dict(curator), name=self.name, dtype=object)
 
     @own_errors
-    def explain(self, audience: str = "participant", so_far: object = None, *, language: str = "en") -> str:
+    def explain(
+        self,
+        audience: str = "participant",
+        so_far: object = None,
+        *,
+        prior: float | None = None,
+        language: str = "en",
+    ) -> str:
         """What this release means, in words for who has to know.
 
         Parameters
@@ -329,6 +336,9 @@ class Release(Arithmetic):
             is published. Only the curator's text holds the curator's numbers.
         so_far : float or Ledger, optional
             The eps of all releases so far about these people, this one included; or the ledger that paid for them.
+        prior : float, optional
+            The chance to begin with that a person took part, as ``1 / 551`` where one of so many is asked: said is
+            what it rises to at most. Unless given, an attacker begins with a coin's 1/2, the hardest case.
         language : str
 
         Raises
@@ -348,16 +358,16 @@ class Release(Arithmetic):
         >>> import pandas as pd, pdrisk
         >>> release = pd.DataFrame({"x": [3, 1, 10]}).dprisk.count(eps=1)
         >>> print(release.explain(so_far=1.5))
-        Imagine someone who already knows everybody else's answers and has to say whether you took part.
+        Imagine the hardest case we can think of: someone knows everybody else's answers and must say whether you took
+        part.
         Without this number they can only toss a coin: right 50 times out of 100.
         With this number they are right at most 74 times out of 100, however they go about it. That is at most 24 more.
         This counts one release. All releases so far together: at most 82 of 100.
         It does not cover theft of the data itself, or conclusions about people like you that hold whether or not you
         take part.
         """
-        return explained(
-            self.answer, audience, so_far, language, exposed=[None if self.curator is None else Exposed(self.curator)]
-        )
+        exposed = [None if self.curator is None else Exposed(self.curator)]
+        return explained(self.answer, audience, so_far, language, prior=prior, exposed=exposed)
 
     @own_errors
     def attack(

@@ -51,6 +51,7 @@ def rows_of(release: Release) -> tuple[formatting.Rows, formatting.Rows, str | N
     if known is not None and not release.shows_curator:
         elsewhere = WHERE_TO_LOOK
     elif known is not None:
+        moved = f"{formatting.share(known.clamped)} of the records" if known.clamped > 0 else "none"
         curator = [
             ("n", f"{known.n}"),
             ("local sensitivity", formatting.known(known.local_sensitivity)),
@@ -58,7 +59,7 @@ def rows_of(release: Release) -> tuple[formatting.Rows, formatting.Rows, str | N
             ("two-worlds risk", formatting.risk(known.two_worlds)),
             ("many-worlds risk", formatting.risk(known.many_worlds, undefined)),
             ("identifiability", formatting.risk(known.identifiability, undefined)),
-            ("moved to a bound", "none" if not known.clamped > 0 else f"{known.clamped:.2%} of the records"),
+            ("moved to a bound", moved),
         ]
     return ([], public + curator, elsewhere) if release.bounds_from_data else (public, curator, elsewhere)
 

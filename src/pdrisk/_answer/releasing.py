@@ -15,7 +15,7 @@ import pandas as pd
 from pdrisk._answer.answer import Answer, AnswerLine, Curator
 from pdrisk._answer.noisy import NoisyAnswers, withhold
 from pdrisk._caller_frame import caller
-from pdrisk._core.order import Quantile
+from pdrisk._core.order import Median, Quantile
 from pdrisk._core.people import PersonRecords, local_sensitivity, top_of_groups, world_range
 from pdrisk._core.risk import METRICS, risks_of_losses
 from pdrisk._core.spread import Var
@@ -27,11 +27,12 @@ from pdrisk._mechanisms import ClippedSums, Drawn, Mechanism, calibrated, discre
 from pdrisk._model.query import UNIT, Line, Query
 from pdrisk._model.unit import Unit
 from pdrisk.engines.base import Engine, Reading
-from pdrisk.errors import ColumnTypeError, LedgerError, NoisyReleaseWarning, ParameterError
+from pdrisk.errors import ColumnTypeError, DoubtfulReleaseWarning, LedgerError, NoisyReleaseWarning, ParameterError
 
 __all__ = ["Asker", "Facts", "Released", "Results", "drawn", "drawn_once", "facts", "released"]
 
 ONE_EACH, ONE = Unit(), Fraction(1)
+HIDING = 10  # the largest eps that hides somebody
 USEFUL = 0.25  # of the range of possible answers: a wider noise interval is warned about
 
 
@@ -263,6 +264,7 @@ def released(
             "else for its eps: leave one of them out."
         )
     _warn_of_noise(query)
+    _warn_of_eps(query)
     with paying(query, asker.ledger, asker.fresh, dataset, engine.origin) as payment:
         reading = engine.read(query)
         rules = payment.policy
@@ -293,7 +295,11 @@ def released(
         answer = shown(results, reading)
     try:
         _warn_of_width(results)
-    except NoisyReleaseWarning:  # where warnings are errors: what a ledger paid for is not lost for that
+        _warn_of_ends(results)
+    except (
+        NoisyReleaseWarning,
+        DoubtfulReleaseWarning,
+    ):  # where warnings are errors: what a ledger paid for is not lost for that
         if payer is None:
             raise
     return answer
@@ -414,9 +420,47 @@ def _warn_of_width(results: Results) -> None:
         )
 
 
+def _warn_of_eps(query: Query) -> None:
+    """Warn before anything is paid of an eps that hardly hides anybody."""
+    if query.eps > HIDING:
+        _warn(
+            f"an eps of {float(query.eps):g} hardly hides anybody: whoever knows everybody else and tosses a coin is "
+            "right 50 times out of 100 without the answer, and more than 9,999 times out of 10,000 with it. Usual "
+            "values are 0.1 to 2.",
+            DoubtfulReleaseWarning,
+        )
+
+
+def _warn_of_ends(results: Results) -> None:
+    """Warn of means and medians that lie at an end of their bounds, as far as their noise tells: they are clamped.
+
+    That is how bounds show which were declared before the column was changed, as from euros to cents.
+    """
+    told = []
+    for each in results.releases:
+        universe, statistic = each.line.universe, each.line.statistic
+        if universe is None or universe == UNIT or not isinstance(statistic, Mean | Median):
+            continue
+        low, high = each.noisy.interval()
+        if isinstance(statistic, Median):  # of which many are 0, and few at the upper end
+            at_end = each.noisy.values >= universe.hi
+        else:
+            narrow = high - low <= USEFUL * (universe.hi - universe.lo)
+            at_end = narrow & ((low <= universe.lo) | (high >= universe.hi))
+        if len(at_end) and at_end.all():
+            told.append(f"{each.line.name}, within bounds {universe.lo:g} to {universe.hi:g}")
+    if told:
+        _warn(
+            f"the answer lies at an end of its bounds, as far as its noise tells: {_some(told)}. Values beyond count "
+            "as the bound, and nearly all may be. If the column was changed after its bounds were declared, such as "
+            "its unit, declare them anew.",
+            DoubtfulReleaseWarning,
+        )
+
+
 def _some(wide: Sequence[str]) -> str:
     return "; ".join(wide[:3]) + (f"; and {len(wide) - 3} more" if len(wide) > 3 else "")
 
 
-def _warn(message: str) -> None:
-    warnings.warn(message, NoisyReleaseWarning, stacklevel=caller()[1])
+def _warn(message: str, category: type[Warning] = NoisyReleaseWarning) -> None:
+    warnings.warn(message, category, stacklevel=caller()[1])

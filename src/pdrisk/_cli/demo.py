@@ -81,7 +81,7 @@ def demo(*, eps: float = 1.0, seed: int = 2019) -> str:
             f"  noisy value {paper.value:,.0f} km, 95 % noise interval {_interval(paper)}: one person can move",
             "  a mean over (1, 675) by 337 km when hardly anybody is in the data, and this noise hides even that one.",
             "",
-            _title("The paper's table, for the curator: two-worlds risk, and the noise that comes with it (±, 95 %)"),
+            _title("The paper's five queries, for the curator: two-worlds risk, and the noise with it (±, 95 %)"),
             _table(risks),
             "",
             "two-worlds risk: how sure an attacker who knows everybody else can become that the most exposed person is",

@@ -63,7 +63,7 @@ def _sections(found: Exposure) -> list[tuple[str, list[str], pd.DataFrame]]:
         some = found.groups[found.groups["n"] > 0]
         columns = ["column", "statistic", "group", "n", "exposure", *RISK, "noise95"]
         sections.append((f"{GROUPS}, {at}", said, _top(some, largest, columns)))
-    taken = [str(name) for name in found.columns.index[found.columns["bounds"] == "the data's own"]]
+    taken = _own_bounds(found)
     said = ["A column with few people near an end of its bounds, or with wide gaps, exposes whoever is there."]
     if taken:
         said.append(
@@ -91,7 +91,7 @@ def _sections(found: Exposure) -> list[tuple[str, list[str], pd.DataFrame]]:
 def report(name: str, found: Exposure) -> str:
     """The page, as HTML that needs nothing else."""
     page = _page(name, found)
-    tell(page, _largest(found))
+    tell(page, _largest(found), bounds_from_data=bool(_own_bounds(found)))
     return page.html
 
 
@@ -134,6 +134,11 @@ def text(name: str, found: Exposure) -> str:
     told = heading_of(largest)
     lines += [told, "-" * len(told), *map(textwrap.fill, participant(reached(largest)).split("\n"))]
     return printable("\n".join(lines), keep="\n")
+
+
+def _own_bounds(found: Exposure) -> list[str]:
+    """The columns whose bounds are the data's own."""
+    return [str(name) for name in found.columns.index[found.columns["bounds"] == "the data's own"]]
 
 
 def _largest(found: Exposure) -> float:

@@ -41,6 +41,7 @@ HEADS = {
     "mechanism": "mechanism", "sample_size": "sample", "eps": "eps", "exposure": "LS / GS", "two_worlds": "two worlds",
     "many_worlds": "many worlds", "identifiability": "identifiability", "worst_case": "worst case",
     "noise95": "noise ± (95 %)", "finding": "finding", "expected": "expected", "observed": "observed", "passed": "",
+    "threshold": "whose threshold",
     "risk": "highest risk", "scale": "noise scale", "loose_eps": "loose eps", "exact": "exact risk at it",
     "tight_eps": "tight eps", "worlds": "worlds", "sensitive_range": "range of the mean",
 }  # fmt: skip
@@ -238,7 +239,7 @@ def _findings(page: Page, found: pd.DataFrame) -> None:
     page.text(
         'Those marked "by formula" hold in any data, so they check this program and not the data. The others are about '
         "these data and can fail: then they differ from those of the paper, and what it concludes does not carry "
-        "over."
+        "over. The paper gives few thresholds; each row says whose judges it."
     )
     page.table(shown_findings.drop(columns="kind"), "What the paper found, and what is found here", HEADS)
 
@@ -264,7 +265,8 @@ def _end(page: Page, study: Study, found: pd.DataFrame | None) -> None:
     )
     page.table(toy(), "The mean of three of ten people (2012, section 4)", HEADS)
     page.table(adult(), "The mean of columns of the Adult data (2012, section 5); – where no noise is enough", HEADS)
-    tell(page, study.at_one)
+    columns = study.result.attrs["study"]["columns"]
+    tell(page, study.at_one, bounds_from_data=any(each["bounds_from"] == "data" for each in columns))
     page.heading("How this was made")
     about = study.result.attrs["study"]
     packages = ", ".join(f"{name} {version(name)}" for name in ("pdrisk", *PACKAGES))

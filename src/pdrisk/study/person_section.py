@@ -11,15 +11,21 @@ from pdrisk.study.page import Page, svg_of
 __all__ = ["heading", "tell"]
 
 
+OWN_BOUNDS = (
+    "It holds for answers with declared bounds. Those of this page are the data's own: an answer with them is two "
+    "people's values, which no eps protects."
+)
+
+
 def heading(eps: float) -> str:
     """Of the section."""
     return f"What to tell the people: one answer with eps = {eps:g}"
 
 
-def tell(page: Page, eps: float) -> None:
+def tell(page: Page, eps: float, *, bounds_from_data: bool) -> None:
     """Add the section: the words for a participant, and a picture of them where matplotlib is installed."""
     page.heading(heading(eps))
     page.text(" ".join(participant(reached(eps)).split("\n")))
     if find_spec("matplotlib") is not None:
-        caption = "The same as signs. This much may be published: it depends on eps alone."
+        caption = "The same as signs. " + (OWN_BOUNDS if bounds_from_data else "It depends on eps alone.")
         page.figure(svg_of(pictures.icons(eps), "icons"), caption, pictures.icons_text(eps))

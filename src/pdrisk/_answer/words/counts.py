@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 from pdrisk._core.risk import posterior
 
 __all__ = [
     "DENOMINATORS",
+    "chances",
     "common_denominator",
     "counted",
     "reached",
@@ -17,6 +18,7 @@ __all__ = [
 ]
 
 DENOMINATORS = (100, 1_000, 10_000)
+RARE = 0.05  # a smaller chance is said as "1 in x"
 
 
 def times_right(risk: float, prior: float = 0.5) -> tuple[int, int]:
@@ -73,6 +75,42 @@ def counted(risk: float, out_of: int) -> tuple[int, bool]:
     """
     times = _up(risk, out_of)
     return (times, True) if times < out_of else (out_of - 1, False)
+
+
+def chances(said: Mapping[str, str], prior: float, losses: Iterable[float]) -> tuple[str, list[str]]:
+    """An attacker's chance before, and what it rises to at most after each of some losses.
+
+    Parameters
+    ----------
+    said : dict from field to text
+    prior : float
+        The base rate, a probability.
+    losses : iterable of float
+
+    Examples
+    --------
+    >>> from pdrisk._answer.words.languages import texts
+    >>> chances(texts("en"), 1 / 551, [1.0])
+    ('1 in 551', ['at most 1 in 203'])
+    """
+    risks = [math.nextafter(float(posterior(loss, prior)), 1.0) for loss in losses]
+    out_of = common_denominator([risk for risk in risks if risk >= RARE], prior)
+    # Rounded towards a smaller chance before, and a larger one after.
+    if prior < RARE:
+        whole = round(1 / prior)
+        number = whole if math.isclose(whole, 1 / prior) else math.ceil(1 / prior)
+        before = said["chance_in"].format(number=f"{number:,}")
+    else:
+        times = math.floor(Fraction(repr(prior)) * out_of)
+        before = said["chance_of"].format(times=f"{times:,}", out_of=f"{out_of:,}")
+    after = []
+    for risk in risks:
+        times, at_most = counted(risk, out_of)
+        chance = said["chance_of"].format(times=f"{times:,}", out_of=f"{out_of:,}")
+        if risk < RARE:
+            chance, at_most = said["chance_in"].format(number=f"{math.floor(1 / Fraction(risk)):,}"), True
+        after.append(said["chance_at_most" if at_most else "chance_over"].format(chance=chance))
+    return before, after
 
 
 def reached(loss: float) -> float:

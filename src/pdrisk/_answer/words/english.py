@@ -6,11 +6,30 @@ one that ends in ``_replaced`` in the place of the field without, where the numb
 
 TEXTS = {
     # A person who thinks about taking part.
-    "imagine": "Imagine someone who already knows everybody else's answers and has to say whether you took part.",
-    "imagine_replaced": (
-        "Imagine someone who already knows everybody else's answers, and of yours that it is one of two, and has to "
-        "say which."
+    "imagine": (
+        "Imagine the hardest case we can think of: someone knows everybody else's answers and must say whether you "
+        "took part."
     ),
+    "imagine_replaced": (
+        "Imagine the hardest case we can think of: someone knows everybody else's answers, and of yours that it is "
+        "one of two, and must say which."
+    ),
+    # From a base rate instead of a coin.
+    "imagine_prior": (
+        "Imagine the hardest case we can think of: someone knows everybody else's answers.\n"
+        "To begin with, they see a chance of {before} that you took part."
+    ),
+    "imagine_prior_replaced": (
+        "Imagine the hardest case we can think of: someone knows everybody else's answers, and of yours that it is one "
+        "of two.\nTo begin with, they see a chance of {before} of the first."
+    ),
+    "with_prior_one": "After this number it is {after}, however they go about it.",
+    "with_prior_several": "After all these numbers it is {after}, however they go about it.",
+    "so_far_prior": "This counts one release. After all releases so far together it is {after}.",
+    "chance_in": "1 in {number}",
+    "chance_of": "{times} of {out_of}",
+    "chance_at_most": "at most {chance}",
+    "chance_over": "more than {chance}",
     "without_one": "Without this number they can only toss a coin: right {coin} times out of {out_of}.",
     "without_several": "Without these numbers they can only toss a coin: right {coin} times out of {out_of}.",
     "with_one": (
@@ -18,15 +37,14 @@ TEXTS = {
         "That is at most {more} more."
     ),
     "with_one_over": (
-        "With this number they may be right more than {times} times out of {out_of}: it hides next to nothing of you."
+        "With this number they may be right more than {times} times out of {out_of}: it hardly hides you."
     ),
     "with_several": (
         "With all these numbers they are right at most {times} times out of {out_of}, however they go about it. "
         "That is at most {more} more."
     ),
     "with_several_over": (
-        "With all these numbers they may be right more than {times} times out of {out_of}: they hide next to nothing "
-        "of you."
+        "With all these numbers they may be right more than {times} times out of {out_of}: they hardly hide you."
     ),
     "withheld": "The number itself is withheld, being about too few people; that tells something too, and is counted.",
     "one_release": "This counts one release; every further one adds to it.",
@@ -82,23 +100,34 @@ TEXTS = {
     "left_unknown_replaced": "no ledger pays for such answers",
     "label_risk": "risk",
     "risk": (
-        "Someone who knows everybody else's records and has to say whether one person is in the data can only toss a "
-        "coin without this release: right {coin} times out of {out_of}. With it, at most {times} times out of {out_of}."
+        "In the hardest case we can think of, someone knows everybody else's records and has to say whether one person "
+        "is in the data. Without this release they can only toss a coin: right {coin} times out of {out_of}. With it, "
+        "at most {times} times out of {out_of}."
     ),
     "risk_over": (
-        "Someone who knows everybody else's records and has to say whether one person is in the data can only toss a "
-        "coin without this release: right {coin} times out of {out_of}. With it, more than {times} times out of "
-        "{out_of}."
+        "In the hardest case we can think of, someone knows everybody else's records and has to say whether one person "
+        "is in the data. Without this release they can only toss a coin: right {coin} times out of {out_of}. With it, "
+        "more than {times} times out of {out_of}."
     ),
     "risk_replaced": (
-        "Someone who knows everybody else's records, and two values of which one is a given person's, can only toss a "
-        "coin without this release: right {coin} times out of {out_of}. With it, at most {times} times out of {out_of}."
+        "In the hardest case we can think of, someone knows everybody else's records, and two values of which one is a "
+        "given person's. Without this release they can only toss a coin: right {coin} times out of {out_of}. With it, "
+        "at most {times} times out of {out_of}."
     ),
     "risk_over_replaced": (
-        "Someone who knows everybody else's records, and two values of which one is a given person's, can only toss a "
-        "coin without this release: right {coin} times out of {out_of}. With it, more than {times} times out of "
-        "{out_of}."
+        "In the hardest case we can think of, someone knows everybody else's records, and two values of which one is a "
+        "given person's. Without this release they can only toss a coin: right {coin} times out of {out_of}. With it, "
+        "more than {times} times out of {out_of}."
     ),
+    "risk_prior": (
+        "In the hardest case we can think of, someone knows everybody else's records. To begin with, they see a chance "
+        "of {before} that one person is in the data; after this release it is {after}."
+    ),
+    "risk_prior_replaced": (
+        "In the hardest case we can think of, someone knows everybody else's records, and two values of which one is a "
+        "given person's. To begin with, they see a chance of {before} of the first; after this release it is {after}."
+    ),
+    "together_prior": "after all releases together, eps {eps}, it is {after}",
     "label_together": "so far",
     "together_unknown": "this counts one release; losses add up, so every further one adds to it",
     "together": "all releases together: eps {eps}, right at most {times} times out of {out_of}",
@@ -114,6 +143,9 @@ TEXTS = {
     "local_sensitivity_unknown": "not known for a statistic of two columns",
     "local_sensitivity_is": "{value}: the most in these data, at most {share} of that",
     "records": "records used",
+    "clamped": "moved to a bound",
+    "clamped_is": "{share} of the records: their values lie beyond the bounds",
+    "clamped_none": "none",
     "worst_case": "worst case",
     "worst_case_means": "any person, any data within the bounds",
     "two_worlds": "two worlds",
@@ -193,8 +225,9 @@ TEXTS = {
         "two sets of data of the same public size that differ in the value of one record; who is in them is not hidden"
     ),
     "noise_scaled": "{noise}, scale {scale}",
-    "line_is": "bounds {bounds}; {noise}; global sensitivity of the statistic {sensitivity}; eps {eps}",
-    "bounds_are": "{ranges}, declared by the publisher",
+    "line_is": "bounds {bounds}; {noise}{rounded}; global sensitivity of the statistic {sensitivity}; eps {eps}",
+    "bounds_are": "{ranges}, declared by the publisher, and values beyond count as the bound",
+    "rounded_to": ", then rounded to multiples of {base}",
     "bounds_range": "{low} to {high}",
     "bounds_of_column": "{column} {range}",
     "bounds_none": "none needed",
@@ -224,7 +257,7 @@ TEXTS = {
     "worlds_sketch": "a sketch: Laplace curves whose privacy loss, {loss}, is that of the mechanism's own noise",
     "worlds_scales": "in scales of the noise",
     "worlds_overlap": "overlap: {overlap} of each curve",
-    "worlds_same": "the curves are one: this release tells nothing about any one record",
+    "worlds_same": "the curves are one: in these data no one record moves the answer",
     "worlds_right": "an attacker is right {coin} times out of {out_of} without, at most {times} with this release",
     "worlds_right_over": "an attacker is right {coin} times out of {out_of} without, over {times} with this release",
     "curve_title": "How often an attacker is right, in the worst case",

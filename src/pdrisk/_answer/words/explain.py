@@ -13,11 +13,12 @@ import numpy as np
 
 from pdrisk._answer import formatting
 from pdrisk._answer.answer import Answer, AnswerLine, Exposed
-from pdrisk._answer.words.counts import common_denominator, counted, reached
+from pdrisk._answer.words.counts import chances, common_denominator, counted, reached
 from pdrisk._answer.words.languages import texts
 from pdrisk._core.foreign import shown
 from pdrisk._digits import probability, rounded_up
 from pdrisk._mechanisms import MECHANISMS
+from pdrisk._model.arguments import checked_probability
 from pdrisk._model.unit import ONE_RECORD
 from pdrisk._printing import DisplayedText, printable
 from pdrisk.errors import ColumnTypeError, NotPublicError, ParameterError
@@ -36,7 +37,7 @@ def participant(worst_case: float) -> str:
     """What one release means to a person who thinks about taking part."""
     said = texts("en")
     out_of = common_denominator([worst_case])
-    return "\n".join([*_pair(said, worst_case, out_of, several=False), said["one_release"], said["not_covered"]])
+    return "\n".join([*_pair(said, worst_case, out_of, "one"), said["one_release"], said["not_covered"]])
 
 
 def explained(
@@ -45,6 +46,7 @@ def explained(
     so_far: object = None,
     language: object = "en",
     *,
+    prior: object = None,
     exposed: Sequence[Exposed | None] = (),
 ) -> str:
     """A release in words.
@@ -56,6 +58,8 @@ def explained(
     so_far : float or ledger, optional
         The eps of all releases so far, this one included; or the ledger that paid.
     language : str
+    prior : float, optional
+        The chance that an attacker starts from, instead of a coin's 1/2.
     exposed : sequence of Exposed or None
         The curator's numbers of each line, as far as they are known; only the curator's text shows them.
 
@@ -71,7 +75,8 @@ def explained(
         raise ParameterError(f"unknown audience {shown(audience)}; there are {', '.join(AUDIENCES)}.")
     if audience in PUBLIC and answer.bounds_from_data:
         raise not_for_others(answer.name)
-    telling = _Telling(answer, said, *_spent(so_far, answer, said), exposed)
+    start = None if prior is None else checked_probability("prior", prior)
+    telling = _Telling(answer, said, *_spent(so_far, answer, said), start, exposed)
     return DisplayedText(getattr(telling, audience)())
 
 
@@ -85,25 +90,41 @@ def not_for_others(name: str) -> NotPublicError:
 
 @dataclass(frozen=True, slots=True)
 class _Telling:
-    """One release told to somebody. ``total`` is the eps of all so far, ``left`` what is left, in words."""
+    """One release told to somebody. ``total`` is the eps of all so far, ``left`` what is left, in words.
+
+    With a ``prior`` the attacker starts from it, else from a coin's 1/2.
+    """
 
     answer: Answer
     said: Mapping[str, str]
     total: float | None
     left: str
+    prior: float | None
     exposed: Sequence[Exposed | None]
 
     def participant(self) -> str:
         answer, said = self.answer, self.said
-        out_of = self._out_of()
-        lines = _pair(said, self._own, out_of, several=answer.several)
+        out_of, number = self._out_of(), "several" if answer.several else "one"
+        if self.prior is None:
+            lines = _pair(said, self._own, out_of, number)
+        else:
+            before, after, together = self._chances(self.prior)
+            lines = [said["imagine_prior"].format(before=before), said[f"with_prior_{number}"].format(after=after)]
         if answer.withheld:
             lines.append(said["withheld"])
         if self._all is None:
             lines.append(said["one_release"])
-        else:
+        elif self.prior is None:
             lines.append(_counts(said, "so_far", self._all, out_of))
+        else:
+            lines.append(said["so_far_prior"].format(after=together))
         return "\n".join([*lines, said["not_covered"]])
+
+    def _chances(self, prior: float) -> tuple[str, str, str]:
+        """Before, after this release, and after all so far: the last is that of this one where none is known."""
+        losses = [self.answer.eps, self.answer.eps if self.total is None else self.total]
+        before, (after, together) = chances(self.said, prior, losses)
+        return before, after, together
 
     def analyst(self) -> str:
         rows = [*self._caution(), *self._answers(), *self._eps(), (self.said["left"], self.left)]
@@ -158,12 +179,13 @@ class _Telling:
         answer, said = self.answer, self.said
         value = answer.lines[0].value
         if answer.several or value is None:
-            return [*((line.name, self._noise(line)) for line in answer.lines), *self._clips()]
+            covered = [(said["interval"], said["interval_is"])] if any(map(_has_interval, answer.lines)) else []
+            return [*((line.name, self._noise(line)) for line in answer.lines), *covered, *self._clips()]
         if answer.withheld:
             return [(said["answer"], said["answer_withheld"])]
         one = answer.lines[0]
         noisy, low, high = (formatting.number(math.nan if x is None else x) for x in (value, one.low, one.high))
-        if one.rank95 is not None and math.isnan(one.noise95):
+        if not _has_interval(one) and one.rank95 is not None:
             text = said["interval_by_rank"].format(ranks=self._ranks(one))
             return [(said["answer"], said["answer_by_rank"].format(value=noisy)), (said["interval"], text)]
         text = said["answer_is"].format(value=noisy, low=low, high=high)
@@ -216,11 +238,17 @@ class _Telling:
     def _risk(self, label: str, out_of: int | None = None) -> Rows:
         """The pair, and what all releases so far mean together."""
         said, denominator = self.said, self._out_of() if out_of is None else out_of
-        risk = _counts(said, "risk", self._own, denominator)
+        if self.prior is None:
+            risk = _counts(said, "risk", self._own, denominator)
+        else:
+            before, after, both = self._chances(self.prior)
+            risk = said["risk_prior"].format(before=before, after=after)
         if self._all is None or self.total is None:
             together = said["together_unknown"]
-        else:
+        elif self.prior is None:
             together = _counts(said, "together", self._all, denominator, eps=_eps(self.total))
+        else:
+            together = said["together_prior"].format(eps=_eps(self.total), after=both)
         return [(said["label_risk"], risk), (said[f"label_{label}"], together)]
 
     def _declared(self, line: AnswerLine) -> str:
@@ -230,9 +258,12 @@ class _Telling:
         noise = MECHANISMS[line.mechanism].noise
         if line.scale is not None:
             noise = said["noise_scaled"].format(noise=noise, scale=formatting.number(line.scale))
+        base = line.rounded_to
+        rounded = "" if base is None else said["rounded_to"].format(base=formatting.number(base))
         return said["line_is"].format(
             bounds=bounds,
             noise=noise,
+            rounded=rounded,
             sensitivity=formatting.number(line.global_sensitivity),
             eps=_eps(line.eps),
         )
@@ -247,10 +278,14 @@ class _Telling:
             local = said["local_sensitivity_is"].format(value=value, share=share)
         even, loss = MECHANISMS[line.mechanism].is_even, rounded_up(min(found.loss, line.eps), 6)
         of = "even" if even else "is"
+        moved = said["clamped_none"]
+        if found.clamped > 0:
+            moved = said["clamped_is"].format(share=formatting.share(found.clamped))
         rows = [
             (said["global_sensitivity"], said["global_sensitivity_is"].format(value=whole)),
             (said["local_sensitivity"], local),
             (said["records"], f"{found.n:,}"),
+            *([(said["clamped"], moved)] if line.bounds else []),
             (said["privacy_loss"], said[f"privacy_loss_{of}"].format(loss=loss, eps=_eps(line.eps))),
         ]
         one_of_n = 1 / max(found.n, 1)
@@ -276,9 +311,8 @@ class _Telling:
         return _laid_out(f"  {name}", [(f"  {label}", text) for label, text in rows])
 
 
-def _pair(said: Mapping[str, str], risk: float, out_of: int, *, several: bool) -> list[str]:
-    """Without and with a release: one is never told without the other."""
-    number = "several" if several else "one"
+def _pair(said: Mapping[str, str], risk: float, out_of: int, number: str) -> list[str]:
+    """Without and with a release of one or several numbers: one is never told without the other."""
     without = said[f"without_{number}"].format(coin=f"{out_of // 2:,}", out_of=f"{out_of:,}")
     return [said["imagine"], without, _counts(said, f"with_{number}", risk, out_of)]
 
@@ -290,6 +324,10 @@ def _counts(said: Mapping[str, str], field: str, risk: float, out_of: int, **oth
     return said[field if at_most else f"{field}_over"].format(
         times=f"{times:,}", out_of=f"{out_of:,}", coin=f"{coin:,}", more=f"{times - coin:,}", **other
     )
+
+
+def _has_interval(line: AnswerLine) -> bool:
+    return not math.isnan(line.noise95)
 
 
 def _eps(eps: float) -> str:
