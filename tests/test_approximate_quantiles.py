@@ -17,6 +17,7 @@ from pdrisk._core.order import Median, Quantile
 from pdrisk._core.summary import Summary
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms import approximate_quantiles, calibrated
+from pdrisk._mechanisms.approximate_quantiles import _add_shares, _reach_of_exponentials
 from pdrisk._mechanisms.exponential import parts
 from pdrisk._mechanisms.exponential.halving import tree_of
 from pdrisk._mechanisms.exponential.weights import Score, Weights
@@ -236,6 +237,47 @@ class TestAnswers:
             assert (off <= mechanism.rank95).mean() >= 0.95
             noise = mechanism_of(DECILES, 0, 3 * n, 1, q=q).noise95
             assert mechanism.rank95 < math.inf and callable(noise)
+
+    def test_what_choices_above_are_off_by_counts_by_its_share(self):
+        """By hand: .1 is chosen between 0 and .2, that between 0 and .3, and that between 0 and .5."""
+        tree = tree_of(tuple(Fraction(i, 10) for i in range(1, 10)), Fraction(1))
+        shares = np.zeros((9, 9))
+        _add_shares(tree, np.zeros(9), np.zeros(9), shares)
+        assert shares[0] == pytest.approx([1, 1 / 2, 1 / 3, 0, 1 / 5, 0, 0, 0, 0])
+        assert shares[3] == pytest.approx([0, 0, 1 / 2, 1, 0.5 * 0.6 + 0.5, 0, 0, 0, 0])
+        assert shares[4].tolist() == [0, 0, 0, 0, 1, 0, 0, 0, 0]
+
+    def test_shares_are_those_of_the_recursion(self):
+        """Each cut is at its share of the part between the cuts before it, and then off by some records of its own."""
+        own, n = np.random.default_rng(2).normal(0, 5, 7), 1000
+        quantiles = tuple(Fraction(i, 20) for i in (1, 2, 5, 9, 10, 16, 19))
+        tree, shares, cuts = tree_of(quantiles, Fraction(1)), np.zeros((7, 7)), np.zeros(7)
+
+        def cut(node, low, high):
+            if node is not None:
+                cuts[node.row] = low + float(node.share) * (high - low) + own[node.row]
+                cut(node.left, low, cuts[node.row])
+                cut(node.right, cuts[node.row], high)
+
+        cut(tree, 0, n)
+        _add_shares(tree, np.zeros(7), np.zeros(7), shares)
+        assert cuts - n * np.array([float(q) for q in quantiles]) == pytest.approx(shares @ own)
+
+    @pytest.mark.parametrize(
+        ("scales", "unsure", "exact"),
+        # ln 20; (1 + t) exp(-t) = .05, of the gamma distribution; 2 exp(-t/2) - exp(-t) = .01; .95 of a gamma of 4
+        [([1.0], 0.05, 2.99573), ([1.0, 1.0], 0.05, 4.74386), ([2.0, 1.0], 0.01, 10.5916), ([3.0] * 4, 0.05, 23.2610)],
+    )
+    def test_sums_of_exponential_variables(self, scales, unsure, exact):
+        found = _reach_of_exponentials(np.array(scales), unsure)
+        assert exact <= found < 1.02 * exact
+
+    def test_ranks_of_deciles(self):
+        """A quarter of eps for each: (ln(2e5 2**29) + ln 20) / (1/4) records for the median, and less for the first."""
+        median, first = (mechanism_of(DECILES, 0, 2 * 10**5 - 1, 1, q=q).rank95 for q in (0.5, 0.1))
+        assert median == pytest.approx(4 * (math.log(2e5 * 2**29) + math.log(20)), abs=2)
+        assert median < first < 250
+        assert mechanism_of(DECILES, 0, 9, 1e-9).rank95 == math.inf
 
     def test_many_records_at_one_point(self):
         """Two million with the first of two values, half as many with the second: some 30 MB, whatever their number."""

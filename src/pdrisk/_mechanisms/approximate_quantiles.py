@@ -28,6 +28,8 @@ from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
 
 __all__ = ["ApproximateQuantiles"]
 
+STEPS = 500  # that sums of exponential variables are added up in
+SLACK = 1 + 2.0**-40  # for the rounding of weights
 UNSURE = Fraction(1, 20)  # how often an answer may be farther from its rank than `rank95`
 
 
@@ -126,9 +128,11 @@ class ApproximateQuantiles(Mechanism):
 
         Notes
         -----
-        The target of a choice lies between those of the choices above it, so it is off by no more than they are. Each
-        choice on the path of k is farther off than a score t with probability ``M W[t] / W[0]``, M the number of places
-        or points: t is the least for which that is at most .05/k. Records at a chosen place go to one side: one more.
+        Let q be chosen between r and s, of which one may be 0 or 1. Where those are off by some ranks, its target is
+        off by ``((s - q) off(r) + (q - r) off(s)) / (s - r)``: a share of every choice above it. Given the choices
+        above, each one is off by a score of t or more with probability ``M W[t] / W[0]`` at most, M the number of
+        places or points, so by no more than a constant and an exponential variable, which are added up. Records at a
+        chosen place go to one side: one more.
         """
         return _ranks95(self._tree, self.points.size)[self._row]
 
@@ -195,15 +199,48 @@ def _weights(node: Node, points: int) -> Weights:
 @lru_cache(maxsize=16)
 def _ranks95(tree: Node, points: int) -> tuple[float, ...]:
     """`ApproximateQuantiles.rank95` of each quantile."""
-    paths = sorted(tree.paths(), key=lambda path: path[-1].row)
-    totals = [float(len(path) - 1) for path in paths]
-    for node in (path[-1] for path in paths):  # a table of weights is large: one at a time
-        weights, score, reached = _weights(node, points), _score(node), dict[int, float]()
-        for row, path in enumerate(paths):
-            if node not in path:
-                continue
-            if len(path) not in reached:
-                reach = weights.reach(_places(node, points), UNSURE / len(path))
-                reached[len(path)] = math.inf if reach is None else (reach * weights.coarse - 1) / score.b
-            totals[row] += reached[len(path)]
+    nodes = {path[-1].row: path[-1] for path in tree.paths()}
+    # For each choice how far it is off for sure, and the scale of what comes on top, in records; and how often beyond.
+    sure, scale, beyond = np.empty((3, len(nodes)))
+    for row, node in nodes.items():  # a table of weights is large: one at a time
+        weights, places = _weights(node, points), _places(node, points)
+        to_records = weights.coarse / _score(node).b
+        scale[row] = to_records / float(weights.unit) * SLACK
+        sure[row] = math.log(places) * scale[row] + to_records * (weights.coarse > 1)
+        beyond[row] = places * weights.shares[-1]
+    shares = np.zeros((len(nodes), len(nodes)))
+    _add_shares(tree, np.zeros(len(nodes)), np.zeros(len(nodes)), shares)
+    totals = []
+    for row, own in enumerate(shares):
+        above = own.copy()
+        above[row] = 0.0  # where a record at the chosen place goes matters below it
+        unsure = float(UNSURE) - beyond[own > 0].sum()
+        noise = math.inf if unsure <= 0 else _reach_of_exponentials(scale[own > 0] * own[own > 0], unsure)
+        totals.append(float(own @ sure + above.sum() + noise))
     return tuple(totals)
+
+
+def _add_shares(node: Node | None, before: FloatArray, after: FloatArray, shares: FloatArray) -> None:
+    """How much of what each choice is off by moves each quantile, by row; of the neighbours that were chosen before."""
+    if node is None:
+        return
+    own = shares[node.row]
+    own[:] = float(1 - node.share) * before + float(node.share) * after
+    own[node.row] = 1.0
+    _add_shares(node.left, before, own, shares)
+    _add_shares(node.right, own, after, shares)
+
+
+def _reach_of_exponentials(scales: FloatArray, unsure: float) -> float:
+    """What a sum of independent exponential variables of these scales stays within but for that probability.
+
+    Rounded up: each is rounded up to a multiple of a step, and their distributions are added up.
+    """
+    most = float(scales.sum()) * math.log(len(scales) / unsure)  # some variable would have to exceed its part of it
+    step = most / STEPS
+    below = np.zeros(STEPS + 1)
+    below[0] = 1.0
+    for scale in scales:
+        up_to = -np.expm1(-np.arange(STEPS + 1) * (step / scale))
+        below = np.convolve(below, np.diff(up_to, prepend=0.0))[: STEPS + 1]
+    return step * min(int(np.searchsorted(np.cumsum(below), 1 - unsure)), STEPS)
