@@ -17,7 +17,7 @@ LAYERS = [
     {"engines"},
     {"_ledger"},
     {"_answer", "attack"},
-    {"_pandas", "identifiability"},
+    {"_pandas", "_disclosure", "identifiability"},
     {"_sql", "_functions"},
     {"dataset"},
     {"study"},

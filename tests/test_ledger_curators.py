@@ -16,6 +16,15 @@ VIEWS = {
     "epsilon_for()": lambda d: d.epsilon_for("age", risk=0.7, metric="two_worlds", **AGES),
     "identifiability()": lambda d: d.identifiability("age", eps=1, **AGES),
 }
+DISCLOSURE = {
+    "k_anonymity()": lambda d: d.k_anonymity("age"),
+    "k_map()": lambda d: d.k_map("age", weights=2),
+    "delta_presence()": lambda d: d.delta_presence("age", population=people()),
+    "l_diversity()": lambda d: d.l_diversity("age", "hours"),
+    "t_closeness()": lambda d: d.t_closeness("age", "hours"),
+    "unique_rows()": lambda d: d.unique_rows("age"),
+    "suggest_generalization()": lambda d: d.suggest_generalization("age", k=2),
+}
 SERIES = {
     "assess()": lambda s: s.dprisk.assess(**AGES),
     "compare()": lambda s: s.dprisk.compare(eps=1, **AGES),
@@ -28,7 +37,8 @@ NAMED = ["bob", " ANN"]
 
 
 def read_nothing(monkeypatch):
-    monkeypatch.setattr("pdrisk.engines.numpy.frame.FrameEngine.read", lambda *_: pytest.fail("the data were read"))
+    for reader in ("pdrisk.engines.numpy.frame.FrameEngine", "pdrisk._disclosure.tables.FrameTable"):
+        monkeypatch.setattr(f"{reader}.read", lambda *_: pytest.fail("the data were read"))
     for name in ("facts", "odometer"):
         monkeypatch.setattr(f"pdrisk._ledger.account.Account.{name}", lambda *_: pytest.fail("they were read"))
 
@@ -89,6 +99,16 @@ class TestWhatIsTheCurators:
         assert_refused(monkeypatch, d.ledger, name, lambda: VIEWS[name](d.query("age > 30")))
         d.ledger.amend(policy={"curators": NAMED})
         VIEWS[name](d)
+
+    @pytest.mark.parametrize("name", DISCLOSURE)
+    def test_disclosure_measures(self, book, monkeypatch, name):
+        call, frame = DISCLOSURE[name], people()
+        with book() as ledger:
+            for asked in (frame.dprisk, Dataset(frame), Dataset(frame, ledger=ledger).query("age > 30")):
+                assert_refused(monkeypatch, ledger, name, lambda asked=asked: call(asked))
+            ledger.amend(policy={"curators": NAMED})
+            call(frame.dprisk)
+        assert call(frame.dprisk) is not None  # without a ledger whoever holds the frame is its curator
 
     @pytest.mark.parametrize("name", VIEWS)
     def test_in_a_block(self, book, monkeypatch, name):

@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from pdrisk._core.foreign import own_errors, own_errors_of, shown
+from pdrisk._disclosure.tables import KeyTable
 from pdrisk._ledger import Identity, Ledger, check_curator, is_there, ledger_for, secret
 from pdrisk._ledger.names import named
 from pdrisk._model.columns import check_column
@@ -280,6 +281,11 @@ class Dataset(Statistics):
                 f"this Dataset is of {held}, which d.sql(...) asks: write a SELECT, or pass one frame."
             )
         return frame
+
+    def _table(self) -> KeyTable:
+        if self._several or ONE_TABLE in self._given.frames:
+            return super()._table()
+        return self._given.counted()
 
     def _rows(self, where: object) -> Any:
         if self._kept is None and not self._derived:

@@ -26,7 +26,16 @@ MEANT = {
     **dict.fromkeys(("mode", "unique"), "there is no private answer for it"),
 }
 OF_TWO = {name: f"it is of two columns: ask the frame, df.dprisk.{name}(...)" for name in OF_TWO_COLUMNS}
-CURATORS_VIEWS = ("assess", "compare", "individual_risk", "epsilon_for", "identifiability")  # named last
+DISCLOSURE = (
+    "k_anonymity",
+    "k_map",
+    "delta_presence",
+    "l_diversity",
+    "t_closeness",
+    "unique_rows",
+    "suggest_generalization",
+)
+CURATORS_VIEWS = ("assess", "compare", "individual_risk", "epsilon_for", "identifiability", *DISCLOSURE)  # named last
 
 
 class Hinting:

@@ -23,7 +23,7 @@ from pdrisk._model.arguments import (
 from pdrisk._model.missing_arguments import all_given
 from pdrisk._model.query import Line, Query
 from pdrisk._pandas.answers import answered, answers
-from pdrisk._pandas.curator_views import CuratorViews
+from pdrisk._pandas.disclosure_views import DisclosureViews
 from pdrisk._pandas.histogram import histogram
 from pdrisk._pandas.lines import judged_lines, judged_pair, lines_of_names, lines_of_request
 from pdrisk._pandas.options import DEFAULTS, Options, Request, with_options
@@ -39,7 +39,7 @@ DESCRIBED = ["count", "mean", "std", "min", "quantile(0.25)", "median", "quantil
 
 
 @own_errors_of
-class Statistics(CuratorViews):
+class Statistics(DisclosureViews):
     """Noisy statistics of a frame, each with its interval and its risk.
 
     Every statistic takes the same options by keyword, shown by ``help(df.dprisk.mean)``.

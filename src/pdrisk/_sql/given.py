@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from pdrisk._disclosure.duckdb_table import table_of
+from pdrisk._disclosure.tables import KeyTable
 from pdrisk._guard import guarded
 from pdrisk._model.declarations import Declarations
 from pdrisk._pandas.declared import declarations_of, knowing
@@ -66,6 +68,12 @@ class Given:
         if any(value.column != label for label, value in relation.columns):
             raise ParameterError("a view has no declarations of its own: declare those of the table behind it.")
         return replace(self, said={lowered(name): known(empty, relation.source.declared)})
+
+    def counted(self) -> KeyTable:
+        """The one table that is no frame, as disclosure measures read it."""
+        (name,) = self.names
+        data = self.others[name] if name in self.others else (self.connection, self.tables[name])
+        return table_of(data, "data", self._looked_at()[0].source.declared)
 
     def columns(self) -> list[str]:
         """The names of the one table's columns."""

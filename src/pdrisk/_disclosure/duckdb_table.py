@@ -1,0 +1,220 @@
+"""Tables that DuckDB reads for measures: one GROUP BY gives the classes, whatever the number of rows."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from pdrisk._disclosure.generalize import generalized
+from pdrisk._disclosure.keys import KeyColumn, coded
+from pdrisk._disclosure.tables import FrameTable, KeyRequest, KeyTable, Side
+from pdrisk._model.declarations import Declarations
+from pdrisk._model.nearest import unknown_column
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
+
+__all__ = ["DuckDBTable", "table_of"]
+
+WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
+FLOATS = ("FLOAT", "DOUBLE")
+AS_THEY_ARE = ("BOOLEAN", "VARCHAR", "ENUM", "DATE", "TIMESTAMP")  # beginnings of names of types
+DECIMAL = re.compile(r"DECIMAL\((\d+),\d+\)")
+NOTHING = Declarations()
+DIGITS = 15  # of a decimal, which comes as a float
+
+
+def table_of(data: object, what: str = "population", declared: Declarations = NOTHING) -> KeyTable:
+    """A table that measures can read, of whatever kind it is given; a frame declares its missing codes itself.
+
+    Raises
+    ------
+    ColumnTypeError
+        If it is nothing that can be read.
+    ParameterError
+        If DuckDB cannot open it.
+    """
+    if isinstance(data, pd.DataFrame):
+        return FrameTable(data)
+    import duckdb
+
+    try:
+        found = _opened(data)
+    except duckdb.Error as error:
+        failure = type(error).__name__
+    else:
+        if found is not None:
+            return replace(found, declared=declared)
+        raise ColumnTypeError(
+            f"{what} must be a pandas, Polars or Arrow table, the path of a Parquet file, a DuckDB relation or "
+            f'(connection, "table"), not of type {type(data).__name__}.'
+        )
+    raise ParameterError(f"DuckDB cannot open what {what} names ({failure}): see whether it exists and is whole.")
+
+
+def _opened(data: Any) -> DuckDBTable | None:
+    import duckdb
+
+    module = type(data).__module__.partition(".")[0]
+    if isinstance(data, duckdb.DuckDBPyRelation):
+        return DuckDBTable(data)
+    if type(data) is tuple and len(data) == 2 and isinstance(data[0], duckdb.DuckDBPyConnection):
+        name = data[1] if isinstance(data[1], str) else ".".join(data[1])
+        cursor = data[0].cursor()  # so that results that are open stay
+        try:
+            return DuckDBTable(cursor.table(name), cursor)
+        except duckdb.CatalogException:  # a temporary table, which no cursor sees
+            return DuckDBTable(data[0].table(name), data[0])
+    own = duckdb.connect()
+    if isinstance(data, str | os.PathLike):
+        return DuckDBTable(own.read_parquet(os.fspath(data)), own)
+    if module == "polars":
+        data = (data.collect() if hasattr(data, "collect") else data).to_arrow()
+    return DuckDBTable(own.from_arrow(data), own) if module in ("polars", "pyarrow") else None
+
+
+@dataclass(frozen=True, slots=True)
+class DuckDBTable:
+    """A table, file or relation.
+
+    Attributes
+    ----------
+    relation : DuckDBPyRelation
+    connection : DuckDBPyConnection or None
+        Its own; None if it is not known.
+    declared : Declarations
+        By column: missing codes are missing.
+    """
+
+    relation: DuckDBPyRelation
+    connection: DuckDBPyConnection | None = None
+    declared: Declarations = NOTHING
+
+    def has(self, columns: Sequence[Hashable]) -> bool:
+        """Whether it has all these columns."""
+        return all(column in self.relation.columns for column in columns)
+
+    def read(self, asked: KeyRequest) -> Side:
+        """The keys of groups of its rows.
+
+        Raises
+        ------
+        ColumnTypeError, UnknownColumnError, ParameterError
+            If a column is missing or of a type that keys do not have, or DuckDB fails.
+        """
+        import duckdb
+
+        types = dict(zip(self.relation.columns, map(str, self.relation.types), strict=True))
+        for column in (*asked.keys, *asked.person, *([] if asked.weight is None else [asked.weight])):
+            if column not in types:
+                raise unknown_column(column, types)
+        try:
+            return self._read(asked, types)
+        except duckdb.Error as error:
+            failure = type(error).__name__
+        raise ParameterError(f"DuckDB cannot count the classes of this table ({failure}): see whether it is whole.")
+
+    def _read(self, asked: KeyRequest, types: dict[str, str]) -> Side:
+        relation: Any = self.relation.set_alias("t")
+        known: dict[Hashable, KeyColumn] = {}
+        keys = {name: f't."k{at}"' for at, name in enumerate(asked.keys)}
+        picked = [f'{_key(name, types[str(name)])} AS "k{at}"' for at, name in enumerate(asked.keys)]
+        person = [f'{_key(name, types[str(name)])} AS "p{at}"' for at, name in enumerate(asked.person)]
+        weight = [] if asked.weight is None else [f"CAST({_quoted(asked.weight)} AS DOUBLE) AS w"]
+        relation = relation.project(", ".join([*picked, *person, *weight])).set_alias("t")
+        if asked.person:
+            # Different people of several values cannot be added up afterwards: what makes values one comes first.
+            for at, name in enumerate(asked.keys):
+                if name in asked.generalize or self._codes(name):
+                    known[name], relation = self._coarser(asked, name, at, relation)
+                    keys[name] = f'coalesce(m{at}."code", 0)'
+        lines = [f'{sql} AS "k{at}"' for at, sql in enumerate(keys.values())]
+        if asked.person:
+            ids = [f't."p{at}"' for at in range(len(asked.person))]
+            there = " AND ".join(
+                f"{one} IS NOT NULL" + "".join(f" AND {one} <> {_constant(code)}" for code in self._codes(name))
+                for one, name in zip(ids, asked.person, strict=True)
+            )
+            one = ids[0] if len(ids) == 1 else f"({', '.join(ids)})"
+            lines += [
+                f"count(DISTINCT {one}) FILTER (WHERE {there}) AS people",
+                f"count(*) FILTER (WHERE {there}) AS n",
+            ]
+        else:
+            lines += ["count(*) AS people", "count(*) AS n"]
+        lines += ["count(*) AS every"]
+        if weight:
+            lines += ["CASE WHEN count(w) = count(*) AND min(w) >= 0 THEN sum(w) END AS weight"]
+        grouped = relation.aggregate(", ".join(lines), ", ".join(keys.values())).df()
+        left_out = int((grouped["every"] - grouped["n"]).sum())
+        grouped = grouped[grouped["people"] > 0]
+        columns = []
+        for at, name in enumerate(asked.keys):
+            if name in known:
+                columns.append(KeyColumn(name, grouped[f"k{at}"].to_numpy(dtype=np.int64), known[name].labels))
+            else:
+                columns.append(self._column(asked, name, grouped[f"k{at}"]))
+        weights = grouped["weight"].to_numpy(dtype=np.float64, na_value=np.nan) if weight else None
+        times = grouped["people"].to_numpy(dtype=np.int64)
+        if weights is not None and asked.person and (grouped["n"] > grouped["people"]).any():
+            raise several_rows()
+        return Side(tuple(columns), times, None, weights, left_out)
+
+    def _coarser(self, asked: KeyRequest, name: Hashable, at: int, relation: Any) -> tuple[KeyColumn, Any]:
+        """A key column made coarser before people are counted: its labels, and the relation with its codes."""
+        if self.connection is None:
+            raise ParameterError(
+                "a relation does not tell its connection, which counting people in coarser classes needs: pass "
+                '(connection, "table") or the path of a Parquet file instead.'
+            )
+        values = relation.aggregate(f't."k{at}" AS "value"', f't."k{at}"').df()["value"]
+        column = self._column(asked, name, values)
+        mapping = pd.DataFrame({"value": values, "code": column.codes})[column.codes > 0]
+        added = self.connection.from_df(mapping).set_alias(f"m{at}")
+        return column, relation.join(added, f't."k{at}" = m{at}."value"', how="left")
+
+    def _column(self, asked: KeyRequest, name: Hashable, values: pd.Series) -> KeyColumn:
+        column = replace(coded(values, self._codes(name)), name=name)
+        return generalized(column, asked.generalize[name]) if name in asked.generalize else column
+
+    def _codes(self, name: Hashable) -> tuple[Hashable, ...]:
+        return tuple(self.declared.of(name).missing or ()) if self.declared.speak_of_codes else ()
+
+
+def several_rows() -> ParameterError:
+    """The error for weights of rows where people are asked for."""
+    return ParameterError(
+        "weights are of people, and some have several rows in one class: make a table with one row a person first."
+    )
+
+
+def _quoted(name: Hashable) -> str:
+    return '"' + str(name).replace('"', '""') + '"'
+
+
+def _constant(value: Hashable) -> str:
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return str(value)
+
+
+def _key(name: Hashable, sql_type: str) -> str:
+    """A key column as DuckDB is asked for it: NaN is missing."""
+    column = _quoted(name)
+    if sql_type in FLOATS:
+        return f"CASE WHEN isnan({column}) THEN NULL ELSE {column} END"
+    if sql_type == "UUID":
+        return f"CAST({column} AS VARCHAR)"
+    decimal = DECIMAL.fullmatch(sql_type)
+    if sql_type in WHOLE or sql_type.startswith(AS_THEY_ARE) or (decimal and int(decimal[1]) <= DIGITS):
+        return column
+    raise ColumnTypeError(
+        f"key column {name!r} is of the SQL type {sql_type}, which cannot be a key: cast it to text in a view first."
+    )

@@ -1,0 +1,155 @@
+"""Key columns as codes: each row's place among the values of its column, missing values being one of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pdrisk._model.columns import comparable_kind
+from pdrisk._model.kinds import NOTHING, NUMBER
+from pdrisk._model.rowwise.families import dense
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = ["Codes", "KeyColumn", "coded", "on_common_labels", "recoded"]
+
+Codes = NDArray[np.integer[Any]]
+
+SPAN = 2**16  # of whole numbers that are coded by their distance from the smallest, whatever the number of rows
+EXACT = 2**53  # beyond it floats skip whole numbers
+
+
+@dataclass(frozen=True, slots=True)
+class KeyColumn:
+    """A column of keys.
+
+    Attributes
+    ----------
+    name : hashable
+    codes : ndarray of int, shape (n,)
+        0 where the value is missing, else 1 + its place among the labels.
+    labels : Index
+        Distinct values, without missing ones. Some may belong to no row, as those of unused categories.
+    ordered : bool
+        Whether the labels stand in an order of their own, as those of ordered categories.
+    """
+
+    name: Hashable
+    codes: Codes
+    labels: pd.Index
+    ordered: bool = False
+
+    @property
+    def size(self) -> int:
+        """How many codes there may be."""
+        return len(self.labels) + 1
+
+    @property
+    def used(self) -> NDArray[np.bool_]:
+        """Which labels belong to a row."""
+        return np.bincount(self.codes, minlength=self.size)[1:] > 0
+
+    def ranks(self) -> NDArray[np.int64]:
+        """The rank of each code: labels in their order, if they have one, and missing last."""
+        order = np.arange(len(self.labels))
+        with suppress(TypeError):  # of several kinds
+            order = order if self.ordered else np.asarray(self.labels.argsort())
+        ranks = np.empty(self.size, dtype=np.int64)
+        ranks[0] = len(self.labels)
+        ranks[1:][order] = np.arange(len(self.labels))
+        return ranks
+
+
+def coded(series: pd.Series, missing: Sequence[Hashable] = ()) -> KeyColumn:
+    """The codes of a column; ``missing`` lists further values that stand for a missing answer."""
+    column = _coded(series)
+    if missing:
+        at = column.labels.get_indexer(pd.Index(list(missing)))
+        mapping = np.arange(column.size)
+        mapping[at[at >= 0] + 1] = 0
+        column = replace(column, codes=mapping[column.codes])
+    return column
+
+
+def _coded(series: pd.Series) -> KeyColumn:
+    dtype: Any = series.dtype
+    if isinstance(dtype, pd.SparseDtype):
+        series = dense(series)
+        dtype = series.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        narrow = series.cat.codes.to_numpy()
+        codes = narrow.astype(np.int64)
+        codes += 1
+        return KeyColumn(series.name, codes, pd.Index(dtype.categories), bool(dtype.ordered))
+    if isinstance(dtype, np.dtype) and dtype.kind in "iu" and len(series):
+        values = series.to_numpy()
+        low, high = int(values.min()), int(values.max())
+        if high - low < max(SPAN, len(values)) and high < 2**63:
+            codes = values.astype(np.int64)
+            codes -= low - 1
+            return KeyColumn(series.name, codes, pd.RangeIndex(low, high + 1))
+    places, labels = pd.factorize(series)
+    return KeyColumn(series.name, places + 1, pd.Index(labels))
+
+
+def recoded(column: KeyColumn, places: NDArray[np.integer[Any]], labels: pd.Index) -> KeyColumn:
+    """The column with other labels: ``places`` has that of each label among the new ones, -1 for missing."""
+    mapping = np.concatenate([[0], np.asarray(places, dtype=np.int64) + 1])
+    return KeyColumn(column.name, mapping[column.codes], labels)
+
+
+def on_common_labels(one: KeyColumn, other: KeyColumn, sides: tuple[str, str]) -> tuple[KeyColumn, KeyColumn]:
+    """Both columns with the same labels; ``sides`` names them in errors.
+
+    Raises
+    ------
+    ColumnTypeError
+        If they hold values of different kinds, which would match nothing.
+    """
+    if one.labels is other.labels:
+        return one, other
+    _check_kinds(one, other, sides)
+    mine, theirs = one.labels, other.labels
+    if len(theirs) == 0:
+        return one, KeyColumn(other.name, other.codes, mine)
+    if len(mine) == 0:
+        return KeyColumn(one.name, one.codes, theirs), other
+    if isinstance(mine, pd.RangeIndex) and isinstance(theirs, pd.RangeIndex):
+        low = min(mine.start, theirs.start)
+        both: pd.Index = pd.RangeIndex(low, max(mine.stop, theirs.stop))
+        places = np.arange(len(mine)) + mine.start - low, np.arange(len(theirs)) + theirs.start - low
+    else:
+        found = mine.get_indexer(theirs)
+        new = found < 0
+        both = mine.append(theirs[new]) if new.any() else mine
+        found[new] = len(mine) + np.arange(np.count_nonzero(new))
+        places = np.arange(len(mine)), found
+    return recoded(one, places[0], both), recoded(other, places[1], both)
+
+
+def _check_kinds(one: KeyColumn, other: KeyColumn, sides: tuple[str, str]) -> None:
+    kinds = [_kind(column) for column in (one, other)]
+    if kinds[0] != kinds[1] and NOTHING not in kinds:
+        raise ColumnTypeError(
+            f"key column {one.name!r} holds {kinds[0]} in {sides[0]} and {kinds[1]} in {sides[1]}, so nothing would "
+            "match: convert one of them."
+        )
+    floats = [pd.api.types.is_float_dtype(column.labels.dtype) for column in (one, other)]
+    if kinds[0] == NUMBER and floats[0] != floats[1]:
+        whole = other if floats[0] else one
+        if len(whole.labels) and max(abs(int(whole.labels.min())), abs(int(whole.labels.max()))) > EXACT:
+            raise ParameterError(
+                f"key column {one.name!r} holds whole numbers beyond 2**53 on one side and floats on the other, which "
+                "cannot tell them apart: convert both to text or to Int64."
+            )
+
+
+def _kind(column: KeyColumn) -> str:
+    if isinstance(column.labels.dtype, pd.IntervalDtype):
+        return "intervals"
+    return comparable_kind(pd.Series(column.labels, name=column.name)) if len(column.labels) else NOTHING

@@ -1,0 +1,259 @@
+"""Disclosure measures of a table: k-anonymity, k-map, delta-presence, l-diversity, t-closeness, unique rows."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pdrisk._core.disclosure import MODELS, closeness, diversity, expected_reciprocal, probability_below
+from pdrisk._disclosure.classes import Classes, classes_of, distinct_pairs
+from pdrisk._disclosure.duckdb_table import several_rows
+from pdrisk._disclosure.generalize import check_generalize
+from pdrisk._disclosure.population import both_sides
+from pdrisk._disclosure.results import (
+    DeltaPresence,
+    Found,
+    KAnonymity,
+    KMap,
+    KMapEstimate,
+    LDiversity,
+    TCloseness,
+    UniqueRows,
+)
+from pdrisk._disclosure.tables import KeyRequest, KeyTable, Side
+from pdrisk._model.columns import column_kind
+from pdrisk._model.kinds import DATE, NUMBER, TIME, ZONED
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = ["asked", "delta_presence", "k_anonymity", "k_map", "l_diversity", "t_closeness", "unique_rows"]
+
+DISTANCES = ("auto", "equal", "ordered")
+
+
+def asked(on: object, generalize: object = None, person: object = None) -> KeyRequest:
+    """What a measure is asked about, judged without the data.
+
+    Raises
+    ------
+    ColumnTypeError, ParameterError
+        If no key column is named, or one twice.
+    """
+    keys = _named(on)
+    if not keys:
+        raise ParameterError("on= names no column: list the keys that an attacker may know, such as ['age', 'zip'].")
+    for name in keys:
+        if keys.count(name) > 1:
+            raise ParameterError(f"on= names {name!r} twice: name each key column once.")
+    persons = () if person is None else _named(person)
+    if both := [name for name in persons if name in keys]:
+        raise ParameterError(f"{both[0]!r} cannot say who a person is and be a key: leave it out of on=.")
+    return KeyRequest(keys, check_generalize(generalize, keys), persons)
+
+
+def _named(columns: Any) -> tuple[Hashable, ...]:
+    listed = list(columns) if isinstance(columns, list | pd.Index) else [columns]
+    for name in listed:
+        if name is None or not isinstance(name, Hashable):
+            raise ColumnTypeError(
+                f"columns are named by their labels, or by a list of them, not {type(name).__name__}."
+            )
+    return tuple(listed)
+
+
+def _classes(table: KeyTable, wanted: KeyRequest) -> tuple[Classes, NDArray[np.int64]]:
+    """The classes of one table, and how many people are in each."""
+    side = table.read(wanted)
+    classes = classes_of(side)
+    return classes, _somebody(classes.people())
+
+
+def _somebody(sample: NDArray[np.int64]) -> NDArray[np.int64]:
+    if not sample.any():
+        raise ParameterError("nobody is in the table: it has no row, or none of a known person.")
+    return sample
+
+
+def k_anonymity(table: KeyTable, wanted: KeyRequest) -> KAnonymity:
+    """The size of the smallest class."""
+    classes, sample = _classes(table, wanted)
+    present = sample > 0
+    return KAnonymity(
+        wanted.keys, int(sample.sum()), classes.sides[0].left_out, Found(classes, present, {"sample": sample}),
+        k=int(sample[present].min()), unique=int(np.count_nonzero(sample == 1)),
+    )  # fmt: skip
+
+
+def k_map(
+    table: KeyTable,
+    wanted: KeyRequest,
+    *,
+    population: object,
+    population_counts: object,
+    weights: object,
+    model: object,
+    on_missing: object,
+) -> KMap | KMapEstimate:
+    """The size in the population of the smallest class of somebody in the table."""
+    if weights is not None:
+        if population is not None or population_counts is not None:
+            raise ParameterError("pass exactly one of population=, population_counts= and weights=.")
+        return _estimate(table, wanted, weights, model)
+    if population is None and population_counts is None:
+        raise ParameterError(
+            "k_map needs to know the population: pass population= (a table of people), population_counts= (numbers by "
+            "key), or weights= of the sample, for an estimate."
+        )
+    classes, sample, whole = both_sides(table, wanted, population, population_counts, on_missing)
+    present = _somebody(sample) > 0
+    return KMap(
+        wanted.keys, int(sample.sum()), classes.sides[0].left_out,
+        Found(classes, present, {"sample": sample, "population": whole}),
+        k_map=int(whole[present].min()), k=int(sample[present].min()), population=int(whole.sum()),
+    )  # fmt: skip
+
+
+def delta_presence(
+    table: KeyTable, wanted: KeyRequest, *, population: object, population_counts: object, on_missing: object
+) -> DeltaPresence:
+    """The smallest and the largest share of a population class that is in the table."""
+    classes, sample, whole = both_sides(table, wanted, population, population_counts, on_missing)
+    _somebody(sample)
+    present = whole > 0
+    ratio = np.divide(sample, whole, out=np.zeros(len(whole)), where=present)
+    return DeltaPresence(
+        wanted.keys, int(sample.sum()), classes.sides[0].left_out,
+        Found(classes, present, {"sample": sample, "population": whole, "ratio": ratio}),
+        delta_min=float(ratio[present].min()), delta_max=float(ratio[present].max()),
+        k_map=int(whole[sample > 0].min()), k=int(sample[sample > 0].min()), population=int(whole.sum()),
+    )  # fmt: skip
+
+
+def unique_rows(table: KeyTable, wanted: KeyRequest, *, weights: object, model: object) -> UniqueRows:
+    """People who are alone in their class."""
+    estimate = None
+    if weights is None:
+        classes, sample = _classes(table, wanted)
+    else:
+        known = _estimate(table, wanted, weights, model)
+        classes, sample = known._found.classes, known._found.values["sample"]
+        estimate = known.population_unique
+    people, unique = int(sample.sum()), int(np.count_nonzero(sample == 1))
+    return UniqueRows(
+        wanted.keys, people, classes.sides[0].left_out,
+        Found(classes, sample > 0, {"sample": sample, "unique": sample == 1}),
+        unique=unique, share=unique / people, population_unique=estimate,
+    )  # fmt: skip
+
+
+def _estimate(table: KeyTable, wanted: KeyRequest, weights: object, model: object) -> KMapEstimate:
+    """Sizes in the population by weights, and what they mean for a person."""
+    if not isinstance(model, str) or model not in MODELS:
+        raise ParameterError(f"model is one of {', '.join(MODELS)}, not {model!r}.")
+    constant = None
+    if isinstance(weights, numbers.Real) and not isinstance(weights, bool):
+        constant = float(weights)
+        if not 1 <= constant < np.inf:
+            raise ParameterError("a weight is how many people of the population a person stands for: 1 or more.")
+        classes, sample = _classes(table, wanted)
+        size = sample * constant
+    else:
+        (column,) = _named(weights)
+        classes, sample = _classes(table, KeyRequest(wanted.keys, wanted.generalize, wanted.person, column))
+        if wanted.person and classes.sides[0].persons is not None and (classes.lines() > sample).any():
+            raise several_rows()
+        own = classes.sides[0].weights
+        assert own is not None  # asked for
+        if not np.isfinite(own).all() or (own < 0).any():
+            raise ParameterError(f"the weights in column {column!r} must be finite, at least 0, and none missing.")
+        size = classes.weights()
+        if (size < sample * (1 - 1e-9)).any():
+            raise ParameterError(
+                f"the weights in column {column!r} add up to fewer people than there are in a class: a weight is how "
+                "many people of the population a person stands for."
+            )
+    present = sample > 0
+    size = np.maximum(size, sample)
+    few, many = sample[present].astype(np.float64), size[present]
+    # Classes of the same two numbers have the same risk, and there are few such pairs where weights are few.
+    pairs, at = np.unique(few + 1j * many, return_inverse=True)
+    risk = np.zeros(len(sample))
+    risk[present] = expected_reciprocal(pairs.real, pairs.imag, model)[at]
+    alone = sample == 1
+    return KMapEstimate(
+        wanted.keys, int(sample.sum()), classes.sides[0].left_out,
+        Found(classes, present, {"sample": sample, "population": size, "risk": risk}),
+        k_map=float(many.min()), k=int(few.min()), highest_risk=float(risk.max()),
+        reidentified=math.fsum(risk * sample),  # the same in whatever order classes come
+        population_unique=math.fsum(probability_below(2, sample[alone].astype(float), size[alone], model)),
+        model=model,
+    )  # fmt: skip
+
+
+def _with_values(table: KeyTable, wanted: KeyRequest, sensitive: object) -> tuple[Classes, NDArray[np.int64], Any]:
+    """The classes, the people in each, and lines of (class, value, people) for each known value that occurs in one."""
+    (column,) = _named(sensitive)
+    if column in wanted.keys:
+        raise ParameterError(f"{column!r} is a key and the sensitive column: within a class it has one value.")
+    side = table.read(KeyRequest((*wanted.keys, column), wanted.generalize, wanted.person))
+    values = side.columns[-1]
+    classes = classes_of(_keys_of(side))
+    pair = classes.number * values.size + values.codes
+    if side.persons is not None:
+        pair, _ = distinct_pairs(pair, side.persons)
+    codes, found = pd.factorize(pair, sort=True)
+    counts = np.rint(np.bincount(codes, weights=side.times, minlength=len(found))).astype(np.int64)
+    at, code = found // values.size, found % values.size
+    sample = np.rint(np.bincount(at, weights=counts, minlength=classes.size)).astype(np.int64)
+    _somebody(sample)
+    order = values.ranks()
+    used = np.unique(order[code[code > 0]])
+    place = np.searchsorted(used, order[code])
+    known = np.flatnonzero(code > 0)
+    known = known[np.lexsort((place[known], at[known]))]
+    if len(known) == 0:
+        raise ParameterError(f"the sensitive column {column!r} has no value: all are missing.")
+    return classes, sample, (at[known], place[known], counts[known], values)
+
+
+def _keys_of(side: Side) -> Side:
+    """The table without its last column."""
+    return Side(side.columns[:-1], side.times, side.persons, None, side.left_out, side.rows)
+
+
+def l_diversity(table: KeyTable, wanted: KeyRequest, sensitive: Hashable) -> LDiversity:
+    """How many values of a sensitive column occur in each class."""
+    classes, sample, (at, _, counts, _) = _with_values(table, wanted, sensitive)
+    distinct, entropy, largest = diversity(at, counts, classes.size)
+    known = distinct > 0
+    values = {
+        "sample": sample,
+        "distinct": np.where(known, distinct, np.nan),
+        "entropy_l": entropy,
+        "largest_share": largest,
+    }
+    return LDiversity(
+        wanted.keys, int(sample.sum()), classes.sides[0].left_out, Found(classes, sample > 0, values),
+        sensitive=sensitive, l=int(distinct[known].min()), entropy_l=float(entropy[known].min()),
+        largest_share=float(largest[known].max()),
+    )  # fmt: skip
+
+
+def t_closeness(table: KeyTable, wanted: KeyRequest, sensitive: Hashable, distance: object) -> TCloseness:
+    """How far the sensitive values of each class are from those of the whole table."""
+    if not isinstance(distance, str) or distance not in DISTANCES:
+        raise ParameterError(f"distance is one of {', '.join(DISTANCES)}, not {distance!r}.")
+    classes, sample, (at, place, counts, values) = _with_values(table, wanted, sensitive)
+    kind = column_kind(pd.Series(values.labels))
+    ordered = values.ordered or kind in (NUMBER, TIME, ZONED, DATE) if distance == "auto" else distance == "ordered"
+    found = closeness(at, place, counts, classes.size, ordered=ordered)
+    return TCloseness(
+        wanted.keys, int(sample.sum()), classes.sides[0].left_out,
+        Found(classes, sample > 0, {"sample": sample, "distance": found}),
+        sensitive=sensitive, t=float(np.nanmax(found)), distance="ordered" if ordered else "equal",
+    )  # fmt: skip

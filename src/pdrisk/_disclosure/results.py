@@ -1,0 +1,360 @@
+"""Results of disclosure measures: small frozen objects with numbers, a table of classes, a picture. Curator only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pdrisk._answer import formatting
+from pdrisk._core.disclosure import probability_below
+from pdrisk._disclosure.classes import Classes
+from pdrisk._disclosure.pictures import Bars, of_shares, of_sizes
+from pdrisk._model.attributes import mark_exact
+from pdrisk._model.plain import plain_label
+from pdrisk.errors import ParameterError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "ClassMeasure",
+    "DeltaPresence",
+    "KAnonymity",
+    "KMap",
+    "KMapEstimate",
+    "LDiversity",
+    "TCloseness",
+    "UniqueRows",
+]
+
+ESTIMATED = "an estimate: of what is not in the table a model speaks"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found of classes: columns of values over all class numbers, and which classes there are."""
+
+    classes: Classes
+    present: NDArray[np.bool_]
+    values: Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ClassMeasure:
+    """What equivalence classes of keys say about a table. Curator only: nothing of it is publishable.
+
+    Attributes
+    ----------
+    on : tuple of hashable
+        The key columns.
+    people : int
+        How many are in the table; with ``person=``, a person with rows in several classes counts in each.
+    left_out : int
+        Rows without a person's id, which belong to nobody known.
+    """
+
+    on: tuple[Hashable, ...]
+    people: int
+    left_out: int
+    _found: Found = field(repr=False)
+    _main: ClassVar[str] = "sample"  # what is told of each row
+    _worst_first: ClassVar[bool] = True  # whether small values are the bad ones
+
+    @cached_property
+    def classes(self) -> pd.DataFrame:
+        """The classes, sorted by their keys: indexed by them, with a column for each number."""
+        return self._found.classes.table(self._found.present, self._found.values)
+
+    def worst(self, n: int = 5) -> pd.DataFrame:
+        """The ``n`` classes with the highest risk, the worst first."""
+        ordered = self.classes.sort_values(self._main, ascending=self._worst_first, kind="stable")
+        return mark_exact(ordered.dropna(subset=[self._main]).head(n))
+
+    def per_row(self) -> pd.Series:
+        """The number of each row's class, aligned to the index of the frame; missing for rows not counted.
+
+        Raises
+        ------
+        ParameterError
+            If the table was no pandas frame.
+        """
+        rows = self._found.classes.sides[0].rows
+        if rows is None:
+            raise ParameterError(
+                "only a pandas frame has rows to align to: join the table of .classes to your data by its keys."
+            )
+        return self._found.classes.aligned(self._found.values[self._main], self._main, rows)
+
+    def picture(self) -> Figure:
+        """How many people are in classes of which size, as bars, which need matplotlib. Curator only.
+
+        Raises
+        ------
+        ParameterError
+            If matplotlib is not installed; `picture_text` needs nothing.
+        """
+        return self._bars().figure()
+
+    def picture_text(self) -> str:
+        """`picture` in signs and numbers."""
+        return self._bars().text()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers, without the table of classes. Curator only."""
+        return {"measure": self._title(), "on": [plain_label(name) for name in self.on], **self._numbers()}
+
+    def __repr__(self) -> str:
+        return formatting.text(self._title(), [], self._lines())
+
+    def _repr_html_(self) -> str:
+        return formatting.html(self._title(), [], self._lines())
+
+    def _title(self) -> str:
+        return f"{self._name} of {', '.join(map(str, self.on))}"
+
+    _name: ClassVar[str] = ""
+
+    def _numbers(self) -> dict[str, Any]:
+        """What the result says, by name."""
+        shown = {name: getattr(self, name) for name in self._told}
+        return {**shown, "people": self.people, "left_out": self.left_out}
+
+    _told: ClassVar[tuple[str, ...]] = ()
+    _note: ClassVar[str] = ""
+
+    def _lines(self) -> formatting.Rows:
+        rows = [(name.replace("_", " "), _shown(getattr(self, name))) for name in self._told]
+        rows += [("classes", f"{np.count_nonzero(self._found.present):,}"), ("people", f"{self.people:,}")]
+        rows += [("rows of nobody known", f"{self.left_out:,}")] if self.left_out else []
+        return [*rows, ("note", self._note)] if self._note else rows
+
+    def _bars(self) -> Bars:
+        values = self._found.values
+        return of_sizes(
+            f"{self._title()}: sizes of classes", "size", *self._of_present(values["sample"], values["sample"])
+        )
+
+    def _of_present(self, *values: NDArray[Any]) -> list[NDArray[Any]]:
+        return [each[self._found.present] for each in values]
+
+
+def _shown(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else value if isinstance(value, str) else formatting.number(value)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class KAnonymity(ClassMeasure):
+    """k-anonymity: the size of the smallest class of people who share all keys.
+
+    Attributes
+    ----------
+    k : int
+        Everybody shares the keys with at least k - 1 others in the table.
+    unique : int
+        People who share them with nobody.
+    """
+
+    k: int = 0
+    unique: int = 0
+    _name: ClassVar = "k-anonymity"
+    _told: ClassVar = ("k", "unique")
+
+    def below(self, k: int) -> int:
+        """How many people are in classes of fewer than ``k``."""
+        sample = self._found.values["sample"]
+        return int(sample[sample < k].sum())
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class KMap(ClassMeasure):
+    """k-map: the size in the population of the smallest class that somebody in the table belongs to.
+
+    Attributes
+    ----------
+    k_map : int
+        Everybody in the table shares the keys with at least k_map - 1 others in the population.
+    k : int
+        The same within the table: k-anonymity.
+    population : int
+        How many people are in it.
+    """
+
+    k_map: int = 0
+    k: int = 0
+    population: int = 0
+    _main: ClassVar = "population"
+    _name: ClassVar = "k-map"
+    _told: ClassVar = ("k_map", "k", "population")
+
+    def _bars(self) -> Bars:
+        sizes, people = self._of_present(self._found.values["population"], self._found.values["sample"])
+        return of_sizes(f"{self._title()}: sizes of classes", "in the population", sizes, people)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class DeltaPresence(ClassMeasure):
+    """delta-presence: the smallest and the largest share of a population class that is in the table.
+
+    Attributes
+    ----------
+    delta_min, delta_max : float
+        Who knows somebody's keys and the population knows with this probability that they are in the table, at least
+        and at most. The least is over all classes of the population, also those of which nobody is in the table.
+    k_map, k : int
+    population : int
+        How many people are in it.
+    """
+
+    delta_min: float = 0.0
+    delta_max: float = 0.0
+    k_map: int = 0
+    k: int = 0
+    population: int = 0
+    _main: ClassVar = "ratio"
+    _worst_first: ClassVar = False
+    _name: ClassVar = "delta-presence"
+    _told: ClassVar = ("delta_min", "delta_max", "k_map", "k", "population")
+
+    def _bars(self) -> Bars:
+        shares, people = self._of_present(self._found.values["ratio"], self._found.values["population"])
+        return of_shares(f"{self._title()}: share in the table", "share of the class", shares, people)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class LDiversity(ClassMeasure):
+    """l-diversity: how many values a sensitive column has within each class, at least.
+
+    Attributes
+    ----------
+    sensitive : hashable
+    l : int
+        Distinct l-diversity: the fewest different values in a class. Missing values are not counted.
+    entropy_l : float
+        Entropy l-diversity: ``exp`` of the smallest entropy of a class.
+    largest_share : float
+        How often an attacker who guesses the commonest value of the class is right, in the worst class.
+    """
+
+    sensitive: Hashable = None
+    l: int = 0  # noqa: E741 - its name
+    entropy_l: float = 0.0
+    largest_share: float = 0.0
+    _main: ClassVar = "distinct"
+    _name: ClassVar = "l-diversity"
+    _told: ClassVar = ("l", "entropy_l", "largest_share")
+
+    def _title(self) -> str:
+        return f"l-diversity of {self.sensitive} within {', '.join(map(str, self.on))}"
+
+    def _bars(self) -> Bars:
+        values, people = self._of_present(self._found.values["distinct"], self._found.values["sample"])
+        known = np.isfinite(values)
+        return of_sizes(f"{self._title()}: different values", "values", values[known], people[known])
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class TCloseness(ClassMeasure):
+    """t-closeness: the largest distance of a class's sensitive values from those of the whole table.
+
+    Attributes
+    ----------
+    sensitive : hashable
+    t : float
+        In [0, 1].
+    distance : {"ordered", "equal"}
+        Earth mover's distance of ordered values, or with equal distances between any two.
+    """
+
+    sensitive: Hashable = None
+    t: float = 0.0
+    distance: str = "equal"
+    _main: ClassVar = "distance"
+    _worst_first: ClassVar = False
+    _name: ClassVar = "t-closeness"
+    _told: ClassVar = ("t", "distance")
+
+    def _title(self) -> str:
+        return f"t-closeness of {self.sensitive} within {', '.join(map(str, self.on))}"
+
+    def _bars(self) -> Bars:
+        values, people = self._of_present(self._found.values["distance"], self._found.values["sample"])
+        known = np.isfinite(values)
+        return of_shares(f"{self._title()}: distances", "distance", values[known], people[known])
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class UniqueRows(ClassMeasure):
+    """Unique rows: people who share their keys with nobody else in the table.
+
+    Attributes
+    ----------
+    unique : int
+    share : float
+        Of all people.
+    population_unique : float or None
+        With ``weights=``, an estimate of how many of them are unique in the population, too.
+    """
+
+    unique: int = 0
+    share: float = 0.0
+    population_unique: float | None = None
+    _main: ClassVar = "unique"
+    _worst_first: ClassVar = False
+    _name: ClassVar = "unique rows"
+
+    @property
+    def _told(self) -> tuple[str, ...]:  # type: ignore[override]
+        return ("unique", "share") if self.population_unique is None else ("unique", "share", "population_unique")
+
+    @property
+    def _note(self) -> str:  # type: ignore[override]
+        return "" if self.population_unique is None else f"population unique is {ESTIMATED}"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class KMapEstimate(ClassMeasure):
+    """Estimate of k-map from a sample alone, by its weights, and the individual risk of re-identification.
+
+    Attributes
+    ----------
+    k_map : float
+        The smallest estimated size in the population of a class in the table.
+    k : int
+        k-anonymity of the sample.
+    highest_risk : float
+        The largest expectation of 1/F of a class with F people in the population: the individual risk.
+    reidentified : float
+        How many people an attacker would re-identify who guesses one of each class: the sum of individual risks.
+    population_unique : float
+        How many people are unique in the population, of those unique in the sample.
+    model : {"negative_binomial", "poisson"}
+        Of those who were not sampled.
+    """
+
+    k_map: float = 0.0
+    k: int = 0
+    highest_risk: float = 0.0
+    reidentified: float = 0.0
+    population_unique: float = 0.0
+    model: str = "negative_binomial"
+    _main: ClassVar = "risk"
+    _worst_first: ClassVar = False
+    _name: ClassVar = "k-map estimate"
+    _told: ClassVar = ("k_map", "k", "highest_risk", "reidentified", "population_unique", "model")
+    _note: ClassVar = ESTIMATED
+
+    def below(self, k: int) -> float:
+        """Expected number of people in the table whose class has fewer than ``k`` in the population."""
+        sample, size = self._of_present(self._found.values["sample"], self._found.values["population"])
+        return math.fsum(sample * probability_below(k, sample.astype(float), size, self.model))
+
+    def _bars(self) -> Bars:
+        sizes, people = self._of_present(self._found.values["population"], self._found.values["sample"])
+        return of_sizes(f"{self._title()}: sizes of classes", "estimated size", sizes, people)

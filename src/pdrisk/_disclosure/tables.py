@@ -1,0 +1,167 @@
+"""Tables that measures read: pandas frames in memory, and what DuckDB reads with one GROUP BY."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pdrisk._disclosure.generalize import Generalize, generalized
+from pdrisk._disclosure.keys import Codes, KeyColumn, coded
+from pdrisk._model.arguments import statistic
+from pdrisk._model.columns import check_column
+from pdrisk._model.rowwise import Within
+from pdrisk._model.rowwise.derived import used
+from pdrisk._pandas.declared import codes_of
+from pdrisk._pandas.lines import judged_lines
+from pdrisk._pandas.options import Request
+from pdrisk._pandas.requests import judged_selection
+from pdrisk.engines.numpy.derived import with_derived
+from pdrisk.errors import ColumnTypeError
+
+__all__ = ["FrameTable", "KeyRequest", "KeyTable", "RowsRead", "Side"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRequest:
+    """What a measure reads of a table.
+
+    Attributes
+    ----------
+    keys : tuple of hashable
+        Key columns.
+    generalize : dict
+        How some of them are made coarser.
+    person : tuple of hashable
+        Columns that say who a person is; empty: each row is one.
+    weight : hashable, optional
+        A column of weights.
+    """
+
+    keys: tuple[Hashable, ...]
+    generalize: Generalize = field(default_factory=dict)
+    person: tuple[Hashable, ...] = ()
+    weight: Hashable | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RowsRead:
+    """The rows of a frame that were read, among all."""
+
+    index: pd.Index
+    kept: NDArray[np.bool_] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What was read of one table: a line for each row of a frame, or for each group of a database.
+
+    Attributes
+    ----------
+    columns : tuple of KeyColumn
+        The keys, generalised.
+    times : ndarray or None
+        How many people a line stands for; None: one.
+    persons : ndarray or None
+        The person of each line, a number from 0; None where lines are people, or are counted already.
+    weights : ndarray or None
+        Sums of weights.
+    left_out : int
+        Rows of nobody known.
+    rows : RowsRead or None
+        None where it was no frame.
+    """
+
+    columns: tuple[KeyColumn, ...]
+    times: NDArray[Any] | None = None
+    persons: Codes | None = None
+    weights: NDArray[np.float64] | None = None
+    left_out: int = 0
+    rows: RowsRead | None = None
+
+
+class KeyTable(Protocol):
+    """Something that measures can read."""
+
+    def read(self, asked: KeyRequest) -> Side:
+        """The keys of its rows, or of groups of them."""
+
+    def has(self, columns: Sequence[Hashable]) -> bool:
+        """Whether it has all these columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrameTable:
+    """A pandas frame.
+
+    Attributes
+    ----------
+    frame : DataFrame
+    where : Within or None
+        What a Dataset selected and assigned.
+    """
+
+    frame: pd.DataFrame
+    where: Any = None
+
+    def has(self, columns: Sequence[Hashable]) -> bool:
+        """Whether it has all these columns."""
+        return all(column in self.frame.columns for column in columns)
+
+    def read(self, asked: KeyRequest) -> Side:
+        """The keys of its rows."""
+        read = [*asked.keys, *asked.person, *([] if asked.weight is None else [asked.weight])]
+        for column in read:
+            check_column(self.frame, column)
+        frame, kept = self._selected(read)
+        missing = codes_of(self.frame, read)
+        columns = {name: coded(frame[name], missing.get(name, ())) for name in (*asked.keys, *asked.person)}
+        persons = None
+        left_out = 0
+        if asked.person:
+            persons, known = _persons([columns[name] for name in asked.person])
+            left_out = int(np.count_nonzero(~known if kept is None else kept & ~known))
+            kept = known if kept is None else kept & known
+        weights = None if asked.weight is None else _numbers(frame[asked.weight])
+        if kept is not None and kept.all():
+            kept = None
+
+        def of_kept(values: Any) -> Any:
+            return values if kept is None or values is None else values[kept]
+
+        keys = []
+        for name in asked.keys:
+            column = replace(columns[name], codes=of_kept(columns[name].codes))
+            keys.append(generalized(column, asked.generalize[name]) if name in asked.generalize else column)
+        return Side(tuple(keys), None, of_kept(persons), of_kept(weights), left_out, RowsRead(frame.index, kept))
+
+    def _selected(self, read: Sequence[Hashable]) -> tuple[pd.DataFrame, NDArray[np.bool_] | None]:
+        """The frame with the columns that were assigned, and the rows that were selected."""
+        within = self.where
+        if not isinstance(within, Within):
+            return self.frame, None
+        (line,) = judged_lines(self.frame, None, (statistic("count"),), Request())
+        query, engine = judged_selection(self.frame, (line,), within)
+        selected = engine.read(query).selected
+        derived, _ = used(within.derived, tuple(read))
+        return with_derived(self.frame, derived, within.stored), selected
+
+
+def _persons(columns: Sequence[KeyColumn]) -> tuple[Codes, NDArray[np.bool_]]:
+    """The person of each row, a number from 0, and whether it is known."""
+    persons, known = columns[0].codes.astype(np.int64), columns[0].codes > 0
+    for column in columns[1:]:
+        persons, _ = pd.factorize(persons * column.size + column.codes)
+        known &= column.codes > 0
+    return persons, known
+
+
+def _numbers(series: pd.Series) -> NDArray[np.float64]:
+    """Weights."""
+    if not pd.api.types.is_numeric_dtype(series.dtype) or pd.api.types.is_bool_dtype(series.dtype):
+        raise ColumnTypeError(f"column {series.name!r} holds no numbers, so it cannot be weights or counts.")
+    return series.to_numpy(dtype=np.float64, na_value=np.nan)

@@ -1,0 +1,265 @@
+"""Disclosure measures as the curator asks for them: of a frame, and of a Dataset that DuckDB reads."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from pdrisk._core.foreign import own_errors_of
+from pdrisk._disclosure import measures
+from pdrisk._disclosure.results import (
+    DeltaPresence,
+    KAnonymity,
+    KMap,
+    KMapEstimate,
+    LDiversity,
+    TCloseness,
+    UniqueRows,
+)
+from pdrisk._disclosure.suggest import SuggestedGeneralization, suggested
+from pdrisk._disclosure.tables import FrameTable, KeyRequest, KeyTable
+from pdrisk._pandas.curator_views import CuratorViews
+
+__all__ = ["DisclosureViews"]
+
+Columns = Hashable | list[Hashable]
+
+
+@own_errors_of
+class DisclosureViews(CuratorViews):
+    """Disclosure measures of a table; under a ledger only for curators whom its policy names.
+
+    All take ``on``, the key column or a list of them: what an attacker may know of a person. A missing key is a value
+    of its own. ``generalize`` makes keys coarser first, those of the population alike: a dict from column to the edges
+    of bins that hold their left one (``{"age": [0, 10, 20]}``), to a number of letters to keep (``{"zip": 3}``), or to
+    a dict from value to coarser value. ``person`` names the column, or a list of columns, that says whose a row is:
+    people with several rows in a class count once there. That of the Dataset holds unless given.
+    """
+
+    def _table(self) -> KeyTable:
+        """The table that measures read."""
+        return FrameTable(self._frame, self._rows(None))
+
+    def _measured(self, measure: str, on: object, generalize: object, person: object) -> tuple[KeyTable, KeyRequest]:
+        self._check_curator(f"{measure}()")
+        if person is None and self._identity is not None:
+            person = self._identity.person
+        return self._table(), measures.asked(on, generalize, person)
+
+    def k_anonymity(
+        self, on: Columns, *, person: Columns | None = None, generalize: Mapping[Hashable, Any] | None = None
+    ) -> KAnonymity:
+        """Curator only: k-anonymity, how many people share each combination of keys, at least.
+
+        Parameters
+        ----------
+        on, person, generalize
+            As for every disclosure measure: ``help(df.dprisk)``.
+
+        Returns
+        -------
+        KAnonymity
+            ``k``, ``unique``, ``below(k)``; ``classes``, ``worst()``, ``per_row()``, ``picture()``, ``picture_text()``.
+
+        Notes
+        -----
+        Samarati & Sweeney 1998. It speaks of one table and of re-identification alone: see `l_diversity` for what all
+        of a class have in common, `delta_presence` for who is in the table at all.
+        """
+        return measures.k_anonymity(*self._measured("k_anonymity", on, generalize, person))
+
+    def k_map(
+        self,
+        on: Columns,
+        *,
+        population: Any = None,
+        population_counts: pd.Series | pd.DataFrame | None = None,
+        weights: Hashable | float | None = None,
+        model: str = "negative_binomial",
+        person: Columns | None = None,
+        generalize: Mapping[Hashable, Any] | None = None,
+        on_missing: str = "error",
+    ) -> KMap | KMapEstimate:
+        """Curator only: k-map, how many people of the population share the keys of somebody in the table, at least.
+
+        Parameters
+        ----------
+        population : DataFrame, Polars or Arrow table, Parquet path, DuckDB relation or (connection, "table")
+            A table of people with the same key columns. Where it has the column of ``person``, it counts people, too.
+        population_counts : Series or DataFrame
+            Instead, numbers of people: a Series indexed by the keys, or a DataFrame of the keys and one more column.
+        weights : column or float
+            Instead, of a sample alone: the column of sampling weights, or one weight of all. Gives an estimate.
+        model : {"negative_binomial", "poisson"}
+            Of the estimate: how many people of a class were not sampled.
+        on_missing : {"error", "pessimistic"}
+            What to do with a class that has fewer people in the population than in the table: an error that names it,
+            or take those in the table for all that there are.
+        on, person, generalize
+            As for every disclosure measure: ``help(df.dprisk)``.
+
+        Returns
+        -------
+        KMap
+            ``k_map``, ``k``, ``population``; ``classes``, ``worst()``, ``per_row()``, ``picture()``.
+        KMapEstimate
+            With ``weights``: ``k_map``, ``highest_risk``, ``reidentified``, ``population_unique``, ``below(k)``.
+
+        Notes
+        -----
+        Sweeney 2002. The estimate is the individual risk of Benedetti & Franconi 1998, as in mu-Argus and sdcMicro.
+        """
+        table, wanted = self._measured("k_map", on, generalize, person)
+        return measures.k_map(
+            table, wanted, population=population, population_counts=population_counts, weights=weights, model=model,
+            on_missing=on_missing,
+        )  # fmt: skip
+
+    def delta_presence(
+        self,
+        on: Columns,
+        *,
+        population: Any = None,
+        population_counts: pd.Series | pd.DataFrame | None = None,
+        person: Columns | None = None,
+        generalize: Mapping[Hashable, Any] | None = None,
+        on_missing: str = "error",
+    ) -> DeltaPresence:
+        """Curator only: delta-presence, how likely somebody of the population is in the table, given the keys.
+
+        Parameters
+        ----------
+        population, population_counts, on_missing
+            As for `k_map`; a sample's weights do not tell the classes that are not in it.
+        on, person, generalize
+            As for every disclosure measure: ``help(df.dprisk)``.
+
+        Returns
+        -------
+        DeltaPresence
+            ``delta_min`` over all classes of the population, ``delta_max``, ``k_map``, ``k``, ``population``;
+            ``classes`` of the population with ``sample population ratio``, ``worst()``, ``per_row()``, ``picture()``.
+
+        Notes
+        -----
+        Nergiz, Atzori & Clifton 2007. Where one number delta is spoken of, it is ``delta_max``.
+        """
+        table, wanted = self._measured("delta_presence", on, generalize, person)
+        return measures.delta_presence(
+            table, wanted, population=population, population_counts=population_counts, on_missing=on_missing
+        )
+
+    def l_diversity(
+        self,
+        on: Columns,
+        sensitive: Hashable,
+        *,
+        person: Columns | None = None,
+        generalize: Mapping[Hashable, Any] | None = None,
+    ) -> LDiversity:
+        """Curator only: l-diversity, how many values a sensitive column has within each class of keys, at least.
+
+        Parameters
+        ----------
+        sensitive : column
+            Missing values are not counted as values; classes without any value are not judged.
+        on, person, generalize
+            As for every disclosure measure: ``help(df.dprisk)``.
+
+        Returns
+        -------
+        LDiversity
+            ``l`` (distinct), ``entropy_l``, ``largest_share``; ``classes``, ``worst()``, ``per_row()``, ``picture()``.
+
+        Notes
+        -----
+        Machanavajjhala et al. 2007.
+        """
+        return measures.l_diversity(*self._measured("l_diversity", on, generalize, person), sensitive)
+
+    def t_closeness(
+        self,
+        on: Columns,
+        sensitive: Hashable,
+        *,
+        distance: str = "auto",
+        person: Columns | None = None,
+        generalize: Mapping[Hashable, Any] | None = None,
+    ) -> TCloseness:
+        """Curator only: t-closeness, how far the sensitive values of a class are from those of all, at most.
+
+        Parameters
+        ----------
+        sensitive : column
+            Missing values are left out.
+        distance : {"auto", "equal", "ordered"}
+            The earth mover's distance between ordered values, in steps from one value that occurs to the next, or with
+            equal distances between any two; numbers, dates and ordered categories are ordered unless told otherwise.
+        on, person, generalize
+            As for every disclosure measure: ``help(df.dprisk)``.
+
+        Returns
+        -------
+        TCloseness
+            ``t`` in [0, 1]; ``classes``, ``worst()``, ``per_row()``, ``picture()``.
+
+        Notes
+        -----
+        Li, Li & Venkatasubramanian 2007.
+        """
+        return measures.t_closeness(*self._measured("t_closeness", on, generalize, person), sensitive, distance)
+
+    def unique_rows(
+        self,
+        on: Columns,
+        *,
+        weights: Hashable | float | None = None,
+        model: str = "negative_binomial",
+        person: Columns | None = None,
+        generalize: Mapping[Hashable, Any] | None = None,
+    ) -> UniqueRows:
+        """Curator only: unique rows, the people who share their keys with nobody else in the table.
+
+        Parameters
+        ----------
+        weights, model
+            As for `k_map`: adds an estimate of how many of them are unique in the population.
+        on, person, generalize
+            As for every disclosure measure: ``help(df.dprisk)``.
+
+        Returns
+        -------
+        UniqueRows
+            ``unique``, ``share``, ``population_unique``; ``per_row()`` says of each row whether it is unique.
+        """
+        return measures.unique_rows(
+            *self._measured("unique_rows", on, generalize, person), weights=weights, model=model
+        )
+
+    def suggest_generalization(
+        self, on: Columns, k: int = 5, *, person: Columns | None = None
+    ) -> SuggestedGeneralization:
+        """Curator only: generalisation of keys that reaches k-anonymity, found greedily, with every step in a table.
+
+        Parameters
+        ----------
+        on, person
+            As for every disclosure measure: ``help(df.dprisk)``.
+        k : int
+            The size that every class must have, 2 or more.
+
+        Returns
+        -------
+        SuggestedGeneralization
+            ``generalize``, fit for the option of that name; ``k``, ``classes``, and ``steps``, a DataFrame.
+
+        Notes
+        -----
+        Numbers go into bins of 5, 10, 20, 100, 200, ..., timestamps into months, years and decades, text of one length
+        loses letters, other text's rare values become "other"; in the end a column says nothing. Each step takes the
+        column after which the fewest people are in small classes; then steps that turned out not to be needed are taken
+        back. It is a suggestion: other cuts may keep more, and the result, made of these data, tells about them.
+        """
+        return suggested(*self._measured("suggest_generalization", on, None, person), k)

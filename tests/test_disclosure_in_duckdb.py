@@ -1,0 +1,137 @@
+"""Tables that DuckDB reads have the same measures as the frame of the same rows."""
+
+import duckdb
+import pandas as pd
+import pytest
+
+import pdrisk
+from disclosure import people
+from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
+
+FRAME = people(5, 400).reset_index(drop=True)
+MEASURES = {
+    "k_anonymity": lambda d, on, **said: d.k_anonymity(on, **said),
+    "k_map": lambda d, on, **said: d.k_map(on, population=pd.concat([FRAME, FRAME]), **said),
+    "delta_presence": lambda d, on, **said: d.delta_presence(on, population=FRAME, **said),
+    "l_diversity": lambda d, on, **said: d.l_diversity(on, "illness", **said),
+    "t_closeness": lambda d, on, **said: d.t_closeness(on, "score", **said),
+    "unique_rows": lambda d, on, **said: d.unique_rows(on, **said),
+    "estimate": lambda d, on, **said: d.k_map(on, weights=3, **said),
+}
+ASKED = [
+    (["age", "zip"], {}),
+    (["wage", "away", "since"], {}),
+    (["sex", "age"], {"generalize": {"age": [0, 22, 30]}}),
+    (["age", "zip"], {"person": "pid"}),
+    (["zip", "age", "since"], {"person": "pid", "generalize": {"zip": 2, "age": [20, 23, 26]}}),
+    (["zip", "sex"], {"person": ["pid", "away"], "generalize": {"sex": {"f": "*", "m": "*"}}}),
+]
+
+
+@pytest.fixture(scope="module")
+def con():
+    connection = duckdb.connect()
+    connection.register("shown", FRAME)
+    connection.execute("CREATE TABLE people AS SELECT * FROM shown")
+    connection.execute("CREATE TEMP TABLE passing AS SELECT * FROM shown")
+    return connection
+
+
+def assert_same(found, wanted):
+    assert found.to_dict() == wanted.to_dict()
+    pd.testing.assert_frame_equal(found.classes, wanted.classes, check_index_type=False, check_dtype=False)
+
+
+class TestSameResults:
+    """One GROUP BY in the place of the rows."""
+
+    @pytest.mark.sampled(3)
+    @pytest.mark.parametrize("asked", range(len(ASKED)))
+    @pytest.mark.parametrize("measure", MEASURES)
+    def test_of_a_table(self, con, measure, asked):
+        on, said = ASKED[asked]
+        wanted = MEASURES[measure](FRAME.dprisk, on, **said)
+        assert_same(MEASURES[measure](pdrisk.Dataset((con, "people")), on, **said), wanted)
+
+    @pytest.mark.whole
+    @pytest.mark.parametrize("kind", ["parquet", "arrow", "polars", "temporary", "relation"])
+    def test_of_other_tables(self, con, kind, tmp_path):
+        if kind == "parquet":
+            data = tmp_path / "people.parquet"
+            FRAME.to_parquet(data)
+        else:
+            data = {
+                "arrow": lambda: con.table("people").to_arrow_table(),
+                "polars": lambda: con.table("people").pl(),
+                "temporary": lambda: (con, "passing"),
+                "relation": lambda: con.table("people"),
+            }[kind]()
+        for on, said in (ASKED[0], ASKED[4]):
+            assert_same(pdrisk.Dataset(data).k_anonymity(on, **said), FRAME.dprisk.k_anonymity(on, **said))
+        assert_same(FRAME.dprisk.k_map("zip", population=data), FRAME.dprisk.k_map("zip", population=FRAME))
+
+    def test_missing_codes_are_missing(self, con):
+        said = {"missing": {"age": [20, 21], "pid": [3]}}
+        for on, asked in (("age", {}), ("age", {"person": "pid"}), ("zip", {"person": "pid"})):
+            stored = pdrisk.Dataset((con, "people"), **said)
+            assert_same(stored.k_anonymity(on, **asked), pdrisk.Dataset(FRAME, **said).k_anonymity(on, **asked))
+
+    def test_suggestions(self, con):
+        on = ["age", "zip", "sex"]
+        found, wanted = (d.suggest_generalization(on, k=4) for d in (pdrisk.Dataset((con, "people")), FRAME.dprisk))
+        assert found.generalize == wanted.generalize
+        pd.testing.assert_frame_equal(found.steps, wanted.steps)
+
+    def test_weights(self, con):
+        con.execute("CREATE OR REPLACE TABLE weighted AS SELECT *, 2 + score AS w FROM people")
+        stored = pdrisk.Dataset((con, "weighted"))
+        assert_same(
+            stored.k_map(["age", "zip"], weights="w"),
+            FRAME.assign(w=2 + FRAME["score"]).dprisk.k_map(["age", "zip"], weights="w"),
+        )
+
+    def test_nan_is_missing_and_large_numbers_are_exact(self):
+        con = duckdb.connect()
+        con.execute("CREATE TABLE t AS SELECT * FROM (VALUES (9007199254740993, 'NaN'::DOUBLE, 1), "
+                    "(9007199254740992, NULL, 1), (NULL, 0.5, 2), (NULL, 0.5, 3)) v(id, x, pid)")  # fmt: skip
+        stored = pdrisk.Dataset((con, "t"))
+        assert stored.k_anonymity("id").unique == 2
+        assert stored.k_anonymity("x").classes["sample"].tolist() == [2, 2]
+        assert stored.k_anonymity("x", person="pid").classes["sample"].tolist() == [2, 1]
+
+    def test_names_are_quoted(self):
+        con = duckdb.connect()
+        con.execute("""CREATE TABLE "odd table" AS SELECT 1 AS "a ""b", 2 AS "select" """)
+        assert pdrisk.Dataset(con.table('"odd table"')).k_anonymity(['a "b', "select"]).k == 1
+
+
+class TestTheConnection:
+    """What the caller has open stays, and nothing is left behind."""
+
+    def test_open_results_stay(self, con):
+        before = con.execute("SHOW TABLES").fetchall()
+        con.execute("SELECT * FROM range(3)")
+        asked = {"person": "pid", "generalize": {"age": [0, 30]}}
+        FRAME.dprisk.k_map("age", population=(con, "people"), **asked)
+        assert con.fetchall() == [(0,), (1,), (2,)]
+        pdrisk.Dataset((con, "people")).k_anonymity("age", **asked)
+        assert con.execute("SHOW TABLES").fetchall() == before
+
+
+class TestRefusals:
+    """What a database cannot be asked is said."""
+
+    def test_said(self, con):
+        stored = pdrisk.Dataset((con, "people"))
+        with pytest.raises(ParameterError, match="only a pandas frame has rows"):
+            stored.k_anonymity("age").per_row()
+        with pytest.raises(UnknownColumnError, match="Did you mean 'age'"):
+            stored.k_anonymity("aeg")
+        with pytest.raises(ParameterError, match="cannot be counted anew"):
+            stored.suggest_generalization("age", person="pid")
+        with pytest.raises(ParameterError, match="does not tell its connection"):
+            FRAME.dprisk.k_map("age", population=con.table("people"), person="pid", generalize={"age": [0, 30]})
+        with pytest.raises(ColumnTypeError, match="cannot be a key"):
+            FRAME.dprisk.k_map("age", population=con.sql("SELECT [age] AS age FROM people"))
+        with pytest.raises(ParameterError, match="several tables"):
+            pdrisk.Dataset({"a": FRAME, "b": FRAME}).k_anonymity("age")

@@ -1,0 +1,143 @@
+"""Estimates from a sample alone: individual risk, population uniques and k-map by weights."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from pdrisk._core.disclosure import MODELS, expected_reciprocal, probability_below
+from pdrisk.errors import ParameterError
+
+# sdcMicro's own tests of indivRisk (tests/testthat, method "exact"): three keys, weights, and the risks.
+SDC_MICRO = pd.DataFrame(
+    {
+        "A": [2, 3, 2, 2, 3, 3, 1, 2],
+        "B": [3, 3, 3, 3, 3, 3, 4, 3],
+        "C": [1, 3, 1, 2, 1, 1, 1, 1],
+        "weight": [18.0, 45.5, 39.0, 17.0, 92.0, 8.0, 123.5, 51],
+    }
+)
+RISKS = [0.01355297, 0.08579129, 0.01355297, 0.17707583, 0.01877883, 0.01877883, 0.03931625, 0.01355297]
+
+
+def unsampled(model: str, f: int, size: float):
+    """The distribution of how many of a class were not sampled."""
+    return stats.nbinom(f, f / size) if model == "negative_binomial" else stats.poisson(size - f)
+
+
+class TestFormulas:
+    """E(1/F) and P(F < k), by adding up the distributions themselves."""
+
+    @pytest.mark.whole
+    @pytest.mark.parametrize("model", MODELS)
+    @pytest.mark.parametrize(("f", "size"), [(1, 1.5), (1, 17), (2, 2.001), (2, 400), (3, 108), (7, 7.5), (60, 900)])
+    def test_expectation(self, model, f, size):
+        j = np.arange(60_000)
+        wanted = math.fsum(unsampled(model, f, size).pmf(j) / (f + j))
+        assert expected_reciprocal(np.array([f * 1.0]), np.array([size * 1.0]), model)[0] == pytest.approx(
+            wanted, rel=1e-12
+        )
+
+    @pytest.mark.parametrize("model", MODELS)
+    def test_a_census_has_the_risk_of_its_classes(self, model):
+        f = np.array([1.0, 2.0, 50.0])
+        assert expected_reciprocal(f, f, model).tolist() == (1 / f).tolist()
+        assert probability_below(3, f, f, model).tolist() == [1, 1, 0]
+
+    @pytest.mark.parametrize("model", MODELS)
+    def test_far_ends(self, model):
+        f, size = np.array([1.0, 2.0, 10.0, 1e6]), np.array([1e9, 1e9, 10 + 1e-9, 1e6 + 1])
+        found = expected_reciprocal(f, size, model)
+        # Jensen: at least 1/E(F), and at most 1/f.
+        assert ((found >= (1 - 1e-12) / size) & (found <= (1 + 1e-12) / f)).all()
+        assert found[2:] == pytest.approx(1 / size[2:], rel=1e-6)
+
+    @given(st.sampled_from(MODELS), st.integers(1, 12), st.floats(1.0, 40.0), st.integers(1, 1500))
+    def test_probability_of_few(self, model, f, weight, k):
+        found = probability_below(k, np.array([f * 1.0]), np.array([f * weight]), model)[0]
+        wanted = 1.0 if k > f and weight == 1 else unsampled(model, f, f * weight).cdf(k - 1 - f)
+        assert found == pytest.approx(wanted, abs=1e-10)
+
+    def test_the_negative_binomial_is_that_of_a_sample(self):
+        """By simulation: classes of F people, of whom each is sampled with probability p, F being improper uniform."""
+        rng, p, f = np.random.default_rng(3), 0.3, 2
+        sizes = np.repeat(np.arange(1, 80), 20_000)
+        kept = sizes[rng.binomial(sizes, p) == f]
+        wanted = (1 / kept).mean()
+        # A flat prior on F gives f + 1 in the place of f; 1/F, as Benedetti & Franconi take it, gives f.
+        weighted = np.average(1 / kept, weights=1 / kept)
+        found = expected_reciprocal(np.array([2.0]), np.array([2 / p]))[0]
+        assert weighted == pytest.approx(found, rel=0.01) and wanted < found
+
+
+class TestSdcMicro:
+    """The example of sdcMicro, and what it adds up to."""
+
+    def test_risks(self):
+        found = SDC_MICRO.dprisk.k_map(["A", "B", "C"], weights="weight")
+        assert found.per_row().round(8).tolist() == RISKS
+        assert found.highest_risk == found.per_row().max()
+        assert found.reidentified == pytest.approx(sum(RISKS), abs=1e-7)
+        assert (found.k, found.k_map) == (1, 17)
+
+    def test_population_uniques(self):
+        found = SDC_MICRO.dprisk.k_map(["A", "B", "C"], weights="weight")
+        # P(F = 1 | f = 1) = p for each of the three classes of one person.
+        wanted = 1 / 45.5 + 1 / 17 + 1 / 123.5
+        assert found.population_unique == pytest.approx(wanted)
+        unique = SDC_MICRO.dprisk.unique_rows(["A", "B", "C"], weights="weight")
+        assert (unique.unique, unique.population_unique) == (3, found.population_unique)
+        assert "an estimate" in repr(unique) and "an estimate" in repr(found)
+        assert "an estimate" not in repr(SDC_MICRO.dprisk.unique_rows("A"))
+
+    def test_expected_below(self):
+        found = SDC_MICRO.dprisk.k_map(["A", "B", "C"], weights="weight")
+        assert found.below(2) == pytest.approx(found.population_unique)
+        wanted = sum(
+            f * stats.nbinom(f, f / size).cdf(9 - f) for f, size in [(3, 108), (1, 45.5), (1, 17), (2, 100), (1, 123.5)]
+        )
+        assert found.below(10) == pytest.approx(wanted)
+
+    def test_one_weight_for_all(self):
+        one = SDC_MICRO.assign(weight=4.0).dprisk.k_map(["A", "B"], weights="weight", model="poisson")
+        other = SDC_MICRO.dprisk.k_map(["A", "B"], weights=4, model="poisson")
+        assert one.to_dict() == other.to_dict() and other.model == "poisson"
+        assert math.isclose(other.highest_risk, 1 / 4 * (1 - math.exp(-3)) * 4 / 3)  # f = 1: (1 - exp(-m)) / m, m = 3
+
+
+class TestWhatAnEstimateIsWorth:
+    """Drawn from a known population, the expected numbers come true on average."""
+
+    def test_uniques_and_small_classes(self):
+        rng = np.random.default_rng(8)
+        uniques, below, told_uniques, told_below = 0, 0, 0.0, 0.0
+        for _ in range(12):
+            # Sizes of classes that fall as 1/F, the prior of the model.
+            sizes = np.repeat(np.arange(1, 200), rng.poisson(600 / np.arange(1, 200)))
+            population = pd.DataFrame({"key": np.repeat(np.arange(len(sizes)), sizes)})
+            sample = population[rng.random(len(population)) < 0.25]
+            found = sample.dprisk.k_map("key", weights=4)
+            own = sizes[sample["key"].to_numpy()]
+            uniques, below = uniques + (own == 1).sum(), below + (own < 5).sum()
+            told_uniques, told_below = told_uniques + found.population_unique, told_below + found.below(5)
+        assert told_uniques == pytest.approx(uniques, rel=0.06)
+        assert told_below == pytest.approx(below, rel=0.06)
+
+
+class TestRefusals:
+    """Weights say how many people somebody stands for."""
+
+    def test_said(self):
+        frame = pd.DataFrame({"zip": ["a", "a"], "w": [0.5, 0.5], "pid": [1, 1]})
+        with pytest.raises(ParameterError, match="fewer people than there are in a class"):
+            frame.dprisk.k_map("zip", weights="w")
+        with pytest.raises(ParameterError, match="finite, at least 0"):
+            frame.assign(w=[3, np.nan]).dprisk.k_map("zip", weights="w")
+        with pytest.raises(ParameterError, match="finite, at least 0"):
+            frame.assign(w=[3.0, -1]).dprisk.k_map("zip", weights="w")
+        with pytest.raises(ParameterError, match="some have several rows"):
+            frame.assign(w=2.0).dprisk.k_map("zip", weights="w", person="pid")
