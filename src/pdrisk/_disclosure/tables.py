@@ -145,8 +145,8 @@ class FrameTable:
         if not isinstance(within, Within):
             return self.frame, None
         (line,) = judged_lines(self.frame, None, (statistic("count"),), Request())
-        query, engine = judged_selection(self.frame, (line,), within)
-        selected = engine.read(query).selected
+        query, engine = judged_selection(self.frame, (line,), Request(where=within))
+        selected = engine.read(query).found.selected
         derived, _ = used(within.derived, tuple(read))
         return with_derived(self.frame, derived, within.stored), selected
 

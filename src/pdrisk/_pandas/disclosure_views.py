@@ -45,7 +45,7 @@ class DisclosureViews(CuratorViews):
     def _measured(self, measure: str, on: object, generalize: object, person: object) -> tuple[KeyTable, KeyRequest]:
         self._check_curator(f"{measure}()")
         if person is None and self._identity is not None:
-            person = self._identity.person
+            person = list(self._people.columns) or None
         return self._table(), measures.asked(on, generalize, person)
 
     def k_anonymity(
