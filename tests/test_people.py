@@ -380,3 +380,43 @@ def test_of_all_ways_the_same_answer_where_everybody_has_one_row():
         ]
     ]
     assert all(one == two for one, two in itertools.pairwise(facts))
+
+
+class TestDeclared:
+    """A frame or schema says once who a person is."""
+
+    ASKED = {"eps": 1, "bounds": BOUNDS}
+
+    def test_of_a_frame(self):
+        known = FRAME.dprisk.declare(person="pid", per_person="mean", constant="sex")
+        assert known.dprisk.mean("x", **self.ASKED).answer.per_person == "mean"
+        assert known.query("sex == 'f'").dprisk.count(eps=1).unit == "pid"
+        assert Dataset(known, constant="g").count(eps=1, by="g", keys=["a", "b"]).attrs
+        assert pdrisk.sql("SELECT COUNT(DISTINCT pid) AS n FROM t", eps=100, t=known)["n"][0] == 40
+        assert known.dprisk.mean("x", rows=2, **self.ASKED).answer.rows == 2
+
+    def test_of_a_schema(self):
+        pa = pytest.importorskip("pandera.pandas")
+        schema = pa.DataFrameSchema(
+            {"x": pa.Column(float, pa.Check.in_range(-3, 12), nullable=True)},
+            metadata={"dprisk": {"person": "pid", "per_person": "max"}},
+        )
+        for frame in (schema.validate(FRAME), FRAME.dprisk.declare(schema)):
+            release = frame.dprisk.mean("x", eps=1)
+            assert (release.unit, release.answer.per_person) == ("pid", "max")
+        assert Dataset(FRAME, schema=schema).mean("x", eps=1).answer.per_person == "max"
+        table = pdrisk.sql("SELECT AVG(x) AS m FROM t", eps=1, schema=schema, curator=True, t=FRAME)
+        assert table["m_n"][0] == FRAME.dropna(subset="x")["pid"].nunique()
+
+    @pytest.mark.parametrize(
+        ("said", "says"),
+        [
+            ({"person": "nobody"}, "nobody"),
+            ({"per_person": "mean"}, "person=, which is missing"),
+            ({"person": "pid", "per_person": "most"}, "per_person is one of"),
+            ({"person": 1.5}, "the name of a column"),
+        ],
+    )
+    def test_refused(self, said, says):
+        with pytest.raises((ParameterError, pdrisk.ColumnTypeError, pdrisk.UnknownColumnError), match=says):
+            FRAME.dprisk.declare(**said)

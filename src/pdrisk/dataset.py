@@ -21,7 +21,7 @@ from pdrisk._model.declarations import Declarations
 from pdrisk._model.nearest import unknown_column
 from pdrisk._model.rowwise import EXPRESSION, Derived, RowwiseFilter, Within, caller_names, judged
 from pdrisk._model.rowwise.derived import derived
-from pdrisk._model.unit import People, checked_columns, checked_way
+from pdrisk._model.unit import People, checked_columns, judged_people
 from pdrisk._pandas.declared import codes_of, declarations, declarations_of, declared, knowing
 from pdrisk._pandas.statistics import Statistics
 from pdrisk._printing import printable
@@ -220,7 +220,8 @@ class Dataset(Statistics):
         one = derived(name, expression, frame, levels, partial(codes_of, frame), self._derived)
         said = declarations_of(frame)
         kept = [[e for e in said_by if e.pattern or e.column != name] for said_by in (said.own, said.schema)]
-        left = Declarations(*map(tuple, kept))
+        own, schema = map(tuple, kept)
+        left = replace(said, own=own, schema=schema)
         if left.speak_of(name):
             raise ParameterError(f"a schema speaks of all columns that are named like {name!r}: use another name.")
         added = frame.copy(deep=False)
@@ -319,21 +320,22 @@ class Dataset(Statistics):
         return self._known_people
 
     def _checked_people(self, person: object, per_person: object, constant: object) -> People:
-        columns, same = checked_columns("person", person), checked_columns("constant", constant)
-        if not columns:
-            named = "per_person=" if per_person is not None else "constant="
-            if per_person is not None or same:
-                raise ParameterError(f"{named} speaks of the people of person=, which is missing: pass it as well.")
-            return People()
-        if len(self._given.names) != 1:
+        """Who a person is, by the word of the Dataset, else by that of its frame or schema."""
+        frame = next(iter(self._given.frames.values()), None) if len(self._given.names) == 1 else None
+        known = None if frame is None else declarations_of(frame).people
+        if known is not None:
+            person = list(known.columns) if person is None else person
+            per_person = known.per_person if per_person is None else per_person
+            constant = [*known.constant, *checked_columns("constant", constant)]
+        people = judged_people(person, per_person, constant)
+        if people.columns and len(self._given.names) != 1:
             raise ParameterError("person= is that of one table: several tables of people are not supported yet.")
-        frame = next(iter(self._given.frames.values()), None)
-        for column in (*columns, *same):
+        for column in (*people.columns, *people.constant):
             if frame is not None:
                 check_column(frame, column)
             elif column not in (there := self._given.columns()):
                 raise unknown_column(column, there)
-        return People(columns, checked_way(per_person), same)
+        return people
 
 
 def _opened(ledger: object, name: str | None) -> Ledger | None:

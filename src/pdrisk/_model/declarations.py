@@ -13,6 +13,7 @@ from typing import Any
 from pdrisk._core.once import once
 from pdrisk._core.universe import Universe
 from pdrisk._model.plain import from_json, json_value
+from pdrisk._model.unit import People, judged_people
 from pdrisk.errors import ParameterError
 
 __all__ = [
@@ -127,10 +128,11 @@ class Known:
 
 @dataclass(frozen=True)
 class Declarations:
-    """Declarations of a frame or table: by hand, which wins, and by schemas."""
+    """Declarations of a frame or table: by hand, which wins, and by schemas; and who a person is there."""
 
     own: tuple[Declaration, ...] = ()
     schema: tuple[Declaration, ...] = ()
+    people: People | None = None
 
     @once
     def _by_label(
@@ -183,16 +185,24 @@ class Declarations:
         sources = bounds_from, valid_from, keys_from, missing_from
         return Known(column, interval, valid, keys, missing or (), *sources, any(entry.whole for entry in said))
 
-    def and_schema(self, entries: tuple[Declaration, ...]) -> Declarations:
+    def and_schema(self, entries: tuple[Declaration, ...], people: People | None) -> Declarations:
         """With a later schema: what it names is as it says, also if it says nothing; of the rest, what was known."""
         named = {(entry.column, entry.pattern) for entry in entries}
         before = (entry for entry in self.schema if (entry.column, entry.pattern) not in named)
-        return Declarations(self.own, (*(entry for entry in entries if entry.says_something), *before))
+        own = (*(entry for entry in entries if entry.says_something), *before)
+        return Declarations(self.own, own, self.people if people is None else people)
 
     @property
     def text(self) -> str:
         """As one JSON text, for ``attrs``: a text is copied and compared for nothing, nested lists are not."""
-        return json.dumps({name: [_json(entry) for entry in getattr(self, name)] for name in ("own", "schema")})
+        said: dict[str, Any] = {name: [_json(entry) for entry in getattr(self, name)] for name in ("own", "schema")}
+        if (people := self.people) is not None:
+            said["people"] = {
+                "person": [json_value(column) for column in people.columns],
+                "per_person": people.per_person,
+                "constant": [json_value(column) for column in people.constant],
+            }
+        return json.dumps(said)
 
 
 def _compiled(column: Hashable) -> Pattern:
@@ -272,7 +282,10 @@ def from_text(text: str) -> Declarations:
     """
     try:
         stored = json.loads(text)
-        found = Declarations(*(tuple(_entry(entry) for entry in stored[name]) for name in ("own", "schema")))
+        own, schema = (tuple(_entry(entry) for entry in stored[name]) for name in ("own", "schema"))
+        said = stored.get("people")
+        people = None if said is None else judged_people(said["person"], said["per_person"], said["constant"])
+        found = Declarations(own, schema, people)
         found._by_label  # noqa: B018 - regular expressions that are none
         # Whatever else it holds, or holds twice: it would be gone.
         if found.text == text and len({entry.column for entry in found.own}) == len(found.own):

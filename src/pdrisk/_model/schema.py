@@ -25,13 +25,15 @@ from pdrisk._model.declarations import EVERYTHING, Declaration, Declarations, En
 from pdrisk._model.keys import listed_values
 from pdrisk._model.nearest import did_you_mean
 from pdrisk._model.plain import plain_value
+from pdrisk._model.unit import People, judged_people
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 if TYPE_CHECKING:
     from pandera.pandas import DataFrameSchema
 
-__all__ = ["bounds_from", "entries_of", "keys_from", "missing_from", "schema_for"]
+__all__ = ["bounds_from", "entries_of", "keys_from", "missing_from", "people_of_schema", "schema_for"]
 
+OF_ALL = ("person", "per_person", "constant")
 NAME = "dprisk"  # of our part in pandera's metadata and statistics
 SAYS = ("bounds", "keys", "missing")
 LARGEST = 1e308  # what lies beyond is no end
@@ -173,9 +175,8 @@ def entries_of(schema: object) -> tuple[Declaration, ...]:
     ParameterError
         If it says what no schema can say as a whole.
     """
-    of_model = None
+    said_of_all = _of_all(schema)
     if isinstance(schema, type) and hasattr(schema, "to_schema"):
-        of_model = getattr(getattr(schema, "Config", None), "metadata", None)  # which the schema does not get
         schema = _from_model(schema)
     components = getattr(schema, "columns", None)
     if not isinstance(components, Mapping) or not all(hasattr(each, "checks") for each in components.values()):
@@ -185,16 +186,43 @@ def entries_of(schema: object) -> tuple[Declaration, ...]:
         )
     name = getattr(schema, "name", None)
     source = f"schema {str(name)!r}" if name else "schema"
+    unknown = [name for name in said_of_all if name not in OF_ALL]
     checks = list(getattr(schema, "checks", None) or ())
     common = [check for check in checks if _builtin(check)]
     dtype = getattr(schema, "dtype", None)
-    of_all = [said for said in (getattr(schema, "metadata", None), of_model) if isinstance(said, Mapping)]
-    if any(NAME in said for said in of_all) or any(NAME in (check.statistics or {}) for check in checks):
+    if unknown or any(NAME in (check.statistics or {}) for check in checks):
         # Kept for whoever asks for any column: what was meant, a missing code say, may matter for each.
-        problem = f"{NAME!r} belongs to single columns, not to the {source} as a whole: move it there."
+        problem = (
+            f"{NAME!r} of the {source} as a whole tells {', '.join(OF_ALL)}; all else belongs to single columns: move "
+            "it there."
+        )
         named = (Declaration(label, source, problem=problem) for label in components if isinstance(label, str | int))
         return (*named, Declaration("(?s:.*)", source, pattern=True, problem=problem))
     return tuple(_entry(label, component, source, common, dtype) for label, component in components.items())
+
+
+def people_of_schema(schema: object) -> People | None:
+    """Who a person is by a schema's ``metadata={"dprisk": {"person": "pid"}}``; None if it does not say.
+
+    Raises
+    ------
+    ColumnTypeError, ParameterError
+        If it cannot be understood.
+    """
+    said = _of_all(schema)
+    if not any(said.get(name) is not None for name in OF_ALL):
+        return None
+    return judged_people(*(said.get(name) for name in OF_ALL))
+
+
+def _of_all(schema: object) -> dict[Any, Any]:
+    """Our part in the metadata of a schema or model as a whole."""
+    config = getattr(schema, "Config", None) if isinstance(schema, type) else schema
+    written = getattr(config, "metadata", None)
+    said = written.get(NAME) if isinstance(written, Mapping) else None
+    if said is None:
+        return {}
+    return dict(said) if isinstance(said, Mapping) else {str(said): None}
 
 
 def _from_model(model: Any) -> object:

@@ -26,7 +26,17 @@ from pdrisk._model.nearest import did_you_mean
 from pdrisk._printing import printable
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["ONE", "ONE_RECORD", "PER_PERSON", "People", "Unit", "checked_columns", "checked_way", "judged_unit"]
+__all__ = [
+    "ONE",
+    "ONE_RECORD",
+    "PER_PERSON",
+    "People",
+    "Unit",
+    "checked_columns",
+    "checked_way",
+    "judged_people",
+    "judged_unit",
+]
 
 Secret = Callable[[], bytes]
 ONE_RECORD: Final = "record (one per person assumed)"
@@ -145,7 +155,7 @@ def checked_columns(name: str, columns: object) -> tuple[Hashable, ...]:
     ColumnTypeError, ParameterError
         If it is something else, or one stands twice.
     """
-    if columns is None:
+    if columns is None or columns == []:
         return ()
     listed: Sequence[object] = [columns]
     if isinstance(columns, list | tuple):
@@ -153,9 +163,28 @@ def checked_columns(name: str, columns: object) -> tuple[Hashable, ...]:
     found = tuple(each for each in listed if isinstance(each, str | int) and not isinstance(each, bool))
     if len(found) < len(listed) or not found:
         raise ColumnTypeError(f"{name} must be the name of a column, or a list of names, not of type {_kind(columns)}.")
-    if len(set(found)) < len(found) or len(found) > MOST_COLUMNS:
-        raise ParameterError(f"{name} lists a column twice, or more than {MOST_COLUMNS}: list each once.")
-    return found
+    if len(found) > MOST_COLUMNS:
+        raise ParameterError(f"{name} lists more than {MOST_COLUMNS} columns: list fewer.")
+    return tuple(dict.fromkeys(found))
+
+
+def judged_people(person: object, per_person: object, constant: object) -> People:
+    """Who a person is, as it is declared; nobody known without ``person``.
+
+    Raises
+    ------
+    ColumnTypeError, ParameterError
+        If it cannot be understood.
+    """
+    columns, same, way = (
+        checked_columns("person", person),
+        checked_columns("constant", constant),
+        checked_way(per_person),
+    )
+    if not columns and (way is not None or same):
+        named = "per_person" if way is not None else "constant"
+        raise ParameterError(f"{named}= speaks of the people of person=, which is missing: pass it as well.")
+    return People(columns, way, tuple(dict.fromkeys(same)))
 
 
 def judged_unit(

@@ -14,8 +14,9 @@ from pdrisk._model.arguments import (
     statistics as judged_statistics,
 )
 from pdrisk._model.rowwise import EXPRESSION
+from pdrisk._model.unit import People, judged_people
 from pdrisk._pandas.compare import Comparison
-from pdrisk._pandas.declared import declare, declared_table
+from pdrisk._pandas.declared import declarations_of, declare, declared_table
 from pdrisk._pandas.hints import Hinting
 from pdrisk._pandas.options import Options, with_options
 from pdrisk._pandas.statistics import DESCRIBED, Answer, Statistics
@@ -41,6 +42,10 @@ class FrameAccessor(Statistics):
     def _frame(self) -> pd.DataFrame:
         return self._own
 
+    @property
+    def _people(self) -> People:
+        return declarations_of(self._own).people or super()._people
+
     def declare(
         self,
         schema: Any = None,
@@ -48,8 +53,11 @@ class FrameAccessor(Statistics):
         bounds: Mapping[Hashable, tuple[float, float]] | None = None,
         keys: Mapping[Hashable, Iterable[Hashable]] | None = None,
         missing: Mapping[Hashable, Iterable[Hashable]] | None = None,
+        person: str | int | Sequence[str | int] | None = None,
+        per_person: str | None = None,
+        constant: str | int | Sequence[str | int] | None = None,
     ) -> pd.DataFrame:
-        """The same frame, knowing the bounds, group keys and missing codes of its columns from now on.
+        """The same frame, knowing the bounds, group keys and missing codes of its columns from now on, and its people.
 
         They travel in ``frame.attrs`` with queries, copies, pickles and Parquet files, and belong to the column's
         name: after a change of its unit, ``rename``, ``merge`` or ``concat``, declare again.
@@ -65,13 +73,18 @@ class FrameAccessor(Statistics):
             The public group keys; ``"categories"`` lists those of a categorical, as they are now.
         missing : dict from column to list, optional
             Codes that stand for a missing answer, such as -1: missing before anything else is done.
+        person, per_person, constant : optional
+            Who a person is, and how several rows of one count, as for `Dataset`.
 
         Raises
         ------
         ParameterError
             With what does not fit the frame, or contradicts the schema.
         """
-        return declare(self._frame, schema, bounds=bounds, keys=keys, missing=missing)
+        people = None if person is None else judged_people(person, per_person, constant)
+        if people is None:
+            judged_people(None, per_person, constant)
+        return declare(self._frame, schema, bounds=bounds, keys=keys, missing=missing, people=people)
 
     @property
     def declared(self) -> pd.DataFrame:

@@ -23,7 +23,8 @@ from pdrisk._model.declarations import BadTextError, Declaration, Declarations, 
 from pdrisk._model.keys import checked_keys
 from pdrisk._model.missing_codes import check_codes
 from pdrisk._model.plain import plain_value
-from pdrisk._model.schema import entries_of
+from pdrisk._model.schema import entries_of, people_of_schema
+from pdrisk._model.unit import People
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = [
@@ -48,9 +49,11 @@ def declare(
     bounds: Mapping[Hashable, object] | None = None,
     keys: Mapping[Hashable, Iterable[Hashable]] | None = None,
     missing: Mapping[Hashable, Iterable[Hashable]] | None = None,
+    people: People | None = None,
 ) -> pd.DataFrame:
     """A copy of the frame that knows these, beside what was declared before."""
-    known = declarations(frame, declarations_of(frame), schema, bounds=bounds, keys=keys, missing=missing)
+    before = declarations_of(frame)
+    known = declarations(frame, before, schema, bounds=bounds, keys=keys, missing=missing, people=people)
     return knowing(frame.assign(), known)  # a lazy copy where pandas has them
 
 
@@ -68,12 +71,13 @@ def declarations(
     bounds: Mapping[Hashable, object] | None = None,
     keys: Mapping[Hashable, Iterable[Hashable]] | None = None,
     missing: Mapping[Hashable, Iterable[Hashable]] | None = None,
+    people: People | None = None,
 ) -> Declarations:
     """What was declared before for the columns of a frame, and these, judged by its names and dtypes."""
-    if schema is None and bounds is None and keys is None and missing is None:
+    if schema is None and bounds is None and keys is None and missing is None and people is None:
         raise ParameterError(
-            'declare needs a pandera schema, or bounds={"column": (lo, hi)}, keys={"column": [...]} or '
-            'missing={"column": [...]}.'
+            'declare needs a pandera schema, or bounds={"column": (lo, hi)}, keys={"column": [...]}, '
+            'missing={"column": [...]} or person="column".'
         )
     own = {entry.column: entry for entry in before.own}
     told: list[Hashable] = []
@@ -85,16 +89,20 @@ def declarations(
             own[label] = replace(
                 own.get(label, Declaration(label, BY_HAND)), **{part: _judged(frame, column, part, value)}
             )
-    known = Declarations(tuple(own.values()), before.schema)
+    known = Declarations(tuple(own.values()), before.schema, before.people if people is None else people)
     if schema is not None:
         entries = entries_of(schema)
         named = [column for column in frame.columns.unique() if Declarations(schema=entries).speak_of(column)]
-        if not named and len(frame.columns):
+        of_schema = people_of_schema(schema)
+        if not named and of_schema is None and len(frame.columns):
             raise ParameterError(
                 f"the schema speaks of none of the frame's columns: it has {_some(entry.column for entry in entries)}, "
                 f"the frame has {_some(frame.columns)}."
             )
-        known, told = known.and_schema(entries), told + named
+        known, told = known.and_schema(entries, of_schema if people is None else people), told + named
+    if known.people is not None:
+        for column in (*known.people.columns, *known.people.constant):
+            check_column(frame, column)
     for column in dict.fromkeys(told):
         one = known.of(column)
         one.narrowed(one.universe)
@@ -153,7 +161,7 @@ def declared_table(frame: pd.DataFrame) -> pd.DataFrame:
 def attach(data: pd.DataFrame | pd.Series, schema: Any) -> None:
     """Write what a schema says into the ``attrs`` of data that pandera validated by it."""
     before = _stored(data)
-    now = before.and_schema(entries_of(schema))
+    now = before.and_schema(entries_of(schema), people_of_schema(schema))
     if now != before:
         data.attrs[ATTRIBUTE] = _text(now)
 
@@ -170,7 +178,7 @@ def declarations_of(data: pd.DataFrame | pd.Series) -> Declarations:
     if said.schema or "pandera" not in sys.modules:
         return said
     schema = getattr(getattr(data, "pandera", None), "schema", None)  # validated before pdrisk was imported
-    return said if schema is None else said.and_schema(entries_of(schema))
+    return said if schema is None else said.and_schema(entries_of(schema), people_of_schema(schema))
 
 
 def _text(said: Declarations) -> str:

@@ -36,12 +36,17 @@ def declared_for(frame: object, names: list[str]) -> Declarations:
         return Declarations()
     said = declarations_of(frame)
     name_of: dict[Hashable, Hashable] = dict(zip(frame.columns, names, strict=True))
-    return Declarations(
-        *(
-            tuple(e if e.pattern else replace(e, column=name_of.get(e.column, e.column)) for e in entries)
-            for entries in (said.own, said.schema)
-        )
+    own, schema = (
+        tuple(e if e.pattern else replace(e, column=name_of.get(e.column, e.column)) for e in entries)
+        for entries in (said.own, said.schema)
     )
+    people = said.people
+    if people is not None:
+        columns, constant = (
+            tuple(name_of.get(column, column) for column in columns) for columns in (people.columns, people.constant)
+        )
+        people = replace(people, columns=columns, constant=constant)
+    return Declarations(own, schema, people)
 
 
 def declared_in_file(said: Mapping[str, Mapping[str, bytes]]) -> Declarations:

@@ -68,7 +68,7 @@ def people_of(asked: PeopleAsked, source: Source) -> People:
                 raise unknown_column(column, source.columns)
         return tuple(names[lowered(str(column))] for column in found)
 
-    known = asked.known
+    known = asked.known if asked.known.columns else source.declared.people or asked.known
     before, person = stored("person", list(known.columns) or None), stored("person", asked.person)
     if person and before and set(person) != set(before):
         raise ParameterError(

@@ -14,7 +14,7 @@ from pdrisk._core.once import once
 from pdrisk._core.universe import Universe
 from pdrisk._model.declarations import Declarations, Known
 from pdrisk._model.kinds import ZONED
-from pdrisk._model.schema import entries_of
+from pdrisk._model.schema import entries_of, people_of_schema
 from pdrisk._sql import workspace
 from pdrisk._sql.catalog import VIEW, CatalogEntry, entry_names, found_entry
 from pdrisk._sql.declared import declared_for, declared_in_file, folded
@@ -281,7 +281,8 @@ class Sources:
             raise ParameterError(
                 "schema= speaks of none of the columns that are asked: pass the schema of this table or frame."
             )
-        said = Declarations(folded(source.declared.own), folded(source.declared.schema)).and_schema(entries)
+        own = replace(source.declared, own=folded(source.declared.own), schema=folded(source.declared.schema))
+        said = own.and_schema(entries, people_of_schema(self.schema))
         return replace(source, declared=said, folded=True)
 
     def names(self) -> list[str]:
