@@ -385,15 +385,13 @@ def test_of_all_ways_the_same_answer_where_everybody_has_one_row():
 class TestDeclared:
     """A frame or schema says once who a person is."""
 
-    ASKED = {"eps": 1, "bounds": BOUNDS}
-
     def test_of_a_frame(self):
         known = FRAME.dprisk.declare(person="pid", per_person="mean", constant="sex")
-        assert known.dprisk.mean("x", **self.ASKED).answer.per_person == "mean"
+        assert known.dprisk.mean("x", eps=1, bounds=BOUNDS).answer.per_person == "mean"
         assert known.query("sex == 'f'").dprisk.count(eps=1).unit == "pid"
         assert Dataset(known, constant="g").count(eps=1, by="g", keys=["a", "b"]).attrs
         assert pdrisk.sql("SELECT COUNT(DISTINCT pid) AS n FROM t", eps=100, t=known)["n"][0] == 40
-        assert known.dprisk.mean("x", rows=2, **self.ASKED).answer.rows == 2
+        assert known.dprisk.mean("x", rows=2, eps=1, bounds=BOUNDS).answer.rows == 2
 
     def test_of_a_schema(self):
         pa = pytest.importorskip("pandera.pandas")
