@@ -58,6 +58,7 @@ class Skipped:
 def all_cases(rows: int) -> Iterator[Case | Skipped]:
     """Every case in the order of the table. The data of a section are made when it is reached, and dropped after."""
     yield from whole_columns(rows)
+    yield from several_at_once(rows)
     yield from peers(rows)
     yield from groups(rows)
     yield from many_groups(rows)
@@ -122,6 +123,28 @@ def whole_columns(rows: int) -> Iterator[Case]:
     yield Case(
         "individual_risk of the mean", lambda: frame.dprisk.individual_risk("x", "mean", eps=EPS, bounds=bounds),
         clip_mean, clipped, 100, "ms", column=column, memory_limit=2,
+    )  # fmt: skip
+
+
+def several_at_once(rows: int) -> Iterator[Case]:
+    """Two columns together, several quantiles, and means whose bounds are found first."""
+    x = distances(rows)
+    frame = pd.DataFrame({"x": x, "y": x / 2 + distances(rows)[::-1]})
+    bounds = {"x": (LO, HI), "y": (LO, HI)}
+    clipped, deciles = frame.clip(LO, HI), [i / 10 for i in range(1, 10)]
+    for name in ("corr", "cov"):
+        yield Case(
+            f"{name} of two columns", lambda name=name: getattr(frame.dprisk, name)("x", "y", eps=EPS, bounds=bounds),
+            lambda name=name: getattr(clipped["x"], name)(clipped["y"]), f"Series.{name}(), clipped before",
+        )  # fmt: skip
+    for name, eps in (("nine quantiles", EPS), ("nine quantiles, eps = 1", 1)):
+        yield Case(
+            name, lambda eps=eps: frame.dprisk.quantile("x", deciles, eps=eps, bounds=(LO, HI)),
+            lambda: frame["x"].quantile(deciles), "Series.quantile([...])",
+        )  # fmt: skip
+    yield Case(
+        'mean, clip="private"', lambda: frame.dprisk.mean("x", eps=EPS, bounds=(0, 1e6), clip="private"),
+        frame["x"].mean, "Series.mean()",
     )  # fmt: skip
 
 

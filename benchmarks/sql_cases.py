@@ -13,6 +13,7 @@ from cases import EPS, HI, LO, Call, Case, distances, group_numbers
 
 CLAMP = f"CASE WHEN x <= {LO} THEN {LO} WHEN x <= {HI} THEN x WHEN x <= 'infinity'::DOUBLE THEN {HI} END"
 GROUPS, MANY = 1000, 100_000
+BOUNDS = dict.fromkeys(("x", "y", "inside"), (LO, HI))
 
 
 def sql_cases(rows: int) -> Iterator[Case]:
@@ -30,6 +31,12 @@ def sql_cases(rows: int) -> Iterator[Case]:
     yield Case("SQL: median, eps = 1", private(con, "MEDIAN(x)", eps=1), median, "median", 1.6)
     yield Case("SQL: max", private(con, "MAX(x)"), plain(con, "SELECT max(x) FROM people"), "max")
     yield Case("SQL: var", private(con, "VARIANCE(x)"), plain(con, "SELECT var_samp(x) FROM people"), "var_samp")
+    yield Case("SQL: corr", private(con, "CORR(x, y)"), plain(con, "SELECT corr(x, y) FROM people"), "corr")
+    listed = ", ".join(f"0.{i}" for i in range(1, 10))
+    theirs = plain(con, f"SELECT quantile_cont(x, [{listed}]) FROM people")
+    for name, eps in (("nine quantiles", EPS * 10), ("nine quantiles, eps = 1", 1)):
+        ours = private(con, f"QUANTILE_CONT(x, [{listed}])", eps=eps)
+        yield Case(f"SQL: {name}", ours, theirs, "quantile_cont(x, [...])")
     by, many = list(range(GROUPS)), list(range(MANY))
     for name, aggregate, column, keys, limit in (
         ("mean by 1e3 groups", "AVG", "g", by, 3.0),
@@ -52,11 +59,10 @@ def sql_cases(rows: int) -> Iterator[Case]:
 
 
 def table(rows: int) -> duckdb.DuckDBPyConnection:
-    """A table of distances, the same clamped beforehand, and two group columns."""
+    """A table of distances, a second column, the distances clamped beforehand, and two group columns."""
     x = distances(rows)
-    frame = pd.DataFrame(
-        {"x": x, "inside": np.clip(x, LO, HI), "g": group_numbers(rows, GROUPS), "h": group_numbers(rows, MANY)}
-    )
+    frame = pd.DataFrame({"x": x, "y": x / 2 + x[::-1], "inside": np.clip(x, LO, HI)})
+    frame["g"], frame["h"] = group_numbers(rows, GROUPS), group_numbers(rows, MANY)
     con = duckdb.connect()
     con.register("frame", frame)
     con.execute("CREATE TABLE people AS SELECT * FROM frame")
@@ -74,7 +80,7 @@ def private(
 ) -> Call:
     """A call of pdrisk.sql."""
     query = f"SELECT {f'{by} AS k, ' if by else ''}{aggregate} FROM people {where} {'GROUP BY k' if by else ''}"
-    return lambda: pdrisk.sql(query, con, eps=eps, bounds=(LO, HI), keys=keys)
+    return lambda: pdrisk.sql(query, con, eps=eps, bounds=BOUNDS, keys=keys)
 
 
 def plain(con: duckdb.DuckDBPyConnection, query: str) -> Call:

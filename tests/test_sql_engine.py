@@ -215,3 +215,28 @@ class TestLarge:
         one = summary_of_one(frame["x"].to_numpy(), self.UNIVERSE, needs)
         assert found.steps[0] == one.steps[0]
         assert found.windows[0.5][:3].tolist() == one.windows[0.5][:3].tolist()
+
+
+class TestFarRecords:
+    """Places are computed by arithmetic where records lie near enough, and read again where one does not."""
+
+    @pytest.mark.parametrize(
+        ("far", "times"),
+        [(4.0, 1), (-1e5, 1), (-1e9, 2), (math.nan, 1), (1e30, 2), (-1e30, 2), (math.inf, 2), (-math.inf, 2)],
+    )
+    @pytest.mark.parametrize("groups", [(), ("g",)])
+    def test_the_same_places_either_way(self, con, monkeypatch, far, times, groups):
+        values = [0.1, 0.3, 1.0, -0.2, 3.0, None, math.nan, far]
+        con.execute("CREATE OR REPLACE TABLE t AS SELECT unnest(?::DOUBLE[]) AS x, 'a' AS g", [values])
+        seen = []
+        fetched = duckdb_engine._fetched
+        monkeypatch.setattr(duckdb_engine, "_fetched", lambda *args: seen.append(args[1]) or fetched(*args))
+        needs = Needs(places=True, place_squares=True, ends=True)
+        part = Measured("x + 0", Universe(0.0, 1.0), needs)
+        (summary,), _ = duckdb_engine.read(con, SummaryPlan("t", (), (), groups, None, (part,)))
+        records = clean(values, part.universe)
+        places = [math.floor(x * 2**30 + 0.5) for x in records]
+        assert (summary.n.tolist(), summary.places.tolist()) == ([len(records)], [sum(places)])
+        assert summary.place_squares.tolist() == [sum(k * k >> 30 for k in places)]
+        assert summary.clamped.tolist() == [2 + (not math.isnan(far))]
+        assert len(seen) == times and ("ABS" in seen[0].upper()) and ("ABS" in seen[-1].upper()) == (times == 1)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pdrisk._core.lattice import places_per_unit
 from pdrisk._core.products import Degrees
 from pdrisk._core.summary import FloatArray, Summary, window_start
 from pdrisk._core.universe import Rectangle, Universe
@@ -22,7 +23,7 @@ from pdrisk.engines.sql.bands import can_be_banded
 from pdrisk.engines.sql.dialect import Dialect, DuckDBDialect
 from pdrisk.engines.sql.ordered import Around, Band, BandMissedError, counted, listed, summed
 from pdrisk.engines.sql.plan import Counted, Different, Measured, Part, SummaryPlan, all_told_apart, pivots
-from pdrisk.engines.sql.render import RANKED, packed_counts, product_name, statement
+from pdrisk.engines.sql.render import MOST_PLACES, RANKED, packed_counts, product_name, statement
 from pdrisk.engines.sql.sizes import SIZE_LISTS
 
 if TYPE_CHECKING:
@@ -98,13 +99,21 @@ def read(
         Whatever goes wrong; its dialect may quote a record.
     """
     dialect = dialect or DuckDBDialect()
-    ways = [(plan, True)] if can_be_banded(plan, dialect) else []
-    for own, banded in (*ways, (plan, False), (all_told_apart(plan), False)):
-        found = _fetched(connection, statement(own, dialect, banded), key_lists or [])
-        with suppress(BandMissedError):  # once in millions of times: then all is read again, in the next way
-            size = len(next(iter(found.values())))
+    ways = [(plan, False), (all_told_apart(plan), False)]
+    if can_be_banded(plan, dialect):
+        ways.insert(0, (plan, True))
+    near, summaries = True, None
+    while summaries is None:
+        own, banded = ways[0]
+        found = _fetched(connection, statement(own, dialect, banded, near), key_lists or [])
+        size = len(next(iter(found.values())))
+        if near and any(isinstance(part, Measured) and _is_far(i, part, found) for i, part in enumerate(own.parts)):
+            near = False
+            continue
+        try:
             summaries = tuple(_summary(i, part, found, size, dialect, banded) for i, part in enumerate(own.parts))
-            break
+        except BandMissedError:  # once in millions of times: then all is read again, in the next way
+            del ways[0]
     if key_lists is None:
         key_lists = [np.ma.getdata(found[f"g{i}"]).tolist() for i in range(len(plan.groups))]
     return summaries, key_lists
@@ -206,6 +215,21 @@ def _summary(i: int, part: Part, found: Columns, size: int, dialect: Dialect, ba
         other=other,
         size_sums=summed(*(found[f"{name}_{i}"] for name in SIZE_LISTS)) if needs.size_sums else None,
     )
+
+
+def _is_far(i: int, part: Measured, found: Columns) -> bool:
+    """Whether a record lies so far outside that arithmetic by floats may have placed it wrongly."""
+    if not ((part.needs.places or part.needs.place_squares or part.needs.products) and part.needs.ends):
+        return False
+    for of, _, universe in part.columns("", ""):
+        lowest, negative = (
+            np.ma.filled(np.ma.asarray(found[f"{of}{name}_{i}"], dtype=np.float64), nobody)
+            for name, nobody in (("lowest", universe.lo), ("lowest_of_negatives", -universe.lo))
+        )
+        farthest = np.fmax(np.abs(lowest - universe.lo), np.abs(negative + universe.lo))  # NaN is no record
+        if np.any(farthest * places_per_unit(universe.width) > MOST_PLACES):
+            return True
+    return False
 
 
 def _ends(

@@ -33,13 +33,14 @@ from pdrisk.engines.sql.plan import (
 )
 from pdrisk.engines.sql.sizes import size_place, sums_by_size
 
-__all__ = ["RANKED", "packed_counts", "product_name", "statement"]
+__all__ = ["MOST_PLACES", "RANKED", "packed_counts", "product_name", "statement"]
 
 
-def statement(plan: SummaryPlan, dialect: Dialect, banded: bool = False) -> str:
+def statement(plan: SummaryPlan, dialect: Dialect, banded: bool = False, near: bool = True) -> str:
     """The SELECT that gives one line for each group, in the order of the keys.
 
-    With ``banded``, order statistics are looked for in a band that a sample tells, and may not be found there.
+    With ``banded``, order statistics are looked for in a band that a sample tells, and may not be found there. With
+    ``near``, records are placed by arithmetic that holds within `MOST_PLACES` of the lower bound.
 
     Columns: ``g0``, ``g1``, ... where there are groups; for part i, ``n_i``, ``clamped_i``, ``total_i``, ``steps_i``,
     ``places_i``, ``place_squares_i``, ``whole_i``, ``lowest_i``, ``lowest_of_negatives_i``, ``second_lowest_i``,
@@ -52,18 +53,20 @@ def statement(plan: SummaryPlan, dialect: Dialect, banded: bool = False) -> str:
     ``above_i_k``, which are lists if `sides` is more than 1; for its j-th ranks ``end_i_j``, if they are at an end.
     By row number, for its k-th quantile: ``base_i_k``, and the records from that rank on, ``ranked_0_i_k``, ...
     """
-    return _Statement(plan, dialect, banded).text()
+    return _Statement(plan, dialect, banded, near).text()
 
 
 MEAN, PLACED_MEAN = Needs(total=True, ends=True), Needs(places=True, ends=True)
+MOST_PLACES = 2.0**50  # from the lower bound, of records that are placed by arithmetic
 FEW = 25  # quantiles in a statement
 RANKED = range(-2, 5)  # around floor(n q), which rounding may move by one
 
 
 class _Statement:
-    def __init__(self, plan: SummaryPlan, dialect: Dialect, banded: bool = False) -> None:
+    def __init__(self, plan: SummaryPlan, dialect: Dialect, banded: bool = False, near: bool = True) -> None:
         self.plan = plan = with_people(plan)
         self.banded = banded
+        self.near = near and dialect.skips
         self.dialect = dialect
         self.groups = [f"g{i}" for i in range(len(plan.groups))]
         self.measured = [(i, part) for i, part in enumerate(plan.parts) if isinstance(part, Measured)]
@@ -174,9 +177,9 @@ class _Statement:
                 steps = f"CAST({self.dialect.infix(x, '*', number(grid))} AS BIGINT)"
                 yield f"{name}{i}", inside(x, steps, *ends, _steps(lo, grid), _steps(hi, grid))
         if placed:
-            yield f"k{i}", self._whole_place(x, part.universe)
+            yield f"k{i}", self._whole_place(x, part.universe, near=self.near and needs.ends)
         if isinstance(part.universe, Rectangle):
-            yield f"l{i}", self._whole_place(f"y{i}", part.universe.other)
+            yield f"l{i}", self._whole_place(f"y{i}", part.universe.other, near=self.near and needs.ends)
         if needs.size_sums:
             yield f"z{i}", size_place(self.dialect, x, part.universe)
         if needs.whole:
@@ -188,8 +191,16 @@ class _Statement:
             index = self.dialect.infix(self._rounded(scaled), "-", number(float(points.first)))
             yield f"{name}{i}", inside(x, f"CAST({index} AS BIGINT)", *ends, *_places(0, points.size - 1))
 
-    def _whole_place(self, x: str, universe: Universe) -> str:
-        """The place of a record that may lie outside, as a BIGINT; NULL where it is missing."""
+    def _whole_place(self, x: str, universe: Universe, *, near: bool) -> str:
+        """The place of a record that may lie outside, as a BIGINT; NULL where it is missing.
+
+        Of records that are near, y clamped to [0, S] is ``(|y| - |y - S| + S) / 2``: all whole numbers below 2**53, so
+        exact. A CASE for each record would cost more than all the rest.
+        """
+        if near:
+            call, infix, y, s = self.dialect.call, self.dialect.infix, self._place(x, universe), number(float(PLACES))
+            twice = infix(infix(call("ABS", y), "-", call("ABS", infix(y, "-", s))), "+", s)
+            return f"TRY_CAST({infix(twice, '*', number(0.5))} AS BIGINT)"
         place, ends = f"CAST({self._place(x, universe)} AS BIGINT)", (number(universe.lo), number(universe.hi))
         return inside(x, place, *ends, *_places(0, PLACES))
 
@@ -203,7 +214,7 @@ class _Statement:
         return self.dialect.call("FLOOR", self.dialect.infix(x, "+", number(0.5)))
 
     def _first(self) -> Iterator[tuple[str, str]]:
-        call = self.dialect.call
+        call, infix = self.dialect.call, self.dialect.infix
         for i, part in enumerate(self.plan.parts):
             if i in self.whole_columns:
                 continue
@@ -216,10 +227,11 @@ class _Statement:
             needs, x = part.needs, f"x{i}"
             placed = needs.places or needs.place_squares or bool(needs.products)
             on_grid = ((needs.total or needs.squares, "s"), (needs.steps, "t"), (placed, "k"), (needs.whole, "w"))
-            yield f"n_{i}", call("COUNT", next((name for wanted, name in on_grid if wanted), "p") + f"{i}")
+            found = call("COUNT", next((name for wanted, name in on_grid if wanted), "p") + f"{i}")
+            yield f"n_{i}", found
             columns = part.columns(x, f"y{i}")
-            outside = " OR ".join(_outside(value, universe) for _, value, universe in columns)
-            yield f"clamped_{i}", self.dialect.counted(outside)
+            within = " AND ".join(f"{value} BETWEEN {number(own.lo)} AND {number(own.hi)}" for _, value, own in columns)
+            yield f"clamped_{i}", infix(found, "-", self.dialect.counted(within))
             if needs.total or needs.squares:
                 yield f"total_{i}", f"CAST({call('SUM', f's{i}')} AS DOUBLE)"
             if needs.steps:
@@ -429,12 +441,6 @@ def packed_counts(points: Points) -> int:
 def _steps(value: float, grid: float) -> str:
     """As the engine casts: half to even. The product with a power of two is exact."""
     return f"CAST('{round(value * grid)}' AS BIGINT)"
-
-
-def _outside(value: str, universe: Universe) -> str:
-    """Whether a record is beyond the bounds."""
-    lo, hi = number(universe.lo), number(universe.hi)
-    return f"{value} < {lo} OR ({value} > {hi} AND {value} <= {INFINITY})"
 
 
 def _places(*numbers: int) -> list[str]:
