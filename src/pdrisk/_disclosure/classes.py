@@ -82,11 +82,15 @@ class Classes:
         return chosen[np.lexsort([column.ranks()[column.codes[lines]] for column in reversed(self.columns)])]
 
     def index(self, chosen: NDArray[np.int64]) -> pd.Index:
-        """The keys of these classes."""
+        """The keys of these classes; the levels in their order."""
         lines = self.examples(chosen)
-        codes = [np.asarray(column.codes[lines], dtype=np.int64) - 1 for column in self.columns]
+        codes, levels = [], []
+        for column in self.columns:
+            ranks = column.ranks()
+            at = ranks[column.codes[lines]]
+            codes.append(np.where(at == len(column.labels), -1, at))
+            levels.append(column.labels.take(np.argsort(ranks[1:])))
         names = [column.name for column in self.columns]
-        levels: Any = [column.labels for column in self.columns]
         index = pd.MultiIndex(levels=levels, codes=codes, names=names)  # type: ignore[arg-type]
         return index if len(codes) > 1 else index.get_level_values(0)
 

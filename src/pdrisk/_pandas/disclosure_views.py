@@ -9,6 +9,7 @@ import pandas as pd
 
 from pdrisk._core.foreign import own_errors_of
 from pdrisk._disclosure import measures
+from pdrisk._disclosure.checked import CheckedTable
 from pdrisk._disclosure.results import (
     DeltaPresence,
     KAnonymity,
@@ -18,6 +19,7 @@ from pdrisk._disclosure.results import (
     TCloseness,
     UniqueRows,
 )
+from pdrisk._disclosure.rules import crosstab_rules
 from pdrisk._disclosure.suggest import SuggestedGeneralization, suggested
 from pdrisk._disclosure.tables import FrameTable, KeyRequest, KeyTable
 from pdrisk._pandas.curator_views import CuratorViews
@@ -263,3 +265,43 @@ class DisclosureViews(CuratorViews):
         back. It is a suggestion: other cuts may keep more, and the result, made of these data, tells about them.
         """
         return suggested(*self._measured("suggest_generalization", on, None, person), k)
+
+    def output_rules(
+        self,
+        index: Hashable,
+        columns: Hashable,
+        *,
+        values: Hashable | None = None,
+        statistic: str = "count",
+        rules: Any = True,
+        person: Columns | None = None,
+    ) -> CheckedTable:
+        """Curator only: classical output rules for an exact table by two keys: a verdict for each cell.
+
+        Parameters
+        ----------
+        index, columns : column
+            Whose keys are the rows and the columns of the table.
+        values : column, optional
+            Of numbers, for every statistic but a count; rows without a value are left out.
+        statistic : {"count", "sum", "mean", "min", "max"}
+        rules : True or dict
+            ``least_count`` (10), ``dominance`` ((2, 0.9)) and ``p_percent`` (10) in a dict; None switches one off.
+        person : column or list of columns, optional
+            As for every disclosure measure; contributions of a person to a cell are added up.
+
+        Returns
+        -------
+        CheckedTable
+            ``table``, ``people``, ``verdicts`` (pass, review, fail), ``reasons``; ``suppressed()``, ``rounded(base)``,
+            ``controlled_rounding(base)``; ``record()`` and ``to_json()`` in the style of ACRO.
+
+        Notes
+        -----
+        Hundepool et al. 2012. The rules look at one table: what several tables, or a total and all cells but one, give
+        away they do not see. They are flags for a person who checks outputs, and no protection on their own.
+        """
+        table, wanted = self._measured("output_rules", [index, columns], None, person)
+        return crosstab_rules(
+            table, index, columns, values=values, statistic=statistic, rules=rules, person=list(wanted.person) or None
+        )

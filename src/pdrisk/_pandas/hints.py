@@ -34,6 +34,7 @@ DISCLOSURE = (
     "t_closeness",
     "unique_rows",
     "suggest_generalization",
+    "output_rules",
 )
 CURATORS_VIEWS = ("assess", "compare", "individual_risk", "epsilon_for", "identifiability", *DISCLOSURE)  # named last
 

@@ -14,6 +14,7 @@ from pdrisk._answer.release import Release
 from pdrisk._answer.table import wide_table
 from pdrisk._core.foreign import own_errors_of, shown
 from pdrisk._core.pairs import PairStatistic
+from pdrisk._disclosure.checked import CheckedTable
 from pdrisk._model.arguments import (
     MOST_STATISTICS,
     statistic,
@@ -182,11 +183,21 @@ class Statistics(DisclosureViews):
         return table.sort_values("value", ascending=False, kind="stable") if sort else table
 
     @with_options
-    def crosstab(self, index: Hashable, columns: Hashable, **options: Unpack[Options]) -> pd.DataFrame:
+    def crosstab(
+        self, index: Hashable, columns: Hashable, rules: Any = None, **options: Unpack[Options]
+    ) -> pd.DataFrame | CheckedTable:
         """Noisy numbers of rows of each combination of two columns' public ``keys``: one row a key, one column a key.
 
         ``keys`` may be a dict of two lists. ``count(by=[index, columns])`` gives the same with intervals.
+        With ``rules`` and no options, the exact table with a verdict for each cell, for curators: see `output_rules`.
         """
+        if rules is not None:
+            if options:
+                raise ParameterError(
+                    f"rules= judges the exact table and takes no {next(iter(options))}=: ask for the noisy table "
+                    "without rules=, and for filters or numbers in the cells see output_rules()."
+                )
+            return self.output_rules(index, columns, rules=rules)
         return wide_table(self._counts("crosstab", [index, columns], options))
 
     @with_options

@@ -1,0 +1,179 @@
+"""Tables with a verdict for each cell, roundings and suppression, and a record for output checkers. Curator only."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from pdrisk._answer import formatting
+from pdrisk._core.rounding import controlled_rounding, nearest_multiple, with_margins
+from pdrisk._model.attributes import mark_exact
+from pdrisk._model.plain import json_value, plain_label, plain_value
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = ["CheckedTable"]
+
+FAILING: Final = ("least_count", "dominance", "p_percent")
+ACRO: Final = {"least_count": "threshold", "p_percent": "p-ratio", "dominance": "nk-rule", "negative": "negative"}
+TOTAL: Final = "total"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class CheckedTable:
+    """An exact table by two keys, and what classical output rules say of each cell. Curator only.
+
+    The rules judge one table at a time. They do not stop what follows from several tables, or from a total and all
+    cells but one: see the page on traditional disclosure control in the docs.
+
+    Attributes
+    ----------
+    table : DataFrame
+        The statistic, exact: one row a key, one column a key.
+    people : DataFrame
+        How many people are in each cell.
+    verdicts : DataFrame of str
+        ``"pass"``, ``"review"`` or ``"fail"``.
+    reasons : DataFrame of str
+        The rules that a cell breaks, and ``"negative"`` where it is to be looked at; empty where it passes.
+    cells : DataFrame
+        All of it, one row a cell that somebody is in.
+    status : str
+        The worst verdict of a cell.
+    """
+
+    statistic: str
+    column: Hashable | None
+    rules: Any
+    cells: pd.DataFrame = field(repr=False)
+    table: pd.DataFrame = field(repr=False)
+    people: pd.DataFrame = field(repr=False)
+    verdicts: pd.DataFrame = field(repr=False)
+    reasons: pd.DataFrame = field(repr=False)
+
+    @classmethod
+    def of(cls, cells: pd.DataFrame, statistic: str, column: Hashable | None, rules: Any) -> CheckedTable:
+        """From one row a cell, with a column of truth values for each rule."""
+        named = [np.where(cells[name], name, "") for name in (*FAILING, "negative")]
+        reasons = [", ".join(filter(None, each)) for each in zip(*named, strict=True)]
+        told = cells.assign(reasons=reasons)
+
+        def wide(name: str, empty: Any) -> pd.DataFrame:
+            return mark_exact(told[name].unstack(fill_value=empty))
+
+        is_count = statistic == "count"
+        return cls(
+            statistic, column, rules, mark_exact(told), wide("value", 0 if is_count else np.nan), wide("people", 0),
+            wide("verdict", "pass"), wide("reasons", ""),
+        )  # fmt: skip
+
+    @property
+    def status(self) -> str:
+        """The worst verdict of a cell."""
+        found = set(self.cells["verdict"])
+        return next(each for each in ("fail", "review", "pass") if each in found)
+
+    @property
+    def summary(self) -> dict[str, int]:
+        """How many cells break each rule."""
+        return {name: int(self.cells[name].sum()) for name in (*FAILING, "negative")}
+
+    def suppressed(self) -> pd.DataFrame:
+        """The table without the cells that fail: primary suppression.
+
+        Whoever knows a total gets a cell back that is alone in its row or column: without secondary suppression, which
+        pdrisk does not do, show no totals.
+        """
+        return mark_exact(self.table.mask(self.verdicts == "fail"))
+
+    def rounded(self, base: int = 5) -> pd.DataFrame:
+        """The table with margins, each number as the nearest multiple of ``base``: margins do not add up any more."""
+        return self._with_margins(nearest_multiple(with_margins(self._whole(base)), base))
+
+    def controlled_rounding(self, base: int = 5) -> pd.DataFrame:
+        """The table with margins, all next to their numbers as multiples of ``base``, so that margins are sums."""
+        return self._with_margins(with_margins(controlled_rounding(self._whole(base), base)))
+
+    def record(self, name: str = "output_0") -> dict[str, Any]:
+        """A record of this output in the style of ACRO, for output checkers; plain JSON values. Curator only.
+
+        ``sdc`` has ACRO's names of rules, the number of cells of each and their places (row, column). Beside them are
+        the rules with their limits, since those of ACRO are settings elsewhere.
+        """
+        broken = {name: self._places(name) for name in ACRO}
+        counts = {ACRO[name]: len(places) for name, places in broken.items()}
+        said = "; ".join(f"{name}: {number} cells" for name, number in counts.items() if number)
+        return {
+            "uid": name,
+            "status": self.status,
+            "type": "table",
+            "properties": {"method": "crosstab", "statistic": self.statistic, "column": plain_label(self.column)},
+            "rules": dataclasses.asdict(self.rules),
+            "sdc": {
+                "summary": {"suppressed": False, "missing": 0, **counts},
+                "cells": {"missing": [], **{ACRO[name]: places for name, places in broken.items()}},
+            },
+            "index": [_plain(key) for key in self.table.index],
+            "columns": [_plain(key) for key in self.table.columns],
+            "outcome": [[each or "ok" for each in row] for row in self.reasons.to_numpy().tolist()],
+            "summary": f"{self.status}; {said}" if said else self.status,
+        }
+
+    def to_json(self, name: str = "output_0") -> str:
+        """`record` as JSON text. Curator only."""
+        return json.dumps({"results": {name: self.record(name)}}, indent=1, ensure_ascii=False)
+
+    def __repr__(self) -> str:
+        return f"{formatting.text(self._title(), [], self._lines())}\n{self._shown().to_string()}"
+
+    def _repr_html_(self) -> str:
+        return formatting.html(self._title(), [], self._lines()) + self._shown().to_html()
+
+    def _title(self) -> str:
+        return "output rules: " + (self.statistic if self.column is None else f"{self.statistic}({self.column})")
+
+    def _lines(self) -> formatting.Rows:
+        cells = self.cells["verdict"].value_counts()
+        told = ", ".join(f"{cells[each]:,} {each}" for each in ("pass", "review", "fail") if each in cells)
+        return [("cells", told), *((name, f"{number:,} cells") for name, number in self.summary.items() if number)]
+
+    def _shown(self) -> pd.DataFrame:
+        """Each value with its verdict, where that is not pass."""
+        values = self.table.map(lambda value: "" if pd.isna(value) else formatting.number(value))
+        marks = self.verdicts.map(lambda verdict: "" if verdict == "pass" else f" {verdict}")
+        return values + marks
+
+    def _places(self, name: str) -> list[list[int]]:
+        wide = self.cells[name].unstack(fill_value=False)
+        return np.argwhere(wide.to_numpy(dtype=bool)).tolist()
+
+    def _whole(self, base: object) -> Any:
+        if isinstance(base, bool) or not isinstance(base, int | np.integer):
+            raise ColumnTypeError(f"base is a whole number, not of type {type(base).__name__}.")
+        if base < 2:
+            raise ParameterError("base is 2 or more: multiples of 1 are the numbers themselves.")
+        if self.statistic not in ("count", "sum"):
+            raise ParameterError(f"a table of {self.statistic} has no margins that are sums: round counts or sums.")
+        values = self.table.to_numpy(dtype=np.float64, na_value=0)
+        values = np.nan_to_num(values)  # a sum over nobody
+        if (values < 0).any() or (values != np.rint(values)).any() or values.sum() > 2**53:
+            raise ParameterError("rounding to a base is for whole numbers of at least 0.")
+        return values.astype(np.int64)
+
+    def _with_margins(self, values: Any) -> pd.DataFrame:
+        index, columns = (_with_total(each) for each in (self.table.index, self.table.columns))
+        return mark_exact(pd.DataFrame(values, index=index, columns=columns))
+
+
+def _with_total(index: pd.Index) -> pd.Index:
+    return pd.Index([*index.tolist(), TOTAL], dtype=object, name=index.name)
+
+
+def _plain(key: Any) -> Any:
+    """A key as JSON holds it."""
+    return str(key) if isinstance(key, pd.Interval) else json_value(plain_value(key, "a key"))

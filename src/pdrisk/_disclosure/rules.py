@@ -1,0 +1,262 @@
+"""Classical output rules for tables: least count, dominance and p %, as a verdict for each cell. Curator only."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pdrisk._disclosure.checked import CheckedTable
+from pdrisk._disclosure.classes import Classes, classes_of
+from pdrisk._disclosure.measures import asked
+from pdrisk._disclosure.tables import FrameTable, KeyRequest, KeyTable
+from pdrisk._model.nearest import did_you_mean
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = ["STATISTICS", "CellFacts", "OutputRules", "crosstab_rules", "verdicts"]
+
+STATISTICS: Final = ("count", "sum", "mean", "min", "max")
+
+
+@dataclass(frozen=True, slots=True)
+class OutputRules:
+    """Classical rules for tables; None switches a rule off.
+
+    Attributes
+    ----------
+    least_count : int or None
+        Fewer people than this in a cell fail; an empty cell passes.
+    dominance : (n, k) or None
+        A sum or mean fails of which the ``n`` largest contributions are more than the share ``k``.
+    p_percent : float or None
+        A sum or mean fails from which the second-largest contributor learns the largest within less than ``p_percent``
+        percent: where all but the two largest together are less than that share of the largest. A minimum or maximum
+        is somebody's contribution within 0 %: it fails unless ``least_count`` people, or 2, have it.
+    """
+
+    least_count: int | None = 10
+    dominance: tuple[int, float] | None = (2, 0.9)
+    p_percent: float | None = 10.0
+
+    @classmethod
+    def given(cls, rules: object) -> OutputRules:
+        """From ``True`` (the default rules), a dict of rules, or rules.
+
+        Raises
+        ------
+        ColumnTypeError, ParameterError
+            If a rule is unknown, or its number can be seen to be wrong.
+        """
+        if isinstance(rules, cls):
+            return rules
+        if rules is True:
+            return cls()
+        if not isinstance(rules, Mapping):
+            raise ColumnTypeError(
+                'rules is True, for the default rules, or a dict, as in {"least_count": 10, "dominance": (2, 0.9), '
+                '"p_percent": 10}; None switches a rule off.'
+            )
+        known = cls.__slots__
+        for name in rules:
+            if name not in known:
+                raise ParameterError(f"unknown rule {name!r}; there are {', '.join(known)}.{did_you_mean(name, known)}")
+        found = replace(cls(), **rules)
+        found._check()
+        return found
+
+    def _check(self) -> None:
+        least, pair = self.least_count, self.dominance
+        p: Any = self.p_percent
+        if least is not None and not (_is_whole(least) and least >= 1):
+            raise ParameterError("least_count is a whole number of people, 1 or more; or None.")
+        if pair is not None and not (
+            isinstance(pair, tuple | list)
+            and len(pair) == 2
+            and _is_whole(pair[0])
+            and pair[0] >= 1
+            and _is_share(pair[1])
+        ):
+            raise ParameterError(
+                "dominance is a pair (n, k): n people, 1 or more, and a share k between 0 and 1; or None."
+            )
+        if p is not None and not (isinstance(p, int | float | np.number) and not isinstance(p, bool) and 0 < p <= 100):
+            raise ParameterError("p_percent is a number of percent above 0, at most 100; or None.")
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, float | np.floating) and bool(0 < value < 1)
+
+
+@dataclass(frozen=True, slots=True)
+class CellFacts:
+    """What rules need to know of the cells of a table: one entry each.
+
+    Attributes
+    ----------
+    people : ndarray of int64
+    total, largest, second, top : ndarray of float64
+        Of the contributions of people: their sum, the two largest, and the sum of as many as the rule of dominance
+        looks at.
+    negative : ndarray of bool
+        Whether some contribution is below 0.
+    same : ndarray of int64
+        How many people have the value that is shown, where it is a minimum or maximum.
+    """
+
+    people: NDArray[np.int64]
+    total: NDArray[np.float64]
+    largest: NDArray[np.float64]
+    second: NDArray[np.float64]
+    top: NDArray[np.float64]
+    negative: NDArray[np.bool_]
+    same: NDArray[np.int64]
+
+
+def verdicts(cells: CellFacts, statistic: str, rules: OutputRules) -> dict[str, NDArray[np.bool_]]:
+    """Which cells each rule speaks of: those that fail by name, and ``negative`` for those to be looked at.
+
+    Parameters
+    ----------
+    cells : CellFacts
+    statistic : {"count", "sum", "mean", "min", "max"}
+    rules : OutputRules
+
+    Notes
+    -----
+    Hundepool et al. 2012, Statistical Disclosure Control, sections 4.2 and 4.3.
+    """
+    none = np.zeros(len(cells.people), dtype=bool)
+    somebody = cells.people > 0
+    found = {"least_count": none, "dominance": none, "p_percent": none, "negative": none}
+    if rules.least_count is not None:
+        found["least_count"] = somebody & (cells.people < rules.least_count)
+    if statistic in ("sum", "mean"):
+        found["negative"] = cells.negative  # then shares of a sum say nothing of who dominates it
+        judged = somebody & ~cells.negative & (cells.largest > 0)
+        if rules.dominance is not None:
+            found["dominance"] = judged & (cells.top > rules.dominance[1] * cells.total)
+        if rules.p_percent is not None:
+            rest = cells.total - cells.largest - cells.second
+            found["p_percent"] = judged & (rest < rules.p_percent / 100 * cells.largest)
+    elif statistic in ("min", "max") and rules.p_percent is not None:
+        found["p_percent"] = somebody & (cells.same < (rules.least_count or 2))
+    return found
+
+
+def crosstab_rules(
+    table: KeyTable,
+    index: Hashable,
+    columns: Hashable,
+    *,
+    values: Hashable | None = None,
+    statistic: object = "count",
+    rules: object = True,
+    person: object = None,
+) -> CheckedTable:
+    """The exact table of a statistic by two key columns, with a verdict for each cell.
+
+    Parameters
+    ----------
+    table : KeyTable
+    index, columns : column
+        Whose keys are its rows and its columns.
+    values : column, optional
+        Of numbers, for every statistic but a count; rows without one are left out.
+    statistic : {"count", "sum", "mean", "min", "max"}
+    rules : True, dict or OutputRules
+    person : column or list of columns, optional
+        Whose contributions are added up within a cell; each row is a person unless given.
+
+    Raises
+    ------
+    ColumnTypeError, ParameterError
+        If a column does not fit, or a database is asked for more than counts.
+    """
+    if not isinstance(statistic, str) or statistic not in STATISTICS:
+        raise ParameterError(f"rules judge {', '.join(STATISTICS)}, not {statistic!r}.")
+    if (values is None) != (statistic == "count"):
+        raise ParameterError(
+            f"{statistic} needs values=, a column of numbers."
+            if values is None
+            else "values= is for sum, mean, min or max: pass statistic= as well."
+        )
+    judged = OutputRules.given(rules)
+    wanted = replace(asked([index, columns], None, person), weight=values)
+    if values is not None and not isinstance(table, FrameTable):
+        raise ParameterError("rules judge contributions of people in a pandas frame; of a database, counts alone.")
+    side = table.read(wanted)
+    classes, numbers_of = classes_of(side), side.weights
+    if numbers_of is None:
+        people = classes.people()
+        nothing = np.zeros(classes.size)
+        cells = CellFacts(people, nothing, nothing, nothing, nothing, nothing > 0, people)
+        shown: NDArray[Any] = people
+    else:
+        if np.isinf(numbers_of).any():
+            raise ParameterError(
+                f"column {values!r} holds infinities, of which there is no sum or share: leave them out."
+            )
+        cells, shown = _contributions(classes, numbers_of, statistic, judged)
+    return _checked(classes, cells, shown, statistic, judged, wanted)
+
+
+def _contributions(
+    classes: Classes, values: NDArray[np.float64], statistic: str, rules: OutputRules
+) -> tuple[CellFacts, NDArray[np.float64]]:
+    """What each cell shows, and what is to be known of the people's contributions."""
+    known = ~np.isnan(values)
+    cell, x = classes.number[known], values[known]
+    persons = classes.sides[0].persons
+    size = classes.size
+    rows = np.bincount(cell, minlength=size)
+    total = np.bincount(cell, weights=x, minlength=size).astype(np.float64)
+    extreme = np.full(size, -np.inf if statistic == "max" else np.inf)
+    (np.maximum if statistic == "max" else np.minimum).at(extreme, cell, x)
+    at_extreme = x == extreme[cell]
+    negative = np.bincount(cell[x < 0], minlength=size) > 0
+    if persons is not None:
+        own = cell * (int(persons.max()) + 1) + persons[known]
+        codes, who = pd.factorize(own)
+        x = np.bincount(codes, weights=x, minlength=len(who)).astype(np.float64)
+        at_extreme = np.bincount(codes, weights=at_extreme, minlength=len(who)) > 0
+        cell = who // (int(persons.max()) + 1)
+    people = np.bincount(cell, minlength=size)
+    same = np.bincount(cell[at_extreme], minlength=size)
+    order = np.lexsort((-x, cell))
+    cell, x = cell[order], x[order]
+    rank = np.arange(len(cell)) - (np.cumsum(people) - people)[cell]  # 0: the largest of its cell
+
+    def of_first(n: int) -> NDArray[np.float64]:
+        return np.bincount(cell[rank < n], weights=x[rank < n], minlength=size).astype(np.float64)
+
+    largest = of_first(1)
+    top = of_first(rules.dominance[0]) if rules.dominance is not None else largest
+    cells = CellFacts(people, total, largest, of_first(2) - largest, top, negative, same)
+    with np.errstate(invalid="ignore"):
+        shown = {"sum": total, "mean": total / rows}.get(statistic, extreme)
+    return cells, np.where(people > 0, shown, np.nan)
+
+
+def _checked(
+    classes: Classes,
+    cells: CellFacts,
+    shown: NDArray[Any],
+    statistic: str,
+    rules: OutputRules,
+    wanted: KeyRequest,
+) -> CheckedTable:
+    """The wide tables of it all."""
+    found = verdicts(cells, statistic, rules)
+    present = classes.lines() > 0
+    fails = np.any([each for name, each in found.items() if name != "negative"], axis=0)
+    verdict = np.where(fails, "fail", np.where(found["negative"], "review", "pass")).astype(object)
+    long = classes.table(present, {"value": shown, "people": cells.people, "verdict": verdict, **found})
+    return CheckedTable.of(long, statistic, wanted.weight, rules)
