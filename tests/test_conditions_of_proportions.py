@@ -33,6 +33,13 @@ def test_missing_codes_are_refused_in_it():
         known.dprisk.proportion("age == -1", eps=1)
 
 
+@pytest.mark.parametrize("dtype", ["object", "category", "string"])
+def test_of_text(dtype):
+    people = pd.DataFrame({"sex": pd.Series(["f", "m", None, "f"] * 500, dtype=dtype)})
+    for condition, share in (("sex == 'f'", 0.5), ("sex in ['m', 'x']", 0.25)):
+        assert people.dprisk.proportion(condition, eps=1).value == pytest.approx(share, abs=0.05)
+
+
 def test_it_needs_no_bounds():
     with pytest.raises(pdrisk.ParameterError, match="no bounds"):
         FRAME.dprisk.proportion("age > 40", eps=1, bounds=(0, 5))

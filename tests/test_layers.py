@@ -20,7 +20,7 @@ LAYERS = [
     {"_pandas", "_disclosure", "identifiability"},
     {"_sql", "_functions"},
     {"dataset"},
-    {"study"},
+    {"study", "_audit"},
     {"__init__"},
     {"_cli"},
 ]

@@ -14,6 +14,7 @@ from pdrisk import attack, datasets, identifiability, risk, study
 from pdrisk._answer.explain import explain
 from pdrisk._answer.publishing import public
 from pdrisk._answer.release import Release
+from pdrisk._audit import audit
 from pdrisk._core.risk import Risk
 from pdrisk._functions import register
 from pdrisk._ledger import Ledger
@@ -60,6 +61,7 @@ __all__ = [
     "UnknownColumnError",
     "UnpaidReleaseWarning",
     "attack",
+    "audit",
     "bounds_from",
     "datasets",
     "explain",

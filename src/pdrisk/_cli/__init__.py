@@ -6,11 +6,11 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 import pdrisk
-from pdrisk._cli import assess, ledger, plan, study
+from pdrisk._cli import assess, audit, ledger, plan, study
 from pdrisk._cli.arguments import file_first, separate
 from pdrisk._cli.demo import demo
 from pdrisk._printing import printable
@@ -28,7 +28,8 @@ class _Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
 
-    The exit status is 0, 2 for a request that cannot be answered, 130 if it was stopped, 141 if nobody reads on.
+    The exit status is 0, 1 if an audit failed, 2 for a request that cannot be answered, 130 if it was stopped, 141 if
+    nobody reads on.
     """
     parser = argparse.ArgumentParser(
         prog="pdrisk", description="Noisy answers about people, with their sensitivity and the risk they mean."
@@ -42,17 +43,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     assess.arguments(commands.add_parser("assess", help="for the curator: what answers about a file would mean"))
     plan.arguments(commands.add_parser("plan", help="the noise to expect of questions, without data"))
     ledger.arguments(commands.add_parser("ledger", help="what was asked of a dataset, and what is left"))
+    audit.arguments(commands.add_parser("audit", help="the self-test of this installation, in under two minutes"))
     words = separate(sys.argv[1:] if arguments is None else arguments)
     chosen = parser.parse_args(file_first(words) if words[:1] == ["assess"] else words)
-    run = {
-        "demo": lambda: demo(eps=chosen.eps, seed=chosen.seed),
-        "study": lambda: study.study(chosen),
-        "assess": lambda: assess.assess(chosen),
-        "plan": lambda: plan.plan(chosen),
-        "ledger": lambda: ledger.ledger(chosen),
+    run: dict[str, Callable[[], tuple[str, int]]] = {
+        "demo": lambda: (demo(eps=chosen.eps, seed=chosen.seed), 0),
+        "study": lambda: (study.study(chosen), 0),
+        "assess": lambda: (assess.assess(chosen), 0),
+        "plan": lambda: (plan.plan(chosen), 0),
+        "ledger": lambda: (ledger.ledger(chosen), 0),
+        "audit": lambda: audit.audit(chosen),
     }
     try:
-        text = run[chosen.command]()
+        text, status = run[chosen.command]()
     except (pdrisk.PdriskError, OSError) as error:
         print(f"pdrisk: {printable(' '.join(map(str.strip, str(error).splitlines())))}", file=sys.stderr)
         return 2
@@ -66,4 +69,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # as of `| head`: what is left unsaid must not be said when Python ends, either
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
-    return 0
+    return status

@@ -15,7 +15,6 @@ __all__ = ["Event", "learned_event"]
 CUTS: Final = 200  # values that are tried as thresholds, for each number of an answer
 ATOMS: Final = 50  # the most frequent values, which are tried as such
 FEWEST: Final = 5.0  # examples added to a rare event, so that chance does not choose it
-MISSING: Final = -1e308  # stands for NaN
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +70,19 @@ def learned_event(first: Any, second: Any, *, by_ratio: bool) -> Event:
 
 
 def _columns(answers: Any) -> FloatArray:
+    """Numbers, 0 where one is not finite; and for each which of NaN and the infinities it is, if one of them."""
     found = np.asarray(answers, dtype=np.float64)
-    return np.nan_to_num(found.reshape(len(found), -1), nan=MISSING, posinf=-MISSING / 10, neginf=MISSING / 10)
+    found = found.reshape(len(found), -1)
+    odd = np.isnan(found) * 1.0 + (found == np.inf) * 2.0 + (found == -np.inf) * 3.0
+    return np.concatenate([np.where(odd == 0, found, 0.0), odd], axis=1)
 
 
 def _directions(first: FloatArray, second: FloatArray) -> list[FloatArray]:
-    """Each number alone, and the sum of all that tells most if they are as many normal variables (Fisher 1936)."""
+    """Each number that varies alone, and the sum of all that tells most if all are normal variables (Fisher 1936)."""
     numbers = first.shape[1]
-    found = list(np.eye(numbers))
-    if numbers > 1:
+    tells = np.ptp(np.concatenate([first, second]), axis=0) > 0
+    found = [each for each, own in zip(np.eye(numbers), tells, strict=True) if own] or [np.eye(numbers)[0]]
+    if len(found) > 1:
         spread = np.cov(np.concatenate([first - first.mean(axis=0), second - second.mean(axis=0)]).T)
         found.append(np.linalg.pinv(spread) @ (second.mean(axis=0) - first.mean(axis=0)))
     return found

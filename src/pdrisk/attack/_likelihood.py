@@ -14,7 +14,7 @@ from pdrisk._mechanisms.exponential import Exponential
 from pdrisk._mechanisms.exponential.choice import Choice
 from pdrisk._mechanisms.two_stage import TwoStage
 
-__all__ = ["Unknown", "log_likelihoods"]
+__all__ = ["Unknown", "log_likelihoods", "log_shares"]
 
 CENTRE = 2  # the row of a draw in two stages that tells the centre of the second one
 
@@ -89,11 +89,11 @@ def _of_choices(mechanism: Exponential, summary: Summary, drawn: Drawn) -> Float
     cells = mechanism._cells(summary)
     total: FloatArray = np.zeros((1, 1))
     for choice, points in zip(mechanism._choices, drawn, strict=True):
-        total = total + _log_shares(choice, cells, points)
+        total = total + log_shares(choice, cells, points)
     return total
 
 
-def _log_shares(choice: Choice, cells: Cells, points: IntArray) -> FloatArray:
+def log_shares(choice: Choice, cells: Cells, points: IntArray) -> FloatArray:
     """Log-probability of points in each group, shape (G, draws)."""
     items, weights = choice.losses(cells).items, choice.weights
     shares = weights.shares[choice.index(items)]

@@ -32,7 +32,7 @@ def differencing(
     eps: Any = 0.5,
     least: int = 5,
     base: int = 10,
-    trials: int = 4_000,
+    trials: int = 10_000,
     level: float = LEVEL,
 ) -> Outcomes:
     """Differencing attack: two filters that differ by one person give away that person's secret. Curator only.
@@ -105,7 +105,7 @@ def tracker(
     eps: Any = 0.5,
     least: int = 5,
     base: int = 10,
-    trials: int = 4_000,
+    trials: int = 10_000,
     level: float = LEVEL,
 ) -> Outcomes:
     """Tracker attack: padded queries get round a least query size and isolate one person. Curator only.

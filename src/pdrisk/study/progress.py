@@ -13,7 +13,7 @@ PATIENCE = 1.0  # seconds before anything is shown
 
 
 @contextmanager
-def progress_bar(total: int, *, shown: bool = True) -> Iterator[Callable[[int], object]]:
+def progress_bar(total: int, *, shown: bool = True, name: str = "study") -> Iterator[Callable[[int], object]]:
     """A bar that is taken away at the end; nothing if stderr is neither a terminal nor a notebook's.
 
     Parameters
@@ -22,6 +22,8 @@ def progress_bar(total: int, *, shown: bool = True) -> Iterator[Callable[[int], 
         Size of the work, in any unit.
     shown : bool
         False: never draw.
+    name : str
+        What stands before it.
 
     Yields
     ------
@@ -36,7 +38,7 @@ def progress_bar(total: int, *, shown: bool = True) -> Iterator[Callable[[int], 
         from tqdm.auto import tqdm
     form = "{desc}: {percentage:3.0f} %|{bar}| about {remaining} left"
     # miniters: every report looks at the clock. tqdm would guess how many to pass over, but pieces differ in size.
-    with tqdm(total=total, desc="study", bar_format=form, delay=PATIENCE, leave=False, miniters=1) as bar:
+    with tqdm(total=total, desc=name, bar_format=form, delay=PATIENCE, leave=False, miniters=1) as bar:
         yield bar.update
 
 

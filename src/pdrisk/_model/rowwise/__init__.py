@@ -61,6 +61,9 @@ class RowwiseFilter:
     written: Node | None = field(default=None, repr=False, compare=False)
     given: Given | None = None
 
+    def __hash__(self) -> int:
+        return hash((self.text, self.columns, self.given))  # the constants of a tree may be lists
+
     @property
     def is_checked(self) -> bool:
         """Whether its tree is all that decides; not that of masks and callables."""

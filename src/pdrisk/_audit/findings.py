@@ -1,0 +1,172 @@
+"""Findings of an audit: what was tested, what was claimed and measured, and the report of all."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import platform
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+
+from pdrisk._atomic_file import write_whole
+from pdrisk._core.foreign import shown
+from pdrisk.errors import ParameterError
+from pdrisk.study.page import Page
+
+__all__ = ["AuditReport", "Check", "versions"]
+
+PACKAGES: Final = ("pdrisk", "numpy", "pandas", "opendp", "duckdb", "pandera", "pyarrow", "tqdm")
+SECTIONS: Final = {
+    "noise": "Noise: the distributions that are drawn from, and the random bits below them",
+    "black box": "Black box: the privacy loss seen in answers about the most telling neighbours, at eps as asked",
+    "replay": "Record and replay: random questions about random neighbours, with the same noise frozen in both",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One test of an audit.
+
+    Attributes
+    ----------
+    section : {"noise", "black box", "replay"}
+    name : str
+        What was tested.
+    passed : bool
+    claimed, measured : float or None
+        In the unit of the test: a scale, a privacy loss in nats.
+    tests : int
+        Draws, or questions.
+    finding : str
+        What was found, if it failed.
+    """
+
+    section: str
+    name: str
+    passed: bool
+    claimed: float | None
+    measured: float | None
+    tests: int
+    finding: str = ""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AuditReport:
+    """What an audit of this installation found.
+
+    Attributes
+    ----------
+    checks : tuple of Check
+    versions : dict of str to str
+        Of Python, the machine, and the packages that answers depend on.
+    started : str
+        When, in UTC.
+    seconds : float
+    seed : int
+        Of the random questions; noise has none.
+    deep : bool
+    """
+
+    checks: tuple[Check, ...]
+    versions: dict[str, str]
+    started: str
+    seconds: float
+    seed: int
+    deep: bool
+
+    @property
+    def passed(self) -> bool:
+        """Whether all tests passed."""
+        return all(each.passed for each in self.checks)
+
+    @property
+    def failures(self) -> tuple[Check, ...]:
+        """Those that did not."""
+        return tuple(each for each in self.checks if not each.passed)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row for each test: ``section name verdict claimed measured tests finding``."""
+        rows = [dataclasses.asdict(each) for each in self.checks]
+        table = pd.DataFrame(rows, columns=[each.name for each in dataclasses.fields(Check)])
+        table["passed"] = table["passed"].map({True: "pass", False: "fail"})
+        return table.rename(columns={"passed": "verdict"})
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        return {"verdict": self._verdict, **dataclasses.asdict(self)}
+
+    def to_json(self) -> str:
+        """All of it, to be filed."""
+        return json.dumps(self.to_dict(), indent=1)
+
+    def to_html(self) -> str:
+        """A self-contained page, to be filed."""
+        page = Page(f"pdrisk audit: {self._verdict}", self._said)
+        known = ", ".join(f"{name} {version}" for name, version in self.versions.items())
+        page.text(f"Started {self.started}, {self.seconds:.0f} seconds, questions of seed {self.seed}.", known)
+        table = self.table
+        for section, caption in SECTIONS.items():
+            own = table[table["section"] == section].drop(columns="section")
+            if len(own):
+                page.heading(caption.partition(":")[0])
+                page.table(own, caption.partition(": ")[2])
+        page.heading("What this does not show")
+        page.text(
+            "An audit looks for faults and finds none, or some: it does not prove that there are none. It tests the "
+            "software on invented data, and neither your data, your bounds nor your word for them."
+        )
+        return page.html
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the report; ``.html`` and ``.json`` say as what.
+
+        Raises
+        ------
+        ParameterError
+            For another ending.
+        """
+        target = Path(path)
+        kinds = {".html": self.to_html, ".json": self.to_json}
+        if target.suffix.lower() not in kinds:
+            raise ParameterError(f"a report is saved as .html or .json, not as {shown(target.suffix)}.")
+        text = kinds[target.suffix.lower()]()
+        return write_whole(target, lambda part: part.write_text(text, encoding="utf-8"))
+
+    @property
+    def _verdict(self) -> str:
+        return "passed" if self.passed else "failed"
+
+    @property
+    def _said(self) -> str:
+        if self.passed:
+            return f"All {len(self.checks)} checks passed on this machine with these versions."
+        return f"{len(self.failures)} of {len(self.checks)} checks failed: do not publish answers of this installation."
+
+    def __repr__(self) -> str:
+        lines = [f"pdrisk audit: {self._verdict}. {self._said}"]
+        for section in SECTIONS:
+            own = [each for each in self.checks if each.section == section]
+            if own:
+                tests = sum(each.tests for each in own)
+                good = sum(each.passed for each in own)
+                lines.append(f"  {section:<10} {good} of {len(own)} checks passed, {tests:,} draws or questions")
+        lines += [f"  FAILED {each.section}, {each.name}: {each.finding}" for each in self.failures]
+        lines.append(f"  {self.seconds:.0f} seconds, seed {self.seed}, pdrisk {self.versions.get('pdrisk', '?')}")
+        return "\n".join(lines)
+
+
+def versions() -> dict[str, str]:
+    """Of what answers depend on, as it is installed here."""
+    found = {"python": platform.python_version(), "machine": f"{platform.system()} {platform.machine()}"}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = "not installed"
+    return found

@@ -1,0 +1,135 @@
+"""Noise of this installation: whether it has the distributions that the proofs ask for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from pdrisk._audit.findings import Check
+from pdrisk._core.statistics import Count
+from pdrisk._core.summary import FloatArray, IntArray, Summary
+from pdrisk._mechanisms import calibrated, discrete_laplace
+from pdrisk._mechanisms.entropy import system_bits
+from pdrisk._model.query import UNIT
+from pdrisk.attack._likelihood import log_shares
+from pdrisk.attack._worlds import draws_of, mechanism_of, summary_of
+
+__all__ = ["noise_checks"]
+
+SIGMAS: Final = 7.0  # standard deviations: a sound sampler fails a check once in 4e11
+DISTANCE: Final = 4.0  # of distribution functions, times sqrt(draws): 3e-14 by Massart's inequality
+FEW: Final = 100  # numbers that one call draws by OpenDP; of more it draws by the sampler of our own
+SCALES: Final = (Fraction(1), Fraction(7, 2), Fraction(1000), Fraction(2**30))
+OFF: Final = (Fraction(9, 10), Fraction(11, 10))
+
+
+def noise_checks(draws: int) -> Iterator[Callable[[], Check]]:
+    """The checks, each to be run; of so many draws."""
+    for scale in SCALES:
+        for name, at_once in (("OpenDP", FEW), ("exact sampler", draws)):
+            yield lambda scale=scale, name=name, at_once=at_once: _scale(scale, name, at_once, draws)  # type: ignore[misc]
+    yield lambda: _fresh(draws)
+    yield lambda: _of_a_count(draws)
+    for asked in ("median", "max"):
+        yield lambda asked=asked: _choice(asked, draws)  # type: ignore[misc]
+    yield lambda: _bits(draws)
+
+
+def _scale(scale: Fraction, name: str, at_once: int, draws: int) -> Check:
+    """Discrete Laplace noise of this scale is accepted as such, and as that of no scale a tenth off."""
+    change, eps = scale.numerator, Fraction(scale.denominator)
+    parts = [discrete_laplace(np.zeros(at_once, dtype=np.int64), change, eps) for _ in range(-(-draws // at_once))]
+    noise = np.concatenate(parts)
+    measured, problem = float(np.abs(noise).mean()), ""
+    if said := _unlike(noise, scale):
+        problem = said
+    elif any(not _unlike(noise, scale * off) for off in OFF):
+        problem = "too few draws to tell a scale that is a tenth off"
+    return Check("noise", f"scale {float(scale):g}, {name}", not problem, _mean(scale), measured, len(noise), problem)
+
+
+def _mean(scale: Fraction) -> float:
+    """Mean absolute value of discrete Laplace noise: ``2 a / (1 - a**2)`` with ``a = exp(-1/scale)``."""
+    rate = float(1 / scale)
+    return 1 / math.sinh(rate)
+
+
+def _unlike(noise: IntArray, scale: Fraction) -> str:
+    """What tells noise from the discrete Laplace distribution of a scale; "" if nothing does."""
+    rate, n = float(1 / scale), len(noise)
+    mean = _mean(scale)
+    # E k**2 = 2 a / (1 - a)**2, and so the variance of the absolute value.
+    square = 1 / (math.cosh(rate) - 1) if rate > 1e-6 else 2 / rate**2
+    off = abs(float(np.abs(noise).mean()) - mean) / math.sqrt((square - mean**2) / n)
+    if off > SIGMAS:
+        return f"its mean absolute value is {off:.1f} standard deviations off"
+    values, times = np.unique(noise, return_counts=True)
+    seen = np.cumsum(times) / n
+    expected, before = _below(values, rate), _below(values - 1, rate)
+    distance = max(float(np.abs(seen - expected).max()), float(np.abs(seen - times / n - before).max()))
+    if distance * math.sqrt(n) > DISTANCE:
+        return f"its distribution function is {distance:.3g} off"
+    return ""
+
+
+def _below(values: IntArray, rate: float) -> FloatArray:
+    """``P(noise <= k)``."""
+    tail = np.exp(-rate * np.abs(values).astype(np.float64)) / (1 + math.exp(-rate))
+    return np.where(values < 0, tail, 1 - tail * math.exp(-rate))
+
+
+def _fresh(draws: int) -> Check:
+    """No number of one call tells of its neighbour, of another call, or of the number under it."""
+    problem, worst = "", 0.0
+    for at_once in (FEW, draws):
+        calls = max(2, draws // at_once)
+        exact = np.arange(at_once, dtype=np.int64) << 40
+        noise = np.stack([discrete_laplace(exact, 2**30, Fraction(1)) - exact for _ in range(calls)])
+        up = np.where(noise > 0, 1.0, -1.0)
+        for one, other in ((up[:, 1:], up[:, :-1]), (up[1:], up[:-1]), (up, up[:, ::-1])):
+            agree = abs(float((one * other).mean())) * math.sqrt(one.size / 2)
+            worst = max(worst, agree)
+    if worst > SIGMAS:
+        problem = f"signs agree {worst:.1f} standard deviations more often than by chance"
+    return Check("noise", "independence of draws", not problem, SIGMAS, worst, 2 * draws, problem)
+
+
+def _of_a_count(draws: int) -> Check:
+    """The noise in answers to a count is that of scale 1/eps, also after all that is done to answers."""
+    mechanism = calibrated("geometric", Count(), UNIT, Fraction(1, 2))
+    drawn = draws_of(mechanism, Summary(np.array([10**6])), draws)
+    problem = _unlike(mechanism.value(drawn) - 10**6, Fraction(2))
+    measured = float(np.abs(drawn - 10**6).mean())
+    return Check("noise", "answers to a count, eps 0.5", not problem, _mean(Fraction(2)), measured, draws, problem)
+
+
+def _choice(asked: str, draws: int) -> Check:
+    """Points are chosen as often as their exact weights say."""
+    mechanism = mechanism_of(
+        asked, eps=2, bounds=(0, 10), mechanism="auto", step=1, interval=False, n_at_least=None
+    )  # fmt: skip
+    summary = summary_of(mechanism, [[1.0, 2.0, 2.0, 3.0, 7.0, 9.0]])
+    drawn = draws_of(mechanism, summary, draws)
+    points = np.arange(mechanism.points.size)  # type: ignore[attr-defined]
+    (choice,) = mechanism._choices  # type: ignore[attr-defined]
+    expected = np.exp(log_shares(choice, mechanism._cells(summary), points)[0])  # type: ignore[attr-defined]
+    seen = np.bincount(drawn, minlength=len(points)) / draws
+    off = np.abs(seen - expected) / np.sqrt(np.maximum(expected * (1 - expected), 1 / draws) / draws)
+    worst = float(off.max())
+    problem = f"a point is chosen {worst:.1f} standard deviations too often or too seldom" if worst > SIGMAS else ""
+    return Check("noise", f"choice of a {asked}", not problem, SIGMAS, worst, draws, problem)
+
+
+def _bits(draws: int) -> Check:
+    """Each of 64 bits is fair, and no call repeats another."""
+    words = system_bits(draws)
+    shares = np.array([float((words >> np.uint64(bit) & np.uint64(1)).mean()) for bit in range(64)])
+    worst = float(np.abs(shares - 0.5).max() * 2 * math.sqrt(draws))
+    problem = f"a bit is {worst:.1f} standard deviations from fair" if worst > SIGMAS else ""
+    if len(np.intersect1d(words, system_bits(draws))) > 1:
+        problem = "random bits repeat"
+    return Check("noise", "random bits", not problem, SIGMAS, worst, draws, problem)

@@ -1,0 +1,247 @@
+"""Record and replay: one question about two neighbouring data sets, with the same noise frozen in both.
+
+What an answer owes to noise is then the same, so that all that differs is what the data did: whether draws were asked
+for in the same way, how far apart the exact numbers under the noise are, and whether anything shown depends on more
+than what was drawn.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from pdrisk._answer import releasing
+from pdrisk._answer.release import Release
+from pdrisk._core.cells import Cells
+from pdrisk._core.summary import IntArray, Summary
+from pdrisk._mechanisms import Drawn, Mechanism, discrete_laplace
+from pdrisk._mechanisms.entropy import Words
+from pdrisk._mechanisms.exponential import Exponential
+from pdrisk._mechanisms.exponential.choice import Choice
+from pdrisk.attack._likelihood import log_shares
+from pdrisk.errors import PdriskError
+
+__all__ = ["Diverged", "Run", "recorded", "replayed"]
+
+ROUNDING: Final = 1e-9  # nats: of shares of points, which are computed as floats
+_SWAPPING = threading.RLock()
+
+Ask = Callable[[Any], Any]
+
+
+class Diverged(Exception):  # noqa: N818 - a finding, no error of the program
+    """The answers about two neighbours differ by more than noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseCall:
+    """Noise that was asked for once: the exact integers, their largest change, what is paid, and what came back."""
+
+    exact: IntArray
+    change: int
+    eps: Fraction
+    noisy: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """One draw of a mechanism, and the noise it asked for."""
+
+    mechanism: Mechanism
+    summary: Summary
+    drawn: Drawn
+    calls: tuple[NoiseCall, ...]
+
+
+@dataclass(slots=True)
+class Run:
+    """All draws of one question, what was shown in the end, and what was measured against another run.
+
+    Attributes
+    ----------
+    loss : float
+        Privacy loss between both runs, as far as it was measured.
+    unmeasured : int
+        Draws whose law depends on random numbers that are not shown, which only black-box tests can look into.
+    """
+
+    draws: list[Draw] = field(default_factory=list)
+    shown: object = None
+    loss: float = 0.0
+    unmeasured: int = 0
+
+
+def recorded(ask: Ask, data: Any) -> Run:
+    """A question about data, with fresh noise; every draw is kept."""
+    run = Run()
+
+    def draw(mechanism: Mechanism, summary: Summary) -> Drawn:
+        calls: list[NoiseCall] = []
+
+        def sampler(exact: IntArray, change: int, eps: Fraction) -> IntArray:
+            noisy = discrete_laplace(exact, change, eps)
+            calls.append(NoiseCall(exact.copy(), change, eps, noisy))
+            return noisy.copy()
+
+        drawn = mechanism.draw(summary, sampler)
+        run.draws.append(Draw(mechanism, summary, drawn.copy(), tuple(calls)))
+        return drawn
+
+    with _drawing_by(draw):
+        run.shown = _shown(ask, data)
+    return run
+
+
+def replayed(ask: Ask, data: Any, before: Run) -> Run:
+    """The same question about a neighbour of the data, with the noise of the first run.
+
+    Raises
+    ------
+    Diverged
+        If other noise is asked for, what was drawn depends on more than the noise, a draw costs more than its eps, or
+        something else is shown.
+    """
+    run, left = Run(), iter(before.draws)
+    found: list[Diverged] = []  # raised at the end, beyond whatever hides errors of others
+
+    def draw(mechanism: Mechanism, summary: Summary) -> Drawn:
+        first = next(left, None)
+        if first is None:
+            found.append(Diverged("a draw is asked for that the neighbour has not"))
+            return mechanism.draw(summary, discrete_laplace)
+        try:
+            loss = _compared(first, mechanism, summary)
+        except Diverged as one:
+            found.append(one)
+        else:
+            run.unmeasured += loss is None
+            run.loss += loss or 0.0
+            if loss is not None and loss > float(mechanism.eps) + ROUNDING:
+                said = f"a draw by {mechanism.name} that costs {float(mechanism.eps):g} loses {loss:.6g}"
+                found.append(Diverged(said))
+        return first.drawn.copy()
+
+    with _drawing_by(draw):
+        run.shown = _shown(ask, data)
+    if found:
+        raise found[0]
+    if next(left, None) is not None:
+        raise Diverged("a draw is missing that the neighbour has")
+    if run.shown != before.shown:
+        raise Diverged(f"with the same draws something else is shown: {_difference(before.shown, run.shown)}")
+    return run
+
+
+@contextmanager
+def _drawing_by(draw: Callable[[Mechanism, Summary], Drawn]) -> Iterator[None]:
+    """Have this thread's draws made by a function that sees them; those of other threads are made as ever."""
+    me, own = threading.get_ident(), releasing.drawn_once
+
+    def drawn_once(mechanism: Mechanism, summary: Summary) -> Drawn:
+        return (draw if threading.get_ident() == me else own)(mechanism, summary)
+
+    with _SWAPPING:
+        releasing.drawn_once = drawn_once
+        try:
+            yield
+        finally:
+            releasing.drawn_once = own
+
+
+class _Choosing(BaseException):
+    """A mechanism asks for random bits: its draw is a choice."""
+
+
+def _bits(_: int) -> Words:
+    raise _Choosing
+
+
+def _compared(first: Draw, mechanism: Mechanism, summary: Summary) -> float | None:
+    """Privacy loss between a recorded draw and the same one of a neighbour; None where its law is not known."""
+    if mechanism != first.mechanism:
+        raise Diverged(f"{mechanism.name} is calibrated otherwise than about the neighbour, or answers something else")
+    if summary.n.shape != first.summary.n.shape:
+        raise Diverged(f"there are {len(summary.n)} groups, and about the neighbour {len(first.summary.n)}")
+    left, loss = iter(first.calls), Fraction(0)
+
+    def sampler(exact: IntArray, change: int, eps: Fraction) -> IntArray:
+        nonlocal loss
+        call = next(left, None)
+        if call is None or (call.change, call.eps, call.exact.shape) != (change, eps, exact.shape):
+            raise Diverged(f"{mechanism.name} asks for other noise than about the neighbour")
+        apart = sum(abs(int(one) - int(other)) for one, other in _differing(exact, call.exact))
+        loss += apart * eps / change
+        return call.noisy.copy()
+
+    try:
+        drawn = mechanism.draw(summary, sampler, _bits)
+    except _Choosing:
+        if not isinstance(mechanism, Exponential):
+            return None
+        return float(loss) + _loss_of_choices(mechanism, first.summary, summary)
+    if next(left, None) is not None:
+        raise Diverged(f"{mechanism.name} asks for less noise than about the neighbour")
+    if not np.array_equal(drawn, first.drawn, equal_nan=drawn.dtype.kind == "f"):
+        raise Diverged(f"what {mechanism.name} draws depends on more than its noise")
+    return float(loss)
+
+
+def _differing(one: IntArray, other: IntArray) -> Iterator[tuple[int, int]]:
+    at = np.flatnonzero(one.ravel() != other.ravel())
+    return zip(one.ravel()[at].tolist(), other.ravel()[at].tolist(), strict=True)
+
+
+def _loss_of_choices(mechanism: Exponential, first: Summary, second: Summary) -> float:
+    """Largest log-ratio of the probabilities of all points, added up over groups and choices."""
+    total = 0.0
+    for choice in mechanism._choices:
+        points = np.union1d(_starts(choice, mechanism._cells(first)), _starts(choice, mechanism._cells(second)))
+        shares = [log_shares(choice, mechanism._cells(each), points) for each in (first, second)]
+        total += float(np.abs(shares[0] - shares[1]).max(axis=1).sum())
+    return total
+
+
+def _starts(choice: Choice, cells: Cells) -> IntArray:
+    """The first point of each run of points that score alike, and of the one after it."""
+    items = choice.losses(cells).items
+    found = np.concatenate([items.start, items.start + items.width])
+    own = [] if choice.spare is None else [choice.spare.point]
+    return np.append(found[found < choice.points], own).astype(np.int64)
+
+
+def _shown(ask: Ask, data: Any) -> object:
+    """All that leaves: the answer's public part, warnings, or the error."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        try:
+            answer = _public(ask(data))
+        except PdriskError as error:
+            answer = type(error).__name__, str(error)
+        except Exception as error:  # noqa: BLE001 - whatever else fails is a finding, if it does about one of the two
+            answer = type(error).__name__, str(error)
+    return answer, tuple((each.category.__name__, str(each.message)) for each in warned)
+
+
+def _public(answer: Any) -> object:
+    if isinstance(answer, Release):
+        return repr(answer), json.dumps(answer.to_dict(), default=repr)
+    if isinstance(answer, pd.DataFrame):
+        kinds = tuple(map(str, answer.dtypes)), str(answer.index.dtype)
+        return answer.to_json(orient="split", double_precision=15), kinds, json.dumps(answer.attrs, default=repr)
+    return repr(answer)
+
+
+def _difference(one: object, other: object) -> str:
+    """Where two texts part, briefly."""
+    first, second = repr(one), repr(other)
+    at = next((at for at, pair in enumerate(zip(first, second, strict=False)) if pair[0] != pair[1]), 0)
+    return f"...{first[max(at - 30, 0) : at + 40]}... instead of ...{second[max(at - 30, 0) : at + 40]}..."
