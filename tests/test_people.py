@@ -418,3 +418,36 @@ class TestDeclared:
     def test_refused(self, said, says):
         with pytest.raises((ParameterError, pdrisk.ColumnTypeError, pdrisk.UnknownColumnError), match=says):
             FRAME.dprisk.declare(**said)
+
+
+class TestSuggestedRows:
+    def test_near_the_quantile(self):
+        d = Dataset(panel(2000, 4), person="pid")
+        found = [d.suggest_rows(eps=2, share=0.5) for _ in range(20)]
+        assert set(found) <= {4, 5, 6} and type(found[0] + 1) is int
+        assert found[0].eps == 2 and "rows a person: about 50 % of people" in repr(found[0])
+
+    def test_is_paid(self, book):
+        ledger = book(eps=1)
+        Dataset(FRAME, person="pid", ledger=ledger).suggest_rows(eps=0.75)
+        assert ledger.remaining().eps == 0.25
+
+    @pytest.mark.parametrize(
+        ("said", "says"),
+        [
+            ({"share": 1.5}, "share must be a probability"),
+            ({"most": 1}, "most must be between 2"),
+            ({"most": "9"}, "type str"),
+        ],
+    )
+    def test_refused(self, said, says):
+        with pytest.raises((ParameterError, pdrisk.ColumnTypeError), match=says):
+            Dataset(FRAME, person="pid").suggest_rows(eps=1, **said)
+        with pytest.raises(ParameterError, match="pass person="):
+            FRAME.dprisk.suggest_rows(eps=1)
+
+
+def test_bounds_are_suggested_of_people():
+    """One row of each person is looked at: rows of one person that nobody shares do not show."""
+    frame = pd.DataFrame({"pid": [0] * 500 + list(range(1, 501)), "x": [2.0**40] * 500 + [5.0] * 500})
+    assert Dataset(frame, person="pid").suggest_bounds("x", eps=1)[1] <= 8

@@ -42,6 +42,7 @@ from pdrisk._pandas.options import NEIGHBOURS, REPLACE, Request
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = [
+    "OTHER_NUMBERS",
     "check_numeric",
     "checked_number",
     "judged_lines",
@@ -52,6 +53,7 @@ __all__ = [
     "listed_columns",
 ]
 
+OTHER_NUMBERS = ("sum", "count")  # of a person: in another range than those of rows
 MOST_ROWS = 2**53  # that noise is judged by: of more it is no wider
 MOST_COLUMNS = 1000  # named beyond those there are: the error names them
 
@@ -130,10 +132,16 @@ def judged_lines(
             for named in own:
                 check_column(frame, named)
             own = own.get(column)
-        lines = [_line(frame, column, statistic, own) for statistic in wanted]
+        lines = [_line(frame, column, statistic, own, request.way) for statistic in wanted]
         for line in lines:
             _check_step(request.step, line)
         whole = request.step is not None or (column is not None and declared(frame, column).whole)
+        if request.way == "mean":
+            if request.step is not None:
+                raise ParameterError(
+                    'step=1 declares whole numbers, which per_person="mean" does not leave: leave it out.'
+                )
+            whole = False
     lines = _with_number(_with_neighbours(frame, lines, request.neighbours), request)
     return tuple(
         answered_by(line, request.mechanism, whole=whole, joint=joint, interval=request.interval, clip=request.clip)
@@ -253,7 +261,9 @@ def _check_step(step: object, line: Line) -> None:
         raise ParameterError("bounds of whole numbers must hold two whole numbers at least, within 2**31 of zero.")
 
 
-def _line(frame: pd.DataFrame, column: Hashable | None, statistic: Statistic, bounds: object) -> Line:
+def _line(
+    frame: pd.DataFrame, column: Hashable | None, statistic: Statistic, bounds: object, way: object = None
+) -> Line:
     if isinstance(statistic, Count):
         if column is None and isinstance(statistic, Distinct):
             raise ParameterError(f"{statistic.label} needs a column.")
@@ -265,6 +275,10 @@ def _line(frame: pd.DataFrame, column: Hashable | None, statistic: Statistic, bo
         if bounds != "column":
             raise ParameterError(f'bounds must be (lo, hi) or the word "column", but are {shown(bounds)}.')
         return Line(column, statistic, None, "data")
+    if way in OTHER_NUMBERS and bounds is not None:
+        if way != "count":
+            check_numeric(frame[column], statistic)
+        return Line(column, statistic, universe(bounds), "given")
     interval, source = _interval(frame, column, statistic, bounds)
     if interval is None:
         raise missing_argument(

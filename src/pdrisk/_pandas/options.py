@@ -94,6 +94,13 @@ class Request:
     fresh: object = False
     people: People = NOBODY_KNOWN
 
+    @property
+    def way(self) -> object:
+        """What the rows of a person become, by the call or the Dataset, where they become one number."""
+        if self.rows is not None or self.unit is not None:
+            return None
+        return self.people.per_person if self.per_person is None else self.per_person
+
     def asker(self, dataset: Identity | None) -> Asker:
         """Who asks and pays."""
         return Asker(self.ledger, self.fresh, self.curator, dataset)

@@ -9,6 +9,7 @@ import pandas as pd
 from pdrisk._model.columns import check_column
 from pdrisk._model.query import Groups, Line, Query
 from pdrisk._model.unit import People, Unit, checked_columns, judged_unit
+from pdrisk._pandas.lines import OTHER_NUMBERS
 from pdrisk._pandas.options import REPLACE, Request
 from pdrisk.errors import ParameterError
 
@@ -50,7 +51,7 @@ def unit_of(frame: pd.DataFrame, lines: tuple[Line, ...], groups: Groups | None,
         raise ParameterError(
             'neighbours="replace-one" is about rows, whose number is public: it cannot be had with person=.'
         )
-    if unit.per_person in ("sum", "count"):
+    if unit.per_person in OTHER_NUMBERS:
         unbounded = [line.name for line in lines if line.statistic.bounded and line.bounds_from != "given"]
         if unbounded:
             raise ParameterError(

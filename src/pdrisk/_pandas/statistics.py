@@ -30,6 +30,7 @@ from pdrisk._pandas.lines import judged_lines, judged_pair, lines_of_names, line
 from pdrisk._pandas.options import DEFAULTS, Options, Request, with_options
 from pdrisk._pandas.requests import check_given, judged_query
 from pdrisk._pandas.suggested_bounds import SuggestedBounds, suggested
+from pdrisk._pandas.suggested_rows import SuggestedRows, suggested_rows
 from pdrisk.engines.numpy.frame import FrameEngine
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -239,8 +240,55 @@ class Statistics(DisclosureViews):
         BoundsNotFoundError
             If no size of value stands out from the noise. It stays paid.
         """
-        request = Request(eps=eps, where=self._rows(None), ledger=self._payer(ledger), fresh=fresh)
+        request = Request(eps=eps, where=self._rows(None), ledger=self._payer(ledger), fresh=fresh, people=self._people)
         return suggested(self._frame, column, request, request.asker(self._identity))
+
+    def suggest_rows(
+        self,
+        *,
+        eps: float,
+        share: float = 0.95,
+        most: int = 1000,
+        person: Any = None,
+        ledger: Any = None,
+        fresh: bool = False,
+    ) -> SuggestedRows:
+        """Number of rows a person found privately, for ``rows=``: of a share of people it leaves all rows.
+
+        A noisy quantile of the numbers of rows that people have. It is a release and costs ``eps``.
+
+        Parameters
+        ----------
+        eps : float
+            Privacy loss to spend.
+        share : float
+            In (0, 1). More rows leave out less, with more noise: where most people have few and some have many, less is
+            often better.
+        most : int
+            Of rows that one person can have; who has more counts as having so many.
+        person : column or list of columns, optional
+            Who a person is, unless it is declared.
+        ledger : Ledger, optional
+            What pays for it.
+        fresh : bool, default False
+            Pay and draw anew, even if the ledger remembers the answer.
+
+        Returns
+        -------
+        SuggestedRows
+            An int, whose repr says what it means.
+
+        Examples
+        --------
+        >>> import pandas as pd, pdrisk
+        >>> visits = pd.DataFrame({"pid": [each % 500 for each in range(2000)], "cost": 10.0})
+        >>> int(pdrisk.Dataset(visits, person="pid").suggest_rows(eps=1))
+        4
+        """
+        request = Request(
+            eps=eps, where=self._rows(None), person=person, ledger=self._payer(ledger), fresh=fresh, people=self._people
+        )
+        return suggested_rows(self._frame, share, most, request, request.asker(self._identity))
 
     def _counts(self, name: str, by: Any, options: Options) -> pd.DataFrame:
         """Numbers of rows of each key."""

@@ -198,6 +198,8 @@ class Found:
         column, indicator, other = place
         if indicator is not None:
             values: Any = selected_rows(self.frame, indicator)
+        elif column is not None and universe is not None and self.unit.per_person == "count":
+            values = np.where(present_rows(self.frame[column]), 1.0, np.nan)
         elif column is not None and universe is not None:
             values = column_values(self.frame[column])
         else:
