@@ -237,6 +237,7 @@ def test_opendp_is_imported_by_the_first_draw_only():
         "try: series.dprisk.mean(eps=1e-13, bounds=(0, 10))\n"
         "except pdrisk.ParameterError: pass\n"
         "assert not loaded()\n"
+        "import warnings; warnings.simplefilter('ignore')\n"
         "series.dprisk.mean(eps=100, bounds=(0, 10))\n"
         "assert loaded()\n"
     )
@@ -256,7 +257,10 @@ def test_only_noise_may_draw():
                 name = os.path.relpath(os.path.join(folder, file), source).replace(os.sep, "/")
                 users["opendp"] |= {name} if "opendp." in code else set()
                 users["urandom"] |= {name} if "urandom" in code else set()
-                users["random"] |= {name} if "np.random" in code or "import random" in code else set()
+                tries = name.startswith(
+                    ("attack/", "_audit/")
+                )  # which guess, and make data up: what they draw is judged
+                users["random"] |= {name} if not tries and ("np.random" in code or "import random" in code) else set()
     assert users == {
         "opendp": {"_mechanisms/sampler.py"},
         "urandom": {"_mechanisms/entropy.py"},

@@ -67,8 +67,10 @@ class TestNamedAggregation:
     """``agg(name=(column, statistic))`` as in pandas: one line for each name."""
 
     def test_values_are_those_of_a_dict(self):
-        own = people().dprisk.agg(many=("x", "count"), tops=("x", "max"), rows=("y", "count"), eps=MUCH, bounds=(0, 9))
-        assert own.index.names == ["name"] and own.index.tolist() == ["many", "tops", "rows"]
+        own = people().dprisk.agg(
+            many=("x", "count"), tops=("x", "max"), filled=("y", "count"), eps=MUCH, bounds=(0, 9)
+        )
+        assert own.index.names == ["name"] and own.index.tolist() == ["many", "tops", "filled"]
         assert own.columns.tolist() == ["value", "low", "high", "eps", "worst_case", "release"]
         assert own["value"].round(1).tolist() == [60, 6, 60]
         same = people().dprisk.agg({"x": ["count", "max"], "y": "count"}, eps=MUCH, bounds=(0, 9))

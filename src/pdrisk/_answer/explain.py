@@ -62,11 +62,12 @@ def explain(
     sum(x), count(x), for the analyst
       sum(x)    with noise: 95 % interval 29.9574 wide, for eps 2
       count(x)  with noise: 95 % interval 4 wide, for eps 2
+      interval  where the answer without noise lies, 95 % sure; sampling error comes on top
       eps       2; sum(x), count(x) come from one release and cost its eps once, together
       left      not known here; so_far=ledger would tell
-      risk      Someone who knows everybody else's records and has to say whether one person is in the data can
-                only toss a coin without this release: right 50 times out of 100. With it, at most 89 times out of
-                100.
+      risk      In the hardest case we can think of, someone knows everybody else's records and has to say whether
+                one person is in the data. Without this release they can only toss a coin: right 50 times out of
+                100. With it, at most 89 times out of 100.
       so far    this counts one release; losses add up, so every further one adds to it
     """
     if isinstance(answer, Release):

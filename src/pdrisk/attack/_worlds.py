@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from pdrisk._core.cells import Cells
 from pdrisk._core.pairs import PairStatistic
+from pdrisk._core.sizes import SizeSums
 from pdrisk._core.statistics import Mean, Proportion
 from pdrisk._core.summary import FloatArray, Summary
 from pdrisk._core.universe import Rectangle, Universe
@@ -115,7 +116,10 @@ def draws_of(mechanism: Mechanism, summary: Summary, draws: int) -> Drawn:
     """Real draws of a mechanism about each of G worlds, shape (..., G * draws), those of one world together."""
     from pdrisk._answer.releasing import drawn_once  # which makes releases that import this package
 
-    parts = [drawn_once(mechanism, _repeated(summary, rows)) for rows in _batches(summary, draws)]
+    if summary.size_sums is not None:  # points that all groups share are chosen anew in each draw
+        parts = [drawn_once(mechanism, _alone(summary, group)) for group in range(len(summary.n)) for _ in range(draws)]
+    else:
+        parts = [drawn_once(mechanism, _repeated(summary, rows)) for rows in _batches(summary, draws)]
     return np.concatenate(parts, axis=-1)
 
 
@@ -125,6 +129,15 @@ def _batches(summary: Summary, draws: int) -> Iterator[Any]:
     size = int(np.diff(cells.first).max()) + 1 if cells is not None else 1
     rows = np.repeat(np.arange(len(summary.n)), draws)
     return iter(np.array_split(rows, max(1, -(-len(rows) * size // AT_ONCE))))
+
+
+def _alone(summary: Summary, group: int) -> Summary:
+    """A summary of one of the groups, whose sums by size are told."""
+    sums = summary.size_sums
+    assert sums is not None
+    own = slice(sums.first[group], sums.first[group + 1])
+    alone = SizeSums(sums.bin[own], sums.n[own], sums.high[own], sums.low[own], np.array([0, own.stop - own.start]))
+    return replace(_repeated(summary, np.array([group])), size_sums=alone)
 
 
 def _repeated(summary: Summary, rows: Any) -> Summary:

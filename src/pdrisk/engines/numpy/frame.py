@@ -48,14 +48,14 @@ class FrameReading(Reading):
     ----------
     groups : Index or None
         Of the answer.
-    found : Found
+    found : FrameRows
         The rows that it is about.
     query : Query
         What they say it to.
     """
 
     groups: pd.Index | None
-    found: Found
+    found: FrameRows
     query: Query
 
     @property
@@ -142,7 +142,7 @@ class FrameEngine:
                 needs[at, universe] = needs.get((at, universe), Needs()) | own_needs
             else:
                 counts[at] = counts.get(at, Needs()) | own_needs
-        found = Found(frame, query.unit, self.secret, selected, codes, 1 if keys is None else len(keys))
+        found = FrameRows(frame, query.unit, self.secret, selected, codes, 1 if keys is None else len(keys))
         counted: dict[Place, Summary] = {}
         summaries: dict[tuple[Place, Universe], Summary] = {}
         for (place, universe), wanted in needs.items():
@@ -164,7 +164,7 @@ class FrameEngine:
 
 
 @dataclass(frozen=True)
-class Found:
+class FrameRows:
     """The rows of a frame that a query is about, and the records that they make.
 
     Attributes
