@@ -24,6 +24,7 @@ import pandas as pd
 
 from cases import EPS, FULL, HI, LO, Case, Skipped, all_cases, installed
 from declared_cases import declared_cases
+from disclosure_cases import disclosure_cases
 from ledger_cases import ledger_cases
 from paper_cases import paper_cases
 from sql_cases import sql_cases
@@ -208,7 +209,12 @@ def main() -> int:
     print(*lines, sep="\n", flush=True)
     results = []
     for case in itertools.chain(
-        all_cases(rows), sql_cases(rows), declared_cases(rows), ledger_cases(rows), paper_cases()
+        all_cases(rows),
+        sql_cases(rows),
+        declared_cases(rows),
+        disclosure_cases(rows),
+        ledger_cases(rows),
+        paper_cases(),
     ):
         if isinstance(case, Skipped):
             lines.append(row((case.name, case.why, *["-"] * (len(HEAD) - 2))))

@@ -76,6 +76,9 @@ class TestSameResults:
             stored = pdrisk.Dataset((con, "people"), **said)
             assert_same(stored.k_anonymity(on, **asked), pdrisk.Dataset(FRAME, **said).k_anonymity(on, **asked))
 
+    def test_views_of_frames(self, con):
+        assert_same(pdrisk.Dataset((con, "shown")).k_anonymity("zip"), FRAME.dprisk.k_anonymity("zip"))
+
     def test_suggestions(self, con):
         on = ["age", "zip", "sex"]
         found, wanted = (d.suggest_generalization(on, k=4) for d in (pdrisk.Dataset((con, "people")), FRAME.dprisk))
@@ -90,6 +93,19 @@ class TestSameResults:
             FRAME.assign(w=2 + FRAME["score"]).dprisk.k_map(["age", "zip"], weights="w"),
         )
 
+    def test_weights_are_of_people(self, con):
+        con.execute("CREATE OR REPLACE TABLE weighted AS SELECT *, 2 + score AS w FROM people")
+        stored = pdrisk.Dataset((con, "weighted"))
+        known = {"missing": {"w": [2]}}
+        for d in (pdrisk.Dataset((con, "weighted"), **known), pdrisk.Dataset(con.table("weighted").df(), **known)):
+            with pytest.raises(ParameterError, match="none missing"):
+                d.k_map("age", weights="w")
+        with pytest.raises(ParameterError, match="some have several rows in one class"):
+            stored.k_map("sex", weights="w", person="pid")
+        con.execute("UPDATE weighted SET w = NULL WHERE age = 20")
+        with pytest.raises(ParameterError, match="none missing"):
+            stored.k_map("age", weights="w")
+
     def test_nan_is_missing_and_large_numbers_are_exact(self):
         con = duckdb.connect()
         con.execute("CREATE TABLE t AS SELECT * FROM (VALUES (9007199254740993, 'NaN'::DOUBLE, 1), "
@@ -99,10 +115,54 @@ class TestSameResults:
         assert stored.k_anonymity("x").classes["sample"].tolist() == [2, 2]
         assert stored.k_anonymity("x", person="pid").classes["sample"].tolist() == [2, 1]
 
+    @pytest.mark.whole
+    @pytest.mark.parametrize(
+        "sql_type",
+        [
+            "BOOLEAN",
+            "TINYINT",
+            "BIGINT",
+            "UBIGINT",
+            "FLOAT",
+            "DOUBLE",
+            "DECIMAL(9,2)",
+            "DATE",
+            "TIMESTAMP",
+            "TIMESTAMP_NS",
+            "TIMESTAMPTZ",
+            "VARCHAR",
+            "UUID",
+            "ENUM('0','1')",
+        ],
+    )
+    def test_keys_of_all_types(self, sql_type):
+        """Also where they are made coarser before people are counted: what a join misses would become missing."""
+        con = duckdb.connect()
+        value = {
+            "DATE": "DATE '2020-01-01' + CAST(i AS INT)", "VARCHAR": "'v' || i", "DECIMAL(9,2)": "i + 0.25",
+            "TIMESTAMP": "TIMESTAMP '2020-01-01' + i * INTERVAL 1 HOUR", "FLOAT": "i + CAST(0.1 AS FLOAT)",
+            "UUID": "'00000000-0000-0000-0000-00000000000' || i", "DOUBLE": "i + 0.1",
+            "UBIGINT": "i + 18446744073709551610", "BIGINT": "i + 9007199254740993",
+            "ENUM('0','1')": "CAST(i AS VARCHAR)",
+        }  # fmt: skip
+        made = value.get(sql_type, value["TIMESTAMP"] if "TIMESTAMP" in sql_type else "i")
+        con.execute(
+            f"CREATE TABLE t AS SELECT CASE WHEN j < 5 THEN CAST({made} AS {sql_type}) END AS key, j AS pid "
+            "FROM range(2) a(i), range(6) b(j)"
+        )
+        stored = pdrisk.Dataset((con, "t"))
+        values = stored.k_anonymity("key").classes
+        assert values["sample"].tolist() == [5, 5, 2] and pd.isna(values.index[2])
+        labels = values.index[:2].tolist()
+        coarse = {"key": dict(zip(labels, ["one", "other"], strict=True))}
+        counted = stored.k_anonymity("key", person="pid", generalize=coarse).classes
+        assert counted["sample"].tolist() == [5, 5, 1] and counted.index[:2].tolist() == ["one", "other"]
+
     def test_names_are_quoted(self):
         con = duckdb.connect()
         con.execute("""CREATE TABLE "odd table" AS SELECT 1 AS "a ""b", 2 AS "select" """)
-        assert pdrisk.Dataset(con.table('"odd table"')).k_anonymity(['a "b', "select"]).k == 1
+        for data in ((con, "odd table"), con.table('"odd table"')):
+            assert pdrisk.Dataset(data).k_anonymity(['a "b', "select"]).k == 1
 
 
 class TestTheConnection:

@@ -1,5 +1,7 @@
 """k-anonymity and unique rows: how many people share each combination of keys."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -166,6 +168,8 @@ class TestRefusals:
             self.FRAME.dprisk.k_anonymity(on, **options)
 
     def test_kinds(self):
+        with pytest.raises(ColumnTypeError, match="no keys, such as lists"):
+            pd.DataFrame({"tags": [["a"], ["b"]]}).dprisk.k_anonymity("tags")
         with pytest.raises(ColumnTypeError):
             self.FRAME.dprisk.k_anonymity(None)
         with pytest.raises(UnknownColumnError):
@@ -310,3 +314,38 @@ class TestShown:
     def test_frozen(self):
         with pytest.raises(AttributeError):
             self.FOUND.k = 5
+
+
+SURVEY = people(3, 200)
+RESULTS = {
+    "k_anonymity": lambda d: d.k_anonymity(["age", "zip"]),
+    "k_map": lambda d: d.k_map(["age", "zip"], population=SURVEY),
+    "k_map of a sample": lambda d: d.k_map(["age", "zip"], weights=3),
+    "delta_presence": lambda d: d.delta_presence(["age", "zip"], population=SURVEY),
+    "l_diversity": lambda d: d.l_diversity(["age", "zip"], "illness"),
+    "t_closeness": lambda d: d.t_closeness(["age", "zip"], "score"),
+    "unique_rows": lambda d: d.unique_rows(["age", "zip"], weights=3),
+}
+
+
+class TestEveryResult:
+    """All results are shown alike: as the curator's, in words, as plain values, as a picture and in text."""
+
+    @pytest.mark.whole
+    @pytest.mark.parametrize("name", RESULTS)
+    def test_shown(self, name):
+        frame = SURVEY.iloc[:80]
+        found = RESULTS[name](frame.dprisk)
+        for said in (repr(found), found._repr_html_(), found.picture_text()):
+            assert "do not publish" in said
+        assert json.loads(json.dumps(found.to_dict()))["people"] == 80
+        bars = [line.split() for line in found.picture_text().splitlines()[2:-1]]
+        counted = 200 if name == "delta_presence" else 80  # its classes are those of the population
+        numbers = [int(next(each for each in line[::-1] if each.isdigit())) for line in bars]
+        assert sum(numbers) == counted
+        axes = found.picture().axes[0]
+        assert [bar.get_width() for bar in axes.patches] == numbers
+        assert found.per_row().index.equals(frame.index)
+        # The first of the worst has the number that the result is about.
+        worst = found.worst(1).iloc[0]
+        assert worst[found._main] in (*(getattr(found, told) for told in found._told), True)

@@ -1,10 +1,12 @@
 """k-map and delta-presence: people who share keys in the population, and how likely they are in the table."""
 
+from datetime import date
 from fractions import Fraction
 
 import duckdb
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -76,6 +78,27 @@ class TestTheArticle:
             pd.testing.assert_frame_equal(found.classes, wanted.classes)
 
 
+class TestPrintedExample:
+    """The example of delta-presence in PETWorks-framework, which asks ARX: 3 of 6 Americans, 2 of 3 Europeans."""
+
+    PEOPLE = pd.DataFrame(
+        {
+            "zip": ["47906", "47903", "47906", "47630", "47630", "47633", "48973", "48972", "48970"],
+            "age": [35, 59, 42, 18, 22, 63, 33, 47, 52],
+            "nationality": ["USA", "Canada", "USA", "Brazil", "Brazil", "Peru", "Spain", "Bulgaria", "France"],
+        }
+    )
+
+    @pytest.mark.parametrize("private", [[0, 1, 2, 6, 7], [1, 3, 5, 7, 8]])
+    def test_half_to_two_thirds(self, private):
+        continents = dict.fromkeys(["USA", "Canada", "Brazil", "Peru"], "America")
+        continents |= dict.fromkeys(["Spain", "Bulgaria", "France"], "Europe")
+        how = {"zip": 2, "nationality": continents, "age": [0, 100]}
+        table = self.PEOPLE.iloc[private]
+        found = table.dprisk.delta_presence(["zip", "age", "nationality"], population=self.PEOPLE, generalize=how)
+        assert (found.delta_min, found.delta_max) == (1 / 2, 2 / 3)  # "dMin": 0.5, "dMax": 0.6666666666666666
+
+
 class TestDefinition:
     """delta are the smallest and largest shares of population classes, k-map the smallest class of a sampled person."""
 
@@ -120,6 +143,30 @@ class TestDefinition:
         # A population without the column has one row a person.
         rows = sample.dprisk.delta_presence(ON, population=population.drop(columns="pid"), person="pid")
         assert rows.delta_max == float(max(ratios(inside, sizes(population, ON))))
+
+    @pytest.mark.whole
+    @pytest.mark.parametrize(
+        ("values", "dtypes"),
+        [
+            (["a", "b", None], ["object", "string", "category", "string[pyarrow]", pd.ArrowDtype(pa.string())]),
+            ([1, 2, None], ["object", "float64", "float32", "Int64", "UInt8", "category", pd.ArrowDtype(pa.int16())]),
+            ([True, False, None], ["object", "boolean", "category", pd.ArrowDtype(pa.bool_())]),
+            (
+                [pd.Timestamp("2020-01-01"), pd.Timestamp("2021-01-01"), None],
+                ["datetime64[ns]", "datetime64[s]", "category", pd.ArrowDtype(pa.timestamp("us"))],
+            ),
+            ([date(2020, 1, 1), date(2021, 1, 1), None], ["object", pd.ArrowDtype(pa.date32())]),
+        ],
+        ids=["text", "numbers", "truth", "timestamps", "dates"],
+    )
+    def test_values_match_whatever_holds_them(self, values, dtypes):
+        plain = pd.Series(values, dtype=object)
+        for one in dtypes:
+            for other in dtypes:
+                sample = pd.DataFrame({"key": plain.astype(one)})
+                population = pd.DataFrame({"key": pd.concat([plain, plain[[2, 0]]]).astype(other)})
+                found = sample.dprisk.k_map("key", population=population)
+                assert found.per_row().tolist() == [2, 1, 2], (one, other)
 
     def test_values_that_the_table_lacks(self):
         sample, population = pd.DataFrame({"zip": ["b", "b"]}), pd.DataFrame({"zip": list("abbbcdd")})

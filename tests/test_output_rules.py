@@ -119,6 +119,13 @@ class TestVerdicts:
         assert found.table.iloc[0, 0] == 3 and found.people.iloc[0, 0] == 2
         assert found.reasons.iloc[0, 0] == "least_count, dominance, p_percent"
 
+    def test_missing_codes_contribute_nothing(self):
+        frame = pd.DataFrame({"a": [1] * 3, "b": [1] * 3, "x": [5, 6, -8]}).dprisk.declare(missing={"x": [-8]})
+        found = frame.dprisk.output_rules("a", "b", values="x", statistic="sum")
+        assert (
+            found.table.iloc[0, 0] == 11 and found.people.iloc[0, 0] == 2 and "negative" not in found.reasons.iloc[0, 0]
+        )
+
     def test_missing_keys_have_a_row_and_cells_of_nobody_pass(self):
         frame = pd.DataFrame({"a": ["x", None, None], "b": ["u", "u", "v"]})
         found = frame.dprisk.output_rules("a", "b", rules={"least_count": 1})
@@ -235,7 +242,7 @@ class TestRecord:
 class TestRefusals:
     """What is asked wrongly is said in words, and only curators of a ledger may ask."""
 
-    FRAME = pd.DataFrame({"a": [1, 1], "b": [1, 2], "x": [1.0, np.inf], "t": ["u", "v"]})
+    FRAME = pd.DataFrame({"a": [1, 1], "b": [1, 2], "x": [1.0, np.inf], "t": ["u", "v"], "nobody": [None, None]})
 
     @pytest.mark.whole
     @pytest.mark.parametrize(
@@ -245,6 +252,7 @@ class TestRefusals:
             ({"statistic": "sum"}, "needs values="),
             ({"values": "x"}, "pass statistic= as well"),
             ({"values": "x", "statistic": "sum"}, "holds infinities"),
+            ({"person": "nobody"}, "nobody is in the table"),
             ({"values": "t", "statistic": "sum"}, "holds no numbers"),
             ({"rules": "strict"}, "rules is True"),
             ({"rules": {"least_cuont": 3}}, "Did you mean 'least_count'"),

@@ -286,7 +286,7 @@ class Dataset(Statistics):
     def _table(self) -> KeyTable:
         if self._several or ONE_TABLE in self._given.frames:
             return super()._table()
-        return self._given.counted()
+        return self._given.key_table()
 
     def _rows(self, where: object) -> Any:
         if self._kept is None and not self._derived:

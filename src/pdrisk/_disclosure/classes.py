@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pdrisk._disclosure.keys import Codes, KeyColumn
+from pdrisk._disclosure.keys import Codes
 from pdrisk._disclosure.tables import RowsRead, Side
 from pdrisk._model.attributes import mark_exact
 
@@ -27,27 +27,20 @@ class Classes:
 
     Attributes
     ----------
-    columns : tuple of KeyColumn
-        The keys of all lines of all tables, one table after the other.
-    number : ndarray of int64
-        The class of each line. Some numbers up to ``size`` may belong to no line.
-    size : int
     sides : tuple of Side
+        The tables; their key columns have the same labels.
+    numbers : tuple of ndarray of int64
+        The class of each line of each table. Some numbers up to ``size`` may belong to no line.
+    size : int
     """
 
-    columns: tuple[KeyColumn, ...]
-    number: NDArray[np.int64]
-    size: int
     sides: tuple[Side, ...]
-
-    def numbers(self, side: int) -> NDArray[np.int64]:
-        """The classes of one table's lines."""
-        start = sum(len(each.columns[0].codes) for each in self.sides[:side])
-        return self.number[start : start + len(self.sides[side].columns[0].codes)]
+    numbers: tuple[NDArray[np.int64], ...]
+    size: int
 
     def people(self, side: int = 0) -> NDArray[np.int64]:
         """How many people of a table are in each class; a person with several rows there counts once."""
-        one, number = self.sides[side], self.numbers(side)
+        one, number = self.sides[side], self.numbers[side]
         if one.persons is not None:
             number, _ = distinct_pairs(number, one.persons)
         if one.times is None:
@@ -56,41 +49,47 @@ class Classes:
 
     def lines(self, side: int = 0) -> NDArray[np.int64]:
         """How many lines of a table are in each class."""
-        return np.bincount(self.numbers(side), minlength=self.size)
+        return np.bincount(self.numbers[side], minlength=self.size)
 
     def weights(self, side: int = 0) -> NDArray[np.float64]:
         """Sums of weights of each class."""
         own = self.sides[side].weights
         assert own is not None  # asked for
-        return np.bincount(self.numbers(side), weights=own, minlength=self.size).astype(np.float64, copy=False)
+        return np.bincount(self.numbers[side], weights=own, minlength=self.size).astype(np.float64, copy=False)
 
     @cached_property
-    def _example(self) -> NDArray[np.int64]:
-        """A line of each class; -1 where there is none."""
-        example = np.full(self.size, -1)
-        example[self.number] = np.arange(len(self.number))
-        return example
+    def _examples(self) -> list[NDArray[np.int64]]:
+        """A line of each class in each table; -1 where there is none."""
+        found = []
+        for number in self.numbers:
+            example = np.full(self.size, -1)
+            example[number] = np.arange(len(number))
+            found.append(example)
+        return found
 
-    def examples(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-        """A line of each of these classes."""
-        return self._example[chosen]
+    def codes(self, at: int, chosen: NDArray[np.int64]) -> Codes:
+        """The codes that these classes have in a key column."""
+        found = np.zeros(len(chosen), dtype=np.int64)
+        for side, example in zip(self.sides, self._examples, strict=True):
+            lines = example[chosen]
+            found[lines >= 0] = side.columns[at].codes[lines[lines >= 0]]
+        return found
 
     def order(self, present: NDArray[np.bool_]) -> NDArray[np.int64]:
         """The numbers of these classes, sorted by their keys."""
         chosen = np.flatnonzero(present)
-        lines = self.examples(chosen)
-        return chosen[np.lexsort([column.ranks()[column.codes[lines]] for column in reversed(self.columns)])]
+        ranks = [column.ranks()[self.codes(at, chosen)] for at, column in enumerate(self.sides[0].columns)]
+        return chosen[np.lexsort(ranks[::-1])]
 
     def index(self, chosen: NDArray[np.int64]) -> pd.Index:
         """The keys of these classes; the levels in their order."""
-        lines = self.examples(chosen)
         codes, levels = [], []
-        for column in self.columns:
+        for at, column in enumerate(self.sides[0].columns):
             ranks = column.ranks()
-            at = ranks[column.codes[lines]]
-            codes.append(np.where(at == len(column.labels), -1, at))
+            places = ranks[self.codes(at, chosen)]
+            codes.append(np.where(places == len(column.labels), -1, places))
             levels.append(column.labels.take(np.argsort(ranks[1:])))
-        names = [column.name for column in self.columns]
+        names = [column.name for column in self.sides[0].columns]
         index = pd.MultiIndex(levels=levels, codes=codes, names=names)  # type: ignore[arg-type]
         return index if len(codes) > 1 else index.get_level_values(0)
 
@@ -101,7 +100,7 @@ class Classes:
 
     def aligned(self, values: NDArray[Any], name: str, rows: RowsRead) -> pd.Series:
         """A value of classes for each row of the first table; missing for rows that were not counted."""
-        own = values[self.numbers(0)]
+        own = values[self.numbers[0]]
         if rows.kept is not None:
             whole: Any = pd.array(np.zeros(len(rows.index), dtype=own.dtype))
             whole[~rows.kept] = pd.NA
@@ -112,29 +111,25 @@ class Classes:
 
 def classes_of(*sides: Side) -> Classes:
     """The classes of one table, or of two whose key columns have the same labels."""
-    columns = []
-    for at, column in enumerate(sides[0].columns):
-        every = [side.columns[at].codes for side in sides]
-        columns.append(replace(column, codes=every[0] if len(every) == 1 else np.concatenate(every)))
-    number, size = _combined(columns)
-    return Classes(tuple(columns), number, size, sides)
-
-
-def _combined(columns: Sequence[KeyColumn]) -> tuple[NDArray[np.int64], int]:
-    """One number for each combination, and the end of their range."""
-    number, size = columns[0].codes.astype(np.int64), columns[0].size
-    for column in columns[1:]:
+    numbers = [side.columns[0].codes.astype(np.int64) for side in sides]
+    size = sides[0].columns[0].size
+    for at, column in enumerate(sides[0].columns[1:], 1):
         if size * column.size > LARGEST:
-            number, size = _compressed(number)
-        number *= column.size
-        number += column.codes
+            numbers, size = _compressed(numbers)
+        for number, side in zip(numbers, sides, strict=True):
+            number *= column.size
+            number += side.columns[at].codes
         size *= column.size
-    return (number, size) if size <= max(DENSE, 4 * len(number)) else _compressed(number)
+    if size > max(DENSE, 4 * sum(map(len, numbers))):
+        numbers, size = _compressed(numbers)
+    return Classes(sides, tuple(numbers), size)
 
 
-def _compressed(number: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    codes, found = pd.factorize(number)
-    return codes.astype(np.int64, copy=False), len(found)
+def _compressed(numbers: list[NDArray[np.int64]]) -> tuple[list[NDArray[np.int64]], int]:
+    """The same numbers of all tables, without those that do not occur, and the end of their range."""
+    codes, found = pd.factorize(np.concatenate(numbers))
+    ends = np.cumsum([len(number) for number in numbers])[:-1]
+    return np.split(codes.astype(np.int64, copy=False), ends), len(found)
 
 
 def distinct_pairs(first: Codes, second: Codes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -27,11 +28,11 @@ WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "U
 FLOATS = ("FLOAT", "DOUBLE")
 AS_THEY_ARE = ("BOOLEAN", "VARCHAR", "ENUM", "DATE", "TIMESTAMP")  # beginnings of names of types
 DECIMAL = re.compile(r"DECIMAL\((\d+),\d+\)")
-NOTHING = Declarations()
+UNDECLARED = Declarations()
 DIGITS = 15  # of a decimal, which comes as a float
 
 
-def table_of(data: object, what: str = "population", declared: Declarations = NOTHING) -> KeyTable:
+def table_of(data: object, what: str = "population", declared: Declarations = UNDECLARED) -> KeyTable:
     """A table that measures can read, of whatever kind it is given; a frame declares its missing codes itself.
 
     Raises
@@ -95,7 +96,7 @@ class DuckDBTable:
 
     relation: DuckDBPyRelation
     connection: DuckDBPyConnection | None = None
-    declared: Declarations = NOTHING
+    declared: Declarations = UNDECLARED
 
     def has(self, columns: Sequence[Hashable]) -> bool:
         """Whether it has all these columns."""
@@ -122,20 +123,37 @@ class DuckDBTable:
         raise ParameterError(f"DuckDB cannot count the classes of this table ({failure}): see whether it is whole.")
 
     def _read(self, asked: KeyRequest, types: dict[str, str]) -> Side:
-        relation: Any = self.relation.set_alias("t")
-        known: dict[Hashable, KeyColumn] = {}
-        keys = {name: f't."k{at}"' for at, name in enumerate(asked.keys)}
         picked = [f'{_key(name, types[str(name)])} AS "k{at}"' for at, name in enumerate(asked.keys)]
-        person = [f'{_key(name, types[str(name)])} AS "p{at}"' for at, name in enumerate(asked.person)]
-        weight = [] if asked.weight is None else [f"CAST({_quoted(asked.weight)} AS DOUBLE) AS w"]
-        relation = relation.project(", ".join([*picked, *person, *weight])).set_alias("t")
+        picked += [f'{_key(name, types[str(name)])} AS "p{at}"' for at, name in enumerate(asked.person)]
+        picked += [] if asked.weight is None else [f"CAST({self._without_codes(asked.weight)} AS DOUBLE) AS w"]
+        relation: Any = self.relation.project(", ".join(picked)).set_alias("t")
+        keys = [f't."k{at}"' for at in range(len(asked.keys))]
+        known: dict[int, KeyColumn] = {}
         if asked.person:
             # Different people of several values cannot be added up afterwards: what makes values one comes first.
             for at, name in enumerate(asked.keys):
                 if name in asked.generalize or self._codes(name):
-                    known[name], relation = self._coarser(asked, name, at, relation)
-                    keys[name] = f'coalesce(m{at}."code", 0)'
-        lines = [f'{sql} AS "k{at}"' for at, sql in enumerate(keys.values())]
+                    known[at], relation = self._coarser(asked, name, at, relation)
+                    keys[at] = f'coalesce(m{at}."code", 0)'
+        lines = [f'{sql} AS "k{at}"' for at, sql in enumerate(keys)] + self._counts(asked)
+        grouped = _fetched(relation.aggregate(", ".join(lines), ", ".join(keys)))
+        left_out = int((grouped["every"] - grouped["n"]).sum())
+        grouped = grouped[grouped["people"] > 0]
+        columns = [
+            replace(known[at], codes=grouped[f"k{at}"].to_numpy(dtype=np.int64))
+            if at in known
+            else self._column(asked, name, grouped[f"k{at}"])
+            for at, name in enumerate(asked.keys)
+        ]
+        weights = None
+        if asked.weight is not None:
+            if asked.person and (grouped["n"] > grouped["people"]).any():
+                raise several_rows()
+            weights = grouped["weight"].to_numpy(dtype=np.float64, na_value=np.nan)
+        return Side(tuple(columns), grouped["people"].to_numpy(dtype=np.int64), None, weights, left_out)
+
+    def _counts(self, asked: KeyRequest) -> list[str]:
+        """What is counted of a group: people, their rows, all rows, and weights, NULL where one is no weight."""
         if asked.person:
             ids = [f't."p{at}"' for at in range(len(asked.person))]
             there = " AND ".join(
@@ -143,29 +161,12 @@ class DuckDBTable:
                 for one, name in zip(ids, asked.person, strict=True)
             )
             one = ids[0] if len(ids) == 1 else f"({', '.join(ids)})"
-            lines += [
-                f"count(DISTINCT {one}) FILTER (WHERE {there}) AS people",
-                f"count(*) FILTER (WHERE {there}) AS n",
-            ]
+            counted = [f"{what} FILTER (WHERE {there})" for what in (f"count(DISTINCT {one})", "count(*)")]
         else:
-            lines += ["count(*) AS people", "count(*) AS n"]
-        lines += ["count(*) AS every"]
-        if weight:
-            lines += ["CASE WHEN count(w) = count(*) AND min(w) >= 0 THEN sum(w) END AS weight"]
-        grouped = relation.aggregate(", ".join(lines), ", ".join(keys.values())).df()
-        left_out = int((grouped["every"] - grouped["n"]).sum())
-        grouped = grouped[grouped["people"] > 0]
-        columns = []
-        for at, name in enumerate(asked.keys):
-            if name in known:
-                columns.append(KeyColumn(name, grouped[f"k{at}"].to_numpy(dtype=np.int64), known[name].labels))
-            else:
-                columns.append(self._column(asked, name, grouped[f"k{at}"]))
-        weights = grouped["weight"].to_numpy(dtype=np.float64, na_value=np.nan) if weight else None
-        times = grouped["people"].to_numpy(dtype=np.int64)
-        if weights is not None and asked.person and (grouped["n"] > grouped["people"]).any():
-            raise several_rows()
-        return Side(tuple(columns), times, None, weights, left_out)
+            counted = ["count(*)", "count(*)"]
+        weight = "CASE WHEN count(w) = count(*) AND min(w) >= 0 THEN sum(w) END AS weight"
+        lines = [f"{counted[0]} AS people", f"{counted[1]} AS n", "count(*) AS every"]
+        return lines if asked.weight is None else [*lines, weight]
 
     def _coarser(self, asked: KeyRequest, name: Hashable, at: int, relation: Any) -> tuple[KeyColumn, Any]:
         """A key column made coarser before people are counted: its labels, and the relation with its codes."""
@@ -174,7 +175,7 @@ class DuckDBTable:
                 "a relation does not tell its connection, which counting people in coarser classes needs: pass "
                 '(connection, "table") or the path of a Parquet file instead.'
             )
-        values = relation.aggregate(f't."k{at}" AS "value"', f't."k{at}"').df()["value"]
+        values = _fetched(relation.aggregate(f't."k{at}" AS "value"', f't."k{at}"'))["value"]
         column = self._column(asked, name, values)
         mapping = pd.DataFrame({"value": values, "code": column.codes})[column.codes > 0]
         added = self.connection.from_df(mapping).set_alias(f"m{at}")
@@ -184,8 +185,18 @@ class DuckDBTable:
         column = replace(coded(values, self._codes(name)), name=name)
         return generalized(column, asked.generalize[name]) if name in asked.generalize else column
 
+    def _without_codes(self, name: Hashable) -> str:
+        codes = ", ".join(map(_constant, self._codes(name)))
+        return f"CASE WHEN {_quoted(name)} IN ({codes}) THEN NULL ELSE {_quoted(name)} END" if codes else _quoted(name)
+
     def _codes(self, name: Hashable) -> tuple[Hashable, ...]:
         return tuple(self.declared.of(name).missing or ()) if self.declared.speak_of_codes else ()
+
+
+def _fetched(relation: Any) -> pd.DataFrame:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of pandas, about how DuckDB makes times with a zone
+        return relation.df()
 
 
 def several_rows() -> ParameterError:
@@ -200,9 +211,7 @@ def _quoted(name: Hashable) -> str:
 
 
 def _constant(value: Hashable) -> str:
-    if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
-    return str(value)
+    return "'" + str(value).replace("'", "''") + "'"  # which DuckDB reads as the type of the column beside it
 
 
 def _key(name: Hashable, sql_type: str) -> str:

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pdrisk._model.columns import comparable_kind
-from pdrisk._model.kinds import NOTHING, NUMBER
+from pdrisk._model.kinds import NOTHING, NUMBER, TIME
 from pdrisk._model.rowwise.families import dense
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -93,8 +93,14 @@ def _coded(series: pd.Series) -> KeyColumn:
             codes = values.astype(np.int64)
             codes -= low - 1
             return KeyColumn(series.name, codes, pd.RangeIndex(low, high + 1))
-    places, labels = pd.factorize(series)
-    return KeyColumn(series.name, places + 1, pd.Index(labels))
+    found = None
+    with suppress(TypeError):  # a value that has no hash
+        found = pd.factorize(series)
+    if found is None:
+        raise ColumnTypeError(
+            f"column {series.name!r} holds values that are no keys, such as lists: convert it to text or numbers first."
+        )
+    return KeyColumn(series.name, found[0] + 1, pd.Index(found[1]))
 
 
 def recoded(column: KeyColumn, places: NDArray[np.integer[Any]], labels: pd.Index) -> KeyColumn:
@@ -114,22 +120,30 @@ def on_common_labels(one: KeyColumn, other: KeyColumn, sides: tuple[str, str]) -
     if one.labels is other.labels:
         return one, other
     _check_kinds(one, other, sides)
-    mine, theirs = one.labels, other.labels
-    if len(theirs) == 0:
-        return one, KeyColumn(other.name, other.codes, mine)
-    if len(mine) == 0:
-        return KeyColumn(one.name, one.codes, theirs), other
-    if isinstance(mine, pd.RangeIndex) and isinstance(theirs, pd.RangeIndex):
-        low = min(mine.start, theirs.start)
-        both: pd.Index = pd.RangeIndex(low, max(mine.stop, theirs.stop))
-        places = np.arange(len(mine)) + mine.start - low, np.arange(len(theirs)) + theirs.start - low
+    if len(one.codes) > len(other.codes):
+        other, one = _joined(other, one)
+        return one, other
+    return _joined(one, other)
+
+
+def _joined(one: KeyColumn, other: KeyColumn) -> tuple[KeyColumn, KeyColumn]:
+    """Both columns with the same labels; the other one, which has more lines, keeps its codes."""
+    few, many = one.labels, other.labels
+    if few.dtype != many.dtype and _kind(one) == _kind(other) == TIME:
+        few, many = (pd.DatetimeIndex(labels.astype(object)) for labels in (few, many))
+    if len(few) == 0:
+        return replace(one, labels=many), other
+    if isinstance(few, pd.RangeIndex) and isinstance(many, pd.RangeIndex) and few.start >= many.start:
+        both: pd.Index = pd.RangeIndex(many.start, max(few.stop, many.stop))
+        found = np.arange(len(few)) + few.start - many.start
+    elif len(many) == 0:
+        return one, replace(other, labels=few)
     else:
-        found = mine.get_indexer(theirs)
+        found = many.get_indexer(few)
         new = found < 0
-        both = mine.append(theirs[new]) if new.any() else mine
-        found[new] = len(mine) + np.arange(np.count_nonzero(new))
-        places = np.arange(len(mine)), found
-    return recoded(one, places[0], both), recoded(other, places[1], both)
+        both = many.append(few[new]) if new.any() else many
+        found[new] = len(many) + np.arange(np.count_nonzero(new))
+    return recoded(one, found, both), replace(other, labels=both)
 
 
 def _check_kinds(one: KeyColumn, other: KeyColumn, sides: tuple[str, str]) -> None:

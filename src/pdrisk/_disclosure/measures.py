@@ -31,7 +31,7 @@ from pdrisk._model.columns import column_kind
 from pdrisk._model.kinds import DATE, NUMBER, TIME, ZONED
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["asked", "delta_presence", "k_anonymity", "k_map", "l_diversity", "t_closeness", "unique_rows"]
+__all__ = ["asked", "delta_presence", "k_anonymity", "k_map", "l_diversity", "somebody", "t_closeness", "unique_rows"]
 
 DISTANCES = ("auto", "equal", "ordered")
 
@@ -70,10 +70,17 @@ def _classes(table: KeyTable, wanted: KeyRequest) -> tuple[Classes, NDArray[np.i
     """The classes of one table, and how many people are in each."""
     side = table.read(wanted)
     classes = classes_of(side)
-    return classes, _somebody(classes.people())
+    return classes, somebody(classes.people())
 
 
-def _somebody(sample: NDArray[np.int64]) -> NDArray[np.int64]:
+def somebody(sample: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Numbers of people, of which there must be one.
+
+    Raises
+    ------
+    ParameterError
+        If nobody is in the table.
+    """
     if not sample.any():
         raise ParameterError("nobody is in the table: it has no row, or none of a known person.")
     return sample
@@ -110,7 +117,7 @@ def k_map(
             "key), or weights= of the sample, for an estimate."
         )
     classes, sample, whole = both_sides(table, wanted, population, population_counts, on_missing)
-    present = _somebody(sample) > 0
+    present = somebody(sample) > 0
     return KMap(
         wanted.keys, int(sample.sum()), classes.sides[0].left_out,
         Found(classes, present, {"sample": sample, "population": whole}),
@@ -123,7 +130,7 @@ def delta_presence(
 ) -> DeltaPresence:
     """The smallest and the largest share of a population class that is in the table."""
     classes, sample, whole = both_sides(table, wanted, population, population_counts, on_missing)
-    _somebody(sample)
+    somebody(sample)
     present = whole > 0
     ratio = np.divide(sample, whole, out=np.zeros(len(whole)), where=present)
     return DeltaPresence(
@@ -203,14 +210,13 @@ def _with_values(table: KeyTable, wanted: KeyRequest, sensitive: object) -> tupl
     side = table.read(KeyRequest((*wanted.keys, column), wanted.generalize, wanted.person))
     values = side.columns[-1]
     classes = classes_of(_keys_of(side))
-    pair = classes.number * values.size + values.codes
+    pair, found = pd.factorize(classes.numbers[0] * values.size + values.codes, sort=True)
     if side.persons is not None:
         pair, _ = distinct_pairs(pair, side.persons)
-    codes, found = pd.factorize(pair, sort=True)
-    counts = np.rint(np.bincount(codes, weights=side.times, minlength=len(found))).astype(np.int64)
+    counts = np.rint(np.bincount(pair, weights=side.times, minlength=len(found))).astype(np.int64)
     at, code = found // values.size, found % values.size
     sample = np.rint(np.bincount(at, weights=counts, minlength=classes.size)).astype(np.int64)
-    _somebody(sample)
+    somebody(sample)
     order = values.ranks()
     used = np.unique(order[code[code > 0]])
     place = np.searchsorted(used, order[code])

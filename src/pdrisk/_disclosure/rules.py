@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pdrisk._disclosure.checked import CheckedTable
 from pdrisk._disclosure.classes import Classes, classes_of
-from pdrisk._disclosure.measures import asked
+from pdrisk._disclosure.measures import asked, somebody
 from pdrisk._disclosure.tables import FrameTable, KeyRequest, KeyTable
 from pdrisk._model.nearest import did_you_mean
 from pdrisk.errors import ColumnTypeError, ParameterError
@@ -102,9 +102,9 @@ class CellFacts:
     Attributes
     ----------
     people : ndarray of int64
-    total, largest, second, top : ndarray of float64
-        Of the contributions of people: their sum, the two largest, and the sum of as many as the rule of dominance
-        looks at.
+    total, largest, top, rest : ndarray of float64
+        Of the contributions of people: their sum, the largest, the sum of as many as the rule of dominance looks at,
+        and of all but the two largest.
     negative : ndarray of bool
         Whether some contribution is below 0.
     same : ndarray of int64
@@ -114,8 +114,8 @@ class CellFacts:
     people: NDArray[np.int64]
     total: NDArray[np.float64]
     largest: NDArray[np.float64]
-    second: NDArray[np.float64]
     top: NDArray[np.float64]
+    rest: NDArray[np.float64]
     negative: NDArray[np.bool_]
     same: NDArray[np.int64]
 
@@ -144,8 +144,7 @@ def verdicts(cells: CellFacts, statistic: str, rules: OutputRules) -> dict[str, 
         if rules.dominance is not None:
             found["dominance"] = judged & (cells.top > rules.dominance[1] * cells.total)
         if rules.p_percent is not None:
-            rest = cells.total - cells.largest - cells.second
-            found["p_percent"] = judged & (rest < rules.p_percent / 100 * cells.largest)
+            found["p_percent"] = judged & (cells.rest < rules.p_percent / 100 * cells.largest)
     elif statistic in ("min", "max") and rules.p_percent is not None:
         found["p_percent"] = somebody & (cells.same < (rules.least_count or 2))
     return found
@@ -194,8 +193,8 @@ def crosstab_rules(
         raise ParameterError("rules judge contributions of people in a pandas frame; of a database, counts alone.")
     side = table.read(wanted)
     classes, numbers_of = classes_of(side), side.weights
+    people = somebody(classes.people())
     if numbers_of is None:
-        people = classes.people()
         nothing = np.zeros(classes.size)
         cells = CellFacts(people, nothing, nothing, nothing, nothing, nothing > 0, people)
         shown: NDArray[Any] = people
@@ -213,7 +212,7 @@ def _contributions(
 ) -> tuple[CellFacts, NDArray[np.float64]]:
     """What each cell shows, and what is to be known of the people's contributions."""
     known = ~np.isnan(values)
-    cell, x = classes.number[known], values[known]
+    cell, x = classes.numbers[0][known], values[known]
     persons = classes.sides[0].persons
     size = classes.size
     rows = np.bincount(cell, minlength=size)
@@ -234,12 +233,11 @@ def _contributions(
     cell, x = cell[order], x[order]
     rank = np.arange(len(cell)) - (np.cumsum(people) - people)[cell]  # 0: the largest of its cell
 
-    def of_first(n: int) -> NDArray[np.float64]:
-        return np.bincount(cell[rank < n], weights=x[rank < n], minlength=size).astype(np.float64)
+    def sum_of(chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
+        return np.bincount(cell[chosen], weights=x[chosen], minlength=size).astype(np.float64)
 
-    largest = of_first(1)
-    top = of_first(rules.dominance[0]) if rules.dominance is not None else largest
-    cells = CellFacts(people, total, largest, of_first(2) - largest, top, negative, same)
+    top = rules.dominance[0] if rules.dominance is not None else 1
+    cells = CellFacts(people, total, sum_of(rank == 0), sum_of(rank < top), sum_of(rank >= 2), negative, same)
     with np.errstate(invalid="ignore"):
         shown = {"sum": total, "mean": total / rows}.get(statistic, extreme)
     return cells, np.where(people > 0, shown, np.nan)

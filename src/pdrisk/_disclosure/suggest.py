@@ -151,7 +151,7 @@ def _once(side: Side, wanted: KeyRequest) -> Side:
             "people with several rows cannot be counted anew at each step in a database: pass a pandas frame, or a "
             "table with one row a person and no person=."
         )
-    number, persons = classes.number, side.persons
+    number, persons = classes.numbers[0], side.persons
     if persons is None:
         sample = classes.people()
         number = np.flatnonzero(sample)
@@ -159,8 +159,7 @@ def _once(side: Side, wanted: KeyRequest) -> Side:
     else:
         number, persons = distinct_pairs(number, persons)
         times = None
-    lines = classes.examples(number)
-    columns = tuple(replace(column, codes=column.codes[lines]) for column in side.columns)
+    columns = tuple(replace(column, codes=classes.codes(at, number)) for at, column in enumerate(side.columns))
     return Side(columns, times, persons)
 
 

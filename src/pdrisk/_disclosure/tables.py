@@ -20,6 +20,7 @@ from pdrisk._pandas.declared import codes_of
 from pdrisk._pandas.lines import judged_lines
 from pdrisk._pandas.options import Request
 from pdrisk._pandas.requests import judged_selection
+from pdrisk.engines.numpy.codes import without_codes
 from pdrisk.engines.numpy.derived import with_derived
 from pdrisk.errors import ColumnTypeError
 
@@ -39,7 +40,7 @@ class KeyRequest:
     person : tuple of hashable
         Columns that say who a person is; empty: each row is one.
     weight : hashable, optional
-        A column of weights.
+        A column of numbers.
     """
 
     keys: tuple[Hashable, ...]
@@ -69,7 +70,7 @@ class Side:
     persons : ndarray or None
         The person of each line, a number from 0; None where lines are people, or are counted already.
     weights : ndarray or None
-        Sums of weights.
+        The numbers of lines, or their sums.
     left_out : int
         Rows of nobody known.
     rows : RowsRead or None
@@ -126,7 +127,10 @@ class FrameTable:
             persons, known = _persons([columns[name] for name in asked.person])
             left_out = int(np.count_nonzero(~known if kept is None else kept & ~known))
             kept = known if kept is None else kept & known
-        weights = None if asked.weight is None else _numbers(frame[asked.weight])
+        weights = None
+        if asked.weight is not None:
+            codes = {name: each for name, each in missing.items() if name == asked.weight}
+            weights = _numbers(without_codes(frame[[asked.weight]], codes)[asked.weight])
         if kept is not None and kept.all():
             kept = None
 
@@ -161,7 +165,7 @@ def _persons(columns: Sequence[KeyColumn]) -> tuple[Codes, NDArray[np.bool_]]:
 
 
 def _numbers(series: pd.Series) -> NDArray[np.float64]:
-    """Weights."""
+    """Numbers of rows, NaN where one is missing."""
     if not pd.api.types.is_numeric_dtype(series.dtype) or pd.api.types.is_bool_dtype(series.dtype):
         raise ColumnTypeError(f"column {series.name!r} holds no numbers, so it cannot be weights or counts.")
     return series.to_numpy(dtype=np.float64, na_value=np.nan)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from typing import Any
+import inspect
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -29,16 +30,31 @@ __all__ = ["DisclosureViews"]
 Columns = Hashable | list[Hashable]
 
 
+KEYS_DOC = """
+Keys
+----
+on : column or list of columns
+    Key columns (quasi-identifiers): what an attacker may know of a person. A missing key is a value of its own.
+person : column or list of columns, optional
+    Whose a row is: people with several rows in a class count once there. That of the Dataset unless given. Rows without
+    an id are left out.
+generalize : dict from column to how, optional
+    Make keys coarser first: by the edges of bins that hold their left one (``{"age": [0, 10, 20]}``), by a number of
+    letters to keep (``{"zip": 3}``), or by a dict from value to coarser value.
+"""
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _with_keys(method: Method) -> Method:
+    """Show what all measures take to whoever asks for help."""
+    method.__doc__ = f"{inspect.cleandoc(method.__doc__ or '')}\n{KEYS_DOC}"
+    return method
+
+
 @own_errors_of
 class DisclosureViews(CuratorViews):
-    """Disclosure measures of a table; under a ledger only for curators whom its policy names.
-
-    All take ``on``, the key column or a list of them: what an attacker may know of a person. A missing key is a value
-    of its own. ``generalize`` makes keys coarser first, those of the population alike: a dict from column to the edges
-    of bins that hold their left one (``{"age": [0, 10, 20]}``), to a number of letters to keep (``{"zip": 3}``), or to
-    a dict from value to coarser value. ``person`` names the column, or a list of columns, that says whose a row is:
-    people with several rows in a class count once there. That of the Dataset holds unless given.
-    """
+    """Disclosure measures of a table; under a ledger only for curators whom its policy names."""
 
     def _table(self) -> KeyTable:
         """The table that measures read."""
@@ -50,15 +66,11 @@ class DisclosureViews(CuratorViews):
             person = list(self._people.columns) or None
         return self._table(), measures.asked(on, generalize, person)
 
+    @_with_keys
     def k_anonymity(
         self, on: Columns, *, person: Columns | None = None, generalize: Mapping[Hashable, Any] | None = None
     ) -> KAnonymity:
         """Curator only: k-anonymity, how many people share each combination of keys, at least.
-
-        Parameters
-        ----------
-        on, person, generalize
-            As for every disclosure measure: ``help(df.dprisk)``.
 
         Returns
         -------
@@ -72,6 +84,7 @@ class DisclosureViews(CuratorViews):
         """
         return measures.k_anonymity(*self._measured("k_anonymity", on, generalize, person))
 
+    @_with_keys
     def k_map(
         self,
         on: Columns,
@@ -99,8 +112,6 @@ class DisclosureViews(CuratorViews):
         on_missing : {"error", "pessimistic"}
             What to do with a class that has fewer people in the population than in the table: an error that names it,
             or take those in the table for all that there are.
-        on, person, generalize
-            As for every disclosure measure: ``help(df.dprisk)``.
 
         Returns
         -------
@@ -119,6 +130,7 @@ class DisclosureViews(CuratorViews):
             on_missing=on_missing,
         )  # fmt: skip
 
+    @_with_keys
     def delta_presence(
         self,
         on: Columns,
@@ -135,8 +147,6 @@ class DisclosureViews(CuratorViews):
         ----------
         population, population_counts, on_missing
             As for `k_map`; a sample's weights do not tell the classes that are not in it.
-        on, person, generalize
-            As for every disclosure measure: ``help(df.dprisk)``.
 
         Returns
         -------
@@ -153,6 +163,7 @@ class DisclosureViews(CuratorViews):
             table, wanted, population=population, population_counts=population_counts, on_missing=on_missing
         )
 
+    @_with_keys
     def l_diversity(
         self,
         on: Columns,
@@ -167,8 +178,6 @@ class DisclosureViews(CuratorViews):
         ----------
         sensitive : column
             Missing values are not counted as values; classes without any value are not judged.
-        on, person, generalize
-            As for every disclosure measure: ``help(df.dprisk)``.
 
         Returns
         -------
@@ -181,6 +190,7 @@ class DisclosureViews(CuratorViews):
         """
         return measures.l_diversity(*self._measured("l_diversity", on, generalize, person), sensitive)
 
+    @_with_keys
     def t_closeness(
         self,
         on: Columns,
@@ -199,8 +209,6 @@ class DisclosureViews(CuratorViews):
         distance : {"auto", "equal", "ordered"}
             The earth mover's distance between ordered values, in steps from one value that occurs to the next, or with
             equal distances between any two; numbers, dates and ordered categories are ordered unless told otherwise.
-        on, person, generalize
-            As for every disclosure measure: ``help(df.dprisk)``.
 
         Returns
         -------
@@ -213,6 +221,7 @@ class DisclosureViews(CuratorViews):
         """
         return measures.t_closeness(*self._measured("t_closeness", on, generalize, person), sensitive, distance)
 
+    @_with_keys
     def unique_rows(
         self,
         on: Columns,
@@ -228,8 +237,6 @@ class DisclosureViews(CuratorViews):
         ----------
         weights, model
             As for `k_map`: adds an estimate of how many of them are unique in the population.
-        on, person, generalize
-            As for every disclosure measure: ``help(df.dprisk)``.
 
         Returns
         -------
@@ -247,10 +254,12 @@ class DisclosureViews(CuratorViews):
 
         Parameters
         ----------
-        on, person
-            As for every disclosure measure: ``help(df.dprisk)``.
+        on : column or list of columns
+            Key columns.
         k : int
             The size that every class must have, 2 or more.
+        person : column or list of columns, optional
+            Whose a row is. That of the Dataset unless given.
 
         Returns
         -------
@@ -288,7 +297,7 @@ class DisclosureViews(CuratorViews):
         rules : True or dict
             ``least_count`` (10), ``dominance`` ((2, 0.9)) and ``p_percent`` (10) in a dict; None switches one off.
         person : column or list of columns, optional
-            As for every disclosure measure; contributions of a person to a cell are added up.
+            Whose a row is; contributions of a person to a cell are added up. That of the Dataset unless given.
 
         Returns
         -------

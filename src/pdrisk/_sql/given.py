@@ -69,11 +69,15 @@ class Given:
             raise ParameterError("a view has no declarations of its own: declare those of the table behind it.")
         return replace(self, said={lowered(name): known(empty, relation.source.declared)})
 
-    def counted(self) -> KeyTable:
+    def key_table(self) -> KeyTable:
         """The one table that is no frame, as disclosure measures read it."""
         (name,) = self.names
         data = self.others[name] if name in self.others else (self.connection, self.tables[name])
-        return table_of(data, "data", self._looked_at()[0].source.declared)
+        sources = self.sources()
+        try:
+            return table_of(data, "data", self._relation(sources).source.declared)
+        finally:
+            sources.close()
 
     def columns(self) -> list[str]:
         """The names of the one table's columns."""
@@ -81,16 +85,20 @@ class Given:
 
     def _looked_at(self) -> tuple[Relation, pd.DataFrame]:
         """The one table that is no frame, and its columns without a record."""
-        (name,) = self.names
         sources = self.sources()
         try:
-            relation = relation_of(parsed(f"SELECT count(*) FROM {quoted(name)}", None), sources)
+            relation = self._relation(sources)
             empty = guarded(
                 lambda: relation.source.connection.execute(f"SELECT * FROM {relation.source.sql} LIMIT 0").df()
             )
         finally:
             sources.close()
         return relation, empty
+
+    def _relation(self, sources: Sources) -> Relation:
+        """The one table that is no frame."""
+        (name,) = self.names
+        return relation_of(parsed(f"SELECT count(*) FROM {quoted(name)}", None), sources)
 
 
 def tables_given(data: Mapping[Any, Any]) -> Given:
