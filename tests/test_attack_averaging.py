@@ -7,7 +7,8 @@ import pytest
 import scipy.integrate
 import scipy.stats
 
-from attacks import close, releases
+from attacks import close
+from pdrisk import attack
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
@@ -47,12 +48,12 @@ class TestAveraging:
         less = np.abs(noise[:, :30].mean(axis=1)) < 0.5
         assert close(less.mean(), self.mean_is_within_a_half(30), len(noise))
 
-    @pytest.mark.slow
-    def test_real_releases(self):
-        repetitions = 1000
-        seen, table = releases("count", [[1.0, 2.0, 3.0, 4.0]], 0.5, 124 * repetitions)
-        assert table["scale"].iloc[0] == 2.0
-        right = np.rint(seen.reshape(repetitions, 124).mean(axis=1)) == 4
-        assert close(right.mean(), self.mean_is_within_a_half(124), repetitions)
-        once = np.rint(seen) == 4
-        assert close(once.mean(), 1 - math.exp(-0.25), once.size)
+    @pytest.mark.parametrize("answers", [1, 31, pytest.param(123, marks=pytest.mark.slow)])
+    def test_real_releases(self, answers):
+        """The package's attacker, on answers with real noise."""
+        trials = 5000
+        found = attack.averaging("count", eps=0.5, mechanism="laplace", answers=answers, trials=trials)
+        expected = {"mean": self.mean_is_within_a_half, "median": self.median_is_within_a_half}
+        for name, exact in expected.items():
+            value = exact(answers) if answers > 1 else 1 - math.exp(-0.25)
+            assert close(found[name].details["nearer than half"], value, 2 * trials)

@@ -206,6 +206,30 @@ class TestTheDataOfACurator:
         found = release.attack(people, level=SURE)
         assert found.details["highest belief"] <= release.curator.two_worlds + 1e-9
 
+    def test_a_person_keeps_their_place_beside_missing_records(self):
+        people = pd.Series([None, 5, None, 10] + [5] * 20, dtype="Int64")
+        release = people.to_frame("x").dprisk.sum("x", eps=1, bounds=BOUNDS)
+        assert release.attack(people, 3, level=SURE).verdict == "reached"
+        assert release.attack(people, 1, level=SURE).verdict == "kept"
+
+    def test_only_for_curators_under_a_ledger(self, tmp_path):
+        policy = {"curators": ["ann"]}
+        ledger = pdrisk.Ledger(tmp_path / "budget.db", dataset="x", eps=9, analyst="bob", policy=policy)
+        frame = pd.DataFrame({"x": [1.0, 2.0], "ill": [True, False]})
+        with ledger:
+            assert attack.two_worlds("count", eps=1, draws=100).trials == 200
+            for asked in (
+                lambda: attack.two_worlds("count", [1.0], eps=1),
+                lambda: attack.many_worlds("count", [1.0, 2.0], eps=1),
+                lambda: attack.averaging("count", [1.0], eps=1),
+                lambda: attack.differencing(frame, "ill", "x > 0", "x > 1"),
+                lambda: attack.tracker(frame, {"x": 1.0}, "ill"),
+                lambda: attack.attribute_disclosure(frame, "x", "ill"),
+                lambda: attack.intersection(frame, frame, ["x", "x"], "ill"),
+            ):
+                with pytest.raises(pdrisk.PolicyError):
+                    asked()
+
     def test_a_replaced_value(self):
         frame = pd.DataFrame({"x": [0.0, 5.0, 10.0]})
         release = frame.dprisk.mean("x", eps=1, bounds=BOUNDS, neighbours="replace-one")
@@ -218,6 +242,9 @@ class TestTheDataOfACurator:
             ({"records": ["a"]}, "one number for each record"),
             ({"records": [[1.0, 2.0]]}, "one number for each record"),
             ({"records": []}, "nobody to look for"),
+            ({"records": [math.nan]}, "nobody to look for"),
+            ({"records": [math.nan, 1.0], "person": 0}, "record is missing"),
+            ({"step": 2}, "step can only be 1"),
             ({"records": [1.0], "person": 1}, "from 0 to 0"),
             ({"records": [1.0], "person": True}, "from 0 to 0"),
             ({"person": 3}, "pass both"),

@@ -2,9 +2,11 @@
 
 from pdrisk._core.risk import METRICS, Risk, epsilon_for, metrics, posterior, privacy_loss
 from pdrisk._core.worlds import exact_identifiability, tight_epsilon
+from pdrisk._mechanisms.randomized_response import RandomizedResponse
 
 __all__ = [
     "METRICS",
+    "RandomizedResponse",
     "Risk",
     "epsilon_for",
     "exact_identifiability",

@@ -375,29 +375,8 @@ class Release(Arithmetic):
     ) -> Outcome:
         """Two-worlds attack on this kind of answer: how often an informed attacker is right, against ``risk.success``.
 
-        As `pdrisk.attack.two_worlds`, with the question of this release; draws are new ones, so nothing is said of the
-        value that was released.
-
-        Parameters
-        ----------
-        records : array_like of float, shape (n,), optional
-            The records that the answer is about. Curator only. Without them the most telling neighbours of all possible
-            data are looked for, and nothing in the outcome comes from the data.
-        person : int, optional
-            The place of the person in question among ``records``; the most exposed one if not given.
-        draws : int
-            Real draws in each of both worlds.
-        level : float
-            Confidence level of the interval.
-
-        Returns
-        -------
-        Outcome
-
-        Raises
-        ------
-        ParameterError
-            If the bounds came from the data.
+        `pdrisk.attack.two_worlds` with the question of this release. Draws are new ones, so nothing is said of the
+        value that was released; with ``records``, those that it is about, it is for curators only.
         """
         return two_worlds(self, records, person, draws=draws, level=level)
 

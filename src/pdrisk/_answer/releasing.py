@@ -24,6 +24,7 @@ from pdrisk._core.summary import FloatArray, IntArray, Summary
 from pdrisk._guard import guarded
 from pdrisk._ledger import Identity, Meaning, Policy, check_curator, ledger_for, paying
 from pdrisk._mechanisms import ClippedSums, Drawn, Mechanism, calibrated, discrete_laplace
+from pdrisk._mechanisms.randomized_response import RandomizedResponse
 from pdrisk._model.query import UNIT, Line, Query
 from pdrisk._model.unit import Unit
 from pdrisk.engines.base import Engine, Reading
@@ -323,7 +324,7 @@ def drawn(query: Query, mechanisms: Sequence[Mechanism], summaries: Sequence[Sum
     return result
 
 
-def drawn_once(mechanism: Mechanism, summary: Summary) -> Drawn:
+def drawn_once(mechanism: Mechanism | RandomizedResponse, summary: Summary) -> Drawn:
     """What a mechanism draws for a summary; nothing else in pdrisk calls for noise."""
     return mechanism.draw(summary, discrete_laplace)
 

@@ -9,11 +9,13 @@ from typing import Final
 
 import numpy as np
 
+from pdrisk._answer.releasing import drawn_once
 from pdrisk._audit.findings import Check
 from pdrisk._core.statistics import Count
 from pdrisk._core.summary import FloatArray, IntArray, Summary
 from pdrisk._mechanisms import calibrated, discrete_laplace
 from pdrisk._mechanisms.entropy import system_bits
+from pdrisk._mechanisms.randomized_response import RandomizedResponse
 from pdrisk._model.query import UNIT
 from pdrisk.attack._likelihood import log_shares
 from pdrisk.attack._worlds import draws_of, mechanism_of, summary_of
@@ -36,6 +38,7 @@ def noise_checks(draws: int) -> Iterator[Callable[[], Check]]:
     yield lambda: _of_a_count(draws)
     for asked in ("median", "max"):
         yield lambda asked=asked: _choice(asked, draws)  # type: ignore[misc]
+    yield lambda: _randomized(draws)
     yield lambda: _bits(draws)
 
 
@@ -122,6 +125,18 @@ def _choice(asked: str, draws: int) -> Check:
     worst = float(off.max())
     problem = f"a point is chosen {worst:.1f} standard deviations too often or too seldom" if worst > SIGMAS else ""
     return Check("noise", f"choice of a {asked}", not problem, SIGMAS, worst, draws, problem)
+
+
+def _randomized(draws: int) -> Check:
+    """Randomised responses are true as often as their design says, and others are alike."""
+    design = RandomizedResponse(eps=1.0, categories=3)
+    own = np.arange(draws) % 3
+    drawn = drawn_once(design, Summary(np.ones(draws, dtype=np.int64), whole=own))
+    seen = np.bincount((drawn - own) % 3, minlength=3) / draws
+    expected = np.array([design.p_truth, design.p_other, design.p_other])
+    worst = float((np.abs(seen - expected) / np.sqrt(expected * (1 - expected) / draws)).max())
+    problem = f"answers are {worst:.1f} standard deviations from their shares" if worst > SIGMAS else ""
+    return Check("noise", "randomised response", not problem, SIGMAS, worst, draws, problem)
 
 
 def _bits(draws: int) -> Check:

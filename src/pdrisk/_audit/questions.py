@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import numpy as np
@@ -24,6 +26,13 @@ FLOATS: Final = ("float64", "Float64", "float32")
 WHOLE: Final = ("int64", "Int64", "Int16", "int8")
 DTYPES: Final = (*FLOATS, *WHOLE, "object", "boolean", "bool")
 MANY: Final = 40_000  # rows of a large frame: more than are read at once
+PAID: Final = 0.04  # of the questions, which a ledger pays for
+LOOKING: Final = 0.1  # eps by which it is seen whether an answer is about enough people
+POLICIES: Final[tuple[dict[str, Any], ...]] = (
+    {},
+    {"least_group": {"size": 5, "eps": LOOKING}},
+    {"round_to": {"count": 5, "mean": 0.5}},
+)
 HARD: Final = 0.06  # of the questions, for which one record moves the answer as far as any can
 
 # What a filter says to pandas, and to DuckDB.
@@ -73,11 +82,9 @@ class AuditQuestion:
     ----------
     words : str
         The question, for people.
-    front : {"accessor", "sql"}
     """
 
     words: str
-    front: str
     ask: Callable[[pd.DataFrame], Any]
     first: pd.DataFrame
     second: pd.DataFrame
@@ -98,7 +105,25 @@ def random_question(generator: Generator, front: str) -> AuditQuestion:
         if hard
         else (_accessor if front == "accessor" else _sql)(generator, bounds, dtype, eps)
     )
-    return AuditQuestion(f"{words}, x of {dtype}, {len(first)} rows", front, ask, first, second, float(eps))
+    total = float(eps)
+    if front == "accessor" and generator.random() < PAID:
+        policy = POLICIES[generator.integers(len(POLICIES))]
+        ask, words = _paid(ask, policy), f"{words}, paid by a ledger with {policy}"
+        total += LOOKING if "least_group" in policy else 0.0
+    return AuditQuestion(f"{words}, x of {dtype}, {len(first)} rows", ask, first, second, total)
+
+
+def _paid(ask: Callable[[pd.DataFrame], Any], policy: dict[str, Any]) -> Callable[[pd.DataFrame], Any]:
+    """The answer, paid by a new ledger, and what is left there."""
+
+    def paid(frame: pd.DataFrame) -> tuple[Any, object]:
+        with TemporaryDirectory() as folder:
+            ledger = pdrisk.Ledger(Path(folder) / "audit.db", dataset="audit", eps=10, policy=policy)
+            with ledger:
+                answer = ask(frame)
+            return answer, ledger.remaining().eps
+
+    return paid
 
 
 def _neighbours(

@@ -27,6 +27,7 @@ from pdrisk._mechanisms import Drawn, Mechanism, discrete_laplace
 from pdrisk._mechanisms.entropy import Words
 from pdrisk._mechanisms.exponential import Exponential
 from pdrisk._mechanisms.exponential.choice import Choice
+from pdrisk._mechanisms.randomized_response import RandomizedResponse
 from pdrisk.attack._likelihood import log_shares
 from pdrisk.errors import PdriskError
 
@@ -69,15 +70,13 @@ class Run:
     Attributes
     ----------
     loss : float
-        Privacy loss between both runs, as far as it was measured.
-    unmeasured : int
-        Draws whose law depends on random numbers that are not shown, which only black-box tests can look into.
+        Privacy loss between both runs, but for draws whose law depends on random numbers that are not shown: only
+        black-box tests can look into these.
     """
 
     draws: list[Draw] = field(default_factory=list)
     shown: object = None
     loss: float = 0.0
-    unmeasured: int = 0
 
 
 def recorded(ask: Ask, data: Any) -> Run:
@@ -123,7 +122,6 @@ def replayed(ask: Ask, data: Any, before: Run) -> Run:
         except Diverged as one:
             found.append(one)
         else:
-            run.unmeasured += loss is None
             run.loss += loss or 0.0
             if loss is not None and loss > float(mechanism.eps) + ROUNDING:
                 said = f"a draw by {mechanism.name} that costs {float(mechanism.eps):g} loses {loss:.6g}"
@@ -146,8 +144,10 @@ def _drawing_by(draw: Callable[[Mechanism, Summary], Drawn]) -> Iterator[None]:
     """Have this thread's draws made by a function that sees them; those of other threads are made as ever."""
     me, own = threading.get_ident(), releasing.drawn_once
 
-    def drawn_once(mechanism: Mechanism, summary: Summary) -> Drawn:
-        return (draw if threading.get_ident() == me else own)(mechanism, summary)
+    def drawn_once(mechanism: Mechanism | RandomizedResponse, summary: Summary) -> Drawn:
+        if threading.get_ident() == me and isinstance(mechanism, Mechanism):
+            return draw(mechanism, summary)
+        return own(mechanism, summary)
 
     with _SWAPPING:
         releasing.drawn_once = drawn_once
@@ -232,6 +232,8 @@ def _shown(ask: Ask, data: Any) -> object:
 
 
 def _public(answer: Any) -> object:
+    if isinstance(answer, tuple):
+        return tuple(_public(part) for part in answer)
     if isinstance(answer, Release):
         return repr(answer), json.dumps(answer.to_dict(), default=repr)
     if isinstance(answer, pd.DataFrame):

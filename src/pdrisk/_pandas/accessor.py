@@ -19,6 +19,7 @@ from pdrisk._pandas.compare import Comparison
 from pdrisk._pandas.declared import declarations_of, declare, declared_table
 from pdrisk._pandas.hints import Hinting
 from pdrisk._pandas.options import Options, with_options
+from pdrisk._pandas.randomized_response import RandomizedAnswers, randomized
 from pdrisk._pandas.statistics import DESCRIBED, Answer, Statistics
 from pdrisk._pandas.suggested_bounds import SuggestedBounds
 from pdrisk.errors import ColumnTypeError, ParameterError
@@ -194,6 +195,52 @@ class SeriesAccessor(Hinting):
         """Noisy numbers of each value in the public list ``keys``; the largest noisy number first."""
         keys = options.pop("keys", None)
         return self._ask("value_counts", options, sort=sort, keys=keys)
+
+    def randomized_response(
+        self,
+        *,
+        eps: float | None = None,
+        p_truth: float | None = None,
+        keys: Sequence[Hashable] | None = None,
+        collected: bool = False,
+    ) -> RandomizedAnswers:
+        """Randomised response: each answer randomised by itself, and unbiased estimates of the true shares.
+
+        This is *local* differential privacy: what somebody answers is hidden even from whoever collects it, and that
+        they answered is not. It takes many more people than noise on a count, which whoever may hold the data can add.
+
+        Parameters
+        ----------
+        eps : float, optional
+            Local privacy loss of one answer, at most 40; ``ln 3`` is the survey of two coins.
+        p_truth : float, optional
+            Instead, the probability that an answer is the true one: 3/4 with two coins, of which the first says whether
+            to tell the truth and the second what to say otherwise.
+        keys : list, optional
+            The public list of possible answers, unless declared or by dtype: truth values are yes or no.
+        collected : bool
+            The column holds answers that were randomised so when they were given: only estimate. Others than those
+            listed do not count then.
+
+        Returns
+        -------
+        RandomizedAnswers
+            ``answers``, ``table`` (shares with 95 % intervals), ``explain()``, and ``design``, whose ``posterior`` says
+            what an answer tells and whose ``respondents`` how many people an interval takes.
+
+        Raises
+        ------
+        ParameterError
+            If the possible answers are not known, not exactly one of ``eps`` and ``p_truth`` is given, or a ledger's
+            block is around.
+
+        Notes
+        -----
+        Missing answers stay missing. An answer that is not listed is replaced by one of those listed, at random. See
+        `pdrisk.risk.RandomizedResponse` for the proof, and for planning a survey.
+        """
+        _, name = self._frame()
+        return randomized(self._series, name, eps=eps, p_truth=p_truth, keys=keys, collected=collected)
 
     def assess(
         self,

@@ -4,8 +4,8 @@ Each attack simulates an attacker many times and gives an `Outcome`, or several 
 what was claimed, what was achieved with its Clopper-Pearson interval, a verdict, a picture and the same in text.
 """
 
+from pdrisk._core.binomial import clopper_pearson
 from pdrisk.attack._averaging import averaging
-from pdrisk.attack._binomial import clopper_pearson
 from pdrisk.attack._black_box import epsilon_lower_bound
 from pdrisk.attack._disclosure import attribute_disclosure, intersection
 from pdrisk.attack._informed import many_worlds, two_worlds

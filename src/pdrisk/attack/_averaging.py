@@ -9,11 +9,12 @@ import numpy as np
 from pdrisk._core.foreign import own_errors
 from pdrisk._core.risk import posterior
 from pdrisk._core.summary import FloatArray
+from pdrisk._ledger import check_curator
 from pdrisk.attack._arguments import checked_flag, checked_number
 from pdrisk.attack._informed import worst_pair
 from pdrisk.attack._likelihood import Unknown, log_likelihoods
 from pdrisk.attack._outcome import LEVEL, Outcomes, of_guesses
-from pdrisk.attack._worlds import draws_of, mechanism_of, records_of, summary_of
+from pdrisk.attack._worlds import draws_of, mechanism_of, present, records_of, summary_of
 from pdrisk.errors import ParameterError
 
 __all__ = ["averaging"]
@@ -77,7 +78,8 @@ def averaging(
     if records is None:
         worlds = worst_pair(own, alone=is_bounded)  # few are cut at 0 where answers are unbounded
     else:
-        held = records_of(own, records)
+        check_curator(None, "attack.averaging()")
+        held = present(records_of(own, records))
         worlds = [held[:-1], held]
     summary = summary_of(own, worlds)
     exact = own.statistic.value(summary, own.universe).astype(np.float64)

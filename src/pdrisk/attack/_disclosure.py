@@ -10,6 +10,7 @@ import pandas as pd
 
 from pdrisk._core.foreign import own_errors, shown
 from pdrisk._core.summary import FloatArray, IntArray
+from pdrisk._ledger import check_curator
 from pdrisk._model.arguments import epsilon
 from pdrisk.attack._outcome import LEVEL, Outcome, Outcomes, of_guesses
 from pdrisk.attack._publications import noisy_counts
@@ -60,6 +61,7 @@ def attribute_disclosure(
     >>> attribute_disclosure(staff, "job", "ill")["exact"].details["sure"]         # five of eleven, in a class of five
     0.45454545454545453
     """
+    check_curator(None, "attack.attribute_disclosure()")
     codes, values, table = _counts(frame, on, secret)
     rows = np.arange(len(codes))
     own = table[codes].astype(np.float64)
@@ -117,6 +119,7 @@ def intersection(
     S. R. Ganta, S. P. Kasiviswanathan, A. Smith, Composition attacks and auxiliary information in data privacy, KDD
     2008.
     """
+    check_curator(None, "attack.intersection()")
     if not isinstance(on, list | tuple) or len(on) != 2:
         raise ColumnTypeError("on is a pair: the columns of the first table, and those of the second.")
     for frame in (first, second):

@@ -11,12 +11,13 @@ from pdrisk._core.foreign import own_errors, shown
 from pdrisk._core.pairs import PairStatistic
 from pdrisk._core.risk import belief, posterior
 from pdrisk._core.summary import FloatArray, Summary
+from pdrisk._ledger import check_curator
 from pdrisk._mechanisms import Drawn, Mechanism
 from pdrisk.attack._arguments import checked_number
 from pdrisk.attack._learned import learned_event
 from pdrisk.attack._likelihood import Unknown, log_likelihoods
 from pdrisk.attack._outcome import LEVEL, Outcome, of_guesses
-from pdrisk.attack._worlds import draws_of, mechanism_of, records_of, summary_of
+from pdrisk.attack._worlds import draws_of, mechanism_of, missing, present, records_of, summary_of
 from pdrisk.errors import ParameterError
 
 __all__ = ["many_worlds", "two_worlds", "worst_pair"]
@@ -96,6 +97,7 @@ def two_worlds(
             raise ParameterError("person= is a place among records=: pass both.")
         worlds = worst_pair(own, alone=True)
     else:
+        check_curator(None, "attack.two_worlds()")
         worlds = _pair_of(own, records_of(own, records), person)
     summary = summary_of(own, worlds)
     return _told_apart(own, summary, size, level)
@@ -185,16 +187,21 @@ def _candidates(mechanism: Mechanism, *, alone: bool) -> list[list[FloatArray]]:
 
 def _pair_of(mechanism: Mechanism, records: FloatArray, person: int | None) -> list[FloatArray]:
     """The records without one of them, and with it."""
-    if not len(records):
-        raise ParameterError("records= is empty: there is nobody to look for.")
+    known = np.flatnonzero(~missing(records))
+    if not len(known):
+        raise ParameterError("records= is empty, or all are missing: there is nobody to look for.")
     if person is None:
+        held = present(records)
         if mechanism.is_even or isinstance(mechanism.statistic, PairStatistic):
-            person = int(np.argmax(np.abs(records.reshape(len(records), -1)[:, 0] - mechanism.universe.mid)))
+            at = np.argmax(np.abs(held.reshape(len(held), -1)[:, 0] - mechanism.universe.mid))
         else:
-            inside = np.clip(records, mechanism.universe.lo, mechanism.universe.hi)
-            person = int(np.argmax(mechanism.loss_of_records(inside, summary_of(mechanism, [records]))))
+            inside = np.clip(held, mechanism.universe.lo, mechanism.universe.hi)
+            at = np.argmax(mechanism.loss_of_records(inside, summary_of(mechanism, [held])))
+        person = int(known[at])
     if isinstance(person, bool) or not isinstance(person, int | np.integer) or not 0 <= person < len(records):
         raise ParameterError(f"person is a place from 0 to {len(records) - 1:,} among records, not {shown(person)}.")
+    if person not in known:
+        raise ParameterError("that person's record is missing: the answer is not about them.")
     if mechanism.statistic.replaces:
         end = max((mechanism.universe.lo, mechanism.universe.hi), key=lambda each: abs(each - records[person]))
         other = records.copy()
@@ -252,7 +259,8 @@ def many_worlds(
     own = mechanism_of(
         asked, eps=eps, bounds=bounds, mechanism=mechanism, step=step, interval=interval, n_at_least=n_at_least
     )
-    size, held = checked_number("draws", draws, least=10), records_of(own, records)
+    check_curator(None, "attack.many_worlds()")
+    size, held = checked_number("draws", draws, least=10), present(records_of(own, records))
     if own.statistic.replaces:
         raise ParameterError("of a public number of records nobody is missing: attack this answer by two_worlds.")
     if not 2 <= len(held) <= MOST_WORLDS:

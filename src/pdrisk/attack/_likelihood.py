@@ -40,7 +40,7 @@ def log_likelihoods(mechanism: Mechanism, summary: Summary, drawn: Drawn) -> Flo
     if isinstance(mechanism, Exponential):
         return _of_choices(mechanism, summary, np.atleast_2d(drawn))
     rows = np.atleast_2d(drawn)
-    if not isinstance(mechanism, TwoStage):
+    if type(mechanism) is not TwoStage:
         return np.stack([_of_noise(mechanism, summary, at, rows, rows) for at in range(len(summary.n))])
     found = np.empty((len(summary.n), rows.shape[-1]))
     for centre in np.unique(rows[CENTRE]):  # by which the scale of the second stage is decided

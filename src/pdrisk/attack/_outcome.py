@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pandas as pd
 
 from pdrisk._answer.drawing import COLOURS, INK, LINE, PALE, SIZE, WIDTH, WORDS, canvas, legible, lines_of, styled
+from pdrisk._core.binomial import clopper_pearson
 from pdrisk._digits import probability
-from pdrisk.attack._binomial import clopper_pearson
 from pdrisk.errors import ParameterError
 
 if TYPE_CHECKING:

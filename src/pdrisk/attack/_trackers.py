@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._core.foreign import own_errors, shown
+from pdrisk._ledger import check_curator
 from pdrisk.attack._arguments import checked_number
 from pdrisk.attack._outcome import LEVEL, Outcomes
 from pdrisk.attack._publications import Isolating, selected
@@ -74,6 +75,7 @@ def differencing(
     >>> found["exact"].achieved, found["noisy"].verdict
     (1.0, 'kept')
     """
+    check_curator(None, "attack.differencing()")
     has = selected(frame, secret)
     first, second = selected(frame, where), selected(frame, without)
     apart = int((first & ~second).sum())
@@ -151,6 +153,7 @@ def tracker(
     """
     if not isinstance(kind, str) or kind not in KINDS:
         raise ParameterError(f"kind is one of {', '.join(KINDS)}, not {shown(kind)}.")
+    check_curator(None, "attack.tracker()")
     has = selected(frame, secret)
     conditions = _conditions(frame, person)
     both = np.logical_and.reduce([rows for _, rows in conditions])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from pdrisk._core.cells import Cells
 from pdrisk._core.pairs import PairStatistic
@@ -25,7 +25,7 @@ from pdrisk._model.query import UNIT, Groups, Line, Query, answered_by
 from pdrisk.engines.numpy.frame import FrameEngine
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["draws_of", "mechanism_of", "records_of", "summary_of"]
+__all__ = ["draws_of", "mechanism_of", "missing", "present", "records_of", "summary_of"]
 
 AT_ONCE = 2_000_000  # cells and groups that are drawn for at a time
 
@@ -46,6 +46,8 @@ def mechanism_of(
     if isinstance(asked, str) and asked in OF_TWO_COLUMNS:
         line = Line("x", statistic_of_two(asked), _rectangle(bounds), "given", other="y")
         return answered_by(line, mechanism).calibrated(epsilon(eps))
+    if step is not None and (isinstance(step, bool) or step != 1):
+        raise ParameterError("step can only be 1, which declares that all values are whole numbers.")
     wanted = statistics(asked)
     if n_at_least is not None:
         wanted = tuple(_with_number(each, n_at_least) for each in wanted)
@@ -82,22 +84,36 @@ def _rectangle(bounds: Any) -> Rectangle:
 
 
 def records_of(mechanism: Mechanism, records: Any) -> FloatArray:
-    """Records as numbers, without those that are missing: shape (n,), of two columns (n, 2)."""
+    """Records as numbers, NaN where one is missing: shape (n,), of two columns (n, 2)."""
     pair = isinstance(mechanism.statistic, PairStatistic)
+    found: Any
     try:
-        found = np.asarray(records, dtype=np.float64)
+        if isinstance(records, pd.Series | pd.DataFrame):
+            found = records.to_numpy(dtype=np.float64, na_value=np.nan)
+        else:
+            found = np.asarray(records, dtype=np.float64)
     except (TypeError, ValueError):
         found = None
     shape = "pairs of numbers, one for each record" if pair else "one number for each record, such as a column"
     if found is None or found.ndim != 1 + pair or (pair and found.shape[1] != 2):
         raise ColumnTypeError(f"records are {shape}.")
-    missing = np.isnan(found).any(axis=1) if pair else np.isnan(found)
-    return found[~missing]
+    return found
+
+
+def present(records: FloatArray) -> FloatArray:
+    """Those of them that are not missing."""
+    return records[~missing(records)]
+
+
+def missing(records: FloatArray) -> NDArray[np.bool_]:
+    """Which of them are; of two columns, those of which either value is."""
+    absent: NDArray[np.bool_] = np.asarray(np.isnan(records))
+    return absent if absent.ndim == 1 else np.logical_or.reduce(absent, axis=1)
 
 
 def summary_of(mechanism: Mechanism, worlds: Sequence[ArrayLike]) -> Summary:
     """What a mechanism reads of each of several worlds, given by their records."""
-    held = [records_of(mechanism, each) for each in worlds]
+    held = [present(records_of(mechanism, each)) for each in worlds]
     group = np.repeat(np.arange(len(held)), [len(each) for each in held])
     stacked = np.concatenate(held)
     pair = isinstance(mechanism.statistic, PairStatistic)
