@@ -324,6 +324,7 @@ class TestOrder:
 MACROS = sorted({*FUNCTIONS, *AGGREGATES} - {name for name in AGGREGATES if name.startswith("dp_")} - {"count_star"})
 CALLS = {
     "n": "{}(n)", "nn": "{}(n, 2)", "ni": "{}(x, 1)", "nn*": "{}(n, 2)", "t": "{}(plain)", "d": "{}(day)",
+    "v": "{}(day - day::TIMESTAMP)", "wv": "{}('hour', day - day::TIMESTAMP)",
     "ud": "{}('year', day)", "udd": "{}('day', day, day)", "tt": "{}(plain, 'a')", "tc": "{}(plain, 'a')",
     "tn": "{}(plain, 2)", "tnn": "{}(plain, 1, 2)", "tcc": "{}(plain, 'a', 'b')", "tt*": "{}(plain, 'a')",
     "tci": "{}(plain, 'a', 0)", "tccc": "{}(plain, 'a', 'b', 'g')", "tic": "{}(plain, 3, 'a')", "": "{}() + n",

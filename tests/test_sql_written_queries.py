@@ -9,6 +9,7 @@ from __future__ import annotations
 import duckdb
 import pytest
 
+import test_sql_as_written as written
 from sql_people import refusal
 from test_sql_as_written import BOUNDS, REGIONS, STAFF, Case, case, cases, check
 
@@ -73,7 +74,92 @@ SELECT COUNT(DISTINCT date_trunc('month', seen)), COUNT(DISTINCT region || sex) 
 SELECT QUANTILE_DISC(children, 0.5), QUANTILE_DISC(age, 0.25), QUANTILE_DISC(score, 0.9) FROM staff
 """, bounds=BOUNDS),
 ]  # fmt: skip
-ANSWERED = {"dates": DATES, "different": DIFFERENT}
+SCALARS = [
+    *cases("""
+SELECT region, COUNT(*) * 1.0 / (SELECT COUNT(*) FROM staff) AS share FROM staff GROUP BY region
+SELECT region, AVG(income) - (SELECT AVG(income) FROM staff) AS above FROM staff GROUP BY region
+SELECT region, AVG(income) AS a FROM staff GROUP BY region HAVING AVG(income) > (SELECT AVG(income) FROM staff)
+SELECT region, COUNT(*) AS n FROM staff GROUP BY region ORDER BY n - (SELECT COUNT(*) FROM staff WHERE member), region
+SELECT n * 1.0 / (SELECT COUNT(*) FROM staff) AS share FROM (SELECT region, COUNT(*) AS n FROM staff GROUP BY region) ORDER BY share
+WITH totals AS (SELECT COUNT(*) AS n FROM staff) SELECT region, COUNT(*) * 100.0 / (SELECT n FROM totals) AS pct FROM staff GROUP BY region
+SELECT COUNT(*) FROM staff WHERE region = (SELECT region FROM staff GROUP BY region ORDER BY COUNT(*) DESC, region LIMIT 1)
+SELECT COUNT(*) FROM staff WHERE region <> (SELECT MIN(region) FROM (SELECT region, COUNT(*) AS n FROM staff GROUP BY region) WHERE n > 3)
+SELECT region, CASE WHEN AVG(income) > (SELECT AVG(income) FROM staff) THEN 'above' ELSE 'below' END AS side FROM staff GROUP BY region
+SELECT region, COUNT(*) FILTER (WHERE age > (SELECT AVG(age) FROM staff)) AS old FROM staff GROUP BY region
+""", **BY_REGION),
+    *cases("""
+SELECT COUNT(*) FROM staff WHERE income > (SELECT AVG(income) FROM staff)
+SELECT COUNT(*) * 100.0 / (SELECT COUNT(*) FROM staff) AS percent FROM staff WHERE member
+WITH m AS (SELECT AVG(age) AS a FROM staff) SELECT COUNT(*) FROM staff WHERE age > (SELECT a FROM m)
+SELECT (SELECT COUNT(*) FROM staff WHERE member) AS members, (SELECT COUNT(*) FROM staff WHERE NOT member) AS others
+SELECT (SELECT AVG(income) FROM staff WHERE sex = 'f') / (SELECT AVG(income) FROM staff WHERE sex = 'm') AS gap
+SELECT SUM(CASE WHEN age > (SELECT AVG(age) FROM staff) THEN 1 ELSE 0 END) FROM staff
+SELECT COUNT(*) FROM staff WHERE income BETWEEN (SELECT AVG(income) - 100 FROM staff) AND (SELECT AVG(income) + 100 FROM staff)
+SELECT COUNT(*) FROM staff WHERE age > (SELECT AVG(age) FROM staff WHERE income > (SELECT AVG(income) FROM staff))
+SELECT AVG(income - (SELECT AVG(income) FROM staff)) FROM staff
+SELECT COUNT(*) FROM staff WHERE (SELECT COUNT(*) FROM staff) > 10
+SELECT COUNT(*) FROM (SELECT * FROM staff WHERE age > (SELECT AVG(age) FROM staff)) AS older
+SELECT COUNT(*), MAX(age) FROM staff WHERE age < (SELECT MAX(age) FROM staff) - 10
+SELECT AVG(income) FROM staff WHERE age > COALESCE((SELECT AVG(age) FROM staff WHERE member), 40)
+WITH s AS (SELECT * FROM staff WHERE member) SELECT COUNT(*) FROM s WHERE income > (SELECT AVG(income) FROM s)
+SELECT AVG(income) / (SELECT AVG(income) FROM staff) AS relative FROM staff WHERE income > 0.5 * (SELECT AVG(income) FROM staff)
+""", bounds=BOUNDS),
+]  # fmt: skip
+SETS = [
+    *cases("""
+SELECT region, COUNT(*) AS n FROM staff GROUP BY ROLLUP (region)
+SELECT COALESCE(region, 'all') AS region, COUNT(*) AS n FROM staff GROUP BY ROLLUP (region) ORDER BY n, 1
+SELECT CASE WHEN GROUPING(region) = 1 THEN 'total' ELSE region END AS r, COUNT(*) FROM staff GROUP BY ROLLUP (region)
+SELECT region, AVG(income) AS a, COUNT(*) FROM staff GROUP BY GROUPING SETS ((region), ()) HAVING COUNT(*) > 100 ORDER BY a
+SELECT region, member, COUNT(*) AS n FROM staff GROUP BY ROLLUP (region, member)
+SELECT region, COUNT(*) * 1.0 / MAX(COUNT(*)) OVER () AS share FROM staff GROUP BY ROLLUP (region)
+SELECT s.region, SUM(s.children) FROM staff AS s WHERE s.member GROUP BY CUBE (s.region)
+SELECT n FROM (SELECT region, COUNT(*) AS n FROM staff GROUP BY ROLLUP (region)) WHERE region IS NULL
+WITH t AS (SELECT region, COUNT(*) AS n FROM staff GROUP BY CUBE (region)) SELECT MAX(n) FROM t
+""", **BY_REGION),
+    *cases("""
+SELECT region, sex, COUNT(*) AS n FROM staff GROUP BY ROLLUP (region, sex) ORDER BY region NULLS LAST, sex NULLS LAST
+SELECT region, sex, AVG(income), COUNT(*) FROM staff GROUP BY CUBE (region, sex)
+SELECT region, sex, COUNT(*) FROM staff GROUP BY GROUPING SETS ((region), (sex), ())
+SELECT region, sex, GROUPING(region, sex) AS g, COUNT(*) FROM staff GROUP BY CUBE (region, sex) ORDER BY g, 1, 2
+SELECT region, sex, COUNT(*) AS n FROM staff GROUP BY region, ROLLUP (sex)
+SELECT upper(region) AS r, sex, COUNT(*) FROM staff GROUP BY GROUPING SETS ((region, sex), (region))
+""", **BOTH),
+    *cases("""
+SELECT month(seen) AS m, COUNT(*) AS n FROM staff GROUP BY ROLLUP (m) ORDER BY m
+SELECT member, age > 40 AS older, COUNT(*) FROM staff GROUP BY CUBE (1, 2)
+SELECT quarter(seen) AS q, member, COUNT(*) FILTER (WHERE age > 40) AS n FROM staff GROUP BY ROLLUP (q, member) HAVING COUNT(*) > 5
+"""),
+]  # fmt: skip
+UNIONS = [
+    *cases("""
+SELECT 'f' AS sex, COUNT(*) AS n FROM staff WHERE sex = 'f' UNION ALL SELECT 'm', COUNT(*) FROM staff WHERE sex = 'm'
+SELECT 'members' AS who, AVG(income) AS mean FROM staff WHERE member UNION ALL SELECT 'others', AVG(income) FROM staff WHERE NOT member
+SELECT 'age' AS what, AVG(age) AS mean, MAX(age) AS most FROM staff UNION ALL SELECT 'income', AVG(income), MAX(income) FROM staff ORDER BY mean
+SELECT 1 AS line, COUNT(*) AS n FROM staff UNION ALL SELECT 2, COUNT(*) FROM staff WHERE member UNION ALL SELECT 3, COUNT(*) FROM staff WHERE age > 60 ORDER BY line DESC LIMIT 2
+SELECT SUM(n) AS n FROM (SELECT COUNT(*) AS n FROM staff WHERE member UNION ALL SELECT COUNT(*) FROM staff WHERE NOT member)
+WITH u AS (SELECT 'a' AS k, COUNT(*) AS n FROM staff WHERE age < 40 UNION ALL SELECT 'b', COUNT(*) FROM staff WHERE age >= 40) SELECT k, n * 1.0 / SUM(n) OVER () AS share FROM u
+SELECT COUNT(*) AS n FROM staff WHERE member UNION SELECT COUNT(*) FROM staff WHERE member
+SELECT AVG(age) AS a FROM staff WHERE sex = 'f' UNION ALL (SELECT AVG(age) FROM staff WHERE sex = 'm' UNION ALL SELECT AVG(age) FROM staff)
+SELECT month(seen) AS m, COUNT(*) AS n FROM staff GROUP BY m UNION ALL SELECT quarter(seen), COUNT(*) FROM staff GROUP BY 1
+""", bounds=BOUNDS),
+    *cases("""
+SELECT region, COUNT(*) AS n FROM staff GROUP BY region UNION ALL SELECT 'all', COUNT(*) FROM staff
+SELECT region AS k, AVG(income) AS a FROM staff GROUP BY region UNION ALL SELECT 'all', AVG(income) FROM staff ORDER BY a DESC
+""", **BY_REGION),
+]  # fmt: skip
+ANSWERED = {"dates": DATES, "different": DIFFERENT, "scalars": SCALARS, "sets": SETS, "unions": UNIONS}
+
+# What is not answered, or as another statistic.
+OTHERWISE = {
+    "SELECT SUM(DISTINCT children) FROM staff": "needs sums of different values from every engine",
+    "SELECT SUM(DISTINCT age) AS s, COUNT(DISTINCT age) AS n FROM staff WHERE member": "likewise",
+    "SELECT sex, SUM(DISTINCT children) FROM staff WHERE sex IN ('f', 'm') GROUP BY sex": "likewise",
+    "SELECT AVG(DISTINCT age) FROM staff": "likewise",
+    "SELECT HISTOGRAM(member) FROM staff": "gives a map: write COUNT(*) with GROUP BY",
+    "SELECT PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY children) FROM staff WHERE id < 40": "answered as PERCENTILE_CONT",
+    "SELECT sex, QUANTILE_DISC(income, 0.75) FROM staff WHERE sex IN ('f', 'm') AND id < 9 GROUP BY sex": "likewise",
+}  # fmt: skip
 
 # No answer with noise could keep these private, and why.
 CORRELATED = "a number of each record's own group makes it depend on the others"
@@ -111,6 +197,16 @@ def con():
 @pytest.mark.parametrize("it", [each for listed in ANSWERED.values() for each in listed], ids=lambda it: it.query)
 def test_answered(it: Case, con, monkeypatch):
     check(it, con, monkeypatch)
+
+
+def test_most_of_those_that_can_be_private_are_answered():
+    """At least 92 in 100 of 200 or more."""
+    names = ("BY_TYPE", "BY_COLUMNS", "KEYS", "AGGREGATES", "CASTS", "FUNCTIONS", "NOISY")
+    answered = {it.query for name in names for it in getattr(written, name)}
+    answered |= {it.query for listed in ANSWERED.values() for it in listed}
+    assert not answered & {*OTHERWISE, *CANNOT}
+    assert len(answered) + len(OTHERWISE) >= 200
+    assert len(answered) >= 0.92 * (len(answered) + len(OTHERWISE))
 
 
 @pytest.mark.parametrize("query", CANNOT)

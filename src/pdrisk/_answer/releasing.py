@@ -30,7 +30,7 @@ from pdrisk._model.unit import Unit
 from pdrisk.engines.base import Engine, Reading
 from pdrisk.errors import ColumnTypeError, DoubtfulReleaseWarning, LedgerError, NoisyReleaseWarning, ParameterError
 
-__all__ = ["Asker", "Facts", "Released", "Results", "drawn", "drawn_once", "facts", "released"]
+__all__ = ["Asker", "Facts", "Released", "Results", "check_affordable", "drawn", "drawn_once", "facts", "released"]
 
 ONE_EACH, ONE = Unit(), Fraction(1)
 HIDING = 10  # the largest eps that hides somebody
@@ -304,6 +304,16 @@ def released(
         if payer is None:
             raise
     return answer
+
+
+def check_affordable(queries: Sequence[Query], asker: Asker) -> None:
+    """Refuse several queries that cannot all be paid, before the first one is; each is paid by itself later.
+
+    Of a Dataset nothing is checked: what its ledger remembers is free, and stays for the next time.
+    """
+    payer = ledger_for(asker.ledger)
+    if payer is not None and (asker.dataset is None or asker.fresh):
+        payer.check(queries)
 
 
 def drawn(query: Query, mechanisms: Sequence[Mechanism], summaries: Sequence[Summary], rules: Policy) -> list[Drawn]:

@@ -133,7 +133,30 @@ class Account:
         BudgetExceededError
             If a limit is in the way; nothing is written then.
         """
-        spent = self.spent()
+        cost, spent = self.after(query, rules, self.spent())
+        seq = self.record("paid", body, cost)
+        for who, windows in spent.items():
+            for window, after in windows.items():
+                self.ask(
+                    "INSERT INTO spending (dataset, analyst, period, eps, queries) VALUES (?, ?, ?, ?, ?) "
+                    "ON CONFLICT (dataset, analyst, period) DO UPDATE SET eps = excluded.eps, "
+                    "queries = excluded.queries",
+                    (self.dataset, who, period(window, self.now), str(after.eps), after.queries),
+                )
+            if self._spent(who, "").eps != windows[""].eps:
+                raise LedgerError(f"{self.place} does not keep what is written; nothing was answered.")
+        return seq
+
+    def after(
+        self, query: Query, rules: Rules, spent: dict[str, dict[str, Spent]]
+    ) -> tuple[Fraction, dict[str, dict[str, Spent]]]:
+        """What a query costs under these rules, and what is spent after it.
+
+        Raises
+        ------
+        BudgetExceededError
+            If a limit is in the way.
+        """
         name, cost = name_of(query), payable(rules.policy.cost(query))
         if cost > payable(query.eps):
             name = f"{name} with its people counted for eps {shown(cost - payable(query.eps))}"
@@ -143,18 +166,10 @@ class Account:
 
         check(name, cost, rules.whole, spent[EVERYBODY], f"dataset {self.dataset!r}", askable)
         check(name, cost, rules.each, spent[self.analyst], f"analyst {self.analyst!r}", askable)
-        seq = self.record("paid", body, cost)
-        for who, windows in spent.items():
-            for window, before in windows.items():
-                self.ask(
-                    "INSERT INTO spending (dataset, analyst, period, eps, queries) VALUES (?, ?, ?, ?, ?) "
-                    "ON CONFLICT (dataset, analyst, period) DO UPDATE SET eps = excluded.eps, "
-                    "queries = excluded.queries",
-                    (self.dataset, who, period(window, self.now), str(before.eps + cost), before.queries + 1),
-                )
-            if self._spent(who, "").eps != windows[""].eps + cost:
-                raise LedgerError(f"{self.place} does not keep what is written; nothing was answered.")
-        return seq
+        return cost, {
+            who: {window: Spent(each.eps + cost, each.queries + 1) for window, each in windows.items()}
+            for who, windows in spent.items()
+        }
 
     def record(self, event: str, body: dict[str, Any], eps: Fraction = Fraction(0)) -> int:
         """Append to the chain; the number of the record."""

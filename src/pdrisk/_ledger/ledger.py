@@ -285,6 +285,29 @@ class Ledger:
             account.record("refused", {"question": asked, "reason": str(refusal)})
         raise refusal
 
+    def check(self, queries: Sequence[Query]) -> None:
+        """Refuse queries that cannot be paid one after another; nothing is spent.
+
+        Raises
+        ------
+        BudgetExceededError, PolicyError
+            As `pay` does for the first that cannot be paid: recorded.
+        """
+        asked = [question(query) for query in queries]
+        with self._writing() as account:
+            rules, spent = account.rules(), account.spent()
+            for query, said in zip(queries, asked, strict=True):
+                try:
+                    check_policy(query, rules.policy, name_of(query))
+                    _, spent = account.after(query, rules, spent)
+                except (BudgetExceededError, PolicyError) as error:
+                    refusal = error
+                    account.record("refused", {"question": said, "reason": str(refusal)})
+                    break
+            else:
+                return
+        raise refusal
+
     def failed(self, receipt: Receipt) -> None:
         """Mark a query that was paid for and failed; it stays paid."""
         if receipt.seq is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Column",
     "Constant",
     "Node",
+    "Noisy",
     "Operation",
     "Rank",
     "Window",
@@ -33,6 +34,7 @@ __all__ = [
     "constants",
     "equalities",
     "is_given",
+    "rebuilt",
 ]
 
 Operators = dict[str, Callable[..., Any]]
@@ -83,6 +85,11 @@ class Constant:
 
     def __repr__(self) -> str:
         return f"Constant(value={self.value!r})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Noisy(Constant):
+    """The noisy value of a subquery, which is public; no bounds or eps, since those are not made of answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +175,32 @@ def _parts(node: Node) -> tuple[Node, ...]:
         case Window():
             return (*_parts(node.function), *node.partitions, *(each for each, _ in node.order))
     return ()
+
+
+def rebuilt(node: Node, change: Callable[[Node], Node | None]) -> Node:
+    """A tree with other nodes in the place of those that ``change`` gives one for, from the top; None: as it is."""
+    if (other := change(node)) is not None:
+        return other
+
+    def of(part: Node) -> Node:
+        return rebuilt(part, change)
+
+    match node:
+        case Operation():
+            return replace(node, parts=tuple(map(of, node.parts)))
+        case Call():
+            kept = None if node.condition is None else of(node.condition)
+            return replace(node, arguments=tuple(map(of, node.arguments)), condition=kept)
+        case Case():
+            return Case(tuple((of(when), of(then)) for when, then in node.branches), of(node.otherwise))
+        case Cast():
+            return replace(node, operand=of(node.operand))
+        case Window(function):
+            kept = None if function.condition is None else of(function.condition)
+            own = replace(function, arguments=tuple(map(of, function.arguments)), condition=kept)
+            order = tuple((of(each), how) for each, how in node.order)
+            return replace(node, function=own, partitions=tuple(map(of, node.partitions)), order=order)
+    return node
 
 
 def constants(node: Node) -> list[Constant]:

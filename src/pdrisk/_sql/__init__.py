@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pdrisk._answer.answer import CLIP, Curator
-from pdrisk._answer.releasing import Asker, Released, Results, released
+from pdrisk._answer.releasing import Asker, Released, Results, check_affordable, released
 from pdrisk._core.foreign import own_errors
 from pdrisk._guard import guarded
 from pdrisk._ledger import Identity, Ledger
@@ -27,11 +27,12 @@ from pdrisk._sql import workspace
 from pdrisk._sql.grouping import key_relation
 from pdrisk._sql.headings import unique
 from pdrisk._sql.judge import NOISY, Judged, judged
-from pdrisk._sql.parse import parsed
 from pdrisk._sql.people import PeopleAsked
 from pdrisk._sql.pieces import lowered
+from pdrisk._sql.several import Stacked, planned
 from pdrisk._sql.sources import Sources
 from pdrisk._sql.statements import too_deep
+from pdrisk._sql.tree import Select
 from pdrisk.engines.sql.duckdb import TableReading
 from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError
 
@@ -189,23 +190,38 @@ def answered(
             raise ColumnTypeError(f"risk_columns is True or False, not of type {type(risk_columns).__name__}.")
         if not isinstance(mechanism, str):
             raise ColumnTypeError(f'mechanism is a name, such as "auto", not of type {type(mechanism).__name__}.')
-        question = judged(
-            parsed(query, params), sources, eps=eps, bounds=bounds, keys=keys, mechanism=mechanism, interval=interval,
-            clip=clip, people=people,
-        )  # fmt: skip
-        if question.merges and (risk_columns or curator is True):
+        name = mechanism
+
+        def judge(select: Select, own: object, share: object) -> Judged:
+            return judged(
+                select, sources, eps=share, bounds=bounds, keys=own, mechanism=name, interval=interval, clip=clip,
+                people=people,
+            )  # fmt: skip
+
+        plan = planned(query, params, judge, eps, keys, sources.settings)
+        last = plan.statements[-1]
+        if (isinstance(last, Stacked) or last.merges) and (risk_columns or curator is True):
             raise ParameterError(
                 "risk columns belong to single noisy values, and a row of this answer is made of several: leave out "
                 "risk_columns and curator, or ask for the inner SELECT alone."
             )
-        return released(
-            question.query,
-            question.engine,
-            lambda results, reading: guarded(
-                lambda: _table(question, results, reading, bool(risk_columns or results.shows_curator))
-            ),
-            Asker(ledger, fresh, curator, dataset),
-        )
+
+        def ask(question: Judged, is_last: bool) -> pd.DataFrame:
+            shows, sees = (bool(risk_columns), curator) if is_last else (False, False)
+            return released(
+                question.query,
+                question.engine,
+                lambda results, reading: guarded(
+                    lambda: _table(question, results, reading, shows or results.shows_curator)
+                ),
+                Asker(ledger, fresh, sees, dataset),
+            )
+
+        if isinstance(last, Judged) and len(plan.statements) == 1:
+            return ask(last, True)
+        sources.take_snapshot()
+        check_affordable([each.query for each in plan.queries], Asker(ledger, fresh, curator, dataset))
+        return plan.answered(ask)
     except QueryFailedError:
         workspace.forget()
         raise

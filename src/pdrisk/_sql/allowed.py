@@ -153,7 +153,7 @@ _INSTEAD = {
     **dict.fromkeys(("var", "std"), "SQL's are VAR_SAMP(x), VAR_POP(x), STDDEV_SAMP(x) and STDDEV_POP(x): write one"),
     "percentile": "SQL's percentile is QUANTILE_CONT(x, 0.9): write that",
     "unnest": "UNNEST makes several records of one, so that a person's share of the answer would have no bound",
-    "grouping": "GROUPING belongs to ROLLUP and CUBE, which are refused",
+    "grouping": "GROUPING belongs to ROLLUP, CUBE and GROUPING SETS, and is about one of their groups",
 }
 _EXACT = _names(
     "first last any_value arbitrary arg_max arg_min argmax argmin max_by min_by list array_agg string_agg group_concat "

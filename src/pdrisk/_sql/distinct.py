@@ -9,7 +9,7 @@ from pdrisk._sql.pieces import lowered
 from pdrisk._sql.statistics import AGGREGATES
 from pdrisk._sql.tree import Order, Select, Star, Subquery
 
-__all__ = ["each_once", "with_numbers"]
+__all__ = ["OCCURS", "each_once", "with_numbers"]
 
 OCCURS = Operation(">", (Call("count_star", ()), Constant(0)))
 

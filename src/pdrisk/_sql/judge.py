@@ -67,6 +67,10 @@ class Judged:
     groups : tuple of Grouping
     layers : tuple of Layer
         The SELECTs over the noisy table, the last of which gives the answer; HAVING of the first is a WHERE.
+    written_out : Fraction
+        What its releases spend whose eps is written in the query.
+    open_releases : int
+        How many others there are.
     """
 
     query: Query
@@ -75,6 +79,8 @@ class Judged:
     names: tuple[str, ...]
     groups: tuple[Grouping, ...]
     layers: tuple[Layer, ...]
+    written_out: Fraction
+    open_releases: int
 
     @property
     def items(self) -> tuple[tuple[str, str], ...]:
@@ -153,7 +159,8 @@ def judged(
     found = [_line(each, relation.source, mechanism, interval, clip) for each in noted]
     alone = {at for at, each in enumerate(noted) if each.asked.eps is not None}
     lines, releases = joined(found, mechanism, alone)
-    shares = _shares([noted[releases.index(each)].asked.eps for each in range(max(releases) + 1)], eps)
+    explicit = [noted[releases.index(each)].asked.eps for each in range(max(releases) + 1)]
+    shares = _shares(explicit, eps)
     unit = unit_of(known, people, noted, lines, [group.column for group in answers.groups])
     asked = Query(lines, shares, releases=releases, unit=unit)
     for at in range(len(lines)):
@@ -194,7 +201,11 @@ def judged(
     lists = None if groups is None or groups.keys is None else key_lists(groups.keys)
     origin = Origin(relation.source.frame, relation.source.place)
     engine = DuckDBEngine(relation.source.connection, plan, places, lists, origin)
-    judged_query = Judged(query, relation, engine, unique(answers.names()), tuple(answers.groups), layers)
+    written = [each for each in explicit if each is not None]
+    judged_query = Judged(
+        query, relation, engine, unique(answers.names()), tuple(answers.groups), layers,
+        sum(written, Fraction(0)), len(explicit) - len(written),
+    )  # fmt: skip
     _try_out(judged_query, select.has_parameters)
     return judged_query
 

@@ -18,9 +18,10 @@ from pdrisk._sql.noisy import Values, looks_around
 from pdrisk._sql.pieces import Expression, lowered
 from pdrisk._sql.relations import Ctes, seen_by, starred
 from pdrisk._sql.scope import Scope
+from pdrisk._sql.sets import unfolded
 from pdrisk._sql.settings import Settings
 from pdrisk._sql.statistics import AGGREGATES
-from pdrisk._sql.tree import Cte, Select, Star, Subquery, Table
+from pdrisk._sql.tree import Cte, Nothing, Select, Star, Subquery, Table, Union
 from pdrisk._sql.windows import AGGREGATED
 from pdrisk.errors import ParameterError
 
@@ -46,6 +47,11 @@ class Layered:
     core: Select
     ctes: Ctes
     over: tuple[Over, ...]
+
+    @property
+    def is_put_together(self) -> bool:
+        """Whether the innermost SELECT reads no people itself, but what others give, or nothing."""
+        return isinstance(self.core.source, Union | Nothing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +146,19 @@ def _where(condition: str) -> str:
 
 
 def layered(select: Select) -> Layered:
-    """A SELECT as the one that reads people, and those over it."""
+    """A SELECT as the one that reads people, or puts together what several do, and those over it."""
     ctes, over = seen_by(select, {}), []
-    while (below_ := _below(select, ctes)) is not None and _aggregates(*below_[:2]):
+    while True:
+        if select.sets is not None:
+            select = unfolded(select)
+        below_ = _below(select, ctes)
+        if below_ is None or not _aggregates(*below_[:2]):
+            break
         inner, seen, names, columns = below_
         over.append(Over(select, names, columns))
         select, ctes = inner, seen
+    if isinstance(select.source, Union | Nothing):
+        return Layered(select, ctes, (Over(select, (), ()), *reversed(over)))
     select = with_numbers(select)
     if aggregates(select):
         select, once = each_once(select)
@@ -167,7 +180,9 @@ def _below(select: Select, ctes: Ctes) -> tuple[Select, Ctes, tuple[str, ...], t
 
 def _aggregates(select: Select, ctes: Ctes) -> bool:
     """Whether a subquery gives noisy values."""
-    if aggregates(select):
+    if isinstance(select.source, Union):
+        return all(_aggregates(part, seen_by(part, ctes)) for part in select.source.parts)
+    if aggregates(select) or isinstance(select.source, Nothing):
         return True
     inner = _below(select, ctes)
     return inner is not None and _aggregates(*inner[:2])

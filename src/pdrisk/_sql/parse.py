@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import islice
 from typing import NoReturn
 
 from pdrisk._core.foreign import shown
-from pdrisk._model.nodes import ARITHMETIC, SIGNS, Call, Case, Cast, Column, Constant, Node, Operation, Window
+from pdrisk._model.nodes import ARITHMETIC, SIGNS, Call, Case, Cast, Column, Constant, Node, Noisy, Operation, Window
 from pdrisk._sql import workspace
 from pdrisk._sql.literals import (
     Json,
@@ -28,10 +28,12 @@ from pdrisk._sql.literals import (
 )
 from pdrisk._sql.pieces import quoted
 from pdrisk._sql.statements import no_select
-from pdrisk._sql.tree import Cte, File, From, Order, Scalar, Select, Star, Subquery, Table
+from pdrisk._sql.tree import Cte, File, From, Nothing, Order, Scalar, Select, Star, Subquery, Table, Union
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["parsed"]
+__all__ = ["Scalars", "parsed"]
+
+STAR = ((Star(), ""),)
 
 COMPARISONS = {
     "COMPARE_EQUAL": "==", "COMPARE_NOTEQUAL": "!=", "COMPARE_LESSTHAN": "<", "COMPARE_LESSTHANOREQUALTO": "<=",
@@ -58,7 +60,6 @@ REFUSED = {
     "ARRAY_EXTRACT": "lists and structs are not understood: make a column of what you need",
     "ARRAY_SLICE": "lists and structs are not understood: make a column of what you need",
     "STRUCT_EXTRACT": "lists and structs are not understood: make a column of what you need",
-    "GROUPING_FUNCTION": "GROUPING belongs to ROLLUP and CUBE, which are refused",
     "PIVOT": "PIVOT is not understood: write GROUP BY",
     "SET_OPERATION_NODE": "UNION, INTERSECT and EXCEPT are refused, since a person may be in both parts: ask one "
     "table, "
@@ -68,14 +69,16 @@ REFUSED = {
 }
 
 
-def parsed(text: str, parameters: object = None) -> Select:
-    """The one SELECT that ``text`` holds, its parameters filled in.
+def parsed(text: str, parameters: object = None, scalars: Scalars | None = None) -> Select:
+    """The one SELECT that ``text`` holds, its parameters filled in, and the values of its scalar subqueries.
 
     Parameters
     ----------
     text : str
     parameters : sequence or mapping, optional
         Values for ``?`` (a list) or ``$name`` (a dict).
+    scalars : Scalars, optional
+        The values of scalar subqueries that are known; it is told which ones there are. Without it they are refused.
 
     Raises
     ------
@@ -89,7 +92,7 @@ def parsed(text: str, parameters: object = None) -> Select:
     statements = answer.get("statements", ())
     if answer["error"] or len(statements) != 1:
         raise no_select(text, str(answer.get("error_message", "")))
-    reader = _Reader(text, _checked(parameters))
+    reader = _Reader(text, _checked(parameters), scalars)
     try:
         select = reader.select(only(statements[0], "node", "named_param_map")["node"])
     except ParameterError:
@@ -99,7 +102,28 @@ def parsed(text: str, parameters: object = None) -> Select:
     if select is None:
         not_understood("a part")
     reader.check_used()
-    return replace(select, functions=frozenset(reader.functions), has_parameters=bool(reader.used))
+    functions, has_parameters = frozenset(reader.functions), bool(reader.used)
+    select, *subqueries = (
+        replace(each, functions=functions, has_parameters=has_parameters) for each in (select, *reader.subqueries)
+    )
+    if scalars is not None:
+        scalars.selects = subqueries
+    return select
+
+
+@dataclass
+class Scalars:
+    """The scalar subqueries of a text, each once, those in others before them.
+
+    Attributes
+    ----------
+    values : list
+        Of the first ones: what each came to. Those after them stand for 1 in the tree.
+    selects : list of Select
+    """
+
+    values: list[Scalar] = field(default_factory=list)
+    selects: list[Select] = field(default_factory=list)
 
 
 MOST = 100_000  # parameters by name
@@ -156,11 +180,14 @@ def _from_above(q: Node) -> Node:
 class _Reader:
     """Turns the parser's objects into ours, filling in parameters."""
 
-    def __init__(self, text: str, parameters: Parameters) -> None:
+    def __init__(self, text: str, parameters: Parameters, scalars: Scalars | None) -> None:
         self.text = text
         self.parameters = parameters
+        self.scalars = scalars
         self.used: set[str] = set()
         self.functions: set[str] = set()
+        self.subqueries: list[Select] = []
+        self.around: list[dict[str, Cte]] = []  # the CTEs of the SELECTs that are being read
 
     def check_used(self) -> None:
         if isinstance(self.parameters, Mapping):
@@ -184,8 +211,35 @@ class _Reader:
     # statements
 
     def select(self, node: Json) -> Select:
-        if node["type"] in REFUSED:
+        self.around.append({})
+        if node["type"] != "SET_OPERATION_NODE" and node["type"] in REFUSED:
             _refuse(node["type"])
+        for item in node.get("cte_map", {}).get("map", []):
+            self.around[-1][item["key"]] = self.cte(item["value"])
+        found = self.union(node) if node["type"] == "SET_OPERATION_NODE" else self.plain_select(node)
+        return replace(found, ctes=self.around.pop())
+
+    def union(self, node: Json) -> Select:
+        """UNION as the SELECT of all that its parts give, so that ORDER BY and LIMIT are about all of it."""
+        only(node, "type", "modifiers", "cte_map", "setop_type", "setop_all", "left", "right", "children")
+        if node["setop_type"] != "UNION":
+            _refuse("SET_OPERATION_NODE")
+        nodes = node["children"] if "children" in node else [node["left"], node["right"]]
+        parts: list[Select] = []
+        for part in map(self.select, nodes):
+            same = part == Select(STAR, part.source) and isinstance(part.source, Union)
+            parts += part.source.parts if same and isinstance(part.source, Union) else (part,)
+        order, limit, offset, distinct = self.modifiers(node)
+        return Select(
+            STAR,
+            Union(tuple(parts)),
+            order=order,
+            limit=limit,
+            offset=offset,
+            distinct=distinct or not node["setop_all"],
+        )
+
+    def plain_select(self, node: Json) -> Select:
         if node["type"] != "SELECT_NODE":
             not_understood("a statement")
         if node.get("sample"):
@@ -196,6 +250,24 @@ class _Reader:
             node, "type", "modifiers", "cte_map", "select_list", "from_table", "where_clause", "group_expressions",
             "group_sets", "aggregate_handling", "having", "qualify",
         )  # fmt: skip
+        order, limit, offset, distinct = self.modifiers(node)
+        groups, sets = self.groups(node)
+        return Select(
+            items=tuple((self.item(item), item.get("alias", "")) for item in node["select_list"]),
+            source=self.source(node["from_table"]),
+            where=self.optional(node["where_clause"]),
+            groups=groups,
+            having=self.optional(node["having"]),
+            order=order,
+            limit=limit,
+            offset=offset,
+            distinct=distinct,
+            qualify=self.optional(node.get("qualify")),
+            sets=sets,
+        )
+
+    def modifiers(self, node: Json) -> tuple[tuple[Order, ...], Node | None, Node | None, bool]:
+        """ORDER BY, LIMIT, OFFSET and DISTINCT."""
         order: tuple[Order, ...] = ()
         limit = offset = None
         distinct = False
@@ -212,32 +284,19 @@ class _Reader:
                     raise ParameterError("LIMIT takes a number of rows here, no percentage.")
                 case _:
                     raise ParameterError("DISTINCT ON picks records by their order, which is refused.")
-        return Select(
-            items=tuple((self.item(item), item.get("alias", "")) for item in node["select_list"]),
-            source=self.source(node["from_table"]),
-            where=self.optional(node["where_clause"]),
-            groups=self.groups(node),
-            having=self.optional(node["having"]),
-            order=order,
-            limit=limit,
-            offset=offset,
-            distinct=distinct,
-            qualify=self.optional(node.get("qualify")),
-            ctes={item["key"]: self.cte(item["value"]) for item in node["cte_map"].get("map", [])},
-        )
+        return order, limit, offset, distinct
 
-    def groups(self, node: Json) -> tuple[Node, ...] | None:
+    def groups(self, node: Json) -> tuple[tuple[Node, ...] | None, tuple[tuple[int, ...], ...] | None]:
+        """GROUP BY, and the places of each of its GROUPING SETS, the finest first; None if there is one alone."""
         expressions, sets = node["group_expressions"], node["group_sets"]
-        if sets and sets != [list(range(len(expressions)))]:
-            raise ParameterError(
-                "ROLLUP, CUBE and GROUPING SETS answer about the same person several times: ask one query for each "
-                "grouping, so that each is paid for."
-            )
         if node["aggregate_handling"] == "FORCE_AGGREGATES":
-            return None
+            return None, None
         if node["aggregate_handling"] != "STANDARD_HANDLING":
             not_understood("the aggregates")
-        return tuple(self.node(item) for item in expressions)
+        groups = tuple(self.node(item) for item in expressions)
+        if not sets or sets == [list(range(len(expressions)))]:
+            return groups, None
+        return groups, tuple(sorted(map(tuple, sets), key=lambda each: (-len(each), each)))
 
     def order(self, item: Json) -> Order:
         only(item, "type", "null_order", "expression")
@@ -259,6 +318,8 @@ class _Reader:
             raise ParameterError(
                 "TABLESAMPLE and USING SAMPLE are refused: which records it picks is not theirs to say."
             )
+        if kind == "EMPTY" and self.scalars is not None:
+            return Nothing()
         if kind in REFUSED and kind != "SUBQUERY":
             _refuse(kind)
         alias, columns = table["alias"], tuple(table.get("column_name_alias", ()))
@@ -300,8 +361,25 @@ class _Reader:
     def optional(self, item: Json | None) -> Node | None:
         return None if item is None else self.node(item)
 
+    def scalar(self, item: Json) -> Node:
+        """A scalar subquery as the value it came to."""
+        if self.scalars is None or item["subquery_type"] != "SCALAR":
+            _refuse("SUBQUERY")
+        only(item, "class", "type", "alias", "subquery_type", "subquery", "comparison_type")
+        select = self.select(only(item["subquery"], "node")["node"])
+        seen: dict[str, Cte] = {}
+        for ctes in self.around:
+            seen |= ctes
+        select = replace(select, ctes={**seen, **select.ctes})
+        if select not in self.subqueries:
+            self.subqueries.append(select)
+        place, known = self.subqueries.index(select), self.scalars.values
+        return Noisy(known[place] if place < len(known) else 1)
+
     def node(self, item: Json) -> Node:
         kind = item["class"]
+        if kind == "SUBQUERY":
+            return self.scalar(item)
         if kind in REFUSED:
             _refuse(kind)
         read = {
@@ -426,6 +504,8 @@ class _Reader:
 
     def operator(self, item: Json) -> Node:
         only(item, "class", "type", "alias", "children")
+        if item["type"] == "GROUPING_FUNCTION":
+            return Call("grouping", tuple(self.node(child) for child in item["children"]))
         if item["type"] in REFUSED:
             _refuse(item["type"])
         if item["type"] not in OPERATORS:

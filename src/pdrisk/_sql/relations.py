@@ -28,7 +28,7 @@ from pdrisk._sql.pieces import Expression, kind_of_type, lowered, number, quoted
 from pdrisk._sql.ranges import ANYTHING
 from pdrisk._sql.sources import Source, Sources
 from pdrisk._sql.statistics import AGGREGATES
-from pdrisk._sql.tree import Cte, File, From, Select, Star, Subquery, Table
+from pdrisk._sql.tree import Cte, File, From, Nothing, Select, Star, Subquery, Table, Union
 from pdrisk.errors import ParameterError, UnknownColumnError
 
 __all__ = ["Condition", "Ctes", "Relation", "Rows", "condition", "relation_of", "seen_by", "starred"]
@@ -191,6 +191,13 @@ def _relation(item: From, sources: Sources, ctes: Ctes, home: CatalogEntry | Non
                 inner = _rowwise(cte.select, sources, outer, home, depth)
                 return _renamed(_renamed(inner, path, cte.columns), (alias,) if alias else path, columns)
             return _renamed(_stored(path, sources, home, depth), (alias,) if alias else (), columns)
+        case Union():
+            raise ParameterError(
+                "UNION of records is refused, since a person may be in both parts: let each part aggregate, or put "
+                "both into one table with one row a person first."
+            )
+        case Nothing():
+            raise ParameterError("there is no FROM: ask a table, view, frame or Parquet file.")
 
 
 def _stored(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, depth: int) -> Relation:

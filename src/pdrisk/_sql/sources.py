@@ -125,6 +125,8 @@ class Sources:
         What is declared for a source, in the place of what it says itself.
     stated : mapping of str to Universe
         The bounds that the call passes, by lower-case name.
+    snapshot : DuckDBPyConnection or None
+        A cursor in a transaction, by which all tables are read as they were at one moment.
     """
 
     connection: DuckDBPyConnection | None
@@ -134,6 +136,7 @@ class Sources:
     declared: Mapping[str, Declarations] = field(default_factory=dict)
     stated: Mapping[str, Universe] = field(default_factory=dict)
     opened: list[DuckDBPyConnection] = field(default_factory=list)
+    snapshot: DuckDBPyConnection | None = None
 
     def __post_init__(self) -> None:
         self.named = {lowered(name): _checked(name, value) for name, value in self.named.items()}
@@ -152,6 +155,13 @@ class Sources:
         if self.connection is not None:
             self.settings.check(select.functions)
             check_macros(self.connection, select.functions)
+
+    def take_snapshot(self) -> None:
+        """Read all tables as they are now, whatever is written between one query and the next."""
+        if self.connection is not None:
+            self.snapshot = self._opened(_cursor(self.connection))
+            pin(self.snapshot, is_own=True)
+            self.snapshot.begin()
 
     def close(self) -> None:
         """Let go of the frames."""
@@ -250,13 +260,14 @@ class Sources:
             )
         own = self._connection()
         if entry.database != "temp":
-            cursor = self._opened(_cursor(own))
+            cursor = self._opened(_cursor(own)) if self.snapshot is None else self.snapshot
             try:
                 columns = _described(cursor, f"SELECT * FROM {entry.sql}", entry.name, WHOLE)
             except ParameterError:
                 pass
             else:
-                pin(cursor, is_own=True)
+                if self.snapshot is None:
+                    pin(cursor, is_own=True)
                 place = None if entry.is_view else lambda: table_place(own, entry.database)  # a view may change alone
                 return self._told(replace(self._of_entry(entry, columns, cursor), place=place))
         pin(own, is_own=False)

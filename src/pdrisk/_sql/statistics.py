@@ -18,7 +18,7 @@ from pdrisk._model.arguments import (
     universe,
 )
 from pdrisk._model.kinds import NUMBER, TRUTH, number_advice
-from pdrisk._model.nodes import Call, Constant, Node, Operation
+from pdrisk._model.nodes import Call, Constant, Node, Noisy, Operation, below
 from pdrisk._model.query import (
     Source,
 )
@@ -218,6 +218,8 @@ def _options(call: Call, kind: Aggregate, used: int) -> dict[str, Scalar]:
         )
     if call.names and any(call.names[:used]):
         raise ParameterError(f"the first argument of {call.name} is the column, without a name.")
+    if kind.private and any(isinstance(part, Noisy) for node in call.arguments for part in below(node)):
+        raise ParameterError(f"{call.name} takes no value of a subquery: ask for it first, and pass it as a parameter.")
     options: dict[str, Scalar] = {}
     for at, node in enumerate(call.arguments[used:]):
         name = call.names[used + at]
@@ -239,7 +241,7 @@ def _options(call: Call, kind: Aggregate, used: int) -> dict[str, Scalar]:
 
 def _constant(function: str, option: str, node: Node) -> Scalar:
     match node:
-        case Constant(value):
+        case Constant(value) if not isinstance(node, Noisy):
             if isinstance(value, str | datetime.date):
                 raise ColumnTypeError(f"{option} of {function} must be a number, not a text or date.")
             return value

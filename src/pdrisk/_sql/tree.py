@@ -13,12 +13,14 @@ __all__ = [
     "Cte",
     "File",
     "From",
+    "Nothing",
     "Order",
     "Scalar",
     "Select",
     "Star",
     "Subquery",
     "Table",
+    "Union",
 ]
 
 Scalar = None | bool | int | float | Decimal | str | datetime.date | datetime.datetime
@@ -60,7 +62,30 @@ class Subquery:
     columns: tuple[str, ...]
 
 
-From = Table | File | Subquery
+@dataclass(frozen=True, slots=True)
+class Union:
+    """What several SELECTs give, one below the other.
+
+    Attributes
+    ----------
+    parts : tuple of Select
+    grouped_by : tuple of tuple of int, or None
+        Of GROUPING SETS: for each part the groups that it has, out of ``groups``.
+    groups : tuple of frozenset of str
+        Of GROUPING SETS: the names of each group, in lower case.
+    """
+
+    parts: tuple[Select, ...]
+    grouped_by: tuple[tuple[int, ...], ...] | None = None
+    groups: tuple[frozenset[str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """No FROM: one row without a column."""
+
+
+From = Table | File | Subquery | Union | Nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +108,8 @@ class Order:
 class Select:
     """One SELECT; ``groups`` of None means GROUP BY ALL.
 
-    ``functions`` are those of the whole text that it is made of, subqueries included.
+    ``functions`` are those of the whole text that it is made of, subqueries included; ``sets`` the places among
+    ``groups`` of each of the GROUPING SETS.
     """
 
     items: tuple[tuple[Node | Star, str], ...]
@@ -99,3 +125,4 @@ class Select:
     functions: frozenset[str] = frozenset()
     has_parameters: bool = False
     qualify: Node | None = None
+    sets: tuple[tuple[int, ...], ...] | None = None

@@ -1,0 +1,400 @@
+"""Statements of several queries, each of which is paid for: UNION ALL, GROUPING SETS, and scalar subqueries.
+
+Scalar subqueries are answered first; what they come to is a constant of the rest. All is judged before anything is
+paid, with 1 in the place of values that are not known yet.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pdrisk._answer.answer import Answer
+from pdrisk._core.foreign import shown as shown_value
+from pdrisk._model.arguments import epsilon
+from pdrisk._model.kinds import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH
+from pdrisk._sql import dry_run, workspace
+from pdrisk._sql.headings import unique
+from pdrisk._sql.judge import Judged
+from pdrisk._sql.layers import NOISY, Layer, layer_over, layered
+from pdrisk._sql.parse import Scalars, parsed
+from pdrisk._sql.pieces import Expression, lowered
+from pdrisk._sql.sets import group_names, keys_of_part
+from pdrisk._sql.settings import Settings
+from pdrisk._sql.tree import Scalar, Select, Star, Union
+from pdrisk.errors import ParameterError
+
+__all__ = ["Stacked", "planned"]
+
+TYPES = {NUMBER: "DOUBLE", TEXT: "VARCHAR", TRUTH: "BOOLEAN", DATE: "DATE", TIME: "TIMESTAMP", NOTHING: "VARCHAR"}
+
+
+@dataclass(frozen=True, slots=True)
+class Stacked:
+    """Statements whose noisy answers stand one below the other, and the SELECTs over that.
+
+    Attributes
+    ----------
+    parts : tuple of Statement
+        None for a SELECT without FROM: one row.
+    kinds : tuple of str
+        Those of the columns that the parts give.
+    layers : tuple of Layer
+    has_parameters : bool
+    """
+
+    parts: tuple[Statement, ...]
+    kinds: tuple[str, ...]
+    layers: tuple[Layer, ...]
+    has_parameters: bool
+
+    def computed(self, noisy: str) -> str:
+        """The statement over the table of all rows."""
+        *inner, outer = self.layers
+        for layer in inner:
+            noisy = layer.subquery(noisy, ())
+        return outer.statement([f"{value.sql} AS i{at}" for at, (_, value) in enumerate(outer.items)], noisy)
+
+
+Statement = Judged | Stacked
+Judge = Callable[[Select, object], Judged]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a text asks, judged, and how to ask it.
+
+    Attributes
+    ----------
+    text : str
+    params : object
+    judge : callable
+        Takes a SELECT of one query, what the caller says of its keys, and what it may spend.
+    total : Fraction or None
+        What all may spend.
+    keys : object
+        As the caller passed them.
+    settings : Settings
+    statements : tuple of Statement
+        Those of the scalar subqueries, in the order in which they are asked, then that of the rest.
+    """
+
+    text: str
+    params: object
+    judge: Callable[[Select, object, object], Judged]
+    total: Fraction | None
+    keys: object
+    settings: Settings
+    statements: tuple[Statement, ...] = ()
+
+    @property
+    def queries(self) -> list[Judged]:
+        """All that is asked and paid."""
+        return [each for statement in self.statements for each in queries(statement)]
+
+    def judged(self, judge: Judge, value: Callable[[Statement], Scalar]) -> tuple[Statement, ...]:
+        """The statements, one after another; ``value`` gives what each scalar subquery comes to."""
+        scalars, found = Scalars(), list[Statement]()
+        while True:
+            select = parsed(self.text, self.params, scalars)
+            waiting = scalars.selects[len(found) :]
+            asked = waiting[0] if waiting else select
+            keys = own_keys(self.keys, asked) if scalars.selects else self.keys
+            found.append(statement_of(asked, judge, keys, self.settings))
+            if not waiting:
+                return tuple(found)
+            check_scalar(found[-1])
+            scalars.values.append(value(found[-1]))
+
+    def answered(self, ask: Callable[[Judged, bool], pd.DataFrame]) -> pd.DataFrame:
+        """The answer; ``ask`` takes a query and whether the columns of the answer are its own."""
+        shares = iter(shares_of(self.queries, self.total))
+        before: list[Answer] = []
+
+        def asked(statement: Statement) -> pd.DataFrame:
+            if isinstance(statement, Judged):
+                answer = ask(statement, False)
+                before.append(_described(answer))
+                return answer
+            return put_together(statement, [asked(part) for part in statement.parts])
+
+        statements = self.judged(
+            lambda select, keys: self.judge(select, keys, next(shares)), lambda statement: scalar_of(asked(statement))
+        )
+        last = statements[-1]
+        if isinstance(last, Judged):
+            answer = ask(last, True)
+            return merged(answer, before, _described(answer))
+        return merged(asked(last), before)
+
+
+def planned(
+    text: str,
+    params: object,
+    judge: Callable[[Select, object, object], Judged],
+    eps: object,
+    keys: object,
+    settings: Settings,
+) -> Plan:
+    """What a text asks, judged with 1 and the like in the place of values that only answers tell.
+
+    Raises
+    ------
+    ParameterError
+        If anything is wrong with it.
+    """
+    total = None if eps is None else epsilon(eps)
+    plan = Plan(text, params, judge, total, keys, settings)
+    found = replace(plan, statements=plan.judged(lambda select, own: judge(select, own, eps), placeholder))
+    if not found.queries:
+        raise ParameterError("there is no FROM: ask a table, view, frame or Parquet file.")
+    if len(found.statements) > 1 or isinstance(found.statements[0], Stacked):
+        check_keys(keys, found.queries)
+        shares_of(found.queries, total)
+    return found
+
+
+def _described(answer: pd.DataFrame) -> Answer:
+    said = Answer.from_attrs(answer.attrs)
+    assert said is not None
+    return said
+
+
+def statement_of(select: Select, judge: Judge, keys: object, settings: Settings) -> Statement:
+    """What a SELECT asks: one query, or several that are put together.
+
+    Parameters
+    ----------
+    select : Select
+    judge : callable
+        Takes a SELECT of one query, and what the caller says of its keys.
+    keys : object
+        As the caller passed them.
+    settings : Settings
+
+    Raises
+    ------
+    ParameterError
+        If anything is wrong with one of them, or they do not fit together.
+    """
+    nested = layered(select)
+    source = nested.core.source
+    seen = {name: cte for name, (cte, _) in nested.ctes.items()}
+    parts: list[Statement] = []
+    if isinstance(source, Union):
+        for at, part in enumerate(source.parts):
+            own = replace(
+                part, ctes={**seen, **part.ctes}, functions=select.functions, has_parameters=select.has_parameters
+            )
+            places = None if source.grouped_by is None else source.grouped_by[at]
+            said = own_keys(keys, own) if places is None else keys_of_part(keys, source, places)
+            parts.append(statement_of(own, judge, said, settings))
+    elif not nested.is_put_together:
+        return judge(select, keys)
+    labels, kinds = _columns(parts)
+    columns = (Expression(f"v{at}", kind, TYPES[kind]) for at, kind in enumerate(kinds))
+    base = tuple(zip(labels, columns, strict=True))
+    layers = [Layer(base, "", "", (), ())]
+    for over in nested.over:
+        layers.append(layer_over(layers[-1], over, settings))
+    found = Stacked(tuple(parts), kinds, tuple(layers[1:]), select.has_parameters)
+    nothing = ", ".join(
+        [*(f"CAST(NULL AS {TYPES[kind]}) AS v{at}" for at, kind in enumerate(kinds)), "CAST(0 AS BIGINT) AS code"]
+    )
+    dry_run.computed(found.computed(f"(SELECT {nothing}) AS {NOISY}"), select.has_parameters)
+    return found
+
+
+def own_keys(keys: object, select: Select) -> object:
+    """What a caller's ``keys`` say of the groups of one SELECT of several."""
+    nested = layered(select)
+    core = nested.core
+    if nested.is_put_together:
+        return keys
+    if core.groups == ():
+        return None
+    if not isinstance(keys, Mapping):
+        return keys
+    nodes = [item for item, _ in core.items if not isinstance(item, Star)] if core.groups is None else core.groups
+    names = frozenset().union(*(group_names(node, core) for node in nodes))
+    return {name: listed for name, listed in keys.items() if isinstance(name, str) and lowered(name) in names} or None
+
+
+def check_keys(keys: object, found: Sequence[Judged]) -> None:
+    """Refuse keys that none of several queries has a group for."""
+    if keys is None:
+        return
+    names = {lowered(name) for question in found for group in question.groups for name in group.names}
+    if not names:
+        raise ParameterError("keys= lists the groups of GROUP BY, which is missing: write it, or leave keys out.")
+    for name in keys if isinstance(keys, Mapping) else ():
+        if not isinstance(name, str) or lowered(name) not in names:
+            raise ParameterError(f"keys names {shown_value(name)}, by which no part of the query groups.")
+
+
+def shown(statement: Statement) -> list[tuple[str, str]]:
+    """The headings and kinds of what a statement gives."""
+    return [(label, value.kind) for label, value in statement.layers[-1].items]
+
+
+def _columns(parts: Sequence[Statement]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The headings, those of the first part, and the kinds, in which all have to agree."""
+    listed = [shown(part) for part in parts]
+    if len({len(each) for each in listed}) > 1:
+        raise ParameterError(
+            f"the parts of a UNION have {' and '.join(str(len(each)) for each in listed)} columns: give all the same."
+        )
+    kinds = []
+    for at in range(len(listed[0]) if listed else 0):
+        found = list(dict.fromkeys(each[at][1] for each in listed if each[at][1] != NOTHING)) or [NOTHING]
+        if len(found) > 1 or found[0] not in TYPES:
+            raise ParameterError(
+                f"column {at + 1} of the parts of a UNION holds {' and '.join(found)}: make them alike."
+            )
+        kinds.append(found[0])
+    return tuple(label for label, _ in listed[0]) if listed else (), tuple(kinds)
+
+
+def queries(statement: Statement) -> Iterator[Judged]:
+    """The queries of a statement, in the order in which they are asked."""
+    if isinstance(statement, Judged):
+        yield statement
+        return
+    for part in statement.parts:
+        yield from queries(part)
+
+
+def shares_of(found: Sequence[Judged], total: Fraction | None) -> list[Fraction | None]:
+    """What each query may spend: what is written out in it, and for each other release an even share of the rest."""
+    if total is None:
+        return [None] * len(found)
+    left = total - sum((each.written_out for each in found), Fraction(0))
+    waiting = sum(each.open_releases for each in found)
+    if left < 0 or (waiting and left == 0):
+        raise ParameterError(
+            f"the query may spend eps={float(total):g} in total, but asks for {float(total - left):g} in its dp_ "
+            "functions: pass a larger eps=, or write smaller ones."
+        )
+    return [each.written_out + each.open_releases * (left / waiting if waiting else Fraction(0)) for each in found]
+
+
+def scalar_of(answer: pd.DataFrame) -> Scalar:
+    """The one value of a scalar subquery; None if there is no row.
+
+    Raises
+    ------
+    ParameterError
+        If there are several rows.
+    """
+    if len(answer) > 1:
+        raise ParameterError(
+            f"a subquery gives {len(answer)} rows where one value stands: aggregate without GROUP BY, or add LIMIT 1."
+        )
+    value: Any = answer.iat[0, 0] if len(answer) else None
+    if value is None or pd.isna(value):
+        return None
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, pd.Timestamp):
+        return value.to_pydatetime()
+    return value if isinstance(value, str | datetime.date) else float(value)
+
+
+def check_scalar(statement: Statement) -> None:
+    """Refuse a subquery of several columns where one value stands."""
+    if (number := len(shown(statement))) != 1:
+        raise ParameterError(f"a subquery gives {number} columns where one value stands: name one.")
+
+
+def placeholder(statement: Statement) -> Scalar:
+    """A value of the kind that a scalar subquery will come to."""
+    ((_, kind),) = shown(statement)
+    known: dict[str, Scalar] = {
+        NUMBER: 1.0, TEXT: "", TRUTH: True, DATE: datetime.date(2000, 1, 1), TIME: datetime.datetime(2000, 1, 1)
+    }  # fmt: skip
+    return known.get(kind)
+
+
+def put_together(statement: Stacked, answers: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The answer of several, computed on their noisy rows in a DuckDB that holds nothing else."""
+    columns: list[list[Any]] = [
+        [_plain(value) for answer in answers for value in answer.iloc[:, at]] for at in range(len(statement.kinds))
+    ]
+    types = [
+        "BIGINT" if kind == NUMBER and all(value is None or type(value) is int for value in values) else TYPES[kind]
+        for kind, values in zip(statement.kinds, columns, strict=True)
+    ]
+    size = sum(map(len, answers)) if answers else 1
+    lists = [f"unnest(CAST(${at + 1} AS {sql_type}[])) AS v{at}" for at, sql_type in enumerate(types)]
+    noisy = f"(SELECT {', '.join([*lists, f'unnest(system.main.range({size})) AS code'])}) AS {NOISY}"
+    bench = workspace.bench()
+    try:
+        answer = bench.execute(statement.computed(noisy), columns).df()
+    finally:
+        bench.close()
+    answer.columns = pd.Index(unique([label for label, _ in statement.layers[-1].items]), dtype=object)
+    return answer
+
+
+def _plain(value: Any) -> Any:
+    """A cell as a parameter of DuckDB; NULL where a value is withheld."""
+    if value is None or pd.isna(value):
+        return None
+    if isinstance(value, pd.Timestamp):
+        return value.to_pydatetime()
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def merged(answer: pd.DataFrame, inner: Sequence[Answer], own: Answer | None = None) -> pd.DataFrame:
+    """An answer with the description of all that it was made of.
+
+    Parameters
+    ----------
+    answer : DataFrame
+    inner : sequence of Answer
+        What was answered before.
+    own : Answer, optional
+        Of the last query, whose columns the answer has; without it they are the answer's own.
+    """
+    every = [*inner, *([] if own is None else [own])]
+    numbers: list[int] = []
+    for each in every:
+        first = max(numbers, default=-1) + 1
+        numbers += [first + at for at in each.releases or range(len(each.lines))]
+    lines = [line for each in every for line in each.lines]
+    names = unique([line.name for line in lines])
+    where = list(dict.fromkeys(each.where for each in every))
+    said = Answer(
+        lines=tuple(replace(line, name=name) for line, name in zip(lines, names, strict=True)),
+        eps=math.fsum(each.eps for each in every),
+        extra=math.fsum(each.extra for each in every),
+        least_group=next((each.least_group for each in every if each.least_group is not None), None),
+        where=where[0] if len(where) == 1 else "; ".join("all records" if each is None else each for each in where),
+        where_trusted=any(each.where_trusted for each in every),
+        bounds_from_data=any(each.bounds_from_data for each in every),
+        keys_from=_keys_from(every),
+        unit=every[0].unit,
+        has_person=every[0].has_person,
+        per_person=every[0].per_person,
+        rows=max(each.rows for each in every),
+        groups_each=max(each.groups_each for each in every),
+        grouped=any(each.grouped for each in every),
+        headings=tuple(answer.columns) if own is None else own.headings,
+        groups=() if own is None else own.groups,
+        curators=() if own is None else own.curators,
+        releases=tuple(numbers) if len(set(numbers)) < len(numbers) else (),
+    )
+    return said.attach(answer)
+
+
+def _keys_from(every: Sequence[Answer]) -> str | None:
+    """Who listed the groups: the data, if they did so anywhere."""
+    said = [each.keys_from for each in every if each.keys_from is not None]
+    return "data" if "data" in said else next(iter(said), None)
