@@ -312,7 +312,7 @@ class TestGroupingSets:
 
     def test_observed(self, con):
         answer = pdrisk.sql(ROLLUP, con, eps=1, keys="observed")
-        assert len(answer) == 4 and described(answer).keys_from_data
+        assert len(answer) == 4 and described(answer).keys_from == "data"
 
     @pytest.mark.parametrize(
         ("query", "why"),

@@ -24,6 +24,7 @@ from pdrisk._guard import guarded
 from pdrisk._ledger import Identity, Ledger
 from pdrisk._model.aliases import Bounds, Eps, Keys
 from pdrisk._sql import workspace
+from pdrisk._sql.clients import connected, plain_text
 from pdrisk._sql.grouping import key_relation
 from pdrisk._sql.headings import unique
 from pdrisk._sql.judge import NOISY, Judged, judged
@@ -80,13 +81,14 @@ def sql(
 
     Parameters
     ----------
-    query : str
+    query : str, or text() of SQLAlchemy
         One SELECT over one table, view, frame or named Parquet file: ``COUNT``, ``SUM``, ``AVG``, ``MEDIAN``,
         ``QUANTILE_CONT``, ``MIN``, ``MAX``, ``VAR_*``, ``STDDEV_*``, ``CORR``, ``COVAR_*``, ``REGR_SLOPE`` or
         ``dp_mean(x, eps := 1, lo := 1, hi := 675)`` and the like; ``WHERE``, ``FILTER``, ``GROUP BY``, ``HAVING``,
         ``ORDER BY``, ``LIMIT``, row-wise subqueries, CTEs.
-    con : DuckDBPyConnection, optional
-        Where tables and views are. Without it and without frames: DuckDB's own default connection.
+    con : DuckDBPyConnection, or Engine or Connection of SQLAlchemy, optional
+        Where tables and views are; SQLAlchemy's by duckdb-engine. Without it and without frames: DuckDB's own default
+        connection.
     eps : float, optional
         The privacy loss of the whole query. Aggregates without an eps of their own share evenly what the others leave;
         COUNT, SUM, AVG, VARIANCE and STDDEV of the same values come from one release, which has one share, and so do
@@ -133,7 +135,7 @@ def sql(
     tables : dict from name to frame or path, optional
         As ``**frames``, for tables named like an option.
     **frames
-        pandas, Polars or Arrow frames, or paths of Parquet files, under the names the query uses.
+        pandas, Polars or Arrow frames, or paths of Parquet files or lists of them, under the names the query uses.
 
     Returns
     -------
@@ -158,12 +160,12 @@ def sql(
     >>> answer.columns.tolist(), len(answer)
     (['sex', 'people', 'hours'], 2)
     """
-    _check_connection(con)
-    return answered(
-        query, Sources(con, _tables(tables, frames), schema), eps=eps, bounds=bounds, keys=keys, ledger=ledger,
-        fresh=fresh, params=params, mechanism=mechanism, interval=interval, clip=clip, curator=curator,
-        risk_columns=risk_columns, people=PeopleAsked(person, per_person, rows, groups, unit, constant),
-    )  # fmt: skip
+    with connected(con) as opened:
+        return answered(
+            query, Sources(opened, _tables(tables, frames), schema), eps=eps, bounds=bounds, keys=keys, ledger=ledger,
+            fresh=fresh, params=params, mechanism=mechanism, interval=interval, clip=clip, curator=curator,
+            risk_columns=risk_columns, people=PeopleAsked(person, per_person, rows, groups, unit, constant),
+        )  # fmt: skip
 
 
 def answered(
@@ -198,7 +200,7 @@ def answered(
                 people=people,
             )  # fmt: skip
 
-        plan = planned(query, params, judge, eps, keys, sources.settings)
+        plan = planned(*plain_text(query, params), judge, eps, keys, sources.settings)
         last = plan.statements[-1]
         if (isinstance(last, Stacked) or last.merges) and (risk_columns or curator is True):
             raise ParameterError(
@@ -230,16 +232,6 @@ def answered(
     finally:
         sources.close()
     raise too_deep()
-
-
-def _check_connection(con: object) -> None:
-    if con is None:
-        return
-    import duckdb
-
-    if not isinstance(con, duckdb.DuckDBPyConnection):
-        advice = "pass duckdb.connect(path)" if isinstance(con, str) else "pass frames by keyword"
-        raise ColumnTypeError(f"con must be a DuckDB connection, not of type {type(con).__name__}: {advice}.")
 
 
 def _tables(tables: object, frames: dict[str, Any]) -> dict[str, Any]:

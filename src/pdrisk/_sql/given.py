@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -127,7 +126,7 @@ def tables_given(data: Mapping[Any, Any]) -> Given:
             connections.append(_connection(value[0]))
             tables[lowered(name)] = tuple(value[1].split("."))
         elif is_readable(value):
-            others[name] = os.fspath(value) if isinstance(value, os.PathLike) else value
+            others[name] = tuple(value) if isinstance(value, list) else value
         else:
             raise ColumnTypeError(
                 "data must be a pandas DataFrame, or for d.sql a Polars or Arrow table, the path of a Parquet file, a "

@@ -16,8 +16,11 @@ __all__ = ["asked", "file_place", "table_place"]
 ASKING = Lock()
 
 
-def file_place(connection: DuckDBPyConnection, path: str) -> str | None:
-    """A file, when it was written, and how it is read; None for patterns and addresses."""
+def file_place(connection: DuckDBPyConnection, path: str | tuple[str, ...]) -> str | None:
+    """A file or several, when each was written, and how it is read; None for patterns and addresses."""
+    if isinstance(path, tuple):
+        places = [file_place(connection, each) for each in path]
+        return None if None in places else repr(places)
     try:
         found = os.stat(path)
     except (OSError, ValueError):

@@ -19,7 +19,7 @@ from pdrisk._sql import workspace
 from pdrisk._sql.catalog import VIEW, CatalogEntry, entry_names, found_entry
 from pdrisk._sql.declared import declared_for, declared_in_file, folded
 from pdrisk._sql.frame_types import Plain, plain_frame
-from pdrisk._sql.pieces import kind_of_type, lowered, quoted, written_constant
+from pdrisk._sql.pieces import kind_of_type, lowered, quoted, written_paths
 from pdrisk._sql.ranges import ANYTHING, Range, range_of
 from pdrisk._sql.settings import Settings, check_macros, pin
 from pdrisk._sql.source_identity import asked, file_place, table_place
@@ -160,7 +160,6 @@ class Sources:
         """Read all tables as they are now, whatever is written between one query and the next."""
         if self.connection is not None:
             self.snapshot = self._opened(_cursor(self.connection))
-            pin(self.snapshot, is_own=True)
             self.snapshot.begin()
 
     def close(self) -> None:
@@ -173,7 +172,7 @@ class Sources:
         value = self.named.get(lowered(name))
         if value is None:
             return None
-        if isinstance(value, str):
+        if isinstance(value, str | tuple):
             return self.file(value)
         connection = self._opened(workspace.reader())
         try:
@@ -215,15 +214,17 @@ class Sources:
             )
         return self.file(path)
 
-    def file(self, path: str) -> Source:
-        """A Parquet file that the owner named."""
+    def file(self, path: str | tuple[str, ...]) -> Source:
+        """A Parquet file that the owner named, or several that are one table."""
         self.settings.check_files()
         connection = self._opened(workspace.reader() if self.connection is None else _cursor(self.connection))
         if self.connection is not None:
             pin(connection, is_own=True)
-        sql = f"system.main.read_parquet({written_constant(path)})"
-        columns = _described(connection, f"SELECT * FROM {sql}", *_file_failure(path))
-        name = os.path.basename(path)
+        sql = f"system.main.read_parquet({written_paths(path)})"
+        first = path if isinstance(path, str) else path[0]
+        columns = _described(connection, f"SELECT * FROM {sql}", *_file_failure(first))
+        self._check_alike(connection, columns, () if isinstance(path, str) else path)
+        name = os.path.basename(first)
         said = metadata(connection, path)
         declared = declared_in_file(said)
         meanings = meanings_in_files(connection, path, said, columns)
@@ -240,6 +241,17 @@ class Sources:
                 whole=whole,
             )
         )
+
+    @staticmethod
+    def _check_alike(connection: DuckDBPyConnection, columns: Mapping[str, str], paths: tuple[str, ...]) -> None:
+        """Refuse listed files that DuckDB would find to be missing, or of other columns, while it reads."""
+        for path in paths:
+            sql = f"SELECT * FROM system.main.read_parquet({written_paths(path)})"
+            if _described(connection, sql, *_file_failure(path)) != columns:
+                raise ParameterError(
+                    f"the file {os.path.basename(path)!r} has other columns or types than the first of its list: write "
+                    "all of them alike."
+                )
 
     def entry(self, path: tuple[str, ...], home: CatalogEntry | None = None) -> CatalogEntry | None:
         """The table or view of this name, looked for where the view ``home`` lives first."""
@@ -266,8 +278,7 @@ class Sources:
             except ParameterError:
                 pass
             else:
-                if self.snapshot is None:
-                    pin(cursor, is_own=True)
+                pin(cursor, is_own=True)
                 place = None if entry.is_view else lambda: table_place(own, entry.database)  # a view may change alone
                 return self._told(replace(self._of_entry(entry, columns, cursor), place=place))
         pin(own, is_own=False)
@@ -370,7 +381,9 @@ def _file_failure(path: str) -> tuple[str, str]:
 
 
 def is_readable(value: object) -> bool:
-    """Whether it is a frame that DuckDB reads, or the path of a file."""
+    """Whether it is a frame that DuckDB reads, or the path of a file, or a list of paths."""
+    if isinstance(value, list | tuple):
+        return bool(value) and all(isinstance(each, os.PathLike | str) and is_readable(each) for each in value)
     if isinstance(value, os.PathLike | str):
         path = os.fspath(value)
         return isinstance(path, str) and bool(path) and "\0" not in path
@@ -381,7 +394,9 @@ def is_readable(value: object) -> bool:
 
 
 def _checked(name: str, value: object) -> Any:
-    """A frame as DuckDB reads it, or the path of a file as text."""
+    """A frame as DuckDB reads it, or the path of a file as text, or several."""
+    if isinstance(value, list | tuple) and is_readable(value):
+        return tuple(map(os.fspath, value))
     if is_readable(value):
         return os.fspath(value) if isinstance(value, os.PathLike) else value
     kind = type(value).__name__

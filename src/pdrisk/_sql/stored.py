@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pdrisk._model.kinds import PERIODS_IN_SQL, UNCLEAR
 from pdrisk._sql.headings import unique
-from pdrisk._sql.pieces import INTEGERS, lowered, quoted, written_constant
+from pdrisk._sql.pieces import INTEGERS, lowered, quoted, written_paths
 from pdrisk.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -53,9 +53,9 @@ def as_meant(sql: str, columns: Mapping[str, str], meanings: Mapping[str, str]) 
     return f"(SELECT * REPLACE ({', '.join(read.values())}) FROM {sql}) AS as_meant" if read else sql, types
 
 
-def metadata(connection: DuckDBPyConnection, path: str) -> dict[str, dict[str, bytes]]:
+def metadata(connection: DuckDBPyConnection, path: str | tuple[str, ...]) -> dict[str, dict[str, bytes]]:
     """What pandas and Arrow wrote into Parquet files, for each that has such metadata."""
-    source = f"system.main.parquet_kv_metadata({written_constant(path)})"
+    source = f"system.main.parquet_kv_metadata({written_paths(path)})"
     keys = "'PANDAS_ATTRS', 'ARROW:schema', 'pandas'"
     sql = f"SELECT file_name, CAST(key AS VARCHAR), value FROM {source} WHERE key IN ({keys})"
     found: dict[str, dict[str, bytes]] = {}
@@ -65,7 +65,10 @@ def metadata(connection: DuckDBPyConnection, path: str) -> dict[str, dict[str, b
 
 
 def meanings_in_files(
-    connection: DuckDBPyConnection, path: str, said: Mapping[str, Mapping[str, bytes]], columns: Mapping[str, str]
+    connection: DuckDBPyConnection,
+    path: str | tuple[str, ...],
+    said: Mapping[str, Mapping[str, bytes]],
+    columns: Mapping[str, str],
 ) -> dict[str, str]:
     """The meanings of columns that any file gives one; "" where the files do not agree.
 
@@ -80,7 +83,7 @@ def meanings_in_files(
     names = [name for name in columns if any(lowered(name) in meanings for meanings in files)]
     if not names:
         return {}
-    every = _rows(connection, f"SELECT file_name FROM system.main.parquet_file_metadata({written_constant(path)})")
+    every = _rows(connection, f"SELECT file_name FROM system.main.parquet_file_metadata({written_paths(path)})")
     files += [{}] * (len(every) - len(files))
     found = {name: {meanings.get(lowered(name)) for meanings in files} for name in names}
     return {name: (meanings.pop() or "") if len(meanings) == 1 else "" for name, meanings in found.items()}
