@@ -46,16 +46,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     audit.arguments(commands.add_parser("audit", help="the self-test of this installation, in under two minutes"))
     words = separate(sys.argv[1:] if arguments is None else arguments)
     chosen = parser.parse_args(file_first(words) if words[:1] == ["assess"] else words)
-    run: dict[str, Callable[[], tuple[str, int]]] = {
-        "demo": lambda: (demo(eps=chosen.eps, seed=chosen.seed), 0),
-        "study": lambda: (study.study(chosen), 0),
-        "assess": lambda: (assess.assess(chosen), 0),
-        "plan": lambda: (plan.plan(chosen), 0),
-        "ledger": lambda: (ledger.ledger(chosen), 0),
+    run: dict[str, Callable[[], str | tuple[str, int]]] = {
+        "demo": lambda: demo(eps=chosen.eps, seed=chosen.seed),
+        "study": lambda: study.study(chosen),
+        "assess": lambda: assess.assess(chosen),
+        "plan": lambda: plan.plan(chosen),
+        "ledger": lambda: ledger.ledger(chosen),
         "audit": lambda: audit.audit(chosen),
     }
     try:
-        text, status = run[chosen.command]()
+        said = run[chosen.command]()
+        text, status = said if isinstance(said, tuple) else (said, 0)
     except (pdrisk.PdriskError, OSError) as error:
         print(f"pdrisk: {printable(' '.join(map(str.strip, str(error).splitlines())))}", file=sys.stderr)
         return 2
