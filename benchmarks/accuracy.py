@@ -24,10 +24,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from accuracy_data import EXACT, GOALS, GROUPED_GOALS, GROUPED_ROWS, SHAPES, STATISTICS, Shape
+from accuracy_data import CLIPPED, EXACT, GOALS, GROUPED_GOALS, GROUPED_ROWS, SHAPES, STATISTICS, Shape
 from accuracy_page import page, shown
 from accuracy_peers import PEERS, Peer
-from pdrisk._mechanisms import Exponential, Mechanism
+from pdrisk._mechanisms import ClippedSums, Exponential, Mechanism
 from pdrisk._model.query import Line
 from pdrisk._pandas.lines import judged_lines
 from pdrisk._pandas.options import Request
@@ -161,6 +161,8 @@ def contenders(frame: pd.DataFrame, shape: Shape, statistic: str) -> tuple[dict[
     def line(mechanism: str, what: Any = asked) -> Line:
         return judged_lines(frame, "x", [what], Request(bounds=shape.bounds, mechanism=mechanism, step=step))[0]
 
+    if statistic == CLIPPED:
+        return {CLIPPED: line("clipped_sums")}, CLIPPED
     lines, judged = {"auto": line("auto"), "laplace": line("laplace")}, "auto"
     if order:
         lines[WITH_INTERVAL] = line("exponential_interval")
@@ -184,6 +186,14 @@ def answers(mechanism: Mechanism, summary: Any, draws: int, exact: Any) -> Error
     return Error.of(mechanism.value(noisy).reshape(shape), exact, known)
 
 
+def clipped_answers(mechanism: Mechanism, summary: Any, draws: int, x: NDArray[np.float64]) -> Error:
+    """The error of answers that clip the values x each at points of their own, from the mean of the clipped ones."""
+    noisy = [mechanism.draw(summary) for _ in range(draws)]
+    exact = np.array([np.clip(x, *mechanism.clip(each)).mean() for each in noisy])
+    ends = np.array([mechanism.interval(each, LEVEL) for each in noisy])[..., 0].T
+    return Error.of(np.array([mechanism.value(each)[0] for each in noisy]), exact, ends)
+
+
 def shape_rows(
     shape: Shape, n: int, eps: Iterable[str] = EPS, draws: int = DRAWS, peers: Sequence[Peer] = PEERS
 ) -> list[Row]:
@@ -203,7 +213,11 @@ def shape_rows(
             exact, errors = EXACT[statistic](x), {}
             for column in found:
                 line, universe, summary = next(left)
-                errors[column] = answers(line.calibrated(Fraction(each_eps), universe), summary, draws, exact)
+                mechanism = line.calibrated(Fraction(each_eps), universe)
+                if isinstance(mechanism, ClippedSums):
+                    errors[column] = clipped_answers(mechanism, summary, draws, x)
+                else:
+                    errors[column] = answers(mechanism, summary, draws, exact)
             for peer, call in prepared(peers, statistic, x, shape, float(each_eps)):
                 if (values := drawn(call, min(draws, PEER_DRAWS))) is not None:
                     # They divide by n where pdrisk, like pandas, divides by n - 1.

@@ -15,10 +15,22 @@ from pdrisk._core.order import Max, Median, Min, Quantile
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Count, Mean, Statistic, Sum
 
-__all__ = ["EXACT", "GOALS", "GROUPED_GOALS", "GROUPED_ROWS", "LEVEL", "SHAPES", "STATISTICS", "Shape", "survey"]
+__all__ = [
+    "CLIPPED",
+    "EXACT",
+    "GOALS",
+    "GROUPED_GOALS",
+    "GROUPED_ROWS",
+    "LEVEL",
+    "SHAPES",
+    "STATISTICS",
+    "Shape",
+    "survey",
+]
 
 FloatArray = NDArray[np.float64]
 LEVEL = 0.9  # of the quantile
+CLIPPED = "clipped mean"
 GROUPED_ROWS = 14_734  # of the survey's distances
 
 
@@ -73,6 +85,7 @@ STATISTICS: dict[str, Statistic] = {
     "count": Count(),
     "sum": Sum(),
     "mean": Mean(),
+    CLIPPED: Mean(),
     "var": Var(),
     "std": Std(),
     "median": Median(),
@@ -85,6 +98,7 @@ EXACT: dict[str, Callable[[FloatArray], float]] = {
     "count": lambda x: float(len(x)),
     "sum": lambda x: float(x.sum()),
     "mean": lambda x: float(x.mean()),
+    CLIPPED: lambda x: float(x.mean()),  # of the values that an answer says it clipped
     "var": lambda x: float(x.var(ddof=1)),
     "std": lambda x: float(x.std(ddof=1)),
     "median": lambda x: float(np.median(x)),
@@ -99,6 +113,7 @@ GOALS: dict[tuple[str, str, int], float] = {
     ("mean", "distance", 1000): 0.66,
     ("mean", "distance", 10_000): 0.067,
     ("mean", "income", 10_000): 272,
+    (CLIPPED, "income", 10_000): 42,
     ("var", "distance", 1000): 333,
     ("var", "distance", 10_000): 43.9,
     ("var", "uniform", 1000): 4.3,

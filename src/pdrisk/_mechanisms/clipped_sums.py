@@ -21,8 +21,9 @@ from pdrisk._mechanisms.base import Drawn, Mechanism, at_most
 from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.exponential.choice import Choice
 from pdrisk._mechanisms.exponential.weights import Score
-from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
+from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk._mechanisms.two_sums import TwoSums
+from pdrisk.errors import ParameterError
 
 __all__ = ["ClippedSums"]
 
@@ -66,7 +67,11 @@ class ClippedSums(Mechanism):
         return TwoSums.needs(statistic) | Needs(size_sums=True)
 
     def check(self) -> None:
-        TwoSums(self.statistic, self.universe, self._stages[1]).check()
+        if PLACES / self._stages[1] > WIDEST_SCALE:
+            raise ParameterError(
+                f"eps={float(self.eps):g} is too small to find where to clip: ask with "
+                f"eps={2 * PLACES / WIDEST_SCALE:.2g} or more, or without clip."
+            )
 
     def draw(self, summary: Summary, sampler: Sampler = discrete_laplace, bits: Bits = system_bits) -> Drawn:
         """Both noisy sums of each group, and for all the numbers of the chosen points, shape (4, G)."""

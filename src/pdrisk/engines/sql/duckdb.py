@@ -23,7 +23,7 @@ from pdrisk.engines.sql.bands import can_be_banded
 from pdrisk.engines.sql.dialect import Dialect, DuckDBDialect
 from pdrisk.engines.sql.ordered import Around, Band, BandMissedError, counted, listed, summed
 from pdrisk.engines.sql.plan import Counted, Different, Measured, Part, SummaryPlan, all_told_apart, pivots
-from pdrisk.engines.sql.render import MOST_PLACES, RANKED, packed_counts, product_name, statement
+from pdrisk.engines.sql.render import MOST_PLACES, RANKED, is_read_whole, packed_counts, product_name, statement
 from pdrisk.engines.sql.sizes import SIZE_LISTS
 
 if TYPE_CHECKING:
@@ -107,7 +107,12 @@ def read(
         own, banded = ways[0]
         found = _fetched(connection, statement(own, dialect, banded, near), key_lists or [])
         size = len(next(iter(found.values())))
-        if near and any(isinstance(part, Measured) and _is_far(i, part, found) for i, part in enumerate(own.parts)):
+        placed = (
+            (i, part)
+            for i, part in enumerate(own.parts)
+            if isinstance(part, Measured) and not is_read_whole(own, part, dialect)
+        )
+        if near and any(_is_far(i, part, found) for i, part in placed):
             near = False
             continue
         try:

@@ -33,7 +33,7 @@ from pdrisk.engines.sql.plan import (
 )
 from pdrisk.engines.sql.sizes import size_place, sums_by_size
 
-__all__ = ["MOST_PLACES", "RANKED", "packed_counts", "product_name", "statement"]
+__all__ = ["MOST_PLACES", "RANKED", "is_read_whole", "packed_counts", "product_name", "statement"]
 
 
 def statement(plan: SummaryPlan, dialect: Dialect, banded: bool = False, near: bool = True) -> str:
@@ -62,6 +62,12 @@ FEW = 25  # quantiles in a statement
 RANKED = range(-2, 5)  # around floor(n q), which rounding may move by one
 
 
+def is_read_whole(plan: SummaryPlan, part: Measured, dialect: Dialect) -> bool:
+    """Whether a part is the mean of a stored column, of all records, which is summed without placing each."""
+    everything = not (plan.groups or plan.inner or plan.where or plan.people)
+    return dialect.skips and everything and part.column is not None and part.needs in (MEAN, PLACED_MEAN)
+
+
 class _Statement:
     def __init__(self, plan: SummaryPlan, dialect: Dialect, banded: bool = False, near: bool = True) -> None:
         self.plan = plan = with_people(plan)
@@ -70,12 +76,9 @@ class _Statement:
         self.dialect = dialect
         self.groups = [f"g{i}" for i in range(len(plan.groups))]
         self.measured = [(i, part) for i, part in enumerate(plan.parts) if isinstance(part, Measured)]
-        whole = dialect.skips and not (plan.groups or plan.inner or plan.where or plan.people)
         # FILTER is fast, but planning n of them takes a time that grows as n**2.
         self.many = dialect.skips and sum(len(part.needs.windows) for _, part in self.measured) > FEW
-        self.whole_columns = {
-            i for i, part in self.measured if whole and part.column and part.needs in (MEAN, PLACED_MEAN)
-        }
+        self.whole_columns = {i for i, part in self.measured if is_read_whole(plan, part, dialect)}
 
     def text(self) -> str:
         first = list(self._first())
