@@ -205,7 +205,9 @@ class TestFrame:
         study = json.loads(json.dumps(table.attrs))["study"]
         about = study.pop("columns")
         assert study == {"seed": 3, "repetitions": 4, "ddof": 0}
-        assert about[0] == {"column": "x", "bounds": [0, 10], "bounds_from": "data", "values": 8, "median_at": 0.325}
+        assert about[0] == {
+            "column": "x", "bounds": [0, 10], "bounds_from": "data", "values": 8, "median_at": 0.325, "sampling95": {},
+        }  # fmt: skip
 
     def test_some_risks(self):
         table = run(FRAME, "x", repetitions=1, metrics=["many_worlds", "worst_case"])

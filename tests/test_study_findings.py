@@ -138,7 +138,8 @@ class TestViolations:
             ("min_stays_low", of("min"), {"two_worlds": 0.601}),
             ("subgroups_are_riskier", lambda r: of("mean")(r) & largest(r), {"two_worlds": 0.99}),
             ("subgroups_are_riskier", lambda r: of("min")(r) & largest(r), {"two_worlds": 0.52}),
-            ("sensitivity_falls", lambda r: ~of("mean")(r) & largest(r), {"local_sensitivity": lambda r: 2 * r["n"]}),
+            ("sensitivity_falls", lambda r: ~of("mean")(r) & largest(r),
+             {"local_sensitivity": lambda r: 2 * r["global_sensitivity"]}),
             ("sensitivity_falls", largest, {"local_sensitivity": lambda r: r["global_sensitivity"]}),
         ],
     )  # fmt: skip

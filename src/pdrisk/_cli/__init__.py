@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
@@ -44,8 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     plan.arguments(commands.add_parser("plan", help="the noise to expect of questions, without data"))
     ledger.arguments(commands.add_parser("ledger", help="what was asked of a dataset, and what is left"))
     audit.arguments(commands.add_parser("audit", help="the self-test of this installation, in under two minutes"))
-    words = separate(sys.argv[1:] if arguments is None else arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = separate(given)
     chosen = parser.parse_args(file_first(words) if words[:1] == ["assess"] else words)
+    chosen.said = shlex.join(["pdrisk", *given])  # for the head of a report
     run: dict[str, Callable[[], str | tuple[str, int]]] = {
         "demo": lambda: demo(eps=chosen.eps, seed=chosen.seed),
         "study": lambda: study.study(chosen),

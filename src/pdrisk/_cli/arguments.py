@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Several", "bounds", "code", "file_first", "folder", "separate", "several", "statistic"]
+__all__ = ["Several", "bounds", "code", "file_first", "folder", "separate", "several", "size", "statistic", "unit"]
 
 BETWEEN = re.compile(r",(?![^(]*\))")  # a comma, but not one in brackets
 STATISTIC = re.compile(r"(\w+)\((?:(q|ddof)=)?([^()]*)\)")
@@ -76,6 +76,22 @@ def statistic(said: str) -> Any:
     if number is None:
         raise argparse.ArgumentTypeError(f"{said} needs a number in its brackets, as in 'quantile(0.9)'")
     return name, {parameter or ("q" if name == "quantile" else "ddof"): number}
+
+
+def size(said: str) -> int | float:
+    """A sample size: a number of people, or a share of the values."""
+    try:
+        return int(said) if said.isdigit() else float(said)
+    except ValueError:
+        raise argparse.ArgumentTypeError("sizes are numbers of people or shares, as in --sizes 500 0.1 1.0") from None
+
+
+def unit(said: str) -> list[tuple[str, str]]:
+    """Columns with their units."""
+    found = [part.rpartition("=") for part in BETWEEN.split(said) if part.strip()]
+    if not all(column and named for column, _, named in found):
+        raise argparse.ArgumentTypeError("units are written COLUMN=UNIT, as in distance=km")
+    return [(column.strip(), named.strip()) for column, _, named in found]
 
 
 def code(said: str) -> float:

@@ -11,6 +11,7 @@ from pdrisk._cli.arguments import Several, folder, several, statistic
 from pdrisk._printing import inert
 from pdrisk.study.assess_report import report, text
 from pdrisk.study.exposure import STATISTICS, exposure
+from pdrisk.study.origin import ReportOrigin
 from pdrisk.study.owned_folder import own_folder, remove_own, write_own
 
 __all__ = ["arguments", "assess"]
@@ -43,7 +44,7 @@ def assess(chosen: argparse.Namespace) -> str:
         frame, columns, chosen.statistics or list(STATISTICS), chosen.eps or EPS, bounds=dict(chosen.bounds),
         by=groups[0] if len(groups) == 1 else groups or None,
     )  # fmt: skip
-    found = replace(found, left_out=left_out)
+    found = replace(found, left_out=left_out, units=dict(chosen.unit))
     if chosen.to is None:
         return text(chosen.file.name, found)
     tables = {"answers": found.answers, "groups": found.groups, "columns": found.columns.reset_index()}
@@ -52,6 +53,7 @@ def assess(chosen: argparse.Namespace) -> str:
             write_own(chosen.to, f"{name}.csv", lambda path, table=table: inert(table).to_csv(path, index=False))  # type: ignore[misc]
         else:
             remove_own(chosen.to, f"{name}.csv")
-    page = report(chosen.file.name, found)
+    origin = ReportOrigin.now(chosen.file.name, len(frame), chosen.said, chosen.file)
+    page = report(chosen.file.name, found, origin)
     written = write_own(chosen.to, "report.html", lambda path: path.write_text(page, encoding="utf-8"))
     return f"written, for the curator only: {written}"

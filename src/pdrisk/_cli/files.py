@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from pdrisk._cli.arguments import Several, bounds, code, several
+from pdrisk._cli.arguments import Several, bounds, code, several, unit
 from pdrisk._model.kinds import CATEGORIES, TEXT
 from pdrisk.errors import ParameterError
 from pdrisk.study.plan import usable, variables
@@ -82,6 +82,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--schema", help="a pandera schema with bounds: file.py:name or package.module:name")
     command.add_argument("--columns", type=several(str), action=Several, help="all that hold numbers, unless given")
     command.add_argument("--bounds", type=bounds, action=Several, default=[], metavar="COLUMN=LO:HI")
+    command.add_argument("--unit", type=unit, action=Several, default=[], metavar="COLUMN=UNIT", help="as distance=km")
     command.add_argument("--missing", type=several(code), action=Several, help="codes of a missing answer, everywhere")
 
 
@@ -130,7 +131,8 @@ def known(frame: pd.DataFrame, chosen: argparse.Namespace, others: Sequence[str]
     ParameterError
         If a column that was named is not there, or the schema is none.
     """
-    missing = [name for name in [*(chosen.columns or ()), *others] if name not in frame.columns]
+    named = [*(chosen.columns or ()), *others, *(column for column, _ in chosen.unit)]
+    missing = [name for name in dict.fromkeys(named) if name not in frame.columns]
     if missing:
         there = ", ".join(map(str, frame.columns))
         raise ParameterError(f"the file has no column {', '.join(missing)}; it has {there}.")

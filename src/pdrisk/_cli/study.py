@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from pdrisk._cli import files
-from pdrisk._cli.arguments import folder
+from pdrisk._cli.arguments import Several, folder, several, size, statistic
 from pdrisk.datasets import soep_like, soep_like_schema
 from pdrisk.errors import ParameterError
-from pdrisk.study.experiment import run
+from pdrisk.study.experiment import EPS, STATISTICS, run
+from pdrisk.study.origin import ReportOrigin
 from pdrisk.study.owned_folder import own_folder
 from pdrisk.study.paper import FILES, Study, written
+from pdrisk.study.points import CURVES
 
 __all__ = ["arguments", "study"]
 
@@ -26,6 +28,12 @@ def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("folder", type=folder, help="where the tables, figures and report.html go")
     command.add_argument("--file", type=Path, help="your own .csv or .parquet file, instead of the synthetic survey")
     files.arguments(command)
+    several_of = f"one or several (default: {' '.join(STATISTICS)}); also 'quantile(0.9)', 'var(ddof=0)'"
+    command.add_argument("--statistics", type=several(statistic), action=Several, help=several_of)
+    losses = f"one or several (default: {' '.join(f'{each:g}' for each in EPS)})"
+    command.add_argument("--eps", type=several(float), action=Several, help=losses)
+    sizes = "of samples: people, as 500, or shares of a column's values, as 0.1 (default: eight from 0.001 to 1.0)"
+    command.add_argument("--sizes", type=several(size), action=Several, help=sizes)
     command.add_argument("--repetitions", type=int, default=100, help="samples of each size (default: 100)")
     command.add_argument("--mechanism", default="laplace", help="of the noise; auto: as releases (default: laplace)")
     command.add_argument("--seed", type=int, default=0, help="of the samples (default: 0)")
@@ -36,17 +44,20 @@ def study(chosen: argparse.Namespace) -> str:
     """Run the study and write everything; the path of the page."""
     if find_spec("matplotlib") is None:
         raise ParameterError('a study draws its figures with matplotlib: pip install "pdrisk[plots]"')
+    if len(chosen.statistics or ()) > CURVES:
+        raise ParameterError(f"a figure holds {CURVES} statistics: name at most so many with --statistics.")
     frame: Any
     units: dict[Any, str]
     if chosen.file is None:
         if chosen.schema is not None or chosen.missing is not None:
             raise ParameterError("--schema and --missing are about a file of your own: name it with --file.")
         frame = soep_like().pipe(soep_like_schema().validate)
-        columns, units, name = chosen.columns or list(COLUMNS), dict(COLUMNS), "a survey like the Socio-Economic Panel"
+        columns, name = chosen.columns or list(COLUMNS), "a survey like the Socio-Economic Panel"
+        units = {**COLUMNS, **dict(chosen.unit)}
         bounds: Any = dict.fromkeys(columns, "column") | dict(chosen.bounds)  # as in the paper
     else:
         frame = files.known(files.read(chosen), chosen)
-        units, name, bounds = {}, chosen.file.name, dict(chosen.bounds)
+        units, name, bounds = dict(chosen.unit), chosen.file.name, dict(chosen.bounds)
         columns, left_out = files.columns_of(frame, chosen)
         for column, reason in left_out.items():
             _note(f"left out: {column} ({reason})")
@@ -54,6 +65,9 @@ def study(chosen: argparse.Namespace) -> str:
     result = run(
         frame,
         columns,
+        chosen.statistics or list(STATISTICS),
+        eps=chosen.eps or EPS,
+        sample_sizes=chosen.sizes,
         repetitions=chosen.repetitions,
         seed=chosen.seed,
         bounds=bounds,
@@ -61,7 +75,9 @@ def study(chosen: argparse.Namespace) -> str:
         progress=not chosen.quiet,
         resume=chosen.folder / "parts",
     )
-    about = Study(result, name, synthetic=chosen.file is None, units=units)
+    file = name if chosen.file is None else chosen.file.name
+    origin = ReportOrigin.now(file, len(frame), chosen.said, chosen.file)
+    about = Study(result, name, synthetic=chosen.file is None, units=units, origin=origin)
     page = written(about, chosen.folder, noted=lambda file: None if chosen.quiet else _note(file))
     return f"written: {page}"
 

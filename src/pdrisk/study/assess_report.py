@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from pdrisk._answer.words import participant, reached
 from pdrisk._printing import printable
+from pdrisk.study.origin import ReportOrigin
 from pdrisk.study.page import Page, cell, shown
 from pdrisk.study.person_section import heading as heading_of
 from pdrisk.study.person_section import tell
+from pdrisk.study.points import unit_of
 
 if TYPE_CHECKING:
     from pdrisk.study.exposure import Exposure
@@ -23,7 +26,7 @@ HEADS = {
     "column": "column", "statistic": "statistic", "group": "group", "eps": "eps", "n": "values", "exposure": "LS / GS",
     "noise95": "noise ± (95 %)", "worst_case": "worst case", "two_worlds": "two worlds", "many_worlds": "many worlds",
     "identifiability": "identifiability", "lo": "from", "hi": "to", "bounds": "bounds", "most_exposed": "most exposed",
-    "share": "noise / range",
+    "share": "noise / range", "sampling": "sampling error",
 }  # fmt: skip
 RISK = ["two_worlds", "many_worlds", "identifiability", "worst_case"]
 TOP = 15
@@ -80,17 +83,19 @@ def _sections(found: Exposure) -> list[tuple[str, list[str], pd.DataFrame]]:
                 "close to the exact one. In brackets how many times the answer itself that "
                 "is: from 1 on, the number tells little. Then ask for a sum and a count instead of a mean, declare "
                 "narrower bounds, or spend more.",
+                "The sampling error is how far the exact answer may be from that of the population, 95 % sure, if "
+                "these people are a simple random sample of it. Noise that is smaller costs little.",
                 "Losses add: of two answers with this eps, the worst case is that of twice the eps.",
             ],
-            _bought(found.recommendation),
+            _bought(found.recommendation, found.units),
         )
     )
     return sections
 
 
-def report(name: str, found: Exposure) -> str:
-    """The page, as HTML that needs nothing else."""
-    page = _page(name, found)
+def report(name: str, found: Exposure, origin: ReportOrigin | None = None) -> str:
+    """The page, as HTML that needs nothing else; ``origin`` is what it was made of, for its head."""
+    page = _page(name, found, origin)
     tell(page, _largest(found), bounds_from_data=bool(_own_bounds(found)))
     return page.html
 
@@ -100,8 +105,8 @@ def part(name: str, found: Exposure) -> str:
     return _page(name, found).body
 
 
-def _page(name: str, found: Exposure) -> Page:
-    page = Page(_title(name), NOTICE)
+def _page(name: str, found: Exposure, origin: ReportOrigin | None = None) -> Page:
+    page = Page(_title(name), NOTICE, origin)
     page.text(*_left_out(found))
     for title, paragraphs, table in _sections(found):
         page.heading(title)
@@ -145,15 +150,24 @@ def _largest(found: Exposure) -> float:
     return float(found.answers["eps"].max())
 
 
-def _bought(table: pd.DataFrame) -> pd.DataFrame:
+def _bought(table: pd.DataFrame, units: Mapping[Hashable, str]) -> pd.DataFrame:
     """A row for each answer, a column for each risk."""
-    noise = table["noise95"].map(lambda value: f"±{shown(float(value))}")
+    unit = pd.Series(
+        [_unit(*pair, units) for pair in zip(table["statistic"], table["column"], strict=True)], index=table.index
+    )
+    noise = table["noise95"].map(lambda value: f"±{shown(float(value))}") + unit
     times = table["share"].map(lambda share: "" if pd.isna(share) else f" ({shown(float(share))} ×)")
+    sampling = table["sampling95"].map(lambda value: "" if pd.isna(value) else f"±{shown(float(value))}")
     at = [f"risk {risk:g}, eps {eps:g}" for risk, eps in zip(table["worst_case"], table["eps"], strict=True)]
-    said = table.assign(noise=noise + times, at=at)
-    order = said[["column", "statistic"]].drop_duplicates()
+    said = table.assign(noise=noise + times, at=at, sampling=sampling + unit.where(sampling != "", ""))
+    order = said[["column", "statistic", "sampling"]].drop_duplicates(["column", "statistic"])
     wide = said.pivot(index=["column", "statistic"], columns="at", values="noise")[list(dict.fromkeys(at))]
     return order.merge(wide.reset_index(), on=["column", "statistic"])
+
+
+def _unit(statistic: object, column: Hashable, units: Mapping[Hashable, str]) -> str:
+    """The unit of an answer behind its number, "" if nobody said it."""
+    return f" {unit_of(statistic, column, units)}" if column in units else ""
 
 
 def _top(table: pd.DataFrame, eps: float, columns: list[str]) -> pd.DataFrame:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from pdrisk._answer.drawing import tick_label
@@ -20,6 +22,17 @@ def risk_axis(axes: Axes, each: Panel, *, vertical: bool, start: float) -> None:
     """From the prior up: evenly from a coin's 1/2, by powers of ten from 1/n."""
     axis, limits = (axes.yaxis, axes.set_ylim) if vertical else (axes.xaxis, axes.set_xlim)
     every = 1  # how many ticks to a label
+    if each.shows_excess:
+        least = each.least_excess
+        (axes.set_yscale if vertical else axes.set_xscale)("function", functions=_excess(least))
+        limits(0.5, 1.0)
+        powers = range(-1, round(math.log10(least)) - 1, -1)
+        every = max(1, math.ceil(len(powers) / (4 if vertical else 2)))
+        ticks = [1.0, *(0.5 + 10.0**power for power in powers)]
+        texts = ["0.5", *(tick_label(10.0**power) for power in powers[:-1]), "0"]
+        kept = [place == 0 or (place - 1) % every == every - 1 for place in range(len(ticks) - 1)]
+        axis.set_ticks(ticks, [text if keep else "" for text, keep in zip(texts, [*kept, True], strict=True)])
+        return
     if each.metric in COIN:
         limits(0.5, 1.0)
         ticks = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0] if vertical else [0.5, 0.75, 1.0]
@@ -32,6 +45,14 @@ def risk_axis(axes: Axes, each: Panel, *, vertical: bool, start: float) -> None:
     labels = [tick_label(tick) if place % every == 0 else "" for place, tick in enumerate(ticks)]
     axis.set_ticks(ticks, labels)
     axis.set_tick_params(which="minor", length=1.5, width=0.4, labelleft=False, labelbottom=False)
+
+
+def _excess(least: float) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """What a risk is above 1/2, by powers of ten from the least on, and back."""
+    return (
+        lambda risk: np.log10(np.maximum(np.asarray(risk, dtype=float) - 0.5, least)),
+        lambda power: 0.5 + 10.0 ** np.asarray(power, dtype=float),
+    )
 
 
 def log_axis(axes: Axes, values: pd.Series) -> None:

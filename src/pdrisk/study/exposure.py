@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -31,6 +31,7 @@ from pdrisk._pandas.options import Request
 from pdrisk.engines.numpy.single import summary_of_one
 from pdrisk.study import assess_report
 from pdrisk.study.plan import Variable, eps_list, usable, variables
+from pdrisk.study.sampling import sampling95
 
 __all__ = ["RISKS", "Exposure", "exposure"]
 
@@ -57,11 +58,14 @@ class Exposure:
     recommendation : DataFrame
         For each answer the largest eps of four digits at which the worst-case risk is at most each of `RISKS`, and the
         noise that comes with it: ``noise95``, in the unit of the answer, and as a ``share`` of the exact answer, NaN
-        where that is 0.
+        where that is 0. ``sampling95`` is the half-width of the 95 % sampling interval, to compare with: NaN where the
+        values alone tell none.
     left_out : dict from column to str
-        Columns that cannot be assessed, and why.
+        Columns that cannot be assessed, or seem to be ids or weights, and why.
     rows : int
         Of the frame.
+    units : dict from column to str
+        For the numbers of the report.
     """
 
     answers: pd.DataFrame
@@ -70,6 +74,7 @@ class Exposure:
     recommendation: pd.DataFrame
     left_out: Mapping[Hashable, str]
     rows: int
+    units: Mapping[Hashable, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return assess_report.text("this frame", self)
@@ -180,9 +185,11 @@ def _recommended(chosen: Mapping[Hashable, Variable], specs: Sequence[Statistic]
         summary = summary_of_one(one.values, one.universe, needs)
         for statistic in specs:
             exact = abs(float(statistic.value(summary, one.universe)[0]))
+            sampling = sampling95(statistic, one.values)
             for risk in RISKS:
                 eps = float(rounded_down(float(privacy_loss(risk, 0.5))))
                 noise = float(half_width(statistic.global_sensitivity(one.universe) / eps))
-                rows.append((column, statistic.label, risk, eps, noise, noise / exact if exact else np.nan))
-    table = pd.DataFrame(rows, columns=["column", "statistic", "worst_case", "eps", "noise95", "share"])
+                rows.append((column, statistic.label, risk, eps, noise, noise / exact if exact else np.nan, sampling))
+    names = ["column", "statistic", "worst_case", "eps", "noise95", "share", "sampling95"]
+    table = pd.DataFrame(rows, columns=names)
     return mark_exact(table)

@@ -46,6 +46,7 @@ BAR: Final = 0.15  # and of a row of `risk_by_query`
 SHORT: Final = 16  # characters of a name
 BOXES: Final = "□: a letter that this font lacks"
 KEY: Final = "line: all risks; bar: the middle half; diamond: median"
+SAMPLING: Final = "dotted: the sampling error of a query (95 %), of all values"
 WORST: Final = "grey: the worst case, with the marks of its queries"
 
 
@@ -89,7 +90,7 @@ def risk_by_query(
             if at == 0:
                 axes.set_title(_short(each.title), loc="left", pad=4, fontweight="bold", **WORDS)
             if place == len(blocks) - 1:
-                axes.set_xlabel(NAMES[each.metric], labelpad=2, **WORDS)
+                axes.set_xlabel(_risk(each), labelpad=2, **WORDS)
             else:
                 axes.tick_params(axis="x", labelbottom=False)
     under(figure, notes)
@@ -173,7 +174,7 @@ def risk_by_epsilon(result: pd.DataFrame, *, metric: str = "two_worlds", proport
             ends.append(_end(dense, "eps", str(name), COLOURS[rank], rank))
         log_axis(axes, worst["eps"])
         share = each.points["proportion"].iloc[0]
-        _words(axes, each, xlabel="eps" if last else "", more=f", {_percent(share)} of the values")
+        _words(axes, each, xlabel="eps, the privacy loss" if last else "", more=f", {_percent(share)} of the values")
     _name_curves(figure, named)
     return figure
 
@@ -188,8 +189,9 @@ def noise_against_risk(
 ) -> Figure:
     """Curator only: what accuracy costs, the half-width of the noise against the risk, a curve for each query.
 
-    Each mark is an eps. Thin grey lines are the worst case, for whoever must promise something without the data: one
-    for all queries of the same global sensitivity, with their marks, hollow.
+    Each mark is an eps. A dotted line is the sampling error of a query, of the whole data: noise to the right of it is
+    smaller. Thin grey lines are the worst case, for whoever must promise something without the data: one for all
+    queries of the same global sensitivity, with their marks, hollow.
 
     Parameters
     ----------
@@ -206,7 +208,7 @@ def noise_against_risk(
     matplotlib.figure.Figure
     """
     panels = noise_and_risk(result, metric=metric, proportion=proportion, units=units)
-    figure, places = _grid(panels, 1, key=WORST)
+    figure, places = _grid(panels, 1, key=[WORST, *([SAMPLING] if any(each.sampling for each in panels) else [])])
     named: dict[Axes, list[_End]] = {}
     order = list(dict.fromkeys(name for each in panels for name in each.points["statistic"]))
     for each, (axes, _) in zip(panels, places, strict=True):
@@ -227,17 +229,20 @@ def noise_against_risk(
             line = (dense["noise95"], dense["median"])
             _curve(axes, curve["noise95"], curve["median"], COLOURS[rank], rank, line=line)
             ends.append(_end(dense, "noise95", str(name), COLOURS[rank], rank))
-        log_axis(axes, each.points["noise95"])
+        errors = {order.index(name): error for name, error in each.sampling.items() if name in order and error > 0}
+        log_axis(axes, pd.Series([*each.points["noise95"], *errors.values()]))
         axes.invert_xaxis()
+        for rank, error in errors.items():
+            axes.axvline(error, color=COLOURS[rank], linestyle=(0, (1, 1.5)), linewidth=0.9, zorder=0)
         share = f", {_percent(each.points['proportion'].iloc[0])} of the values"
         _words(axes, each, more=share, xlabel=f"noise ± (95 %), {_short(each.unit, 24)}; less →")
     _name_curves(figure, named)
     return figure
 
 
-def _grid(panels: Sequence[Panel], across: int, *, key: str = "") -> tuple[Figure, list[tuple[Axes, bool]]]:
+def _grid(panels: Sequence[Panel], across: int, *, key: Sequence[str] = ()) -> tuple[Figure, list[tuple[Axes, bool]]]:
     """Panels in rows, and whether each is in the last one."""
-    number, notes = len(panels), [*([key] if key else []), *_notes(panels)]
+    number, notes = len(panels), [*key, *_notes(panels)]
     rows = math.ceil(number / across)
     figure = canvas(rows * ROW + LINE * len(notes) + 0.25)
     grid = figure.subplots(rows, across, squeeze=False).ravel()
@@ -298,11 +303,16 @@ def _words(axes: Axes, each: Panel, *, xlabel: str, more: str = "") -> None:
     risk_axis(axes, each, vertical=True, start=each.start)
     place = axes.get_subplotspec()
     first = place is not None and place.is_first_col()
-    axes.set_title(_short(each.title, 40) if first else "", loc="left", pad=17, fontweight="bold", **WORDS)
+    axes.set_title(_short(each.heading, 40) if first else "", loc="left", pad=17, fontweight="bold", **WORDS)
     # Left out of the layout, which would narrow the panel for a wide line; the title's pad keeps the height of it.
     near: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "in_layout": False}
-    axes.annotate(NAMES[each.metric] + more, (0, 1), (0, 6), **near, **WORDS)
+    axes.annotate(_risk(each) + more, (0, 1), (0, 6), **near, **WORDS)
     axes.set_xlabel(xlabel, labelpad=2, **WORDS)
+
+
+def _risk(each: Panel) -> str:
+    """What the axis of risk shows."""
+    return NAMES[each.metric] + (" − 0.5" if each.shows_excess else "")
 
 
 def _name_curves(figure: Figure, ends: Mapping[Axes, list[_End]], head: str = "") -> None:

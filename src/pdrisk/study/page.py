@@ -13,6 +13,7 @@ import pandas as pd
 
 from pdrisk._digits import probability, rounded_down, rounded_up
 from pdrisk._printing import printable
+from pdrisk.study.origin import ReportOrigin
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,6 +30,8 @@ body { font: 16px/1.5 Georgia, "Times New Roman", serif; color: #1a1a1a; backgro
 h1 { font-size: 1.8rem; line-height: 1.2; margin: 0 0 .5rem; } h2 { font-size: 1.25rem; margin: 2.2rem 0 .4rem; }
 p { max-width: 44rem; margin: .5rem 0; }
 .notice { border: 2px solid #a11; color: #a11; padding: .6rem 1rem; font-weight: bold; max-width: 44rem; }
+.origin { display: grid; grid-template-columns: max-content 1fr; gap: 0 .8rem; font: 13px/1.5 system-ui, sans-serif; }
+.origin dd { margin: 0; overflow-wrap: anywhere; }
 .wide { overflow-x: auto; margin: .8rem 0 1.2rem; }
 table { border-collapse: collapse; font: 13px/1.35 system-ui, sans-serif; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-style: italic; padding: 0 0 .3rem; }
@@ -51,11 +54,18 @@ class Page:
     title : str
     notice : str
         What everybody who opens it must know first.
+    origin : ReportOrigin, optional
+        What it was made of.
     """
 
-    def __init__(self, title: str, notice: str) -> None:
+    def __init__(self, title: str, notice: str, origin: ReportOrigin | None = None) -> None:
         self._title = title
         self._parts = [f"<h1>{escape(title)}</h1>", f'<p class="notice" role="note">{escape(notice)}</p>']
+        if origin is not None:
+            rows = (
+                f"<dt>{escape(label)}</dt><dd>{escape(printable(text))}</dd>" for label, text in origin.rows_of_head
+            )
+            self._parts.append(f'<dl class="origin">{"".join(rows)}</dl>')
 
     def heading(self, text: str) -> None:
         """Begin a section."""
@@ -146,7 +156,7 @@ def svg_of(figure: Figure, name: str) -> str:
     import matplotlib as mpl
 
     target = io.StringIO()
-    with mpl.rc_context({"svg.hashsalt": name}):
+    with mpl.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):  # text as text
         figure.savefig(target, format="svg", metadata={"Date": None, "Creator": None})
     # matplotlib escapes "<" and ">" in labels and attributes: what is between them is a tag of its own.
     return re.sub(

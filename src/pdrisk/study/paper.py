@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
@@ -11,10 +12,12 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from pdrisk._model.plain import plain_label
 from pdrisk._printing import inert
 from pdrisk.study import figures, texts
 from pdrisk.study.findings import BY_FORMULA, findings
 from pdrisk.study.lee_clifton import adult, toy
+from pdrisk.study.origin import ReportOrigin
 from pdrisk.study.owned_folder import own_folder, write_own
 from pdrisk.study.page import Page, svg_of
 from pdrisk.study.person_section import tell
@@ -40,7 +43,8 @@ HEADS = {
     "column": "column", "statistic": "statistic", "values": "values", "lo": "from", "hi": "to", "bounds": "bounds",
     "mechanism": "mechanism", "sample_size": "sample", "eps": "eps", "exposure": "LS / GS", "two_worlds": "two worlds",
     "many_worlds": "many worlds", "identifiability": "identifiability", "worst_case": "worst case",
-    "noise95": "noise ± (95 %)", "finding": "finding", "expected": "expected", "observed": "observed", "passed": "",
+    "noise95": "noise ± (95 %)", "sampling95": "sampling error ± (95 %)",
+    "finding": "finding", "expected": "expected", "observed": "observed", "passed": "",
     "threshold": "whose threshold",
     "risk": "highest risk", "scale": "noise scale", "loose_eps": "loose eps", "exact": "exact risk at it",
     "tight_eps": "tight eps", "worlds": "worlds", "sensitive_range": "range of the mean",
@@ -60,12 +64,15 @@ class Study:
     synthetic : bool
         Whether nobody in them is real.
     units : dict from column to str
+    origin : ReportOrigin or None
+        What the page was made of.
     """
 
     result: pd.DataFrame
     name: str
     synthetic: bool
     units: Mapping[Hashable, str]
+    origin: ReportOrigin | None = None
 
     @property
     def mechanisms(self) -> list[str]:
@@ -122,7 +129,11 @@ def written(study: Study, folder: Path, *, noted: Callable[[str], None] = lambda
 
 def _begun(study: Study) -> Page:
     about = study.result.attrs["study"]
-    page = Page(f"What an answer about {study.name} means for the people in it", NOBODY if study.synthetic else NOTICE)
+    page = Page(
+        f"What an answer about {study.name} means for the people in it",
+        NOBODY if study.synthetic else NOTICE,
+        study.origin,
+    )
     page.text(
         "A statistic of a survey with noise scaled to eps hides each person in it. How well depends on how far one "
         "person could move the answer in these very data (the local sensitivity, LS), against how far one could in any "
@@ -181,8 +192,11 @@ def _whole(study: Study) -> pd.DataFrame:
     table = table.drop_duplicates(["column", "statistic"])
     exposure = table["local_sensitivity"] / table["global_sensitivity"]
     risks = [name for name in ("two_worlds", "many_worlds", "identifiability", "worst_case") if name in table]
-    return table.assign(column=table["column"].astype(str), exposure=exposure)[
-        ["column", "statistic", "mechanism", "exposure", *risks, "noise95"]
+    told = {each["column"]: each["sampling95"] for each in table.attrs["study"]["columns"]}
+    pairs = zip(table["column"], table["statistic"], strict=True)
+    sampling = [told.get(plain_label(column), {}).get(statistic, math.nan) for column, statistic in pairs]
+    return table.assign(column=table["column"].astype(str), exposure=exposure, sampling95=sampling)[
+        ["column", "statistic", "mechanism", "exposure", *risks, "noise95", "sampling95"]
     ]
 
 

@@ -37,6 +37,7 @@ from pdrisk._pandas.requests import eps_values
 from pdrisk.engines.numpy.codes import without_codes
 from pdrisk.engines.numpy.frame import column_values
 from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
+from pdrisk.study.set_aside import set_aside
 
 __all__ = [
     "PROPORTIONS",
@@ -135,7 +136,7 @@ def variables(
 def usable(
     frame: object, bounds: object = None, without: Sequence[Hashable] = (), advice: Advice = _in_python
 ) -> tuple[list[Hashable], dict[Hashable, str]]:
-    """The columns of a frame that can be studied; and the others, each with the reason.
+    """The columns of a frame that can be studied, but no ids and weights; and the others, each with the reason.
 
     Parameters
     ----------
@@ -161,9 +162,14 @@ def usable(
             continue
         try:
             _check_named(frame, column, 1)
-            _variable(frame, column, given.get(column) if isinstance(bounds, Mapping) else bounds, None, advice)
+            own = given.get(column) if isinstance(bounds, Mapping) else bounds
+            one = _variable(frame, column, own, None, advice)
         except _UnfitError as why:
             left_out[column] = why.short
+            continue
+        reason = set_aside(column, one.values) if one.bounds_from == "data" else ""
+        if reason:
+            left_out[column] = reason
         else:
             found.append(column)
     if not found:

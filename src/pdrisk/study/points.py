@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Final
 
@@ -39,6 +40,8 @@ NAMES: Final = {
     "identifiability": "identifiability",
 }
 COIN: Final = ("worst_case", "two_worlds")  # metrics that start from a coin's 1/2; the others start from 1/n
+ON_AXIS: Final = 0.025  # how near to 1/2 a curve is no more seen
+FLOOR: Final = 1e-8  # above 1/2: what is less is rounding
 CURVES: Final = 6  # that a panel holds at most
 MOST_UNITS = 10_000
 COLUMNS: Final = 12  # that a figure holds at most
@@ -63,6 +66,10 @@ class Panel:
         Which columns of the study are shown; "" if all are.
     note : str
         Who may see it.
+    sampling : dict from statistic to float
+        The sampling error of each, as far as it is known, in ``unit``; of panels that show noise.
+    statistic : str
+        The one that all curves are of; "" where each has its own.
     """
 
     title: str
@@ -72,11 +79,36 @@ class Panel:
     unit: str = ""
     part: str = ""
     note: str = NOTE
+    sampling: Mapping[str, float] = field(default_factory=dict)
+    statistic: str = ""
+
+    @property
+    def heading(self) -> str:
+        """What it is about, for people."""
+        return f"{self.statistic} of {self.title}" if self.statistic else self.title
 
     @property
     def start(self) -> float:
         """Where its risk axis begins."""
         return self.priors[0]
+
+    @property
+    def shows_excess(self) -> bool:
+        """Whether a query would lie on an axis that begins at a coin's 1/2, so that what is above it is shown."""
+        if self.metric not in COIN or "statistic" not in self.points.columns or not len(self.points):
+            return False
+        return float(self.points.groupby("statistic")["median"].max().min()) < 0.5 + ON_AXIS
+
+    @property
+    def least_excess(self) -> float:
+        """The power of ten at which an axis of what is above 1/2 begins: below the smallest, and `FLOOR` at the least.
+
+        What adds nothing at all lies on it.
+        """
+        known = [name for name in ("lower", "median", "upper", "highest") if name in self.points.columns]
+        above = self.points[known].to_numpy(dtype=float) - 0.5
+        least = float(above[above > FLOOR].min(initial=0.1))
+        return float(10.0 ** math.floor(math.log10(least)))
 
 
 def by_query(result: pd.DataFrame, *, metrics: Any = ("many_worlds", "two_worlds"), eps: Any = None) -> list[Panel]:
@@ -127,7 +159,8 @@ def by_proportion(
     for column, own, part in _columns(table):
         for metric in chosen:
             points = _spread(own, ["eps", "proportion", "sample_size"], metric, BAND)
-            panels.append(Panel(str(column), _priors(own, metric), points, metric, part=part, note=_note(result)))
+            own_panel = Panel(str(column), _priors(own, metric), points, metric, part=part, note=_note(result))
+            panels.append(replace(own_panel, statistic=statistic))
     return panels
 
 
@@ -185,7 +218,9 @@ def noise_and_risk(
             keys = ["statistic", "eps", "proportion", "sample_size"]
             rows = rows.assign(noise95=rows.groupby(keys, sort=False, observed=True)["noise95"].transform("median"))
             points = _spread(rows, keys, metric, BAND, also=["noise95", "worst_case"])
-            panels.append(Panel(str(column), _priors(rows, metric), points, metric, each, part, _note(result)))
+            sampling = {name: error for name, error in _sampling(result, column).items() if unit.get(name) == each}
+            own_panel = Panel(str(column), _priors(rows, metric), points, metric, each, part, _note(result), sampling)
+            panels.append(own_panel)
     return panels
 
 
@@ -275,6 +310,13 @@ def _few_curves(statistics: pd.Series) -> None:
 def _priors(rows: pd.DataFrame, metric: str) -> tuple[float, float]:
     """The smallest and the largest prior."""
     return (0.5, 0.5) if metric in COIN else (float(1 / rows["n"].max()), float(1 / rows["n"].min()))
+
+
+def _sampling(result: pd.DataFrame, column: Hashable) -> dict[str, float]:
+    """The sampling errors of the statistics of all of a column's values, as a study says them."""
+    study = result.attrs.get("study")
+    told = study.get("columns", []) if isinstance(study, dict) else []
+    return next((each.get("sampling95", {}) for each in told if each["column"] == column), {})
 
 
 def _note(result: pd.DataFrame) -> str:

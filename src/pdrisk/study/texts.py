@@ -10,12 +10,14 @@ import pandas as pd
 from pdrisk._answer.formatting import number, thousands
 from pdrisk._core.foreign import own_errors
 from pdrisk._digits import probability
-from pdrisk.study.points import COIN, NAMES, Panel, by_epsilon, by_proportion, by_query, noise_and_risk
+from pdrisk.study.points import COIN, FLOOR, NAMES, Panel, by_epsilon, by_proportion, by_query, noise_and_risk
 
 __all__ = ["noise_against_risk", "risk_by_epsilon", "risk_by_proportion", "risk_by_query"]
 
 RISKS = ("lowest", "lower", "median", "upper", "highest", "worst_case")
-PLAIN = {"statistic": "query", "sample_size": "people", "worst_case": "worst case", "proportion": "share"}
+PLAIN = {"statistic": "query", "sample_size": "people", "worst_case": "worst case", "proportion": "share",
+    "above": "median above 0.5",
+}  # fmt: skip
 
 
 @own_errors
@@ -65,8 +67,11 @@ def _text(title: str, panels: list[Panel]) -> str:
         *dict.fromkeys(f"({panel.part})" for panel in panels if panel.part),
     ]
     for panel in panels:
-        lines += ["", f"{panel.title}: {NAMES[panel.metric]}, from {_prior(panel)}"]
+        lines += ["", f"{panel.heading}: {NAMES[panel.metric]}, from {_prior(panel)}"]
         lines += _table(panel)
+        if panel.sampling:
+            errors = ", ".join(f"{name} {thousands(error)}" for name, error in panel.sampling.items())
+            lines.append(f"  sampling error ±, {panel.unit} (95 %, of all values): {errors}")
     return "\n".join(lines)
 
 
@@ -80,9 +85,12 @@ def _prior(panel: Panel) -> str:
 def _table(panel: Panel) -> list[str]:
     """Aligned columns: words to the left, numbers to the right."""
     columns = []
-    for name in panel.points.columns:
+    points = panel.points
+    if panel.shows_excess:
+        points = points.assign(above=(points["median"] - 0.5).clip(lower=0.0))
+    for name in points.columns:
         head = f"noise ±, {panel.unit}" if name == "noise95" else PLAIN.get(name, name)
-        cells = [_cell(name, value) for value in panel.points[name]]
+        cells = [_cell(name, value) for value in points[name]]
         width = max(map(len, [head, *cells]))
         columns.append([f"{cell:<{width}}" if name == "statistic" else f"{cell:>{width}}" for cell in [head, *cells]])
     return ["  " + "  ".join(row).rstrip() for row in zip(*columns, strict=True)]
@@ -91,6 +99,8 @@ def _table(panel: Panel) -> list[str]:
 def _cell(name: str, value: Any) -> str:
     if name in RISKS:
         return probability(value)
+    if name == "above":
+        return "0" if value <= FLOOR else probability(value)
     if name == "proportion":
         return f"{100 * value:.3g} %"
     if name == "sample_size":

@@ -1,0 +1,57 @@
+"""Origin of a report: which file, how many rows, its hash, when, and by which command."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["ReportOrigin", "hash_of"]
+
+PIECE = 2**20  # bytes read at a time
+
+
+@dataclass(frozen=True, slots=True)
+class ReportOrigin:
+    """What a report was made of.
+
+    Attributes
+    ----------
+    file, command : str
+    rows : int
+    hash : str
+        SHA-256 of the file; "" for data that are made anew each time.
+    date : str
+        In UTC.
+    """
+
+    file: str
+    rows: int
+    hash: str
+    date: str
+    command: str
+
+    @classmethod
+    def now(cls, file: str, rows: int, command: str, path: Path | None = None) -> ReportOrigin:
+        """That of a report made now."""
+        date = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+        return cls(file, rows, "" if path is None else hash_of(path), date, command)
+
+    @property
+    def rows_of_head(self) -> list[tuple[str, str]]:
+        """Labels and texts, for a head."""
+        said = {
+            "file": self.file, "rows": f"{self.rows:,}", "SHA-256": self.hash, "made": self.date,
+            "command": self.command,
+        }  # fmt: skip
+        return [(label, text) for label, text in said.items() if text]
+
+
+def hash_of(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(PIECE):
+            found.update(piece)
+    return found.hexdigest()
