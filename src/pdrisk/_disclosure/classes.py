@@ -15,7 +15,7 @@ from pdrisk._disclosure.keys import Codes
 from pdrisk._disclosure.tables import RowsRead, Side
 from pdrisk._model.attributes import mark_exact
 
-__all__ = ["Classes", "classes_of", "distinct_pairs"]
+__all__ = ["Classes", "classes_of", "distinct_pairs", "occurring"]
 
 DENSE = 2**20  # combinations that are counted in an array, however few lines there are
 LARGEST = 2**62  # combinations that are told apart by one number
@@ -130,6 +130,22 @@ def _compressed(numbers: list[NDArray[np.int64]]) -> tuple[list[NDArray[np.int64
     codes, found = pd.factorize(np.concatenate(numbers))
     ends = np.cumsum([len(number) for number in numbers])[:-1]
     return np.split(codes.astype(np.int64, copy=False), ends), len(found)
+
+
+def occurring(
+    number: NDArray[np.int64], end: int, persons: Codes | None, times: NDArray[Any] | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The numbers below ``end`` that occur, in order, and how many people have each."""
+    found = None
+    if end > max(DENSE, 4 * len(number)):
+        number, found = pd.factorize(number, sort=True)
+    if persons is not None:
+        number, _ = distinct_pairs(number, persons)
+    counts = np.rint(np.bincount(number, weights=times)).astype(np.int64)
+    if found is None:
+        found = np.flatnonzero(counts)
+        counts = counts[found]
+    return found, counts
 
 
 def distinct_pairs(first: Codes, second: Codes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

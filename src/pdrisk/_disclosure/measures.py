@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pdrisk._core.disclosure import MODELS, closeness, diversity, expected_reciprocal, probability_below
-from pdrisk._disclosure.classes import Classes, classes_of, distinct_pairs
+from pdrisk._disclosure.classes import Classes, classes_of, occurring
 from pdrisk._disclosure.duckdb_table import several_rows
 from pdrisk._disclosure.generalize import check_generalize
 from pdrisk._disclosure.population import both_sides
@@ -210,10 +210,8 @@ def _with_values(table: KeyTable, wanted: KeyRequest, sensitive: object) -> tupl
     side = table.read(KeyRequest((*wanted.keys, column), wanted.generalize, wanted.person))
     values = side.columns[-1]
     classes = classes_of(_keys_of(side))
-    pair, found = pd.factorize(classes.numbers[0] * values.size + values.codes, sort=True)
-    if side.persons is not None:
-        pair, _ = distinct_pairs(pair, side.persons)
-    counts = np.rint(np.bincount(pair, weights=side.times, minlength=len(found))).astype(np.int64)
+    pair = classes.numbers[0] * values.size + values.codes
+    found, counts = occurring(pair, classes.size * values.size, side.persons, side.times)
     at, code = found // values.size, found % values.size
     sample = np.rint(np.bincount(at, weights=counts, minlength=classes.size)).astype(np.int64)
     somebody(sample)
