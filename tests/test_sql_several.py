@@ -174,6 +174,23 @@ class TestScalars:
     def test_refused(self, query, why, con, monkeypatch):
         assert why in str(refusal(monkeypatch, query, con, eps=1, bounds=BOUNDS))
 
+    def test_written_twice_it_is_one_release(self, con, monkeypatch):
+        draws = without_noise(monkeypatch)
+        mean = "(SELECT AVG(age) FROM people)"
+        query = f"WITH m AS (SELECT * FROM people WHERE age > {mean}) SELECT COUNT(*) FROM m WHERE age < 2 * {mean}"
+        answer = pdrisk.sql(query, con, eps=1, bounds=BOUNDS)
+        assert len(draws) == len(described(answer).lines) == 2
+
+    def test_those_that_differ_in_others_are_different(self, con, book):
+        """Whatever their values: before there are any, all of them stand for 1."""
+        one, other = (
+            "(SELECT AVG(age) FROM people WHERE age > (SELECT AVG(" + x + ") FROM people))" for x in ("age", "children")
+        )
+        ledger = book()
+        query = f"SELECT COUNT(*) FROM people WHERE age > {one} OR age > {other}"
+        answer = pdrisk.sql(query, con, eps=1, bounds=BOUNDS, ledger=ledger)
+        assert len(described(answer).lines) == 5 and ledger.remaining().spent == 1
+
     def test_several_rows(self, con):
         query = "SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people GROUP BY sex)"
         with pytest.raises(pdrisk.ParameterError, match="gives 2 rows where one value stands"):
@@ -216,6 +233,8 @@ class TestScalars:
         answer = pdrisk.sql(SCALAR, con, eps=1, bounds=BOUNDS, curator=True)
         assert answer.columns[:4].tolist() == ["n", "n_low", "n_high", "n_eps"] and answer["n_eps"].item() == 0.5
         assert pdrisk.public(answer).columns.tolist() == ["n", "n_low", "n_high", "n_eps", "n_worst_case"]
+        with pytest.raises(pdrisk.ParameterError, match="does not hold the curator's numbers"):  # of the subquery
+            pdrisk.explain(answer, "curator")
 
     def test_dates_and_texts(self, con, monkeypatch):
         without_noise(monkeypatch)
@@ -304,6 +323,15 @@ class TestGroupingSets:
             own = own if region is None else own[own["region"] == region]
             assert n == len(own if sex is None else own[own["sex"] == sex])
 
+    def test_which_groups_a_row_has(self, con, monkeypatch):
+        """As DuckDB: the last argument is the bit 1, which is set where the row is of all its values."""
+        without_noise(monkeypatch)
+        query = "SELECT GROUPING(region, sex) AS b, GROUPING(sex) AS s, sex FROM people GROUP BY CUBE (region, sex) HAVING COUNT(*) > 0"
+        answer = pdrisk.sql(query, con, eps=1, keys={"region": ["north"], "sex": ["f", "m"]})
+        assert answer.fillna("-").to_numpy().tolist() == [
+            [0, 0, "f"], [0, 0, "m"], [1, 1, "-"], [2, 0, "f"], [2, 0, "m"], [3, 1, "-"],
+        ]  # fmt: skip
+
     def test_some_pairs_alone(self, con, monkeypatch):
         without_noise(monkeypatch)
         query = "SELECT region, sex, COUNT(*) AS n FROM people GROUP BY ROLLUP (region, sex)"
@@ -331,3 +359,61 @@ class TestGroupingSets:
     @pytest.mark.whole
     def test_refused(self, query, why, con, monkeypatch):
         assert why in str(refusal(monkeypatch, query, con, eps=1, bounds=BOUNDS, keys={"region": REGIONS}))
+
+
+HOSTILE = """
+SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM read_csv('/etc/passwd'))
+SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(x) FROM range(5) r(x))
+SELECT (SELECT COUNT(*) FROM people), age FROM people
+SELECT COUNT(*) FROM people p, (SELECT AVG(age) AS a FROM people) q WHERE p.age > q.a
+SELECT COUNT(*) FROM people WHERE id = (SELECT MAX(id) FROM people WHERE age = (SELECT MAX(age) FROM people p2 WHERE p2.id <= people.id))
+SELECT COUNT(*) FROM people WHERE (SELECT age FROM people LIMIT 1) > 3
+SELECT COUNT(*) FROM people WHERE age > (SELECT first(age) FROM people)
+SELECT COUNT(*) FROM people WHERE age > (SELECT random())
+SELECT COUNT(*) FROM people WHERE age > (SELECT error('x'))
+SELECT COUNT(*) FROM people WHERE age > (SELECT COUNT(*) FROM duckdb_settings())
+SELECT COUNT(*) FROM people WHERE age > (SELECT COUNT(*) FROM information_schema.tables)
+SELECT COUNT(*) FROM people WHERE region = (SELECT string_agg(region, ',') FROM people)
+SELECT COUNT(*) FROM people UNION ALL SELECT age FROM people WHERE id = 3
+SELECT COUNT(*) FROM people UNION ALL (SELECT age FROM people ORDER BY age LIMIT 1)
+SELECT * FROM people UNION ALL SELECT * FROM people
+SELECT COUNT(*) FROM (SELECT * FROM people UNION ALL SELECT * FROM people)
+WITH u AS (SELECT age FROM people UNION ALL SELECT COUNT(*) FROM people) SELECT * FROM u
+WITH u AS (SELECT age FROM people UNION ALL SELECT COUNT(*) FROM people) SELECT AVG(age) FROM u
+SELECT region, MAX(age) OVER () FROM people GROUP BY ROLLUP (region)
+SELECT region, age FROM people GROUP BY ROLLUP (region, age)
+SELECT region, COUNT(*), ANY_VALUE(age) FROM people GROUP BY CUBE (region)
+SELECT region, COUNT(*) FROM people GROUP BY ROLLUP (region) QUALIFY age > 3
+SELECT region, COUNT(*) FROM people GROUP BY ROLLUP (region) ORDER BY MAX(age) OVER (PARTITION BY age)
+SELECT GROUPING(region) FROM people
+SELECT COUNT(*) FROM people WHERE GROUPING(region) = 1
+SELECT DISTINCT ON (region) age FROM people
+SELECT DISTINCT region, age FROM people
+SELECT DISTINCT * FROM people
+SELECT DISTINCT region, MAX(age) OVER () FROM people
+SELECT region FROM people GROUP BY region HAVING age > 3
+SELECT region, (SELECT age FROM people p WHERE p.region = people.region LIMIT 1) FROM people GROUP BY region
+SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM (SELECT DISTINCT age FROM people))
+SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(n) FROM (SELECT age AS n FROM people GROUP BY age))
+SELECT COUNT(*) FROM people WHERE age > (WITH x AS (SELECT age FROM people LIMIT 1) SELECT MAX(age) FROM x)
+SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people TABLESAMPLE 10%)
+SELECT COUNT(*) FROM people WHERE age > (SELECT dp_mean(age, lo := 0, hi := (SELECT COUNT(*) FROM people)) FROM people)
+SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people UNION ALL SELECT age FROM people)
+SELECT COUNT(*) FROM people WHERE age > (SELECT age)
+SELECT (SELECT age) FROM people
+SELECT (SELECT people.age) AS a, COUNT(*) FROM people
+SELECT COUNT(*) FROM people GROUP BY ALL UNION ALL SELECT region FROM people GROUP BY ALL
+SELECT COUNT(*) FROM people WHERE id = (SELECT MIN(id) FROM (SELECT id, row_number() OVER () AS r FROM people) WHERE r = 5)
+PIVOT people ON region USING COUNT(*)
+SELECT (TABLE people)
+SELECT COUNT(*) FROM people WHERE (age, id) > (SELECT 1, 2)
+SELECT COUNT(*) FROM people WHERE age > (SELECT MAX(x) FROM (VALUES (1)) v(x))
+""".strip().splitlines()
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("query", HOSTILE)
+def test_hostile_statements(query, con, monkeypatch):
+    """No record leaves in a subquery, a part of a UNION or a GROUPING SET."""
+    keys = {"region": REGIONS, "sex": ["f", "m"]} if "GROUP" in query or "DISTINCT" in query else None
+    assert refusal(monkeypatch, query, con, eps=1, bounds={**BOUNDS, "id": (0, 119)}, keys=keys)

@@ -87,7 +87,8 @@ def _most_exposed(said: Answer, table: pd.DataFrame) -> list[Exposed | None]:
         levels = said.index[1:] if said.names else said.index
         return [_of_rows(_rows_of(said, line, table), levels, line.eps, said.grouped) for line in said.lines]
     width = len(Curator.COLUMNS)
-    own = [said.curators[at : at + width] for at in range(0, len(said.curators), width)] or [()] * len(said.lines)
+    shown = [said.curators[at : at + width] for at in range(0, len(said.curators), width)]
+    own = [()] * (len(said.lines) - len(shown)) + shown  # what was asked before the last query has no columns
     found = []
     for line, columns in zip(said.lines, own, strict=True):
         rows = table[[name for name in columns if name in table.columns]]

@@ -89,7 +89,12 @@ class Constant:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Noisy(Constant):
-    """The noisy value of a subquery, which is public; no bounds or eps, since those are not made of answers."""
+    """The noisy value of a subquery, which is public; no bounds or eps, since those are not made of answers.
+
+    ``place`` tells subqueries apart whose values are equal, or not known yet.
+    """
+
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ every field of every object must be known here: whatever is not, is refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from itertools import islice
+from itertools import chain, islice
 from typing import NoReturn
 
 from pdrisk._core.foreign import shown
@@ -26,7 +26,7 @@ from pdrisk._sql.literals import (
     type_of_duckdb_1,
     type_of_duckdb_2,
 )
-from pdrisk._sql.pieces import quoted
+from pdrisk._sql.pieces import lowered, quoted
 from pdrisk._sql.statements import no_select
 from pdrisk._sql.tree import Cte, File, From, Nothing, Order, Scalar, Select, Star, Subquery, Table, Union
 from pdrisk.errors import ColumnTypeError, ParameterError
@@ -175,6 +175,30 @@ def _from_above(q: Node) -> Node:
     if isinstance(q, Constant) and isinstance(q.value, int | float | Decimal) and not isinstance(q.value, bool):
         return replace(q, value=1 - q.value)
     return q
+
+
+def _asked_for(select: Select, ctes: Mapping[str, Cte]) -> dict[str, Cte]:
+    """The CTEs around a SELECT that it reads, by others too: without the rest, SELECTs that ask the same are equal."""
+    names, kept = set(_tables(select)), dict[str, Cte]()
+    for name, cte in reversed(list(ctes.items())):  # each sees those before it
+        if lowered(name) in names:
+            kept[name] = cte
+            names |= set(_tables(cte.select))
+    return dict(reversed(kept.items()))
+
+
+def _tables(select: Select) -> Iterator[str]:
+    """The names in FROM, of its subqueries and own CTEs too."""
+    for cte in select.ctes.values():
+        yield from _tables(cte.select)
+    match select.source:
+        case Table((name,)):
+            yield lowered(name)
+        case Subquery(inner):
+            yield from _tables(inner)
+        case Union(parts):
+            for part in parts:
+                yield from _tables(part)
 
 
 class _Reader:
@@ -367,14 +391,12 @@ class _Reader:
             _refuse("SUBQUERY")
         only(item, "class", "type", "alias", "subquery_type", "subquery", "comparison_type")
         select = self.select(only(item["subquery"], "node")["node"])
-        seen: dict[str, Cte] = {}
-        for ctes in self.around:
-            seen |= ctes
-        select = replace(select, ctes={**seen, **select.ctes})
+        seen = dict(chain(*(ctes.items() for ctes in self.around)))
+        select = replace(select, ctes={**_asked_for(select, seen), **select.ctes})
         if select not in self.subqueries:
             self.subqueries.append(select)
         place, known = self.subqueries.index(select), self.scalars.values
-        return Noisy(known[place] if place < len(known) else 1)
+        return Noisy(known[place] if place < len(known) else 1, place=place)
 
     def node(self, item: Json) -> Node:
         kind = item["class"]

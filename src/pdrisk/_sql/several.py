@@ -18,6 +18,7 @@ import pandas as pd
 
 from pdrisk._answer.answer import Answer
 from pdrisk._core.foreign import shown as shown_value
+from pdrisk._guard import guarded
 from pdrisk._model.arguments import epsilon
 from pdrisk._model.kinds import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH
 from pdrisk._sql import dry_run, workspace
@@ -123,7 +124,8 @@ class Plan:
                 answer = ask(statement, False)
                 before.append(_described(answer))
                 return answer
-            return put_together(statement, [asked(part) for part in statement.parts])
+            answers = [asked(part) for part in statement.parts]
+            return guarded(lambda: put_together(statement, answers))
 
         statements = self.judged(
             lambda select, keys: self.judge(select, keys, next(shares)), lambda statement: scalar_of(asked(statement))
