@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
+from pdrisk._answer.combined import _shown
 
 FRAME = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0] * 50})
 BOUNDS = (0, 5)
@@ -103,6 +104,10 @@ class TestIntervals:
         assert "95 % noise interval" in repr(total / people)
         assert "of 2 noisy answers" in repr(total / people)
         assert isinstance(total / people, type(total + 1))
+
+    def test_repr_of_a_zero(self):
+        assert _shown(math.nextafter(0.0, -1.0)) == _shown(0.0) == "0"  # an exact end is moved by one float
+        assert _shown(-1.5) == "-1.5"
 
     def test_nothing_is_paid(self, tmp_path):
         ledger = pdrisk.Ledger(tmp_path / "budget.db", dataset="x", eps=5)

@@ -129,6 +129,10 @@ class TestCategories:
         assert table["n"].tolist() == [0, 20, 40]
 
     def test_refused(self, tmp_path):
+        with pytest.raises(ParameterError, match=r'keys=\[\.\.\.\] \(or keys="categories", if they are a public code'):
+            people().dprisk.count(eps=1, by="region")
+        with pytest.raises(ParameterError, match=r"keys=\[\.\.\.\], or declare"):
+            people().dprisk.count(eps=1, by="member")
         with pytest.raises(ColumnTypeError, match="column 'member' has none"):
             people().dprisk.count(eps=1, by="member", keys="categories")
         with pytest.raises(ParameterError, match=r'declare\(keys=\{"region": "categories"\}\)'):
@@ -154,6 +158,21 @@ class TestOptionsOfPandas:
     def test_a_grouper(self, by):
         with pytest.raises(ColumnTypeError, match=r"no Grouper: make the groups a column before, as in df\.assign"):
             people().dprisk.count(eps=1, by=by, keys=["north"])
+
+    @pytest.mark.parametrize("asked", [people().dprisk, people()["x"].dprisk, pdrisk.Dataset(people())])
+    def test_brackets(self, asked):
+        with pytest.raises(TypeError, match=r'ask the column itself, as in df\["age"\]\.dprisk'):
+            asked["x"]
+        with pytest.raises(TypeError):
+            list(asked)
+
+    def test_a_condition_for_a_column(self):
+        with pytest.raises(pdrisk.UnknownColumnError, match="A condition stands in where="):
+            people().dprisk.count("x > 2", eps=1)
+
+    def test_agg_of_a_name(self):
+        with pytest.raises(ColumnTypeError, match=r'or names, as in typical=\("distance", "median"\)'):
+            people().dprisk.agg("mean", eps=1)
 
     @pytest.mark.parametrize(("name", "meant"), SAME.items())
     def test_other_names(self, name, meant):
@@ -321,3 +340,21 @@ class TestRefusalsThatAreRight:
         start = np.datetime64("2020-01-31")  # noqa: F841 - named in the filter
         for written in ("day >= '2020-01-31'", "day >= @start"):
             assert frame.dprisk.count(eps=MUCH, where=written).value == 30
+
+
+class TestAllThatIsMissingInSql:
+    """Bounds and eps in one error, where both are missing; a dp_ function may hold its own eps."""
+
+    def test_both(self):
+        with pytest.raises(
+            ParameterError, match=r"^avg\(x\) needs bounds, .* The query needs eps, too, .*: pass eps=1\.$"
+        ):
+            pdrisk.sql("SELECT AVG(x) FROM f", f=people())
+
+    @pytest.mark.parametrize(
+        ("query", "eps"), [("SELECT AVG(x) FROM f", 1), ("SELECT dp_mean(x, eps := 1) AS m FROM f", None)]
+    )
+    def test_one(self, query, eps):
+        with pytest.raises(ParameterError, match="needs bounds") as caught:
+            pdrisk.sql(query, eps=eps, f=people())
+        assert "needs eps, too" not in str(caught.value)

@@ -14,6 +14,7 @@ import numpy as np
 __all__ = ["Arithmetic", "Combined"]
 
 Interval = tuple[float, float]
+TINY: Final = 1e-300
 
 
 class Arithmetic:
@@ -141,11 +142,10 @@ class Combined(Arithmetic):
 
     def __repr__(self) -> str:
         low, high = self.interval()
+        interval = f"{_shown(low)} to {_shown(high)}"
         if math.isnan(low) or math.isnan(high):
-            return f"{self.value:.6g} (95 % noise interval not known, of {len(self._sources())} noisy answers)"
-        return (
-            f"{self.value:.6g} (95 % noise interval {low:.6g} to {high:.6g}, of {len(self._sources())} noisy answers)"
-        )
+            interval = "not known"
+        return f"{self.value:.6g} (95 % noise interval {interval}, of {len(self._sources())} noisy answers)"
 
 
 OPERATIONS: Final[dict[str, Callable[[Any, Any], Any]]] = {
@@ -165,6 +165,11 @@ def _is_number(value: object) -> bool:
 
 def _value(value: Any) -> Any:
     return value.value if isinstance(value, Arithmetic) else value
+
+
+def _shown(end: float) -> str:
+    """An end in six digits; a zero that was moved by one float is one."""
+    return "0" if abs(end) < TINY else f"{end:.6g}"
 
 
 def _outward(low: float, high: float) -> Interval:

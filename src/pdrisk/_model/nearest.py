@@ -81,8 +81,10 @@ def _shared(one: str, other: str) -> int:
 def unknown_column(column: object, columns: Iterable[Hashable]) -> UnknownColumnError:
     """The error for a column that is not there, with the nearest name."""
     names = [str(name) for name in columns]
+    is_condition = isinstance(column, str) and any(sign in column for sign in "<>=")
     some = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
     return UnknownColumnError(
         f"unknown column {shown(column)}; the frame has: {some or 'no columns'}.{did_you_mean(column, names)}"
         + " Pass several columns as a list." * isinstance(column, tuple)
+        + " A condition stands in where=, and its share is proportion(...)." * is_condition
     )

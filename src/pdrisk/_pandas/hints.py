@@ -48,6 +48,12 @@ class Hinting:
     def __repr__(self) -> str:
         return f"private answers: {', '.join(self._known())}; see help() of each"
 
+    def __getitem__(self, key: object) -> NoReturn:
+        raise TypeError(
+            f'{self._called} has no columns to pick: name one in each question, as in .mean("age", eps=1), or ask the '
+            'column itself, as in df["age"].dprisk.mean(eps=1).'
+        )
+
     def __getattr__(self, name: str) -> NoReturn:
         hint = ""
         if not name.startswith("_"):

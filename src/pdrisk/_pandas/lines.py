@@ -61,7 +61,10 @@ MOST_COLUMNS = 1000  # named beyond those there are: the error names them
 def lines_of_request(frame: pd.DataFrame, asked: object, request: Request) -> tuple[Line, ...]:
     """The lines of ``agg``: a dict from column to one or several statistics."""
     if not isinstance(asked, Mapping) or not asked:
-        raise ColumnTypeError('agg takes a dict from column to statistics, as in {"distance": ["mean", "median"]}.')
+        raise ColumnTypeError(
+            'agg takes a dict from column to statistics, as in {"distance": ["mean", "median"]}, or names, as in '
+            'typical=("distance", "median").'
+        )
     checks = [
         partial(lambda *of: judged_lines(frame, of[0], statistics(of[1]), request, joint=True), column, specs)
         for column, specs in asked.items()

@@ -198,9 +198,10 @@ def _declared_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...]) -> dict[H
     """The declared keys of each column."""
     known = {column: declared(frame, column).keys for column in columns}
     if missing := [column for column, values in known.items() if values is None]:
+        listed = all(isinstance(frame[column].dtype, pd.CategoricalDtype) for column in missing)
         raise undeclared_keys(
             f"by={', '.join(map(str, missing))}",
-            "keys=[...]",
+            "keys=[...]" + ' (or keys="categories", if they are a public code book)' * listed,
             f"df.dprisk.declare(keys={{{missing[0]!r}: [...]}}) or a pandera schema (isin, or its categories)",
         )
     return {column: values for column, values in known.items() if values is not None}

@@ -11,6 +11,7 @@ from pdrisk._model.arguments import (
     universe,
 )
 from pdrisk._model.kinds import NUMBER, TRUTH
+from pdrisk._model.missing_arguments import missing_argument
 from pdrisk._model.nearest import unknown_column
 from pdrisk._model.nodes import Call, Column, Constant, Node, Operation, Window, below
 from pdrisk._model.query import (
@@ -316,10 +317,11 @@ class Answers:
                 f"{call.name}({shown}) needs the bounds of the expression: write "
                 f"dp_{statistic}({shown}, lo := ..., hi := ...)."
             )
-        raise ParameterError(
+        raise missing_argument(
             f"{written(call.name, shown)} needs bounds, the range its values can have: pass "
             f"bounds={{{shown!r}: (lo, hi)}} or schema=, write dp_{statistic}({shown}, lo := ..., hi := ...), or "
-            "declare them with df.dprisk.declare(bounds=...)."
+            "declare them with df.dprisk.declare(bounds=...).",
+            "" if AGGREGATES[call.name].private else "bounds",
         )
 
     def _evident(self, value: Expression, *, is_column: bool) -> tuple[Universe, Source] | None:

@@ -147,7 +147,16 @@ def judged(
     relation = bounded(relation_of(core, sources, nested.ctes), stated)
     answers = Answers(relation, replace(core, has_parameters=select.has_parameters), stated, settings=sources.settings)
     where: tuple[Condition, ...] = () if core.where is None else (condition(core.where, answers.rows),)
-    layers = _layers(nested, answers, sources.settings)
+    try:
+        layers = _layers(nested, answers, sources.settings)
+    except ParameterError as error:
+        if not error.lacks or eps is not None:
+            raise
+        problem = str(error)
+    else:
+        problem = ""
+    if problem:
+        raise ParameterError(f"{problem} The query needs eps, too, the privacy loss it may spend in total: pass eps=1.")
     if not answers.noted:
         raise ParameterError(
             "the query has no aggregate, so nothing to add noise to: ask for COUNT(*), AVG(x) or another, with "
