@@ -22,8 +22,10 @@ from pdrisk._mechanisms.exponential import choosing, weights
 from pdrisk._mechanisms.geometric import Geometric
 from pdrisk._mechanisms.laplace import Laplace
 from pdrisk._mechanisms.two_sums import TwoSums
+from pdrisk._model.query import Query
 from pdrisk.engines.numpy import frame as frames
 from pdrisk.engines.numpy import single
+from pdrisk.engines.numpy.people import Persons
 from pdrisk.engines.sql.duckdb import DuckDBEngine
 
 # name: the sections of the audit that find it, one of them at least, and what is broken
@@ -285,6 +287,21 @@ def a_payment_by_the_number_of_records(patch):
         return own(self, replace(query, times=times), fresh, dataset, origin)
 
     patch.setattr(pdrisk.Ledger, "pay", pay)
+
+
+@mutant("replay")
+def people_with_several_rows_who_cost_no_more_than_one(patch):
+    patch.setattr(Query, "weight", lambda self, line, eps=None: Fraction(1))
+
+
+@mutant("replay")
+def people_who_count_in_more_groups_than_they_may(patch):
+    patch.setattr(Persons, "_within_groups", lambda self, rows, persons, group, groups: (rows, persons, group))
+
+
+@mutant("replay")
+def rows_of_a_person_chosen_by_their_order(patch):
+    patch.setattr(Persons, "_mixed", lambda self, *parts: np.arange(len(parts[0]), dtype=np.uint64))
 
 
 @mutant("replay")

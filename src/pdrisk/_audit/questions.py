@@ -14,7 +14,7 @@ import pandas as pd
 
 import pdrisk
 
-__all__ = ["AuditQuestion", "random_question"]
+__all__ = ["AuditQuestion", "Generator", "random_question", "shuffled"]
 
 Generator = np.random.Generator
 
@@ -157,14 +157,15 @@ def _neighbours(
     if hard:
         end = max(bounds, key=abs)
         frame.iloc[person, 0] = math.trunc(end) if dtype in WHOLE else end
-    return _without(frame, person), _shuffled(generator, frame)
+    return _without(frame, person), shuffled(generator, frame)
 
 
 def _without(frame: pd.DataFrame, person: int) -> pd.DataFrame:
     return frame.iloc[np.delete(np.arange(len(frame)), person)]
 
 
-def _shuffled(generator: Generator, frame: pd.DataFrame) -> pd.DataFrame:
+def shuffled(generator: Generator, frame: pd.DataFrame) -> pd.DataFrame:
+    """The same rows, half of the time in another order."""
     return frame.iloc[generator.permutation(len(frame))] if generator.random() < 0.5 else frame
 
 

@@ -106,8 +106,7 @@ def replayed(ask: Ask, data: Any, before: Run) -> Run:
     Raises
     ------
     Diverged
-        If other noise is asked for, what was drawn depends on more than the noise, a draw costs more than its eps, or
-        something else is shown.
+        If other noise is asked for, what was drawn depends on more than the noise, or something else is shown.
     """
     run, left = Run(), iter(before.draws)
     found: list[Diverged] = []  # raised at the end, beyond whatever hides errors of others
@@ -123,9 +122,6 @@ def replayed(ask: Ask, data: Any, before: Run) -> Run:
             found.append(one)
         else:
             run.loss += loss or 0.0
-            if loss is not None and loss > float(mechanism.eps) + ROUNDING:
-                said = f"a draw by {mechanism.name} that costs {float(mechanism.eps):g} loses {loss:.6g}"
-                found.append(Diverged(said))
         return first.drawn.copy()
 
     with _drawing_by(draw):

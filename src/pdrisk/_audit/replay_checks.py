@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from pdrisk._audit.findings import Check
+from pdrisk._audit.people import random_people
 from pdrisk._audit.questions import random_question
 from pdrisk._audit.replay import ROUNDING, Diverged, recorded, replayed
 
 __all__ = ["replay_checks"]
 
+FRONTS = ("accessor", "sql", "people")
 MOST_REFUSED = 0.2  # of the questions of a piece: else it tests too little
 
 
@@ -27,8 +29,8 @@ def _checked(front: str, numbers: range, seed: int) -> Check:
     worst, refused, asked = 0.0, 0, 0
     name = f"{front}: questions {numbers[0]:,} to {numbers[-1]:,}"
     for number in numbers:
-        generator = np.random.default_rng([seed, number, front == "sql"])
-        case = random_question(generator, front)
+        generator = np.random.default_rng([seed, number, FRONTS.index(front)])
+        case = random_people(generator) if front == "people" else random_question(generator, front)
         pair = (case.first, case.second) if number % 2 else (case.second, case.first)
         asked += 1
         before = recorded(case.ask, pair[0])
