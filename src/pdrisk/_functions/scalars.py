@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from pdrisk._answer.releasing import drawn_once, facts
+from pdrisk._answer.facts import facts
+from pdrisk._answer.releasing import drawn_once
 from pdrisk._core.lattice import places_per_unit
 from pdrisk._core.risk import METRICS, posterior
 from pdrisk._core.summary import Summary

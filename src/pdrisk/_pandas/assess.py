@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.releasing import facts
+from pdrisk._answer.facts import facts
 from pdrisk._core.risk import check_metric, epsilon_for, posterior
 from pdrisk._core.summary import FloatArray
 from pdrisk._guard import guarded

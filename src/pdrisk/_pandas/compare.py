@@ -24,7 +24,7 @@ from pdrisk._answer.drawing import (
     tick_label,
     under,
 )
-from pdrisk._answer.releasing import facts
+from pdrisk._answer.facts import facts
 from pdrisk._core.risk import posterior
 from pdrisk._core.summary import Summary
 from pdrisk._core.worlds import positive

@@ -1,0 +1,139 @@
+"""Facts of an answer that only the curator may see: sensitivities, losses and risks in these very data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from pdrisk._answer.answer import Curator
+from pdrisk._core.people import PersonRecords, local_sensitivity, top_of_groups, world_range
+from pdrisk._core.risk import METRICS, risks_of_losses
+from pdrisk._core.summary import FloatArray, IntArray, Summary
+from pdrisk._mechanisms import Mechanism
+from pdrisk._model.query import Query
+from pdrisk._model.unit import Unit
+from pdrisk.engines.base import Reading
+
+__all__ = ["Facts", "facts", "facts_of_lines"]
+
+ONE_EACH, ONE = Unit(), Fraction(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What only the curator may see of the G groups of one line: arrays of shape (G,), named as in `Curator`."""
+
+    n: IntArray
+    local_sensitivity: FloatArray
+    loss: FloatArray
+    loss_between_worlds: FloatArray
+    two_worlds: FloatArray
+    many_worlds: FloatArray
+    identifiability: FloatArray
+    clamped: FloatArray
+
+    def of_group(self, group: int, unlisted: int = 0) -> Curator:
+        """The numbers of one group."""
+        own = {name: float(getattr(self, name)[group]) for name in (*Curator.COLUMNS[1:], "loss")}
+        return Curator(n=int(self.n[group]), **own, unlisted=unlisted)
+
+
+def facts(
+    mechanism: Mechanism,
+    summary: Summary,
+    looked: float = 0.0,
+    unit: Unit = ONE_EACH,
+    weight: Fraction = ONE,
+    people: PersonRecords | None = None,
+) -> Facts:
+    """Sensitivities and risks of a release.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Calibrated to what one record may lose.
+    summary : Summary
+    looked : float
+        What was paid to see whether it is about enough people.
+    unit : Unit
+    weight : Fraction
+        How many times as much a person may change.
+    people : PersonRecords, optional
+        The records of those who may have several in a group: without them some numbers are upper bounds.
+    """
+    n, paid = summary.n, float(mechanism.eps * weight)
+    if unit.weight == 1:
+        loss, between = mechanism.loss(summary), mechanism.loss_between_worlds(summary)
+    else:
+        loss, between = _losses_of_several(mechanism, summary, unit, paid, people)
+    number = -(-n // unit.rows) if people is None else people.number  # of people, or as many as there are at least
+    risk = risks_of_losses(paid + looked, number, loss + looked, between)
+    if mechanism.statistic.replaces:  # nobody is missing, so nobody starts from one of n
+        risk["many_worlds"] = np.full(n.shape, np.nan)
+    moved = (
+        np.zeros(n.shape) if summary.clamped is None else np.where(n > 0, summary.clamped / np.maximum(n, 1), np.nan)
+    )
+    return Facts(
+        n=n,
+        local_sensitivity=_local_sensitivity(mechanism, summary, unit, people),
+        loss=loss + looked,
+        loss_between_worlds=between,
+        clamped=moved,
+        **{name: risk[name] for name in METRICS if name != "worst_case"},
+    )
+
+
+def _local_sensitivity(mechanism: Mechanism, summary: Summary, unit: Unit, people: PersonRecords | None) -> FloatArray:
+    """That of a statistic by one person in one group, shape (G,); NaN where it is not known."""
+    statistic, universe = mechanism.statistic, mechanism.universe
+    if unit.rows == 1:
+        return statistic.local_sensitivity(summary, universe)
+    if people is None:
+        return np.full(summary.n.shape, np.nan)
+    return local_sensitivity(statistic, people, universe, statistic.value(summary, universe), unit.rows)
+
+
+def _losses_of_several(
+    mechanism: Mechanism, summary: Summary, unit: Unit, paid: float, people: PersonRecords | None
+) -> tuple[FloatArray, FloatArray]:
+    """Loss, and loss between worlds, where a person may have several records, shape (G,) each.
+
+    A loss is that of a person in all groups. What is not computed is taken to be as large as it may be.
+    """
+    statistic, universe = mechanism.statistic, mechanism.universe
+    most = np.full(summary.n.shape, paid)
+    if unit.rows == 1:
+        loss = np.minimum(top_of_groups(mechanism.loss(summary), unit.groups), paid)
+        return loss, 2 * loss
+    if people is None or mechanism.name != "laplace":
+        return most, 2 * most
+    local = _local_sensitivity(mechanism, summary, unit, people)
+    unit_of_loss = float(mechanism.eps) / statistic.global_sensitivity(universe)
+    loss = np.minimum(top_of_groups(local * unit_of_loss, unit.groups), paid)
+    between = world_range(statistic, people, universe) * unit_of_loss if unit.groups == 1 else 2 * loss
+    return loss, between
+
+
+def facts_of_lines(
+    query: Query, mechanisms: Sequence[Mechanism], reading: Reading, looked: Sequence[float]
+) -> list[Facts]:
+    """The facts of each line: losses and risks of its whole release, and the sensitivity of its own statistic."""
+    leads, summaries = query.leads, reading.summaries
+
+    people = [reading.people(line) for line in range(len(summaries))]
+    of_release = [
+        facts(mechanisms[lead], summaries[lead], looked[lead], query.unit, query.weight(lead), people[lead])
+        for lead in leads
+    ]
+    return [
+        of_release[release]
+        if at == leads[release]
+        else replace(
+            of_release[release],
+            local_sensitivity=_local_sensitivity(mechanisms[at], summaries[at], query.unit, people[at]),
+        )
+        for at, release in enumerate(query.releases)
+    ]
