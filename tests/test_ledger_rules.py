@@ -276,7 +276,7 @@ def seen(monkeypatch):
     monkeypatch.setattr(
         "pdrisk._answer.releasing.discrete_laplace", noted("draw", pdrisk._answer.releasing.discrete_laplace)
     )
-    monkeypatch.setattr("pdrisk._answer.releasing.warnings.warn", noted("warn", warnings.warn))
+    monkeypatch.setattr("pdrisk._answer.doubts.warnings.warn", noted("warn", warnings.warn))
     return found
 
 
