@@ -94,7 +94,7 @@ class TestWhichRowsCount:
     def test_each_row_is_as_likely(self):
         """Over secrets: each of four rows, two of them equal, counts a quarter of the time."""
         frame = pd.DataFrame({"pid": 1, "g": "a", "x": [1.0, 2.0, 2.0, 5.0]})
-        unit, draws = Unit(("pid",), rows=1), 4000
+        unit, draws = Unit(("pid",), rows=1), 1500
         secrets = np.random.default_rng(5).bytes(32 * draws)
         chosen = [kept(frame, unit, secret=secrets[32 * at : 32 * at + 32]).selected for at in range(draws)]
         share = frame.assign(n=np.sum(chosen, axis=0)).groupby("x")["n"].sum() / draws
@@ -203,7 +203,7 @@ class TestNoise:
         """The best attacker on a count of rows, who knows everybody else: right as often as promised, no more."""
         frame = pd.DataFrame({"pid": [0] * 3 + [1], "x": 1.0})
         d, without = (Dataset(each, person="pid") for each in (frame, frame[frame["pid"] > 0]))
-        draws, (asked, claimed) = 1500, ({"eps": 1, "rows": 3}, None)
+        draws, (asked, claimed) = 900, ({"eps": 1, "rows": 3}, None)
         answers = [[each.count(**asked) for _ in range(draws)] for each in (d, without)]
         claimed = answers[0][0].risk.success
         with_person, others = (np.array([each.value for each in own]) for own in answers)
@@ -241,6 +241,15 @@ class TestRisk:
 
 
 UNDECIDED = r'one pid may have several rows, and nobody said how they count. Pass one of per_person="mean"'
+
+
+@pytest.mark.parametrize("ask", [lambda r: r.attack(), lambda r: r.interval(kind="sampling")], ids=["attack", "sample"])
+def test_what_holds_for_one_record_each_is_refused(ask):
+    d = Dataset(FRAME, person="pid", bounds={"x": BOUNDS})
+    for how in ({"rows": 3}, {"unit": "row"}):
+        with pytest.raises(ParameterError, match="one person may have several: ask with per_person="):
+            ask(d.mean("x", eps=1, **how))
+    ask(d.mean("x", eps=1, per_person="mean"))
 
 
 class TestRefusals:

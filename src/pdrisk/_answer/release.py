@@ -25,6 +25,7 @@ from pdrisk._model.plain import plain_label
 from pdrisk._model.query import (
     written,
 )
+from pdrisk._model.unit import ONE_RECORD
 from pdrisk._printing import DisplayedText
 from pdrisk.attack import two_worlds
 from pdrisk.attack._outcome import LEVEL, Outcome
@@ -232,7 +233,7 @@ class Release(Arithmetic):
         Raises
         ------
         ParameterError
-            For ``"sampling"`` of other statistics, and of means by ``"laplace"``, which does not tell how many records
+            For ``"sampling"`` where a person may have several records, of other statistics, and of means by ``"laplace"``, which does not tell how many records
             there are.
 
         Notes
@@ -245,6 +246,8 @@ class Release(Arithmetic):
         sure = checked_probability("level", level)
         if not isinstance(kind, str) or kind not in ("noise", "sampling"):
             raise ParameterError(f'kind is "noise" or "sampling", not {shown(kind)}.')
+        if kind == "sampling":
+            self._check_one_record_each('kind="sampling" is for a simple random sample of records')
         low, high = self.noisy.interval(sure) if kind == "noise" else sampling_interval(self.noisy, sure)
         return float(low[0]), float(high[0])
 
@@ -378,7 +381,16 @@ class Release(Arithmetic):
         `pdrisk.attack.two_worlds` with the question of this release. Draws are new ones, so nothing is said of the
         value that was released; with ``records``, those that it is about, it is for curators only.
         """
+        self._check_one_record_each("attack() is of somebody who has one record")
         return two_worlds(self, records, person, draws=draws, level=level)
+
+    def _check_one_record_each(self, needed: str) -> None:
+        """Refuse what does not hold where a person may have several records."""
+        answer = self.answer
+        if answer.rows * answer.groups_each > 1 or not (answer.has_person or answer.unit == ONE_RECORD):
+            raise ParameterError(
+                f"{needed}, and here one person may have several: ask with per_person= or rows=1, and without groups=."
+            )
 
     @own_errors
     def picture(self, kind: str = "icons", *, unit: str = "", language: str = "en") -> Figure:
