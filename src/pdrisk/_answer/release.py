@@ -233,8 +233,8 @@ class Release(Arithmetic):
         Raises
         ------
         ParameterError
-            For ``"sampling"`` where a person may have several records, of other statistics, and of means by ``"laplace"``, which does not tell how many records
-            there are.
+            For ``"sampling"`` where a person may have several records, of other statistics, and of means by
+            ``"laplace"``, which does not tell how many records there are.
 
         Notes
         -----
