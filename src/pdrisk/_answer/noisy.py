@@ -48,7 +48,7 @@ class NoisyAnswers:
         """The privacy loss paid, of a person."""
         return float(self.mechanism.eps * self.weight)
 
-    @property
+    @once
     def risk(self) -> Risk:
         """The publishable risks of the answer, and of whether it was given."""
         worst = float(posterior(self.eps + self.looked))

@@ -183,12 +183,13 @@ class Query:
     def weight(self, line: int, eps: Fraction | None = None) -> Fraction:
         """By how much a person can change the answer of a line at eps, as a multiple of what one record can."""
         own = self.lines[line]
-        return self.unit.weight_of(own.statistic, own.mechanism, self.line_shares[line] if eps is None else eps)
+        return self.unit.weight_of(own.statistic, own.mechanism, self.shares[self.releases[line]] if eps is None else eps)
 
     def mechanism(self, line: int, universe: Universe | None = None, eps: Fraction | None = None) -> Mechanism:
         """The mechanism of a line, calibrated to what one record may lose for a person to lose eps, or its share."""
-        share = self.line_shares[line] if eps is None else eps
-        return self.lines[line].calibrated(share / self.weight(line, share), universe)
+        share = self.shares[self.releases[line]] if eps is None else eps
+        weight = self.weight(line, share)
+        return self.lines[line].calibrated(share if weight == 1 else share / weight, universe)
 
     def global_sensitivity(self, line: int, universe: Universe) -> float:
         """Largest change of the answer of a line by one person, in any data."""

@@ -44,6 +44,7 @@ ONE: Final = "one"
 PER_PERSON: Final = ("mean", "sum", "min", "max", "count", "any", "all")  # what several rows of a person become
 MOST_ROWS: Final = 10**6
 MOST_COLUMNS: Final = 16  # that say together who a person is
+ONCE: Final = Fraction(1)
 ROUNDED: Final = 1 + Fraction(1, 2**30)
 FINE: Final = Fraction(1, 2**10)  # of eps: then Laplace noise is drawn on the steps of `Lattice.around`
 
@@ -125,6 +126,8 @@ class Unit:
 
     def weight_of(self, statistic: Statistic, mechanism: str, eps: Fraction) -> Fraction:
         """By how much a person can change an answer, as a multiple of what one record can, or a little above."""
+        if self.weight == 1:
+            return ONCE
         if self.rows == 1 or mechanism != "laplace":
             return Fraction(self.weight)
         own = statistic.rows_weight(self.rows)
