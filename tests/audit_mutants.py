@@ -17,6 +17,7 @@ from pdrisk._answer import releasing
 from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._core.statistics import Mean, Sum
 from pdrisk._mechanisms import discrete_laplace, sampler
+from pdrisk._mechanisms.clipped_sums import ClippedSums
 from pdrisk._mechanisms.exact_laplace import plus_discrete_laplace
 from pdrisk._mechanisms.exponential import choosing, weights
 from pdrisk._mechanisms.geometric import Geometric
@@ -302,6 +303,11 @@ def people_who_count_in_more_groups_than_they_may(patch):
 @mutant("replay")
 def rows_of_a_person_chosen_by_their_order(patch):
     patch.setattr(Persons, "_mixed", lambda self, *parts: np.arange(len(parts[0]), dtype=np.uint64))
+
+
+@mutant("replay")
+def clipping_points_that_cost_what_the_answer_costs_too(patch):
+    patch.setattr(ClippedSums, "_stages", property(lambda self: (self.eps, self.eps / 2)))
 
 
 @mutant("replay")

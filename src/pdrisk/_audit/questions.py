@@ -238,6 +238,8 @@ def _accessor(
         own["interval"] = True
     elif name == "mean" and generator.random() < 0.2:
         own |= {"mechanism": "two_stage", "n_at_least": 1000}
+    elif name in ("mean", "sum") and "step" not in own and generator.random() < 0.2:
+        own["clip"] = "private"
     return lambda frame: getattr(frame.dprisk, name)("x", **parameters, **own), f"{name} {parameters} {own}"
 
 

@@ -24,6 +24,7 @@ from pdrisk._answer.release import Release
 from pdrisk._core.cells import Cells
 from pdrisk._core.summary import IntArray, Summary
 from pdrisk._mechanisms import Drawn, Mechanism, discrete_laplace
+from pdrisk._mechanisms.clipped_sums import ClippedSums
 from pdrisk._mechanisms.entropy import Words
 from pdrisk._mechanisms.exponential import Exponential
 from pdrisk._mechanisms.exponential.choice import Choice
@@ -181,9 +182,16 @@ def _compared(first: Draw, mechanism: Mechanism, summary: Summary) -> float | No
     try:
         drawn = mechanism.draw(summary, sampler, _bits)
     except _Choosing:
-        if not isinstance(mechanism, Exponential):
+        if isinstance(mechanism, Exponential):
+            return _loss_of_choices(mechanism, first.summary, summary)
+        if not isinstance(mechanism, ClippedSums):
             return None
-        return float(loss) + _loss_of_choices(mechanism, first.summary, summary)
+        lower, upper = (int(each) for each in first.drawn[2:, 0])  # the same for all groups
+        sums = mechanism._within(lower, upper).draw(mechanism._clipped(summary, lower, upper), sampler)
+        if not np.array_equal(sums, first.drawn[:2]):
+            raise Diverged(f"what {mechanism.name} draws depends on more than its noise") from None
+        chosen = zip(mechanism._choices(first.summary), mechanism._choices(summary), strict=True)
+        return float(loss) + sum(_loss_of_choice(choice, one, other) for (_, choice, one), (_, _, other) in chosen)
     if next(left, None) is not None:
         raise Diverged(f"{mechanism.name} asks for less noise than about the neighbour")
     if not np.array_equal(drawn, first.drawn, equal_nan=drawn.dtype.kind == "f"):
@@ -198,12 +206,14 @@ def _differing(one: IntArray, other: IntArray) -> Iterator[tuple[int, int]]:
 
 def _loss_of_choices(mechanism: Exponential, first: Summary, second: Summary) -> float:
     """Largest log-ratio of the probabilities of all points, added up over groups and choices."""
-    total = 0.0
-    for choice in mechanism._choices:
-        points = np.union1d(_starts(choice, mechanism._cells(first)), _starts(choice, mechanism._cells(second)))
-        shares = [log_shares(choice, mechanism._cells(each), points) for each in (first, second)]
-        total += float(np.abs(shares[0] - shares[1]).max(axis=1).sum())
-    return total
+    cells = mechanism._cells(first), mechanism._cells(second)
+    return sum(_loss_of_choice(choice, *cells) for choice in mechanism._choices)
+
+
+def _loss_of_choice(choice: Choice, first: Cells, second: Cells) -> float:
+    points = np.union1d(_starts(choice, first), _starts(choice, second))
+    apart = log_shares(choice, first, points) - log_shares(choice, second, points)
+    return float(np.abs(apart).max(axis=1).sum())
 
 
 def _starts(choice: Choice, cells: Cells) -> IntArray:
