@@ -182,8 +182,8 @@ class Query:
 
     def weight(self, line: int, eps: Fraction | None = None) -> Fraction:
         """By how much a person can change the answer of a line at eps, as a multiple of what one record can."""
-        own = self.lines[line]
-        return self.unit.weight_of(own.statistic, own.mechanism, self.shares[self.releases[line]] if eps is None else eps)
+        own, share = self.lines[line], self.shares[self.releases[line]] if eps is None else eps
+        return self.unit.weight_of(own.statistic, own.mechanism, share)
 
     def mechanism(self, line: int, universe: Universe | None = None, eps: Fraction | None = None) -> Mechanism:
         """The mechanism of a line, calibrated to what one record may lose for a person to lose eps, or its share."""
