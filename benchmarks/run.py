@@ -27,6 +27,7 @@ from declared_cases import declared_cases
 from disclosure_cases import disclosure_cases
 from ledger_cases import ledger_cases
 from paper_cases import paper_cases
+from people_cases import people_cases
 from sql_cases import sql_cases
 
 PAIRS = 7
@@ -213,6 +214,7 @@ def main() -> int:
         sql_cases(rows),
         declared_cases(rows),
         disclosure_cases(rows),
+        people_cases(rows),
         ledger_cases(rows),
         paper_cases(),
     ):

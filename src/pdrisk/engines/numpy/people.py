@@ -116,17 +116,27 @@ class Persons:
         persons = self.numbers[rows]
         group = np.zeros(len(rows), dtype=np.int64) if codes is None else codes[rows].astype(np.int64)
         rows, persons, group = self._within_groups(rows, persons, group, groups)
-        pairs, _ = pd.factorize(persons * groups + group)
+        pairs = persons * groups + group
         if self.unit.per_person is not None:
+            pairs, _ = pd.factorize(pairs)
             return self._collapsed(rows, persons, group, pairs, values, universe, codes is not None)
+        if self.unit.rows == 1 and not read and content is None:  # rows that are only counted are all alike
+            counted = rows[~pd.Series(pairs).duplicated().to_numpy()]
+            return self._chosen(counted, values, codes)
 
         def hashes(own: NDArray[np.intp]) -> list[NDArray[np.uint64]]:
             numbers = [(each[own] + 0.0).view(np.uint64) for each in read]  # -0.0 is 0.0
             return numbers if content is None else [*numbers, self._hash(content.iloc[own])]
 
-        counted = rows[self._within_rows(rows, pairs, hashes)]
-        kept = np.zeros(len(kept), dtype=bool)
-        kept[counted] = True
+        pairs, _ = pd.factorize(pairs)
+        return self._chosen(rows[self._within_rows(rows, pairs, hashes)], values, codes)
+
+    def _chosen(
+        self, rows: NDArray[np.intp], values: tuple[NDArray[Any] | None, NDArray[Any] | None], codes: Any
+    ) -> Records:
+        """The rows that count, each a record."""
+        kept = np.zeros(len(self.frame), dtype=bool)
+        kept[rows] = True
         return Records(*values, kept, codes, persons=self.numbers if self.unit.weight > 1 else None)
 
     def _within_groups(
@@ -160,12 +170,16 @@ class Persons:
         if not len(several):
             return kept
         own, of = rows[several], pairs[several]
-        content = self._mixed(self.hashes[own], *hashes(own))
-        order = np.lexsort((content, of))
-        same = np.zeros(len(order), dtype=np.int64)
-        same[order] = _rank_within(of[order], content[order])
-        drawn = self._mixed(content, same.astype(np.uint64))
-        order = np.lexsort((drawn, of))
+        contents = hashes(own)
+        if not contents:  # alike, too
+            order = np.argsort(of, kind="stable")
+        else:
+            content = self._mixed(self.hashes[own], *contents)
+            same = np.zeros(len(own), dtype=np.int64)
+            alike = np.flatnonzero(pd.Series(content).duplicated(keep=False))
+            order = alike[np.lexsort((content[alike], of[alike]))]
+            same[order] = _rank_within(of[order], content[order])
+            order = np.lexsort((self._mixed(content, same.astype(np.uint64)), of))
         kept[several[order]] = _rank_within(of[order]) < self.unit.rows
         return kept
 
