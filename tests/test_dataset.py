@@ -121,11 +121,10 @@ class TestDeclarations:
 REFUSED = {
     "constant": ({"constant": ["sex"]}, "constant="),
     "public": ({"public": ["codes"]}, "public="),
-    "several rows a person": ({"person": "pid"}, 'declare per_person="one" if each person has one row'),
-    "their mean": ({"person": "pid", "per_person": "mean"}, "several rows a person are not supported yet"),
+    "their average": ({"person": "pid", "per_person": "average"}, "per_person is one of one, mean, sum"),
     "one row of whom": ({"per_person": "one"}, "pass it as well"),
     "an unknown person": ({"person": "pidd", "per_person": "one"}, "Did you mean 'pid'"),
-    "a person of two columns": ({"person": ["pid", "day"], "per_person": "one"}, "person must be the name"),
+    "a person of two columns, one unknown": ({"person": ["pid", "day"]}, "unknown column 'day'"),
     "a version for nobody": ({"version": "1"}, "pass ledger= as well"),
     "a path without a name": ({"ledger": "budget.db"}, "needs name="),
     "no ledger there": ({"ledger": "nowhere.db", "name": "survey"}, r"begin one with pdrisk\.Ledger"),

@@ -73,15 +73,14 @@ def checked_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...], given: obje
 
     def by_label(keys: Mapping[Any, object]) -> list[object] | None:
         named = set(itertools.islice(keys, len(columns) + 1)) == set(columns)
-        return [keys[column] for column in columns] if named else None
+        if not named:
+            return None
+        return [_categories(frame[each]) if are_categories(keys[each]) else keys[each] for each in columns]
 
     if are_categories(given) and len(columns) == 1:
         given = _categories(frame[columns[0]])
     elif are_categories(given):
         given = {column: _categories(frame[column]) for column in columns}
-    elif isinstance(given, Mapping) and any(map(are_categories, given.values())):
-        named = {each for each in columns if are_categories(given.get(each))}
-        given = {**given, **{column: _categories(frame[column]) for column in named}}
     return key_tuples(given, columns, typed, by_label)
 
 

@@ -65,9 +65,15 @@ def lines_of_request(frame: pd.DataFrame, asked: object, request: Request) -> tu
             'agg takes a dict from column to statistics, as in {"distance": ["mean", "median"]}, or names, as in '
             'typical=("distance", "median").'
         )
+    most = len(frame.columns) + MOST_COLUMNS
+    listed = list(islice(asked.items(), most + 1))
+    if len(listed) > most:
+        raise ParameterError(
+            f"agg names more than {most:,} columns, and the frame has {len(frame.columns):,}: list fewer."
+        )
     checks = [
         partial(lambda *of: judged_lines(frame, of[0], statistics(of[1]), request, joint=True), column, specs)
-        for column, specs in asked.items()
+        for column, specs in listed
     ]
     return tuple(line for lines in all_given(*checks) for line in lines)
 

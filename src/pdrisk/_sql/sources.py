@@ -14,6 +14,7 @@ from pdrisk._core.once import once
 from pdrisk._core.universe import Universe
 from pdrisk._model.declarations import Declarations, Known
 from pdrisk._model.kinds import ZONED
+from pdrisk._model.plain import check_encodable
 from pdrisk._model.schema import entries_of, people_of_schema
 from pdrisk._sql import workspace
 from pdrisk._sql.catalog import VIEW, CatalogEntry, entry_names, found_entry
@@ -396,7 +397,9 @@ def is_readable(value: object) -> bool:
 def _checked(name: str, value: object) -> Any:
     """A frame as DuckDB reads it, or the path of a file as text, or several."""
     if isinstance(value, list | tuple) and is_readable(value):
-        return tuple(map(os.fspath, value))
+        paths = tuple(map(os.fspath, value))
+        check_encodable(f"a path of {name}=", paths)
+        return paths
     if is_readable(value):
         return os.fspath(value) if isinstance(value, os.PathLike) else value
     kind = type(value).__name__
