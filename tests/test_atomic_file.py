@@ -163,6 +163,16 @@ class TestWhole:
             assert (tmp_path / "out" / "history.csv").stat().st_mode & 0o777 == 0o644
 
 
+class TestNoFolder:
+    """A folder that does not exist is named, and nothing of how files are written."""
+
+    def test_of_an_export(self, tmp_path, capsys):
+        pdrisk.Ledger(tmp_path / "budget.db", dataset="survey", analyst="ann", eps=1)
+        assert main(["ledger", "export", str(tmp_path / "budget.db"), "--to", str(tmp_path / "none" / "h.csv")]) == 2
+        error = capsys.readouterr().err
+        assert error == f"pdrisk: there is no folder {tmp_path / 'none'}: make it first, or name another.\n"
+
+
 class TestLeftovers:
     """Only what pdrisk left is removed, and never what it writes."""
 

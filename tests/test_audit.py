@@ -201,7 +201,11 @@ class TestReport:
         monkeypatch.setattr(pdrisk, "audit", lambda **said: report)
         assert main(["audit", "--to", str(tmp_path / "a.json")]) == 0
         assert "pdrisk audit: passed" in capsys.readouterr().out
+        monkeypatch.setattr(pdrisk, "audit", lambda **said: pytest.fail("tested first, and refused after minutes"))
         assert main(["audit", "--to", "a.pdf"]) == 2
+        assert main(["audit", "--to", str(tmp_path / "none" / "a.html")]) == 2
+        assert "there is no folder" in capsys.readouterr().err
+        monkeypatch.setattr(pdrisk, "audit", lambda **said: report)
         monkeypatch.setattr(type(report), "passed", False)
         assert main(["audit"]) == 1
 

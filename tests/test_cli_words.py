@@ -105,6 +105,23 @@ class TestRefused:
         assert (status, error.count("\n")) == (2, 1)
         assert "'pay': holds text, and a study needs numbers; leave it out, or read decimal commas with" in error
 
+    @pytest.mark.parametrize(
+        ("name", "content", "said"),
+        [
+            ("u.csv", "Größe\n180\n".encode("latin-1"), "u.csv is not written in the encoding 'utf-8': name"),
+            ("e.csv", b"", "e.csv is empty"),
+            ("text", b"", "text is neither a .csv nor a .parquet file"),
+        ],
+    )
+    def test_files(self, here, capsys, name, content, said):
+        (here / name).write_bytes(content)
+        status, out, error = told(capsys, "assess", name)
+        assert (status, out, error.count("\n")) == (2, "", 1)
+        assert error.startswith(f"pdrisk: {said}")
+
+    def test_a_folder_is_no_file(self, here, capsys):
+        assert told(capsys, "assess", ".")[2] == "pdrisk: . is neither a .csv nor a .parquet file.\n"
+
     def test_a_file_after_an_option_for_several(self, here, capsys):
         last, first = (
             told(capsys, "assess", *words) for words in (("--columns", "age", "p.csv"), ("p.csv", "--columns", "age"))

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 import pdrisk
+from pdrisk._pandas.accessor import FrameAccessor
+from pdrisk._pandas.hints import Hinting
 from pdrisk._pandas.options import DEFAULTS
 
 ROOT = Path(__file__).parent.parent
@@ -44,6 +46,12 @@ class TestReference:
         told = set(re.findall(r"^::: pdrisk\.(\w+)", page, flags=re.MULTILINE))
         errors = set(pdrisk.errors.__all__)
         assert set(pdrisk.__all__) - errors <= told | {"datasets", "study"} and "errors" in told
+
+    def test_methods_of_frames(self):
+        page = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
+        kinds = [kind for kind in FrameAccessor.__mro__ if kind not in (Hinting, object)]
+        told = set(re.findall(r"^::: (\S+)", page, flags=re.MULTILINE))
+        assert {f"{kind.__module__}.{kind.__name__}" for kind in kinds} <= told
 
     def test_options(self, pages):
         heads = ", ".join(re.findall(r"^## (.*)$", pages["options.md"], flags=re.MULTILINE)).split(", ")

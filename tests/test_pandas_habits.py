@@ -187,7 +187,7 @@ class TestAllThatIsMissing:
         ("ask", "named"),
         [
             (lambda d: d.mean("x"), ["bounds=(lo, hi), the range that values of 'x'", "eps="]),
-            (lambda d: d.mean("x", by="region"), ["'x'", "eps=", "keys=[...], the public list of the groups"]),
+            (lambda d: d.mean("x", by="region"), ["'x'", "eps=", "the public list of the groups of by=region"]),
             (lambda d: d.count(by="region"), ["eps=", "keys=[...]"]),
             (lambda d: d.agg({"x": "mean", "y": "max"}, eps=1), ["values of 'x'", "values of 'y'"]),
             (lambda d: d.agg(a=("x", "mean"), b=("y", "max")), ["values of 'x'", "values of 'y'", "eps="]),

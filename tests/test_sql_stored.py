@@ -304,6 +304,12 @@ class TestOtherFiles:
         assert error.startswith(f"DuckDB cannot open this {ending} file as Parquet (")
         assert "read it with pandas (such as pd.read_csv) and pass the frame, or load it into a table" in error
 
+    @pytest.mark.parametrize("name", ["s.duckdb", "s.db"])
+    def test_a_database_is_passed_as_a_connection(self, name, tmp_path, monkeypatch):
+        duckdb.connect(tmp_path / name).close()
+        error = str(refusal(monkeypatch, "SELECT COUNT(*) FROM s", eps=1, s=tmp_path / name))
+        assert error.endswith("pass a database as a connection, con=duckdb.connect(path).")
+
     def test_parquet_of_any_ending_is_read(self, tmp_path):
         for name in ("t.csv", "t", "t.parquet.zst"):
             assert said("SELECT COUNT(*) FROM t", written(arrow([1, 2], pa.int8()), tmp_path / name)) == "[[2]]"

@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from pdrisk.errors import ParameterError
+
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["part_of", "remove_leftovers", "write_whole"]
+__all__ = ["check_folder", "part_of", "remove_leftovers", "write_whole"]
 
 #: Beside ``name`` stand ``.name.<token>.part``, which is being written, and ``.name.<token>.lock``, which says that
 #: somebody does: its process holds it as long as it lives.
@@ -31,7 +33,13 @@ def write_whole(path: Path, write: Callable[[Path], object], mode: int = 0o600) 
         Is given a path to write to, where an empty file is.
     mode : int
         Who may read and write it, less what the process's umask forbids.
+
+    Raises
+    ------
+    ParameterError
+        If its folder does not exist.
     """
+    check_folder(path)
     with part_of(path, mode) as part:
         write(part)
         with open(part, "rb+") as file:
@@ -39,6 +47,12 @@ def write_whole(path: Path, write: Callable[[Path], object], mode: int = 0o600) 
         os.replace(part, path)
     _sync(path.parent)
     return path
+
+
+def check_folder(path: Path) -> None:
+    """Refuse to write a file into a folder that does not exist."""
+    if not path.parent.is_dir():
+        raise ParameterError(f"there is no folder {path.parent}: make it first, or name another.")
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 import pdrisk
+from pdrisk._atomic_file import check_folder
 
 __all__ = ["arguments", "audit"]
 
@@ -21,6 +22,8 @@ def audit(chosen: argparse.Namespace) -> tuple[str, int]:
     """What was found, and the exit status: 0 if all passed, 1 if not."""
     if chosen.to is not None and chosen.to.suffix.lower() not in (".html", ".json"):
         raise pdrisk.ParameterError("--to names a file that ends with .html or .json.")
+    if chosen.to is not None:
+        check_folder(chosen.to)  # before the tests, which take minutes
     report = pdrisk.audit(deep=chosen.deep, seed=chosen.seed)
     said = repr(report)
     if chosen.to is not None:

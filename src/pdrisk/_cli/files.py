@@ -37,7 +37,7 @@ def read(chosen: argparse.Namespace) -> pd.DataFrame:
     kind = "".join(path.suffixes[-2:]).lower() if path.suffix.lower() in PACKED else path.suffix.lower()
     kind = kind.removesuffix(path.suffix.lower()) if path.suffix.lower() in PACKED else kind
     if kind not in READERS:
-        raise ParameterError(f"{path.name} is neither a .csv nor a .parquet file.")
+        raise ParameterError(f"{path} is neither a .csv nor a .parquet file.")
     if not path.is_file():
         raise ParameterError(f"there is no file {path}: see whether the path is right.")
     options = _signs(chosen) | {"encoding": chosen.encoding} if kind == ".csv" else {}
@@ -46,6 +46,13 @@ def read(chosen: argparse.Namespace) -> pd.DataFrame:
         frame = READERS[kind](path, **options)
     except ImportError:
         problem = 'Parquet files need pyarrow: pip install "pdrisk[arrow]"'
+    except UnicodeError:
+        problem = (
+            f"{path.name} is not written in the encoding {chosen.encoding!r}: name its own with --encoding, such as "
+            "latin-1 or cp1252."
+        )
+    except pd.errors.EmptyDataError:
+        problem = f"{path.name} is empty: see whether it was written whole."
     except Exception as error:  # noqa: BLE001 - whatever a file may hold; the message could quote it
         said = " Name what stands between the values with --sep, and the encoding with --encoding." * (kind == ".csv")
         problem = f"{path.name} cannot be read as a {kind} file ({type(error).__name__}).{said}"
@@ -81,7 +88,10 @@ def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--encoding", default="utf-8", help="of a CSV file, such as latin-1 (default: utf-8)")
     command.add_argument("--schema", help="a pandera schema with bounds: file.py:name or package.module:name")
     command.add_argument("--columns", type=several(str), action=Several, help="all that hold numbers, unless given")
-    command.add_argument("--bounds", type=bounds, action=Several, default=[], metavar="COLUMN=LO:HI")
+    command.add_argument(
+        "--bounds", type=bounds, action=Several, default=[], metavar="COLUMN=LO:HI",
+        help="the range that values can have, as income=0:200000",
+    )  # fmt: skip
     command.add_argument("--unit", type=unit, action=Several, default=[], metavar="COLUMN=UNIT", help="as distance=km")
     command.add_argument("--missing", type=several(code), action=Several, help="codes of a missing answer, everywhere")
 

@@ -15,7 +15,10 @@ def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("questions", nargs="+", help="such as 'mean(distance)' 'quantile(0.9) of distance' 'count()'")
     command.add_argument("--n", type=int, required=True, help="about how many records there will be")
     command.add_argument("--eps", type=float, default=1.0, help="privacy loss of all questions together (default: 1)")
-    command.add_argument("--bounds", type=bounds, action=Several, default=[], metavar="COLUMN=LO:HI")
+    command.add_argument(
+        "--bounds", type=bounds, action=Several, default=[], metavar="COLUMN=LO:HI",
+        help="the range that values can have, as income=0:200000",
+    )  # fmt: skip
     command.add_argument("--groups", type=int, default=1, help="of how many groups each question asks (default: 1)")
     command.add_argument("--mechanism", default="auto", help="auto, laplace or another (default: auto)")
     command.add_argument("--whole", action="store_true", help="the values are whole numbers")

@@ -375,6 +375,8 @@ def _file_failure(path: str) -> tuple[str, str]:
     ending = os.path.splitext(path)[1].lower()
     if ending in ("", ".parquet"):
         return "this Parquet file", WHOLE
+    if ending in (".duckdb", ".ddb", ".db"):
+        return f"this {ending} file as Parquet", "pass a database as a connection, con=duckdb.connect(path)"
     return f"this {ending} file as Parquet", (
         "no other kind of file is read, so read it with pandas (such as pd.read_csv) and pass the frame, or load it "
         "into a table with DuckDB (such as read_csv) and pass the connection"
