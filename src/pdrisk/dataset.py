@@ -136,7 +136,7 @@ class Dataset(Statistics):
             self._ledger.identify(identity)
         self._identity: Identity = identity
         own = secrets.token_bytes(32)
-        self._known_people = replace(people, secret=secret if self._ledger is not None else lambda: own)
+        self._known_people = replace(people, secret=secret if self._ledger is not None else partial(bytes, own))
 
     @property
     def name(self) -> str | None:

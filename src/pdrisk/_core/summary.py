@@ -35,6 +35,11 @@ class Bins(NamedTuple):
     edges: tuple[float, ...]
     clamps: bool
 
+    @property
+    def universe(self) -> Universe:
+        """From the first edge to the last."""
+        return Universe(self.edges[0], self.edges[-1])
+
 
 @dataclass(frozen=True, slots=True)
 class Ranks:

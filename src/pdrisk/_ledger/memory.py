@@ -120,13 +120,11 @@ class Identity:
         people = None if table is None else _places(table, origin.frame, query, query.unit.person)
         if table is None or read is None or people is None:
             return None
-        if query.unit.said:
-            read = [*read, *(at for at in people if at not in read)]
+        read = [*read, *(at for at in people if at not in read)]
         named = [repr((table.columns[at], str(origin.frame.dtypes.iloc[at]))) for at in read]
         if self._version is not None:
             return [FORM, query.said, self._version, named]
-        seen = list(dict.fromkeys((*read, *people)))
-        if digests(origin.frame, self._key, seen) != [table.digests[at] for at in seen]:
+        if digests(origin.frame, self._key, read) != [table.digests[at] for at in read]:
             self.has_changed = True
             return None
         known = all(table.digests[at] is not None for at in read)

@@ -47,7 +47,7 @@ def question(query: Query) -> dict[str, Any]:
         groups = query.groups
         asked["by"] = [plain_label(column) for column in groups.columns]
         asked["keys"] = "observed" if groups.keys is None else _keys(groups.keys)
-    if query.unit.person and query.unit.said:
+    if query.unit.person:
         unit = query.unit
         asked["person"] = [plain_label(column) for column in unit.person]
         counted = {"per_person": unit.per_person, "rows": unit.rows, "groups": unit.groups}

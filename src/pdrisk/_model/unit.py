@@ -98,8 +98,6 @@ class Unit:
         In how many groups a person counts.
     of_rows : bool
         Whether one row is protected, not a person: by the caller's word, and said everywhere.
-    said : bool
-        Whether the question itself says how several rows count, not the Dataset's declaration of one row a person.
     """
 
     person: tuple[Hashable, ...] = ()
@@ -107,7 +105,6 @@ class Unit:
     rows: int = 1
     groups: int = 1
     of_rows: bool = False
-    said: bool = True
 
     @property
     def is_of_people(self) -> bool:
@@ -238,9 +235,7 @@ def judged_unit(
             "per_person= makes one number of a person's rows, rows= lets some of them count: pass one of them."
         )
     if way is None and most is None:
-        way, declared = people.per_person, True
-    else:
-        declared = False
+        way = people.per_person
     wanted = list(statistics)
     counted = [(each, columns) for each, columns in wanted if counts_rows or type(each) is not Count]
     is_counted = most is None and all(_is_of_people(columns, people, way) for _, columns in counted)
@@ -253,7 +248,7 @@ def judged_unit(
         )
     in_groups = _groups_of(people, by, way, groups)
     if most is not None or is_counted or way == ONE:
-        return Unit(people.columns, None, most or 1, in_groups, said=not (declared and way == ONE and in_groups == 1))
+        return Unit(people.columns, None, most or 1, in_groups)
     return Unit(people.columns, way, 1, in_groups)
 
 

@@ -69,7 +69,7 @@ def judged_selection(
     unit = unit_of(frame, lines, groups, request)
     rows = None if where is None else judged(where, frame, caller_names, lambda column: declared(frame, column).keys)
     reads: tuple[Hashable, ...] = tuple(_read(frame, lines, rows, groups))
-    missing = codes_of(frame, list(reads))
+    missing = codes_of(frame, list(dict.fromkeys((*reads, *unit.person))))
     filters = [each for each in (rows, *(line.indicator for line in lines)) if each is not None]
     for each in filters:
         each.check_codes(missing)

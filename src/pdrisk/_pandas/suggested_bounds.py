@@ -96,8 +96,13 @@ def suggested(frame: pd.DataFrame, column: Hashable, request: Request, asker: As
     check_column(frame, column)
     lines = judged_lines(frame, column, (Sizes(),), Request(mechanism="laplace"))
     check_numeric(frame[column], lines[0].statistic)
-    if request.people.columns and request.people.per_person is None:
-        request = replace(request, rows=1)  # the sizes of one value of each person
+    if request.people.per_person == "sum":
+        raise ParameterError(
+            'suggest_bounds looks at rows, and with per_person="sum" bounds are those of the sum of a person: pass '
+            "bounds that you know."
+        )
+    if request.people.columns and request.people.per_person in (None, "mean"):
+        request = replace(request, rows=1)  # the sizes of one value of each person, which a mean lies between
     query, engine = judged_query(frame, lines, request)
     valid = declared(frame, column).valid
     (counts,) = released(query, engine, lambda results, _: results.releases, asker)

@@ -28,7 +28,7 @@ from pdrisk._sql.clients import connected, plain_text
 from pdrisk._sql.grouping import key_relation
 from pdrisk._sql.headings import unique
 from pdrisk._sql.judge import NOISY, Judged, judged
-from pdrisk._sql.people import PeopleAsked
+from pdrisk._sql.people import PeopleAsked, check_units
 from pdrisk._sql.pieces import lowered
 from pdrisk._sql.several import Stacked, planned
 from pdrisk._sql.sources import Sources
@@ -201,6 +201,8 @@ def answered(
             )  # fmt: skip
 
         plan = planned(*plain_text(query, params), judge, eps, keys, sources.settings)
+        grouped = any(each.groups for each in plan.queries)
+        check_units(people, [each.query.unit for each in plan.queries], grouped)
         last = plan.statements[-1]
         if (isinstance(last, Stacked) or last.merges) and (risk_columns or curator is True):
             raise ParameterError(

@@ -203,7 +203,7 @@ def judged(
         condition=" AND ".join(each.shown for each in conditions) or None,
         trusted=answers.given or any(each.given for each in conditions) or any(each.given for each in answers.noted),
         said=_canonical(plan, places),
-        places=tuple(dict.fromkeys((*read, *(names.index(str(column)) for column in unit.person if unit.said)))),
+        places=tuple(dict.fromkeys((*read, *(names.index(str(column)) for column in unit.person)))),
         releases=releases,
         unit=unit,
     )

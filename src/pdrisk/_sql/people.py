@@ -16,7 +16,7 @@ from pdrisk._sql.sources import Source
 from pdrisk.engines.sql.plan import INFINITY, PeopleRead
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["PeopleAsked", "counted_people", "people_of", "people_read", "unit_of"]
+__all__ = ["PeopleAsked", "check_units", "counted_people", "people_of", "people_read", "unit_of"]
 
 
 NOBODY_KNOWN = People()
@@ -85,7 +85,7 @@ def people_of(asked: PeopleAsked, source: Source) -> People:
 def counted_people(noted: Noted, people: People, asked: PeopleAsked) -> Noted:
     """``COUNT(DISTINCT person)`` as a number of people, unless several rows of one count."""
     argument = noted.argument
-    several = isinstance(asked.rows, int) and asked.rows > 1
+    several = asked.rows is not None and asked.rows != 1
     of_people = argument is not None and people.columns == (argument.column,) and not several
     if not of_people or not isinstance(noted.asked.statistic, Distinct) or asked.unit is not None:
         return noted
@@ -109,8 +109,8 @@ def unit_of(
     wanted = [(line.statistic, _columns(each)) for line, each in zip(lines, noted, strict=True)]
     grouped = [column if column is not None else f"expression {at + 1} of GROUP BY" for at, column in enumerate(by)]
     unit = judged_unit(
-        people, wanted, grouped, per_person=asked.per_person, rows=asked.rows, groups=asked.groups, unit=asked.unit,
-        counts_rows=True,
+        people, wanted, grouped, per_person=asked.per_person, rows=asked.rows, unit=asked.unit,
+        groups=asked.groups if by or not people.columns else None, counts_rows=True,
     )  # fmt: skip
     if unit.per_person in ("sum", "count"):
         declared = [each.column for each in noted if each.asked.bounds_from == "declared"]
@@ -120,6 +120,29 @@ def unit_of(
                 "of one row are others: pass bounds=(lo, hi)."
             )
     return unit
+
+
+def check_units(asked: PeopleAsked, units: Sequence[Unit], grouped: bool) -> None:
+    """Refuse several queries in one statement that protect different things, and groups= where none has groups.
+
+    Parameters
+    ----------
+    asked : PeopleAsked
+    units : sequence of Unit
+        One for each query.
+    grouped : bool
+        Whether any of them has groups.
+    """
+    if asked.groups is not None and not grouped:
+        raise ParameterError("groups= says in how many groups of GROUP BY a person counts: write it, or leave it out.")
+    different = dict.fromkeys(
+        unit.name if unit.per_person is None else f'{unit.name} (per_person="{unit.per_person}")' for unit in units
+    )
+    if len(different) > 1:
+        raise ParameterError(
+            f"the parts of this statement are about different units, {' and '.join(different)}, and what these lose "
+            "does not add up: ask one part after the other."
+        )
 
 
 def people_read(people: People, unit: Unit, source: Source) -> PeopleRead | None:

@@ -234,7 +234,7 @@ class FrameRows:
             own = self.records(place, None, distinct=True)
             return distinct_values(self.frame[column], own.selected, own.codes, self.groups)
         if wanted.bins is not None or wanted.sizes:
-            own = self.records(place, ANYTHING)
+            own = self.records(place, ANYTHING if wanted.bins is None else wanted.bins.universe)
             return summary_of_bins(own.values if own.selected is None else own.values[own.selected], wanted.bins)
         own = self.records(place, None)
         used = own.selected

@@ -210,10 +210,14 @@ class Persons:
         return Records(own, others, None, of if grouped else None, place, whose if several else None)
 
     def _hash(self, column: pd.Series) -> NDArray[np.uint64]:
-        """A hash of each value of a column of any kind."""
-        key = self.secret().hex()[:16]
-        hashed = pd.util.hash_pandas_object(column, index=False, hash_key=key)
-        return np.asarray(hashed, dtype=np.uint64)
+        """A hash of each value of a column of any kind, by that value alone; 0 where it is missing.
+
+        pandas hashes some columns in another way if one value of them is missing, or of another type.
+        """
+        present = ~missing_of(column)
+        found = np.zeros(len(column), dtype=np.uint64)
+        found[present] = _hashed(column[present], self.secret().hex()[:16])
+        return found
 
     def _mixed(self, *parts: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """One hash of several numbers, keyed."""
@@ -222,6 +226,25 @@ class Persons:
         for part in parts:
             found = _scrambled((found ^ part) + keys[1])
         return np.asarray(found, dtype=np.uint64)
+
+
+def _hashed(column: pd.Series, key: str) -> NDArray[np.uint64]:
+    """A keyed hash of each value of a column without missing ones."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return _hashed(pd.Series(column.cat.categories), key)[column.cat.codes]
+    if column.dtype.kind == "M":  # with a time zone an array of objects
+        return np.asarray(pd.util.hash_pandas_object(column, index=False, hash_key=key), dtype=np.uint64)
+    values = column.to_numpy()
+    if values.dtype.kind == "f":
+        values = values + 0  # -0.0 is 0.0
+    if values.dtype.kind == "O" and pd.api.types.infer_dtype(values, skipna=False) != "string":
+        values = pd.Series(values, dtype=object).map(_text).to_numpy(dtype=object)
+    return pd.util.hash_array(values, hash_key=key)
+
+
+def _text(value: object) -> str:
+    """A text for an object of any kind, texts themselves."""
+    return value if isinstance(value, str) else f"{type(value).__name__} {value!r}"
 
 
 def _scrambled(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -101,9 +101,9 @@ class _People:
             yield f"{self.call('DENSE_RANK')} OVER (PARTITION BY {by} ORDER BY {order}) AS place_of_group_{i}"
 
     def numbers(self) -> Iterator[str]:
-        """A number for each of equal rows of a person, whichever has it."""
+        """A number for each of equal rows of a person, whichever has it: equal as texts, so not 0.0 and -0.0."""
         for i in range(len(self.plan.parts)):
-            by = ", ".join([*self.person, *self.groups, *self.values(i)])
+            by = ", ".join([*self.person, *self.groups, self.hashed(*self.values(i))])
             yield f"{self.call('ROW_NUMBER')} OVER (PARTITION BY {by}) AS same_{i}"
 
     def places_of_rows(self) -> Iterator[str]:
