@@ -120,7 +120,7 @@ class TestDeclarations:
 
 REFUSED = {
     "constant": ({"constant": ["sex"]}, "constant="),
-    "public": ({"public": ["codes"]}, "public="),
+    "public": ({"public": 5}, "public is a list of names"),
     "their average": ({"person": "pid", "per_person": "average"}, "per_person is one of one, mean, sum"),
     "one row of whom": ({"per_person": "one"}, "pass it as well"),
     "an unknown person": ({"person": "pidd", "per_person": "one"}, "Did you mean 'pid'"),
@@ -326,9 +326,8 @@ class TestSql:
         d = Dataset({"one": FRAME, "two": forms["table"], "Three": FRAME[:7]})
         counts = [d.sql(f"SELECT COUNT(*) AS n FROM {name}", eps=SURE)["n"].item() for name in ("one", "TWO", "three")]
         assert counts == pytest.approx([60, 60, 7], abs=0.01)
-        for said in (AGES, {"person": "pid", "per_person": "one"}):
-            with pytest.raises(pdrisk.ParameterError, match="one table"):
-                Dataset({"one": FRAME, "two": FRAME}, **said)
+        with pytest.raises(pdrisk.ParameterError, match="one table"):
+            Dataset({"one": FRAME, "two": FRAME}, **AGES)
 
     @pytest.mark.parametrize("name", ["people", "main.people", "seen", "frame", "other"])
     def test_nothing_else(self, forms, name):

@@ -26,7 +26,8 @@ from pdrisk._pandas.declared import codes_of, declarations, declarations_of, dec
 from pdrisk._pandas.statistics import Statistics
 from pdrisk._printing import printable
 from pdrisk._sql import answered
-from pdrisk._sql.given import tables_given
+from pdrisk._sql.given import public_tables, tables_given
+from pdrisk._sql.of_tables import of_tables
 from pdrisk._sql.people import PeopleAsked
 from pdrisk.engines.numpy.derived import placeholder
 from pdrisk.errors import ColumnTypeError, ParameterError
@@ -52,14 +53,15 @@ class Dataset(Statistics):
         What the ledger knows the data as; that of the ledger unless given. A path or URL as ``ledger`` needs it.
     schema, bounds, keys, missing : optional
         As for ``df.dprisk.declare``: kept here, the frame stays as it is.
-    person : column or list of columns, optional
+    person : column, list of columns, or dict by table, optional
         Who a person is: what is protected is then all rows of a person. Of several columns together, as in ``["pid",
         "day"]``, it is what has one value of each: a person's day. By it a ledger tells what each person lost: see
         `Ledger.odometer`.
     per_person : {"one", "mean", "sum", "min", "max", "count", "any", "all"}, optional
         How several rows of a person count in questions that say nothing else. ``"one"``: each person has one row; if
-        somebody has more, one is chosen, by the row's own content and a secret.
-    constant : list of columns, optional
+        somebody has more, one is chosen, by the row's own content and a secret. Of several tables ``"one"`` may be
+        that of some, as a dict by table.
+    constant : list of columns or dict by table, optional
         Columns that do not differ within a person; of somebody with several values one is chosen.
     ledger : Ledger, path or URL, optional
         What pays for all answers: a ledger that exists. It remembers them: the same question gets the same answer
@@ -67,8 +69,8 @@ class Dataset(Statistics):
     version : str, optional
         The owner's word for the state of the data, for a ledger: then no content is compared, and tables of database
         files and Parquet files are remembered too.
-    public : optional
-        Public tables: they mean nothing yet, and are refused.
+    public : list of names, or dict from name to table, optional
+        Tables that nobody is in, such as lists of codes: for joins with those of people, in `sql`.
     curator : bool, default False
         That of all its calls.
 
@@ -110,8 +112,6 @@ class Dataset(Statistics):
         public: Any = None,
         curator: bool = False,
     ) -> None:
-        if public is not None:
-            raise ParameterError("public= names tables to join with people, which is not supported yet: leave it out.")
         if not isinstance(curator, bool):
             raise ColumnTypeError(f"curator must be True or False, not of type {type(curator).__name__}.")
         if version is not None and ledger is None:
@@ -119,8 +119,16 @@ class Dataset(Statistics):
         said = {"bounds": bounds, "keys": keys, "missing": missing}
         self._several = type(data) is dict
         self._given = tables_given(data if self._several else {ONE_TABLE: data})
+        self._public, with_it = public_tables(public)
         self._declare(schema, said)
+        is_by_table = len(self._given.names) > 1 or any(isinstance(e, Mapping) for e in (person, per_person, constant))
+        self._of_tables = None
+        if self._several and is_by_table:
+            self._of_tables = of_tables(self._given, self._public, person, per_person, constant)
         people = self._checked_people(person, per_person, constant)
+        frames = self._given.frames
+        if with_it:
+            self._given = self._given.and_public(tables_given(with_it))
         self._ledger = _opened(ledger, name)
         self._name = None if name is None else named("name", name)
         if self._ledger is not None:
@@ -131,7 +139,7 @@ class Dataset(Statistics):
         self._derived: tuple[Derived, ...] = ()
         self._assigned: pd.DataFrame | None = None
         self._defaults = {"curator": curator}
-        identity = Identity({} if self._ledger is None else self._given.frames, version, people.label)
+        identity = Identity({} if self._ledger is None else frames, version, people.label)
         if self._ledger is not None:
             self._ledger.identify(identity)
         self._identity: Identity = identity
@@ -264,11 +272,13 @@ class Dataset(Statistics):
                 "sql asks the whole Dataset as it is stored, without what query() and assign() made of it: write those "
                 "into the SELECT."
             )
+        people = PeopleAsked(None, per_person, rows, groups, unit, constant, self._people)
+        if self._of_tables is not None:
+            people = self._of_tables.asked(people)
         return answered(
-            query, self._given.sources(), eps=eps, bounds=bounds, keys=keys, ledger=self._payer(ledger), fresh=fresh,
-            params=params, mechanism=mechanism, interval=interval, clip=clip, risk_columns=risk_columns,
-            people=PeopleAsked(None, per_person, rows, groups, unit, constant, self._people),
-            dataset=self._identity, curator=self._defaults["curator"] if curator is None else curator,
+            query, self._given.sources(self._public), eps=eps, bounds=bounds, keys=keys, ledger=self._payer(ledger),
+            fresh=fresh, params=params, mechanism=mechanism, interval=interval, clip=clip, risk_columns=risk_columns,
+            people=people, dataset=self._identity, curator=self._defaults["curator"] if curator is None else curator,
         )  # fmt: skip
 
     @property
@@ -321,19 +331,19 @@ class Dataset(Statistics):
 
     def _checked_people(self, person: object, per_person: object, constant: object) -> People:
         """Who a person is, by the word of the Dataset, else by that of its frame or schema."""
-        frame = next(iter(self._given.frames.values()), None) if len(self._given.names) == 1 else None
+        if self._of_tables is not None:
+            return self._of_tables.people
+        frame = next(iter(self._given.frames.values()), None)
         known = None if frame is None else declarations_of(frame).people
         if known is not None:
             person = list(known.columns) if person is None else person
             per_person = known.per_person if per_person is None else per_person
             constant = [*known.constant, *checked_columns("constant", constant)]
         people = judged_people(person, per_person, constant)
-        if people.columns and len(self._given.names) != 1:
-            raise ParameterError("person= is that of one table: several tables of people are not supported yet.")
         for column in (*people.columns, *people.constant):
             if frame is not None:
                 check_column(frame, column)
-            elif column not in (there := self._given.columns()):
+            elif column not in (there := self._given.columns(self._given.names[0])):
                 raise unknown_column(column, there)
         return people
 

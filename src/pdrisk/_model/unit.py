@@ -33,6 +33,7 @@ __all__ = [
     "People",
     "Unit",
     "checked_columns",
+    "checked_rows",
     "checked_way",
     "judged_people",
     "judged_unit",
@@ -229,7 +230,7 @@ def judged_unit(
     if unit is not None:
         return _of_rows(people, unit, said)
     way = checked_way(per_person)
-    most = None if rows is None else _whole("rows", rows)
+    most = checked_rows(rows)
     if way is not None and most is not None:
         raise ParameterError(
             "per_person= makes one number of a person's rows, rows= lets some of them count: pass one of them."
@@ -273,6 +274,11 @@ def checked_way(per_person: object) -> str | None:
             f"per_person is one of {', '.join(known)}, not {shown(per_person)}.{did_you_mean(str(per_person), known)}"
         )
     return per_person
+
+
+def checked_rows(rows: object) -> int | None:
+    """How many rows of a person count; None if nobody said."""
+    return None if rows is None else _whole("rows", rows)
 
 
 def _whole(name: str, value: object) -> int:

@@ -25,9 +25,11 @@ from pdrisk._ledger import Identity, Ledger
 from pdrisk._model.aliases import Bounds, Eps, Keys
 from pdrisk._sql import workspace
 from pdrisk._sql.clients import connected, plain_text
+from pdrisk._sql.given import public_tables
 from pdrisk._sql.grouping import key_relation
 from pdrisk._sql.headings import unique
-from pdrisk._sql.judge import NOISY, Judged, judged
+from pdrisk._sql.judge import NOISY, Judged, judged, layers_of
+from pdrisk._sql.layers import Layered
 from pdrisk._sql.people import PeopleAsked, check_units
 from pdrisk._sql.pieces import lowered
 from pdrisk._sql.several import Stacked, planned
@@ -66,6 +68,7 @@ def sql(
     groups: int | None = None,
     unit: str | None = None,
     constant: Any = None,
+    public: Any = None,
     ledger: Ledger | None = None,
     fresh: bool = False,
     params: Sequence[object] | Mapping[str, object] | None = None,
@@ -82,10 +85,10 @@ def sql(
     Parameters
     ----------
     query : str, or text() of SQLAlchemy
-        One SELECT over one table, view, frame or named Parquet file: ``COUNT``, ``SUM``, ``AVG``, ``MEDIAN``,
+        One SELECT over tables, views, frames or named Parquet files: ``COUNT``, ``SUM``, ``AVG``, ``MEDIAN``,
         ``QUANTILE_CONT``, ``MIN``, ``MAX``, ``VAR_*``, ``STDDEV_*``, ``CORR``, ``COVAR_*``, ``REGR_SLOPE`` or
         ``dp_mean(x, eps := 1, lo := 1, hi := 675)`` and the like; ``WHERE``, ``FILTER``, ``GROUP BY``, ``HAVING``,
-        ``ORDER BY``, ``LIMIT``, row-wise subqueries, CTEs.
+        ``ORDER BY``, ``LIMIT``, row-wise subqueries, CTEs; with ``person``, joins of several tables.
     con : DuckDBPyConnection, or Engine or Connection of SQLAlchemy, optional
         Where tables and views are; SQLAlchemy's by duckdb-engine. Without it and without frames: DuckDB's own default
         connection.
@@ -113,6 +116,8 @@ def sql(
         Protect one row for itself, not a person.
     constant : list of columns or dict by table, optional
         Columns that do not differ within a person.
+    public : list of names, or dict from name to frame or path, optional
+        Tables that nobody is in, such as lists of codes, for joins with those of people.
     ledger : Ledger, optional
         What pays the total before the data is read; that of a ``with pdrisk.Ledger(...)`` block around otherwise.
     fresh : bool, default False
@@ -160,9 +165,11 @@ def sql(
     >>> answer.columns.tolist(), len(answer)
     (['sex', 'people', 'hours'], 2)
     """
+    names, public_frames = public_tables(public)
+    named = _tables(public_frames, _tables(tables, frames))
     with connected(con) as opened:
         return answered(
-            query, Sources(opened, _tables(tables, frames), schema), eps=eps, bounds=bounds, keys=keys, ledger=ledger,
+            query, Sources(opened, named, schema, public=names), eps=eps, bounds=bounds, keys=keys, ledger=ledger,
             fresh=fresh, params=params, mechanism=mechanism, interval=interval, clip=clip, curator=curator,
             risk_columns=risk_columns, people=PeopleAsked(person, per_person, rows, groups, unit, constant),
         )  # fmt: skip
@@ -200,7 +207,10 @@ def answered(
                 people=people,
             )  # fmt: skip
 
-        plan = planned(*plain_text(query, params), judge, eps, keys, sources.settings)
+        def nest(select: Select) -> Layered:
+            return layers_of(select, sources, bounds, people)
+
+        plan = planned(*plain_text(query, params), nest, judge, eps, keys, sources.settings)
         grouped = any(each.groups for each in plan.queries)
         check_units(people, [each.query.unit for each in plan.queries], grouped)
         last = plan.statements[-1]

@@ -23,11 +23,11 @@ from pdrisk._sql.dry_run import types
 from pdrisk._sql.expressions import text
 from pdrisk._sql.grouping import Grouping, typed_key
 from pdrisk._sql.headings import heading
-from pdrisk._sql.layers import positional
 from pdrisk._sql.noisy import column_of
+from pdrisk._sql.personal import positional
 from pdrisk._sql.pieces import Expression, lowered, number
 from pdrisk._sql.ranges import ANYTHING, range_of
-from pdrisk._sql.relations import Condition, Relation, Rows, condition, named
+from pdrisk._sql.rows import Condition, Relation, Rows, condition, named
 from pdrisk._sql.settings import Settings
 from pdrisk._sql.statistics import AGGREGATES, Asked, asked, asked_of_two
 from pdrisk._sql.tree import Select, Star
@@ -392,7 +392,7 @@ def bounded(relation: Relation, bounds: Mapping[str, Universe] | Universe | None
         return relation
     labels = [label for label, _ in relation.columns]
     for name in bounds:
-        if name not in map(lowered, (*labels, *relation.source.columns)):
+        if name not in map(lowered, (*labels, *relation.source.columns, *relation.source.below)):
             raise unknown_column(name, labels)
     other = {lowered(label) for label, value in relation.columns if lowered(value.column or "") != lowered(label)}
     taken = other & set(bounds)

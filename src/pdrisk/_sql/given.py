@@ -15,14 +15,16 @@ from pdrisk._model.declarations import Declarations
 from pdrisk._pandas.declared import declarations_of, knowing
 from pdrisk._sql.parse import parsed
 from pdrisk._sql.pieces import lowered, quoted
-from pdrisk._sql.relations import Relation, relation_of
-from pdrisk._sql.sources import Sources, is_readable
+from pdrisk._sql.readable import is_readable
+from pdrisk._sql.relations import relation_of
+from pdrisk._sql.rows import Relation
+from pdrisk._sql.sources import Sources
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["Given", "tables_given"]
+__all__ = ["Given", "public_tables", "tables_given"]
 
 
 @dataclass(frozen=True)
@@ -52,9 +54,30 @@ class Given:
         """What SQL calls them."""
         return [*self.frames, *self.others, *self.tables]
 
-    def sources(self) -> Sources:
-        """What one call may read."""
-        return Sources(self.connection, {**self.frames, **self.others}, None, self.tables, self.said)
+    def sources(self, public: frozenset[str] = frozenset()) -> Sources:
+        """What one call may read; nobody is in the tables of these names."""
+        return Sources(self.connection, {**self.frames, **self.others}, None, self.tables, self.said, public=public)
+
+    def and_public(self, other: Given) -> Given:
+        """With tables that nobody is in.
+
+        Raises
+        ------
+        ParameterError
+            If one has a name that is taken, or lies on another connection.
+        """
+        taken = set(map(lowered, self.names))
+        if twice := [name for name in other.names if lowered(name) in taken]:
+            raise ParameterError(f"public= holds {twice[0]}, which is a table of the data already: name it, as a list.")
+        if None not in (self.connection, other.connection) and self.connection is not other.connection:
+            raise ParameterError("the tables of a Dataset are on several connections: ATTACH them to one.")
+        return Given(
+            {**self.frames, **other.frames},
+            {**self.others, **other.others},
+            {**self.tables, **other.tables},
+            self.connection or other.connection,
+            {**self.said, **other.said},
+        )
 
     def declared(self, known: Callable[[pd.DataFrame, Declarations], Declarations]) -> Given:
         """The one table, with what ``known`` makes of its columns and of what was declared before."""
@@ -63,7 +86,7 @@ class Given:
             frame = self.frames[name]
             said = known(frame, declarations_of(frame))
             return replace(self, frames={name: knowing(frame.copy(deep=False), said)})
-        relation, empty = self._looked_at()
+        relation, empty = self._looked_at(name)
         if any(value.column != label for label, value in relation.columns):
             raise ParameterError("a view has no declarations of its own: declare those of the table behind it.")
         return replace(self, said={lowered(name): known(empty, relation.source.declared)})
@@ -74,19 +97,19 @@ class Given:
         data = self.others[name] if name in self.others else (self.connection, self.tables[name])
         sources = self.sources()
         try:
-            return table_of(data, "data", self._relation(sources).source.declared)
+            return table_of(data, "data", self._relation(name, sources).source.declared)
         finally:
             sources.close()
 
-    def columns(self) -> list[str]:
-        """The names of the one table's columns."""
-        return list(self._looked_at()[1].columns)
+    def columns(self, name: str) -> list[str]:
+        """The names of a table's columns."""
+        return list(self.frames[name].columns if name in self.frames else self._looked_at(name)[1].columns)
 
-    def _looked_at(self) -> tuple[Relation, pd.DataFrame]:
-        """The one table that is no frame, and its columns without a record."""
+    def _looked_at(self, name: str) -> tuple[Relation, pd.DataFrame]:
+        """A table that is no frame, and its columns without a record."""
         sources = self.sources()
         try:
-            relation = self._relation(sources)
+            relation = self._relation(name, sources)
             empty = guarded(
                 lambda: relation.source.connection.execute(f"SELECT * FROM {relation.source.sql} LIMIT 0").df()
             )
@@ -94,10 +117,26 @@ class Given:
             sources.close()
         return relation, empty
 
-    def _relation(self, sources: Sources) -> Relation:
-        """The one table that is no frame."""
-        (name,) = self.names
+    @staticmethod
+    def _relation(name: str, sources: Sources) -> Relation:
+        """A table that is no frame."""
         return relation_of(parsed(f"SELECT count(*) FROM {quoted(name)}", None), sources)
+
+
+def public_tables(public: object) -> tuple[frozenset[str], Mapping[Any, Any]]:
+    """The names of public tables in lower case, and those that come with it.
+
+    Raises
+    ------
+    ColumnTypeError
+        If it is neither a list of names nor a dict of tables.
+    """
+    names = [] if public is None else [public] if isinstance(public, str) else public
+    if not isinstance(names, list | tuple | set | frozenset | Mapping) or not all(isinstance(n, str) for n in names):
+        raise ColumnTypeError(
+            f"public is a list of names of tables, or a dict from name to table, not of type {type(public).__name__}."
+        )
+    return frozenset(map(lowered, names)), public if isinstance(public, Mapping) else {}
 
 
 def tables_given(data: Mapping[Any, Any]) -> Given:

@@ -10,20 +10,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
-from pdrisk._model.arguments import (
-    epsilon,
-)
+from pdrisk._model.arguments import epsilon
 from pdrisk._model.joint import joined
 from pdrisk._model.kinds import NUMBER
 from pdrisk._model.missing_codes import check_levels_are_no_codes
 from pdrisk._model.nodes import Window, below
-from pdrisk._model.query import (
-    Groups,
-    Line,
-    Query,
-    answered_by,
-)
+from pdrisk._model.query import Groups, Line, Query, answered_by
 from pdrisk._sql.answers import Answers, Noted, bounded, checked_bounds
 from pdrisk._sql.codes import relation_without_codes
 from pdrisk._sql.day_keys import on_days
@@ -33,12 +27,22 @@ from pdrisk._sql.grouping import Grouping, key_lists, key_relation, keys_given
 from pdrisk._sql.headings import heading, unique
 from pdrisk._sql.layers import NOISY, Layer, Layered, aggregates, layer_over, layered, tail
 from pdrisk._sql.limits import Limit
-from pdrisk._sql.people import PeopleAsked, counted_people, people_of, people_read, unit_of
+from pdrisk._sql.people import (
+    PeopleAsked,
+    counted_people,
+    known_rows,
+    of_relation,
+    owners_of_table,
+    people_of,
+    people_read,
+    unit_of,
+)
 from pdrisk._sql.pieces import Expression, quoted
-from pdrisk._sql.relations import Condition, Relation, Rows, condition, relation_of
+from pdrisk._sql.relations import is_by_person, relation_of
+from pdrisk._sql.rows import Condition, Relation, Rows, condition
 from pdrisk._sql.settings import Settings
 from pdrisk._sql.sources import Source, Sources
-from pdrisk._sql.tree import Select, Star
+from pdrisk._sql.tree import Select, Star, reads_several
 from pdrisk._sql.windows import ABOUT_RECORDS
 from pdrisk.engines.base import Origin
 from pdrisk.engines.sql.dialect import DuckDBDialect
@@ -47,7 +51,7 @@ from pdrisk.engines.sql.plan import INFINITY, Counted, Different, Measured, Meas
 from pdrisk.engines.sql.render import statement
 from pdrisk.errors import ParameterError
 
-__all__ = ["NOISY", "Judged", "judged"]
+__all__ = ["NOISY", "Judged", "judged", "layers_of"]
 
 NOBODY_KNOWN = PeopleAsked()
 COLUMN = re.compile(r"[kv]\d+")  # of that table
@@ -132,8 +136,9 @@ def judged(
     people: PeopleAsked = NOBODY_KNOWN,
 ) -> Judged:
     """The query that a SELECT asks, or the error that says what is wrong with it."""
-    nested = layered(select)
-    core = nested.core
+    shared = people.shared_name
+    nested = layers_of(select, sources, bounds, people)
+    core, stated = nested.core, checked_bounds(bounds)
     if core.distinct:
         raise ParameterError(
             "SELECT DISTINCT is refused: which values occur tells who is there. Ask for COUNT(*) with GROUP BY "
@@ -141,9 +146,6 @@ def judged(
         )
     if any(isinstance(item, Star) for item, _ in core.items):
         raise ParameterError("SELECT * would show records: only groups and noisy aggregates leave the data.")
-    sources.check(select)
-    stated = checked_bounds(bounds)
-    sources.stated = stated if isinstance(stated, Mapping) else {}
     relation = bounded(relation_of(core, sources, nested.ctes), stated)
     answers = Answers(relation, replace(core, has_parameters=select.has_parameters), stated, settings=sources.settings)
     where: tuple[Condition, ...] = () if core.where is None else (condition(core.where, answers.rows),)
@@ -162,15 +164,29 @@ def judged(
             "the query has no aggregate, so nothing to add noise to: ask for COUNT(*), AVG(x) or another, with "
             "GROUP BY."
         )
-    people = people.of_table(relation.source.name)
-    known = people_of(people, relation.source)
+    owners = relation.owners
+    if owners is None:
+        is_one_of_several = isinstance(people.person, Mapping) and len(people.person) > 1
+        name = relation.source.asked_as or relation.source.name
+        people = people.of_table(name, is_one_of_several=is_one_of_several)
+        known = people_of(people, relation.source)
+        if relation.source.public:
+            raise ParameterError(f"{relation.source.name} is public: ask it without pdrisk, and exactly.")
+    else:
+        people, known = of_relation(people, relation, owners)
+        sources.check_readable(relation.source)
     noted = [counted_people(each, known, people) for each in answers.noted]
     found = [_line(each, relation.source, mechanism, interval, clip) for each in noted]
     alone = {at for at, each in enumerate(noted) if each.asked.eps is not None}
     lines, releases = joined(found, mechanism, alone)
     explicit = [noted[releases.index(each)].asked.eps for each in range(max(releases) + 1)]
     shares = _shares(explicit, eps)
-    unit = unit_of(known, people, noted, lines, [group.column for group in answers.groups])
+    columns = [group.column for group in answers.groups]
+    if owners is not None:
+        people = known_rows(known, people, owners, noted, columns)
+    unit = unit_of(known, people, noted, lines, columns)
+    if shared and unit.person:
+        unit = replace(unit, person=shared)
     asked = Query(lines, shares, releases=releases, unit=unit)
     for at in range(len(lines)):
         asked.mechanism(at).check()
@@ -200,10 +216,12 @@ def judged(
         missing,
         tuple(names[at] for at in read),
         source=relation.source.name,
-        condition=" AND ".join(each.shown for each in conditions) or None,
-        trusted=answers.given or any(each.given for each in conditions) or any(each.given for each in answers.noted),
+        condition=" AND ".join(each.shown for each in (*relation.inside, *conditions)) or None,
+        trusted=answers.given
+        or any(each.given for each in (*relation.inside, *conditions))
+        or any(each.given for each in answers.noted),
         said=_canonical(plan, places),
-        places=tuple(dict.fromkeys((*read, *(names.index(str(column)) for column in unit.person)))),
+        places=tuple(dict.fromkeys((*read, *(names.index(str(column)) for column in known.columns if unit.person)))),
         releases=releases,
         unit=unit,
     )
@@ -217,6 +235,17 @@ def judged(
     )  # fmt: skip
     _try_out(judged_query, select.has_parameters)
     return judged_query
+
+
+def layers_of(select: Select, sources: Sources, bounds: object, people: PeopleAsked) -> Layered:
+    """A SELECT in its layers, with the sources told what is asked of them and by whom."""
+    stated = checked_bounds(bounds)
+    sources.stated = stated if isinstance(stated, Mapping) else {}
+    sources.owner_of = partial(owners_of_table, people) if people.knows_people else None
+    sources.several = reads_several(select)
+    sources.check(select)
+    sources.check_public()
+    return layered(select, lambda inner, ctes: is_by_person(inner, sources, ctes))
 
 
 def _line(noted: Noted, source: Source, mechanism: str, interval: object, clip: object) -> Line:
@@ -261,6 +290,11 @@ def _listed_groups(answers: Answers, keys: object, conditions: Sequence[Conditio
             codes = source.known(group.column).missing if listed and source.declared.speak_of_codes else ()
             if codes:
                 check_levels_are_no_codes(group.names[0], (key[at] for key in listed or ()), codes)
+        if listed is None and answers.relation.owners is not None:
+            raise ParameterError(
+                'keys="observed" are those of one table before any WHERE, and here several are put together, so that '
+                "which keys occur tells who is in both: pass the public list."
+            )
         return Groups(tuple(group.names[0] for group in answers.groups), listed, keys_from)
     if keys is not None:
         raise ParameterError("keys= lists the groups of GROUP BY, which is missing: write it, or leave keys out.")

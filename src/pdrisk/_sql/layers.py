@@ -6,7 +6,7 @@ No person is in such a table, so any SELECT over it costs nothing: it may filter
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -15,8 +15,10 @@ from pdrisk._sql.distinct import each_once, with_numbers
 from pdrisk._sql.expressions import text, truth
 from pdrisk._sql.headings import heading
 from pdrisk._sql.noisy import Values, looks_around
+from pdrisk._sql.personal import positional
 from pdrisk._sql.pieces import Expression, lowered
-from pdrisk._sql.relations import Ctes, seen_by, starred
+from pdrisk._sql.relations import Ctes, seen_by
+from pdrisk._sql.rows import starred
 from pdrisk._sql.scope import Scope
 from pdrisk._sql.sets import unfolded
 from pdrisk._sql.settings import Settings
@@ -25,10 +27,11 @@ from pdrisk._sql.tree import Cte, Nothing, Select, Star, Subquery, Table, Union
 from pdrisk._sql.windows import AGGREGATED
 from pdrisk.errors import ParameterError
 
-__all__ = ["NOISY", "Layer", "Layered", "aggregates", "layer_over", "layered", "positional", "tail"]
+__all__ = ["NOISY", "Layer", "Layered", "aggregates", "layer_over", "layered", "tail"]
 
 NOISY = "noisy"  # the table of noisy values, where there are no people
 OWN_NAME = re.compile(r"[kv]\d+")  # of its columns, which stay what they are in all layers
+IsByPerson = Callable[[Select, Ctes], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,14 +148,21 @@ def _where(condition: str) -> str:
     return f" WHERE {condition}" if condition else ""
 
 
-def layered(select: Select) -> Layered:
-    """A SELECT as the one that reads people, or puts together what several do, and those over it."""
+def layered(select: Select, is_by_person: IsByPerson) -> Layered:
+    """A SELECT as the one that reads people, or puts together what several do, and those over it.
+
+    Parameters
+    ----------
+    select : Select
+    is_by_person : callable
+        Whether a subquery, which sees these CTEs, groups by the person: it belongs to what is read.
+    """
     ctes, over = seen_by(select, {}), []
     while True:
         if select.sets is not None:
             select = unfolded(select)
         below_ = _below(select, ctes)
-        if below_ is None or not _aggregates(*below_[:2]):
+        if below_ is None or not _aggregates(*below_[:2], is_by_person):
             break
         inner, seen, names, columns = below_
         over.append(Over(select, names, columns))
@@ -178,14 +188,18 @@ def _below(select: Select, ctes: Ctes) -> tuple[Select, Ctes, tuple[str, ...], t
     return None
 
 
-def _aggregates(select: Select, ctes: Ctes) -> bool:
+def _aggregates(select: Select, ctes: Ctes, is_by_person: IsByPerson) -> bool:
     """Whether a subquery gives noisy values."""
     if isinstance(select.source, Union):
-        return all(_aggregates(part, seen_by(part, ctes)) for part in select.source.parts)
-    if aggregates(select) or isinstance(select.source, Nothing):
+        if select.source.grouped_by is not None:  # GROUPING SETS of people sum over them, too
+            return True
+        return all(_aggregates(part, seen_by(part, ctes), is_by_person) for part in select.source.parts)
+    if isinstance(select.source, Nothing):
         return True
+    if aggregates(select):
+        return not is_by_person(select, ctes)
     inner = _below(select, ctes)
-    return inner is not None and _aggregates(*inner[:2])
+    return inner is not None and _aggregates(*inner[:2], is_by_person)
 
 
 def aggregates(select: Select) -> bool:
@@ -197,6 +211,10 @@ def aggregates(select: Select) -> bool:
 
 def layer_over(layer: Layer, over: Over, settings: Settings) -> Layer:
     """A SELECT over the columns of another one, written out."""
+    if over.select.members:
+        raise ParameterError(
+            "IN (SELECT ...) and EXISTS over noisy values are refused: write them into the inner SELECT."
+        )
     select, below_ = over.select, layer.exposed
     if select.distinct and aggregates(select):
         raise ParameterError("SELECT DISTINCT beside GROUP BY or aggregates is refused: name the inner SELECT instead.")
@@ -271,19 +289,6 @@ def _each_once(found: Sequence[Expression]) -> list[Expression]:
 
 def _has_aggregate(node: Node) -> bool:
     return any(isinstance(part, Call) and part.name in {*AGGREGATES, *AGGREGATED} for part in below(node))
-
-
-def positional(node: Node, select: Select) -> Node:
-    """What an item of GROUP BY means, which may be the number of one of SELECT."""
-    if not isinstance(node, Constant) or type(node.value) is not int:
-        return node
-    items = select.items
-    if not 1 <= node.value <= len(items):
-        raise ParameterError(f"GROUP BY {heading(node)} means no item of SELECT, which has {len(items)}.")
-    item = items[node.value - 1][0]
-    if isinstance(item, Star):
-        raise ParameterError(f"GROUP BY {heading(node)} means a star: name the columns.")
-    return item
 
 
 class Ordered(Scope, Protocol):

@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from itertools import chain, islice
-from typing import NoReturn
 
 from pdrisk._core.foreign import shown
-from pdrisk._model.nodes import ARITHMETIC, SIGNS, Call, Case, Cast, Column, Constant, Node, Noisy, Operation, Window
+from pdrisk._model.nodes import Call, Case, Cast, Column, Constant, Node, Noisy, Operation, Window
 from pdrisk._sql import workspace
+from pdrisk._sql.calls import operation_of, percentile_of
 from pdrisk._sql.literals import (
     Json,
     literal,
@@ -27,8 +26,24 @@ from pdrisk._sql.literals import (
     type_of_duckdb_2,
 )
 from pdrisk._sql.pieces import lowered, quoted
+from pdrisk._sql.refusals import JOINS, REFUSED, refuse
 from pdrisk._sql.statements import no_select
-from pdrisk._sql.tree import Cte, File, From, Nothing, Order, Scalar, Select, Star, Subquery, Table, Union
+from pdrisk._sql.tree import (
+    Cte,
+    File,
+    From,
+    Join,
+    Membership,
+    Nothing,
+    Order,
+    Scalar,
+    Select,
+    Star,
+    Subquery,
+    Table,
+    Union,
+    within,
+)
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["Scalars", "parsed"]
@@ -44,29 +59,6 @@ OPERATORS = {
     "OPERATOR_NOT": "not", "OPERATOR_IS_NULL": "isna", "OPERATOR_IS_NOT_NULL": "notna",
     "OPERATOR_COALESCE": "coalesce", "OPERATOR_TRY": "try", "COMPARE_IN": "in", "COMPARE_NOT_IN": "not in",
 }  # fmt: skip
-REFUSED = {
-    "SUBQUERY": "subqueries inside an expression can carry other records into it: compute that value with a query of "
-    "its own, and pass it as a parameter",
-    "STAR": "* stands only alone in SELECT or as COUNT(*): name the columns",
-    "LAMBDA": "lambda functions are not understood: write the expression out",
-    "COLLATE": "COLLATE is not understood: compare lower(x)",
-    "POSITIONAL_REFERENCE": "#1 is not understood: name the column",
-    "JOIN": "joins are refused, since a record may match any number of others, and a person's share of the answer "
-    "would "
-    "have no bound: put what you need into one table with one row a person first",
-    "EXPRESSION_LIST": "VALUES has no people in it: ask a table, view, frame or Parquet file",
-    "EMPTY": "there is no FROM: ask a table, view, frame or Parquet file",
-    "SHOW_REF": "pdrisk.sql answers one SELECT: ask the connection itself for its tables and columns",
-    "ARRAY_EXTRACT": "lists and structs are not understood: make a column of what you need",
-    "ARRAY_SLICE": "lists and structs are not understood: make a column of what you need",
-    "STRUCT_EXTRACT": "lists and structs are not understood: make a column of what you need",
-    "PIVOT": "PIVOT is not understood: write GROUP BY",
-    "SET_OPERATION_NODE": "UNION, INTERSECT and EXCEPT are refused, since a person may be in both parts: ask one "
-    "table, "
-    "or put both into one table with one row a person first",
-    "RECURSIVE_CTE_NODE": "recursive queries are refused: a record may appear any number of times",
-    "CTE_NODE": "this kind of WITH is not understood: write a subquery in FROM",
-}
 
 
 def parsed(text: str, parameters: object = None, scalars: Scalars | None = None) -> Select:
@@ -143,40 +135,6 @@ def _checked(parameters: object) -> Parameters:
     raise ColumnTypeError(f"params must be a list for ? or a dict for $name, not {type(parameters).__name__}.")
 
 
-def _refuse(what: str) -> NoReturn:
-    raise ParameterError(f"{REFUSED[what]}.")
-
-
-def _operation_of(call: Call) -> Operation | None:
-    """The operator that DuckDB has as a function, with nothing in its brackets but operands."""
-    if call.distinct or call.ordered or call.condition is not None or any(call.names):
-        return None
-    symbol = f"unary {call.name}" if len(call.arguments) == 1 else call.name
-    known = symbol in SIGNS or (symbol in ARITHMETIC and len(call.arguments) == 2)
-    return Operation(symbol, call.arguments) if known else None
-
-
-def _percentile_of(call: Call, orders: Sequence[Order]) -> Call | None:
-    """PERCENTILE_CONT or PERCENTILE_DISC with its column before the quantile, as in QUANTILE_CONT."""
-    if call.name not in ("quantile_cont", "quantile_disc") or len(call.arguments) != 1 or len(orders) != 1:
-        return None
-    (order,), (q,) = orders, call.arguments
-    if order.item is None:
-        return None
-    if order.how.startswith("DESC"):
-        q = _from_above(q)
-    return replace(call, arguments=(order.item, q), names=("", ""), ordered=False)
-
-
-def _from_above(q: Node) -> Node:
-    """The quantile of the values in descending order."""
-    if isinstance(q, Call) and q.name == "list_value":
-        return replace(q, arguments=tuple(map(_from_above, q.arguments)))
-    if isinstance(q, Constant) and isinstance(q.value, int | float | Decimal) and not isinstance(q.value, bool):
-        return replace(q, value=1 - q.value)
-    return q
-
-
 def _asked_for(select: Select, ctes: Mapping[str, Cte]) -> dict[str, Cte]:
     """The CTEs around a SELECT that it reads, by others too: without the rest, SELECTs that ask the same are equal."""
     names, kept = set(_tables(select)), dict[str, Cte]()
@@ -189,16 +147,9 @@ def _asked_for(select: Select, ctes: Mapping[str, Cte]) -> dict[str, Cte]:
 
 def _tables(select: Select) -> Iterator[str]:
     """The names in FROM, of its subqueries and own CTEs too."""
-    for cte in select.ctes.values():
-        yield from _tables(cte.select)
-    match select.source:
-        case Table((name,)):
-            yield lowered(name)
-        case Subquery(inner):
-            yield from _tables(inner)
-        case Union(parts):
-            for part in parts:
-                yield from _tables(part)
+    for each in within(select):
+        if isinstance(each, Table) and len(each.path) == 1:
+            yield lowered(each.path[0])
 
 
 class _Reader:
@@ -237,7 +188,7 @@ class _Reader:
     def select(self, node: Json) -> Select:
         self.around.append({})
         if node["type"] != "SET_OPERATION_NODE" and node["type"] in REFUSED:
-            _refuse(node["type"])
+            refuse(node["type"])
         for item in node.get("cte_map", {}).get("map", []):
             self.around[-1][item["key"]] = self.cte(item["value"])
         found = self.union(node) if node["type"] == "SET_OPERATION_NODE" else self.plain_select(node)
@@ -247,7 +198,7 @@ class _Reader:
         """UNION as the SELECT of all that its parts give, so that ORDER BY and LIMIT are about all of it."""
         only(node, "type", "modifiers", "cte_map", "setop_type", "setop_all", "left", "right", "children")
         if node["setop_type"] != "UNION":
-            _refuse("SET_OPERATION_NODE")
+            refuse("SET_OPERATION_NODE")
         nodes = node["children"] if "children" in node else [node["left"], node["right"]]
         parts: list[Select] = []
         for part in map(self.select, nodes):
@@ -276,10 +227,12 @@ class _Reader:
         )  # fmt: skip
         order, limit, offset, distinct = self.modifiers(node)
         groups, sets = self.groups(node)
+        where, members = self.where(node["where_clause"])
         return Select(
             items=tuple((self.item(item), item.get("alias", "")) for item in node["select_list"]),
             source=self.source(node["from_table"]),
-            where=self.optional(node["where_clause"]),
+            where=where,
+            members=members,
             groups=groups,
             having=self.optional(node["having"]),
             order=order,
@@ -309,6 +262,34 @@ class _Reader:
                 case _:
                     raise ParameterError("DISTINCT ON picks records by their order, which is refused.")
         return order, limit, offset, distinct
+
+    def where(self, item: Json | None) -> tuple[Node | None, tuple[Membership, ...]]:
+        """The conditions of WHERE, and those of them that are IN or EXISTS of a subquery."""
+        if item is None:
+            return None, ()
+        conjuncts = [item]
+        if item["class"] == "CONJUNCTION" and item["type"] == "CONJUNCTION_AND":
+            conjuncts = only(item, "class", "type", "alias", "children")["children"]
+        members = [self.membership(each) for each in conjuncts]
+        if not any(members):
+            return self.node(item), ()
+        rest = [self.node(each) for each, member in zip(conjuncts, members, strict=True) if member is None]
+        kept = Operation("and", tuple(rest)) if len(rest) > 1 else rest[0] if rest else None
+        return kept, tuple(member for member in members if member is not None)
+
+    def membership(self, item: Json) -> Membership | None:
+        negated = item["class"] == "OPERATOR" and item["type"] == "OPERATOR_NOT"
+        if negated:
+            (item,) = only(item, "class", "type", "alias", "children")["children"]
+        kind = item.get("subquery_type") if item["class"] == "SUBQUERY" else None
+        if kind not in ("ANY", "EXISTS", "NOT_EXISTS"):
+            return None
+        only(item, "class", "type", "alias", "subquery_type", "subquery", "child", "comparison_type")
+        if kind == "ANY" and item["comparison_type"] != "COMPARE_EQUAL":
+            refuse("SUBQUERY")
+        select = self.select(only(item["subquery"], "node")["node"])
+        operand = self.node(item["child"]) if kind == "ANY" else None
+        return Membership(select, operand, negated != (kind == "NOT_EXISTS"))
 
     def groups(self, node: Json) -> tuple[tuple[Node, ...] | None, tuple[tuple[int, ...], ...] | None]:
         """GROUP BY, and the places of each of its GROUPING SETS, the finest first; None if there is one alone."""
@@ -345,7 +326,9 @@ class _Reader:
         if kind == "EMPTY" and self.scalars is not None:
             return Nothing()
         if kind in REFUSED and kind != "SUBQUERY":
-            _refuse(kind)
+            refuse(kind)
+        if kind == "JOIN":
+            return self.join(table)
         alias, columns = table["alias"], tuple(table.get("column_name_alias", ()))
         if kind == "BASE_TABLE":
             only(table, "type", "alias", "schema_name", "table_name", "catalog_name", "column_name_alias")
@@ -373,6 +356,24 @@ class _Reader:
             )
         return not_understood("FROM")
 
+    def join(self, table: Json) -> Join:
+        only(
+            table, "type", "left", "right", "condition", "join_type", "ref_type", "using_columns", "is_implicit",
+            "nearest_count", "nearest_order_type",
+        )  # fmt: skip
+        how = table["join_type"] if table["ref_type"] == "REGULAR" else table["ref_type"]
+        if how in JOINS:
+            raise ParameterError(f"{JOINS[how]}.")
+        if how not in ("INNER", "LEFT", "SEMI", "ANTI", "CROSS") or table.get("nearest_count", 1) != 1:
+            not_understood(f"{how.lower()} join")
+        return Join(
+            self.source(table["left"]),
+            self.source(table["right"]),
+            how,
+            self.optional(table["condition"]),
+            tuple(table["using_columns"]),
+        )
+
     # expressions
 
     def item(self, item: Json) -> Node | Star:
@@ -388,7 +389,7 @@ class _Reader:
     def scalar(self, item: Json) -> Node:
         """A scalar subquery as the value it came to."""
         if self.scalars is None or item["subquery_type"] != "SCALAR":
-            _refuse("SUBQUERY")
+            refuse("SUBQUERY")
         only(item, "class", "type", "alias", "subquery_type", "subquery", "comparison_type")
         select = self.select(only(item["subquery"], "node")["node"])
         seen = dict(chain(*(ctes.items() for ctes in self.around)))
@@ -403,7 +404,7 @@ class _Reader:
         if kind == "SUBQUERY":
             return self.scalar(item)
         if kind in REFUSED:
-            _refuse(kind)
+            refuse(kind)
         read = {
             "COLUMN_REF": self.column, "CONSTANT": self.constant, "PARAMETER": self.parameter, "CAST": self.cast,
             "FUNCTION": self.function, "CASE": self.case, "COMPARISON": self.comparison,
@@ -459,7 +460,7 @@ class _Reader:
             ordered=bool(orders),
             condition=self.optional(item["filter"]),
         )
-        return _operation_of(call) or _percentile_of(call, orders) or call
+        return operation_of(call) or percentile_of(call, orders) or call
 
     def window(self, item: Json) -> Node:
         only(
@@ -529,7 +530,7 @@ class _Reader:
         if item["type"] == "GROUPING_FUNCTION":
             return Call("grouping", tuple(self.node(child) for child in item["children"]))
         if item["type"] in REFUSED:
-            _refuse(item["type"])
+            refuse(item["type"])
         if item["type"] not in OPERATORS:
             not_understood(f"the operator {item['type'].lower().replace('_', ' ')}")
         return Operation(OPERATORS[item["type"]], tuple(self.node(child) for child in item["children"]))

@@ -9,14 +9,26 @@ from pdrisk._core.statistics import Count, Distinct
 from pdrisk._model.kinds import NUMBER
 from pdrisk._model.nearest import unknown_column
 from pdrisk._model.query import Line
-from pdrisk._model.unit import People, Unit, checked_columns, judged_unit
+from pdrisk._model.unit import ONE, People, Unit, checked_columns, checked_rows, judged_unit
 from pdrisk._sql.answers import Noted
+from pdrisk._sql.owners import Owners
 from pdrisk._sql.pieces import kind_of_type, lowered, quoted
+from pdrisk._sql.rows import Relation
 from pdrisk._sql.sources import Source
 from pdrisk.engines.sql.plan import INFINITY, PeopleRead
-from pdrisk.errors import ColumnTypeError, ParameterError
+from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
 
-__all__ = ["PeopleAsked", "check_units", "counted_people", "people_of", "people_read", "unit_of"]
+__all__ = [
+    "PeopleAsked",
+    "check_units",
+    "counted_people",
+    "known_rows",
+    "of_relation",
+    "owners_of_table",
+    "people_of",
+    "people_read",
+    "unit_of",
+]
 
 
 NOBODY_KNOWN = People()
@@ -26,7 +38,8 @@ NOBODY_KNOWN = People()
 class PeopleAsked:
     """What a call says of people, as it was written; ``known`` is what a Dataset declares of them.
 
-    In `pdrisk.sql` each may be a dict by the name of a table.
+    In `pdrisk.sql` each may be a dict by the name of a table; ``one_row`` are tables, in lower case, that a Dataset
+    declares to have one row a person.
     """
 
     person: object = None
@@ -36,23 +49,53 @@ class PeopleAsked:
     unit: object = None
     constant: object = None
     known: People = NOBODY_KNOWN
+    one_row: frozenset[str] = frozenset()
 
-    def of_table(self, name: str) -> PeopleAsked:
-        """What is said of one table."""
+    @property
+    def knows_people(self) -> bool:
+        """Whether anybody said who a person is."""
+        return self.person is not None or bool(self.known.columns)
+
+    def of_table(self, name: str, *, is_one_of_several: bool = False) -> PeopleAsked:
+        """What is said of one table; of one of several the rest need not be said."""
 
         def own(option: str) -> object:
             said = getattr(self, option)
             if not isinstance(said, Mapping):
                 return said
             named = {lowered(str(table)): value for table, value in said.items()}
+            if lowered(name) not in named and is_one_of_several and option != "person":
+                return None
             if lowered(name) not in named:
                 listed = ", ".join(map(str, said))
-                raise ParameterError(f"{option}= speaks of table {listed}, and the query reads {name}.")
+                advice = " Name its column, or the table in public= if nobody is in it." if option == "person" else ""
+                raise ParameterError(f"{option}= speaks of table {listed}, and the query reads {name}.{advice}")
             return named[lowered(name)]
 
+        known = replace(self.known, per_person=ONE) if lowered(name) in self.one_row else self.known
         return replace(
-            self, person=own("person"), per_person=own("per_person"), rows=own("rows"), constant=own("constant")
-        )
+            self, person=own("person"), per_person=own("per_person"), rows=own("rows"), constant=own("constant"),
+            known=known,
+        )  # fmt: skip
+
+    @property
+    def shared_name(self) -> tuple[Hashable, ...]:
+        """What says who a person is, as the first table calls it; nothing where all call it the same.
+
+        Raises
+        ------
+        ParameterError, ColumnTypeError
+            If they say it by different numbers of columns.
+        """
+        if not isinstance(self.person, Mapping) or not self.person:
+            return ()
+        each = [checked_columns("person", columns) for columns in self.person.values()]
+        if len({len(columns) for columns in each}) > 1:
+            raise ParameterError(
+                "person= names different numbers of columns in different tables: a person and a person's day are "
+                "different units."
+            )
+        return each[0]
 
 
 def people_of(asked: PeopleAsked, source: Source) -> People:
@@ -80,6 +123,77 @@ def people_of(asked: PeopleAsked, source: Source) -> People:
     if same and not columns:
         raise ParameterError("constant= names columns that do not differ within a person: pass person= as well.")
     return replace(known, columns=columns, constant=(*stored("constant", list(known.constant) or None), *same))
+
+
+def owners_of_table(asked: PeopleAsked, source: Source) -> Owners:
+    """Whose rows one of several tables holds.
+
+    Raises
+    ------
+    ParameterError, UnknownColumnError
+        If it has not all columns that say who a person is.
+    """
+    name = source.asked_as or source.name
+    own = asked.of_table(name, is_one_of_several=True)
+    if isinstance(own.constant, list | tuple) and not isinstance(asked.constant, Mapping):
+        there = set(map(lowered, source.columns))
+        own = replace(own, constant=[each for each in own.constant if lowered(str(each)) in there] or None)
+    try:
+        people = people_of(own, source)
+    except UnknownColumnError as error:
+        said = str(error)
+    else:
+        ways = {own.per_person if isinstance(asked.per_person, Mapping) else None, people.per_person}
+        if isinstance(asked.per_person, Mapping) and own.per_person not in (None, ONE):
+            raise ParameterError(
+                f'per_person= of {name} is "one" or nothing where several tables are asked: pass one word for all, or '
+                "write the aggregate into a subquery with GROUP BY the person."
+            )
+        most = 1 if ONE in ways else checked_rows(own.rows) if isinstance(asked.rows, Mapping) else None
+        constant = source.columns if most == 1 else people.constant
+        key = tuple(map(str, people.columns))
+        return Owners(key, most, constant=frozenset(map(str, constant)) - set(key))
+    raise UnknownColumnError(
+        f"{said} Every table of a query has all columns of person=, or nobody is in it: then name it in public=."
+    )
+
+
+def of_relation(asked: PeopleAsked, relation: Relation, owners: Owners) -> tuple[PeopleAsked, People]:
+    """What is said of the people of several tables, as of one.
+
+    Raises
+    ------
+    ParameterError
+        If nobody is in them, or rows are to be protected one by one.
+    """
+    if owners.is_public:
+        raise ParameterError(f"{relation.source.name}: all of it is public, so ask it without pdrisk, and exactly.")
+    if asked.unit is not None:
+        raise ParameterError('unit="row" is of one table: of several, a row of one may be in many rows of the answer.')
+    here = replace(
+        asked,
+        person=None,
+        constant=None,
+        per_person=None if isinstance(asked.per_person, Mapping) else asked.per_person,
+        rows=None if isinstance(asked.rows, Mapping) else asked.rows,
+    )
+    per_person = None if asked.known.per_person == ONE else asked.known.per_person
+    return here, replace(
+        asked.known, columns=owners.key, constant=tuple(sorted(owners.constant)), per_person=per_person
+    )
+
+
+def known_rows(
+    people: People, asked: PeopleAsked, owners: Owners, noted: Sequence[Noted], by: Sequence[str | None]
+) -> PeopleAsked:
+    """With how many rows a person has by what the tables are made of, where the call says nothing else."""
+    said = (asked.rows, asked.per_person, people.per_person)
+    known = {*people.columns, *people.constant}
+    most = 1 if owners.extra and set(owners.extra) <= set(by) else owners.most
+    of_people = all(columns and set(columns) <= known for columns in map(_columns, noted))
+    if of_people or any(each is not None for each in said):
+        return asked
+    return replace(asked, rows=most)
 
 
 def counted_people(noted: Noted, people: People, asked: PeopleAsked) -> Noted:

@@ -1,167 +1,49 @@
-"""Relations in FROM: row-wise subqueries, CTEs and views as one source, its columns as expressions, and filters.
+"""Relations in FROM: tables, subqueries, CTEs, views and joins as one source, its columns as expressions, and filters.
 
-Each record of the result is made of one record of the source, and of each record at most one: what adding or removing
-one person does stays known. Everything that breaks this is refused.
+Each record of the result is made of records of one person, and of public ones: what adding or removing one person does
+stays known. Everything that breaks this is refused.
 """
 
 from __future__ import annotations
 
-import datetime
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
-import pandas as pd
-
-from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME
-from pdrisk._model.missing_codes import Asked, asked_for_code
-from pdrisk._model.nearest import did_you_mean, unknown_column
-from pdrisk._model.nodes import Call, Column, Node, Operation, below, is_given
-from pdrisk._sql.allowed import check_clock
+from pdrisk._model.nearest import did_you_mean
+from pdrisk._model.nodes import Column, Node
 from pdrisk._sql.catalog import CatalogEntry
-from pdrisk._sql.days import day_of
-from pdrisk._sql.expressions import text, truth
-from pdrisk._sql.headings import heading
-from pdrisk._sql.limits import Limit, limits
+from pdrisk._sql.joins import conjuncts, joined, kept_by, member_condition
 from pdrisk._sql.parse import parsed
-from pdrisk._sql.pieces import Expression, kind_of_type, lowered, number, quoted, written_constant
-from pdrisk._sql.ranges import ANYTHING
+from pdrisk._sql.personal import aggregates_rows, by_person, grouped_by_person
+from pdrisk._sql.pieces import Expression, lowered
+from pdrisk._sql.rows import Relation, Rows, column_of, condition, named, starred
 from pdrisk._sql.sources import Source, Sources
-from pdrisk._sql.statistics import AGGREGATES
-from pdrisk._sql.tree import Cte, File, From, Nothing, Select, Star, Subquery, Table, Union
-from pdrisk.errors import ParameterError, UnknownColumnError
+from pdrisk._sql.tree import Cte, File, From, Join, Membership, Nothing, Select, Star, Subquery, Table, Union
+from pdrisk._sql.unions import united
+from pdrisk._sql.written_out import owners_of
+from pdrisk.errors import ParameterError
 
-__all__ = ["Condition", "Ctes", "Relation", "Rows", "condition", "relation_of", "seen_by", "starred"]
+__all__ = ["Ctes", "is_by_person", "relation_of", "seen_by"]
 
 _UNNAMED = "(an expression without a name)"
 DEEPEST = 50  # subqueries in subqueries: a view may name itself
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """A row-wise condition: which records are kept.
-
-    Attributes
-    ----------
-    sql : str
-    shown : str
-        For people, with the names of parameters instead of their values.
-    given : bool
-        Whether the value of a parameter is in it.
-    limits : callable
-        What it says of single expressions.
-    """
-
-    sql: str
-    shown: str
-    given: bool
-    limits: Callable[[], Iterator[Limit]] = field(default=lambda: iter(()), compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Relation:
-    """What FROM gives: one record of it for each record of the source that ``where`` keeps.
-
-    Attributes
-    ----------
-    source : Source
-    columns : tuple of (str, Expression)
-        In order; names may repeat.
-    names : tuple of str
-        What may stand before a column's name, the outermost first.
-    owned, where : tuple of Condition
-        All of them hold: those of the owner's views, and those of the query's own subqueries.
-    """
-
-    source: Source
-    columns: tuple[tuple[str, Expression], ...]
-    names: tuple[str, ...]
-    owned: tuple[Condition, ...] = ()
-    where: tuple[Condition, ...] = ()
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The scope of row-wise expressions: columns of a relation, then aliases of the SELECT list."""
-
-    relation: Relation
-    aliases: Mapping[str, Node]
-    of_people = True
-
-    @property
-    def untyped(self) -> frozenset[str]:
-        """Columns of Python objects."""
-        return self.relation.source.untyped
-
-    @property
-    def numbers(self) -> frozenset[str]:
-        """Columns of numbers whose type one record more could change: those of frames and files."""
-        source = self.relation.source
-        if source.is_table:
-            return source.whole
-        return frozenset(name for name, sql_type in source.columns.items() if kind_of_type(sql_type) == NUMBER)
-
-    @property
-    def zone(self) -> str:
-        """Whose clock times with a zone are read by."""
-        return self.relation.source.zone
-
-    def order(self, how: str) -> str:
-        """Nothing orders people."""
-        raise AssertionError(how)
-
-    def windowed(self, found: Expression) -> Expression:
-        """Nor do windows look at them."""
-        raise AssertionError(found)
-
-    def known(self, node: Node) -> Expression | None:
-        """A column, or the error for what looks at several records."""
-        if isinstance(node, Call) and node.name in AGGREGATES:
-            raise ParameterError(
-                f"{node.name} stands where one record is looked at: aggregates belong into SELECT, HAVING and ORDER "
-                "BY, and nothing can be aggregated twice."
-            )
-        return self.column(node) if isinstance(node, Column) else None
-
-    def column(self, node: Column) -> Expression:
-        """The expression behind a name."""
-        name = lowered(node.name)
-        qualifiers = tuple(map(lowered, node.qualifiers))
-        own = tuple(map(lowered, self.relation.names))
-        found = [value for label, value in self.relation.columns if lowered(label) == name]
-        if found and (not qualifiers or own[len(own) - len(qualifiers) :] == qualifiers):
-            if len(found) > 1:
-                raise ParameterError(f"several columns of FROM are named {node.name!r}: give them different names.")
-            return self._ranged(found[0])
-        if not qualifiers and name in self.aliases:
-            # Without itself, so that no alias can stand for itself.
-            shorter = {alias: value for alias, value in self.aliases.items() if alias != name}
-            return named(self.aliases[name], Rows(self.relation, shorter))
-        if not qualifiers and name != "age":  # of a person, not of time
-            check_clock(name)
-        error = unknown_column(node.path, [label for label, _ in self.relation.columns])
-        if not node.in_quotes:
-            raise error
-        raise UnknownColumnError(f"{error} Text stands in single quotes: {written_constant(node.name)}.")
-
-    def _ranged(self, found: Expression) -> Expression:
-        """A number with what is declared of its column, which is asked for only where it is used."""
-        if found.kind != NUMBER or found.column is None or found.range != ANYTHING:
-            return found
-        return replace(found, range=self.relation.source.range_of(found.column))
-
-
-def named(node: Node, scope: Rows) -> Expression:
-    """The SQL of a node, and what it is for people."""
-    found = text(node, scope)
-    given = is_given(node) or any(isinstance(part, Column) and scope.column(part).given for part in below(node))
-    day = None if given else day_of(node, scope)
-    return replace(found, shown=heading(node, lambda column: scope.column(column).shown), given=given, day=day)
-
-
 def relation_of(select: Select, sources: Sources, ctes: Ctes | None = None) -> Relation:
     """What the FROM of a query gives, before its own WHERE; ``ctes`` are those it sees, if it is a part of another."""
-    return _relation(select.source, sources, seen_by(select, {}) if ctes is None else ctes, None, 0)
+    return _from(select, sources, seen_by(select, {}) if ctes is None else ctes, None, 0)
+
+
+def is_by_person(select: Select, sources: Sources, ctes: Ctes) -> bool:
+    """Whether a subquery makes one row of those of each person, so that nothing of it leaves without noise."""
+    if sources.owner_of is None or not aggregates_rows(select):
+        return False
+    try:
+        relation = _from(select, sources, ctes, None, 0)
+        return by_person(select, relation, owners_of(relation, sources))
+    except ParameterError:  # which comes again where the subquery is read
+        return False
 
 
 Ctes = Mapping[str, tuple[Cte, "Ctes"]]
@@ -175,10 +57,48 @@ def seen_by(select: Select, ctes: Ctes) -> Ctes:
     return known
 
 
-def _relation(item: From, sources: Sources, ctes: Ctes, home: CatalogEntry | None, depth: int) -> Relation:
+def _from(select: Select, sources: Sources, ctes: Ctes, home: CatalogEntry | None, depth: int) -> Relation:
+    """What the FROM of a SELECT gives, of that what IN and EXISTS in its WHERE leave."""
+    relation = _relation(select.source, sources, ctes, home, depth, conjuncts(select.where))
+    for member in select.members:
+        relation = _kept(relation, member, sources, ctes, home, depth + 1)
+    return relation
+
+
+def _kept(
+    relation: Relation, member: Membership, sources: Sources, ctes: Ctes, home: CatalogEntry | None, depth: int
+) -> Relation:
+    """The rows for which IN or EXISTS holds."""
+    select = member.select
+    if member.operand is not None:
+        inner = _rowwise(select, sources, ctes, home, depth)
+        operand = named(member.operand, Rows(relation, {}))
+        return member_condition(relation, operand, inner, sources, negated=member.negated)
+    if aggregates_rows(select) or select.qualify is not None or select.limit is not None or select.offset is not None:
+        raise ParameterError(
+            "EXISTS asks for rows of FROM and WHERE alone: leave out aggregates, GROUP BY, DISTINCT, QUALIFY and LIMIT."
+        )
+    inner = _from(select, sources, seen_by(select, ctes), home, depth)
+    return kept_by(relation, inner, sources, negated=member.negated, nodes=conjuncts(select.where))
+
+
+def _relation(
+    item: From,
+    sources: Sources,
+    ctes: Ctes,
+    home: CatalogEntry | None,
+    depth: int,
+    around: Sequence[Node],
+) -> Relation:
+    """What an item of FROM gives; ``around`` are the conditions of its WHERE."""
     if depth > DEEPEST:
         raise ParameterError(f"more than {DEEPEST} subqueries stand in each other: put them together.")
     match item:
+        case Join(left, right):
+            sides = [_relation(each, sources, ctes, home, depth + 1, around) for each in (left, right)]
+            return joined(item, sides[0], sides[1], sources, around)
+        case Union(parts):
+            return united([_rowwise(each, sources, ctes, home, depth + 1) for each in parts], sources)
         case Subquery(select, alias, columns):
             inner = _rowwise(select, sources, ctes, home, depth)
             return _renamed(inner, (alias,) if alias else (), columns)
@@ -191,11 +111,6 @@ def _relation(item: From, sources: Sources, ctes: Ctes, home: CatalogEntry | Non
                 inner = _rowwise(cte.select, sources, outer, home, depth)
                 return _renamed(_renamed(inner, path, cte.columns), (alias,) if alias else path, columns)
             return _renamed(_stored(path, sources, home, depth), (alias,) if alias else (), columns)
-        case Union():
-            raise ParameterError(
-                "UNION of records is refused, since a person may be in both parts: let each part aggregate, or put "
-                "both into one table with one row a person first."
-            )
         case Nothing():
             raise ParameterError("there is no FROM: ask a table, view, frame or Parquet file.")
 
@@ -207,7 +122,9 @@ def _stored(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, 
         return found
     said = sources.declared.get(lowered(path[0]))
     found = found if said is None else replace(found, source=replace(found.source, declared=said))
-    return found if sources.tables is None else _renamed(found, path, ())
+    if sources.tables is None:
+        return found
+    return _renamed(replace(found, source=replace(found.source, asked_as=path[0])), path, ())
 
 
 def _found(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, depth: int) -> Relation:
@@ -229,7 +146,7 @@ def _found(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, d
             f"{hint} Pass a frame by keyword, as in pdrisk.sql(query, people=frame), or a connection as con."
         )
     names = (entry.database, entry.schema, entry.name)
-    body = sources.view_text(entry) if entry.is_view else None
+    body = sources.view_text(entry) if entry.is_view and not sources.is_public(entry) else None
     if body is None:
         return _renamed(_whole(sources.table(entry), sources), names, ())
     select = parsed(body)
@@ -248,24 +165,8 @@ def _found(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, d
 def _whole(source: Source, sources: Sources) -> Relation:
     """All columns of a source, as the few types that expressions know."""
     source = replace(source, stated=sources.stated) if sources.stated else source
-    columns = ((name, _column(name, sql_type, source)) for name, sql_type in source.columns.items())
+    columns = ((name, column_of(name, sql_type, source)) for name, sql_type in source.columns.items())
     return Relation(source, tuple(columns), ())
-
-
-def _column(name: str, sql_type: str, source: Source) -> Expression:
-    sql, kind, collated = quoted(name), kind_of_type(sql_type), source.collated
-    if kind == TEXT:
-        # The labels of an ENUM may be people's values: their order is no column's, and DuckDB writes them into errors.
-        sql = f"CAST({sql} AS VARCHAR)" if collated or sql_type != "VARCHAR" else sql
-        sql = f'({sql} COLLATE "binary")' if collated else sql
-        return Expression(sql, TEXT, "VARCHAR", name, shown=quoted(name))
-    if sql_type in ("TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"):
-        # DuckDB 1 fails where TRY_CAST should give NULL.
-        return Expression(f"TRY(TRY_CAST({sql} AS TIMESTAMP))", TIME, "TIMESTAMP", name, shown=quoted(name))
-    if name in source.whole:
-        return Expression(f"CAST({sql} AS DOUBLE)", NUMBER, "DOUBLE", name, shown=quoted(name))
-    found = number(sql, sql_type, name) if kind == NUMBER else Expression(sql, kind, sql_type, name)
-    return replace(found, shown=quoted(name))
 
 
 def _renamed(relation: Relation, names: tuple[str, ...], columns: tuple[str, ...]) -> Relation:
@@ -278,11 +179,12 @@ def _renamed(relation: Relation, names: tuple[str, ...], columns: tuple[str, ...
 
 
 def _rowwise(select: Select, sources: Sources, ctes: Ctes, home: CatalogEntry | None, depth: int) -> Relation:
-    """A subquery that gives one record for each of its own FROM."""
+    """A subquery that gives one record for each of its own FROM, or one for those of each person."""
+    of_people = sources.owner_of is not None and aggregates_rows(select)
     for said, what in (
-        (select.groups != (), "GROUP BY"),
-        (select.having is not None, "HAVING"),
-        (select.distinct, "DISTINCT"),
+        ((select.groups != () or select.sets is not None) and not of_people, "GROUP BY"),
+        (select.having is not None and not of_people, "HAVING"),
+        (select.distinct and not of_people, "DISTINCT"),
         (select.qualify is not None, "QUALIFY"),
         (select.limit is not None or select.offset is not None, "LIMIT"),
     ):
@@ -293,11 +195,13 @@ def _rowwise(select: Select, sources: Sources, ctes: Ctes, home: CatalogEntry | 
                 "from it would do the same harm unseen."
             )
     ctes = seen_by(select, ctes)
-    relation = _relation(select.source, sources, ctes, home, depth + 1)
+    relation = _from(select, sources, ctes, home, depth + 1)
+    if of_people:
+        return grouped_by_person(select, relation, sources)
     aliases = {lowered(alias): item for item, alias in select.items if alias and not isinstance(item, Star)}
     scope = Rows(relation, aliases)
     columns = tuple(_columns(select, scope))
-    relation = replace(relation, columns=columns, names=())
+    relation = replace(relation, columns=columns, names=(), members=())
     if select.where is None:
         return relation
     kept = condition(select.where, scope)
@@ -306,83 +210,11 @@ def _rowwise(select: Select, sources: Sources, ctes: Ctes, home: CatalogEntry | 
     return replace(relation, owned=(*relation.owned, kept))
 
 
-def condition(node: Node, scope: Rows) -> Condition:
-    """What a WHERE keeps."""
-    _check_codes(node, scope)
-    found = truth(named(node, scope), "WHERE")
-    return Condition(found.sql, found.shown, found.given, lambda: limits(node, scope))
-
-
-def _check_codes(node: Node, scope: Rows) -> None:
-    """Refuse to ask who has a missing code: it is NULL when the filter sees it, equal and unequal to nothing."""
-    source = scope.relation.source
-    asked = _asked(node, scope) if source.declared.speak_of_codes else ()
-    if said := asked_for_code(asked, lambda column: source.known(column).missing, "{} IS NULL, or IS NOT NULL"):
-        raise ParameterError(said)
-
-
-def _asked(node: Node, scope: Rows) -> Iterator[Asked]:
-    if not isinstance(node, Operation):
-        return
-    if node.symbol in ("and", "or"):
-        for part in node.parts:
-            yield from _asked(part, scope)
-    elif node.symbol in ("==", "in"):
-        found = [text(part, scope) for part in node.parts]
-        for column in found:
-            for raw, one in zip(node.parts, found, strict=True):
-                if (name := column.column) is not None and one.constant:
-                    shown = heading(raw) if is_given(raw) else repr(one.value)
-                    written = name if name.isidentifier() else quoted(name)
-                    yield name, _as_code(one.value, column.kind), written, shown
-
-
-def _as_code(value: object, kind: str) -> object:
-    """A constant as a code is written: a date beside dates as a Timestamp."""
-    if kind not in (DATE, TIME) or not isinstance(value, str | datetime.date):
-        return value
-    try:
-        return pd.Timestamp(value)
-    except ValueError:
-        return value
-
-
 def _columns(select: Select, scope: Rows) -> Iterator[tuple[str, Expression]]:
     for item, alias in select.items:
         if isinstance(item, Star):
-            relation = scope.relation
-            yield from starred(item, relation.columns, relation.names, lambda node: named(node, scope))
+            columns, names = scope.relation.starred(item.table)
+            yield from starred(item, columns, names, lambda node: named(node, scope))
             continue
         label = alias or (item.name if isinstance(item, Column) else _UNNAMED)
         yield label, named(item, scope)
-
-
-def starred(
-    star: Star,
-    columns: Sequence[tuple[str, Expression]],
-    names: Sequence[str],
-    made: Callable[[Node], Expression],
-) -> Iterator[tuple[str, Expression]]:
-    """What a star stands for.
-
-    Parameters
-    ----------
-    star : Star
-    columns : sequence of (str, Expression)
-        Those of FROM.
-    names : sequence of str
-        What may stand before a column's name, the outermost first.
-    made : callable
-        Makes an expression of what REPLACE says.
-    """
-    if star.table and lowered(star.table) not in map(lowered, names[-1:]):
-        raise ParameterError(f"unknown table {star.table!r} before the star.")
-    labels = {lowered(label) for label, _ in columns}
-    excluded, replaced = set(map(lowered, star.excluded)), {lowered(k): v for k, v in star.replaced.items()}
-    if unknown := sorted((excluded | set(replaced)) - labels):
-        raise unknown_column(unknown[0], [label for label, _ in columns])
-    for label, value in columns:
-        if lowered(label) in replaced:
-            yield label, made(replaced[lowered(label)])
-        elif lowered(label) not in excluded:
-            yield label, value

@@ -24,7 +24,7 @@ from pdrisk._model.kinds import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH
 from pdrisk._sql import dry_run, workspace
 from pdrisk._sql.headings import unique
 from pdrisk._sql.judge import Judged
-from pdrisk._sql.layers import NOISY, Layer, layer_over, layered
+from pdrisk._sql.layers import NOISY, Layer, Layered, layer_over
 from pdrisk._sql.parse import Scalars, parsed
 from pdrisk._sql.pieces import Expression, lowered
 from pdrisk._sql.sets import group_names, keys_of_part
@@ -66,6 +66,7 @@ class Stacked:
 
 Statement = Judged | Stacked
 Judge = Callable[[Select, object], Judged]
+Nest = Callable[[Select], Layered]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,8 @@ class Plan:
     ----------
     text : str
     params : object
+    nest : callable
+        Gives the layers of a SELECT.
     judge : callable
         Takes a SELECT of one query, what the caller says of its keys, and what it may spend.
     total : Fraction or None
@@ -89,6 +92,7 @@ class Plan:
 
     text: str
     params: object
+    nest: Nest
     judge: Callable[[Select, object, object], Judged]
     total: Fraction | None
     keys: object
@@ -107,8 +111,8 @@ class Plan:
             select = parsed(self.text, self.params, scalars)
             waiting = scalars.selects[len(found) :]
             asked = waiting[0] if waiting else select
-            keys = own_keys(self.keys, asked) if scalars.selects else self.keys
-            found.append(statement_of(asked, judge, keys, self.settings))
+            keys = own_keys(self.keys, asked, self.nest) if scalars.selects else self.keys
+            found.append(statement_of(asked, self.nest, judge, keys, self.settings))
             if not waiting:
                 return tuple(found)
             check_scalar(found[-1])
@@ -140,6 +144,7 @@ class Plan:
 def planned(
     text: str,
     params: object,
+    nest: Nest,
     judge: Callable[[Select, object, object], Judged],
     eps: object,
     keys: object,
@@ -153,7 +158,7 @@ def planned(
         If anything is wrong with it.
     """
     total = None if eps is None else epsilon(eps)
-    plan = Plan(text, params, judge, total, keys, settings)
+    plan = Plan(text, params, nest, judge, total, keys, settings)
     found = replace(plan, statements=plan.judged(lambda select, own: judge(select, own, eps), placeholder))
     if not found.queries:
         raise ParameterError("there is no FROM: ask a table, view, frame or Parquet file.")
@@ -169,12 +174,14 @@ def _described(answer: pd.DataFrame) -> Answer:
     return said
 
 
-def statement_of(select: Select, judge: Judge, keys: object, settings: Settings) -> Statement:
+def statement_of(select: Select, nest: Nest, judge: Judge, keys: object, settings: Settings) -> Statement:
     """What a SELECT asks: one query, or several that are put together.
 
     Parameters
     ----------
     select : Select
+    nest : callable
+        Gives the layers of a SELECT.
     judge : callable
         Takes a SELECT of one query, and what the caller says of its keys.
     keys : object
@@ -186,7 +193,7 @@ def statement_of(select: Select, judge: Judge, keys: object, settings: Settings)
     ParameterError
         If anything is wrong with one of them, or they do not fit together.
     """
-    nested = layered(select)
+    nested = nest(select)
     source = nested.core.source
     seen = {name: cte for name, (cte, _) in nested.ctes.items()}
     parts: list[Statement] = []
@@ -196,8 +203,8 @@ def statement_of(select: Select, judge: Judge, keys: object, settings: Settings)
                 part, ctes={**seen, **part.ctes}, functions=select.functions, has_parameters=select.has_parameters
             )
             places = None if source.grouped_by is None else source.grouped_by[at]
-            said = own_keys(keys, own) if places is None else keys_of_part(keys, source, places)
-            parts.append(statement_of(own, judge, said, settings))
+            said = own_keys(keys, own, nest) if places is None else keys_of_part(keys, source, places)
+            parts.append(statement_of(own, nest, judge, said, settings))
     elif not nested.is_put_together:
         return judge(select, keys)
     labels, kinds = _columns(parts)
@@ -214,9 +221,9 @@ def statement_of(select: Select, judge: Judge, keys: object, settings: Settings)
     return found
 
 
-def own_keys(keys: object, select: Select) -> object:
+def own_keys(keys: object, select: Select, nest: Nest) -> object:
     """What a caller's ``keys`` say of the groups of one SELECT of several."""
-    nested = layered(select)
+    nested = nest(select)
     core = nested.core
     if nested.is_put_together:
         return keys

@@ -14,14 +14,15 @@ from pdrisk._core.once import once
 from pdrisk._core.universe import Universe
 from pdrisk._model.declarations import Declarations, Known
 from pdrisk._model.kinds import ZONED
-from pdrisk._model.plain import check_encodable
 from pdrisk._model.schema import entries_of, people_of_schema
 from pdrisk._sql import workspace
 from pdrisk._sql.catalog import VIEW, CatalogEntry, entry_names, found_entry
 from pdrisk._sql.declared import declared_for, declared_in_file, folded
 from pdrisk._sql.frame_types import Plain, plain_frame
+from pdrisk._sql.owners import PUBLIC, Owners
 from pdrisk._sql.pieces import kind_of_type, lowered, quoted, written_paths
 from pdrisk._sql.ranges import ANYTHING, Range, range_of
+from pdrisk._sql.readable import WHOLE, checked, described, file_failure
 from pdrisk._sql.settings import Settings, check_macros, pin
 from pdrisk._sql.source_identity import asked, file_place, table_place
 from pdrisk._sql.stored import (
@@ -33,15 +34,14 @@ from pdrisk._sql.stored import (
     whole_in_files,
 )
 from pdrisk._sql.tree import Select
-from pdrisk.errors import ColumnTypeError, ParameterError
+from pdrisk.errors import ParameterError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["Source", "Sources", "is_readable"]
+__all__ = ["Source", "Sources"]
 
 FRAME = "frame_of_this_call"
-WHOLE = "see whether it exists and is whole"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,12 @@ class Source:
         Whether it is a table of a database, whose types no record changes.
     stated : mapping of str to Universe
         The bounds that the call passes, by lower-case name.
+    asked_as : str
+        The name that a Dataset has for it.
+    public : bool
+        Whether nobody is in it, by the caller's word.
+    below : frozenset of str
+        In lower case, the columns of the tables that it is written out of.
     """
 
     sql: str
@@ -90,6 +96,9 @@ class Source:
     zone: str = "UTC"
     is_table: bool = False
     stated: Mapping[str, Universe] = field(default_factory=dict)
+    asked_as: str = ""
+    public: bool = False
+    below: frozenset[str] = frozenset()
 
     def range_of(self, column: str) -> Range:
         """Where the numbers of a column lie, as far as that is known."""
@@ -126,8 +135,14 @@ class Sources:
         What is declared for a source, in the place of what it says itself.
     stated : mapping of str to Universe
         The bounds that the call passes, by lower-case name.
-    snapshot : DuckDBPyConnection or None
-        A cursor in a transaction, by which all tables are read as they were at one moment.
+    public : frozenset of str
+        The names of tables that nobody is in, by the caller's word.
+    owner_of : callable or None
+        Whose rows a table holds; None where nobody said who a person is.
+    several : bool
+        Whether the query reads several tables, for which it needs one connection.
+    frames : dict of str to Source
+        Those that this connection reads.
     """
 
     connection: DuckDBPyConnection | None
@@ -136,11 +151,14 @@ class Sources:
     tables: Mapping[str, tuple[str, ...]] | None = None
     declared: Mapping[str, Declarations] = field(default_factory=dict)
     stated: Mapping[str, Universe] = field(default_factory=dict)
+    public: frozenset[str] = frozenset()
+    owner_of: Callable[[Source], Owners] | None = None
+    several: bool = False
     opened: list[DuckDBPyConnection] = field(default_factory=list)
-    snapshot: DuckDBPyConnection | None = None
+    frames: dict[str, Source] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.named = {lowered(name): _checked(name, value) for name, value in self.named.items()}
+        self.named = {lowered(name): checked(name, value) for name, value in self.named.items()}
         if self.connection is None and not self.named:
             import duckdb
 
@@ -160,13 +178,55 @@ class Sources:
     def take_snapshot(self) -> None:
         """Read all tables as they are now, whatever is written between one query and the next."""
         if self.connection is not None:
-            self.snapshot = self._opened(_cursor(self.connection))
-            self.snapshot.begin()
+            self._for_all.begin()
+
+    def check_public(self) -> None:
+        """Refuse names of public tables that are none."""
+        if self.public:
+            self._public_entries  # noqa: B018 - looks them up
+
+    def check_readable(self, source: Source) -> None:
+        """Refuse what DuckDB cannot read as it is put together: nothing is paid then."""
+        found = described(source.connection, f"SELECT * FROM {source.sql}", "these tables together", WHOLE)
+        if set(found) != set(source.columns):
+            raise ParameterError("these tables have columns that DuckDB names otherwise: name the columns in SELECTs.")
 
     def close(self) -> None:
         """Let go of the frames."""
         for connection in self.opened:
             connection.close()
+
+    def owners(self, source: Source) -> Owners:
+        """Whose rows a table holds.
+
+        Raises
+        ------
+        ParameterError, UnknownColumnError
+            If it is not public and nobody said who a person is, or it has no such columns.
+        """
+        if source.public:
+            return PUBLIC
+        if self.owner_of is None:
+            raise ParameterError(
+                "joins are refused, since a record may match any number of others, unless it is known who a person "
+                'is: pass person="pid", or person={"stays": "patient_id", "patients": "pid"}, the columns of each '
+                "table that say so, and public= with the tables that nobody is in."
+            )
+        return self.owner_of(source)
+
+    def is_public(self, entry: CatalogEntry) -> bool:
+        """Whether nobody is in a table or view of the connection, by the caller's word."""
+        return entry in self._public_entries
+
+    @once
+    def _public_entries(self) -> list[CatalogEntry]:
+        found = []
+        for name in sorted(self.public - set(self.named)):
+            known = self.entry((name,) if self.tables is not None else tuple(name.split(".")))
+            if known is None:
+                raise ParameterError(f"public= names {name}, but there is no such table.")
+            found.append(known)
+        return found
 
     def keyword(self, name: str) -> Source | None:
         """What was passed under this name."""
@@ -174,17 +234,24 @@ class Sources:
         if value is None:
             return None
         if isinstance(value, str | tuple):
-            return self.file(value)
-        connection = self._opened(workspace.reader())
+            return replace(self.file(value), asked_as=lowered(name))
+        if not self.several:  # apart from settings that are none of the frame's
+            return self._frame(name, value, self._opened(workspace.reader()), FRAME)
+        if lowered(name) not in self.frames:
+            self.frames[lowered(name)] = self._frame(name, value, self._for_all, f"{FRAME}_{len(self.frames)}")
+        return self.frames[lowered(name)]
+
+    def _frame(self, name: str, value: Any, connection: DuckDBPyConnection, frame: str) -> Source:
+        """A frame, under a name of its own on this connection."""
         try:
             plain = plain_frame(value) if isinstance(value, pd.DataFrame) else Plain(value)
-            connection.register(FRAME, plain.frame)
-            columns = _described(connection, f"SELECT * FROM {FRAME}", "this frame", WHOLE)
+            connection.register(frame, plain.frame)
+            columns = described(connection, f"SELECT * FROM {frame}", "this frame", WHOLE)
             names = list(columns)
             untyped, whole = (frozenset(names[at] for at in places) for places in (plain.untyped, plain.whole))
             whole |= whole_in_arrow(value, columns)
             meanings = meanings_in_arrow(value, columns)
-            sql, columns = as_meant(FRAME, columns, meanings)
+            sql, columns = as_meant(frame, columns, meanings)
         except ParameterError:
             raise
         except Exception:  # noqa: BLE001 - which one could depend on a record
@@ -200,6 +267,7 @@ class Sources:
                     frame=value,
                     untyped=untyped,
                     whole=whole - set(meanings),
+                    public=lowered(name) in self.public,
                 )
             )
         raise ParameterError(f"DuckDB cannot read the frame {name!r}: leave out columns of unusual types.")
@@ -213,17 +281,16 @@ class Sources:
                 "a query may read only files that were named when pdrisk.sql was called: pass it by keyword, as in "
                 "pdrisk.sql('SELECT ... FROM people', people='people.parquet')."
             )
-        return self.file(path)
+        named = next(name for name, value in self.named.items() if isinstance(value, str) and value == path)
+        return replace(self.file(path), asked_as=named)
 
     def file(self, path: str | tuple[str, ...]) -> Source:
         """A Parquet file that the owner named, or several that are one table."""
         self.settings.check_files()
-        connection = self._opened(workspace.reader() if self.connection is None else _cursor(self.connection))
-        if self.connection is not None:
-            pin(connection, is_own=True)
+        connection = self._for_all
         sql = f"system.main.read_parquet({written_paths(path)})"
         first = path if isinstance(path, str) else path[0]
-        columns = _described(connection, f"SELECT * FROM {sql}", *_file_failure(first))
+        columns = described(connection, f"SELECT * FROM {sql}", *file_failure(first))
         self._check_alike(connection, columns, () if isinstance(path, str) else path)
         name = os.path.basename(first)
         said = metadata(connection, path)
@@ -240,6 +307,7 @@ class Sources:
                 name=name,
                 place=lambda: file_place(connection, path),
                 whole=whole,
+                public=any(type(one := self.named.get(each)) is type(path) and one == path for each in self.public),
             )
         )
 
@@ -248,7 +316,7 @@ class Sources:
         """Refuse listed files that DuckDB would find to be missing, or of other columns, while it reads."""
         for path in paths:
             sql = f"SELECT * FROM system.main.read_parquet({written_paths(path)})"
-            if _described(connection, sql, *_file_failure(path)) != columns:
+            if described(connection, sql, *file_failure(path)) != columns:
                 raise ParameterError(
                     f"the file {os.path.basename(path)!r} has other columns or types than the first of its list: write "
                     "all of them alike."
@@ -273,24 +341,33 @@ class Sources:
             )
         own = self._connection()
         if entry.database != "temp":
-            cursor = self._opened(_cursor(own)) if self.snapshot is None else self.snapshot
+            cursor = self._for_all
             try:
-                columns = _described(cursor, f"SELECT * FROM {entry.sql}", entry.name, WHOLE)
+                columns = described(cursor, f"SELECT * FROM {entry.sql}", entry.name, WHOLE)
             except ParameterError:
                 pass
             else:
-                pin(cursor, is_own=True)
                 place = None if entry.is_view else lambda: table_place(own, entry.database)  # a view may change alone
                 return self._told(replace(self._of_entry(entry, columns, cursor), place=place))
         pin(own, is_own=False)
-        columns = _described(own, f"SELECT * FROM {entry.sql}", entry.name, WHOLE)
+        columns = described(own, f"SELECT * FROM {entry.sql}", entry.name, WHOLE)
         return self._told(self._of_entry(entry, columns, own))
 
-    @staticmethod
-    def _of_entry(entry: CatalogEntry, columns: Mapping[str, str], connection: DuckDBPyConnection) -> Source:
+    @once
+    def _for_all(self) -> DuckDBPyConnection:
+        """The one connection of a query: what reads several tables is one statement."""
+        if self.connection is None:
+            return self._opened(workspace.reader())
+        cursor = self._opened(_cursor(self.connection))
+        pin(cursor, is_own=True)
+        return cursor
+
+    def _of_entry(self, entry: CatalogEntry, columns: Mapping[str, str], connection: DuckDBPyConnection) -> Source:
         """A table or view, read by a connection."""
-        collated, is_table = entry.is_collated, not entry.is_view
-        return Source(entry.sql, columns, connection, name=entry.name, collated=collated, is_table=is_table)
+        return Source(
+            entry.sql, columns, connection, name=entry.name, collated=entry.is_collated, is_table=not entry.is_view,
+            public=self.is_public(entry),
+        )  # fmt: skip
 
     def _told(self, source: Source) -> Source:
         """The source with what schema= declares, and the connection's clock."""
@@ -316,7 +393,7 @@ class Sources:
 
     def columns_of(self, entry: CatalogEntry) -> list[str]:
         """The column names of a view, in order."""
-        return list(_described(self._connection(), f"SELECT * FROM {entry.sql}", entry.name, WHOLE))
+        return list(described(self._connection(), f"SELECT * FROM {entry.sql}", entry.name, WHOLE))
 
     def view_text(self, entry: CatalogEntry) -> str | None:
         """The SELECT of a view; None if it shows a Python frame."""
@@ -356,59 +433,3 @@ def _cursor(connection: DuckDBPyConnection) -> DuckDBPyConnection:
     except duckdb.Error:
         pass
     raise ParameterError("the connection is closed: open it again.")
-
-
-def _described(connection: DuckDBPyConnection, sql: str, what: str, advice: str) -> dict[str, str]:
-    import duckdb
-
-    try:
-        rows = connection.execute(f"DESCRIBE {sql}").fetchall()
-    except duckdb.Error as error:
-        failure = type(error).__name__
-    else:
-        return {row[0]: row[1] for row in rows}
-    raise ParameterError(f"DuckDB cannot open {what} ({failure}): {advice}.")
-
-
-def _file_failure(path: str) -> tuple[str, str]:
-    """What DuckDB cannot open, and what to do."""
-    ending = os.path.splitext(path)[1].lower()
-    if ending in ("", ".parquet"):
-        return "this Parquet file", WHOLE
-    if ending in (".duckdb", ".ddb", ".db"):
-        return f"this {ending} file as Parquet", "pass a database as a connection, con=duckdb.connect(path)"
-    return f"this {ending} file as Parquet", (
-        "no other kind of file is read, so read it with pandas (such as pd.read_csv) and pass the frame, or load it "
-        "into a table with DuckDB (such as read_csv) and pass the connection"
-    )
-
-
-def is_readable(value: object) -> bool:
-    """Whether it is a frame that DuckDB reads, or the path of a file, or a list of paths."""
-    if isinstance(value, list | tuple):
-        return bool(value) and all(isinstance(each, os.PathLike | str) and is_readable(each) for each in value)
-    if isinstance(value, os.PathLike | str):
-        path = os.fspath(value)
-        return isinstance(path, str) and bool(path) and "\0" not in path
-    module, kind = type(value).__module__.partition(".")[0], type(value).__name__
-    known = {"polars": ("DataFrame", "LazyFrame"), "pyarrow": ("Table", "RecordBatch")}
-    is_dataset = module == "pyarrow" and kind.endswith("Dataset")
-    return isinstance(value, pd.DataFrame) or kind in known.get(module, ()) or is_dataset
-
-
-def _checked(name: str, value: object) -> Any:
-    """A frame as DuckDB reads it, or the path of a file as text, or several."""
-    if isinstance(value, list | tuple) and is_readable(value):
-        paths = tuple(map(os.fspath, value))
-        check_encodable(f"a path of {name}=", paths)
-        return paths
-    if is_readable(value):
-        return os.fspath(value) if isinstance(value, os.PathLike) else value
-    kind = type(value).__name__
-    advice = " Parameters of the query go into params=." if name == "parameters" else ""
-    if kind in ("RecordBatchReader", "DuckDBPyRelation"):
-        advice = " Pass all its rows: read_all() of a reader, to_arrow_table() or df() of a relation."
-    raise ColumnTypeError(
-        f"{name}= is no option, so it should be a pandas, Polars or Arrow frame, or the path of a Parquet file, not "
-        f"of type {kind}.{advice}"
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -13,6 +13,8 @@ __all__ = [
     "Cte",
     "File",
     "From",
+    "Join",
+    "Membership",
     "Nothing",
     "Order",
     "Scalar",
@@ -21,6 +23,8 @@ __all__ = [
     "Subquery",
     "Table",
     "Union",
+    "reads_several",
+    "within",
 ]
 
 Scalar = None | bool | int | float | Decimal | str | datetime.date | datetime.datetime
@@ -63,8 +67,19 @@ class Subquery:
 
 
 @dataclass(frozen=True, slots=True)
+class Join:
+    """Two items of FROM: ``how`` is INNER, LEFT, SEMI, ANTI, or CROSS, which a comma is too."""
+
+    left: From
+    right: From
+    how: str
+    condition: Node | None
+    using: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Union:
-    """What several SELECTs give, one below the other.
+    """What several SELECTs give, one below the other: rows of people, or answers.
 
     Attributes
     ----------
@@ -85,7 +100,16 @@ class Nothing:
     """No FROM: one row without a column."""
 
 
-From = Table | File | Subquery | Union | Nothing
+From = Table | File | Subquery | Join | Union | Nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """One of the conditions of WHERE: ``operand IN (SELECT ...)``, or without an operand ``EXISTS (SELECT ...)``."""
+
+    select: Select
+    operand: Node | None
+    negated: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +130,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """One SELECT; ``groups`` of None means GROUP BY ALL.
+    """One SELECT; ``groups`` of None means GROUP BY ALL, ``members`` hold beside ``where``.
 
     ``functions`` are those of the whole text that it is made of, subqueries included; ``sets`` the places among
     ``groups`` of each of the GROUPING SETS.
@@ -126,3 +150,26 @@ class Select:
     has_parameters: bool = False
     qualify: Node | None = None
     sets: tuple[tuple[int, ...], ...] | None = None
+    members: tuple[Membership, ...] = ()
+
+
+def within(select: Select) -> Iterator[Select | From]:
+    """A SELECT and all that its FROM, WHERE and CTEs are made of."""
+    waiting: list[Select | From] = [select]
+    while waiting:
+        found = waiting.pop()
+        yield found
+        match found:
+            case Select(source=source, ctes=ctes, members=members):
+                waiting += [source, *(cte.select for cte in ctes.values()), *(each.select for each in members)]
+            case Subquery(inner):
+                waiting.append(inner)
+            case Join(left, right):
+                waiting += [left, right]
+            case Union(parts):
+                waiting += parts
+
+
+def reads_several(select: Select) -> bool:
+    """Whether several tables are named somewhere in FROM or WHERE."""
+    return any(isinstance(each, Join | Union) or (isinstance(each, Select) and each.members) for each in within(select))

@@ -7,14 +7,16 @@ A row that does not count keeps its place with NULLs, so that each part of a pla
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from pdrisk._core.lattice import numbers_grid
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk.engines.sql.dialect import Dialect, number
 from pdrisk.engines.sql.plan import INFINITY, Counted, Different, Measured, MeasuredPair, PeopleRead, SummaryPlan
 
-__all__ = ["records_of_people", "with_people"]
+__all__ = ["number_of_rows", "records_of_people", "with_people"]
+
+Call = Callable[..., str]
 
 ORDERED = {"min": "MIN", "all": "MIN", "max": "MAX", "any": "MAX"}
 
@@ -129,22 +131,36 @@ class _People:
             sides = [part.universe]
             if isinstance(part.universe, Rectangle):
                 sides.append(part.universe.other)
+            way = str(self.unit.per_person)
             for value, universe in zip(self.values(i), sides, strict=True):
-                yield f"{self.number(f'CASE WHEN {self.counted(i)} THEN {value} END', universe)} AS {value}"
+                counted = f"CASE WHEN {self.counted(i)} THEN {value} END"
+                yield f"{number_of_rows(way, counted, universe, self.call)} AS {value}"
 
-    def number(self, value: str, universe: Universe) -> str:
-        """One number of the values of a person, made as on frames, to the last digit."""
-        way, call = str(self.unit.per_person), self.call
-        n = f"CAST({call('COUNT', value)} AS DOUBLE)"
-        if way == "count":
-            return f"NULLIF({n}, CAST(0 AS DOUBLE))"
-        if way in ORDERED:
-            return call(ORDERED[way], value)
-        grid = numbers_grid(universe, is_sum=way == "sum")
-        off, reach = call("-", value, number(grid.origin)), number(grid.reach)
-        inside = call("GREATEST", call("LEAST", off, reach), call("-", reach))
-        place = call("FLOOR", call("+", call("*", inside, number(grid.per_unit)), number(0.5)))
-        # LEAST and GREATEST leave NULL out: a row that does not count would be one at an end.
-        sums = call("SUM", f"CASE WHEN ({value}) IS NOT NULL THEN CAST({place} AS BIGINT) END")
-        total = call("/", f"CAST({sums} AS DOUBLE)", number(grid.per_unit))
-        return total if way == "sum" else call("+", number(grid.origin), call("/", total, n))
+
+def number_of_rows(way: str, value: str, universe: Universe, call: Call) -> str:
+    """One number of the values of a person, made as on frames, to the last digit, in whatever order rows are added.
+
+    Parameters
+    ----------
+    way : str
+        ``"mean"``, ``"sum"``, ``"count"`` or one of `ORDERED`.
+    value : str
+        SQL of type DOUBLE.
+    universe : Universe
+        Whose size decides how finely sums are rounded.
+    call : callable
+        Writes a function of an engine.
+    """
+    n = f"CAST({call('COUNT', value)} AS DOUBLE)"
+    if way == "count":
+        return f"NULLIF({n}, CAST(0 AS DOUBLE))"
+    if way in ORDERED:
+        return call(ORDERED[way], value)
+    grid = numbers_grid(universe, is_sum=way == "sum")
+    off, reach = call("-", value, number(grid.origin)), number(grid.reach)
+    inside = call("GREATEST", call("LEAST", off, reach), call("-", reach))
+    place = call("FLOOR", call("+", call("*", inside, number(grid.per_unit)), number(0.5)))
+    # LEAST and GREATEST leave NULL out: a row that does not count would be one at an end.
+    sums = call("SUM", f"CASE WHEN ({value}) IS NOT NULL THEN CAST({place} AS BIGINT) END")
+    total = call("/", f"CAST({sums} AS DOUBLE)", number(grid.per_unit))
+    return total if way == "sum" else call("+", number(grid.origin), call("/", total, n))

@@ -1,0 +1,101 @@
+"""People of a Dataset of several tables: which columns of each say who a person is."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+
+from pdrisk._model.nearest import did_you_mean, unknown_column
+from pdrisk._model.unit import ONE, People, checked_columns, checked_way
+from pdrisk._sql.given import Given
+from pdrisk._sql.people import PeopleAsked
+from pdrisk._sql.pieces import lowered
+from pdrisk.errors import ParameterError
+
+__all__ = ["OfTables", "of_tables"]
+
+
+@dataclass(frozen=True, slots=True)
+class OfTables:
+    """What a Dataset declares of people in several tables.
+
+    Attributes
+    ----------
+    people : People
+        As the first table calls them; what ledgers know them by.
+    columns, constant : dict by table
+    one_row : frozenset of str
+        The tables, in lower case, that have one row a person.
+    """
+
+    people: People
+    columns: Mapping[str, tuple[Hashable, ...]]
+    constant: Mapping[str, tuple[Hashable, ...]]
+    one_row: frozenset[str]
+
+    def asked(self, asked: PeopleAsked) -> PeopleAsked:
+        """What a call says, beside what is declared."""
+        if not self.columns:
+            return asked
+        columns = {name: list(each) for name, each in self.columns.items()}
+        constant = {name: list(each) for name, each in self.constant.items()} or None
+        said = asked.constant if asked.constant is not None else constant
+        known = replace(asked.known, columns=(), constant=())
+        return replace(asked, person=columns, constant=said, known=known, one_row=self.one_row)
+
+
+def of_tables(given: Given, public: frozenset[str], person: object, per_person: object, constant: object) -> OfTables:
+    """What is declared of people in several tables.
+
+    Raises
+    ------
+    ParameterError, UnknownColumnError, ColumnTypeError
+        If a table is neither public nor has people, or the words do not fit it.
+    """
+    names = {lowered(name): name for name in given.names}
+    private = {name: names[name] for name in names if name not in public}
+
+    def by_table(option: str, said: object, *, needed: bool) -> dict[str, object]:
+        if not isinstance(said, Mapping):
+            return {} if said is None else dict.fromkeys(private, said)
+        found = {lowered(str(name)): value for name, value in said.items()}
+        if unknown := sorted(set(found) - set(private)):
+            raise ParameterError(
+                f"{option}= speaks of {unknown[0]}, which is no table of people here."
+                f"{did_you_mean(unknown[0], list(private))}"
+            )
+        if needed and (missing := sorted(set(private) - set(found))):
+            raise ParameterError(
+                f"person= says nothing of table {private[missing[0]]}: name the columns that say who a person is "
+                "there, or the table in public= if nobody is in it."
+            )
+        return found
+
+    columns = {name: checked_columns("person", each) for name, each in by_table("person", person, needed=True).items()}
+    if not columns and (per_person is not None or constant is not None):
+        option = "per_person=" if per_person is not None else "constant="
+        raise ParameterError(f"{option} speaks of the people of person=, which is missing: pass it as well.")
+    if len({len(each) for each in columns.values()}) > 1:
+        raise ParameterError("person= names different numbers of columns in different tables: one unit has one number.")
+    same = {
+        name: checked_columns("constant", each) for name, each in by_table("constant", constant, needed=False).items()
+    }
+    if not isinstance(constant, Mapping):
+        same = {name: tuple(c for c in each if c in given.columns(private[name])) for name, each in same.items()}
+    for name in columns:
+        there = given.columns(private[name])
+        for column in (*columns[name], *same.get(name, ())):
+            if column not in there:
+                raise unknown_column(column, there)
+    ways = by_table("per_person", per_person, needed=False)
+    if isinstance(per_person, Mapping) and any(way != ONE for way in ways.values()):
+        raise ParameterError('per_person= by table is "one", or nothing: what rows become is that of a whole question.')
+    way = None if isinstance(per_person, Mapping) else checked_way(per_person)
+    one_row = frozenset(ways) if way == ONE or isinstance(per_person, Mapping) else frozenset()
+    people = People(next(iter(columns.values()), ()), None if one_row else way)
+    return OfTables(
+        people,
+        {private[name]: each for name, each in columns.items()},
+        {private[name]: each for name, each in same.items() if each},
+        one_row,
+    )

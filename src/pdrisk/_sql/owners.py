@@ -1,0 +1,44 @@
+"""Owners of a relation: whose rows it holds, which joins, unions and groups carry along."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+__all__ = ["PUBLIC", "Owners"]
+
+
+@dataclass(frozen=True, slots=True)
+class Owners:
+    """Whose rows a relation holds: each row is made of the rows of one person, and of public ones.
+
+    Attributes
+    ----------
+    key : tuple of str
+        The columns that say together who that is; none of what is public.
+    most : int or None
+        How many rows a person has at most, None if nobody knows.
+    extra : tuple of str
+        Columns of which a person has each combination once; none if that is not known.
+    constant : frozenset of str
+        Columns that do not differ within a person.
+    """
+
+    key: tuple[str, ...] = ()
+    most: int | None = None
+    extra: tuple[str, ...] = ()
+    constant: frozenset[str] = frozenset()
+
+    @property
+    def is_public(self) -> bool:
+        """Whether they are rows of nobody."""
+        return not self.key
+
+    def times(self, factor: int | None) -> Owners:
+        """The rows of these people, each that many times; None: nobody knows how many."""
+        if factor == 1:
+            return self
+        most = None if self.most is None or factor is None else self.most * factor
+        return replace(self, most=most, extra=())
+
+
+PUBLIC = Owners(())

@@ -1,0 +1,81 @@
+"""Frames and files as DuckDB reads them, and the columns of what is there."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from pdrisk._model.plain import check_encodable
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["WHOLE", "checked", "described", "file_failure", "is_readable"]
+
+WHOLE = "see whether it exists and is whole"
+
+
+def described(connection: DuckDBPyConnection, sql: str, what: str, advice: str) -> dict[str, str]:
+    """The SQL types of what a SELECT gives, by name.
+
+    Raises
+    ------
+    ParameterError
+        If DuckDB cannot open it, with the advice.
+    """
+    import duckdb
+
+    try:
+        rows = connection.execute(f"DESCRIBE {sql}").fetchall()
+    except duckdb.Error as error:
+        failure = type(error).__name__
+    else:
+        return {row[0]: row[1] for row in rows}
+    raise ParameterError(f"DuckDB cannot open {what} ({failure}): {advice}.")
+
+
+def file_failure(path: str) -> tuple[str, str]:
+    """What DuckDB cannot open, and what to do."""
+    ending = os.path.splitext(path)[1].lower()
+    if ending in ("", ".parquet"):
+        return "this Parquet file", WHOLE
+    if ending in (".duckdb", ".ddb", ".db"):
+        return f"this {ending} file as Parquet", "pass a database as a connection, con=duckdb.connect(path)"
+    return f"this {ending} file as Parquet", (
+        "no other kind of file is read, so read it with pandas (such as pd.read_csv) and pass the frame, or load it "
+        "into a table with DuckDB (such as read_csv) and pass the connection"
+    )
+
+
+def is_readable(value: object) -> bool:
+    """Whether it is a frame that DuckDB reads, or the path of a file, or a list of paths."""
+    if isinstance(value, list | tuple):
+        return bool(value) and all(isinstance(each, os.PathLike | str) and is_readable(each) for each in value)
+    if isinstance(value, os.PathLike | str):
+        path = os.fspath(value)
+        return isinstance(path, str) and bool(path) and "\0" not in path
+    module, kind = type(value).__module__.partition(".")[0], type(value).__name__
+    known = {"polars": ("DataFrame", "LazyFrame"), "pyarrow": ("Table", "RecordBatch")}
+    is_dataset = module == "pyarrow" and kind.endswith("Dataset")
+    return isinstance(value, pd.DataFrame) or kind in known.get(module, ()) or is_dataset
+
+
+def checked(name: str, value: object) -> Any:
+    """A frame as DuckDB reads it, or the path of a file as text, or several."""
+    if isinstance(value, list | tuple) and is_readable(value):
+        paths = tuple(map(os.fspath, value))
+        check_encodable(f"a path of {name}=", paths)
+        return paths
+    if is_readable(value):
+        return os.fspath(value) if isinstance(value, os.PathLike) else value
+    kind = type(value).__name__
+    advice = " Parameters of the query go into params=." if name == "parameters" else ""
+    if kind in ("RecordBatchReader", "DuckDBPyRelation"):
+        advice = " Pass all its rows: read_all() of a reader, to_arrow_table() or df() of a relation."
+    raise ColumnTypeError(
+        f"{name}= is no option, so it should be a pandas, Polars or Arrow frame, or the path of a Parquet file, not "
+        f"of type {kind}.{advice}"
+    )

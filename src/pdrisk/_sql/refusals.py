@@ -1,0 +1,42 @@
+"""Refusals by the names that DuckDB's parser has for parts of a query, with what to write instead."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from pdrisk.errors import ParameterError
+
+__all__ = ["JOINS", "REFUSED", "refuse"]
+
+JOINS = {
+    "NATURAL": "NATURAL JOIN joins by whatever names two tables share: write USING with the column of the person",
+    "ASOF": "ASOF JOIN picks a row by its neighbours: join ON the column of the person",
+    "POSITIONAL": "POSITIONAL JOIN joins rows by their place, which others decide: join ON the column of the person",
+    "RIGHT": "RIGHT JOIN keeps the rows of the second table: write it first, with LEFT JOIN",
+    "FULL": "FULL JOIN leaves open whose row it is: write LEFT JOIN, or UNION ALL",
+}
+REFUSED = {
+    "SUBQUERY": "subqueries inside an expression can carry other records into it: compute that value with a query of "
+    "its own, and pass it as a parameter. IN (SELECT ...) and EXISTS are understood where WHERE joins its conditions "
+    "by AND",
+    "STAR": "* stands only alone in SELECT or as COUNT(*): name the columns",
+    "LAMBDA": "lambda functions are not understood: write the expression out",
+    "COLLATE": "COLLATE is not understood: compare lower(x)",
+    "POSITIONAL_REFERENCE": "#1 is not understood: name the column",
+    "EXPRESSION_LIST": "VALUES has no people in it: ask a table, view, frame or Parquet file",
+    "EMPTY": "there is no FROM: ask a table, view, frame or Parquet file",
+    "SHOW_REF": "pdrisk.sql answers one SELECT: ask the connection itself for its tables and columns",
+    "ARRAY_EXTRACT": "lists and structs are not understood: make a column of what you need",
+    "ARRAY_SLICE": "lists and structs are not understood: make a column of what you need",
+    "STRUCT_EXTRACT": "lists and structs are not understood: make a column of what you need",
+    "PIVOT": "PIVOT is not understood: write GROUP BY",
+    "SET_OPERATION_NODE": "UNION, INTERSECT and EXCEPT are refused, but for UNION of answers or of the rows of "
+    "people: a row may be that of several people. Ask one table, or write IN or NOT IN",
+    "RECURSIVE_CTE_NODE": "recursive queries are refused: a record may appear any number of times",
+    "CTE_NODE": "this kind of WITH is not understood: write a subquery in FROM",
+}
+
+
+def refuse(what: str) -> NoReturn:
+    """Refuse a part of a query by the name that DuckDB has for it."""
+    raise ParameterError(f"{REFUSED[what]}.")

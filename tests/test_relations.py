@@ -1,0 +1,384 @@
+"""Several tables: what each accepted shape gives, and by the definition of neighbours what one person can change."""
+
+import math
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+
+import pdrisk
+from pdrisk import Dataset, ParameterError
+from sql_people import without_noise
+
+pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
+
+CODES = pd.DataFrame({"code": ["a", "b", "c"], "chapter": ["I", "I", "II"], "weight": [1, 2, 3]})
+WORDS = pd.DataFrame({"code": ["a", "a", "b", None], "word": ["cold", "cough", "flu", "none"]})
+PUBLIC = ["codes", "words"]
+TABLES = ("patients", "stays", "drugs")
+CANTONS, CHAPTERS, CODE_KEYS = ["ZH", "BE", "GE"], ["I", "II"], ["a", "b", "c"]
+
+
+def tables(seed, people=4):
+    """Patients with one row each, stays and drugs with none to three; some ids are missing, some without a patient."""
+    rng = np.random.default_rng(seed)
+    patients = pd.DataFrame({"pid": np.arange(people), "canton": rng.choice(CANTONS, people)})
+    patients["age"] = rng.integers(0, 90, people)
+
+    def several(most):
+        pid = np.repeat(np.arange(people + 1), rng.integers(0, most + 1, people + 1))
+        return pd.DataFrame({"pid": pid, "code": rng.choice([*CODE_KEYS, None], len(pid))})
+
+    stays, drugs = several(3), several(2)
+    stays["days"] = rng.integers(0, 9, len(stays))
+    stays["cost"] = rng.choice([0.1, 0.2, 0.7, 3.3, math.nan], len(stays))
+    drugs["dose"] = rng.choice([-0.0, 0.0, 1.5], len(drugs))
+    nobody = pd.DataFrame({"pid": [None], "code": ["a"]}, dtype=object)
+    drugs = pd.concat([drugs.astype({"pid": "Int64"}), nobody.astype({"pid": "Int64"})], ignore_index=True)
+    stays = stays.astype({"pid": "Int64"})
+    return {
+        "patients": patients.astype({"pid": "Int64"}),
+        "stays": stays,
+        "drugs": drugs,
+        "codes": CODES,
+        "words": WORDS,
+    }
+
+
+def without(data, pid):
+    return {name: frame if name in PUBLIC else frame[frame["pid"] != pid] for name, frame in data.items()}
+
+
+PEOPLE = {"person": "pid", "public": PUBLIC, "constant": ["canton"]}
+BOUNDS = {"days": (0, 8), "cost": (0, 4), "age": (0, 90), "total": (0, 20), "n": (0, 6), "worst": (0, 4), "m": (0, 8)}
+BY_CANTON = {"keys": CANTONS}
+ONE = {"per_person": {"patients": "one"}}
+# Name: query, options. Of those with rows=12 no row is left out, so that DuckDB itself tells the answer.
+SHAPES = {
+    "inner": ("SELECT COUNT(DISTINCT p.pid) AS v FROM patients p JOIN stays s USING (pid)", {}),
+    "headline": (
+        "SELECT p.canton, COUNT(DISTINCT p.pid) AS v FROM patients p JOIN stays s USING (pid) JOIN drugs d USING (pid) "
+        "WHERE s.code = 'a' AND d.code = 'b' GROUP BY p.canton",
+        BY_CANTON,
+    ),
+    "in": (
+        "SELECT canton, COUNT(DISTINCT pid) AS v FROM patients WHERE pid IN (SELECT pid FROM stays WHERE code = 'a') "
+        "AND pid IN (SELECT d.pid FROM drugs AS d WHERE d.code = 'b') GROUP BY canton",
+        BY_CANTON,
+    ),
+    "exists": (
+        "SELECT canton, COUNT(DISTINCT pid) AS v FROM patients p WHERE EXISTS (SELECT 1 FROM stays s WHERE s.pid "
+        "= p.pid AND s.code = 'a') AND EXISTS (SELECT * FROM drugs WHERE drugs.pid = p.pid AND code = 'b') GROUP BY "
+        "canton",
+        BY_CANTON,
+    ),
+    "not exists": (
+        "SELECT COUNT(DISTINCT pid) AS v FROM patients p WHERE NOT EXISTS (SELECT 1 FROM stays s WHERE p.pid = s.pid "
+        "AND s.days > p.age / 30)",
+        {},
+    ),
+    "not in": ("SELECT COUNT(DISTINCT pid) AS v FROM patients WHERE pid NOT IN (SELECT pid FROM stays)", {}),
+    "comma": (
+        "SELECT COUNT(DISTINCT d.pid) AS v FROM patients p, stays s, drugs d WHERE p.pid = s.pid AND s.pid = d.pid AND "
+        "s.code = d.code",
+        {},
+    ),
+    "semi": ("SELECT COUNT(*) AS v FROM stays SEMI JOIN drugs USING (pid)", {"rows": 12}),
+    "anti": ("SELECT SUM(days) AS v FROM stays ANTI JOIN drugs ON stays.pid = drugs.pid AND dose > 1", {"rows": 12}),
+    "rows": ("SELECT COUNT(*) AS v FROM stays s JOIN drugs d ON s.pid = d.pid", {"rows": 12}),
+    "few rows": ("SELECT COUNT(*) AS v FROM stays s JOIN drugs d ON s.pid = d.pid", {"rows": 1}),
+    "left": ("SELECT SUM(age) AS v FROM patients p LEFT JOIN drugs d USING (pid)", {"rows": 12}),
+    "left counts": ("SELECT COUNT(d.code) AS v FROM patients p LEFT JOIN drugs d USING (pid)", {"rows": 12}),
+    "mean of people": (
+        "SELECT AVG(days) AS v FROM patients p JOIN stays s USING (pid) WHERE age < 60",
+        {"per_person": "mean"},
+    ),
+    "one row": ("SELECT SUM(age) AS v FROM patients SEMI JOIN stays USING (pid)", ONE),
+    "one row by canton": (
+        "SELECT canton, AVG(age) AS v FROM patients p SEMI JOIN stays USING (pid) GROUP BY canton",
+        {**ONE, **BY_CANTON},
+    ),
+    "codes": ("SELECT COUNT(*) AS v FROM stays JOIN codes USING (code) WHERE chapter = 'I'", {"rows": 12}),
+    "codes first": ("SELECT SUM(days) AS v FROM codes c JOIN stays s ON s.code = c.code", {"rows": 12}),
+    "codes by chapter": (
+        "SELECT chapter, COUNT(DISTINCT pid) AS v FROM stays LEFT JOIN codes USING (code) GROUP BY chapter",
+        {"groups": 2, "keys": CHAPTERS},
+    ),
+    "words": ("SELECT COUNT(*) AS v FROM stays s JOIN words w ON w.code = s.code", {"rows": 12}),
+    "crossed with words": ("SELECT COUNT(*) AS v FROM patients CROSS JOIN words", ONE),
+    "in a public list": (
+        "SELECT COUNT(DISTINCT pid) AS v FROM stays WHERE code IN (SELECT code FROM codes WHERE weight > 1)",
+        {},
+    ),
+    "exists in public": (
+        "SELECT COUNT(DISTINCT pid) AS v FROM stays s WHERE EXISTS (SELECT 1 FROM codes c WHERE c.weight < s.days)",
+        {},
+    ),
+    "totals": (
+        "SELECT AVG(total) AS v FROM (SELECT pid, SUM(days) AS total FROM stays GROUP BY pid) AS t",
+        {},
+    ),
+    "float totals": ("SELECT SUM(total) AS v FROM (SELECT pid, SUM(cost) AS total FROM stays GROUP BY pid)", {}),
+    "means of people by canton": (
+        "SELECT canton, SUM(m) AS v FROM patients p JOIN (SELECT pid, AVG(days) AS m FROM stays GROUP BY ALL) s USING "
+        "(pid) GROUP BY canton",
+        {**ONE, **BY_CANTON},
+    ),
+    "expressions of aggregates": (
+        "WITH t AS (SELECT s.pid AS who, COALESCE(MAX(cost), 0) - MIN(days) * 0 AS worst, COUNT(*) FILTER (WHERE days "
+        "> 3) AS n FROM stays s WHERE days < 8 GROUP BY s.pid HAVING COUNT(*) > 1) SELECT SUM(worst) AS v FROM t "
+        "WHERE n < 3",
+        {},
+    ),
+    "distinct": ("SELECT COUNT(*) AS v FROM (SELECT DISTINCT pid FROM stays WHERE code = 'a')", {}),
+    "distinct codes": (
+        "SELECT code, COUNT(*) AS v FROM (SELECT DISTINCT pid, code FROM stays) GROUP BY code",
+        {"groups": 3, "keys": CODE_KEYS},
+    ),
+    "numbers of codes": (
+        "SELECT SUM(n) AS v FROM (SELECT pid, COUNT(DISTINCT code) AS n FROM stays GROUP BY 1 HAVING BOOL_OR(days "
+        "> 2))",
+        {},
+    ),
+    "zeros": ("SELECT COUNT(DISTINCT dose) AS v FROM (SELECT pid, MIN(dose) AS dose FROM drugs GROUP BY pid)", {}),
+    "union": (
+        "SELECT COUNT(DISTINCT who) AS v FROM (SELECT pid AS who, code FROM stays UNION ALL SELECT pid, code FROM "
+        "drugs) WHERE code = 'a'",
+        {},
+    ),
+    "union of different rows": (
+        "SELECT COUNT(*) AS v FROM (SELECT pid, code FROM stays UNION SELECT pid, code FROM drugs)",
+        {"rows": 12},
+    ),
+    "union of different people": (
+        "SELECT COUNT(*) AS v FROM (SELECT pid FROM stays UNION SELECT pid FROM drugs UNION SELECT pid FROM patients)",
+        {},
+    ),
+    "union of people": (
+        "SELECT COUNT(*) AS v FROM (SELECT pid FROM patients UNION ALL SELECT DISTINCT pid FROM stays "
+        "UNION ALL SELECT pid FROM (SELECT DISTINCT pid FROM drugs))",
+        ONE,
+    ),
+    "themselves": (
+        "SELECT COUNT(*) AS v FROM stays a JOIN stays b ON a.pid = b.pid AND a.days < b.days",
+        {"rows": 12},
+    ),
+    "nested": (
+        "SELECT COUNT(DISTINCT p.pid) AS v FROM (SELECT p.pid, s.code FROM patients p JOIN stays s USING (pid)) p "
+        "JOIN (SELECT pid FROM drugs WHERE pid NOT IN (SELECT pid FROM stays WHERE days = 0)) d ON d.pid = p.pid",
+        {},
+    ),
+}  # fmt: skip
+
+
+def ask(data, query, options, **how):
+    said = {"eps": 1, **PEOPLE, **options, **how}
+    bounds = {name: each for name, each in BOUNDS.items() if f"({name})" in query}
+    return pdrisk.sql(query, **said, bounds=bounds, **data)
+
+
+class TestAnswers:
+    @pytest.mark.parametrize("name", [name for name in SHAPES if name not in ("few rows", "mean of people")])
+    def test_as_duckdb_answers(self, name):
+        """The plain SELECT, over the rows that are somebody's; of nobody it says NULL where a sum is 0."""
+        query, options = SHAPES[name]
+        data = tables(5, people=40)
+        con = duckdb.connect()
+        for table, frame in data.items():
+            con.register(table, frame.dropna(subset=["pid"]) if "pid" in frame else frame)
+        plain = con.execute(query).df()
+        if len(plain.columns) > 1:
+            plain = plain.set_index(plain.columns[0])
+        found = ask(data, query, options, eps=10**7, mechanism="laplace")
+        for _, row in found.iterrows():
+            expected = plain["v"].iloc[0] if len(row) == 1 else plain["v"].get(row.iloc[0], 0)
+            assert row["v"] == pytest.approx(expected, rel=2e-3, abs=2e-3), name
+
+
+def losses(data, query, options, draws):
+    """What the noise was to be added to, and by what one eps is lost."""
+    draws.clear()
+    ask(data, query, options)
+    return list(draws)
+
+
+QUICK = ("headline", "rows", "float totals", "codes by chapter", "union")
+
+
+@pytest.mark.parametrize(
+    ("name", "seeds"),
+    [
+        *((name, range(2)) for name in QUICK),
+        *(pytest.param(name, range(2, 6), marks=pytest.mark.slow) for name in SHAPES),
+    ],
+)
+def test_one_person_loses_at_most_eps(name, seeds, monkeypatch):
+    """All rows of one person out of every table, each person of each small set of tables."""
+    draws = without_noise(monkeypatch)
+    query, options = SHAPES[name]
+    for seed in seeds:
+        data = tables(seed)
+        whole = losses(data, query, options, draws)
+        for pid in range(5):
+            rest = losses(without(data, pid), query, options, draws)
+            assert len(rest) == len(whole)
+            lost = 0.0
+            for (exact, change, eps), (other, same, _) in zip(whole, rest, strict=True):
+                assert change == same
+                difference = np.abs(np.asarray(exact, dtype=object) - np.asarray(other, dtype=object)).sum()
+                lost += float(difference * eps / change)
+            assert lost <= 1 + 1e-6, (name, seed, pid)
+
+
+class TestMultiplicity:
+    """How many rows a person has by what tables are made of; noise is that much larger, and the label says so."""
+
+    @pytest.mark.parametrize(
+        ("query", "most"),
+        [
+            ("SELECT COUNT(*) AS v FROM a JOIN b USING (pid)", 6),
+            ("SELECT COUNT(*) AS v FROM a LEFT JOIN b USING (pid)", 6),
+            ("SELECT COUNT(*) AS v FROM a SEMI JOIN b USING (pid)", 2),
+            ("SELECT COUNT(*) AS v FROM a WHERE pid IN (SELECT pid FROM b)", 2),
+            ("SELECT COUNT(*) AS v FROM a JOIN codes USING (code)", 2),
+            ("SELECT COUNT(*) AS v FROM a JOIN words USING (code)", 4),
+            ("SELECT COUNT(*) AS v FROM a JOIN words ON true", 8),
+            ("SELECT COUNT(*) AS v FROM a LEFT JOIN words ON a.code = words.code AND word = 'flu'", 4),
+            ("SELECT COUNT(*) AS v FROM (SELECT pid FROM a UNION ALL SELECT pid FROM b)", 5),
+            ("SELECT COUNT(*) AS v FROM (SELECT DISTINCT pid FROM b)", 1),
+            ("SELECT COUNT(*) AS v FROM (SELECT pid, code FROM b GROUP BY pid, code)", 3),
+            ("SELECT COUNT(DISTINCT a.pid) AS v FROM a JOIN b USING (pid)", 1),
+        ],
+    )
+    def test_rows_of_a_person(self, query, most):
+        frame = pd.DataFrame({"pid": [1, 2], "code": ["a", "b"]})
+        answer = pdrisk.sql(
+            query, eps=1, person="pid", rows={"a": 2, "b": 3}, public=PUBLIC, a=frame, b=frame, codes=CODES, words=WORDS
+        )
+        said = " ".join(pdrisk.explain(answer, "publication").split())
+        assert f"scale {most}; " in said
+        assert most == 1 or f"at most {most} rows of each count" in said
+
+    def test_uniqueness_is_that_of_the_comparison(self):
+        """1 and 1.0 are one number: a table of codes has both, so that one row may go with two."""
+        numbers = pd.DataFrame({"code": [1.0, 1.0, 2.0]})
+        frame = pd.DataFrame({"pid": [1], "code": [1]})
+        answer = pdrisk.sql(
+            "SELECT COUNT(*) AS v FROM a JOIN numbers n ON a.code = n.code", eps=1, person="pid", rows={"a": 1},
+            public={"numbers": numbers}, a=frame,
+        )  # fmt: skip
+        assert "scale 2; " in pdrisk.explain(answer, "publication")
+
+
+class TestWhereTablesAre:
+    QUERY = "SELECT COUNT(DISTINCT p.pid) AS v FROM patients p JOIN stays s ON p.pid = s.who"
+    PATIENTS = pd.DataFrame({"pid": [1, 2, 3]})
+    STAYS = pd.DataFrame({"who": [1, 1, 2, 9]})
+    PERSON = {"patients": "pid", "stays": "who"}  # noqa: RUF012 - never changed
+
+    def con(self):
+        con = duckdb.connect()
+        con.register("p", self.PATIENTS)
+        con.register("s", self.STAYS)
+        con.execute("CREATE TABLE patients AS FROM p; CREATE TABLE stays AS FROM s; CREATE SCHEMA other;")
+        con.execute("CREATE TABLE other.codes AS SELECT 1 AS who; CREATE TABLE codes AS SELECT 1 AS code")
+        con.unregister("p")
+        con.unregister("s")
+        return con
+
+    def test_frames_tables_and_both(self, tmp_path):
+        con, path = self.con(), str(tmp_path / "stays.parquet")
+        self.STAYS.to_parquet(path)
+        for where in (
+            {"patients": self.PATIENTS, "stays": self.STAYS},
+            {"con": con},
+            {"con": con, "stays": self.STAYS},
+            {"con": con, "stays": path},
+            {"patients": self.PATIENTS, "stays": path},
+            {"tables": {"patients": self.PATIENTS}, "stays": self.STAYS},
+        ):
+            assert pdrisk.sql(self.QUERY, eps=100, person=self.PERSON, **where)["v"].tolist() == [2]
+        assert [row[0] for row in con.execute("SHOW TABLES").fetchall()] == ["codes", "patients", "stays"]
+
+    def test_temporary_tables(self):
+        con = self.con()
+        con.execute("CREATE TEMP TABLE visits AS FROM stays")
+        person = {"patients": "pid", "visits": "who"}
+        query = self.QUERY.replace("stays", "visits")
+        assert pdrisk.sql(query, con, eps=100, person=person)["v"].tolist() == [2]
+        with pytest.raises(ParameterError, match="make a table of them on the connection first"):
+            pdrisk.sql(query, con, eps=100, person=person, patients=self.PATIENTS)
+
+    def test_view_of_a_join(self):
+        con = self.con()
+        con.execute("CREATE VIEW both_of AS SELECT p.pid, s.who AS id FROM patients p JOIN stays s ON p.pid = s.who")
+        found = pdrisk.sql("SELECT COUNT(DISTINCT id) AS v FROM both_of", con, eps=100, person=self.PERSON)
+        assert found["v"].tolist() == [2]
+
+    def test_a_public_table_is_the_one_that_is_named(self):
+        """Not another one of the same name."""
+        query = "SELECT COUNT(DISTINCT s.who) AS v FROM stays s JOIN other.codes c ON s.who = c.who"
+        with pytest.raises(ParameterError, match="person= speaks of table stays, and the query reads codes"):
+            pdrisk.sql(query, self.con(), eps=1, person={"stays": "who"}, public=["codes"])
+        answer = pdrisk.sql(query, self.con(), eps=100, person={"stays": "who"}, public=["other.codes"])
+        assert answer["v"].tolist() == [1]
+
+    def test_a_dataset(self, book):
+        ledger = book(eps=300)
+        tables = {"patients": self.PATIENTS, "stays": self.STAYS}
+        d = Dataset(
+            tables, person=self.PERSON, per_person={"patients": "one"}, public={"codes": CODES}, ledger=ledger
+        )  # fmt: skip
+        assert d.sql(self.QUERY, eps=100)["v"].tolist() == [2]
+        assert d.sql("SELECT COUNT(*) AS v FROM patients", eps=100)["v"].tolist() == [3]
+        assert d.sql("SELECT COUNT(DISTINCT who) AS v FROM stays", eps=100)["v"].tolist() == [3]
+        assert ledger.remaining().eps == 0
+        with pytest.raises(ParameterError, match="a budget holds for one kind of person"):
+            Dataset(tables, person={"stays": "who", "patients": "pid"}, ledger=ledger).sql(self.QUERY, eps=1)
+
+    def test_a_composite_person(self):
+        days = pd.DataFrame({"pid": [1, 1, 2], "day": [1, 2, 1], "x": [1, 2, 3]})
+        query = "SELECT COUNT(*) AS v FROM a JOIN b ON a.pid = b.pid AND a.day = b.day"
+        answer = pdrisk.sql(query, eps=100, person=["pid", "day"], rows=1, a=days, b=days)
+        assert answer["v"].tolist() == [3]
+        with pytest.raises(ParameterError, match=r"write ON pid = b\.pid AND day = b\.day"):
+            pdrisk.sql(query.partition(" AND")[0], eps=100, person=["pid", "day"], rows=1, a=days, b=days)
+
+
+class TestWhatIsSaid:
+    def test_who_is_selected(self):
+        frame = pd.DataFrame({"pid": [1], "x": [1]})
+        answer = pdrisk.sql(
+            "SELECT COUNT(DISTINCT pid) AS v FROM a WHERE pid NOT IN (SELECT pid FROM b WHERE x > $low) AND x < 3",
+            eps=1, person="pid", params={"low": 5}, a=frame, b=frame,
+        )  # fmt: skip
+        said = " ".join(pdrisk.explain(answer, "publication").split())
+        assert 'NOT EXISTS (b WHERE ("x" > $low))' in said and '("x" < 3)' in said and "publisher's word" in said
+
+    def test_codes_of_missing_values_are_missing_in_every_table(self):
+        a = pd.DataFrame({"pid": [1, 2, -1], "x": [1, -9, 3]}).dprisk.declare(missing={"pid": [-1], "x": [-9]})
+        b = pd.DataFrame({"pid": [1, 2, -1]}).dprisk.declare(missing={"pid": [-1]})
+        query = "SELECT COUNT(x) AS v, COUNT(DISTINCT a.pid) AS n FROM a JOIN b USING (pid)"
+        answer = pdrisk.sql(query, eps=1000, person="pid", rows=1, a=a, b=b)
+        assert answer.iloc[0].tolist() == [1, 2]
+
+    def test_declared_bounds_and_keys_go_along(self):
+        a = pd.DataFrame({"pid": [1, 2], "x": [10.0, 20.0]}).dprisk.declare(bounds={"x": (0, 40)})
+        b = pd.DataFrame({"pid": [1, 2], "g": ["u", "v"]}).dprisk.declare(keys={"g": ["u", "v"]})
+        query = "SELECT g, SUM(x) AS v FROM a JOIN b USING (pid) GROUP BY g"
+        answer = pdrisk.sql(query, eps=10**6, person="pid", rows=1, constant=["g"], a=a, b=b)
+        assert answer["v"].tolist() == pytest.approx([10, 20], abs=0.01)
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_sums_of_people_do_not_depend_on_the_order_of_rows(self, seed):
+        """To the last bit: those of 0.1, 0.2 and 0.3 would."""
+        rng = np.random.default_rng(seed)
+        frame = pd.DataFrame({"pid": np.repeat(np.arange(50), 20), "x": rng.choice([0.1, 0.2, 0.3, 1e6], 1000)})
+        query = "SELECT COUNT(DISTINCT total) AS v FROM (SELECT pid, SUM(x) AS total FROM a GROUP BY pid)"
+
+        def distinct(one):
+            how = {"eps": 1, "person": "pid", "bounds": {"x": (0, 10**6)}, "curator": True}
+            return pdrisk.sql(query, a=one, **how)["v_n"].iloc[0]
+
+        assert distinct(frame) == distinct(frame.sample(frac=1, random_state=seed))

@@ -1,0 +1,268 @@
+"""Relations whose rows would not be those of one person each, or whose number others would decide: none is answered."""
+
+import duckdb
+import pandas as pd
+import pytest
+
+import pdrisk
+from sql_people import refusal
+
+PATIENTS = pd.DataFrame(
+    {
+        "pid": [1, 2, 3],
+        "doctor": [2, 2, 1],
+        "canton": ["ZH", "BE", "SENTINEL"],
+        "age": [20, 30, 40],
+        "name": ["1", " 1", "b"],
+    }
+)
+STAYS = pd.DataFrame(
+    {"pid": [1, 1, 2], "partner": [2, 3, 1], "days": [1, 2, 3], "cost": [0.1, 0.2, 0.3], "code": ["a", "b", "a"]}
+)
+TEXTS = pd.DataFrame({"pid": ["1", " 1", "2"], "days": [1, 2, 3]})
+NOBODY = pd.DataFrame({"who": [1, 2], "x": [1, 2]})
+CODES = pd.DataFrame({"code": ["a", "b"], "pid": [1, 2], "chapter": ["I", "II"]})
+FRAMES = {"patients": PATIENTS, "stays": STAYS, "texts": TEXTS, "nobody": NOBODY, "codes": CODES}
+P, S = "patients p", "stays s"
+NOT_ON_PEOPLE = "joined on something else than who a person is"
+DEPENDS = "makes its records depend on each other"
+ORDER = "which do not depend on the order of rows"
+IN_PLACE = "IN (SELECT ...) and EXISTS are understood where WHERE joins its conditions by AND"
+COUNT = "SELECT COUNT(DISTINCT p.pid) AS v FROM"
+
+ON = {  # what joins patients p with stays s, and why it does not
+    "nothing": ("true", NOT_ON_PEOPLE),
+    "another column": ("p.pid = s.partner", NOT_ON_PEOPLE),
+    "the other's other column": ("p.doctor = s.pid", NOT_ON_PEOPLE),
+    "itself": ("p.pid = p.pid", NOT_ON_PEOPLE),
+    "itself, of the second": ("s.pid = s.pid", NOT_ON_PEOPLE),
+    "or more": ("p.pid = s.pid OR p.age = s.days", NOT_ON_PEOPLE),
+    "or itself": ("p.pid = s.pid OR s.pid = p.pid", NOT_ON_PEOPLE),
+    "not": ("NOT (p.pid = s.pid)", NOT_ON_PEOPLE),
+    "an id that is made again": ("p.pid = s.pid + s.days - s.days", NOT_ON_PEOPLE),
+    "unequal": ("p.pid <> s.pid", NOT_ON_PEOPLE),
+    "more": ("p.pid >= s.pid", NOT_ON_PEOPLE),
+    "not distinct": ("p.pid IS NOT DISTINCT FROM s.pid", NOT_ON_PEOPLE),
+    "a computed id": ("p.pid = s.pid + 1", NOT_ON_PEOPLE),
+    "an id plus nothing": ("p.pid = s.pid + 0", NOT_ON_PEOPLE),
+    "a signed id": ("p.pid = +s.pid", NOT_ON_PEOPLE),
+    "a cast": ("p.pid = CAST(s.pid AS BIGINT)", NOT_ON_PEOPLE),
+    "a narrower cast": ("p.pid = TRY_CAST(s.pid AS TINYINT)", NOT_ON_PEOPLE),
+    "casts of both": ("TRY_CAST(p.pid AS BIGINT) = TRY_CAST(s.pid AS BIGINT)", NOT_ON_PEOPLE),
+    "a remainder": ("p.pid % 2 = s.pid % 2", NOT_ON_PEOPLE),
+    "coalesced": ("p.pid = COALESCE(s.pid, 1)", NOT_ON_PEOPLE),
+    "a case": ("p.pid = CASE WHEN s.days > 1 THEN s.pid ELSE 1 END", NOT_ON_PEOPLE),
+    "if": ("IF(p.age > 1, p.pid = s.pid, true)", NOT_ON_PEOPLE),
+    "in a list": ("p.pid IN (s.pid, 1)", NOT_ON_PEOPLE),
+    "between": ("p.pid BETWEEN s.pid AND s.pid", NOT_ON_PEOPLE),
+    "the same constant": ("p.pid = 1 AND s.pid = 1", NOT_ON_PEOPLE),
+    "a truth of it": ("(p.pid = s.pid) = (p.age > 1)", NOT_ON_PEOPLE),
+    "is true": ("(p.pid = s.pid) IS NOT NULL", NOT_ON_PEOPLE),
+    "a subquery": ("p.pid = (SELECT s.pid)", "unknown column"),
+}
+FROM = {
+    "a comma": (f"{P}, {S}", NOT_ON_PEOPLE),
+    "a comma with OR": (f"{P}, {S} WHERE p.pid = s.pid OR p.age = 1", NOT_ON_PEOPLE),
+    "a comma with others": (f"{P}, {S} WHERE p.pid = s.partner", NOT_ON_PEOPLE),
+    "cross": (f"{P} CROSS JOIN {S}", NOT_ON_PEOPLE),
+    "three, of which two": (f"{P} JOIN {S} USING (pid), texts t", NOT_ON_PEOPLE),
+    "using another": (f"{P} JOIN (SELECT pid, days AS age FROM stays) s USING (age)", NOT_ON_PEOPLE),
+    "natural": (f"{P} NATURAL JOIN {S}", "NATURAL JOIN joins by whatever names two tables share"),
+    "asof": (f"{P} ASOF JOIN {S} ON p.pid = s.pid AND p.age >= s.days", "ASOF JOIN picks a row by its neighbours"),
+    "positional": (f"{P} POSITIONAL JOIN {S}", "POSITIONAL JOIN joins rows by their place"),
+    "full": (f"{P} FULL JOIN {S} USING (pid)", "FULL JOIN leaves open whose row it is"),
+    "right": (f"{P} RIGHT JOIN {S} USING (pid)", "RIGHT JOIN keeps the rows of the second table"),
+    "lateral": (f"{P}, LATERAL (SELECT days FROM stays s WHERE s.pid = p.pid) AS t", "unknown column 'p.pid'"),
+    "another type": (f"{P} JOIN texts t ON p.name = t.pid", NOT_ON_PEOPLE),
+    "ids of another type": ("texts p JOIN stays s USING (pid)", "ids are compared as they are"),
+    "nobody's": (f"{P} JOIN nobody n ON p.pid = n.who", "Every table of a query has all columns of person="),
+    "in nobody's": (
+        f"{P} WHERE p.pid IN (SELECT who FROM nobody)",
+        "Every table of a query has all columns of person=",
+    ),
+    "a computed name": (f"{P} JOIN (SELECT pid % 2 AS pid, days FROM stays) s USING (pid)", NOT_ON_PEOPLE),
+    "another's name": (f"{P} JOIN (SELECT partner AS pid FROM stays) s USING (pid)", NOT_ON_PEOPLE),
+    "names in another order": (f"{P} JOIN stays AS s(partner, pid) USING (pid)", NOT_ON_PEOPLE),
+    "a CTE of a public name": (
+        "p JOIN codes c ON p.age = c.days",
+        NOT_ON_PEOPLE,
+        "WITH p AS (FROM patients), codes AS (FROM stays) ",
+    ),
+    "left of a public table": (
+        "codes c LEFT JOIN patients p USING (pid)",
+        "which is public, by whether somebody is in",
+    ),
+    "semi of a public table": ("codes p SEMI JOIN stays USING (pid)", "which is public, by whether somebody is in"),
+    "public in people": (
+        "codes p WHERE p.pid NOT IN (SELECT pid FROM stays)",
+        "which is public, by whether somebody is in",
+    ),
+    "public alone": ("codes p", "is public: ask it without pdrisk"),
+    "public with public": ("codes p JOIN codes q USING (code)", "all of it is public"),
+    "a key of the optional side": (
+        "(SELECT s.pid FROM patients p LEFT JOIN stays s USING (pid)) q JOIN patients p USING (pid)",
+        NOT_ON_PEOPLE,
+    ),
+    "exists of nobody in particular": (f"{P} WHERE EXISTS (SELECT 1 FROM stays WHERE days > 1)", NOT_ON_PEOPLE),
+    "exists that binds inside": (f"{P} WHERE EXISTS (SELECT 1 FROM stays s WHERE s.pid = pid)", NOT_ON_PEOPLE),
+    "not exists of others": (f"{P} WHERE NOT EXISTS (SELECT 1 FROM stays s WHERE s.partner = p.pid)", NOT_ON_PEOPLE),
+    "exists that aggregates": (
+        f"{P} WHERE EXISTS (SELECT MAX(days) FROM stays s WHERE s.pid = p.pid)",
+        "leave out aggregates",
+    ),
+    "exists with LIMIT": (
+        f"{P} WHERE EXISTS (SELECT 1 FROM stays s WHERE s.pid = p.pid LIMIT 1)",
+        "leave out aggregates",
+    ),
+    "exists under OR": (f"{P} WHERE age > 1 OR EXISTS (SELECT 1 FROM stays s WHERE s.pid = p.pid)", IN_PLACE),
+    "in of another": (f"{P} WHERE p.pid IN (SELECT partner FROM stays)", NOT_ON_PEOPLE),
+    "another in": (f"{P} WHERE p.doctor IN (SELECT pid FROM stays)", NOT_ON_PEOPLE),
+    "not in of another": (f"{P} WHERE p.doctor NOT IN (SELECT pid FROM stays)", NOT_ON_PEOPLE),
+    "a computed in": (f"{P} WHERE p.pid + 0 IN (SELECT pid FROM stays)", NOT_ON_PEOPLE),
+    "in of two": (f"{P} WHERE p.pid IN (SELECT pid, days FROM stays)", "IN compares with one column"),
+    "in under NOT of AND": (f"{P} WHERE NOT (age > 1 AND p.pid IN (SELECT pid FROM stays))", IN_PLACE),
+    "more than all": (f"{P} WHERE p.pid > ALL (SELECT pid FROM stays)", IN_PLACE),
+    "a scalar of rows": (f"{P} WHERE age > (SELECT days FROM stays)", "neither aggregated nor"),
+    "a correlated scalar": (f"{P} WHERE age > (SELECT MAX(days) FROM stays s WHERE s.pid = p.pid)", "unknown column"),
+    "groups of others": (f"{P} JOIN (SELECT partner AS pid, 1 AS n FROM stays GROUP BY ALL) s USING (pid)", DEPENDS),
+    "groups of a computed id": (f"{P} JOIN (SELECT pid % 2 AS pid FROM stays GROUP BY pid % 2) s USING (pid)", DEPENDS),
+    "groups without an id": (f"{P} JOIN (SELECT code FROM stays GROUP BY code) s ON p.canton = s.code", DEPENDS),
+    "distinct of others": (f"{P} WHERE p.pid IN (SELECT DISTINCT partner FROM stays)", DEPENDS),
+    "distinct on": (f"{P} JOIN (SELECT DISTINCT ON (pid) * FROM stays) s USING (pid)", "DISTINCT ON picks records"),
+    "the first": (
+        f"{P} JOIN (SELECT pid, FIRST(days) FROM stays GROUP BY pid) s USING (pid)",
+        "neither aggregated nor",
+    ),
+    "a median of a person": (f"{P} JOIN (SELECT pid, MEDIAN(days) FROM stays GROUP BY pid) s USING (pid)", ORDER),
+    "a sum of floats": (f"{P} JOIN (SELECT pid, SUM(cost) FROM stays GROUP BY pid) s USING (pid)", "order of the rows"),
+    "a mean of floats": (
+        f"{P} JOIN (SELECT pid, AVG(cost) FROM stays GROUP BY pid) s USING (pid)",
+        "order of the rows",
+    ),
+    "an ordered sum": (f"{P} JOIN (SELECT pid, SUM(days ORDER BY cost) FROM stays GROUP BY pid) s USING (pid)", ORDER),
+    "what no group has": (
+        f"{P} JOIN (SELECT pid, days FROM stays GROUP BY pid) s USING (pid)",
+        "neither aggregated nor",
+    ),
+    "rollup": (f"{P} JOIN (SELECT pid, COUNT(*) FROM stays GROUP BY ROLLUP (pid)) s USING (pid)", DEPENDS),
+    "a window": (
+        f"{P} JOIN (SELECT pid, ROW_NUMBER() OVER (ORDER BY days) AS n FROM stays) s USING (pid)",
+        "one value per record",
+    ),
+    "qualify": (
+        f"{P} JOIN (SELECT * FROM stays QUALIFY ROW_NUMBER() OVER (PARTITION BY pid) = 1) s USING (pid)",
+        DEPENDS,
+    ),
+    "limit": (f"{P} JOIN (SELECT * FROM stays LIMIT 2) s USING (pid)", DEPENDS),
+    "limit of a person's groups": (f"{P} JOIN (SELECT pid FROM stays GROUP BY pid LIMIT 1) s USING (pid)", DEPENDS),
+    "a sample": (f"{P} JOIN (SELECT * FROM stays USING SAMPLE 2) s USING (pid)", "USING SAMPLE are refused"),
+    "union without an id": ("(SELECT age FROM patients UNION SELECT days FROM stays) p", DEPENDS),
+    "union of computed ids": ("(SELECT pid + 0 AS pid FROM patients UNION SELECT pid FROM stays) p", DEPENDS),
+    "except": (
+        "(SELECT pid FROM patients EXCEPT ALL SELECT pid FROM stays) p",
+        "UNION, INTERSECT and EXCEPT are refused",
+    ),
+    "intersect": ("(SELECT pid FROM patients INTERSECT SELECT pid FROM stays) p", "INTERSECT and EXCEPT are refused"),
+    "union by name": ("(FROM patients UNION ALL BY NAME FROM stays) p", "UNION, INTERSECT and EXCEPT are refused"),
+    "union with public": (
+        "(SELECT pid FROM patients UNION ALL SELECT pid FROM codes) p",
+        "of public rows and those of",
+    ),
+    "union of more": ("(SELECT pid FROM patients UNION ALL SELECT pid, 1 FROM stays) p", "1 columns over 2"),
+    "union with LIMIT": ("((FROM patients) UNION ALL (FROM patients) LIMIT 1) p", DEPENDS),
+    "union of other ids": (
+        "(SELECT pid FROM patients UNION ALL SELECT pid FROM texts) p",
+        "ids are compared as they are",
+    ),
+    "recursive": (
+        "n p",
+        "recursive queries are refused",
+        "WITH RECURSIVE n AS (SELECT pid FROM patients UNION ALL SELECT pid FROM n) ",
+    ),
+    "unnest": (
+        f"{P} JOIN (SELECT pid, UNNEST([1, 2]) FROM stays) s USING (pid)",
+        "UNNEST makes several records of one",
+    ),
+    "two of one name": (f"{P} JOIN stays p USING (pid) WHERE p.age > 1", "several tables of FROM are named 'p'"),
+    "a row number": (f"{P} JOIN stays s ON p.pid = s.pid AND s.rowid = 1", "unknown column 's.rowid'"),
+    "chance": (f"{P} JOIN stays s ON p.pid = s.pid AND random() < 0.5", "random() differs"),
+}
+QUERIES = {name: (f"{COUNT} {P} JOIN {S} ON {on}", why) for name, (on, why) in ON.items()}
+QUERIES |= {name: (f"{''.join(rest)}{COUNT} {item}", why) for name, (item, why, *rest) in FROM.items()}
+QUICK = 12
+
+
+def test_there_are_many():
+    assert len(QUERIES) >= 60
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (at >= QUICK)) for at, name in enumerate(sorted(QUERIES))]
+)
+def test_not_answered(name, monkeypatch):
+    query, why = QUERIES[name]
+    error = refusal(monkeypatch, query, None, eps=1, person="pid", rows=1, public=["codes"], **FRAMES)
+    assert why in str(error)
+
+
+def quick_and_slow(cases):
+    return [pytest.param(*case, marks=[pytest.mark.slow] * (at >= 4)) for at, case in enumerate(cases)]
+
+
+@pytest.mark.parametrize(
+    ("query", "options", "why"),
+    quick_and_slow(
+        [
+            ("SELECT COUNT(*) FROM patients p JOIN stays s USING (pid)", {}, r"write COUNT(DISTINCT pid)"),
+            ("SELECT COUNT(*) FROM patients p JOIN stays s USING (pid)", {"unit": "row"}, 'unit="row" is of one table'),
+            ("SELECT COUNT(*) FROM patients p JOIN stays s USING (pid)", {"person": None}, "pass person="),
+            (
+                "SELECT COUNT(*) FROM patients p JOIN stays s USING (pid)",
+                {"person": {"patients": "pid"}},
+                "the query reads stays. Name its column, or the table in public=",
+            ),
+            (
+                "SELECT COUNT(*) FROM patients p JOIN stays s USING (pid)",
+                {"person": {"patients": ["pid", "age"], "stays": "pid"}},
+                "different units",
+            ),
+            (
+                "SELECT canton, COUNT(DISTINCT pid) FROM patients SEMI JOIN stays USING (pid) GROUP BY canton",
+                {"keys": "observed", "constant": ["canton"]},
+                "which keys occur tells who is in both",
+            ),
+            (
+                "SELECT canton, COUNT(DISTINCT pid) FROM patients SEMI JOIN stays USING (pid) GROUP BY canton",
+                {"keys": ["ZH"]},
+                "a person may be in several groups of by=canton",
+            ),
+            ("SELECT COUNT(DISTINCT pid) FROM patients", {"public": ["code"]}, "public= names code, but there is no"),
+            ("SELECT COUNT(*) FROM patients p JOIN stays s USING (pid)", {"per_person": {"stays": "mean"}}, '"one" or'),
+            ("SELECT a.days FROM (SELECT pid, days FROM stays) a JOIN stays b USING (pid)", {"rows": 1}, "neither agg"),
+            ("SELECT COUNT(DISTINCT pid) FROM stays UNION ALL SELECT 1 FROM stays", {}, "no aggregate"),
+            (
+                "SELECT pid, COUNT(*) FROM stays GROUP BY pid",
+                {"rows": 1, "keys": "observed", "person": "code"},
+                "by=pid",
+            ),
+        ]
+    ),
+)
+def test_options_that_do_not_fit(query, options, why, monkeypatch):
+    said = {"person": "pid", **options}
+    assert why in str(refusal(monkeypatch, query, None, eps=1, **said, **FRAMES))
+
+
+def test_ids_with_a_collation():
+    """Under NOCASE a and A would be one person, whose rows two people have."""
+    con = duckdb.connect()
+    con.execute("CREATE TABLE a (pid VARCHAR COLLATE NOCASE); CREATE TABLE b (pid VARCHAR)")
+    with pytest.raises(pdrisk.ParameterError, match="has a collation, by which different ids of people may be equal"):
+        pdrisk.sql("SELECT COUNT(DISTINCT a.pid) FROM a JOIN b USING (pid)", con, eps=1, person="pid")
+
+
+def test_large_ids_are_compared_as_they_are():
+    """As floats, 2**53 and 2**53 + 1 are one number."""
+    a, b = pd.DataFrame({"pid": [2**53]}), pd.DataFrame({"pid": [2**53 + 1]})
+    answer = pdrisk.sql("SELECT COUNT(DISTINCT pid) AS v FROM a JOIN b USING (pid)", eps=1000, person="pid", a=a, b=b)
+    assert answer["v"].tolist() == [0]
