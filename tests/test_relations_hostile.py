@@ -110,6 +110,7 @@ FROM = {
         f"{P} WHERE EXISTS (SELECT MAX(days) FROM stays s WHERE s.pid = p.pid)",
         "leave out aggregates",
     ),
+    "exists of a list": (f"{P} WHERE EXISTS (SELECT LIST(days) FROM stays s WHERE s.pid = p.pid)", "write SELECT 1"),
     "exists with LIMIT": (
         f"{P} WHERE EXISTS (SELECT 1 FROM stays s WHERE s.pid = p.pid LIMIT 1)",
         "leave out aggregates",
@@ -147,11 +148,36 @@ FROM = {
     "rollup": (f"{P} JOIN (SELECT pid, COUNT(*) FROM stays GROUP BY ROLLUP (pid)) s USING (pid)", DEPENDS),
     "a window": (
         f"{P} JOIN (SELECT pid, ROW_NUMBER() OVER (ORDER BY days) AS n FROM stays) s USING (pid)",
-        "one value per record",
+        "write PARTITION BY the person",
     ),
     "qualify": (
         f"{P} JOIN (SELECT * FROM stays QUALIFY ROW_NUMBER() OVER (PARTITION BY pid) = 1) s USING (pid)",
-        DEPENDS,
+        "are understood, with ORDER BY",
+    ),
+    "a window of others": (
+        f"{P} JOIN (SELECT pid, RANK() OVER (PARTITION BY partner ORDER BY days) AS n FROM stays) s USING (pid)",
+        "write PARTITION BY the person",
+    ),
+    "a window of a computed id": (
+        f"{P} JOIN (SELECT pid, RANK() OVER (PARTITION BY pid % 2 ORDER BY days) AS n FROM stays) s USING (pid)",
+        "write PARTITION BY the person",
+    ),
+    "a window of a renamed column": (
+        f"{P} JOIN (SELECT id, RANK() OVER (PARTITION BY pid ORDER BY days) AS n FROM (SELECT pid AS id, partner AS "
+        "pid, days FROM stays)) s ON s.id = p.pid",
+        "write PARTITION BY the person",
+    ),
+    "the row before": (
+        f"{P} JOIN (SELECT pid, LAG(days) OVER (PARTITION BY pid ORDER BY days) AS n FROM stays) s USING (pid)",
+        "are understood, with ORDER BY",
+    ),
+    "a running sum": (
+        f"{P} JOIN (SELECT pid, SUM(cost) OVER (PARTITION BY pid ORDER BY days) AS n FROM stays) s USING (pid)",
+        "are understood, with ORDER BY",
+    ),
+    "a window in ON": (
+        f"{P} JOIN stays s ON p.pid = s.pid AND ROW_NUMBER() OVER (PARTITION BY s.pid ORDER BY days) = 1",
+        "one value per record",
     ),
     "limit": (f"{P} JOIN (SELECT * FROM stays LIMIT 2) s USING (pid)", DEPENDS),
     "limit of a person's groups": (f"{P} JOIN (SELECT pid FROM stays GROUP BY pid LIMIT 1) s USING (pid)", DEPENDS),

@@ -34,6 +34,7 @@ __all__ = [
     "constants",
     "equalities",
     "is_given",
+    "mapped",
     "rebuilt",
 ]
 
@@ -205,6 +206,21 @@ def rebuilt(node: Node, change: Callable[[Node], Node | None]) -> Node:
             own = replace(function, arguments=tuple(map(of, function.arguments)), condition=kept)
             order = tuple((of(each), how) for each, how in node.order)
             return replace(node, function=own, partitions=tuple(map(of, node.partitions)), order=order)
+    return node
+
+
+def mapped(node: Node, made: Callable[[Node], Node]) -> Node:
+    """A node with what ``made`` makes of its operands; conditions and windows stay as they are."""
+    match node:
+        case Operation():
+            return replace(node, parts=tuple(map(made, node.parts)))
+        case Call():
+            return replace(node, arguments=tuple(map(made, node.arguments)))
+        case Case():
+            branches = tuple((made(when), made(then)) for when, then in node.branches)
+            return Case(branches, made(node.otherwise))
+        case Cast():
+            return replace(node, operand=made(node.operand))
     return node
 
 

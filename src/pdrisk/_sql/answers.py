@@ -25,7 +25,7 @@ from pdrisk._sql.grouping import Grouping, typed_key
 from pdrisk._sql.headings import heading
 from pdrisk._sql.noisy import column_of
 from pdrisk._sql.personal import positional
-from pdrisk._sql.pieces import Expression, lowered, number
+from pdrisk._sql.pieces import Expression, lowered, number, quoted
 from pdrisk._sql.ranges import ANYTHING, range_of
 from pdrisk._sql.rows import Condition, Relation, Rows, condition, named
 from pdrisk._sql.settings import Settings
@@ -34,6 +34,7 @@ from pdrisk._sql.tree import Select, Star
 from pdrisk.errors import ParameterError
 
 COUNTS = frozenset({"count", "dp_count"})
+EXACT = frozenset({"UUID", "UBIGINT", "HUGEINT", "UHUGEINT"})  # types of ids, of which each value is one
 
 __all__ = ["Answers", "Noted", "bounded", "checked_bounds"]
 
@@ -265,6 +266,8 @@ class Answers:
     def _key(self, value: Expression, shown: str) -> str:
         """An expression with one value for what is equal."""
         (sql_type,) = types(self.relation.source, [value], self.select.has_parameters)
+        if value.column is not None and sql_type in EXACT:
+            return quoted(value.column)
         return typed_key(value, sql_type, (f"of {shown}",), "the argument").key_sql
 
     def _place_of_two(self, call: Call) -> int:

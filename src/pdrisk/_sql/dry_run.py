@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pdrisk._model.kinds import DATE, NUMBER, TIME, TRUTH, ZONED
 from pdrisk._sql import workspace
 from pdrisk._sql.pieces import Expression, kind_of_type, quoted
-from pdrisk._sql.sources import Source
+from pdrisk._sql.source import Source
 from pdrisk._sql.statements import DEPTH, too_deep
 from pdrisk.errors import ParameterError
 

@@ -18,7 +18,8 @@ from pdrisk._sql.expressions import text
 from pdrisk._sql.owners import PUBLIC, Owners
 from pdrisk._sql.pieces import INTEGERS, Expression, kind_of_type, lowered, quoted
 from pdrisk._sql.rows import Condition, Member, Relation, Rows, column_of, condition
-from pdrisk._sql.sources import Source, Sources
+from pdrisk._sql.source import Source
+from pdrisk._sql.sources import Sources
 from pdrisk._sql.tree import Join
 from pdrisk._sql.written_out import conditions, read_together, written_out
 from pdrisk.errors import ParameterError, PdriskError
@@ -47,14 +48,14 @@ class _On:
     ----------
     parts : frozenset of int
         Which parts of what says who a person is are equal.
-    equal : tuple of Expression
-        What of the second relation equals something of the first.
+    equal : tuple of (Expression, Expression)
+        What of the first relation equals something of the second.
     conditions : tuple of Condition
         What else holds.
     """
 
     parts: frozenset[int]
-    equal: tuple[Expression, ...]
+    equal: tuple[tuple[Expression, Expression], ...]
     conditions: tuple[Condition, ...]
 
 
@@ -144,25 +145,25 @@ def _members(relation: Relation) -> tuple[Member, ...]:
 def _on(nodes: Sequence[Node], scope: Rows, left: Relation, right: Relation, *, is_around: bool) -> _On:
     """What ON says; of conditions around, only what says that two columns are those of one person."""
     parts: set[int] = set()
-    equal: list[Expression] = []
+    equal: list[tuple[Expression, Expression]] = []
     rest: list[Condition] = []
     for node in nodes:
-        part, value = None, None
+        part, sides = None, None
         if isinstance(node, Operation) and node.symbol == "==":
-            part, value = _equality(node, scope, left, right, is_around=is_around)
+            part, sides = _equality(node, scope, left, right, is_around=is_around)
         if part is not None:
             parts.add(part)
         elif not is_around:
             rest.append(condition(node, scope))
-        if value is not None:
-            equal.append(value)
+        if sides is not None:
+            equal.append(sides)
     return _On(frozenset(parts), tuple(equal), tuple(rest))
 
 
 def _equality(
     node: Operation, scope: Rows, left: Relation, right: Relation, *, is_around: bool
-) -> tuple[int | None, Expression | None]:
-    """Which part of a person two sides are, and the side of the second relation, if each is of another."""
+) -> tuple[int | None, tuple[Expression, Expression] | None]:
+    """Which part of a person two sides are, and the sides of the first and the second relation, if there are both."""
     try:
         sides = [(_side(each, scope, left), text(each, scope)) for each in node.parts]
     except PdriskError:
@@ -172,7 +173,7 @@ def _equality(
     if {side for side, _ in sides} != {"left", "right"}:
         return None, None
     own, other = (next(value for side, value in sides if side == wanted) for wanted in ("left", "right"))
-    return _part(own, other, left, right), other
+    return _part(own, other, left, right), (own, other)
 
 
 def _side(node: Node, scope: Rows, left: Relation) -> str:
@@ -236,7 +237,7 @@ def _equal(pairs: Sequence[tuple[Expression, Expression]], merged: Source, left:
             rest.append(condition(node, Rows(Relation(merged, (("own", own), ("other", other)), ()), {})))
         else:
             parts.add(part)
-    return _On(frozenset(parts), tuple(other for _, other in pairs), tuple(rest))
+    return _On(frozenset(parts), tuple(pairs), tuple(rest))
 
 
 def _related(left: Relation, right: Relation, on: _On, how: str, merged: Source) -> Relation:
@@ -272,14 +273,14 @@ def _owners(left: Relation, right: Relation, on: _On, how: str) -> Owners:
     if theirs.is_public:
         if ours.is_public or kept:
             return ours
-        found = ours.times(None if ours.most is None else _largest(right, on.equal))
+        found = ours.times(None if ours.most is None else _largest(right, [other for _, other in on.equal]))
     elif ours.is_public:
         if kept or optional:
             raise ParameterError(
                 f"{_word(how)} keeps the rows of {left.source.name}, which is public, by whether somebody is in "
                 f"{right.source.name}: write the table of people first."
             )
-        return theirs.times(None if theirs.most is None else _largest(left, ()))
+        return theirs.times(None if theirs.most is None else _largest(left, [own for own, _ in on.equal]))
     elif on.parts != frozenset(range(len(ours.key))):
         equal = " AND ".join(f"{own} = {other}" for own, other in zip(ours.key, theirs.key, strict=True))
         raise ParameterError(

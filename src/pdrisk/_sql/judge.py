@@ -27,6 +27,7 @@ from pdrisk._sql.grouping import Grouping, key_lists, key_relation, keys_given
 from pdrisk._sql.headings import heading, unique
 from pdrisk._sql.layers import NOISY, Layer, Layered, aggregates, layer_over, layered, tail
 from pdrisk._sql.limits import Limit
+from pdrisk._sql.numbered import limited
 from pdrisk._sql.people import (
     PeopleAsked,
     counted_people,
@@ -41,7 +42,8 @@ from pdrisk._sql.pieces import Expression, quoted
 from pdrisk._sql.relations import is_by_person, relation_of
 from pdrisk._sql.rows import Condition, Relation, Rows, condition
 from pdrisk._sql.settings import Settings
-from pdrisk._sql.sources import Source, Sources
+from pdrisk._sql.source import Source
+from pdrisk._sql.sources import Sources
 from pdrisk._sql.tree import Select, Star, reads_several
 from pdrisk._sql.windows import ABOUT_RECORDS
 from pdrisk.engines.base import Origin
@@ -168,11 +170,12 @@ def judged(
     if owners is None:
         is_one_of_several = isinstance(people.person, Mapping) and len(people.person) > 1
         name = relation.source.asked_as or relation.source.name
+        if relation.source.public:
+            raise ParameterError(f"{name} is public: ask it without pdrisk, and exactly.")
         people = people.of_table(name, is_one_of_several=is_one_of_several)
         known = people_of(people, relation.source)
-        if relation.source.public:
-            raise ParameterError(f"{relation.source.name} is public: ask it without pdrisk, and exactly.")
     else:
+        owners = limited(owners, core.where, answers.rows)
         people, known = of_relation(people, relation, owners)
         sources.check_readable(relation.source)
     noted = [counted_people(each, known, people) for each in answers.noted]

@@ -21,12 +21,15 @@ class Owners:
         Columns of which a person has each combination once; none if that is not known.
     constant : frozenset of str
         Columns that do not differ within a person.
+    numbers : frozenset of str
+        Columns that number the rows of each person from 1 on.
     """
 
     key: tuple[str, ...] = ()
     most: int | None = None
     extra: tuple[str, ...] = ()
     constant: frozenset[str] = frozenset()
+    numbers: frozenset[str] = frozenset()
 
     @property
     def is_public(self) -> bool:
@@ -38,7 +41,11 @@ class Owners:
         if factor == 1:
             return self
         most = None if self.most is None or factor is None else self.most * factor
-        return replace(self, most=most, extra=())
+        return replace(self, most=most, extra=(), numbers=frozenset())
+
+    def limited(self, rows: int) -> Owners:
+        """The rows of these people, so many of each at most."""
+        return replace(self, most=rows if self.most is None else min(rows, self.most))
 
 
 PUBLIC = Owners(())

@@ -14,7 +14,7 @@ from pdrisk._sql.answers import Noted
 from pdrisk._sql.owners import Owners
 from pdrisk._sql.pieces import kind_of_type, lowered, quoted
 from pdrisk._sql.rows import Relation
-from pdrisk._sql.sources import Source
+from pdrisk._sql.source import Source
 from pdrisk.engines.sql.plan import INFINITY, PeopleRead
 from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
 
@@ -135,9 +135,10 @@ def owners_of_table(asked: PeopleAsked, source: Source) -> Owners:
     """
     name = source.asked_as or source.name
     own = asked.of_table(name, is_one_of_several=True)
-    if isinstance(own.constant, list | tuple) and not isinstance(asked.constant, Mapping):
+    if not isinstance(asked.constant, Mapping):
         there = set(map(lowered, source.columns))
-        own = replace(own, constant=[each for each in own.constant if lowered(str(each)) in there] or None)
+        same = [each for each in checked_columns("constant", own.constant) if lowered(str(each)) in there]
+        own = replace(own, constant=same or None)
     try:
         people = people_of(own, source)
     except UnknownColumnError as error:

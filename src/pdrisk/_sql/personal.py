@@ -8,18 +8,17 @@ Nothing here may depend on the order of rows, since that depends on other people
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH
-from pdrisk._model.nodes import Call, Case, Cast, Column, Constant, Node, Operation, Window, below
+from pdrisk._model.nodes import Call, Column, Constant, Node, Window, below, mapped
 from pdrisk._sql.dry_run import types
 from pdrisk._sql.expressions import text, truth
 from pdrisk._sql.grouping import typed_key
 from pdrisk._sql.headings import heading
 from pdrisk._sql.owners import Owners
 from pdrisk._sql.pieces import BIGINT, Expression, lowered, quoted
-from pdrisk._sql.rows import Condition, Relation, Rows, column_of, condition, named, starred
+from pdrisk._sql.rows import Condition, Relation, Rows, aliases_of, column_of, condition, named, starred
 from pdrisk._sql.sources import Sources
 from pdrisk._sql.statistics import AGGREGATES
 from pdrisk._sql.tree import Select, Star
@@ -65,13 +64,9 @@ def positional(node: Node, select: Select) -> Node:
 
 def by_person(select: Select, relation: Relation, owners: Owners) -> bool:
     """Whether the groups of a SELECT are those of single people: all that says who they are is among them."""
-    rows = Rows(relation, _aliases(select))
+    rows = Rows(relation, aliases_of(select))
     found = {value.column for _, value in _groups(select, relation, rows)}
     return select.sets is None and bool(owners.key) and set(owners.key) <= found
-
-
-def _aliases(select: Select) -> dict[str, Node]:
-    return {lowered(alias): item for item, alias in select.items if alias and not isinstance(item, Star)}
 
 
 def _groups(select: Select, relation: Relation, rows: Rows) -> list[tuple[str, Expression]]:
@@ -102,7 +97,7 @@ def grouped_by_person(select: Select, relation: Relation, sources: Sources) -> R
         If it groups by less than what says who a person is, or aggregates what depends on the order of rows.
     """
     if select.where is not None:
-        kept = condition(select.where, Rows(relation, _aliases(select)))
+        kept = condition(select.where, Rows(relation, aliases_of(select)))
         relation = replace(relation, where=(*relation.where, kept))
     base = written_out(relation, sources, set())
     owners = base.owners
@@ -138,7 +133,7 @@ class _Grouped:
 
     def __post_init__(self) -> None:
         self.plain = Rows(self.base, {})
-        self.rows = Rows(self.base, _aliases(self.select))
+        self.rows = Rows(self.base, aliases_of(self.select))
         self.by: dict[str, str] = {}  # names of groups by the SQL that they are of
         self.keyed: list[str] = []
         for label, value in _groups(self.select, self.base, self.rows):
@@ -217,7 +212,9 @@ class _Grouped:
                 sql = ""
             if sql in self.by:
                 return Column(self.by[sql])
-        return _mapped(node, lambda each: self.rewritten(each, seen))
+        if isinstance(node, Window):
+            raise ParameterError("window functions (OVER) beside GROUP BY in a subquery are refused.")
+        return mapped(node, lambda each: self.rewritten(each, seen))
 
     def _group(self, sql: str, label: str) -> Node:
         if sql not in self.by:
@@ -313,20 +310,3 @@ class _Grouped:
 
 def _if(kept: list[str], value: str) -> str:
     return f"CASE WHEN {' AND '.join(kept)} THEN {value} END" if kept else value
-
-
-def _mapped(node: Node, made: Callable[[Node], Node]) -> Node:
-    """A node with other parts."""
-    match node:
-        case Operation():
-            return replace(node, parts=tuple(map(made, node.parts)))
-        case Call():
-            return replace(node, arguments=tuple(map(made, node.arguments)))
-        case Case():
-            branches = tuple((made(when), made(then)) for when, then in node.branches)
-            return Case(branches, made(node.otherwise))
-        case Cast():
-            return replace(node, operand=made(node.operand))
-        case Window():
-            raise ParameterError("window functions (OVER) beside GROUP BY in a subquery are refused.")
-    return node

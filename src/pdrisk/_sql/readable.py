@@ -1,4 +1,4 @@
-"""Frames and files as DuckDB reads them, and the columns of what is there."""
+"""Frames and files that DuckDB can read, and the columns of what is there."""
 
 from __future__ import annotations
 

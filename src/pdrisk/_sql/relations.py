@@ -11,14 +11,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pdrisk._model.nearest import did_you_mean
-from pdrisk._model.nodes import Column, Node
+from pdrisk._model.nodes import Column, Constant, Node
 from pdrisk._sql.catalog import CatalogEntry
 from pdrisk._sql.joins import conjuncts, joined, kept_by, member_condition
+from pdrisk._sql.numbered import has_windows, limited, numbered
 from pdrisk._sql.parse import parsed
 from pdrisk._sql.personal import aggregates_rows, by_person, grouped_by_person
 from pdrisk._sql.pieces import Expression, lowered
-from pdrisk._sql.rows import Relation, Rows, column_of, condition, named, starred
-from pdrisk._sql.sources import Source, Sources
+from pdrisk._sql.rows import Relation, Rows, aliases_of, column_of, condition, named, starred
+from pdrisk._sql.source import Source
+from pdrisk._sql.sources import Sources
 from pdrisk._sql.tree import Cte, File, From, Join, Membership, Nothing, Select, Star, Subquery, Table, Union
 from pdrisk._sql.unions import united
 from pdrisk._sql.written_out import owners_of
@@ -74,9 +76,12 @@ def _kept(
         inner = _rowwise(select, sources, ctes, home, depth)
         operand = named(member.operand, Rows(relation, {}))
         return member_condition(relation, operand, inner, sources, negated=member.negated)
-    if aggregates_rows(select) or select.qualify is not None or select.limit is not None or select.offset is not None:
+    plain = all(isinstance(item, Star | Column | Constant) for item, _ in select.items)
+    cut = (select.qualify, select.limit, select.offset)
+    if not plain or aggregates_rows(select) or any(each is not None for each in cut):
         raise ParameterError(
-            "EXISTS asks for rows of FROM and WHERE alone: leave out aggregates, GROUP BY, DISTINCT, QUALIFY and LIMIT."
+            "EXISTS asks for rows of FROM and WHERE alone: write SELECT 1, and leave out aggregates, GROUP BY, "
+            "DISTINCT, QUALIFY and LIMIT."
         )
     inner = _from(select, sources, seen_by(select, ctes), home, depth)
     return kept_by(relation, inner, sources, negated=member.negated, nodes=conjuncts(select.where))
@@ -181,11 +186,12 @@ def _renamed(relation: Relation, names: tuple[str, ...], columns: tuple[str, ...
 def _rowwise(select: Select, sources: Sources, ctes: Ctes, home: CatalogEntry | None, depth: int) -> Relation:
     """A subquery that gives one record for each of its own FROM, or one for those of each person."""
     of_people = sources.owner_of is not None and aggregates_rows(select)
+    has_numbers = sources.owner_of is not None and not of_people and has_windows(select)
     for said, what in (
         ((select.groups != () or select.sets is not None) and not of_people, "GROUP BY"),
         (select.having is not None and not of_people, "HAVING"),
         (select.distinct and not of_people, "DISTINCT"),
-        (select.qualify is not None, "QUALIFY"),
+        (select.qualify is not None and not has_numbers, "QUALIFY"),
         (select.limit is not None or select.offset is not None, "LIMIT"),
     ):
         if said:
@@ -198,13 +204,16 @@ def _rowwise(select: Select, sources: Sources, ctes: Ctes, home: CatalogEntry | 
     relation = _from(select, sources, ctes, home, depth + 1)
     if of_people:
         return grouped_by_person(select, relation, sources)
-    aliases = {lowered(alias): item for item, alias in select.items if alias and not isinstance(item, Star)}
-    scope = Rows(relation, aliases)
+    if has_numbers:
+        return numbered(select, relation, sources, _UNNAMED)
+    scope = Rows(relation, aliases_of(select))
     columns = tuple(_columns(select, scope))
     relation = replace(relation, columns=columns, names=(), members=())
     if select.where is None:
         return relation
     kept = condition(select.where, scope)
+    if relation.owners is not None:
+        relation = replace(relation, owners=limited(relation.owners, select.where, scope))
     if home is None:
         return replace(relation, where=(*relation.where, kept))
     return replace(relation, owned=(*relation.owned, kept))

@@ -20,12 +20,12 @@ from pdrisk._sql.limits import Limit, limits
 from pdrisk._sql.owners import Owners
 from pdrisk._sql.pieces import Expression, kind_of_type, lowered, number, quoted, written_constant
 from pdrisk._sql.ranges import ANYTHING
-from pdrisk._sql.sources import Source
+from pdrisk._sql.source import Source
 from pdrisk._sql.statistics import AGGREGATES
-from pdrisk._sql.tree import Star
+from pdrisk._sql.tree import Select, Star
 from pdrisk.errors import ParameterError, UnknownColumnError
 
-__all__ = ["Condition", "Member", "Relation", "Rows", "column_of", "condition", "named", "starred"]
+__all__ = ["Condition", "Member", "Relation", "Rows", "aliases_of", "column_of", "condition", "named", "starred"]
 
 Columns = tuple[tuple[str, Expression], ...]
 
@@ -178,6 +178,11 @@ class Rows:
         if found.kind != NUMBER or found.column is None or found.range != ANYTHING:
             return found
         return replace(found, range=self.relation.source.range_of(found.column))
+
+
+def aliases_of(select: Select) -> dict[str, Node]:
+    """What a SELECT list gives a name to, by that in lower case."""
+    return {lowered(alias): item for item, alias in select.items if alias and not isinstance(item, Star)}
 
 
 def named(node: Node, scope: Rows) -> Expression:

@@ -1,10 +1,10 @@
-"""Sources of a query: the one table, file or frame that it reads, and the types of its columns."""
+"""Sources of a query: the tables, files and frames that it may read, and the connection that reads them."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import pandas as pd
 
 from pdrisk._core.once import once
 from pdrisk._core.universe import Universe
-from pdrisk._model.declarations import Declarations, Known
+from pdrisk._model.declarations import Declarations
 from pdrisk._model.kinds import ZONED
 from pdrisk._model.schema import entries_of, people_of_schema
 from pdrisk._sql import workspace
@@ -20,10 +20,10 @@ from pdrisk._sql.catalog import VIEW, CatalogEntry, entry_names, found_entry
 from pdrisk._sql.declared import declared_for, declared_in_file, folded
 from pdrisk._sql.frame_types import Plain, plain_frame
 from pdrisk._sql.owners import PUBLIC, Owners
-from pdrisk._sql.pieces import kind_of_type, lowered, quoted, written_paths
-from pdrisk._sql.ranges import ANYTHING, Range, range_of
+from pdrisk._sql.pieces import kind_of_type, lowered, written_paths
 from pdrisk._sql.readable import WHOLE, checked, described, file_failure
 from pdrisk._sql.settings import Settings, check_macros, pin
+from pdrisk._sql.source import Source
 from pdrisk._sql.source_identity import asked, file_place, table_place
 from pdrisk._sql.stored import (
     as_meant,
@@ -39,88 +39,9 @@ from pdrisk.errors import ParameterError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["Source", "Sources"]
+__all__ = ["Sources"]
 
 FRAME = "frame_of_this_call"
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A table, file or frame, and the connection that can read it.
-
-    Attributes
-    ----------
-    sql : str
-        As it stands in FROM.
-    columns : mapping of str to str
-        SQL types by column name.
-    declared : Declarations
-        By the names of the columns; ``folded``: in lower case, since a schema is written for a table.
-    name : str
-        For people.
-    frame : DataFrame or None
-        The pandas frame, if it is one.
-    place : callable or None
-        Tells where it lies and with which settings it is read; None if it does not outlive the process.
-    untyped : frozenset of str
-        Columns of Python objects that are read as text.
-    whole : frozenset of str
-        Columns of whole numbers that pandas would make floats for one missing value: they are computed as floats.
-    collated : bool
-        Whether a column may have a collation of its own.
-    zone : str
-        Whose clock times with a zone are read by.
-    is_table : bool
-        Whether it is a table of a database, whose types no record changes.
-    stated : mapping of str to Universe
-        The bounds that the call passes, by lower-case name.
-    asked_as : str
-        The name that a Dataset has for it.
-    public : bool
-        Whether nobody is in it, by the caller's word.
-    below : frozenset of str
-        In lower case, the columns of the tables that it is written out of.
-    """
-
-    sql: str
-    columns: Mapping[str, str]
-    connection: DuckDBPyConnection
-    declared: Declarations = field(default_factory=Declarations)
-    folded: bool = False
-    name: str = ""
-    frame: pd.DataFrame | None = None
-    place: Callable[[], str | None] | None = None
-    untyped: frozenset[str] = frozenset()
-    whole: frozenset[str] = frozenset()
-    collated: bool = False
-    zone: str = "UTC"
-    is_table: bool = False
-    stated: Mapping[str, Universe] = field(default_factory=dict)
-    asked_as: str = ""
-    public: bool = False
-    below: frozenset[str] = frozenset()
-
-    def range_of(self, column: str) -> Range:
-        """Where the numbers of a column lie, as far as that is known."""
-        name = lowered(column)
-        if name in self.stated:
-            return range_of(self.stated[name], name)
-        try:
-            return range_of(self.known(column).universe, name)
-        except ParameterError:  # of a schema that contradicts itself, for whoever needs it
-            return ANYTHING
-
-    def known(self, column: str | None) -> Known:
-        """What is declared for a column; nothing for an expression."""
-        if column is None:
-            return Known(None)
-        return self.declared.of(lowered(column) if self.folded else column)
-
-    def codes(self, said: str) -> dict[str, tuple[Hashable, ...]]:
-        """The missing codes of the columns that a text of SQL speaks of."""
-        if not self.declared.speak_of_codes:
-            return {}
-        return {name: codes for name in self.columns if quoted(name) in said and (codes := self.known(name).missing)}
 
 
 @dataclass

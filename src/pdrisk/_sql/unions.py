@@ -12,7 +12,8 @@ from pdrisk._sql.joins import check_alike, owners_key
 from pdrisk._sql.owners import PUBLIC, Owners
 from pdrisk._sql.pieces import Expression, quoted
 from pdrisk._sql.rows import Condition, Relation, column_of
-from pdrisk._sql.sources import Source, Sources
+from pdrisk._sql.source import Source
+from pdrisk._sql.sources import Sources
 from pdrisk._sql.written_out import read_together, unused, written_out
 from pdrisk.errors import ParameterError
 

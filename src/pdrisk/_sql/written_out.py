@@ -13,7 +13,8 @@ from pdrisk._sql.dry_run import types
 from pdrisk._sql.owners import Owners
 from pdrisk._sql.pieces import Expression, kind_of_type, lowered, quoted
 from pdrisk._sql.rows import Member, Relation, column_of
-from pdrisk._sql.sources import Source, Sources
+from pdrisk._sql.source import Source
+from pdrisk._sql.sources import Sources
 from pdrisk.engines.sql.plan import INFINITY
 from pdrisk.errors import ParameterError
 
@@ -94,7 +95,7 @@ def written_out(relation: Relation, sources: Sources, taken: set[str]) -> Relati
     for member in relation.members:
         for label, value in member.columns:
             columns.place(label, value, member.names)
-    for name in (*owners.key, *owners.extra, *sorted(owners.constant)):
+    for name in (*owners.key, *owners.extra, *sorted(owners.constant | owners.numbers)):
         columns.place(name, Expression(quoted(name), kind_of_type(old.columns[name]), column=name), relation.names)
     made, found = _source(columns, old, owners.key)
     kept = [each.sql for each in (*relation.owned, *relation.where)]
@@ -118,7 +119,13 @@ def written_out(relation: Relation, sources: Sources, taken: set[str]) -> Relati
         tuple(moved(*each) for each in relation.columns),
         relation.names,
         members=tuple(Member(each.names, tuple(moved(*one) for one in each.columns)) for each in relation.members),
-        owners=Owners(renamed(owners.key), owners.most, renamed(owners.extra), frozenset(renamed(owners.constant))),
+        owners=Owners(
+            renamed(owners.key),
+            owners.most,
+            renamed(owners.extra),
+            frozenset(renamed(owners.constant)),
+            frozenset(renamed(owners.numbers)),
+        ),
         inside=(
             *relation.inside,
             *(replace(each, limits=lambda: iter(())) for each in (*relation.owned, *relation.where)),

@@ -1,0 +1,160 @@
+"""Numbers of the rows of each person: windows over the person, in an order that leaves no tie to chance.
+
+Rows that no column tells apart are the same to everything after, so whichever comes first changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH
+from pdrisk._model.nodes import Column, Constant, Node, Window, below, mapped
+from pdrisk._sql.headings import heading
+from pdrisk._sql.joins import conjuncts
+from pdrisk._sql.owners import Owners
+from pdrisk._sql.pieces import Expression, lowered, quoted
+from pdrisk._sql.rows import Relation, Rows, aliases_of, column_of, condition, named, starred
+from pdrisk._sql.sources import Sources
+from pdrisk._sql.tree import Select, Star
+from pdrisk._sql.windows import ABOUT_RECORDS
+from pdrisk._sql.written_out import unused, written_out
+from pdrisk.engines.sql.dialect import DuckDBDialect
+from pdrisk.errors import ParameterError
+
+__all__ = ["has_windows", "limited", "numbered"]
+
+NUMBERS = ("row_number", "rank", "dense_rank")
+CALL = DuckDBDialect().call
+
+
+def has_windows(select: Select) -> bool:
+    """Whether a SELECT looks at rows beside each other."""
+    return select.qualify is not None or any(
+        isinstance(part, Window) for node in _items(select) for part in below(node)
+    )
+
+
+def _items(select: Select) -> list[Node]:
+    return [item for item, _ in select.items if not isinstance(item, Star)]
+
+
+def limited(owners: Owners, where: Node | None, scope: Rows) -> Owners:
+    """The owners of the rows that a condition keeps, which may be about their numbers."""
+    for node in conjuncts(where):
+        match node:
+            case _ if not owners.numbers:
+                return owners
+            case Column() | Constant():
+                continue
+            case _:
+                most = _most(node, owners, scope)
+                owners = owners if most is None else owners.limited(most)
+    return owners
+
+
+def _most(node: Node, owners: Owners, scope: Rows) -> int | None:
+    """How many rows of a person have such a number; None if it is no condition about one."""
+    parts = getattr(node, "parts", ())
+    match getattr(node, "symbol", ""), parts:
+        case ("==" | "<=" | "<") as symbol, (Column() as column, Constant(int() as value)) if value is not True:
+            if scope.column(column).column in owners.numbers:
+                return 1 if symbol == "==" else max(1, value - (symbol == "<"))
+    return None
+
+
+def numbered(select: Select, relation: Relation, sources: Sources, label_of: str) -> Relation:
+    """What a subquery gives that numbers the rows of each person.
+
+    Parameters
+    ----------
+    select : Select
+    relation : Relation
+        What its FROM gives.
+    sources : Sources
+    label_of : str
+        What expressions without a name are called.
+
+    Raises
+    ------
+    ParameterError
+        If a window looks at rows of several people, or is none of ROW_NUMBER, RANK and DENSE_RANK.
+    """
+    aliases = aliases_of(select)
+    if select.where is not None:
+        relation = replace(relation, where=(*relation.where, condition(select.where, Rows(relation, aliases))))
+    taken: set[str] = set()
+    base = written_out(relation, sources, taken)
+    assert base.owners is not None
+    nodes = [*_items(select), *([] if select.qualify is None else [select.qualify])]
+    windows = list(dict.fromkeys(part for node in nodes for part in below(node) if isinstance(part, Window)))
+    names = {window: unused(heading(window), (), taken) for window in windows}
+    written, numbers = [], set()
+    for window, name in names.items():
+        sql, is_number = _written(window, base, sources)
+        written.append(f"CAST({sql} AS BIGINT) AS {quoted(name)}")
+        numbers |= {name} if is_number else set()
+    source = replace(
+        base.source,
+        sql=f"(SELECT *, {', '.join(written)} FROM {base.source.sql} AS rows_of_people) AS rows_numbered",
+        columns={**base.source.columns, **dict.fromkeys(names.values(), "BIGINT")},
+    )
+    added = tuple((name, column_of(name, "BIGINT", source)) for name in names.values())
+    owners = replace(base.owners, numbers=base.owners.numbers | numbers)
+    whole = replace(base, source=source, owners=owners)
+    rows = Rows(replace(whole, columns=(*whole.columns, *added)), {})
+
+    def placed(node: Node) -> Node:
+        return Column(names[node]) if isinstance(node, Window) else mapped(node, placed)
+
+    def columns() -> Iterator[tuple[str, Expression]]:
+        for item, alias in select.items:
+            if isinstance(item, Star):
+                yield from starred(item, *whole.starred(item.table), lambda node: named(placed(node), rows))
+            else:
+                label = alias or (item.name if isinstance(item, Column) else label_of)
+                yield label, named(placed(item), rows)
+
+    found = replace(whole, columns=tuple(columns()), names=(), members=())
+    if select.qualify is None:
+        return found
+    kept = placed(_without_aliases(select.qualify, aliases))
+    return replace(found, where=(condition(kept, rows),), owners=limited(owners, kept, rows))
+
+
+def _without_aliases(node: Node, aliases: dict[str, Node]) -> Node:
+    """QUALIFY with the windows that it names by their alias."""
+    if isinstance(node, Column) and not node.qualifiers and isinstance(aliases.get(lowered(node.name)), Window):
+        return aliases[lowered(node.name)]
+    return node if isinstance(node, Window) else mapped(node, lambda each: _without_aliases(each, aliases))
+
+
+def _written(window: Window, base: Relation, sources: Sources) -> tuple[str, bool]:
+    """A window in SQL, and whether it numbers the rows of each person."""
+    assert base.owners is not None
+    rows, call = Rows(base, {}), window.function
+    by = [named(each, rows).column for each in window.partitions]
+    if base.owners.is_public or not set(base.owners.key) <= set(by) or None in by:
+        raise ParameterError(f"{ABOUT_RECORDS}, unless they are those of one person: write PARTITION BY the person.")
+    if call.name not in NUMBERS or call.arguments or call.condition is not None or window.frame or not window.order:
+        raise ParameterError(
+            f"{heading(window)}: of the rows of one person ROW_NUMBER, RANK and DENSE_RANK are understood, with ORDER "
+            "BY."
+        )
+    order = [f"{named(each, rows).sql} {sources.settings.order(how)}" for each, how in window.order]
+    if call.name == "row_number":
+        order += [f"{each} ASC NULLS LAST" for name in base.source.columns for each in _told_apart(name, base)]
+    partition = ", ".join(quoted(str(name)) for name in by)
+    sql = f"{CALL(call.name)} OVER (PARTITION BY {partition} ORDER BY {', '.join(order)})"
+    return sql, call.name == "row_number" and set(by) == set(base.owners.key)
+
+
+def _told_apart(name: str, base: Relation) -> list[str]:
+    """What tells the values of a column apart, 0 from -0 too."""
+    sql_type, column = base.source.columns[name], quoted(name)
+    value = column_of(name, sql_type, base.source)
+    if value.kind == NUMBER:
+        return [column, CALL("signbit", column)] if sql_type in ("DOUBLE", "FLOAT") else [column]
+    if value.kind == TEXT:
+        return [value.sql]
+    return [column] if value.kind in (DATE, TIME, TRUTH) else [f"CAST({column} AS VARCHAR)"]

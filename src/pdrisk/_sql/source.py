@@ -1,0 +1,99 @@
+"""Source of a query: a table, file or frame, or what is written out of several, with the types of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from pdrisk._core.universe import Universe
+from pdrisk._model.declarations import Declarations, Known
+from pdrisk._sql.pieces import lowered, quoted
+from pdrisk._sql.ranges import ANYTHING, Range, range_of
+from pdrisk.errors import ParameterError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["Source"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A table, file or frame, and the connection that can read it.
+
+    Attributes
+    ----------
+    sql : str
+        As it stands in FROM.
+    columns : mapping of str to str
+        SQL types by column name.
+    declared : Declarations
+        By the names of the columns; ``folded``: in lower case, since a schema is written for a table.
+    name : str
+        For people.
+    frame : DataFrame or None
+        The pandas frame, if it is one.
+    place : callable or None
+        Tells where it lies and with which settings it is read; None if it does not outlive the process.
+    untyped : frozenset of str
+        Columns of Python objects that are read as text.
+    whole : frozenset of str
+        Columns of whole numbers that pandas would make floats for one missing value: they are computed as floats.
+    collated : bool
+        Whether a column may have a collation of its own.
+    zone : str
+        Whose clock times with a zone are read by.
+    is_table : bool
+        Whether it is a table of a database, whose types no record changes.
+    stated : mapping of str to Universe
+        The bounds that the call passes, by lower-case name.
+    asked_as : str
+        The name that a Dataset has for it.
+    public : bool
+        Whether nobody is in it, by the caller's word.
+    below : frozenset of str
+        In lower case, the columns of the tables that it is written out of.
+    """
+
+    sql: str
+    columns: Mapping[str, str]
+    connection: DuckDBPyConnection
+    declared: Declarations = field(default_factory=Declarations)
+    folded: bool = False
+    name: str = ""
+    frame: pd.DataFrame | None = None
+    place: Callable[[], str | None] | None = None
+    untyped: frozenset[str] = frozenset()
+    whole: frozenset[str] = frozenset()
+    collated: bool = False
+    zone: str = "UTC"
+    is_table: bool = False
+    stated: Mapping[str, Universe] = field(default_factory=dict)
+    asked_as: str = ""
+    public: bool = False
+    below: frozenset[str] = frozenset()
+
+    def range_of(self, column: str) -> Range:
+        """Where the numbers of a column lie, as far as that is known."""
+        name = lowered(column)
+        if name in self.stated:
+            return range_of(self.stated[name], name)
+        try:
+            return range_of(self.known(column).universe, name)
+        except ParameterError:  # of a schema that contradicts itself, for whoever needs it
+            return ANYTHING
+
+    def known(self, column: str | None) -> Known:
+        """What is declared for a column; nothing for an expression."""
+        if column is None:
+            return Known(None)
+        return self.declared.of(lowered(column) if self.folded else column)
+
+    def codes(self, said: str) -> dict[str, tuple[Hashable, ...]]:
+        """The missing codes of the columns that a text of SQL speaks of."""
+        if not self.declared.speak_of_codes:
+            return {}
+        return {name: codes for name in self.columns if quoted(name) in said and (codes := self.known(name).missing)}
