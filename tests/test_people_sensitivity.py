@@ -52,6 +52,7 @@ def additions(records, k):
     yield from multisets(sorted({*GRID, LO, HI, mean(records, LO, HI)}), k)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("k", "most"), [(2, 2), pytest.param(3, 2, marks=pytest.mark.slow)])
 class TestOnePersonAtMost:
@@ -79,6 +80,7 @@ class TestOnePersonAtMost:
             assert worlds[g] == pytest.approx(max(answers) - min(answers), abs=1e-7)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_global_sensitivity(name, k):
