@@ -2,6 +2,7 @@
 
 import itertools
 from fractions import Fraction
+from functools import partial
 
 import duckdb
 import numpy as np
@@ -13,8 +14,10 @@ from pdrisk._core.statistics import Mean
 from pdrisk._core.summary import Needs, Summary
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms import calibrated
-from pdrisk.engines.sql.duckdb import read
+from pdrisk.engines.sql.dialect import DuckDBDialect
+from pdrisk.engines.sql.duckdb import fetched
 from pdrisk.engines.sql.plan import Measured, SummaryPlan
+from pdrisk.engines.sql.reading import read
 
 UNIT = Universe(0.0, 1.0)
 SIZES = [2**32 - 1, 2**32, 2**32 + 1, 3 * 2**31, 2**33 - 2]
@@ -51,7 +54,6 @@ def test_two_sums_move_by_one_record_however_many_there_are(places, squares):
 
 
 def test_sql_tells_sums_of_places_as_far_as_64_bits_go():
-    from pdrisk.engines.sql.dialect import DuckDBDialect
     from pdrisk.engines.sql.render import _Statement
 
     part = Measured("x", UNIT, Needs(places=True, place_squares=True))
@@ -61,4 +63,4 @@ def test_sql_tells_sums_of_places_as_far_as_64_bits_go():
     (found,) = duckdb.execute(f"SELECT {held} FROM ({rows} range(1))").fetchone()
     (more,) = duckdb.execute(f"SELECT {held} FROM ({rows} range(3))").fetchone()
     assert (found, more) == (2**62, 2**63 - 1)
-    assert read(duckdb.connect(), plan)[0][0].places.tolist() == [PLACES]
+    assert read(partial(fetched, duckdb.connect()), plan, None, DuckDBDialect())[0][0].places.tolist() == [PLACES]

@@ -182,7 +182,7 @@ class TestTheCallersConnection:
         con.execute("CREATE TABLE t AS SELECT 1 AS x")
         con.begin()
         con.execute("INSERT INTO t VALUES (2)").fetchall()
-        monkeypatch.setattr("pdrisk.engines.sql.duckdb.statement", lambda *_: "SELECT error('no')")
+        monkeypatch.setattr("pdrisk.engines.sql.reading.statement", lambda *_: "SELECT error('no')")
         with pytest.raises(pdrisk.QueryFailedError):
             pdrisk.sql("SELECT COUNT(*) FROM t", con, eps=1)
         assert con.execute("SELECT COUNT(*) FROM t").fetchall() == [(2,)]

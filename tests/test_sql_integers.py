@@ -258,9 +258,9 @@ class TestWhatPeopleAsk:
         con = duckdb.connect()
         con.execute("CREATE TABLE t (a INTEGER, b BIGINT)")
         seen = []
-        statement = pdrisk.engines.sql.duckdb.statement
+        statement = pdrisk.engines.sql.reading.statement
         monkeypatch.setattr(
-            "pdrisk.engines.sql.duckdb.statement", lambda *args: seen.append(statement(*args)) or seen[-1]
+            "pdrisk.engines.sql.reading.statement", lambda *args: seen.append(statement(*args)) or seen[-1]
         )
         pdrisk.sql("SELECT AVG(a), AVG(b) FROM t WHERE a > 3 AND b IN (4, 5)", con, eps=1, bounds=(0, 9))
         assert '("a" > 3)' in seen[0]

@@ -1,5 +1,7 @@
 """Sums of declared whole numbers are whole, exact, and never leave 64 bits, on every engine."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -52,10 +54,13 @@ def test_a_sum_beyond_64_bits_is_moved_to_their_end_and_fails_nowhere():
     from pdrisk._core.lattice import LARGEST_STEPS
     from pdrisk._core.summary import Needs
     from pdrisk._core.universe import Universe
-    from pdrisk.engines.sql.duckdb import read
+    from pdrisk.engines.sql.dialect import DuckDBDialect
+    from pdrisk.engines.sql.duckdb import fetched
     from pdrisk.engines.sql.plan import Measured, SummaryPlan
+    from pdrisk.engines.sql.reading import read
 
     part = Measured("x", Universe(-(2.0**53), 2.0**53), Needs(whole=True, ends=True))
     source = "(SELECT 9007199254740992.0::DOUBLE AS x FROM range(3000)) AS people"
-    (summary,), _ = read(duckdb.connect(), SummaryPlan(source, (), (), (), None, (part,)))
+    plan = SummaryPlan(source, (), (), (), None, (part,))
+    (summary,), _ = read(partial(fetched, duckdb.connect()), plan, None, DuckDBDialect())
     assert summary.whole.tolist() == [LARGEST_STEPS]

@@ -15,7 +15,8 @@ from pdrisk._model.unit import People
 from pdrisk._pandas.assess import assessment, individual_risk, planned_epsilon
 from pdrisk._pandas.compare import Comparison, comparison
 from pdrisk._pandas.hints import Hinting
-from pdrisk._pandas.options import NOBODY_KNOWN, Options, Request, UnitOptions
+from pdrisk._pandas.options import NOBODY_KNOWN, Opened, Options, Request, UnitOptions
+from pdrisk.engines.numpy.frame import FrameEngine
 from pdrisk.identifiability.result import Identifiability, of_column
 
 __all__ = ["CuratorViews"]
@@ -34,8 +35,13 @@ class CuratorViews(Hinting):
         return NOBODY_KNOWN
 
     @property
+    def _opened(self) -> Opened:
+        """What reads its data."""
+        return FrameEngine
+
+    @property
     def _frame(self) -> pd.DataFrame:
-        """The frame that is asked."""
+        """The frame that is asked; of data that are none, their columns without a row."""
         raise NotImplementedError
 
     def _rows(self, where: object) -> Any:
@@ -49,11 +55,12 @@ class CuratorViews(Hinting):
     def _request(self, options: Options) -> Request:
         """What is asked of this frame's rows, and paid by its ledger."""
         rows, payer = self._rows(options.get("where")), self._payer(options.get("ledger"))
-        return Request(**{**self._defaults, **options, "where": rows, "ledger": payer}, people=self._people)
+        asked = {**self._defaults, **options, "where": rows, "ledger": payer}
+        return Request(**asked, people=self._people, opened=self._opened)
 
     def _looked_at(self, **asked: Any) -> Request:
-        """What is asked of this frame's rows, for nothing."""
-        return Request(**{**asked, "where": self._rows(asked["where"])}, people=self._people)
+        """What is asked of this frame's rows, without the Dataset's defaults."""
+        return Request(**{**asked, "where": self._rows(asked["where"])}, people=self._people, opened=self._opened)
 
     def _check_curator(self, asked: str) -> None:
         """Refuse what is the curator's to other analysts of the ledger that would pay."""

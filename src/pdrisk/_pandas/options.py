@@ -9,13 +9,26 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypedDict, TypeVar, cast
 
+import pandas as pd
+
 from pdrisk._answer.releasing import Asker
 from pdrisk._ledger import Identity, Ledger
 from pdrisk._model.aliases import Bounds, By, Eps, Keys, Where
 from pdrisk._model.nearest import did_you_mean
-from pdrisk._model.unit import People
+from pdrisk._model.unit import People, Secret
+from pdrisk.engines.numpy.frame import FrameEngine
 
-__all__ = ["NEIGHBOURS", "NOBODY_KNOWN", "OPTIONS_DOC", "REPLACE", "Options", "Request", "UnitOptions", "with_options"]
+__all__ = [
+    "NEIGHBOURS",
+    "NOBODY_KNOWN",
+    "OPTIONS_DOC",
+    "REPLACE",
+    "Opened",
+    "Options",
+    "Request",
+    "UnitOptions",
+    "with_options",
+]
 
 
 class UnitOptions(TypedDict, total=False):
@@ -57,6 +70,9 @@ class Options(UnitOptions, total=False):
     fresh: bool
 
 
+# Of the columns that are judged, the data as they are stored, what decides beside a filter's tree, and the secret.
+Opened = Callable[[pd.DataFrame, pd.DataFrame, Any, Secret], FrameEngine]
+
 NOBODY_KNOWN = People()
 ADD_OR_REMOVE, REPLACE = NEIGHBOURS = ("add-or-remove-one", "replace-one")
 
@@ -65,7 +81,7 @@ ADD_OR_REMOVE, REPLACE = NEIGHBOURS = ("add-or-remove-one", "replace-one")
 class Request:
     """The options of one call, as they were written: not judged yet, so of any type.
 
-    ``people`` is what the Dataset declares of them.
+    ``people`` is what the Dataset declares of them, ``opened`` the engine that reads its data.
     """
 
     eps: object = None
@@ -93,6 +109,7 @@ class Request:
     ledger: object = None
     fresh: object = False
     people: People = NOBODY_KNOWN
+    opened: Opened = FrameEngine
 
     @property
     def way(self) -> object:
@@ -106,7 +123,10 @@ class Request:
         return Asker(self.ledger, self.fresh, self.curator, dataset)
 
 
-DEFAULTS: dict[str, Any] = {each.name: each.default for each in dataclasses.fields(Request) if each.name != "people"}
+OF_DATASET = ("people", "opened")
+DEFAULTS: dict[str, Any] = {
+    each.name: each.default for each in dataclasses.fields(Request) if each.name not in OF_DATASET
+}
 
 OPTIONS_DOC = """
 Options

@@ -83,7 +83,7 @@ def judged_selection(
         stored = where.stored
     shares = () if share is None else (share,) * (max(releases, default=len(lines) - 1) + 1)
     query = Query(lines, shares, rows, groups, missing, reads, derived, said=said, releases=releases, unit=unit)
-    return query, FrameEngine(frame, stored, given_of(where, frame), request.people.secret)
+    return query, request.opened(frame, stored, given_of(where, frame), request.people.secret)
 
 
 def _read(

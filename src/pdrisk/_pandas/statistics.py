@@ -240,7 +240,14 @@ class Statistics(DisclosureViews):
         BoundsNotFoundError
             If no size of value stands out from the noise. It stays paid.
         """
-        request = Request(eps=eps, where=self._rows(None), ledger=self._payer(ledger), fresh=fresh, people=self._people)
+        request = Request(
+            eps=eps,
+            where=self._rows(None),
+            ledger=self._payer(ledger),
+            fresh=fresh,
+            people=self._people,
+            opened=self._opened,
+        )
         return suggested(self._frame, column, request, request.asker(self._identity))
 
     def suggest_rows(
@@ -285,9 +292,7 @@ class Statistics(DisclosureViews):
         >>> int(pdrisk.Dataset(visits, person="pid").suggest_rows(eps=1))
         4
         """
-        request = Request(
-            eps=eps, where=self._rows(None), person=person, ledger=self._payer(ledger), fresh=fresh, people=self._people
-        )
+        request = self._looked_at(eps=eps, where=None, person=person, ledger=self._payer(ledger), fresh=fresh)
         return suggested_rows(self._frame, share, most, request, request.asker(self._identity))
 
     def _counts(self, name: str, by: Any, options: Options) -> pd.DataFrame:

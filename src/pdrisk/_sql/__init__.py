@@ -36,7 +36,7 @@ from pdrisk._sql.several import Stacked, planned
 from pdrisk._sql.sources import Sources
 from pdrisk._sql.statements import too_deep
 from pdrisk._sql.tree import Select
-from pdrisk.engines.sql.duckdb import TableReading
+from pdrisk.engines.sql.reading import TableReading
 from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError
 
 if TYPE_CHECKING:

@@ -1,0 +1,204 @@
+"""What an engine of SQL reads: one `Summary` for each part of a plan, from one statement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdrisk._core.lattice import places_per_unit
+from pdrisk._core.products import Degrees
+from pdrisk._core.summary import FloatArray, Summary, window_start
+from pdrisk._core.universe import Rectangle, Universe
+from pdrisk.engines.base import Reading
+from pdrisk.engines.sql.bands import can_be_banded
+from pdrisk.engines.sql.dialect import Dialect
+from pdrisk.engines.sql.ordered import Around, Band, BandMissedError, counted, listed, summed
+from pdrisk.engines.sql.plan import Counted, Different, Measured, Part, SummaryPlan, all_told_apart, pivots
+from pdrisk.engines.sql.render import MOST_PLACES, RANKED, is_read_whole, packed_counts, product_name, statement
+from pdrisk.engines.sql.sizes import SIZE_LISTS
+
+__all__ = ["Columns", "Fetch", "TableReading", "read"]
+
+Columns = dict[str, Any]  # by name, arrays of one value for each line of an answer, masked where it is NULL
+Fetch = Callable[[str, list[list[Any]]], Columns]  # runs a statement with the parameters of its keys
+
+
+@dataclass(frozen=True, slots=True)
+class TableReading(Reading):
+    """What the rows of a table say.
+
+    Attributes
+    ----------
+    keys : list of list
+        The keys of the groups of the answer, a list for each expression of GROUP BY.
+    """
+
+    keys: list[list[Any]]
+
+
+def read(
+    fetch: Fetch, plan: SummaryPlan, key_lists: list[list[Any]] | None, dialect: Dialect
+) -> tuple[tuple[Summary, ...], list[list[Any]]]:
+    """The summaries of a plan's parts, and the keys of the groups, a list for each expression of GROUP BY.
+
+    Parameters
+    ----------
+    fetch : callable
+        Whatever it raises comes out, and may quote a record.
+    plan : SummaryPlan
+    key_lists : list of list or None
+        The parameters of ``plan.keys``; without them, the keys observed are returned.
+    dialect : Dialect
+    """
+    ways = [(plan, False), (all_told_apart(plan), False)]
+    if can_be_banded(plan, dialect):
+        ways.insert(0, (plan, True))
+    near, summaries = True, None
+    while summaries is None:
+        own, banded = ways[0]
+        found = fetch(statement(own, dialect, banded, near), key_lists or [])
+        size = len(next(iter(found.values())))
+        placed = (
+            (i, part)
+            for i, part in enumerate(own.parts)
+            if isinstance(part, Measured) and not is_read_whole(own, part, dialect)
+        )
+        if near and any(_is_far(i, part, found) for i, part in placed):
+            near = False
+            continue
+        try:
+            summaries = tuple(_summary(i, part, found, size, dialect, banded) for i, part in enumerate(own.parts))
+        except BandMissedError:  # once in millions of times: then all is read again, in the next way
+            del ways[0]
+    if key_lists is None:
+        key_lists = [np.ma.getdata(found[f"g{i}"]).tolist() for i in range(len(plan.groups))]
+    return summaries, key_lists
+
+
+def _summary(i: int, part: Part, found: Columns, size: int, dialect: Dialect, banded: bool) -> Summary:
+    n = _integers(found, f"n_{i}", size)
+    if isinstance(part, Counted):
+        return Summary(n)
+    if isinstance(part, Different):
+        distinct, singles = (_integers(found, f"{name}_{i}", size) for name in ("distinct", "singles"))
+        return Summary(n, distinct=distinct, singles=singles)
+    needs, universe = part.needs, part.universe
+
+    def inside(name: str, padding: float) -> FloatArray:
+        """Clamping a record found by its rank is finding it among the clamped ones."""
+        return np.clip(_floats(found, f"{name}_{i}", size, padding), universe.lo, universe.hi)
+
+    lowest = highest = other = None
+    told_apart = part.ranks if dialect.by_pivot else ()
+    if needs.ends or needs.seconds or told_apart:
+        lowest, highest = _ends(found, f"lowest_{i}", f"lowest_of_negatives_{i}", n, universe)
+        if needs.seconds:
+            several = n > 1
+            lowest[1, several] = inside("second_lowest", universe.hi)[several]
+            highest[1, several] = inside("second_highest", universe.lo)[several]
+        if isinstance(universe, Rectangle):
+            own = f"other_lowest_{i}", f"other_lowest_of_negatives_{i}"
+            other_lowest, other_highest = _ends(found, *own, n, universe.other)
+            other = Summary(n, lowest=other_lowest, highest=other_highest)
+    squares = nearest = None
+    if needs.squares:
+        squares = _floats(found, f"squares_{i}", size, 0.0) / part.square_grid
+        nearest = _floats(found, f"nearest_{i}", size, 0.0)
+    asked = enumerate(pivots(part) if dialect.by_pivot else ())
+    around: list[Around | Band]
+    around = [(Band if banded else Around).of(found, i, k, q, n, part) for k, q in asked]
+    if told_apart:
+        assert lowest is not None and highest is not None
+        records = listed(found, i, part, around, n, lowest[0], highest[0])
+        cells = {name: records.cells(points) for name, points in part.points.items()}
+    else:
+        cells = {
+            name: counted(found[f"{name}_{i}"], points, packed_counts(points)) for name, points in part.points.items()
+        }
+    return Summary(
+        n,
+        total=_floats(found, f"total_{i}", size, 0.0) / part.grid if needs.total or needs.squares else None,
+        steps=_integers(found, f"steps_{i}", size) if needs.steps else None,
+        lowest=lowest,
+        highest=highest,
+        squares=squares,
+        nearest=nearest,
+        windows=_windows(i, part, n, found, around),
+        places=_integers(found, f"places_{i}", size) if needs.places else None,
+        place_squares=_integers(found, f"place_squares_{i}", size) if needs.place_squares else None,
+        whole=_integers(found, f"whole_{i}", size) if needs.whole else None,
+        clamped=_integers(found, f"clamped_{i}", size),
+        cells=cells.get("cells"),
+        whole_cells=cells.get("whole_cells"),
+        products={degrees: _products(found, degrees, i, size) for degrees in needs.products},
+        other=other,
+        size_sums=summed(*(found[f"{name}_{i}"] for name in SIZE_LISTS)) if needs.size_sums else None,
+    )
+
+
+def _is_far(i: int, part: Measured, found: Columns) -> bool:
+    """Whether a record lies so far outside that arithmetic by floats may have placed it wrongly."""
+    if not ((part.needs.places or part.needs.place_squares or part.needs.products) and part.needs.ends):
+        return False
+    for of, _, universe in part.columns("", ""):
+        lowest, negative = (
+            np.ma.filled(np.ma.asarray(found[f"{of}{name}_{i}"], dtype=np.float64), nobody)
+            for name, nobody in (("lowest", universe.lo), ("lowest_of_negatives", -universe.lo))
+        )
+        farthest = np.fmax(np.abs(lowest - universe.lo), np.abs(negative + universe.lo))  # NaN is no record
+        if np.any(farthest * places_per_unit(universe.width) > MOST_PLACES):
+            return True
+    return False
+
+
+def _ends(
+    found: Columns, lowest_name: str, lowest_of_negatives: str, n: NDArray[np.int64], universe: Universe
+) -> tuple[FloatArray, FloatArray]:
+    """The smallest and the largest records of one column, in the first rows; padded."""
+    size, some = len(n), n > 0
+    lowest, highest = np.full((2, size), universe.hi), np.full((2, size), universe.lo)
+    lowest[0, some] = np.clip(_floats(found, lowest_name, size, universe.hi), universe.lo, universe.hi)[some]
+    negatives = _floats(found, lowest_of_negatives, size, -universe.lo)
+    highest[0, some] = np.clip(-negatives, universe.lo, universe.hi)[some]
+    return lowest, highest
+
+
+def _products(found: Columns, degrees: Degrees, part: int, size: int) -> NDArray[np.int64]:
+    """The sums of products of two columns, shape (m, G)."""
+    parts = range((degrees[0] + 1) * (degrees[1] + 1))
+    return np.stack([_integers(found, product_name(degrees, at, part), size) for at in parts])
+
+
+def _windows(
+    i: int, part: Measured, n: NDArray[np.int64], found: Columns, around: list[Around | Band]
+) -> dict[float, FloatArray]:
+    """For each quantile the four order statistics from `window_start` on, padded."""
+    lo, hi = part.universe.lo, part.universe.hi
+    windows = {}
+    by_pivot = {each.q: each for each in around}
+    for k, q in enumerate(sorted(part.needs.windows)):
+        ranks = window_start(n, q) + np.arange(4)[:, None]
+        if q in by_pivot:
+            values = by_pivot[q].at(ranks)
+        else:
+            known = np.stack([_floats(found, f"ranked_{at}_{i}_{k}", len(n), 0.0) for at in range(len(RANKED))])
+            place = ranks - _integers(found, f"base_{i}_{k}", len(n))
+            values = known[np.clip(place, 0, len(known) - 1), np.arange(len(n))]
+        windows[q] = np.where(ranks < 1, lo, np.where(ranks > n, hi, np.clip(values, lo, hi)))
+    return windows
+
+
+def _floats(found: Columns, name: str, size: int, missing: float) -> FloatArray:
+    values = np.ma.filled(np.ma.asarray(found[name], dtype=np.float64), missing)
+    assert values.shape == (size,)
+    return values
+
+
+def _integers(found: Columns, name: str, size: int) -> NDArray[np.int64]:
+    values = np.ma.filled(np.ma.asarray(found[name], dtype=np.int64), 0)
+    assert values.shape == (size,)
+    return values
