@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COLOURS",
     "DASHES",
+    "DOTTED",
     "EDGE",
     "INK",
     "LINE",
@@ -48,7 +49,8 @@ PALE: Final = "#999999"
 WORDS: Final[Any] = {"fontsize": SIZE, "color": INK, "parse_math": False}  # a dollar sign in them is a dollar sign
 # Okabe & Ito's colours in an order that also differs in grey; with each a line style and a marker.
 COLOURS: Final = ("#0072B2", "#E69F00", "#000000", "#CC79A7", "#009E73", "#D55E00")
-DASHES: Final[Any] = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1)), (0, (8, 2)))
+DOTTED: Final[Any] = (0, (1, 1.2))
+DASHES: Final[Any] = ("-", (0, (5, 1.5)), DOTTED, (0, (6, 1.5, 1, 1.5)), (0, (3, 1)), (0, (8, 2)))
 MARKERS: Final = ("o", "s", "^", "D", "v", "P")
 BOX: Final = "□"  # for a letter that the font lacks
 

@@ -14,6 +14,7 @@ import pandas as pd
 from pdrisk._answer.drawing import (
     COLOURS,
     DASHES,
+    DOTTED,
     INK,
     SIZE,
     WORDS,
@@ -88,11 +89,12 @@ class Comparison(pd.DataFrame):
         from matplotlib.ticker import LogLocator, NullLocator
 
         axes = styled(figure.subplots())
+        dashes = [each for each in DASHES if each != DOTTED]  # which is that of two_worlds
         for at, (name, table) in enumerate(self._frontier.items()):
-            colour, dash = COLOURS[at % len(COLOURS)], DASHES[at % len(DASHES)]
+            colour, dash = COLOURS[at % len(COLOURS)], dashes[at % len(dashes)]
             shown = table[table["noise95"] > 0]
             axes.plot(shown["noise95"], shown["worst_case"], color=colour, linestyle=dash, linewidth=1.4, label=name)
-            axes.plot(shown["noise95"], shown["two_worlds"], color=colour, linestyle=":", linewidth=1)
+            axes.plot(shown["noise95"], shown["two_worlds"], color=colour, linestyle=DOTTED, linewidth=1)
         for name, noise, risk in zip(self["mechanism"], self["noise95"], self["worst_case"], strict=True):
             colour = COLOURS[list(self._frontier).index(name) % len(COLOURS)]
             if noise > 0:  # else it has no place on this axis
