@@ -179,6 +179,25 @@ SHAPES = {
         "stays s JOIN drugs d USING (pid))",
         {"rows": 12},
     ),
+    "medians of people": (
+        "SELECT SUM(m) AS v FROM (SELECT pid, MEDIAN(cost) + QUANTILE_CONT(days, 0.25) FILTER (WHERE days > 2) / 9 AS "
+        "m FROM stays GROUP BY pid)",
+        {},
+    ),
+    "spreads of people": (
+        "SELECT SUM(m) AS v FROM (SELECT pid, VAR_SAMP(cost) + STDDEV_POP(days) FILTER (WHERE cost > 0.1) AS m FROM "
+        "stays GROUP BY pid)",
+        {},
+    ),
+    "from one to the next": (
+        "SELECT SUM(m) AS v FROM (SELECT pid, days - LAG(days) OVER (PARTITION BY pid ORDER BY days) AS m FROM stays)",
+        {"rows": 3},
+    ),
+    "the next but one": (
+        "SELECT COUNT(*) AS v FROM (SELECT pid, code, LEAD(code, 2, 'a') OVER (PARTITION BY pid ORDER BY code DESC "
+        "NULLS LAST) AS later FROM stays QUALIFY later = code)",
+        {"rows": 3},
+    ),
     "swapped names": (
         "SELECT COUNT(DISTINCT q.age) AS v FROM (SELECT pid AS age, age AS pid FROM patients) q JOIN stays s ON q.age "
         "= s.pid",
@@ -223,7 +242,7 @@ def losses(data, query, options, draws):
     return list(draws)
 
 
-QUICK = ("headline", "rows", "float totals", "codes by chapter", "union")
+QUICK = ("headline", "rows", "float totals", "codes by chapter", "union", "spreads of people", "from one to the next")
 
 
 @pytest.mark.parametrize(
@@ -443,32 +462,42 @@ class TestWhatIsSaid:
         assert answer["v"].tolist() == pytest.approx([10, 20], abs=0.01)
 
     @pytest.mark.parametrize("seed", range(3))
-    def test_numbers_of_rows_do_not_depend_on_their_order(self, seed, monkeypatch):
+    @pytest.mark.parametrize(
+        "query",
+        [
+            "SELECT SUM(day) AS s, COUNT(*) FILTER (WHERE 1 / x > 0) AS n FROM (SELECT *, ROW_NUMBER() OVER (PARTITION "
+            "BY pid ORDER BY x) AS rn FROM a) WHERE rn <= 3",
+            "SELECT SUM(day) FILTER (WHERE before > day) AS s, COUNT(*) FILTER (WHERE 1 / later > 0) AS n FROM (SELECT "
+            "*, LAG(day) OVER (PARTITION BY pid ORDER BY x) AS before, LEAD(x, 2) OVER (PARTITION BY pid ORDER BY x "
+            "DESC) AS later FROM a)",
+        ],
+    )
+    def test_numbers_of_rows_do_not_depend_on_their_order(self, query, seed, monkeypatch):
         """Of rows that ORDER BY leaves equal the other columns decide, and of 0 and -0 the sign."""
         draws = without_noise(monkeypatch)
         rng = np.random.default_rng(seed)
         frame = pd.DataFrame({"pid": np.repeat(np.arange(30), 8), "x": rng.choice([0.0, -0.0, 2.0, math.nan], 240)})
         frame["day"] = rng.integers(0, 3, 240)
-        query = (
-            "SELECT SUM(day) AS s, COUNT(*) FILTER (WHERE 1 / x > 0) AS n FROM (SELECT *, ROW_NUMBER() OVER (PARTITION "
-            "BY pid ORDER BY x) AS rn FROM a) WHERE rn <= 3"
-        )
         found = []
         for one in (frame, frame.sample(frac=1, random_state=seed)):
             draws.clear()
-            pdrisk.sql(query, eps=1, person="pid", bounds={"day": (0, 2)}, a=one)
+            pdrisk.sql(query, eps=1, person="pid", rows={"a": 8}, bounds={"day": (0, 2)}, a=one)
             found.append([np.asarray(exact).tolist() for exact, _, _ in draws])
         assert found[0] == found[1]
 
-    @pytest.mark.parametrize("seed", range(3))
-    def test_sums_of_people_do_not_depend_on_the_order_of_rows(self, seed):
-        """To the last bit: those of 0.1, 0.2 and 0.3 would."""
-        rng = np.random.default_rng(seed)
-        frame = pd.DataFrame({"pid": np.repeat(np.arange(50), 20), "x": rng.choice([0.1, 0.2, 0.3, 1e6], 1000)})
-        query = "SELECT COUNT(DISTINCT total) AS v FROM (SELECT pid, SUM(x) AS total FROM a GROUP BY pid)"
+    @pytest.mark.parametrize("aggregate", ["SUM", "AVG", "VAR_POP", "VAR_SAMP", "STDDEV", "MEDIAN"])
+    def test_numbers_of_people_do_not_depend_on_the_order_of_rows(self, aggregate):
+        """To the last bit: sums of 0.1, 0.2 and 0.3 would. All people have the same values, each in another order."""
+        rng = np.random.default_rng(0)
+        values = rng.choice([0.1, 0.2, 0.3, 1e6, -0.0, 0.0], 40)
+        frame = pd.DataFrame({"pid": np.repeat(np.arange(50), 40)})
+        frame["x"] = np.concatenate([rng.permutation(values) for _ in range(50)])
+        query = f"SELECT COUNT(DISTINCT total) AS v FROM (SELECT pid, {aggregate}(x) AS total FROM a GROUP BY pid)"
+        asked = {"eps": 100, "person": "pid", "bounds": {"x": (0, 10**6)}}
+        assert pdrisk.sql(query, a=frame, **asked)["v"].iloc[0] == 1
 
-        def distinct(one):
-            how = {"eps": 1, "person": "pid", "bounds": {"x": (0, 10**6)}, "curator": True}
-            return pdrisk.sql(query, a=one, **how)["v_n"].iloc[0]
-
-        assert distinct(frame) == distinct(frame.sample(frac=1, random_state=seed))
+    def test_spreads_of_people_fail_for_nobody(self):
+        """However large a person's values are."""
+        frame = pd.DataFrame({"pid": [1, 1, 2, 2], "x": [1e308, -1e308, math.inf, 0.0]})
+        query = "SELECT COUNT(*) AS v FROM (SELECT pid, VAR_SAMP(x) AS s FROM a GROUP BY pid) WHERE s > 1e299"
+        assert pdrisk.sql(query, eps=100, person="pid", a=frame)["v"].iloc[0] == 2

@@ -134,7 +134,27 @@ FROM = {
         f"{P} JOIN (SELECT pid, FIRST(days) FROM stays GROUP BY pid) s USING (pid)",
         "neither aggregated nor",
     ),
-    "a median of a person": (f"{P} JOIN (SELECT pid, MEDIAN(days) FROM stays GROUP BY pid) s USING (pid)", ORDER),
+    "a list of a person": (
+        f"{P} JOIN (SELECT pid, LIST(days) FROM stays GROUP BY pid) s USING (pid)",
+        "neither aggregated nor",
+    ),
+    "the commonest of a person": (
+        f"{P} JOIN (SELECT pid, MODE(days) FROM stays GROUP BY pid) s USING (pid)",
+        "neither aggregated nor",
+    ),
+    "a product of a person": (f"{P} JOIN (SELECT pid, CORR(days, cost) FROM stays GROUP BY pid) s USING (pid)", ORDER),
+    "an ordered median": (
+        f"{P} JOIN (SELECT pid, MEDIAN(days ORDER BY cost) FROM stays GROUP BY pid) s USING (pid)",
+        ORDER,
+    ),
+    "a quantile that a row decides": (
+        f"{P} JOIN (SELECT pid, QUANTILE_CONT(days, cost) FROM stays GROUP BY pid) s USING (pid)",
+        "a number from 0 to 1",
+    ),
+    "a spread of different values": (
+        f"{P} JOIN (SELECT pid, VAR_SAMP(DISTINCT days) FROM stays GROUP BY pid) s USING (pid)",
+        ORDER,
+    ),
     "a sum of floats": (f"{P} JOIN (SELECT pid, SUM(cost) FROM stays GROUP BY pid) s USING (pid)", "order of the rows"),
     "a mean of floats": (
         f"{P} JOIN (SELECT pid, AVG(cost) FROM stays GROUP BY pid) s USING (pid)",
@@ -167,8 +187,28 @@ FROM = {
         "pid, days FROM stays)) s ON s.id = p.pid",
         "write PARTITION BY the person",
     ),
-    "the row before": (
-        f"{P} JOIN (SELECT pid, LAG(days) OVER (PARTITION BY pid ORDER BY days) AS n FROM stays) s USING (pid)",
+    "the row before, in no order": (
+        f"{P} JOIN (SELECT pid, LAG(days) OVER (PARTITION BY pid) AS n FROM stays) s USING (pid)",
+        "are understood, with ORDER BY",
+    ),
+    "the row before, of others": (
+        f"{P} JOIN (SELECT pid, LAG(days) OVER (PARTITION BY partner ORDER BY days) AS n FROM stays) s USING (pid)",
+        "write PARTITION BY the person",
+    ),
+    "the row before, of all": (
+        f"{P} JOIN (SELECT pid, LAG(days) OVER (ORDER BY days) AS n FROM stays) s USING (pid)",
+        "write PARTITION BY the person",
+    ),
+    "a row as far as another says": (
+        f"{P} JOIN (SELECT pid, LAG(days, days) OVER (PARTITION BY pid ORDER BY days) AS n FROM stays) s USING (pid)",
+        "a whole number of rows that is written out",
+    ),
+    "the id of the row before": (
+        f"{P} JOIN (SELECT LAG(pid) OVER (PARTITION BY pid ORDER BY days) AS pid FROM stays) s USING (pid)",
+        NOT_ON_PEOPLE,
+    ),
+    "the first of a window": (
+        f"{P} JOIN (SELECT pid, FIRST_VALUE(days) OVER (PARTITION BY pid ORDER BY days) AS n FROM stays) s USING (pid)",
         "are understood, with ORDER BY",
     ),
     "a running sum": (

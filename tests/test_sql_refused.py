@@ -158,7 +158,7 @@ AGGREGATES = {
     "SELECT region FROM people GROUP BY region": "needs the public list of its groups",
     "SELECT 1 FROM people": "the query has no aggregate, so nothing to add noise to",
     "SELECT DISTINCT ON (region) COUNT(*) FROM people GROUP BY region": "DISTINCT ON picks records by their order",
-    "SELECT SUM(DISTINCT age) FROM people": "Leave DISTINCT out",
+    "SELECT MEDIAN(DISTINCT age) FROM people": "Leave DISTINCT out",
     "SELECT SUM(age ORDER BY id) FROM people": "ORDER BY inside sum (or WITHIN GROUP) is not understood",
     "SELECT AVG(DISTINCT age) FROM people": "avg(DISTINCT ...) is refused: what one person changes depends",
     "SELECT AVG(age) OVER (PARTITION BY region) FROM people": "window functions (OVER) give one value per record",

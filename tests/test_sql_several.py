@@ -233,8 +233,11 @@ class TestScalars:
         answer = pdrisk.sql(SCALAR, con, eps=1, bounds=BOUNDS, curator=True)
         assert answer.columns[:4].tolist() == ["n", "n_low", "n_high", "n_eps"] and answer["n_eps"].item() == 0.5
         assert pdrisk.public(answer).columns.tolist() == ["n", "n_low", "n_high", "n_eps", "n_worst_case"]
-        with pytest.raises(pdrisk.ParameterError, match="does not hold the curator's numbers"):  # of the subquery
-            pdrisk.explain(answer, "curator")
+        inner, outer = pdrisk.explain(answer, "curator").split("-- curator only")[1].split("  n\n")
+        assert "a subquery are not in this answer: ask for it alone" in " ".join(inner.split())
+        assert "records used" in outer and "records used" not in inner
+        with pytest.raises(pdrisk.ParameterError, match="does not hold the curator's numbers"):
+            pdrisk.explain(pdrisk.public(answer), "curator")
 
     def test_dates_and_texts(self, con, monkeypatch):
         without_noise(monkeypatch)

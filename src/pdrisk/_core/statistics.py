@@ -27,6 +27,7 @@ __all__ = [
     "Proportion",
     "Statistic",
     "Sum",
+    "Total",
     "WholeStatistic",
     "WholeSum",
     "mean_of",
@@ -232,14 +233,8 @@ class Histogram(Count):
 
 
 @dataclass(frozen=True, slots=True)
-class Sum(Statistic):
-    """Sum of the records: adding the end of the universe farther from zero is always possible."""
-
-    name: ClassVar[str] = "sum"
-
-    @property
-    def needs(self) -> Needs:
-        return Needs(total=True, steps=True, ends=True)
+class Total(Statistic):
+    """Numbers added up, of which one record brings one: that farther from zero is always possible."""
 
     def value_range(self, universe: Universe) -> tuple[float, float]:
         return (-np.inf if universe.lo < 0 else 0.0), (np.inf if universe.hi > 0 else 0.0)
@@ -257,9 +252,6 @@ class Sum(Statistic):
     def largest_change(self, summary: Summary, universe: Universe) -> FloatArray:
         return np.full(summary.n.shape, universe.magnitude)
 
-    def world_range(self, summary: Summary, universe: Universe) -> FloatArray:
-        return _spread(summary)
-
     def leave_one_out(self, records: FloatArray, summary: Summary, universe: Universe) -> FloatArray:
         return self.value(summary, universe) - records
 
@@ -275,6 +267,20 @@ class Sum(Statistic):
     def steps(self, summary: Summary, universe: Universe) -> IntArray:
         assert summary.steps is not None
         return np.clip(summary.steps, -LARGEST_STEPS, LARGEST_STEPS)
+
+
+@dataclass(frozen=True, slots=True)
+class Sum(Total):
+    """Sum of the records."""
+
+    name: ClassVar[str] = "sum"
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(total=True, steps=True, ends=True)
+
+    def world_range(self, summary: Summary, universe: Universe) -> FloatArray:
+        return _spread(summary)
 
 
 @dataclass(frozen=True, slots=True)

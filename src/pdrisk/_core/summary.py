@@ -195,7 +195,8 @@ class Summary:
     products : mapping of degrees to ndarray of int64, shape (m, G)
         Of two columns: the sums of `products_of_places` over the records, for each pair of degrees.
     other : Summary
-        Of two columns: ``n`` and the ends of the second one, of the same records.
+        Of two columns: ``n`` and the ends of the second one, of the same records. Of sums of different values: those of
+        the values that one record alone has.
     """
 
     n: NDArray[np.int64]

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
+from pdrisk._core.different import DistinctSum, DistinctWholeSum
 from pdrisk._core.foreign import shown
 from pdrisk._core.order import Max, Min, Quantile
 from pdrisk._core.replaced import SumOfSize, WholeSumOfSize
@@ -286,6 +287,8 @@ def _of_whole_numbers(statistic: Statistic, mechanism: str, middle: int, *, join
     """The statistic of whole numbers, None if the mechanism that answers it knows no such thing."""
     if type(statistic) is Sum:
         return WholeSum()
+    if type(statistic) is DistinctSum:
+        return DistinctWholeSum()
     if type(statistic) is SumOfSize:
         return WholeSumOfSize(statistic.size, middle)
     if isinstance(statistic, Quantile | Min | Max):

@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 
 from pdrisk._core.foreign import shown
-from pdrisk._core.statistics import Count, Distinct, Statistic
+from pdrisk._core.statistics import Count, Statistic
 from pdrisk._model.nearest import did_you_mean
 from pdrisk._printing import printable
 from pdrisk.errors import ColumnTypeError, ParameterError
@@ -243,9 +243,10 @@ def judged_unit(
     is_counted = is_counted and way not in PER_PERSON
     if way is None and most is None and not is_counted:
         raise _undecided(people, wanted, counts_rows=counts_rows)
-    if way in PER_PERSON and any(isinstance(each, Distinct) for each, _ in wanted):
+    of_values = [each.label for each, _ in wanted if each.needs.distinct]
+    if way in PER_PERSON and of_values:
         raise ParameterError(
-            f'nunique is about the values of rows, of which per_person="{way}" makes others: pass rows= for it.'
+            f'{of_values[0]} is about the values of rows, of which per_person="{way}" makes others: pass rows= for it.'
         )
     in_groups = _groups_of(people, by, way, groups)
     if most is not None or is_counted or way == ONE:

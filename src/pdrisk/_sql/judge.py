@@ -49,7 +49,17 @@ from pdrisk._sql.windows import ABOUT_RECORDS
 from pdrisk.engines.base import Origin
 from pdrisk.engines.sql.dialect import DuckDBDialect
 from pdrisk.engines.sql.duckdb import DuckDBEngine
-from pdrisk.engines.sql.plan import INFINITY, Counted, Different, Measured, MeasuredPair, Part, SummaryPlan, combined
+from pdrisk.engines.sql.plan import (
+    INFINITY,
+    Counted,
+    Different,
+    DifferentNumbers,
+    Measured,
+    MeasuredPair,
+    Part,
+    SummaryPlan,
+    combined,
+)
 from pdrisk.engines.sql.render import statement
 from pdrisk.errors import ParameterError
 
@@ -349,6 +359,9 @@ def _asked(releases: Sequence[Noted], query: Query, source: Source) -> Iterator[
         if one.condition is not None:
             value, column = f"CASE WHEN {one.condition} THEN {value} END", None
         assert line.universe is not None  # in SQL bounds never come from the data
+        if line.needs.distinct:
+            yield DifferentNumbers(value, line.universe, line.needs)
+            continue
         if noted.other is not None:
             yield MeasuredPair(value, line.universe, line.needs, other=noted.other.double)
             continue

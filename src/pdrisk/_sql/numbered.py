@@ -1,4 +1,4 @@
-"""Numbers of the rows of each person: windows over the person, in an order that leaves no tie to chance.
+"""Numbers and neighbours of the rows of each person: windows over the person, in an order without ties.
 
 Rows that no column tells apart are the same to everything after, so whichever comes first changes nothing.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH
-from pdrisk._model.nodes import Column, Constant, Node, Window, below, mapped
+from pdrisk._model.nodes import Column, Constant, Node, Window, below, is_given, mapped
 from pdrisk._sql.headings import heading
 from pdrisk._sql.joins import conjuncts
 from pdrisk._sql.owners import Owners
@@ -17,7 +17,7 @@ from pdrisk._sql.pieces import Expression, lowered, quoted
 from pdrisk._sql.rows import Relation, Rows, aliases_of, column_of, condition, named, starred
 from pdrisk._sql.sources import Sources
 from pdrisk._sql.tree import Select, Star
-from pdrisk._sql.windows import ABOUT_RECORDS
+from pdrisk._sql.windows import ABOUT_RECORDS, of_rows
 from pdrisk._sql.written_out import unused, written_out
 from pdrisk.engines.sql.dialect import DuckDBDialect
 from pdrisk.errors import ParameterError
@@ -25,6 +25,9 @@ from pdrisk.errors import ParameterError
 __all__ = ["has_windows", "limited", "numbered"]
 
 NUMBERS = ("row_number", "rank", "dense_rank")
+BESIDE = ("lag", "lead")
+#: The SQL types of what is found beside a row; a number has that of its function.
+COMPARED = {NUMBER: "", TEXT: "VARCHAR", DATE: "DATE", TIME: "TIMESTAMP", TRUTH: "BOOLEAN"}
 CALL = DuckDBDialect().call
 
 
@@ -64,7 +67,7 @@ def _most(node: Node, owners: Owners, scope: Rows) -> int | None:
 
 
 def numbered(select: Select, relation: Relation, sources: Sources, label_of: str) -> Relation:
-    """What a subquery gives that numbers the rows of each person.
+    """What a subquery gives that numbers the rows of each person, or looks from one to the next.
 
     Parameters
     ----------
@@ -78,7 +81,7 @@ def numbered(select: Select, relation: Relation, sources: Sources, label_of: str
     Raises
     ------
     ParameterError
-        If a window looks at rows of several people, or is none of ROW_NUMBER, RANK and DENSE_RANK.
+        If a window looks at rows of several people, or is none of `NUMBERS` and `BESIDE`.
     """
     aliases = aliases_of(select)
     if select.where is not None:
@@ -89,17 +92,20 @@ def numbered(select: Select, relation: Relation, sources: Sources, label_of: str
     nodes = [*_items(select), *([] if select.qualify is None else [select.qualify])]
     windows = list(dict.fromkeys(part for node in nodes for part in below(node) if isinstance(part, Window)))
     names = {window: unused(heading(window), (), taken) for window in windows}
-    written, numbers = [], set()
+    written, numbers, types = [], set[str](), dict[str, str]()
     for window, name in names.items():
-        sql, is_number = _written(window, base, sources)
-        written.append(f"CAST({sql} AS BIGINT) AS {quoted(name)}")
+        number, is_number = _written(window, base, sources)
+        written.append(f"CAST({number.sql} AS {number.type}) AS {quoted(name)}")
+        types[name] = number.type
         numbers |= {name} if is_number else set()
     source = replace(
         base.source,
         sql=f"(SELECT *, {', '.join(written)} FROM {base.source.sql} AS rows_of_people) AS rows_numbered",
-        columns={**base.source.columns, **dict.fromkeys(names.values(), "BIGINT")},
+        columns={**base.source.columns, **types},
     )
-    added = tuple((name, column_of(name, "BIGINT", source)) for name in names.values())
+    added = tuple(
+        (name, replace(column_of(name, types[name], source), given=is_given(window))) for window, name in names.items()
+    )
     owners = replace(base.owners, numbers=base.owners.numbers | numbers)
     whole = replace(base, source=source, owners=owners)
     rows = Rows(replace(whole, columns=(*whole.columns, *added)), {})
@@ -129,24 +135,29 @@ def _without_aliases(node: Node, aliases: dict[str, Node]) -> Node:
     return node if isinstance(node, Window) else mapped(node, lambda each: _without_aliases(each, aliases))
 
 
-def _written(window: Window, base: Relation, sources: Sources) -> tuple[str, bool]:
+def _written(window: Window, base: Relation, sources: Sources) -> tuple[Expression, bool]:
     """A window in SQL, and whether it numbers the rows of each person."""
     assert base.owners is not None
     rows, call = Rows(base, {}), window.function
     by = [named(each, rows).column for each in window.partitions]
     if base.owners.is_public or not set(base.owners.key) <= set(by) or None in by:
         raise ParameterError(f"{ABOUT_RECORDS}, unless they are those of one person: write PARTITION BY the person.")
-    if call.name not in NUMBERS or call.arguments or call.condition is not None or window.frame or not window.order:
+    understood = call.name in BESIDE or (call.name in NUMBERS and not call.arguments)
+    if not understood or call.condition is not None or call.distinct or window.frame or not window.order:
         raise ParameterError(
-            f"{heading(window)}: of the rows of one person ROW_NUMBER, RANK and DENSE_RANK are understood, with ORDER "
-            "BY."
+            f"{heading(window)}: of the rows of one person ROW_NUMBER, RANK, DENSE_RANK, LAG and LEAD are understood, "
+            "with ORDER BY."
         )
+    found = of_rows(call.name, [named(each, rows) for each in call.arguments], CALL)
+    if found.kind not in COMPARED:
+        raise ParameterError(f"{heading(window)} of {found.kind} is not understood: make text, numbers or dates of it.")
     order = [f"{named(each, rows).sql} {sources.settings.order(how)}" for each, how in window.order]
-    if call.name == "row_number":
+    if call.name not in ("rank", "dense_rank"):
         order += [f"{each} ASC NULLS LAST" for name in base.source.columns for each in _told_apart(name, base)]
     partition = ", ".join(quoted(str(name)) for name in by)
-    sql = f"{CALL(call.name)} OVER (PARTITION BY {partition} ORDER BY {', '.join(order)})"
-    return sql, call.name == "row_number" and set(by) == set(base.owners.key)
+    sql = f"{found.sql} OVER (PARTITION BY {partition} ORDER BY {', '.join(order)})"
+    is_number = call.name == "row_number" and set(by) == set(base.owners.key)
+    return replace(found, sql=sql, type=COMPARED[found.kind] or found.type), is_number
 
 
 def _told_apart(name: str, base: Relation) -> list[str]:

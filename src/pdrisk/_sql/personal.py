@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 
 from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH
 from pdrisk._model.nodes import Call, Column, Constant, Node, Window, below, mapped
@@ -23,7 +24,7 @@ from pdrisk._sql.sources import Sources
 from pdrisk._sql.statistics import AGGREGATES
 from pdrisk._sql.tree import Select, Star
 from pdrisk._sql.written_out import unused, written_out
-from pdrisk.engines.sql.dialect import DuckDBDialect
+from pdrisk.engines.sql.dialect import DuckDBDialect, clamped, number
 from pdrisk.engines.sql.people import number_of_rows
 from pdrisk.engines.sql.plan import INFINITY
 from pdrisk.errors import ParameterError
@@ -33,6 +34,10 @@ __all__ = ["aggregates_rows", "by_person", "grouped_by_person", "positional"]
 EXACT = frozenset(
     {"count", "count_star", "count_if", "countif", "sum", "avg", "mean", "min", "max", "bool_or", "bool_and"}
 )
+SORTED = frozenset(
+    {"median", "quantile_cont", "var_pop", "var_samp", "variance", "stddev_pop", "stddev_samp", "stddev"}
+)
+LARGEST_SQUARED = 1e150  # farther numbers are moved there, so that no spread overflows
 CALL = DuckDBDialect().call
 
 
@@ -232,11 +237,12 @@ class _Grouped:
 
     def _exact(self, call: Call) -> tuple[str, str, Expression]:
         """An aggregate in SQL and its type; with what is shown of it."""
-        name, several = call.name, len(call.arguments) > 1
-        if name not in EXACT or several or any(call.names) or call.ordered or (call.distinct and name != "count"):
+        name, several = call.name, len(call.arguments) > 1 + (call.name == "quantile_cont")
+        is_known = name in EXACT or name in SORTED
+        if not is_known or several or any(call.names) or call.ordered or (call.distinct and name != "count"):
             raise ParameterError(
-                f"{heading(call)} of the rows of one person is not understood: use COUNT, SUM, AVG, MIN, MAX, BOOL_OR "
-                "or BOOL_AND, which do not depend on the order of rows."
+                f"{heading(call)} of the rows of one person is not understood: use COUNT, SUM, AVG, MIN, MAX, MEDIAN, "
+                "QUANTILE_CONT, VARIANCE, STDDEV, BOOL_OR or BOOL_AND, which do not depend on the order of rows."
             )
         filtered = None if call.condition is None else condition(call.condition, self.plain)
         kept = [] if filtered is None else [filtered.sql]
@@ -263,7 +269,9 @@ class _Grouped:
             return f"CAST({CALL('count', f'DISTINCT {different}')} AS BIGINT)", "BIGINT", shown
         if name in ("min", "max"):
             return *self._end(name, value, kept), replace(shown, range=value.range)
-        ranged = value.range if name in ("avg", "mean") else shown.range
+        ranged = value.range if name in ("avg", "mean", "median", "quantile_cont") else shown.range
+        if name in SORTED:
+            return self._of_sorted(call, value, kept), "DOUBLE", replace(shown, range=ranged, kind=NUMBER)
         return self._sum(call, value, kept), "DOUBLE", replace(shown, range=ranged, kind=NUMBER)
 
     def _count(self, kept: list[str]) -> str:
@@ -280,6 +288,18 @@ class _Grouped:
         if value.kind not in kinds:
             raise ParameterError(f"{name} of {value.kind} is not understood: make text, numbers or dates of it.")
         return CALL(name, _if(kept, f"CAST({value.sql} AS {kinds[value.kind]})")), kinds[value.kind]
+
+    def _of_sorted(self, call: Call, value: Expression, kept: list[str]) -> str:
+        """A quantile or a spread of the values as DOUBLE, sorted first: the order of rows decides no digit."""
+        if value.kind != NUMBER:
+            raise ParameterError(f"{heading(call)} needs numbers.")
+        one = _if(kept, CALL("+", value.double, "CAST(0 AS DOUBLE)"))  # of -0 and 0 one
+        if call.name == "median":
+            return CALL("quantile_cont", one, "0.5")
+        if call.name == "quantile_cont":
+            return CALL("quantile_cont", one, _checked_quantile(call))
+        listed = CALL("list", clamped(one, number(-LARGEST_SQUARED), number(LARGEST_SQUARED)))
+        return CALL("list_aggregate", CALL("list_sort", listed, "'ASC'", "'NULLS LAST'"), f"'{call.name}'")
 
     def _sum(self, call: Call, value: Expression, kept: list[str]) -> str:
         """The sum or the mean, to the last digit whatever the order of rows."""
@@ -310,3 +330,11 @@ class _Grouped:
 
 def _if(kept: list[str], value: str) -> str:
     return f"CASE WHEN {' AND '.join(kept)} THEN {value} END" if kept else value
+
+
+def _checked_quantile(call: Call) -> str:
+    """Which quantile, as it is written out."""
+    match call.arguments[1:]:
+        case (Constant(int() | float() | Decimal() as q),) if not isinstance(q, bool) and 0 <= q <= 1:
+            return number(float(q))
+    raise ParameterError(f"{heading(call)} takes a column and a number from 0 to 1, as in quantile_cont(days, 0.9).")

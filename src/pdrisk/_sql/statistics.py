@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from pdrisk._core.statistics import Statistic
+from pdrisk._core.different import DistinctSum
+from pdrisk._core.statistics import Statistic, Sum
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._model.arguments import (
     OF_TWO_COLUMNS,
@@ -83,7 +84,7 @@ AGGREGATES: Mapping[str, Aggregate] = {
 }
 
 
-DISTINCT = frozenset({"count", "nunique", "min", "max"})  # statistics that may be of different values
+DISTINCT = frozenset({"count", "nunique", "min", "max", "sum"})  # statistics that may be of different values
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +145,8 @@ def asked(
     kind = AGGREGATES[call.name]
     options = _options(call, kind, 0 if argument is None else 1)
     found = statistic("nunique" if key is not None else _spec(call.name, kind, options))
+    if call.distinct and isinstance(found, Sum):
+        found = DistinctSum()
     eps = epsilon(_eps(options["eps"])) if "eps" in options else None
     if not found.bounded:
         value = None if argument is None else argument.sql
@@ -209,7 +212,8 @@ def _options(call: Call, kind: Aggregate, used: int) -> dict[str, Scalar]:
     if call.distinct and kind.statistic not in DISTINCT:
         raise ParameterError(
             f"{call.name}(DISTINCT ...) is refused: what one person changes depends on whether others have the same "
-            "value. Leave DISTINCT out, or ask for COUNT(DISTINCT ...)."
+            "value. Leave DISTINCT out, or ask for COUNT(DISTINCT ...) or SUM(DISTINCT ...); a mean of different "
+            "values is SUM(DISTINCT x) / COUNT(DISTINCT x)."
         )
     if call.ordered:
         raise ParameterError(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pdrisk._model.kinds import NOTHING, NUMBER
 from pdrisk._model.nodes import Window
 from pdrisk._sql.pieces import Expression
 from pdrisk.errors import ParameterError
 
-__all__ = ["ABOUT_RECORDS", "AGGREGATED", "aggregated", "window"]
+__all__ = ["ABOUT_RECORDS", "AGGREGATED", "aggregated", "of_rows", "window"]
 
 ABOUT_RECORDS = (
     "window functions (OVER) give one value per record: write an aggregate with GROUP BY instead, over which windows "
@@ -65,11 +65,10 @@ def window(
         If it is not understood.
     """
     name = node.function.name
-    _check_places(name, arguments)
     if name in _OF_PLACES or name in _WITH_PLACE or name in _OF_ROWS:
         if node.function.distinct or kept is not None:
             raise ParameterError(f"DISTINCT and FILTER belong to aggregates, and {name} is none.")
-        found = _of_rows(name, arguments)
+        found = of_rows(name, arguments)
     else:
         found = aggregated(name, arguments, node.function.distinct)
     said = [f"PARTITION BY {', '.join(partitions)}"] if partitions else []
@@ -94,9 +93,21 @@ def _check_places(name: str, arguments: Sequence[Expression]) -> None:
             raise ParameterError(f"{name} takes a whole number of rows that is written out or a parameter.")
 
 
-def _of_rows(name: str, arguments: Sequence[Expression]) -> Expression:
+def _plain_call(name: str, *arguments: str) -> str:
+    return f"{name}({', '.join(arguments)})"
+
+
+def of_rows(name: str, arguments: Sequence[Expression], call: Callable[..., str] = _plain_call) -> Expression:
+    """A function of the place of a row, or of the rows beside it, without its window; ``call`` writes a function.
+
+    Raises
+    ------
+    ParameterError
+        If its arguments are not what it takes.
+    """
+    _check_places(name, arguments)
     if name in _OF_PLACES or name == "ntile":
-        sql = f"{name}({', '.join(part.sql for part in arguments)})"
+        sql = call(name, *(part.sql for part in arguments))
         if name in _COUNTING:
             return Expression(sql, NUMBER, "BIGINT", span=(0, 2**40))
         return Expression(sql, NUMBER, "DOUBLE")
@@ -106,4 +117,4 @@ def _of_rows(name: str, arguments: Sequence[Expression]) -> Expression:
             f"{name} gives {value.kind}, and {arguments[2].kind} where there is no row: give both alike."
         )
     passed = [part.double if part.kind == NUMBER and at != 1 else part.sql for at, part in enumerate(arguments)]
-    return Expression(f"{name}({', '.join(passed)})", value.kind, "DOUBLE" if value.kind == NUMBER else value.type)
+    return Expression(call(name, *passed), value.kind, "DOUBLE" if value.kind == NUMBER else value.type)

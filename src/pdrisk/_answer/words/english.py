@@ -134,13 +134,15 @@ TEXTS = {
     "together_over": "all releases together: eps {eps}, right more than {times} times out of {out_of}",
     # The curator.
     "curator_only": "curator only: these come from the data, do not publish",
+    "label_not_held": "not held",
+    "not_held": "the curator's numbers of a subquery are not in this answer: ask for it alone with curator=True",
     "group_is": "{name}, most exposed group: {group}",
     "global_sensitivity": "global sensitivity",
     "global_sensitivity_is": (
         "{value}: the most that one record can move the answer without noise, in any data within the bounds"
     ),
     "local_sensitivity": "local sensitivity",
-    "local_sensitivity_unknown": "not known for a statistic of two columns",
+    "local_sensitivity_unknown": "not computed for two columns, nor in SQL where a person has several rows",
     "local_sensitivity_is": "{value}: the most in these data, at most {share} of that",
     "records": "records used",
     "clamped": "moved to a bound",

@@ -132,14 +132,19 @@ class _Telling:
 
     def curator(self) -> str:
         known = [one for one in self.exposed if one is not None]
-        if len(known) < len(self.answer.lines):
+        if not known:
             raise ParameterError(
                 "this answer does not hold the curator's numbers: ask with curator=True, and pass the answer as pdrisk "
                 "returned it."
             )
         out_of = self._out_of([one.numbers.two_worlds for one in known])
         head = [*self._caution(), *self._eps(), *self._risk("together", out_of)]
-        own = [self._exposed(*pair, out_of) for pair in zip(self.answer.lines, known, strict=True)]
+        own = [
+            _laid_out(f"  {line.name}", [("  " + self.said["label_not_held"], self.said["not_held"])])
+            if one is None
+            else self._exposed(line, one, out_of)
+            for line, one in zip(self.answer.lines, self.exposed, strict=True)
+        ]
         return "\n".join([_laid_out(self._title("curator"), head), f"  -- {self.said['curator_only']} --", *own])
 
     def publication(self) -> str:

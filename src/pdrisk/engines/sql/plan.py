@@ -16,6 +16,7 @@ __all__ = [
     "INFINITY",
     "Counted",
     "Different",
+    "DifferentNumbers",
     "Measured",
     "MeasuredPair",
     "Part",
@@ -155,6 +156,20 @@ class Different:
     value: str
 
 
+@dataclass(frozen=True, slots=True)
+class DifferentNumbers(Different):
+    """Different values, moved into a universe, that are added up.
+
+    Attributes
+    ----------
+    value : str
+        SQL of type DOUBLE; NULL and NaN are missing.
+    """
+
+    universe: Universe
+    needs: Needs
+
+
 Part = Measured | Counted | Different
 
 
@@ -220,7 +235,7 @@ def combined(asked: Sequence[Part]) -> tuple[tuple[Part, ...], tuple[int, ...]]:
 def _read(one: Part) -> tuple[object, ...]:
     """What a part looks at, but for its needs."""
     if isinstance(one, Different):
-        return "different", one.value, None, None
+        return "different", one.value, getattr(one, "universe", None), getattr(one, "needs", None)
     if isinstance(one, Counted):
         return (one.condition,)
     return (one.value, one.universe, one.other) if isinstance(one, MeasuredPair) else (one.value, one.universe)

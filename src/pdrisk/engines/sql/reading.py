@@ -17,7 +17,16 @@ from pdrisk.engines.base import Reading
 from pdrisk.engines.sql.bands import can_be_banded
 from pdrisk.engines.sql.dialect import Dialect
 from pdrisk.engines.sql.ordered import Around, Band, BandMissedError, counted, listed, summed
-from pdrisk.engines.sql.plan import Counted, Different, Measured, Part, SummaryPlan, all_told_apart, pivots
+from pdrisk.engines.sql.plan import (
+    Counted,
+    Different,
+    DifferentNumbers,
+    Measured,
+    Part,
+    SummaryPlan,
+    all_told_apart,
+    pivots,
+)
 from pdrisk.engines.sql.render import MOST_PLACES, RANKED, is_read_whole, packed_counts, product_name, statement
 from pdrisk.engines.sql.sizes import SIZE_LISTS
 
@@ -85,7 +94,18 @@ def _summary(i: int, part: Part, found: Columns, size: int, dialect: Dialect, ba
         return Summary(n)
     if isinstance(part, Different):
         distinct, singles = (_integers(found, f"{name}_{i}", size) for name in ("distinct", "singles"))
-        return Summary(n, distinct=distinct, singles=singles)
+        if not isinstance(part, DifferentNumbers):
+            return Summary(n, distinct=distinct, singles=singles)
+        ends = [_floats(found, f"{name}_{i}", size, 0.0)[None] for name in ("lowest", "highest")]
+        return Summary(
+            n,
+            distinct=distinct,
+            singles=singles,
+            steps=_integers(found, f"steps_{i}", size) if part.needs.steps else None,
+            whole=_integers(found, f"whole_{i}", size) if part.needs.whole else None,
+            clamped=_integers(found, f"clamped_{i}", size),
+            other=Summary(singles, lowest=ends[0], highest=ends[1]),
+        )
     needs, universe = part.needs, part.universe
 
     def inside(name: str, padding: float) -> FloatArray:

@@ -19,11 +19,13 @@ from pdrisk._core.summary import Needs, Ranks
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk.engines.sql.bands import bands, within_band
 from pdrisk.engines.sql.dialect import Dialect, clamped, inside, number
+from pdrisk.engines.sql.different import different_values
 from pdrisk.engines.sql.people import records_of_people, with_people
 from pdrisk.engines.sql.plan import (
     INFINITY,
     Counted,
     Different,
+    DifferentNumbers,
     Measured,
     MeasuredPair,
     SummaryPlan,
@@ -51,6 +53,8 @@ def statement(plan: SummaryPlan, dialect: Dialect, banded: bool = False, near: b
     ``at_upper_i_k``, and the list ``inside_i_k`` of those between.
     For its k-th pivot ``pivot_i_k``, ``less_i_k``, ``equal_i_k``, and the nearest records ``below_i_k`` and
     ``above_i_k``, which are lists if `sides` is more than 1; for its j-th ranks ``end_i_j``, if they are at an end.
+    Of different values ``distinct_i`` and ``singles_i``; of numbers also ``highest_i``, and both ends are those of
+    values that one record alone has.
     By row number, for its k-th quantile: ``base_i_k``, and the records from that rank on, ``ranked_0_i_k``, ...
     """
     return _Statement(plan, dialect, banded, near).text()
@@ -139,6 +143,8 @@ class _Statement:
                 read.append(f"CASE WHEN {part.value} <= {INFINITY} THEN {part.other} END AS y{i}")
             elif isinstance(part, Measured):
                 read.append(f"{part.value} AS x{i}")
+            elif isinstance(part, DifferentNumbers):
+                read.append(f"CASE WHEN {part.value} <= {INFINITY} THEN {part.value} END AS u{i}")
             elif isinstance(part, Different):
                 read.append(f"{part.value} AS u{i}")
             elif part.condition is not None:
@@ -223,6 +229,9 @@ class _Statement:
                 continue
             if isinstance(part, Different):
                 yield f"n_{i}", call("COUNT", f"u{i}")
+                if isinstance(part, DifferentNumbers):
+                    lo, hi = number(part.universe.lo), number(part.universe.hi)
+                    yield f"clamped_{i}", self.dialect.counted(f"NOT (u{i} BETWEEN {lo} AND {hi})")
                 continue
             if isinstance(part, Counted):
                 yield f"n_{i}", call("COUNT", "*") if part.condition is None else self.dialect.counted(f"c{i}")
@@ -387,17 +396,10 @@ class _Statement:
                 yield f"sizes_{i}", found
 
     def _different(self) -> Iterator[tuple[str, str]]:
-        """Numbers of different values, and of those that one record alone has."""
-        call = self.dialect.call
-        keys, by = "".join(f"{name}, " for name in self.groups), ", ".join(self.groups)
+        """Numbers of different values, and their sums."""
         for i, part in enumerate(self.plan.parts):
             if isinstance(part, Different):
-                sizes = (
-                    f"(SELECT {keys}{call('COUNT', '*')} AS n FROM {self._rows()} WHERE u{i} IS NOT NULL "
-                    f"GROUP BY {keys}u{i}) AS sizes"
-                )
-                counted = f"{call('COUNT', '*')} AS distinct_{i}, {self.dialect.counted('n = 1')} AS singles_{i}"
-                yield f"different_{i}", f"(SELECT {keys}{counted} FROM {sizes}{f' GROUP BY {by}' if by else ''})"
+                yield f"different_{i}", different_values(self.dialect, i, part, self._rows(), self.groups, self._held)
 
     def _by_row_number(self) -> Iterator[tuple[str, str]]:
         """Order statistics for engines without a pivot, one sorted pass for each."""

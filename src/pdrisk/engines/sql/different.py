@@ -1,0 +1,59 @@
+"""Different values of each group: how many there are, how many records have each, and what numbers add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pdrisk._core.lattice import Lattice
+from pdrisk.engines.sql.dialect import Dialect, clamped, number
+from pdrisk.engines.sql.plan import Different, DifferentNumbers
+
+__all__ = ["different_values"]
+
+
+def different_values(
+    dialect: Dialect, i: int, part: Different, rows: str, groups: Sequence[str], held: Callable[[str], str]
+) -> str:
+    """The SELECT over the different values of a part, with a line for each group, in brackets.
+
+    Parameters
+    ----------
+    dialect : Dialect
+    i : int
+        The number of the part.
+    part : Different
+    rows : str
+        A relation with the value as ``u0``, ``u1``, ... by the number of the part.
+    groups : sequence of str
+        Columns of ``rows``.
+    held : callable
+        Writes a sum of whole numbers that stays within 64 bits.
+    """
+    keys, by = "".join(f"{name}, " for name in groups), ", ".join(groups)
+    value, sums = f"u{i}", ""
+    if isinstance(part, DifferentNumbers):
+        value, sums = _moved(dialect, f"u{i}", part), _sums(dialect, i, part, held)
+    sizes = (
+        f"(SELECT {keys}{value} AS u, {dialect.call('COUNT', '*')} AS n FROM {rows} WHERE u{i} IS NOT NULL "
+        f"GROUP BY {keys}{value}) AS sizes"
+    )
+    counted = f"{dialect.call('COUNT', '*')} AS distinct_{i}, {dialect.counted('n = 1')} AS singles_{i}"
+    return f"(SELECT {keys}{counted}{sums} FROM {sizes}{f' GROUP BY {by}' if by else ''})"
+
+
+def _moved(dialect: Dialect, value: str, part: DifferentNumbers) -> str:
+    """A number within the universe; of 0 and -0 one."""
+    moved = clamped(value, number(part.universe.lo), number(part.universe.hi))
+    return dialect.infix(f"({moved})", "+", number(0.0))
+
+
+def _sums(dialect: Dialect, i: int, part: DifferentNumbers, held: Callable[[str], str]) -> str:
+    """The sum of different numbers, on the grid that it is released on, and the ends of those of one record alone."""
+    if part.needs.whole:
+        name, one = f"whole_{i}", dialect.call("FLOOR", dialect.infix("u", "+", number(0.5)))
+    else:
+        grid = 1 / Lattice.of_records(part.universe.magnitude).step
+        name, one = f"steps_{i}", dialect.infix("u", "*", number(grid))
+    alone = "CASE WHEN n = 1 THEN u END"
+    ends = (f"{dialect.call(end, alone)} AS {of}_{i}" for end, of in (("MIN", "lowest"), ("MAX", "highest")))
+    return "".join(f", {each}" for each in (f"{held(f'CAST({one} AS BIGINT)')} AS {name}", *ends))
