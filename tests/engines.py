@@ -1,12 +1,15 @@
 """Every engine, opened on a small table: what the fixture ``engine`` gives."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 
 from pdrisk.engines.numpy.frame import FrameEngine
 from pdrisk.engines.sql.dialect import Dialect, DuckDBDialect
-from pdrisk.engines.sql.duckdb import DuckDBEngine
-from pdrisk.engines.sql.plan import plan_of_columns
+from pdrisk.engines.sql.duckdb import fetched
+from pdrisk.engines.sql.duckdb_types import stored_columns
+from pdrisk.engines.sql.table import SQLTable
 
 DTYPES = {"DOUBLE": "float64", "BIGINT": "Int64", "TINYINT": "Int8", "DECIMAL(20, 4)": object}
 
@@ -29,8 +32,9 @@ def of_table(con, dialect):
             if table.values:
                 rows = list(zip(table.values, table.others, table.groups, strict=True))
                 con.executemany("INSERT INTO people VALUES (?, ?, ?)", rows)
-        keys = None if query.groups is None else [list(each) for each in zip(*query.groups.keys, strict=True)]
-        return DuckDBEngine(con, *plan_of_columns(query, "people"), keys or [], dialect=dialect)
+        columns = stored_columns({"x": table.type, "y": table.type, "g": "VARCHAR"})
+        people = SQLTable("people", columns, dialect, partial(fetched, con))
+        return people.opened(query, people.header, None, bytes)
 
     return opened
 

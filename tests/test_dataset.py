@@ -344,10 +344,15 @@ class TestSql:
                 d.sql(f"SELECT COUNT(hours) FROM {source}", eps=1)
 
     @pytest.mark.parametrize("ask", [*ASKS.values(), *SAME.values(), lambda d: d.query("age > 3")])
-    def test_statistics_need_one_frame(self, forms, ask):
-        for data in (forms["path"], forms["table"], {"data": FRAME}):
-            with pytest.raises(pdrisk.ParameterError, match=r"which d\.sql\(\.\.\.\) asks"):
-                ask(Dataset(data))
+    def test_statistics_need_one_table(self, ask):
+        with pytest.raises(pdrisk.ParameterError, match=r"which d\.sql\(\.\.\.\) asks"):
+            ask(Dataset({"data": FRAME}))
+
+    @pytest.mark.parametrize("form", ["path", "table"])
+    @pytest.mark.parametrize("name", ["individual_risk", "identifiability"])
+    def test_single_rows_stay_in_a_database(self, forms, form, name):
+        with pytest.raises(pdrisk.ParameterError, match="stay in the database"):
+            SAME[name](Dataset(forms[form]))
 
     def test_remembered_by_what_they_hold(self, book):
         """The frames of a dict are compared as one is."""

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import duckdb
 import numpy as np
@@ -20,8 +21,10 @@ from pdrisk.engines.conformance import GroupedColumn
 from pdrisk.engines.numpy import cells, ranks
 from pdrisk.engines.numpy.single import summary_of_one
 from pdrisk.engines.sql import bands
-from pdrisk.engines.sql.duckdb import DuckDBEngine
-from pdrisk.engines.sql.plan import plan_of_columns
+from pdrisk.engines.sql.dialect import DuckDBDialect
+from pdrisk.engines.sql.duckdb import fetched
+from pdrisk.engines.sql.duckdb_types import stored_columns
+from pdrisk.engines.sql.table import SQLTable
 
 UNIVERSE = Universe(0.0, 100.0)
 STATISTICS = [
@@ -148,7 +151,8 @@ def test_a_band_in_sql_tells_the_same(monkeypatch, heaps, q, reach):
         Line("x", Quantile(q), UNIVERSE, "given", mechanism=name) for name in ("exponential", "laplace", "exponential")
     )
     query = Query(lines, (Fraction(5),) * 3)
-    summary, *_ = DuckDBEngine(con, *plan_of_columns(query, "people")).read(query).summaries
+    people = SQLTable("people", stored_columns({"x": "DOUBLE"}), DuckDBDialect(), partial(fetched, con))
+    summary, *_ = people.opened(query, people.header, None, bytes).read(query).summaries
     mechanism = lines[0].calibrated(Fraction(5))
     full = summary_of_one(values, UNIVERSE, mechanism.needs(mechanism.statistic))
     assert summary.n[0] == full.n[0] == 6502

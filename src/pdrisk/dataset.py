@@ -23,6 +23,7 @@ from pdrisk._model.rowwise import EXPRESSION, Derived, RowwiseFilter, Within, ca
 from pdrisk._model.rowwise.derived import derived
 from pdrisk._model.unit import People, checked_columns, judged_people
 from pdrisk._pandas.declared import codes_of, declarations, declarations_of, declared, knowing
+from pdrisk._pandas.options import Opened, frame_engine
 from pdrisk._pandas.statistics import Statistics
 from pdrisk._printing import printable
 from pdrisk._sql import answered
@@ -138,6 +139,7 @@ class Dataset(Statistics):
         self._kept: RowwiseFilter | None = None
         self._derived: tuple[Derived, ...] = ()
         self._assigned: pd.DataFrame | None = None
+        self._header: pd.DataFrame | None = None
         self._defaults = {"curator": curator}
         identity = Identity({} if self._ledger is None else frames, version, people.label)
         if self._ledger is not None:
@@ -283,15 +285,23 @@ class Dataset(Statistics):
 
     @property
     def _frame(self) -> pd.DataFrame:
-        if self._assigned is not None:
-            return self._assigned
-        frame = None if self._several else self._given.frames.get(ONE_TABLE)
-        if frame is None:
-            held = "several tables" if self._several else "a table that is no pandas DataFrame"
+        return self._stored if self._assigned is None else self._assigned
+
+    @property
+    def _stored(self) -> pd.DataFrame:
+        """The data without what was assigned: a frame, or the columns of another table without a row."""
+        if self._several:
             raise ParameterError(
-                f"this Dataset is of {held}, which d.sql(...) asks: write a SELECT, or pass one frame."
+                "this Dataset is of several tables, which d.sql(...) asks: write a SELECT, or pass one table."
             )
-        return frame
+        if self._header is None:
+            frame = self._given.frames.get(ONE_TABLE)
+            self._header = self._given.header() if frame is None else frame
+        return self._header
+
+    @property
+    def _opened(self) -> Opened:
+        return frame_engine if ONE_TABLE in self._given.frames else self._given.opened
 
     def _table(self) -> KeyTable:
         if self._several or ONE_TABLE in self._given.frames:
@@ -301,7 +311,7 @@ class Dataset(Statistics):
     def _rows(self, where: object) -> Any:
         if self._kept is None and not self._derived:
             return where
-        return Within(where, self._kept, self._derived, self._given.frames[ONE_TABLE])
+        return Within(where, self._kept, self._derived, self._stored)
 
     def _payer(self, ledger: object) -> Ledger | None:
         payer = ledger_for(self._ledger if ledger is None else ledger)

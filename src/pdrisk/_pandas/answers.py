@@ -1,9 +1,9 @@
-"""Noisy answers from a frame: a `Release`, or a table of one row for each group or statistic."""
+"""Noisy answers from a frame or table: a `Release`, or a table of one row for each group or statistic."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -11,7 +11,8 @@ from pdrisk._answer.release import Release
 from pdrisk._answer.releasing import Asker, Losses, Results, released
 from pdrisk._answer.table import one_answer, table_of_lines
 from pdrisk._model.query import Query
-from pdrisk.engines.numpy.frame import FrameEngine, FrameReading
+from pdrisk.engines.base import Engine
+from pdrisk.engines.numpy.frame import FrameEngine
 from pdrisk.engines.numpy.influence import losses, losses_of_people
 
 __all__ = ["answered", "answers"]
@@ -19,30 +20,30 @@ __all__ = ["answered", "answers"]
 Answered = TypeVar("Answered")
 
 
-def answered(query: Query, engine: FrameEngine, asker: Asker) -> Release | pd.DataFrame:
+def answered(query: Query, engine: Engine[Any], asker: Asker) -> Release | pd.DataFrame:
     """The answer to a query of one line: a `Release`, or a frame of one row for each group."""
     return _of_frame(query, engine, lambda found, reading: one_answer(found, reading.groups), asker)
 
 
 def answers(
     query: Query,
-    engine: FrameEngine,
+    engine: Engine[Any],
     asker: Asker,
     level: tuple[str, Sequence[Hashable]] | None = None,
     names: tuple[str, ...] = (),
 ) -> pd.DataFrame:
     """The answers to a query of several lines, indexed as `table_of_lines` says."""
 
-    def shown(found: Results, reading: FrameReading) -> pd.DataFrame:
+    def shown(found: Results, reading: Any) -> pd.DataFrame:
         return table_of_lines(found, reading.groups, level, names)
 
     return _of_frame(query, engine, shown, asker)
 
 
-def _of_frame(
-    query: Query, engine: FrameEngine, shown: Callable[[Results, FrameReading], Answered], asker: Asker
-) -> Answered:
-    def people(reading: FrameReading, column: Hashable) -> Losses | None:
+def _of_frame(query: Query, engine: Engine[Any], shown: Callable[[Results, Any], Answered], asker: Asker) -> Answered:
+    def people(reading: Any, column: Hashable) -> Losses | None:
+        if not isinstance(engine, FrameEngine):  # a table does not tell who its rows are
+            return None
         stored = engine.stored
         if query.unit.is_of_people:
             if query.unit.person != (column,):

@@ -23,8 +23,8 @@ from pdrisk._model.query import Query
 from pdrisk._pandas.lines import judged_lines, lines_of_columns
 from pdrisk._pandas.options import Request
 from pdrisk._pandas.people import check_one_each
-from pdrisk._pandas.requests import eps_values, judged_selection
-from pdrisk.engines.numpy.frame import FrameReading
+from pdrisk._pandas.requests import check_rows_in_python, eps_values, judged_selection
+from pdrisk.engines.base import Reading
 from pdrisk.engines.numpy.influence import losses_of_line
 from pdrisk.errors import ParameterError
 
@@ -45,7 +45,7 @@ def assessment(frame: pd.DataFrame, columns: object, statistics: object, request
 
 
 def _block(
-    query: Query, reading: FrameReading, at: int, losses: list[Fraction], groups: list[Hashable] | None
+    query: Query, reading: Reading, at: int, losses: list[Fraction], groups: list[Hashable] | None
 ) -> pd.DataFrame:
     """The rows of one column and statistic: groups outside, eps inside."""
     line, summary, people = query.lines[at], reading.summaries[at], reading.people(at)
@@ -120,6 +120,7 @@ def individual_risk(frame: pd.DataFrame, column: Hashable | None, spec: object, 
     """The two-worlds risk of the person of every row, NaN where nobody's row or none of theirs is used."""
     (line,) = judged_lines(frame, column, (statistic(spec),), request)
     query, engine = judged_selection(frame, (line,), request, epsilon(request.eps))
+    check_rows_in_python(engine, "individual_risk()")
     query.mechanism(0).check()
     reading = engine.read(query)
     own = query.mechanism(0, reading.universes[0])

@@ -15,8 +15,7 @@ from pdrisk._model.unit import People
 from pdrisk._pandas.assess import assessment, individual_risk, planned_epsilon
 from pdrisk._pandas.compare import Comparison, comparison
 from pdrisk._pandas.hints import Hinting
-from pdrisk._pandas.options import NOBODY_KNOWN, Opened, Options, Request, UnitOptions
-from pdrisk.engines.numpy.frame import FrameEngine
+from pdrisk._pandas.options import NOBODY_KNOWN, Opened, Options, Request, UnitOptions, frame_engine
 from pdrisk.identifiability.result import Identifiability, of_column
 
 __all__ = ["CuratorViews"]
@@ -37,7 +36,7 @@ class CuratorViews(Hinting):
     @property
     def _opened(self) -> Opened:
         """What reads its data."""
-        return FrameEngine
+        return frame_engine
 
     @property
     def _frame(self) -> pd.DataFrame:

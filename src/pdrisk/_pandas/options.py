@@ -15,7 +15,9 @@ from pdrisk._answer.releasing import Asker
 from pdrisk._ledger import Identity, Ledger
 from pdrisk._model.aliases import Bounds, By, Eps, Keys, Where
 from pdrisk._model.nearest import did_you_mean
+from pdrisk._model.query import Query
 from pdrisk._model.unit import People, Secret
+from pdrisk.engines.base import Engine
 from pdrisk.engines.numpy.frame import FrameEngine
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "Options",
     "Request",
     "UnitOptions",
+    "frame_engine",
     "with_options",
 ]
 
@@ -70,8 +73,21 @@ class Options(UnitOptions, total=False):
     fresh: bool
 
 
-# Of the columns that are judged, the data as they are stored, what decides beside a filter's tree, and the secret.
-Opened = Callable[[pd.DataFrame, pd.DataFrame, Any, Secret], FrameEngine]
+# Of a judged query, the columns that it was judged by, the data as they are stored, what decides beside a filter's
+# tree, and the secret.
+Opened = Callable[[Query, pd.DataFrame, pd.DataFrame, Any, Secret], Engine[Any]]
+
+
+def frame_engine(
+    query: Query,  # noqa: ARG001 - a frame answers any
+    frame: pd.DataFrame,
+    stored: pd.DataFrame,
+    given: Any,
+    secret: Secret,
+) -> FrameEngine:
+    """What reads a frame."""
+    return FrameEngine(frame, stored, given, secret)
+
 
 NOBODY_KNOWN = People()
 ADD_OR_REMOVE, REPLACE = NEIGHBOURS = ("add-or-remove-one", "replace-one")
@@ -109,7 +125,7 @@ class Request:
     ledger: object = None
     fresh: object = False
     people: People = NOBODY_KNOWN
-    opened: Opened = FrameEngine
+    opened: Opened = frame_engine
 
     @property
     def way(self) -> object:

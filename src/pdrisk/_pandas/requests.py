@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from fractions import Fraction
 from functools import partial
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,16 +33,17 @@ from pdrisk._pandas.declared import codes_of, declared
 from pdrisk._pandas.lines import checked_number
 from pdrisk._pandas.options import REPLACE, Request
 from pdrisk._pandas.people import unit_of
+from pdrisk.engines.base import Engine
 from pdrisk.engines.numpy.frame import FrameEngine
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["check_given", "eps_values", "judged_query", "judged_selection"]
+__all__ = ["check_given", "check_rows_in_python", "eps_values", "judged_query", "judged_selection"]
 
 MOST_EPS = 10_000  # of one assessment
 MANY = 10**9  # records, of which any noise that depends on their number is known
 
 
-def judged_query(frame: pd.DataFrame, asked: tuple[Line, ...], request: Request) -> tuple[Query, FrameEngine]:
+def judged_query(frame: pd.DataFrame, asked: tuple[Line, ...], request: Request) -> tuple[Query, Engine[Any]]:
     """A request for noisy answers and what reads it, or the error that says what is wrong with it."""
     if not isinstance(request.metric, str) or request.metric != "worst_case":
         raise data_dependent(request.metric)
@@ -62,7 +64,7 @@ def judged_selection(
     request: Request,
     share: Fraction | None = None,
     releases: tuple[int, ...] = (),
-) -> tuple[Query, FrameEngine]:
+) -> tuple[Query, Engine[Any]]:
     """The judged filter, groups and people of lines, and what reads them; without a share, what is only looked at."""
     where = request.where
     groups = _groups(frame, request.by, request.keys)
@@ -83,7 +85,7 @@ def judged_selection(
         stored = where.stored
     shares = () if share is None else (share,) * (max(releases, default=len(lines) - 1) + 1)
     query = Query(lines, shares, rows, groups, missing, reads, derived, said=said, releases=releases, unit=unit)
-    return query, request.opened(frame, stored, given_of(where, frame), request.people.secret)
+    return query, request.opened(query, frame, stored, given_of(where, frame), request.people.secret)
 
 
 def _read(
@@ -97,6 +99,15 @@ def _read(
     yield from () if groups is None else groups.columns
     if rows is not None:
         yield from frame.columns if rows.asks_a_function else rows.columns
+
+
+def check_rows_in_python(engine: Engine[Any], asked: str) -> None:
+    """Refuse what is worked out row by row of data whose rows stay where they are."""
+    if not isinstance(engine, FrameEngine):
+        raise ParameterError(
+            f"{asked} looks at single rows, which stay in the database: ask assess(), which has the same risks of the "
+            "answer, or make a Dataset of a frame of these rows."
+        )
 
 
 def eps_values(eps: object) -> list[Fraction]:

@@ -31,7 +31,7 @@ from pdrisk._pandas.options import DEFAULTS, Options, Request, with_options
 from pdrisk._pandas.requests import check_given, judged_query
 from pdrisk._pandas.suggested_bounds import SuggestedBounds, suggested
 from pdrisk._pandas.suggested_rows import SuggestedRows, suggested_rows
-from pdrisk.engines.numpy.frame import FrameEngine
+from pdrisk.engines.base import Engine
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["DESCRIBED", "Answer", "Statistics"]
@@ -333,7 +333,7 @@ class Statistics(DisclosureViews):
     ) -> pd.DataFrame:
         return answers(*self._judged(lines, asked), asked.asker(self._identity), level, names)
 
-    def _judged(self, lines: Callable[[], tuple[Line, ...]], asked: Request) -> tuple[Query, FrameEngine]:
+    def _judged(self, lines: Callable[[], tuple[Line, ...]], asked: Request) -> tuple[Query, Engine[Any]]:
         judged, _ = all_given(lines, partial(check_given, self._frame, asked))
         return judged_query(self._frame, judged, asked)
 

@@ -12,13 +12,17 @@ from pdrisk._disclosure.duckdb_table import table_of
 from pdrisk._disclosure.tables import KeyTable
 from pdrisk._guard import guarded
 from pdrisk._model.declarations import Declarations
+from pdrisk._model.query import Query
+from pdrisk._model.unit import Secret
 from pdrisk._pandas.declared import declarations_of, knowing
+from pdrisk._sql.fluent import fluent_table
 from pdrisk._sql.parse import parsed
 from pdrisk._sql.pieces import lowered, quoted
 from pdrisk._sql.readable import is_readable
 from pdrisk._sql.relations import relation_of
 from pdrisk._sql.rows import Relation
 from pdrisk._sql.sources import Sources
+from pdrisk.engines.sql.table import SQLTable, TableEngine
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 if TYPE_CHECKING:
@@ -100,6 +104,45 @@ class Given:
             return table_of(data, "data", self._relation(name, sources).source.declared)
         finally:
             sources.close()
+
+    def header(self) -> pd.DataFrame:
+        """The columns of the one table that is no frame, without a row, and what is declared for them.
+
+        Raises
+        ------
+        ParameterError
+            If it is not there any more, or a setting or macro of its connection would change what is read.
+        """
+        table, said = self._fluent()
+        return knowing(table.header, said) if said != Declarations() else table.header
+
+    def opened(
+        self,
+        query: Query,
+        header: pd.DataFrame,
+        stored: pd.DataFrame,
+        given: Any,
+        secret: Secret,
+    ) -> TableEngine:
+        """What reads it for a query that was judged by its header.
+
+        Raises
+        ------
+        ParameterError
+            As `header`; or if it has other columns by now, or a database cannot answer what a frame can.
+        """
+        table, _ = self._fluent()
+        if not table.header.dtypes.equals(stored.dtypes):
+            raise ParameterError(
+                "the table has other columns or types than when it was first asked: make a new Dataset."
+            )
+        return table.opened(query, header, given, secret)
+
+    def _fluent(self) -> tuple[SQLTable, Declarations]:
+        (name,) = self.names
+        sources = self.sources()
+        sources.check(parsed(f"SELECT count(*) FROM {quoted(name)}", None))
+        return fluent_table(self._relation(name, sources))
 
     def columns(self, name: str) -> list[str]:
         """The names of a table's columns."""

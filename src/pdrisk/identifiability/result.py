@@ -29,7 +29,7 @@ from pdrisk._model.attributes import mark_exact
 from pdrisk._pandas.lines import judged_lines
 from pdrisk._pandas.options import Request
 from pdrisk._pandas.people import check_one_each
-from pdrisk._pandas.requests import judged_selection
+from pdrisk._pandas.requests import check_rows_in_python, judged_selection
 from pdrisk.engines.numpy.frame import column_values
 from pdrisk.engines.numpy.worlds import worlds_without_one
 from pdrisk.errors import ColumnTypeError, ParameterError
@@ -173,6 +173,7 @@ def of_column(frame: pd.DataFrame, column: Hashable | None, spec: object, reques
     (line,) = judged_lines(frame, column, (statistic(spec),), request)
     judged, prior = _judged(request.eps, request.risk), cast(Any, request.prior)
     query, engine = judged_selection(frame, (line,), request)
+    check_rows_in_python(engine, "identifiability()")
     check_one_each(query, "identifiability")
     beliefs = _of_rows(prior, frame) if prior is not None and array_of("prior", prior).ndim else None
     reading = engine.read(query)

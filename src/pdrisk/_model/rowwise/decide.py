@@ -41,7 +41,7 @@ from pdrisk._model.rowwise.families import (
     unknown_of,
 )
 
-__all__ = ["computed", "decided", "equal_to_one_of"]
+__all__ = ["computed", "decided", "equal_to_one_of", "folded"]
 
 
 def decided(node: Node, columns: Mapping[Hashable, pd.Series]) -> Decision:
@@ -59,6 +59,17 @@ def computed(node: Node, columns: Mapping[Hashable, pd.Series]) -> NDArray[np.fl
 def equal_to_one_of(series: pd.Series, values: list[Any]) -> Bools:
     """Which values of a column are one of the constants, compared in the column's own precision."""
     return _members(series, values).yes
+
+
+def folded(node: Node) -> Any:
+    """The value of a tree without columns: a constant as it is, else a number or truth value."""
+    found = _value(node, {})
+    if isinstance(found, Decision):
+        return bool(found.yes)
+    if not isinstance(found, Quantity):
+        return found
+    high, low = float(found.numbers.high), found.numbers.low
+    return high if low is None or not float(low) else int(high) + int(low)
 
 
 def _value(node: Node, columns: Mapping[Hashable, pd.Series]) -> Any:

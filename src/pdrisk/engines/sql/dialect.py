@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, Final
+
 from pdrisk.engines.sql.plan import INFINITY
 
-__all__ = ["Dialect", "DuckDBDialect", "clamped", "inside", "number"]
+__all__ = ["DOUBLE", "TEXT", "WHOLE", "Dialect", "DuckDBDialect", "clamped", "inside", "number"]
+
+# How listed keys are carried to an engine.
+TEXT: Final = "VARCHAR"
+WHOLE: Final = "BIGINT"
+DOUBLE: Final = "DOUBLE"
+LARGEST: Final = 2**63 - 1  # of a BIGINT
+HALF: Final = 2**53  # up to here a whole number is a DOUBLE
 
 
 class Dialect:
@@ -33,6 +43,90 @@ class Dialect:
         """The value with the other sign."""
         return f"(-{value})"
 
+    def name(self, name: str) -> str:
+        """An identifier, exactly as it is written."""
+        return '"' + name.replace('"', '""') + '"'
+
+    def text(self, value: str) -> str:
+        """A text literal."""
+        return "'" + value.replace("'", "''") + "'"
+
+    def exact_text(self, value: str) -> str:
+        """A text that is compared, grouped and ordered by its code points, whatever the collation of its column."""
+        return value
+
+    def whole(self, value: int) -> str:
+        """A literal of a whole number: a BIGINT, or a wide one where that cannot hold it."""
+        literal = f"CAST('{value}' AS BIGINT)"
+        return literal if -LARGEST - 1 <= value <= LARGEST else self.wide(f"'{value}'")
+
+    def wide(self, value: str) -> str:
+        """A whole number, or the text of one, as a type whose ``+``, ``-`` and ``*`` are exact up to 2**106."""
+        return f"CAST({value} AS HUGEINT)"
+
+    def whole_double(self, value: str) -> str:
+        """A whole DOUBLE below 2**106 as a wide number, exactly."""
+        return self.wide(value)
+
+    def quotient(self, value: str, divisor: str) -> str:
+        """The quotient of wide numbers, rounded towards zero; the divisor is not 0."""
+        return self.infix(value, "//", divisor)
+
+    def remainder(self, value: str, divisor: str) -> str:
+        """The remainder of that quotient, with the sign of the value."""
+        return self.infix(value, "%", divisor)
+
+    def double(self, value: str) -> str:
+        """A number that is no wide one as the nearest DOUBLE."""
+        return f"CAST({value} AS DOUBLE)"
+
+    def double_of_wide(self, value: str) -> str:
+        """A wide number below 2**106 as the nearest DOUBLE: the sum of two parts that are exact is rounded once."""
+        half = self.wide(f"'{HALF}'")
+        upper, lower = (
+            self.double(f"CAST({part} AS BIGINT)") for part in (self.quotient(value, half), self.remainder(value, half))
+        )
+        return self.infix(self.infix(upper, "*", number(float(HALF))), "+", lower)
+
+    def arithmetic(self, left: str, operator: str, right: str) -> str:
+        """``+``, ``-`` or ``*`` of DOUBLEs as IEEE 754 has them: what overflows is infinite, and nothing fails."""
+        return self.infix(left, operator, right)
+
+    def divided(self, left: str, right: str) -> str:
+        """The quotient of DOUBLEs; by zero, of whatever sign, an infinity with the sign of the left, and none of 0."""
+        negative, infinity = f"{left} < {number(0.0)}", INFINITY
+        by_zero = f"CASE WHEN {left} > {number(0.0)} THEN {infinity} WHEN {negative} THEN {self.negative(infinity)} END"
+        return f"CASE WHEN {right} = {number(0.0)} THEN {by_zero} ELSE {self.infix(left, '/', right)} END"
+
+    def double_remainder(self, left: str, right: str) -> str | None:
+        """The exact remainder of finite DOUBLEs with the sign of the left, as C's ``fmod``; None: it cannot be had."""
+        return self.infix(left, "%", right)
+
+    def keys(self, carriers: Sequence[str], lists: Sequence[Sequence[Any]]) -> tuple[str, list[list[Any]]]:
+        """Listed keys as a relation ``keys_listed`` with columns g0, g1, ... and code, and the parameters it takes.
+
+        Parameters
+        ----------
+        carriers : sequence of {"VARCHAR", "BIGINT", "DOUBLE"}
+            The type of each column.
+        lists : sequence of list
+            Its values, text, whole numbers or floats, None for missing; ``code`` is the place in them, from 0.
+        """
+        rows = ", ".join(
+            f"({', '.join(self._carried(carrier, value) for carrier, value in zip(carriers, row, strict=True))}, {at})"
+            for at, row in enumerate(zip(*lists, strict=True))
+        )
+        names = ", ".join([*(f"g{at}" for at in range(len(carriers))), "code"])
+        return f"(SELECT {names} FROM (VALUES {rows}) AS keys_carried ({names})) AS keys_listed", []
+
+    def _carried(self, carrier: str, value: Any) -> str:
+        """A key as a literal of its type."""
+        if value is None:
+            return f"CAST(NULL AS {carrier})"
+        if carrier == TEXT:
+            return self.exact_text(f"CAST({self.text(value)} AS {TEXT})")
+        return self.whole(value) if carrier == WHOLE else number(value)
+
 
 class DuckDBDialect(Dialect):
     """DuckDB: a pivot by QUANTILE_DISC costs half of a sort, and no memory beyond that of a median.
@@ -59,6 +153,18 @@ class DuckDBDialect(Dialect):
 
     def negative(self, value: str) -> str:  # noqa: D102
         return self.call("-", value)
+
+    def exact_text(self, value: str) -> str:  # noqa: D102
+        return f'(CAST({value} AS VARCHAR) COLLATE "binary")'
+
+    def keys(self, carriers: Sequence[str], lists: Sequence[Sequence[Any]]) -> tuple[str, list[list[Any]]]:
+        """One list parameter for each column: a million keys are no text."""
+        columns = [f"unnest(CAST(${at + 1} AS {carrier}[])) AS g{at}" for at, carrier in enumerate(carriers)]
+        columns.append("unnest(system.main.range(system.main.len($1))) AS code")
+        exact = (self.exact_text(f"g{at}") if each == TEXT else f"g{at}" for at, each in enumerate(carriers))
+        chosen = ", ".join([*(f"{sql} AS g{at}" for at, sql in enumerate(exact)), "code"])
+        relation = f"(SELECT {chosen} FROM (SELECT {', '.join(columns)}) AS keys_carried) AS keys_listed"
+        return relation, [list(values) for values in lists]
 
 
 def clamped(value: str, lo: str, hi: str) -> str:

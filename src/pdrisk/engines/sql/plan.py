@@ -9,7 +9,6 @@ from pdrisk._core.lattice import Lattice, Points, power_of_two_below
 from pdrisk._core.once import once
 from pdrisk._core.summary import Needs, Ranks
 from pdrisk._core.universe import Rectangle, Universe
-from pdrisk._model.query import Query
 from pdrisk._model.unit import Unit
 
 __all__ = [
@@ -25,7 +24,6 @@ __all__ = [
     "all_told_apart",
     "combined",
     "pivots",
-    "plan_of_columns",
     "sides",
     "sides_of",
 ]
@@ -239,38 +237,3 @@ def _read(one: Part) -> tuple[object, ...]:
     if isinstance(one, Counted):
         return (one.condition,)
     return (one.value, one.universe, one.other) if isinstance(one, MeasuredPair) else (one.value, one.universe)
-
-
-def plan_of_columns(query: Query, source: str) -> tuple[SummaryPlan, tuple[int, ...]]:
-    """The plan of a query of stored columns, all records of them, by at most one column of text.
-
-    Parameters
-    ----------
-    query : Query
-        Without a filter, conditions or derived columns: those are written by `pdrisk.sql`.
-    source : str
-        As it stands in FROM.
-
-    Returns
-    -------
-    (SummaryPlan, tuple of int)
-        And where each line finds its part.
-    """
-    assert query.where is None and not query.derived and not query.missing
-    asked: list[Part] = []
-    for at, line in enumerate(query.lines):
-        value = f'CAST("{line.column}" AS DOUBLE)'
-        if line.other is not None and line.universe is not None:
-            asked.append(MeasuredPair(value, line.universe, line.needs, other=f'CAST("{line.other}" AS DOUBLE)'))
-        elif line.needs.distinct:
-            asked.append(Different(f"(CASE WHEN {value} <= {INFINITY} THEN {value} + 0 END)"))
-        elif line.universe is None or not line.statistic.bounded:
-            asked.append(Counted(None if line.column is None else f"({value} <= {INFINITY})"))
-        else:
-            asked.append(Measured(value, line.universe, query.needs_of(at, line.universe)))
-    parts, places = combined(asked)
-    if query.groups is None:
-        return SummaryPlan(source, (), (), (), None, parts), places
-    (by,) = query.groups.columns
-    listed = "unnest(CAST($1 AS VARCHAR[])) AS g0, unnest(range(len($1))) AS code"
-    return SummaryPlan(source, (), (), (f'"{by}"',), f"(SELECT {listed}) AS keys_listed", parts), places

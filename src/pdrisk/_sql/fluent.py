@@ -1,0 +1,83 @@
+"""A table, view or file of DuckDB for the methods of a Dataset: its columns in normal form, and what is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from pdrisk._model.declarations import Declaration, Declarations
+from pdrisk._sql.codes import relation_without_codes
+from pdrisk._sql.pieces import quoted
+from pdrisk._sql.readable import WHOLE, described
+from pdrisk._sql.rows import Relation
+from pdrisk._sql.source import Source
+from pdrisk.engines.base import Origin
+from pdrisk.engines.sql.dialect import DuckDBDialect
+from pdrisk.engines.sql.duckdb import fetched
+from pdrisk.engines.sql.duckdb_types import stored_columns
+from pdrisk.engines.sql.table import SQLTable
+
+__all__ = ["fluent_table"]
+
+
+def fluent_table(relation: Relation) -> tuple[SQLTable, Declarations]:
+    """What reads a relation of one table, and the declarations of its columns.
+
+    Of a view missing codes are gone before it computes anything, and bounds and keys are those of the columns that it
+    shows as they are.
+    """
+    source, said = relation.source, relation.source.declared
+    sql, types = source.sql, source.columns
+    if relation.owned or [(label, value.column) for label, value in relation.columns] != [(n, n) for n in types]:
+        sql = _written(relation)
+        types = described(source.connection, f"SELECT * FROM {sql}", source.name, WHOLE)
+        said = _declared(relation)
+    read = partial(fetched, source.connection)
+    origin = Origin(None, None if source.place is None else _place(source.place, sql, str(dict(types))))
+    return SQLTable(sql, stored_columns(types), DuckDBDialect(), read, origin), said
+
+
+def _written(relation: Relation) -> str:
+    """The relation as it stands in FROM."""
+    source = relation.source
+    codes = {name: codes for name in source.columns if (codes := source.known(name).missing)}
+    below = relation_without_codes(source.sql, source.columns, codes)
+    shown = ", ".join(
+        f"{value.sql if value.column is None else quoted(value.column)} AS {quoted(label)}"
+        for label, value in relation.columns
+    )
+    where = " AND ".join(each.sql for each in relation.owned)
+    return f"(SELECT {shown} FROM {below}{f' WHERE {where}' if where else ''}) AS shown"
+
+
+def _declared(relation: Relation) -> Declarations:
+    """What is declared for the columns that are shown as they are, but for codes, which are missing by now."""
+    source = relation.source
+    own = [
+        replace(entry, column=label, missing=None)
+        for label, value in relation.columns
+        if value.column is not None
+        for entry in _entries(source, value.column)
+    ]
+    return Declarations(schema=tuple(own), people=source.declared.people)
+
+
+def _entries(source: Source, column: str) -> list[Declaration]:
+    """What is known of a column of the source, in one entry."""
+    known = source.known(column)
+    bounds = None if known.universe is None else (known.universe.lo, known.universe.hi)
+    found = Declaration(
+        column, known.source or "", bounds=bounds, valid=known.valid, keys=known.keys, whole=known.whole
+    )
+    return [found] if found.says_something else []
+
+
+def _place(place: Callable[[], str | None], *read: str) -> Callable[[], str | None]:
+    """Where a source lies, with what is read of it."""
+
+    def found() -> str | None:
+        own = place()
+        return None if own is None else repr((own, *read))
+
+    return found

@@ -1,0 +1,246 @@
+"""Tables of engines of SQL: their columns without a record, and what reads them for a judged query."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pdrisk._guard import guarded
+from pdrisk._model.keys import key_index
+from pdrisk._model.kinds import DATE, TEXT, ZONED
+from pdrisk._model.query import Query
+from pdrisk._model.rowwise.families import UNITS, as_number
+from pdrisk._model.unit import Secret
+from pdrisk.engines.base import Origin, Reading
+from pdrisk.engines.sql.dialect import DOUBLE, WHOLE, Dialect, number
+from pdrisk.engines.sql.dialect import TEXT as CARRIED_TEXT
+from pdrisk.engines.sql.plan import Counted, Different, Measured, MeasuredPair, Part, PeopleRead, SummaryPlan, combined
+from pdrisk.engines.sql.reading import Fetch, read
+from pdrisk.engines.sql.rowwise import RowSQL, StoredColumn, Value
+from pdrisk.errors import ParameterError
+
+__all__ = ["AnswerReading", "SQLTable", "TableEngine"]
+
+
+@dataclass(frozen=True, slots=True)
+class SQLTable:
+    """A table of an engine of SQL.
+
+    Attributes
+    ----------
+    source : str
+        As it stands in FROM.
+    columns : mapping of StoredColumn
+        By label.
+    dialect : Dialect
+    fetch : callable
+        Runs a statement: see `Fetch`.
+    origin : Origin
+        Where it is.
+    """
+
+    source: str
+    columns: Mapping[str, StoredColumn]
+    dialect: Dialect
+    fetch: Fetch
+    origin: Origin = field(default_factory=Origin)
+
+    @property
+    def header(self) -> pd.DataFrame:
+        """Its columns in pandas, without a row: what a request is judged by."""
+        return pd.DataFrame({name: pd.Series(dtype=column.dtype) for name, column in self.columns.items()})
+
+    def opened(self, query: Query, header: pd.DataFrame, given: Any, secret: Secret) -> TableEngine:
+        """What reads it for a judged query.
+
+        Parameters
+        ----------
+        query : Query
+        header : DataFrame
+            The columns that it was judged by, with those that are assigned.
+        given : mask, callable or None
+            What decides beside the tree of its filter.
+        secret : callable
+            As that of `FrameEngine`.
+
+        Raises
+        ------
+        ParameterError, ColumnTypeError
+            If a database cannot answer it as a frame does, with what to do instead.
+        """
+        if given is not None:
+            what = "function" if callable(given) else "mask"
+            raise ParameterError(
+                f"a {what} belongs to a frame in Python, and these data are not: write where= as a query string or a "
+                "pd.col expression."
+            )
+        return TableEngine.of(self, query, header, secret)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerReading(Reading):
+    """What the rows of a table say.
+
+    Attributes
+    ----------
+    groups : Index or None
+        Of the answer.
+    """
+
+    groups: pd.Index | None
+
+
+@dataclass(frozen=True, slots=True)
+class TableEngine:
+    """Engine of a table, with the plan of the one query that it is made for.
+
+    Attributes
+    ----------
+    table : SQLTable
+    plan : SummaryPlan
+    places : tuple of int
+        Which part of the plan each line of the query finds its summary in.
+    keys : list of list, or None
+        The parameters of ``plan.keys``; None for the keys observed.
+    rows : RowSQL
+    header : DataFrame
+    """
+
+    table: SQLTable
+    plan: SummaryPlan
+    places: tuple[int, ...]
+    keys: list[list[Any]] | None
+    rows: RowSQL
+    header: pd.DataFrame
+
+    @classmethod
+    def of(cls, table: SQLTable, query: Query, header: pd.DataFrame, secret: Secret) -> TableEngine:
+        """With the plan of a query; refuses as `SQLTable.opened` does."""
+        rows = RowSQL(table.columns, query.missing, query.derived, table.dialect)
+        where = () if query.where is None or query.where.rule is None else (rows.condition(query.where.rule),)
+        parts, places = combined(_parts(query, rows))
+        groups = () if query.groups is None else tuple(_grouped(rows, column)[0] for column in query.groups.columns)
+        relation, keys = None, None
+        if query.groups is not None and query.groups.keys is not None:
+            carriers = [_grouped(rows, column)[1] for column in query.groups.columns]
+            lists = [
+                [_carried(key, rows.same(column), column) for key in listed]
+                for column, listed in zip(query.groups.columns, zip(*query.groups.keys, strict=True), strict=True)
+            ]
+            relation, keys = table.dialect.keys(carriers, lists)
+        people = None
+        if query.unit.is_of_people:
+            ids = tuple(rows.told_apart(column) for column in query.unit.person)
+            people = PeopleRead(ids, query.unit, secret().hex())
+        plan = SummaryPlan(table.source, (), where, groups, relation, parts, people)
+        return cls(table, plan, places, keys, rows, header)
+
+    @property
+    def origin(self) -> Origin:
+        """Where the table is."""
+        return self.table.origin
+
+    def read(self, query: Query) -> AnswerReading:
+        """What the rows say to the query that the plan is of; fails as `guarded` does."""
+        return guarded(lambda: self._read(query))
+
+    def _read(self, query: Query) -> AnswerReading:
+        summaries, found = read(self.table.fetch, self.plan, self.keys, self.table.dialect)
+        index = None
+        if query.groups is not None:
+            columns, keys = query.groups.columns, query.groups.keys
+            if keys is None:
+                observed = (
+                    _observed(self.rows.same(column), values) for column, values in zip(columns, found, strict=True)
+                )
+                keys = tuple(zip(*observed, strict=True))
+            index = key_index(self.header, columns, keys)
+        universes: Any = tuple(line.universe for line in query.lines)
+        return AnswerReading(universes, tuple(summaries[place] for place in self.places), index)
+
+
+def _parts(query: Query, rows: RowSQL) -> list[Part]:
+    """What each line reads; who counts the values of a column that others measure, looks at those, as on frames."""
+    asked = [_part(query, at, rows) for at in range(len(query.lines))]
+    measured = {
+        line.column: part
+        for line, part in reversed([*zip(query.lines, asked, strict=True)])
+        if line.indicator is None and line.other is None and isinstance(part, Measured)
+    }
+    return [
+        measured.get(line.column, part) if isinstance(part, Counted) and line.column is not None else part
+        for line, part in zip(query.lines, asked, strict=True)
+    ]
+
+
+def _part(query: Query, at: int, rows: RowSQL) -> Part:
+    """What a line reads."""
+    line = query.lines[at]
+    if line.universe is None and line.statistic.bounded:
+        raise ParameterError(
+            f'{line.name} takes bounds="column" from frames in Python only, and these data are not: declare bounds, or '
+            "pass bounds=(lo, hi)."
+        )
+    if line.indicator is not None:
+        assert line.indicator.rule is not None and line.universe is not None
+        holds = rows.condition(line.indicator.rule)
+        value = f"(CASE WHEN {holds} THEN {number(1.0)} ELSE {number(0.0)} END)"
+        return Measured(value, line.universe, query.needs_of(at, line.universe))
+    if line.column is None:
+        return Counted(None)
+    if line.needs.distinct:
+        return Different(rows.told_apart(line.column))
+    if not line.statistic.bounded:
+        return Counted(rows.present(line.column))
+    assert line.universe is not None
+    needs = query.needs_of(at, line.universe)
+    if query.unit.is_of_people and query.unit.per_person == "count":
+        return Measured(f"(CASE WHEN {rows.present(line.column)} THEN {number(1.0)} END)", line.universe, needs)
+    value = rows.double(line.column)
+    if line.other is not None:
+        return MeasuredPair(value, line.universe, needs, other=rows.double(line.other))
+    return Measured(value, line.universe, needs, rows.stored_number(line.column))
+
+
+def _grouped(rows: RowSQL, column: Hashable) -> tuple[str, str]:
+    """A group key in SQL, and how listed ones are carried."""
+    value = rows.same(column)
+    if value.family == TEXT:
+        return value.sql, CARRIED_TEXT
+    if value.span is None:
+        return (rows.dialect.double(value.sql) if value.narrow else value.sql), DOUBLE
+    if value.is_wide:  # of 64 bits without a sign: as text, which needs no wide parameter
+        return rows.dialect.exact_text(f"CAST({value.sql} AS VARCHAR)"), CARRIED_TEXT
+    return f"CAST({value.sql} AS BIGINT)", WHOLE
+
+
+def _carried(key: Any, value: Value, column: Hashable) -> Any:
+    """A listed key as it is carried to the engine."""
+    if key is None or value.family == TEXT:
+        return key
+    if value.span is None:
+        return float(np.float32(key) if value.narrow else key) + 0.0
+    held = as_number(value.family, key)
+    exact = Fraction(held) / value.unit if math.isfinite(held) else None
+    if exact is None or exact.denominator > 1 or not value.span[0] <= exact <= value.span[1]:
+        raise ParameterError(
+            f"a key of column {column!r} is none that its type can hold, so no record could have it: leave it out."
+        )
+    return str(int(exact)) if value.is_wide else int(exact)
+
+
+def _observed(value: Value, keys: list[Any]) -> list[Any]:
+    """Keys that occur as plain values of their column."""
+    if value.family in (DATE, ZONED):
+        unit = next(name for name, size in UNITS.items() if size == value.unit)
+        times = pd.Series(np.array(keys, dtype=np.int64).view(f"datetime64[{unit}]"))
+        return list(times if value.family == DATE else times.dt.tz_localize("UTC"))
+    if value.span == (0, 1):  # truth values
+        return [bool(key) for key in keys]
+    return [int(key) for key in keys] if value.span is not None else keys

@@ -1,0 +1,110 @@
+"""A Dataset answers on tables of DuckDB and Parquet files what it answers on a frame: the same curator's numbers."""
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+
+import pdrisk
+
+BOUNDS = {"age": (0, 100), "income": (0, 8000), "hours": (0, 60)}
+TYPES = "pid BIGINT, age TINYINT, income DOUBLE, hours FLOAT, region VARCHAR, works BOOLEAN, day DATE, born TIMESTAMP"
+DRAWN = ["value", "low", "high", "clip_low", "clip_high"]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    source = np.random.default_rng(7)
+    n = 600
+    frame = pd.DataFrame(
+        {
+            "pid": source.integers(0, 150, n),
+            "age": source.integers(0, 110, n),
+            "income": source.normal(3000, 1500, n).round(2),
+            "hours": source.normal(35, 9, n).astype(np.float32),
+            "region": source.choice(["north", "South", "o'west", "", "ä"], n),
+            "works": source.random(n) < 0.6,
+            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(source.integers(0, 400, n), unit="D"),
+            "born": pd.Timestamp("1950-01-01") + pd.to_timedelta(source.integers(0, 10**15, n), unit="us"),
+        }
+    ).astype({"pid": "Int64", "age": "Int8", "region": "string", "works": "boolean"})
+    for column in frame.columns:
+        frame.loc[source.random(n) < 0.05, column] = None
+    return frame
+
+
+@pytest.fixture(scope="module")
+def tables(rows, tmp_path_factory):
+    """The same rows as a frame, a table, a view and a file."""
+    con = duckdb.connect()
+    con.execute(f"CREATE TABLE people ({TYPES})")
+    con.register("given", rows)
+    con.execute("INSERT INTO people SELECT * FROM given")
+    con.execute('CREATE VIEW shown AS SELECT pid, age, income, hours, region, works, day, born AS "born" FROM people')
+    path = tmp_path_factory.mktemp("files") / "people.parquet"
+    con.execute(f"COPY people TO '{path}' (FORMAT parquet)")
+    return {"table": (con, "people"), "view": (con, "shown"), "file": path}
+
+
+@pytest.fixture(params=["table", "view", "file"])
+def both(request, rows, tables):
+    """A Dataset of the table, and one of the frame with its dtypes."""
+    table = pdrisk.Dataset(tables[request.param], bounds=BOUNDS)
+    dtypes = table._frame.dtypes.to_dict()
+    return table, pdrisk.Dataset(rows.astype(dtypes), bounds=BOUNDS)
+
+
+QUESTIONS = {
+    "count": lambda d, **o: d.count(eps=1, **o),
+    "values": lambda d, **o: d.count("income", eps=1, **o),
+    "mean": lambda d, **o: d.mean("income", eps=1, **o),
+    "sum": lambda d, **o: d.sum("age", eps=1, **o),
+    "median": lambda d, **o: d.median("hours", eps=1, **o),
+    "var": lambda d, **o: d.var("income", eps=1, **o),
+    "agg": lambda d, **o: d.agg({"income": ["mean", "std"], "age": ["count", "max"]}, eps=2, **o),
+    "quantiles": lambda d, **o: d.quantile("income", q=[0.1, 0.5, 0.9], eps=1, **o),
+    "describe": lambda d, **o: d.describe(["income", "age"], eps=9, **o),
+    "nunique": lambda d, **o: d.nunique("region", eps=1, **o),
+    "proportion": lambda d, **o: d.proportion("age >= 50 and income < 3000", eps=1, **o),
+    "share": lambda d, **o: d.proportion("works", eps=1, **o),
+    "corr": lambda d, **o: d.corr("age", "income", eps=1, **o),
+    "clipped": lambda d, **o: d.mean("income", eps=1, clip="private", **o),
+}  # fmt: skip
+WAYS = {
+    "plain": {},
+    "where": {"where": "income > 1000 and not (region == 'South') and day >= '2020-03-01'"},
+    "by": {"by": ["region", "works"], "keys": {"region": ["o'west", "", "ä", None], "works": [True, False]}},
+    "by age": {"by": "age", "keys": [20, 21, None], "where": "hours < 40"},
+    "laplace": {"mechanism": "laplace"},
+    "people": {"person": "pid", "per_person": "mean", "where": "pid != 3"},
+}
+
+
+def numbers(answer):
+    """What is not drawn: the curator's numbers of a Release, or the columns of a table."""
+    if isinstance(answer, pd.DataFrame):
+        return answer.drop(columns=DRAWN, errors="ignore")
+    own = answer.curator
+    return pd.Series({name: getattr(own, name) for name in own.COLUMNS}, dtype=float)
+
+
+USUAL = {"mean", "median", "agg"}
+LAPLACE_CANNOT = {"corr", "clipped"}
+OF_PEOPLE_ALONE = {"values", "nunique"}  # what has no one number a person
+ASKED = [
+    pytest.param(question, way, marks=[] if question in USUAL else pytest.mark.slow)
+    for question in QUESTIONS
+    for way in WAYS
+    if not (way == "laplace" and question in LAPLACE_CANNOT) and not (way == "people" and question in OF_PEOPLE_ALONE)
+]
+
+
+@pytest.mark.parametrize(("question", "way"), ASKED)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_same_numbers(both, question, way):
+    options = WAYS[way]
+    found, wanted = (numbers(QUESTIONS[question](each, curator=True, **options)) for each in both)
+    if isinstance(found, pd.Series):
+        pd.testing.assert_series_equal(found, wanted, rtol=1e-12)
+    else:
+        pd.testing.assert_frame_equal(found, wanted, rtol=1e-12)
