@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pdrisk._core.lattice import PLACES
+from pdrisk._core.lattice import PLACES, places_per_unit
 from pdrisk._core.order import Median, Quantile
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Mean, Statistic
@@ -203,6 +203,40 @@ class TestPieces:
         assert summary.lowest[:, 0].tolist() == kept[:2].tolist()
         assert summary.highest[:, 0].tolist() == kept[:-3:-1].tolist()
         assert_windows(summary, 0, kept.tolist(), universe)
+
+
+class TestThreads:
+    """However many threads read a long column, its sums are those of one."""
+
+    PLACED = Needs(places=True, place_squares=True, ends=True)
+
+    @given(
+        values=st.lists(st.sampled_from([0.5, 8.0, 2.5, np.nan, np.inf, -np.inf]) | st.floats(-1, 9), max_size=40),
+        cores=st.integers(1, 3),
+    )
+    def test_any_column(self, values, cores):
+        values, universe = np.array(values, dtype=float), Universe(0.5, 8.0)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(single, "WORTH_THREADS", 1)
+            patch.setattr(single, "LARGE", 4)
+            patch.setattr(single, "cores", lambda: cores)
+            check(values, universe)
+            before = values.copy()
+            summary = summary_of_one(values, universe, self.PLACED)
+        np.testing.assert_array_equal(values, before)
+        records, per_unit = clean(values, universe), places_per_unit(universe.width)
+        places = [math.floor((x - universe.lo) * per_unit + 0.5) for x in records]
+        assert summary.n[0] == len(records)
+        assert summary.places[0] == sum(places)
+        assert summary.place_squares[0] == sum(k * k // PLACES for k in places)
+        assert summary.clamped[0] == sum(x < universe.lo or x > universe.hi for x in values.tolist())
+
+    def test_what_fails_in_one_reaches_the_caller(self, monkeypatch):
+        monkeypatch.setattr(single, "WORTH_THREADS", 1)
+        monkeypatch.setattr(single, "LARGE", 4)
+        monkeypatch.setattr(single, "cores", lambda: 2)
+        with pytest.raises(ValueError, match="could not convert"):
+            summary_of_one(np.array([1.0, 2.0] * 8 + ["x"], dtype=object), Universe(0.0, 4.0), self.PLACED)
 
 
 class TestManyGroups:

@@ -19,9 +19,10 @@ from pdrisk._core.summary import Summary
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms import MECHANISMS, calibrated, discrete_laplace, mechanism_for
 from pdrisk._mechanisms.base import SMALLEST_EPS
+from pdrisk._mechanisms.fieller import CELLS, mean_interval
 from pdrisk._mechanisms.laplace import noisy_steps
 from pdrisk._mechanisms.sampler import WIDEST_SCALE
-from pdrisk._mechanisms.two_sums import _tail
+from pdrisk._mechanisms.two_sums import _critical, _tail
 from pdrisk.engines.numpy.single import summary_of_one
 
 LO, HI = 1.0, 675.0
@@ -148,6 +149,28 @@ class TestTwoSums:
         for group in (*range(40), 8191, 8192, size - 1):
             alone = mechanism.interval(drawn[:, group : group + 1], 0.95)
             assert (low[group], high[group]) == (alone[0][0], alone[1][0])
+
+    @given(parts=st.tuples(*[st.floats(-9, 9) | st.floats(-500, 500)] * 2))
+    def test_the_interval_is_the_hull_of_all_accepted_means(self, parts):
+        """Looked for one by one: of each cell between two known critical values, the mean where a line crosses."""
+        critical = _critical(0.95)
+        low, high = (ends[0] for ends in mean_interval(*(np.array([part]) for part in parts), critical))
+        a, b = map(Fraction, parts)
+        found = []
+        for cell in range(CELLS):
+            ends = [Fraction(at, CELLS) for at in (cell, cell + 1)]
+            for sign in (1, -1):
+                over = [Fraction(critical[cell + i]) - sign * ((1 - m) * a - m * b) for i, m in enumerate(ends)]
+                crossing = [] if over[0] == over[1] else [ends[0] + over[0] / (over[0] - over[1]) / CELLS]
+                for m in [*ends, *crossing]:
+                    part = (m - ends[0]) * CELLS
+                    limit = (1 - part) * Fraction(critical[cell]) + part * Fraction(critical[cell + 1])
+                    if ends[0] <= m <= ends[1] and abs((1 - m) * a - m * b) <= limit:
+                        found.append(m)
+        if not found or a + b <= 0:
+            found = [0, 1]
+        assert low == pytest.approx(float(min(found)), abs=1e-12)
+        assert high == pytest.approx(float(max(found)), abs=1e-12)
 
     def test_the_tail_is_that_of_two_laplace_variables(self):
         rng = np.random.default_rng(5)

@@ -133,7 +133,8 @@ class AnswerLine:
         universe = mechanism.universe
         low, high = noisy.interval()
         widths = (high - low)[~noisy.withheld] / 2
-        said = cls(
+        alone = {"value": noisy.values[0].item(), "low": float(low[0]), "high": float(high[0])} if one else {}
+        return cls(
             name=formatting.clipped(line.name if name is None else name, noisy.clip),
             column=plain_label(line.column),
             statistic=line.statistic.label,
@@ -151,10 +152,8 @@ class AnswerLine:
             other=plain_label(line.other),
             clip=noisy.clip,
             other_bounds=(universe.other.lo, universe.other.hi) if isinstance(universe, Rectangle) else None,
+            **alone,
         )
-        if not one:
-            return said
-        return dataclasses.replace(said, value=noisy.values[0].item(), low=float(low[0]), high=float(high[0]))
 
     @property
     def risk(self) -> Risk:

@@ -10,7 +10,7 @@ import numpy as np
 
 from pdrisk._answer.answer import Curator
 from pdrisk._core.people import PersonRecords, local_sensitivity, top_of_groups, world_range
-from pdrisk._core.risk import METRICS, risks_of_losses
+from pdrisk._core.risk import risks_in_data
 from pdrisk._core.summary import FloatArray, IntArray, Summary
 from pdrisk._mechanisms import Mechanism
 from pdrisk._model.query import Query
@@ -70,7 +70,7 @@ def facts(
     else:
         loss, between = _losses_of_several(mechanism, summary, unit, paid, people)
     number = -(-n // unit.rows) if people is None else people.number  # of people, or as many as there are at least
-    risk = risks_of_losses(paid + looked, number, loss + looked, between)
+    risk = risks_in_data(number, loss + looked, between)
     if mechanism.statistic.replaces:  # nobody is missing, so nobody starts from one of n
         risk["many_worlds"] = np.full(n.shape, np.nan)
     moved = (
@@ -82,7 +82,7 @@ def facts(
         loss=loss + looked,
         loss_between_worlds=between,
         clamped=moved,
-        **{name: risk[name] for name in METRICS if name != "worst_case"},
+        **risk,
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdrisk._core.once import once
-from pdrisk._core.risk import Risk, posterior
+from pdrisk._core.risk import Risk, belief
 from pdrisk._core.summary import FloatArray
 from pdrisk._mechanisms import Drawn, Mechanism
 
@@ -51,10 +51,10 @@ class NoisyAnswers:
     @once
     def risk(self) -> Risk:
         """The publishable risks of the answer, and of whether it was given."""
-        worst = float(posterior(self.eps + self.looked))
+        worst = float(belief(self.eps + self.looked, 0.5))
         return Risk(worst, worst if self.looked else self.mechanism.success_of(self.weight))
 
-    @property
+    @once
     def withheld(self) -> NDArray[np.bool_]:
         """Which answers are not given out."""
         first = self.drawn if self.drawn.ndim == 1 else self.drawn[0]
@@ -70,7 +70,7 @@ class NoisyAnswers:
         """Whether the answers that are given are whole numbers."""
         return self.mechanism.value(self.drawn[..., :0]).dtype.kind == "i"
 
-    @property
+    @once
     def values(self) -> NDArray[Any]:
         """The answers, shape (G,): int64 where all are whole numbers, else float64 with NaN where withheld."""
         values = self.mechanism.value(self.drawn)

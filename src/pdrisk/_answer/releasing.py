@@ -61,7 +61,7 @@ class Released:
     Attributes
     ----------
     facts : Facts or None
-        The curator's numbers, where the caller may see them.
+        The curator's numbers, where the caller may see them, and asked for them or for one number alone.
     """
 
     line: Line
@@ -148,7 +148,9 @@ def released(
             raise LedgerError("the ledger remembers the answer to another question: it is damaged. See verify().")
         looked = [_looked(rules, line) for line in query.lines]
         sees = bool(curator) or payer is None
-        known = facts_of_lines(query, mechanisms, reading, looked) if sees else [None] * len(looked)
+        is_release = query.groups is None and len(looked) == 1  # which keeps them; tables show what was asked for
+        wanted = sees and (bool(curator) or is_release)
+        known = facts_of_lines(query, mechanisms, reading, looked) if wanted else [None] * len(looked)
         if query.is_private:  # else eps says nothing, and counts in full
             payment.settle(noisy, lambda: guarded(lambda: _meant(query, mechanisms, rules, people, reading)))
         own = [noisy[release] for release in query.releases]
@@ -162,7 +164,7 @@ def released(
         )
         least = next((least for line in query.lines if (least := rules.least_group_of(line)) is not None), None)
         size = None if least is None else least.size
-        extra, unlisted = float(rules.cost(query) - query.eps), reading.unlisted if sees else 0
+        extra, unlisted = float(rules.added(query)), reading.unlisted if sees else 0
         results = Results(query, releases, extra, size, bool(curator), unlisted)
         answer = shown(results, reading)
     try:
@@ -226,7 +228,7 @@ def _meant(
     known = facts_of_lines(query, mechanisms, reading, [0.0] * len(mechanisms))
     return Meaning(
         loss=float(np.max(sum(known[lead].loss for lead in query.leads), initial=0.0)),
-        counting=float(rules.cost(query) - query.eps),
+        counting=float(rules.added(query)),
         local_sensitivity=[float(np.max(one.local_sensitivity, initial=0.0)) for one in known],
         n=[int(np.min(one.n, initial=np.iinfo(np.int64).max)) for one in known],
         people=None if rules.person is None else people(reading, rules.person),

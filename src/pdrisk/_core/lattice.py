@@ -129,9 +129,10 @@ def numbers_grid(universe: Universe, *, is_sum: bool) -> NumbersGrid:
     return NumbersGrid(0.0 if is_sum else universe.lo, 1024 * size, 1 / step)
 
 
-def square_of_place(k: NDArray[np.int64]) -> NDArray[np.int64]:
-    """``floor(k**2 / PLACES)`` of places k: at most 2**60 before the division, so exact."""
-    return (k * k) >> PLACE_BITS
+def square_of_place(k: NDArray[np.int64], out: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+    """``floor(k**2 / PLACES)`` of places k: at most 2**60 before the division, so exact; ``out`` may be their own."""
+    square = np.multiply(k, k, out=out)
+    return np.right_shift(square, PLACE_BITS, out=square)
 
 
 @dataclass(frozen=True, slots=True)

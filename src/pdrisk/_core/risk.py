@@ -64,7 +64,7 @@ def posterior(loss: ArrayLike, prior: ArrayLike = 0.5) -> FloatArray:
     return belief(losses, priors)
 
 
-def belief(loss: FloatArray, prior: FloatArray | float) -> FloatArray:
+def belief(loss: FloatArray | float, prior: FloatArray | float) -> FloatArray:
     """`posterior` without its checks: NaN passes through, and a prior of 1 stays 1."""
     result: FloatArray = np.asarray(1 / (1 + (1 - prior) / prior * np.exp(-loss)))
     return result
@@ -272,10 +272,15 @@ def risks_of_losses(
         As `metrics`.
     """
     epsilon = np.asarray(eps, dtype=np.float64)
-    one_of_n = np.where(n > 0, 1 / np.maximum(n, 1), np.nan)
     shape = np.broadcast_shapes(epsilon.shape, np.shape(n))
+    worst = np.broadcast_to(belief(epsilon, 0.5), shape)
+    return {"worst_case": worst, **risks_in_data(n, loss, loss_between_worlds)}
+
+
+def risks_in_data(n: NDArray[np.int64], loss: FloatArray, loss_between_worlds: FloatArray) -> dict[str, FloatArray]:
+    """The metrics of `risks_of_losses` that depend on the data, which are the curator's."""
+    one_of_n = np.where(n > 0, 1 / np.maximum(n, 1), np.nan)
     return {
-        "worst_case": np.broadcast_to(belief(epsilon, 0.5), shape),
         "two_worlds": belief(loss, 0.5),
         "many_worlds": belief(loss, one_of_n),
         "identifiability": belief(loss_between_worlds, one_of_n),

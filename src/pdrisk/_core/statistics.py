@@ -33,9 +33,10 @@ __all__ = [
     "mean_of",
 ]
 
-# Engines add at most 2**18 floats one after another (pieces of 2**15, at most 2**17 pieces), so a computed mean is off
-# by at most 2**18 * 2**-53 of the largest absolute value (Higham 2002, eq. 4.4). Those that add integers on a grid of
-# 2**51 steps to it or more are off by half a step and the roundings of the quotient, 2**-50 together.
+# Engines add at most 2**18 floats one after another (pieces of 2**15, at most 2**17 pieces; or pieces of 2**18, and
+# their sums exactly), so a computed mean is off by at most 2**18 * 2**-53 of the largest absolute value (Higham 2002,
+# eq. 4.4). Those that add integers on a grid of 2**51 steps to it or more are off by half a step and the roundings of
+# the quotient, 2**-50 together.
 SUMMATION_ERROR = 2.0**-35
 
 

@@ -153,8 +153,12 @@ class Policy:
         return folded(analyst) in map(folded, self.curators)
 
     def cost(self, query: Query) -> Fraction:
-        """What a query costs under these rules: itself, and the numbers of people that decide what is withheld."""
-        return query.eps + sum(self.counted(query), Fraction(0)) * query.times
+        """What a query costs under these rules: itself, and what is added to it."""
+        return query.eps + self.added(query)
+
+    def added(self, query: Query) -> Fraction | int:
+        """What the numbers of people cost that decide what is withheld."""
+        return sum(self.counted(query)) * query.times
 
     def counted(self, query: Query) -> list[Fraction]:
         """The eps of each noisy number of people that decides what is withheld, one for each set of records."""

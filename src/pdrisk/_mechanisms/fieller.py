@@ -9,8 +9,7 @@ from pdrisk._core.summary import FloatArray
 __all__ = ["CELLS", "mean_interval"]
 
 CELLS = 1024  # of the unit interval, for critical values: a line between two is off by less than 1e-5
-STEPS = 60  # of Newton's method; some five are needed
-CLOSE = 1e-12
+STEPS = 60  # of Newton's method; some three are needed
 PIECE = 2**13  # ends at a time, whose arrays stay in the processor's cache
 
 
@@ -50,21 +49,24 @@ def _left_edge(p: FloatArray, q: FloatArray, critical: FloatArray) -> FloatArray
 
 def _left_edge_of_piece(p: FloatArray, q: FloatArray, critical: FloatArray) -> FloatArray:
     total = p + q
-    root = np.divide(p, total, out=np.full(p.shape, np.nan), where=total != 0)
-    start = np.where((root > 0) & (root < 1), root, np.where(np.abs(q) <= critical[-1], 1.0, np.nan))
-    m = np.where(np.abs(p) <= critical[0], 0.0, start)
-    sign = np.sign(p)
-    rises = np.append(np.diff(critical), 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        root = p / total
+    m = np.where(p * q > 0, root, np.where(np.abs(q) <= critical[-1], 1.0, np.nan))
+    m[np.abs(p) <= critical[0]] = 0.0
     moving = np.flatnonzero(m > 0)
+    at, sign = m[moving], np.sign(p[moving])
+    far, falls = sign * p[moving], sign * total[moving]  # |z| = far - m falls
     for _ in range(STEPS):
         if not len(moving):
             break
-        at, of, whole = m[moving], sign[moving], total[moving]
         cell = np.minimum(at * CELLS, CELLS - 1).astype(np.intp)
-        rise = rises[cell]
-        excess = critical[cell] + rise * (at * CELLS - cell) - of * (p[moving] - at * whole)
-        slope = rise * CELLS + of * whole
+        low = critical[cell]
+        rise = critical[cell + 1] - low
+        excess = low + rise * (at * CELLS - cell) - (far - at * falls)
+        slope = rise * CELLS + falls
         step = np.divide(excess, slope, out=np.zeros(at.shape), where=slope > 0)
-        m[moving] = np.maximum(at - np.maximum(step, 0.0), 0.0)
-        moving = moving[step > CLOSE]
+        at = np.maximum(at - np.maximum(step, 0.0), 0.0)
+        m[moving] = at
+        left = at * CELLS < cell  # else it is exact: within a cell the excess is a straight line
+        moving, at, far, falls = (each[left] for each in (moving, at, far, falls))
     return m

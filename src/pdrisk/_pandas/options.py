@@ -266,9 +266,13 @@ def with_options(method: Method, *, names: bool = False) -> Method:
         for name, default in DEFAULTS.items()
     ]
     signature = inspect.signature(method).replace(parameters=[*own, *options, *(rest if names else ())])
+    most = sum(each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD) for each in own)
+    least = sum(each.default is each.empty for each in own)
 
     @wraps(method)
     def checked(*args: Any, **kwargs: Any) -> Any:
+        if least <= len(args) <= most and kwargs.keys() <= DEFAULTS.keys():  # as nearly always: binding takes longer
+            return method(*args, **kwargs)
         try:
             signature.bind(*args, **kwargs)
         except TypeError as error:

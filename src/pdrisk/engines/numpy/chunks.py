@@ -14,7 +14,7 @@ from pdrisk._core.universe import Universe
 __all__ = ["SIZE", "Piece", "clamped", "placed", "squares_of_places"]
 
 # Pieces of 2**15 floats stay in the second-level cache: four times faster than pieces of 1e6. The error bound
-# in core.statistics counts on this size.
+# in core.statistics counts on this size, and on LARGE of single.
 SIZE = 2**15
 
 
@@ -46,6 +46,7 @@ def clamped(
     selected: NDArray[np.bool_] | None = None,
     codes: NDArray[np.int32] | None = None,
     moved: IntArray | None = None,
+    size: int | None = None,
 ) -> Iterator[Piece]:
     """Yield the pieces of a column that hold a record, clamped and without missing values.
 
@@ -61,16 +62,19 @@ def clamped(
     moved : ndarray of int64, shape (bins,), optional
         To which the number of records moved to an end is added, by group; one bin without ``codes``. The records must
         not be overwritten then: a piece of which none is moved or missing is the column's own memory.
+    size : int, optional
+        Rows of a piece, `SIZE` unless given.
     """
-    buffer = np.empty(min(SIZE, len(values)))
+    size = SIZE if size is None else size
+    buffer = np.empty(min(size, len(values)))
     same_type = values.dtype == buffer.dtype
     none = np.empty(0, dtype=np.intp)
     lo, hi = universe.lo, universe.hi
-    for start in range(0, len(values), SIZE):
-        piece = values[start : start + SIZE]
-        group = none if codes is None else codes[start : start + SIZE].astype(np.intp)
+    for start in range(0, len(values), size):
+        piece = values[start : start + size]
+        group = none if codes is None else codes[start : start + size].astype(np.intp)
         if selected is not None:
-            chosen = selected[start : start + SIZE]
+            chosen = selected[start : start + size]
             piece = piece[chosen]
             group = group if codes is None else group[chosen]
         records = buffer[: len(piece)]
@@ -122,7 +126,7 @@ def _count_moved(
 
 
 def placed(records: FloatArray, lo: float, per_unit: float, spare: FloatArray) -> FloatArray:
-    """The places of clamped records on the grid of `places_per_unit`, in the memory of ``spare``, of shape (SIZE,)."""
+    """The places of clamped records on the grid of `places_per_unit`, in ``spare``, which holds as many or more."""
     places = np.subtract(records, lo, out=spare[: len(records)])
     places *= per_unit
     places += 0.5
@@ -131,4 +135,5 @@ def placed(records: FloatArray, lo: float, per_unit: float, spare: FloatArray) -
 
 def squares_of_places(places: FloatArray) -> IntArray:
     """``floor(k**2 / PLACES)`` of places that `placed` gives: by integers, as floats would round k**2."""
-    return square_of_place(places.astype(np.int64))
+    k = places.astype(np.int64)
+    return square_of_place(k, out=k)

@@ -22,7 +22,8 @@ from pdrisk.engines.numpy.sizes import size_sums
 __all__ = ["summary_of_one"]
 
 WORTH_THREADS = 2**20  # records; of fewer, making threads costs more than it saves
-THREADS = min(os.cpu_count() or 1, 4)  # reading memory is what takes the time
+THREADS = 4  # at most: reading memory is what takes the time
+LARGE = 2**18  # records of a piece then: threads wait for the interpreter lock after each look at one
 
 Pieces = Callable[[], Iterator[Piece]]
 
@@ -43,7 +44,6 @@ def summary_of_one(
     def pieces() -> Iterator[Piece]:
         return clamped(values, universe, selected=selected)
 
-    lattice = Lattice.of_records(universe.magnitude)
     moved = np.zeros(1, dtype=np.int64)
     ranks = told_apart(needs, universe, len(values), 1)
     points = tuple(needs.points(universe).values())
@@ -51,7 +51,7 @@ def summary_of_one(
     n_ranked, found, ranked = windows(
         values, universe, needs.windows, ranks, points, selected=selected, moved=None if scan else moved
     )
-    blocks = _moments_of_blocks(values, universe, needs, selected, lattice) if scan else []
+    blocks = _moments_of_blocks(values, universe, needs, selected) if scan else []
     n = sum(each.n for each in blocks) or int(n_ranked[0])
     steps, places, place_squares, whole = (
         sum(getattr(each, name) for each in blocks) for name in ("steps", "places", "place_squares", "whole")
@@ -109,20 +109,20 @@ def _moments_of_blocks(
     universe: Universe,
     needs: Needs,
     selected: NDArray[np.bool_] | None,
-    lattice: Lattice,
 ) -> list[_Moments]:
     """The moments of each block, made of the same pieces whatever the blocks are: so sums are the same, too."""
 
     def moments(start: int) -> _Moments:
         rows = slice(start, start + block)
         with np.errstate(all="ignore"):  # a warning would depend on the data, and threads know nothing of the caller's
-            return _moments(values[rows], universe, needs, None if selected is None else selected[rows], lattice, start)
+            return _moments(values[rows], universe, needs, None if selected is None else selected[rows], start, size)
 
-    block = -(-max(len(values), 1) // (THREADS * SIZE)) * SIZE
-    if len(values) < WORTH_THREADS or THREADS == 1:
-        block = max(len(values), 1)
+    many = len(values) >= WORTH_THREADS
+    size, most = (LARGE, min(cores(), THREADS)) if many else (SIZE, 1)
+    block = max(-(-len(values) // (most * size)) * size, 1)
+    if most == 1:
         return [moments(0)]
-    with ThreadPoolExecutor(THREADS) as threads:  # numpy lets go of the interpreter lock
+    with ThreadPoolExecutor(most) as threads:  # numpy lets go of the interpreter lock
         return list(threads.map(moments, range(0, len(values), block)))
 
 
@@ -131,13 +131,14 @@ def _moments(
     universe: Universe,
     needs: Needs,
     selected: NDArray[np.bool_] | None,
-    lattice: Lattice,
     first: int,
+    size: int,
 ) -> _Moments:
     sums = _Moments()
     per_unit = places_per_unit(universe.width)
-    spare = np.empty(min(SIZE, len(values)) if needs.places or needs.place_squares else 0)
-    for start, records, _, ends in clamped(values, universe, selected=selected, moved=sums.moved):
+    per_step = 1 / Lattice.of_records(universe.magnitude).step if needs.steps else 0.0
+    spare = np.empty(min(size, len(values)) if needs.places or needs.place_squares else 0)
+    for start, records, _, ends in clamped(values, universe, selected=selected, moved=sums.moved, size=size):
         sums.n += len(records)
         sums.starts.append(first + start)
         if needs.total or needs.squares:
@@ -147,14 +148,21 @@ def _moments(
             sums.lows.append(low)
             sums.highs.append(high)
         if needs.steps:
-            sums.steps += int(np.rint(records * (1 / lattice.step)).sum())  # integers below 2**53: exact
+            sums.steps += int(np.rint(records * per_step).sum())  # integers below 2**53: exact
         if needs.whole:
             sums.whole += int(np.floor(records + 0.5).astype(np.int64).sum())
-        if needs.places:
-            sums.places += int(placed(records, universe.lo, per_unit, spare).sum())
-        if needs.place_squares:
-            sums.place_squares += int(squares_of_places(placed(records, universe.lo, per_unit, spare)).sum())
+        if needs.places or needs.place_squares:
+            own = records if records.flags.writeable else spare  # the column's memory stays as it is
+            places = placed(records, universe.lo, per_unit, own)
+            sums.places += int(places.sum())
+            if needs.place_squares:
+                sums.place_squares += int(squares_of_places(places).sum())
     return sums
+
+
+def cores() -> int:
+    """Number of processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _held(total: int) -> IntArray:
@@ -192,10 +200,12 @@ def _seconds(
     def piece(index: int) -> FloatArray:
         rows = slice(starts[index], starts[index + 1] if index + 1 < len(starts) else None)
         own = None if selected is None else selected[rows]
-        return np.sort(np.concatenate([each.records.copy() for each in clamped(values[rows], universe, selected=own)]))
+        return np.concatenate([each.records.copy() for each in clamped(values[rows], universe, selected=own)])
 
     first, last = int(np.argmin(lows)), int(np.argmax(highs))
     low_piece, high_piece = piece(first), piece(last)
-    other_lows = [*lows[:first], *lows[first + 1 :], universe.hi, *low_piece[1:2]]
-    other_highs = [*highs[:last], *highs[last + 1 :], universe.lo, *high_piece[-2:-1]]
+    second_low = np.partition(low_piece, min(1, len(low_piece) - 1))[1:2]
+    second_high = np.partition(high_piece, max(len(high_piece) - 2, 0))[-2:-1]
+    other_lows = [*lows[:first], *lows[first + 1 :], universe.hi, *second_low]
+    other_highs = [*highs[:last], *highs[last + 1 :], universe.lo, *second_high]
     return (lows[first], float(min(other_lows))), (highs[last], float(max(other_highs)))
