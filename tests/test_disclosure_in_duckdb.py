@@ -1,6 +1,7 @@
 """Tables that DuckDB reads have the same measures as the frame of the same rows."""
 
 import duckdb
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -195,3 +196,70 @@ class TestRefusals:
             FRAME.dprisk.k_map("age", population=con.sql("SELECT [age] AS age FROM people"))
         with pytest.raises(ParameterError, match="several tables"):
             pdrisk.Dataset({"a": FRAME, "b": FRAME}).k_anonymity("age")
+
+
+class TestOutputRules:
+    """Contributions that DuckDB ranks fail the same rules as those of the frame of the same rows."""
+
+    RULES = {"least_count": 3, "dominance": (2, 0.4), "p_percent": 60}  # noqa: RUF012 - never changed
+
+    @staticmethod
+    def rows(seed, n=80):
+        rng = np.random.default_rng(seed)
+        frame = pd.DataFrame({"region": rng.choice(["n", "s", "w", None], n), "age": rng.integers(-1, 3, n)})
+        frame["wage"] = rng.choice(
+            [1.0, 2.0, 3.0, 50.0, -2.0, -9.0, np.nan], n, p=[0.3, 0.2, 0.2, 0.1, 0.02, 0.1, 0.08]
+        )
+        frame["pid"] = pd.array(np.where(rng.random(n) < 0.1, None, rng.integers(0, 25, n)), dtype="Int64")
+        frame["year"] = rng.integers(2020, 2022, n)
+        return frame
+
+    @staticmethod
+    def cells(wide):
+        """By the keys of a cell, a missing one last."""
+        named = wide.rename(index=lambda key: "z" if pd.isna(key) else str(key))
+        named = named.rename(columns=lambda key: "z" if pd.isna(key) else f"{key:g}")
+        return named.sort_index(axis=0).sort_index(axis=1).rename_axis(index=None, columns=None)
+
+    @pytest.mark.parametrize("statistic", ["count", "sum", "mean", "min", "max"])
+    @pytest.mark.parametrize("person", [None, "pid", ["pid", "year"]])
+    @pytest.mark.parametrize("seed", range(3))
+    def test_as_the_frame(self, statistic, person, seed):
+        frame = self.rows(seed)
+        declared = {"missing": {"wage": [-9.0], "age": [-1]}}
+        con = duckdb.connect()
+        con.register("shown", frame)
+        con.execute("CREATE TABLE rows_of_people AS SELECT * FROM shown")
+        asked = {"values": None if statistic == "count" else "wage", "statistic": statistic, "rules": self.RULES}
+        of_frame = pdrisk.Dataset(frame, **declared).output_rules("region", "age", person=person, **asked)
+        found = pdrisk.Dataset((con, "rows_of_people"), **declared).output_rules(
+            "region", "age", person=person, **asked
+        )
+        for name in ("table", "people", "verdicts", "reasons"):
+            own, wanted = self.cells(getattr(found, name)), self.cells(getattr(of_frame, name))
+            pd.testing.assert_frame_equal(
+                own, wanted, check_dtype=False, check_index_type=False, check_column_type=False
+            )
+        assert found.record()["summary"] == of_frame.record()["summary"]
+
+    def test_every_rule_is_met(self):
+        reasons = set()
+        for seed in range(3):
+            con = duckdb.connect()
+            con.register("shown", self.rows(seed))
+            dataset = pdrisk.Dataset((con, "shown"), missing={"wage": [-9.0]})
+            for statistic in ("sum", "max"):
+                said = dataset.output_rules("region", "age", values="wage", statistic=statistic, rules=self.RULES)
+                reasons |= {each for cell in said.reasons.to_numpy().ravel() for each in cell.split(", ")}
+        assert reasons >= {"", "least_count", "dominance", "p_percent"}
+
+    @pytest.mark.parametrize(
+        ("values", "error", "said"),
+        [("name", ColumnTypeError, "holds no numbers"), ("huge", ParameterError, "holds infinities")],
+    )
+    def test_refused(self, values, error, said):
+        con = duckdb.connect()
+        con.execute("CREATE TABLE t AS SELECT 1 AS a, 2 AS b, 'SENTINEL' AS name, CAST('infinity' AS DOUBLE) AS huge")
+        with pytest.raises(error, match=said) as caught:
+            pdrisk.Dataset((con, "t")).output_rules("a", "b", values=values, statistic="sum")
+        assert "SENTINEL" not in str(caught.value)

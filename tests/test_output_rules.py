@@ -265,6 +265,13 @@ class TestRefusals:
         with pytest.raises(ParameterError, match=said):
             self.FRAME.dprisk.output_rules("a", "b", **options)
 
+    @pytest.mark.parametrize("keys", [(), ("a",)])
+    def test_two_keys(self, keys):
+        with pytest.raises(ParameterError, match="a table by two keys, of its rows and its columns"):
+            self.FRAME.dprisk.output_rules(*keys)
+        one = self.FRAME.assign(all="all").dprisk.output_rules("b", "all")
+        assert one.people.to_numpy().tolist() == [[1], [1]]
+
     def test_crosstab_is_noisy_or_judged(self):
         with pytest.raises(ParameterError, match="takes no eps="):
             self.FRAME.dprisk.crosstab("a", "b", rules=True, eps=1)

@@ -84,7 +84,9 @@ def test_laplace_and_whole_numbers():
     [
         ({"x": "mean"}, {}, pdrisk.ParameterError, r"mean\(x\) needs bounds"),
         ({"x": "meen"}, {}, pdrisk.ParameterError, "unknown statistic 'meen'.*Did you mean 'mean'"),
-        ("mean of x", {}, pdrisk.ParameterError, "'mean of x' is no question: write"),
+        ("mean x", {}, pdrisk.ParameterError, "'mean x' is no question: write"),
+        ("mean of x", {}, pdrisk.ParameterError, r"mean\(x\) needs bounds"),
+        ("quantile of x", {}, pdrisk.ParameterError, "quantile needs q"),
         ("mean()", {}, pdrisk.ParameterError, "mean needs a column"),
         ("quantile(x)", {}, pdrisk.ParameterError, "quantile needs q"),
         ("quantile(0.9.1) of x", {}, pdrisk.ColumnTypeError, "q must be a number"),
@@ -115,6 +117,11 @@ def test_takes_what_pdrisk_writes(question):
     mechanism = "exponential" if "reached" in question else "auto"
     found = pdrisk.plan(question, n=10, eps=1, bounds=(0, 1), mechanism=mechanism)
     assert found["question"].tolist() == [question]
+
+
+@pytest.mark.parametrize("question", ["median of x", " median  of x", "median(x)"])
+def test_takes_what_people_say(question):
+    assert pdrisk.plan(question, n=10, eps=1, bounds=(0, 1))["question"].tolist() == ["median(x)"]
 
 
 def test_no_ledger_pays(book):

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from pdrisk._cli import files
+from pdrisk._cli import files, records
 from pdrisk._cli.arguments import Several, folder, several, statistic
 from pdrisk._printing import inert
 from pdrisk.study.assess_report import report, text
@@ -22,8 +22,9 @@ FILES = ("answers.csv", "groups.csv", "columns.csv", "eps.csv", "report.html")
 
 def arguments(command: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    command.add_argument("file", type=Path, help="a .csv or .parquet file, one row a person; before all options")
+    command.add_argument("file", type=Path, help="a .csv or .parquet file; before all options")
     files.arguments(command)
+    records.arguments(command)
     known = f"one or several (default: {' '.join(STATISTICS)}); also count, sum, std, 'quantile(0.9)', 'var(ddof=0)'"
     command.add_argument("--statistics", type=several(statistic), action=Several, help=known)
     command.add_argument("--eps", type=several(float), action=Several, help="one or several (default: 0.1 1)")
@@ -36,17 +37,19 @@ def arguments(command: argparse.ArgumentParser) -> None:
 def assess(chosen: argparse.Namespace) -> str:
     """The text of ``pdrisk assess``; writes the report instead if a folder is named."""
     groups = chosen.by or []
-    frame = files.known(files.read(chosen), chosen, groups)
+    others = [*groups, *(chosen.person or ())]
+    frame = files.known(files.read(chosen), chosen, others)
     if chosen.to is not None:
         own_folder(chosen.to, FILES)
-    columns, left_out = files.columns_of(frame, chosen, groups)
+    columns, left_out = files.columns_of(frame, chosen, others)
+    people, name = records.of_people(frame, columns, chosen, groups), f"{chosen.file.name}{records.said_of(chosen)}"
     found = exposure(
-        frame, columns, chosen.statistics or list(STATISTICS), chosen.eps or EPS, bounds=dict(chosen.bounds),
+        people, columns, chosen.statistics or list(STATISTICS), chosen.eps or EPS, bounds=dict(chosen.bounds),
         by=groups[0] if len(groups) == 1 else groups or None,
     )  # fmt: skip
     found = replace(found, left_out=left_out, units=dict(chosen.unit))
     if chosen.to is None:
-        return text(chosen.file.name, found)
+        return text(name, found)
     tables = {"answers": found.answers, "groups": found.groups, "columns": found.columns.reset_index()}
     for name, table in (tables | {"eps": found.recommendation}).items():
         if table is not None:
@@ -54,6 +57,6 @@ def assess(chosen: argparse.Namespace) -> str:
         else:
             remove_own(chosen.to, f"{name}.csv")
     origin = ReportOrigin.now(chosen.file.name, len(frame), chosen.said, chosen.file)
-    page = report(chosen.file.name, found, origin)
+    page = report(name, found, origin)
     written = write_own(chosen.to, "report.html", lambda path: path.write_text(page, encoding="utf-8"))
     return f"written, for the curator only: {written}"

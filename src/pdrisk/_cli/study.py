@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from pdrisk._cli import files
+from pdrisk._cli import files, records
 from pdrisk._cli.arguments import Several, folder, several, size, statistic
 from pdrisk.datasets import soep_like, soep_like_schema
 from pdrisk.errors import ParameterError
@@ -28,6 +28,8 @@ def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("folder", type=folder, help="where the tables, figures and report.html go")
     command.add_argument("--file", type=Path, help="your own .csv or .parquet file, instead of the synthetic survey")
     files.arguments(command)
+    records.arguments(command)
+    command.add_argument("--by", type=several(str), action=Several, help="columns of groups, each studied for itself")
     several_of = f"one or several (default: {' '.join(STATISTICS)}); also 'quantile(0.9)', 'var(ddof=0)'"
     command.add_argument("--statistics", type=several(statistic), action=Several, help=several_of)
     losses = f"one or several (default: {' '.join(f'{each:g}' for each in EPS)})"
@@ -48,19 +50,29 @@ def study(chosen: argparse.Namespace) -> str:
         raise ParameterError(f"a figure holds {CURVES} statistics: name at most so many with --statistics.")
     frame: Any
     units: dict[Any, str]
+    groups = chosen.by or []
     if chosen.file is None:
-        if chosen.schema is not None or chosen.missing is not None:
-            raise ParameterError("--schema and --missing are about a file of your own: name it with --file.")
+        if any(each is not None for each in (chosen.schema, chosen.missing, chosen.person, chosen.per_person)):
+            raise ParameterError(
+                "--schema, --missing, --person and --per-person are about a file of your own: name it with --file."
+            )
         frame = soep_like().pipe(soep_like_schema().validate)
         columns, name = chosen.columns or list(COLUMNS), "a survey like the Socio-Economic Panel"
         units = {**COLUMNS, **dict(chosen.unit)}
         bounds: Any = dict.fromkeys(columns, "column") | dict(chosen.bounds)  # as in the paper
+        rows = len(frame)
     else:
-        frame = files.known(files.read(chosen), chosen)
-        units, name, bounds = dict(chosen.unit), chosen.file.name, dict(chosen.bounds)
-        columns, left_out = files.columns_of(frame, chosen)
+        others = [*groups, *(chosen.person or ())]
+        frame = files.known(files.read(chosen), chosen, others)
+        rows = len(frame)
+        units, name, bounds = dict(chosen.unit), f"{chosen.file.name}{records.said_of(chosen)}", dict(chosen.bounds)
+        columns, left_out = files.columns_of(frame, chosen, others)
         for column, reason in left_out.items():
             _note(f"left out: {column} ({reason})")
+        frame = records.of_people(frame, columns, chosen, groups)
+    if groups:
+        bounds = records.known_bounds(frame, columns, chosen) | bounds
+        frame, columns, bounds, units = records.by_group(frame, columns, bounds, units, groups)
     own_folder(chosen.folder, FILES)
     result = run(
         frame,
@@ -76,7 +88,7 @@ def study(chosen: argparse.Namespace) -> str:
         resume=chosen.folder / "parts",
     )
     file = name if chosen.file is None else chosen.file.name
-    origin = ReportOrigin.now(file, len(frame), chosen.said, chosen.file)
+    origin = ReportOrigin.now(file, rows, chosen.said, chosen.file)
     about = Study(result, name, synthetic=chosen.file is None, units=units, origin=origin)
     page = written(about, chosen.folder, noted=lambda file: None if chosen.quiet else _note(file))
     return f"written: {page}"

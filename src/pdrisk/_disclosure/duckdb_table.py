@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -22,8 +22,9 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
-__all__ = ["DuckDBTable", "table_of"]
+__all__ = ["DECIMAL", "FLOATS", "WHOLE", "DuckDBTable", "fetched", "table_of"]
 
+T = TypeVar("T")
 WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
 FLOATS = ("FLOAT", "DOUBLE")
 AS_THEY_ARE = ("BOOLEAN", "VARCHAR", "ENUM", "DATE", "TIMESTAMP")  # beginnings of names of types
@@ -103,7 +104,11 @@ class DuckDBTable:
         return all(column in self.relation.columns for column in columns)
 
     def read(self, asked: KeyRequest) -> Side:
-        """The keys of groups of its rows.
+        """The keys of groups of its rows; raises as `asked` does."""
+        return self.asked(asked, lambda types: self._read(asked, types))
+
+    def asked(self, asked: KeyRequest, read: Callable[[dict[str, str]], T]) -> T:
+        """What is read of columns whose SQL types are told.
 
         Raises
         ------
@@ -117,7 +122,7 @@ class DuckDBTable:
             if column not in types:
                 raise unknown_column(column, types)
         try:
-            return self._read(asked, types)
+            return read(types)
         except duckdb.Error as error:
             failure = type(error).__name__
         raise ParameterError(f"DuckDB cannot count the classes of this table ({failure}): see whether it is whole.")
@@ -125,7 +130,7 @@ class DuckDBTable:
     def _read(self, asked: KeyRequest, types: dict[str, str]) -> Side:
         picked = [f'{_key(name, types[str(name)])} AS "k{at}"' for at, name in enumerate(asked.keys)]
         picked += [f'{_key(name, types[str(name)])} AS "p{at}"' for at, name in enumerate(asked.person)]
-        picked += [] if asked.weight is None else [f"CAST({self._without_codes(asked.weight)} AS DOUBLE) AS w"]
+        picked += [] if asked.weight is None else [f"CAST({self.without_codes(asked.weight)} AS DOUBLE) AS w"]
         relation: Any = self.relation.project(", ".join(picked)).set_alias("t")
         keys = [f't."k{at}"' for at in range(len(asked.keys))]
         known: dict[int, KeyColumn] = {}
@@ -136,13 +141,13 @@ class DuckDBTable:
                     known[at], relation = self._coarser(asked, name, at, relation)
                     keys[at] = f'coalesce(m{at}."code", 0)'
         lines = [f'{sql} AS "k{at}"' for at, sql in enumerate(keys)] + self._counts(asked)
-        grouped = _fetched(relation.aggregate(", ".join(lines), ", ".join(keys)))
+        grouped = fetched(relation.aggregate(", ".join(lines), ", ".join(keys)))
         left_out = int((grouped["every"] - grouped["n"]).sum())
         grouped = grouped[grouped["people"] > 0]
         columns = [
             replace(known[at], codes=grouped[f"k{at}"].to_numpy(dtype=np.int64))
             if at in known
-            else self._column(asked, name, grouped[f"k{at}"])
+            else self.key_column(asked, name, grouped[f"k{at}"])
             for at, name in enumerate(asked.keys)
         ]
         weights = None
@@ -175,25 +180,33 @@ class DuckDBTable:
                 "a relation does not tell its connection, which counting people in coarser classes needs: pass "
                 '(connection, "table") or the path of a Parquet file instead.'
             )
-        values = _fetched(relation.aggregate(f't."k{at}" AS "value"', f't."k{at}"'))["value"]
-        column = self._column(asked, name, values)
+        values = fetched(relation.aggregate(f't."k{at}" AS "value"', f't."k{at}"'))["value"]
+        column = self.key_column(asked, name, values)
         mapping = pd.DataFrame({"value": values, "code": column.codes})[column.codes > 0]
         added = self.connection.from_df(mapping).set_alias(f"m{at}")
         return column, relation.join(added, f't."k{at}" = m{at}."value"', how="left")
 
-    def _column(self, asked: KeyRequest, name: Hashable, values: pd.Series) -> KeyColumn:
+    def key_column(self, asked: KeyRequest, name: Hashable, values: pd.Series) -> KeyColumn:
+        """A key column of these values, generalised."""
         column = replace(coded(values, self._codes(name)), name=name)
         return generalized(column, asked.generalize[name]) if name in asked.generalize else column
 
-    def _without_codes(self, name: Hashable) -> str:
+    def without_codes(self, name: Hashable) -> str:
+        """A column in SQL, NULL where a missing code stands."""
         codes = ", ".join(map(_constant, self._codes(name)))
         return f"CASE WHEN {_quoted(name)} IN ({codes}) THEN NULL ELSE {_quoted(name)} END" if codes else _quoted(name)
+
+    def key_without_codes(self, name: Hashable, sql_type: str) -> str:
+        """A key column in SQL, NULL where it is missing or a missing code stands."""
+        codes, key = ", ".join(map(_constant, self._codes(name))), _key(name, sql_type)
+        return f"CASE WHEN {_quoted(name)} IN ({codes}) THEN NULL ELSE {key} END" if codes else key
 
     def _codes(self, name: Hashable) -> tuple[Hashable, ...]:
         return tuple(self.declared.of(name).missing or ()) if self.declared.speak_of_codes else ()
 
 
-def _fetched(relation: Any) -> pd.DataFrame:
+def fetched(relation: Any) -> pd.DataFrame:
+    """What a relation gives."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of pandas, about how DuckDB makes times with a zone
         return relation.df()

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from pdrisk._disclosure.checked import CheckedTable
 from pdrisk._disclosure.classes import Classes, classes_of
+from pdrisk._disclosure.duckdb_cells import cells_in_duckdb
+from pdrisk._disclosure.duckdb_table import DuckDBTable
 from pdrisk._disclosure.measures import asked, somebody
-from pdrisk._disclosure.tables import FrameTable, KeyRequest, KeyTable
+from pdrisk._disclosure.tables import KeyRequest, KeyTable
 from pdrisk._model.nearest import did_you_mean
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -67,6 +69,11 @@ class OutputRules:
         found = replace(cls(), **rules)
         found._check()
         return found
+
+    @property
+    def top(self) -> int:
+        """How many of the largest contributions the rule of dominance looks at."""
+        return 1 if self.dominance is None else self.dominance[0]
 
     def _check(self) -> None:
         least, pair = self.least_count, self.dominance
@@ -177,7 +184,7 @@ def crosstab_rules(
     Raises
     ------
     ColumnTypeError, ParameterError
-        If a column does not fit, or a database is asked for more than counts.
+        If a column does not fit.
     """
     if not isinstance(statistic, str) or statistic not in STATISTICS:
         raise ParameterError(f"rules judge {', '.join(STATISTICS)}, not {statistic!r}.")
@@ -189,22 +196,45 @@ def crosstab_rules(
         )
     judged = OutputRules.given(rules)
     wanted = replace(asked([index, columns], None, person), weight=values)
-    if values is not None and not isinstance(table, FrameTable):
-        raise ParameterError("rules judge contributions of people in a pandas frame; of a database, counts alone.")
+    if isinstance(table, DuckDBTable) and values is not None:
+        side, read = cells_in_duckdb(table, wanted, judged.top)
+        classes = classes_of(side)
+        somebody(classes.people())
+        _check_finite(values, read["infinite"].to_numpy(dtype=bool))
+        cells, shown = _of_cells(classes, read, statistic)
+        return _checked(classes, cells, shown, statistic, judged, wanted)
     side = table.read(wanted)
     classes, numbers_of = classes_of(side), side.weights
     people = somebody(classes.people())
     if numbers_of is None:
         nothing = np.zeros(classes.size)
         cells = CellFacts(people, nothing, nothing, nothing, nothing, nothing > 0, people)
-        shown: NDArray[Any] = people
-    else:
-        if np.isinf(numbers_of).any():
-            raise ParameterError(
-                f"column {values!r} holds infinities, of which there is no sum or share: leave them out."
-            )
-        cells, shown = _contributions(classes, numbers_of, statistic, judged)
+        return _checked(classes, cells, people, statistic, judged, wanted)
+    _check_finite(values, np.isinf(numbers_of))
+    cells, shown = _contributions(classes, numbers_of, statistic, judged)
     return _checked(classes, cells, shown, statistic, judged, wanted)
+
+
+def _check_finite(column: Hashable | None, infinite: NDArray[np.bool_]) -> None:
+    if infinite.any():
+        raise ParameterError(f"column {column!r} holds infinities, of which there is no sum or share: leave them out.")
+
+
+def _of_cells(classes: Classes, read: pd.DataFrame, statistic: str) -> tuple[CellFacts, NDArray[np.float64]]:
+    """The same as `_contributions`, of cells that a database has read."""
+    own = classes.numbers[0]
+
+    def placed(name: str) -> NDArray[np.float64]:
+        values = read[name].fillna(0).to_numpy(dtype=np.float64)
+        return np.bincount(own, weights=values, minlength=classes.size).astype(np.float64)
+
+    people, total = placed("people").astype(np.int64), placed("total")
+    end = "highest" if statistic == "max" else "lowest"
+    same, negative = placed(f"same_{end}").astype(np.int64), placed("negative") > 0
+    cells = CellFacts(people, total, placed("largest"), placed("top"), placed("rest"), negative, same)
+    with np.errstate(invalid="ignore"):
+        shown = {"sum": total, "mean": total / placed("rows")}.get(statistic, placed(end))
+    return cells, np.where(people > 0, shown, np.nan)
 
 
 def _contributions(
@@ -236,8 +266,8 @@ def _contributions(
     def sum_of(chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
         return np.bincount(cell[chosen], weights=x[chosen], minlength=size).astype(np.float64)
 
-    top = rules.dominance[0] if rules.dominance is not None else 1
-    cells = CellFacts(people, total, sum_of(rank == 0), sum_of(rank < top), sum_of(rank >= 2), negative, same)
+    largest, top, rest = sum_of(rank == 0), sum_of(rank < rules.top), sum_of(rank >= 2)
+    cells = CellFacts(people, total, largest, top, rest, negative, same)
     with np.errstate(invalid="ignore"):
         shown = {"sum": total, "mean": total / rows}.get(statistic, extreme)
     return cells, np.where(people > 0, shown, np.nan)

@@ -24,6 +24,7 @@ from pdrisk._disclosure.rules import crosstab_rules
 from pdrisk._disclosure.suggest import SuggestedGeneralization, suggested
 from pdrisk._disclosure.tables import FrameTable, KeyRequest, KeyTable
 from pdrisk._pandas.curator_views import CuratorViews
+from pdrisk.errors import ParameterError
 
 __all__ = ["DisclosureViews"]
 
@@ -277,8 +278,8 @@ class DisclosureViews(CuratorViews):
 
     def output_rules(
         self,
-        index: Hashable,
-        columns: Hashable,
+        index: Hashable | None = None,
+        columns: Hashable | None = None,
         *,
         values: Hashable | None = None,
         statistic: str = "count",
@@ -310,6 +311,11 @@ class DisclosureViews(CuratorViews):
         Hundepool et al. 2012. The rules look at one table: what several tables, or a total and all cells but one, give
         away they do not see. They are flags for a person who checks outputs, and no protection on their own.
         """
+        if index is None or columns is None:
+            raise ParameterError(
+                'output_rules judges a table by two keys, of its rows and its columns: output_rules("region", "sex"). '
+                "For one key, assign a column that is the same everywhere, and name it as the second."
+            )
         table, wanted = self._measured("output_rules", [index, columns], None, person)
         return crosstab_rules(
             table, index, columns, values=values, statistic=statistic, rules=rules, person=list(wanted.person) or None

@@ -40,6 +40,7 @@ MOST_RECORDS: Final = 10_000_000  # of more the noise of means is smaller still
 WITH_PARAMETER = re.compile(r"\s*(\w+)\(\s*(?:(\w+)\s*=)?\s*([\w.+-]+)\s*\)\s+of\s+(.+)")
 OWN_PARAMETER: Final = {"var": "ddof", "std": "ddof", "min": "bounds_reached", "max": "bounds_reached"}
 PLAIN = re.compile(r"\s*(\w+)\((.*)\)\s*")
+IN_WORDS = re.compile(r"\s*(\w+)\s+of\s+(.+)")
 FORMS = '"mean(distance)", "quantile(0.9) of distance" or "count()"'
 
 
@@ -62,7 +63,7 @@ def plan(
     ----------
     questions : dict, str or list of str
         As `agg` takes them, ``{"distance": ["mean", "median"]}``, or as pdrisk writes them, ``"mean(distance)"``,
-        ``"quantile(0.9) of distance"``, ``"count()"``.
+        ``"quantile(0.9) of distance"``, ``"count()"``; also ``"mean of distance"``.
     n : int
         About how many records there will be.
     eps : float
@@ -183,7 +184,7 @@ def _parsed(question: object) -> tuple[Hashable | None, Statistic]:
     if found := WITH_PARAMETER.fullmatch(question):
         name, parameter, value, column = found.groups()
         return column.strip(), statistic((name, {parameter or OWN_PARAMETER.get(name, "q"): _plain(value)}))
-    if found := PLAIN.fullmatch(question):
+    if found := PLAIN.fullmatch(question) or IN_WORDS.fullmatch(question):
         return found[2].strip() or None, statistic(found[1])
     raise ParameterError(f"{shown(question)} is no question: write {FORMS}.")
 

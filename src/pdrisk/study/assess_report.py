@@ -44,7 +44,7 @@ def _sections(found: Exposure) -> list[tuple[str, list[str], pd.DataFrame]]:
         (
             f"{ANSWERS}, {at}",
             [
-                f"{found.rows:,} rows. LS / GS is the share of eps that the most exposed person bears: how far one "
+                f"{found.rows:,} records. LS / GS is the share of eps that the most exposed person bears: how far one "
                 "person could move this very answer, against how far one could in any data.",
                 "Two worlds is how sure somebody who knows everybody else can become, from a coin's 0.5, that this "
                 "person is in the data. Many worlds asks the same of somebody who starts at 1/n. Identifiability is "

@@ -63,7 +63,7 @@ class Exposure:
     left_out : dict from column to str
         Columns that cannot be assessed, or seem to be ids or weights, and why.
     rows : int
-        Of the frame.
+        Of the frame, each of which is taken for a person.
     units : dict from column to str
         For the numbers of the report.
     """

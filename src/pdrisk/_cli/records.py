@@ -1,0 +1,132 @@
+"""Records of a file: one number of each person, where a person may have several rows, and columns by groups."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from pdrisk._cli.arguments import Several, several
+from pdrisk._pandas.declared import codes_of, declared
+from pdrisk.engines.numpy.codes import without_codes
+from pdrisk.errors import ParameterError
+
+__all__ = ["arguments", "by_group", "known_bounds", "of_people", "said_of"]
+
+WAYS = ("mean", "sum", "min", "max", "count")
+OF_ROWS = ("mean", "min", "max")  # numbers of a person that have the bounds of one row
+MOST = 20  # columns by groups, each of which has panels of its own
+
+
+def arguments(command: argparse.ArgumentParser) -> None:
+    """What says whose records a file holds."""
+    command.add_argument(
+        "--person",
+        type=several(str),
+        action=Several,
+        help="columns of ids, together, if a person may have several rows",
+    )
+    command.add_argument("--per-person", choices=WAYS, help="what the rows of each person become: one number")
+
+
+def said_of(chosen: argparse.Namespace) -> str:
+    """What a record is, beside the name of the file."""
+    if not chosen.person or not chosen.per_person:
+        return ""
+    return f" (one record a {', '.join(chosen.person)}: the {chosen.per_person} of the rows)"
+
+
+def known_bounds(frame: pd.DataFrame, columns: Sequence[Any], chosen: argparse.Namespace) -> dict[Any, Any]:
+    """The bounds of columns, as the command line says, else as they are declared for one row."""
+    rows = {column: declared(frame, column).universe for column in columns}
+    own = {column: (one.lo, one.hi) for column, one in rows.items() if one is not None}
+    return (own if not chosen.per_person or chosen.per_person in OF_ROWS else {}) | dict(chosen.bounds)
+
+
+def of_people(
+    frame: pd.DataFrame, columns: Sequence[Any], chosen: argparse.Namespace, groups: Sequence[str] = ()
+) -> pd.DataFrame:
+    """The frame with one row for each person, of the columns that are looked at and those of groups.
+
+    Rows without an id are nobody's, and left out. As it is where no ``--person`` is named.
+
+    Raises
+    ------
+    ParameterError
+        If people have several rows and nobody said what these become, or are in several groups.
+    """
+    person = list(dict.fromkeys(chosen.person or ()))
+    if not person:
+        if chosen.per_person:
+            raise ParameterError("--per-person is about the rows of one person: name the columns of ids with --person.")
+        return frame
+    own = without_codes(frame, codes_of(frame, [*person, *columns, *groups]))[[*person, *groups, *columns]]
+    own = own.dropna(subset=person)
+    if chosen.per_person is None:
+        if own.duplicated(person).any():
+            raise ParameterError(
+                f"some people have several rows: say with --per-person what these become, {', '.join(WAYS)}. Where "
+                "several rows count, as with rows=, ask df.dprisk.assess."
+            )
+        return _declared(own, frame, columns, groups, chosen)
+    by = own.groupby([*person, *groups], dropna=False, observed=True, sort=False)
+    numbers = by[list(columns)].agg(chosen.per_person)
+    if chosen.per_person in ("sum", "count"):
+        numbers = numbers.where(by[list(columns)].count() > 0)  # nothing known is no number
+    numbers = numbers.reset_index()
+    if numbers.duplicated(person).any():
+        raise ParameterError(
+            f"some people are in several groups of --by {', '.join(groups)}, so one of them moves several answers: ask "
+            "df.dprisk.assess with groups=, or leave --by out."
+        )
+    return _declared(numbers, frame, columns, groups, chosen)
+
+
+def _declared(
+    found: pd.DataFrame,
+    frame: pd.DataFrame,
+    columns: Sequence[Any],
+    groups: Sequence[str],
+    chosen: argparse.Namespace,
+) -> pd.DataFrame:
+    """Records with what is declared of the file, but for missing codes: these are missing already."""
+    found = found.copy()
+    found.attrs = {}
+    bounds = known_bounds(frame, columns, chosen)
+    keys = {column: own for column in groups if (own := declared(frame, column).keys) is not None}
+    said: Any = found
+    return said.dprisk.declare(bounds=bounds, keys=keys) if bounds or keys else found
+
+
+def by_group(
+    frame: pd.DataFrame, columns: Sequence[Any], bounds: Mapping[Any, Any], units: Mapping[Any, str], groups: list[str]
+) -> tuple[pd.DataFrame, list[str], dict[Hashable, Any], dict[Hashable, str]]:
+    """A column for each column and group, missing in the rows of other groups; with bounds and units.
+
+    Raises
+    ------
+    ParameterError
+        If there would be too many.
+    """
+    own = without_codes(frame, codes_of(frame, [*columns, *groups]))
+    made = own.groupby(groups, observed=True)
+    if made.ngroups * len(columns) > MOST:
+        raise ParameterError(
+            f"--by makes {made.ngroups * len(columns):,} columns of {len(columns)}, and a study shows {MOST}: name "
+            "fewer with --columns, or group by less."
+        )
+    of, labels = made.ngroup(), made.size().index
+    names = {
+        (column, at): f"{column} ({', '.join(map(str, label if isinstance(label, tuple) else (label,)))})"
+        for column in columns
+        for at, label in enumerate(labels)
+    }
+    found = pd.DataFrame({name: own[column].where(of == at) for (column, at), name in names.items()})
+    return (
+        found,
+        list(names.values()),
+        {name: bounds[column] for (column, _), name in names.items() if column in bounds},
+        {name: units[column] for (column, _), name in names.items() if column in units},
+    )
