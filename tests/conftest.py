@@ -9,8 +9,8 @@ import duckdb
 import pytest
 
 import pdrisk
-from engines import ENGINES
-from postgres_databases import database, needs_server
+from engines import ENGINES, of_postgres
+from postgres_databases import connected, database, needs_server
 
 
 class Hasty(sqlite3.Connection):
@@ -25,9 +25,13 @@ def hasty(monkeypatch):
     monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Hasty))
 
 
-@pytest.fixture(params=ENGINES, scope="module")
+@pytest.fixture(params=[*ENGINES, pytest.param("PostgreSQL", marks=needs_server)], scope="module")
 def engine(request):
     """Opens a table with each engine, as `pdrisk.engines.conformance.check` asks for it."""
+    if request.param == "PostgreSQL":
+        with database() as url, connected(url) as connection:
+            yield of_postgres(connection)
+        return
     with duckdb.connect() as con:
         yield ENGINES[request.param](con)
 

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
+from pdrisk._sql.postgres import PostgresTable
 from pdrisk.engines.numpy.frame import FrameEngine
 from pdrisk.engines.sql.dialect import Dialect, DuckDBDialect
 from pdrisk.engines.sql.duckdb import fetched
@@ -35,6 +36,28 @@ def of_table(con, dialect):
         columns = stored_columns({"x": table.type, "y": table.type, "g": "VARCHAR"})
         people = SQLTable("people", columns, dialect, partial(fetched, con))
         return people.opened(query, people.header, None, bytes)
+
+    return opened
+
+
+POSTGRES_TYPES = {
+    "DOUBLE": "double precision", "BIGINT": "bigint", "TINYINT": "smallint", "DECIMAL(20, 4)": "numeric(20, 4)",
+}  # fmt: skip
+
+
+def of_postgres(connection):
+    stored = []  # the last table and what is read of it
+
+    def opened(table, query):
+        if not stored or stored[0] is not table:
+            of = POSTGRES_TYPES[table.type]
+            connection.execute("DROP TABLE IF EXISTS people")
+            connection.execute(f"CREATE TABLE people (x {of}, y {of}, g text)")
+            rows = zip(table.values, table.others, table.groups, strict=True)
+            with connection.cursor() as cursor:
+                cursor.executemany("INSERT INTO people VALUES (%s, %s, %s)", list(rows))
+            stored[:] = table, PostgresTable(connection, "people").table()
+        return stored[1].opened(query, stored[1].header, None, bytes)
 
     return opened
 

@@ -12,8 +12,7 @@ TYPES = "pid BIGINT, age TINYINT, income DOUBLE, hours FLOAT, region VARCHAR, wo
 DRAWN = ["value", "low", "high", "clip_low", "clip_high"]
 
 
-@pytest.fixture(scope="module")
-def rows():
+def made_rows():
     source = np.random.default_rng(7)
     n = 600
     frame = pd.DataFrame(
@@ -31,6 +30,11 @@ def rows():
     for column in frame.columns:
         frame.loc[source.random(n) < 0.05, column] = None
     return frame
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return made_rows()
 
 
 @pytest.fixture(scope="module")

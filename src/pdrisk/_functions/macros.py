@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pdrisk._core.lattice import PLACE_BITS
-from pdrisk.engines.sql.dialect import clamped
+from pdrisk.engines.sql.dialect import DuckDBDialect
 
 __all__ = ["COLUMNS", "HALF", "JUDGED", "MACROS", "PER_UNIT", "Macro"]
 
@@ -30,7 +30,7 @@ def number(value: str) -> str:
 
 
 X, LO, HI = number("x"), number("lo"), number("hi")
-RECORD = clamped(X, LO, HI)
+RECORD = DuckDBDialect().clamped(X, LO, HI)
 
 
 def whole(grid: str, value: str) -> str:

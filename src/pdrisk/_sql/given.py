@@ -18,6 +18,7 @@ from pdrisk._pandas.declared import declarations_of, knowing
 from pdrisk._sql.fluent import fluent_table
 from pdrisk._sql.parse import parsed
 from pdrisk._sql.pieces import lowered, quoted
+from pdrisk._sql.postgres import PostgresTable, is_postgres
 from pdrisk._sql.readable import is_readable
 from pdrisk._sql.relations import relation_of
 from pdrisk._sql.rows import Relation
@@ -45,6 +46,8 @@ class Given:
         Those of the connection, by the name there.
     said : dict of Declarations
         What is declared for those that are not pandas'.
+    remote : dict of PostgresTable
+        Those that DuckDB does not read.
     """
 
     frames: Mapping[str, pd.DataFrame]
@@ -52,14 +55,26 @@ class Given:
     tables: Mapping[str, tuple[str, ...]]
     connection: DuckDBPyConnection | None
     said: Mapping[str, Declarations] = field(default_factory=dict)
+    remote: Mapping[str, PostgresTable] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
         """What SQL calls them."""
-        return [*self.frames, *self.others, *self.tables]
+        return [*self.frames, *self.others, *self.tables, *self.remote]
 
     def sources(self, public: frozenset[str] = frozenset()) -> Sources:
-        """What one call may read; nobody is in the tables of these names."""
+        """What one call may read; nobody is in the tables of these names.
+
+        Raises
+        ------
+        ParameterError
+            If DuckDB does not read them.
+        """
+        if self.remote:
+            raise ParameterError(
+                "d.sql(...) reads what DuckDB reads, not tables of a PostgreSQL server: write d.mean(...), "
+                "d.query(...).count(...) and the like, or make a view on the server and a Dataset of it."
+            )
         return Sources(self.connection, {**self.frames, **self.others}, None, self.tables, self.said, public=public)
 
     def and_public(self, other: Given) -> Given:
@@ -81,6 +96,7 @@ class Given:
             {**self.tables, **other.tables},
             self.connection or other.connection,
             {**self.said, **other.said},
+            {**self.remote, **other.remote},
         )
 
     def declared(self, known: Callable[[pd.DataFrame, Declarations], Declarations]) -> Given:
@@ -90,6 +106,8 @@ class Given:
             frame = self.frames[name]
             said = known(frame, declarations_of(frame))
             return replace(self, frames={name: knowing(frame.copy(deep=False), said)})
+        if name in self.remote:
+            return replace(self, said={lowered(name): known(self.remote[name].table().header, Declarations())})
         relation, empty = self._looked_at(name)
         if any(value.column != label for label, value in relation.columns):
             raise ParameterError("a view has no declarations of its own: declare those of the table behind it.")
@@ -98,6 +116,11 @@ class Given:
     def key_table(self) -> KeyTable:
         """The one table that is no frame, as disclosure measures read it."""
         (name,) = self.names
+        if name in self.remote:
+            raise ParameterError(
+                "disclosure measures read frames, files and tables of DuckDB, not of a PostgreSQL server: ask them of "
+                "a frame of the key columns, if you may see those."
+            )
         data = self.others[name] if name in self.others else (self.connection, self.tables[name])
         sources = self.sources()
         try:
@@ -140,12 +163,16 @@ class Given:
 
     def _fluent(self) -> tuple[SQLTable, Declarations]:
         (name,) = self.names
+        if name in self.remote:
+            return self.remote[name].table(), self.said.get(lowered(name), Declarations())
         sources = self.sources()
         sources.check(parsed(f"SELECT count(*) FROM {quoted(name)}", None))
         return fluent_table(self._relation(name, sources))
 
     def columns(self, name: str) -> list[str]:
         """The names of a table's columns."""
+        if name in self.remote:
+            return list(self.remote[name].table().columns)
         return list(self.frames[name].columns if name in self.frames else self._looked_at(name)[1].columns)
 
     def _looked_at(self, name: str) -> tuple[Relation, pd.DataFrame]:
@@ -193,6 +220,7 @@ def tables_given(data: Mapping[Any, Any]) -> Given:
     frames: dict[str, pd.DataFrame] = {}
     others: dict[str, Any] = {}
     tables: dict[str, tuple[str, ...]] = {}
+    remote: dict[str, PostgresTable] = {}
     connections: list[Any] = []
     for name, value in data.items():
         if not isinstance(name, str) or not name:
@@ -204,6 +232,8 @@ def tables_given(data: Mapping[Any, Any]) -> Given:
             frames[name] = knowing(copied, before) if before != Declarations() else copied
         elif kind == "DuckDBPyRelation":
             others[name] = guarded(value.to_arrow_table)
+        elif type(value) is tuple and len(value) == 2 and isinstance(value[1], str) and is_postgres(value[0]):
+            remote[name] = PostgresTable(*value)
         elif type(value) is tuple and len(value) == 2 and isinstance(value[1], str):
             connections.append(_connection(value[0]))
             tables[lowered(name)] = tuple(value[1].split("."))
@@ -218,12 +248,15 @@ def tables_given(data: Mapping[Any, Any]) -> Given:
         raise ParameterError("a dict of tables needs a name for each, and names that differ in more than capitals.")
     if any(one is not connections[0] for one in connections):
         raise ParameterError("the tables of a Dataset are on several connections: ATTACH them to one.")
-    return Given(frames, others, tables, connections[0] if connections else None)
+    return Given(frames, others, tables, connections[0] if connections else None, remote=remote)
 
 
 def _connection(value: object) -> Any:
     import duckdb
 
     if not isinstance(value, duckdb.DuckDBPyConnection):
-        raise ColumnTypeError(f"a table is given as (connection, name), with DuckDB's, not {type(value).__name__}.")
+        raise ColumnTypeError(
+            "a table is given as (connection, name), with a connection of DuckDB or psycopg, or SQLAlchemy's to "
+            f"PostgreSQL, not {type(value).__name__}."
+        )
     return value

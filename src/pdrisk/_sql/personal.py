@@ -24,7 +24,7 @@ from pdrisk._sql.sources import Sources
 from pdrisk._sql.statistics import AGGREGATES
 from pdrisk._sql.tree import Select, Star
 from pdrisk._sql.written_out import unused, written_out
-from pdrisk.engines.sql.dialect import DuckDBDialect, clamped, number
+from pdrisk.engines.sql.dialect import DuckDBDialect
 from pdrisk.engines.sql.people import number_of_rows
 from pdrisk.engines.sql.plan import INFINITY
 from pdrisk.errors import ParameterError
@@ -38,7 +38,8 @@ SORTED = frozenset(
     {"median", "quantile_cont", "var_pop", "var_samp", "variance", "stddev_pop", "stddev_samp", "stddev"}
 )
 LARGEST_SQUARED = 1e150  # farther numbers are moved there, so that no spread overflows
-CALL = DuckDBDialect().call
+DIALECT = DuckDBDialect()
+CALL = DIALECT.call
 
 
 def aggregates_rows(select: Select) -> bool:
@@ -298,7 +299,7 @@ class _Grouped:
             return CALL("quantile_cont", one, "0.5")
         if call.name == "quantile_cont":
             return CALL("quantile_cont", one, _checked_quantile(call))
-        listed = CALL("list", clamped(one, number(-LARGEST_SQUARED), number(LARGEST_SQUARED)))
+        listed = CALL("list", DIALECT.clamped(one, DIALECT.number(-LARGEST_SQUARED), DIALECT.number(LARGEST_SQUARED)))
         return CALL("list_aggregate", CALL("list_sort", listed, "'ASC'", "'NULLS LAST'"), f"'{call.name}'")
 
     def _sum(self, call: Call, value: Expression, kept: list[str]) -> str:
@@ -325,7 +326,7 @@ class _Grouped:
                 "which others decide. Pass the bounds of one row, by which it is rounded to a grid, or add whole "
                 "numbers, as in SUM(CAST(round(100 * x) AS BIGINT))."
             )
-        return number_of_rows(way, _if(kept, value.double), universe, CALL)
+        return number_of_rows(way, _if(kept, value.double), universe, DuckDBDialect())
 
 
 def _if(kept: list[str], value: str) -> str:
@@ -336,5 +337,5 @@ def _checked_quantile(call: Call) -> str:
     """Which quantile, as it is written out."""
     match call.arguments[1:]:
         case (Constant(int() | float() | Decimal() as q),) if not isinstance(q, bool) and 0 <= q <= 1:
-            return number(float(q))
+            return DIALECT.number(float(q))
     raise ParameterError(f"{heading(call)} takes a column and a number from 0 to 1, as in quantile_cont(days, 0.9).")

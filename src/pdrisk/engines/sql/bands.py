@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pdrisk.engines.sql.dialect import Dialect, number
+from pdrisk.engines.sql.dialect import Dialect
 from pdrisk.engines.sql.plan import Measured, SummaryPlan, pivots, sides
 
 __all__ = ["bands", "can_be_banded", "within_band"]
@@ -47,13 +47,15 @@ def bands(plan: SummaryPlan, dialect: Dialect, rows: str) -> str:
     for i, part in parts:
         m = f"CAST(mp{i} AS DOUBLE)"
         for k, q in enumerate(pivots(part)):
-            middle = infix(m, "*", number(q))
-            deviation = call("SQRT", infix(middle, "*", number(1 - q)))
+            middle = infix(m, "*", dialect.number(q))
+            deviation = call("SQRT", infix(middle, "*", dialect.number(1 - q)))
             for name, sign, beyond, width in zip(
                 ("lower", "upper"), ("-", "+"), ("'-infinity'", "'infinity'"), sides(part, q), strict=True
             ):
-                wanted = infix("share", "*", number(width + 4.0))
-                reach = infix(infix(deviation, "*", number(float(REACH))), "+", infix(wanted, "+", number(4.0)))
+                wanted = infix("share", "*", dialect.number(width + 4.0))
+                reach = infix(
+                    infix(deviation, "*", dialect.number(float(REACH))), "+", infix(wanted, "+", dialect.number(4.0))
+                )
                 place = call("FLOOR", infix(middle, sign, reach))
                 found = call("ARRAY_EXTRACT", f"sp{i}", f"CAST({place} AS BIGINT)")
                 in_sample = f"CASE WHEN {place} BETWEEN 1 AND {m} THEN {found} ELSE CAST({beyond} AS DOUBLE) END"

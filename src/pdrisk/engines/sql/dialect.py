@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from pdrisk.engines.sql.plan import INFINITY
-
-__all__ = ["DOUBLE", "TEXT", "WHOLE", "Dialect", "DuckDBDialect", "clamped", "inside", "number"]
+__all__ = ["DOUBLE", "TEXT", "WHOLE", "Dialect", "DuckDBDialect"]
 
 # How listed keys are carried to an engine.
 TEXT: Final = "VARCHAR"
@@ -22,6 +20,9 @@ class Dialect:
 
     by_pivot = False  # whether order statistics are found around a pivot, instead of by ROW_NUMBER
     skips = False  # whether ORDER BY with LIMIT, and WHERE, leave out blocks that cannot matter
+    double_type = "DOUBLE"
+    text_type = "VARCHAR"
+    once: tuple[str, ...] = ()  # columns of a subquery that have its others computed once, however often they are used
 
     def call(self, name: str, *arguments: str) -> str:
         """A function of the engine."""
@@ -76,17 +77,13 @@ class Dialect:
         """The remainder of that quotient, with the sign of the value."""
         return self.infix(value, "%", divisor)
 
-    def double(self, value: str) -> str:
-        """A number that is no wide one as the nearest DOUBLE."""
-        return f"CAST({value} AS DOUBLE)"
-
     def double_of_wide(self, value: str) -> str:
         """A wide number below 2**106 as the nearest DOUBLE: the sum of two parts that are exact is rounded once."""
         half = self.wide(f"'{HALF}'")
         upper, lower = (
             self.double(f"CAST({part} AS BIGINT)") for part in (self.quotient(value, half), self.remainder(value, half))
         )
-        return self.infix(self.infix(upper, "*", number(float(HALF))), "+", lower)
+        return self.infix(self.infix(upper, "*", self.number(float(HALF))), "+", lower)
 
     def arithmetic(self, left: str, operator: str, right: str) -> str:
         """``+``, ``-`` or ``*`` of DOUBLEs as IEEE 754 has them: what overflows is infinite, and nothing fails."""
@@ -94,9 +91,11 @@ class Dialect:
 
     def divided(self, left: str, right: str) -> str:
         """The quotient of DOUBLEs; by zero, of whatever sign, an infinity with the sign of the left, and none of 0."""
-        negative, infinity = f"{left} < {number(0.0)}", INFINITY
-        by_zero = f"CASE WHEN {left} > {number(0.0)} THEN {infinity} WHEN {negative} THEN {self.negative(infinity)} END"
-        return f"CASE WHEN {right} = {number(0.0)} THEN {by_zero} ELSE {self.infix(left, '/', right)} END"
+        negative, infinity = f"{left} < {self.number(0.0)}", self.infinity
+        by_zero = (
+            f"CASE WHEN {left} > {self.number(0.0)} THEN {infinity} WHEN {negative} THEN {self.negative(infinity)} END"
+        )
+        return f"CASE WHEN {right} = {self.number(0.0)} THEN {by_zero} ELSE {self.infix(left, '/', right)} END"
 
     def double_remainder(self, left: str, right: str) -> str | None:
         """The exact remainder of finite DOUBLEs with the sign of the left, as C's ``fmod``; None: it cannot be had."""
@@ -125,7 +124,60 @@ class Dialect:
             return f"CAST(NULL AS {carrier})"
         if carrier == TEXT:
             return self.exact_text(f"CAST({self.text(value)} AS {TEXT})")
-        return self.whole(value) if carrier == WHOLE else number(value)
+        return self.whole(value) if carrier == WHOLE else self.number(value)
+
+    @property
+    def infinity(self) -> str:
+        """The largest DOUBLE but for NaN, which no comparison with it selects."""
+        return f"CAST('infinity' AS {self.double_type})"
+
+    def number(self, value: float) -> str:
+        """A DOUBLE literal."""
+        return f"CAST('{value!r}' AS {self.double_type})"
+
+    def double(self, value: str) -> str:
+        """A number that is no wide one as the nearest DOUBLE."""
+        return f"CAST({value} AS {self.double_type})"
+
+    def scaled(self, value: str, factor: float, *, divides: bool = False) -> str:
+        """The product of a DOUBLE and a positive number, or their quotient, which is rounded to a whole number then."""
+        return self.infix(value, "/" if divides else "*", self.number(factor))
+
+    def square_sum(self, value: str, scale: float) -> str:
+        """The sum of squares of scaled values below 2**45, each rounded to a whole number, as a DOUBLE.
+
+        Parameters
+        ----------
+        value : str
+            SQL of type DOUBLE.
+        scale : float
+            A power of two.
+        """
+        square = self.infix(self.infix(value, "*", value), "*", self.number(scale**2))
+        return self.double(self.call("SUM", f"CAST({square} AS HUGEINT)"))
+
+    def same(self, left: str, right: str) -> str:
+        """Whether two keys are equal, or both missing."""
+        return f"{left} IS NOT DISTINCT FROM {right}"
+
+    def clamped(self, value: str, lo: str, hi: str) -> str:
+        """A DOUBLE moved into the bounds; NULL where it is NULL or NaN. Infinities are moved like any other.
+
+        Parameters
+        ----------
+        value, lo, hi : str
+            SQL expressions of type DOUBLE.
+        """
+        return self.inside(value, value, lo, hi, lo, hi)
+
+    def inside(self, value: str, then: str, lo: str, hi: str, at_lo: str, at_hi: str) -> str:
+        """The first of three expressions for a value within the bounds, others for one below and above; else NULL."""
+        # The common case first: where all of a vector is inside, DuckDB evaluates no other branch. Engines that order
+        # NaN last, and those that make every comparison with it false, end up at NULL alike.
+        return (
+            f"CASE WHEN {value} BETWEEN {lo} AND {hi} THEN {then} WHEN {value} < {lo} THEN {at_lo} "
+            f"WHEN {value} <= {self.infinity} THEN {at_hi} END"
+        )
 
 
 class DuckDBDialect(Dialect):
@@ -165,29 +217,3 @@ class DuckDBDialect(Dialect):
         chosen = ", ".join([*(f"{sql} AS g{at}" for at, sql in enumerate(exact)), "code"])
         relation = f"(SELECT {chosen} FROM (SELECT {', '.join(columns)}) AS keys_carried) AS keys_listed"
         return relation, [list(values) for values in lists]
-
-
-def clamped(value: str, lo: str, hi: str) -> str:
-    """A DOUBLE moved into the bounds; NULL where it is NULL or NaN. Infinities are moved like any other.
-
-    Parameters
-    ----------
-    value, lo, hi : str
-        SQL expressions of type DOUBLE.
-    """
-    return inside(value, value, lo, hi, lo, hi)
-
-
-def inside(value: str, then: str, lo: str, hi: str, at_lo: str, at_hi: str) -> str:
-    """The first of three expressions for a value within the bounds, the others for one below and above; else NULL."""
-    # The common case first: where all of a vector is inside, DuckDB evaluates no other branch. Engines that order NaN
-    # last, and those that make every comparison with it false, end up at NULL alike.
-    return (
-        f"CASE WHEN {value} BETWEEN {lo} AND {hi} THEN {then} WHEN {value} < {lo} THEN {at_lo} "
-        f"WHEN {value} <= {INFINITY} THEN {at_hi} END"
-    )
-
-
-def number(value: float) -> str:
-    """A DOUBLE literal."""
-    return f"CAST('{value!r}' AS DOUBLE)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from pdrisk._core.lattice import Lattice
-from pdrisk.engines.sql.dialect import Dialect, clamped, number
+from pdrisk.engines.sql.dialect import Dialect
 from pdrisk.engines.sql.plan import Different, DifferentNumbers
 
 __all__ = ["different_values"]
@@ -43,17 +43,17 @@ def different_values(
 
 def _moved(dialect: Dialect, value: str, part: DifferentNumbers) -> str:
     """A number within the universe; of 0 and -0 one."""
-    moved = clamped(value, number(part.universe.lo), number(part.universe.hi))
-    return dialect.infix(f"({moved})", "+", number(0.0))
+    moved = dialect.clamped(value, dialect.number(part.universe.lo), dialect.number(part.universe.hi))
+    return dialect.infix(f"({moved})", "+", dialect.number(0.0))
 
 
 def _sums(dialect: Dialect, i: int, part: DifferentNumbers, held: Callable[[str], str]) -> str:
     """The sum of different numbers, on the grid that it is released on, and the ends of those of one record alone."""
     if part.needs.whole:
-        name, one = f"whole_{i}", dialect.call("FLOOR", dialect.infix("u", "+", number(0.5)))
+        name, one = f"whole_{i}", dialect.call("FLOOR", dialect.infix("u", "+", dialect.number(0.5)))
     else:
         grid = 1 / Lattice.of_records(part.universe.magnitude).step
-        name, one = f"steps_{i}", dialect.infix("u", "*", number(grid))
+        name, one = f"steps_{i}", dialect.infix("u", "*", dialect.number(grid))
     alone = "CASE WHEN n = 1 THEN u END"
     ends = (f"{dialect.call(end, alone)} AS {of}_{i}" for end, of in (("MIN", "lowest"), ("MAX", "highest")))
     return "".join(f", {each}" for each in (f"{held(f'CAST({one} AS BIGINT)')} AS {name}", *ends))

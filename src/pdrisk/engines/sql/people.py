@@ -7,16 +7,14 @@ A row that does not count keeps its place with NULLs, so that each part of a pla
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from pdrisk._core.lattice import numbers_grid
 from pdrisk._core.universe import Rectangle, Universe
-from pdrisk.engines.sql.dialect import Dialect, number
-from pdrisk.engines.sql.plan import INFINITY, Counted, Different, Measured, MeasuredPair, PeopleRead, SummaryPlan
+from pdrisk.engines.sql.dialect import Dialect
+from pdrisk.engines.sql.plan import Counted, Different, Measured, MeasuredPair, PeopleRead, SummaryPlan
 
 __all__ = ["number_of_rows", "records_of_people", "with_people"]
-
-Call = Callable[..., str]
 
 ORDERED = {"min": "MIN", "all": "MIN", "max": "MAX", "any": "MAX"}
 
@@ -63,13 +61,14 @@ class _People:
     """The expressions of each step."""
 
     def __init__(self, plan: SummaryPlan, people: PeopleRead, dialect: Dialect) -> None:
-        self.plan, self.people, self.unit, self.call = plan, people, people.unit, dialect.call
+        self.plan, self.people, self.unit = plan, people, people.unit
+        self.dialect, self.call = dialect, dialect.call
         self.groups = [f"g{at}" for at in range(len(plan.groups))]
         self.person = [f"p{at}" for at in range(len(people.keys))]
 
     def same_group(self, other: str) -> str:
         """Whether a row is in the group of a listed key."""
-        return " AND ".join(f"{other}.{g} IS NOT DISTINCT FROM people_read.{g}" for g in self.groups)
+        return " AND ".join(self.dialect.same(f"{other}.{g}", f"people_read.{g}") for g in self.groups)
 
     def values(self, i: int) -> list[str]:
         """The columns of a part."""
@@ -82,7 +81,7 @@ class _People:
         """Whether a row has what a part reads."""
         part = self.plan.parts[i]
         if isinstance(part, Measured):
-            return " AND ".join(f"{value} <= {INFINITY}" for value in self.values(i))
+            return " AND ".join(f"{value} <= {self.dialect.infinity}" for value in self.values(i))
         return f"u{i} IS NOT NULL" if isinstance(part, Different) else f"c{i}"
 
     def counted(self, i: int) -> str:
@@ -92,7 +91,7 @@ class _People:
 
     def hashed(self, *said: str) -> str:
         """A keyed hash of a person and of what else is said."""
-        texts = [f"CAST({each} AS VARCHAR)" for each in (*self.person, *said)]
+        texts = [f"CAST({each} AS {self.dialect.text_type})" for each in (*self.person, *said)]
         return self.call("MD5", self.call("CONCAT_WS", "'|'", f"'{self.people.secret}'", *texts))
 
     def places_of_groups(self) -> Iterator[str]:
@@ -134,10 +133,10 @@ class _People:
             way = str(self.unit.per_person)
             for value, universe in zip(self.values(i), sides, strict=True):
                 counted = f"CASE WHEN {self.counted(i)} THEN {value} END"
-                yield f"{number_of_rows(way, counted, universe, self.call)} AS {value}"
+                yield f"{number_of_rows(way, counted, universe, self.dialect)} AS {value}"
 
 
-def number_of_rows(way: str, value: str, universe: Universe, call: Call) -> str:
+def number_of_rows(way: str, value: str, universe: Universe, dialect: Dialect) -> str:
     """One number of the values of a person, made as on frames, to the last digit, in whatever order rows are added.
 
     Parameters
@@ -148,19 +147,19 @@ def number_of_rows(way: str, value: str, universe: Universe, call: Call) -> str:
         SQL of type DOUBLE.
     universe : Universe
         Whose size decides how finely sums are rounded.
-    call : callable
-        Writes a function of an engine.
+    dialect : Dialect
     """
-    n = f"CAST({call('COUNT', value)} AS DOUBLE)"
+    call, infix, number = dialect.call, dialect.infix, dialect.number
+    n = dialect.double(call("COUNT", value))
     if way == "count":
-        return f"NULLIF({n}, CAST(0 AS DOUBLE))"
+        return f"NULLIF({n}, {dialect.double('0')})"
     if way in ORDERED:
         return call(ORDERED[way], value)
     grid = numbers_grid(universe, is_sum=way == "sum")
-    off, reach = call("-", value, number(grid.origin)), number(grid.reach)
-    inside = call("GREATEST", call("LEAST", off, reach), call("-", reach))
-    place = call("FLOOR", call("+", call("*", inside, number(grid.per_unit)), number(0.5)))
+    off, reach = infix(value, "-", number(grid.origin)), number(grid.reach)
+    inside = call("GREATEST", call("LEAST", off, reach), dialect.negative(reach))
+    place = call("FLOOR", infix(dialect.scaled(inside, grid.per_unit), "+", number(0.5)))
     # LEAST and GREATEST leave NULL out: a row that does not count would be one at an end.
     sums = call("SUM", f"CASE WHEN ({value}) IS NOT NULL THEN CAST({place} AS BIGINT) END")
-    total = call("/", f"CAST({sums} AS DOUBLE)", number(grid.per_unit))
-    return total if way == "sum" else call("+", number(grid.origin), call("/", total, n))
+    total = infix(dialect.double(sums), "/", number(grid.per_unit))
+    return total if way == "sum" else infix(number(grid.origin), "+", infix(total, "/", n))

@@ -66,7 +66,7 @@ def read(
     ways = [(plan, False), (all_told_apart(plan), False)]
     if can_be_banded(plan, dialect):
         ways.insert(0, (plan, True))
-    near, summaries = True, None
+    near, summaries = dialect.skips, None
     while summaries is None:
         own, banded = ways[0]
         found = fetch(statement(own, dialect, banded, near), key_lists or [])

@@ -18,11 +18,10 @@ from pdrisk._core.products import Degrees, WholeArithmetic, divided
 from pdrisk._core.summary import Needs, Ranks
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk.engines.sql.bands import bands, within_band
-from pdrisk.engines.sql.dialect import Dialect, clamped, inside, number
+from pdrisk.engines.sql.dialect import Dialect
 from pdrisk.engines.sql.different import different_values
 from pdrisk.engines.sql.people import records_of_people, with_people
 from pdrisk.engines.sql.plan import (
-    INFINITY,
     Counted,
     Different,
     DifferentNumbers,
@@ -131,7 +130,7 @@ class _Statement:
         return f"SELECT DISTINCT {', '.join(self.groups)} FROM {rows} WHERE {present}"
 
     def _same(self, left: str, right: str) -> str:
-        return " AND ".join(f"{left}.{g} IS NOT DISTINCT FROM {right}.{g}" for g in self.groups) or "true"
+        return " AND ".join(self.dialect.same(f"{left}.{g}", f"{right}.{g}") for g in self.groups) or "true"
 
     def _columns(self) -> list[str]:
         """The values of groups and parts."""
@@ -139,12 +138,12 @@ class _Statement:
         read = [f"{sql} AS {name}" for sql, name in zip(plan.groups, self.groups, strict=True)]
         for i, part in enumerate(plan.parts):
             if isinstance(part, MeasuredPair):
-                read.append(f"CASE WHEN {part.other} <= {INFINITY} THEN {part.value} END AS x{i}")
-                read.append(f"CASE WHEN {part.value} <= {INFINITY} THEN {part.other} END AS y{i}")
+                read.append(f"CASE WHEN {part.other} <= {self.dialect.infinity} THEN {part.value} END AS x{i}")
+                read.append(f"CASE WHEN {part.value} <= {self.dialect.infinity} THEN {part.other} END AS y{i}")
             elif isinstance(part, Measured):
                 read.append(f"{part.value} AS x{i}")
             elif isinstance(part, DifferentNumbers):
-                read.append(f"CASE WHEN {part.value} <= {INFINITY} THEN {part.value} END AS u{i}")
+                read.append(f"CASE WHEN {part.value} <= {self.dialect.infinity} THEN {part.value} END AS u{i}")
             elif isinstance(part, Different):
                 read.append(f"{part.value} AS u{i}")
             elif part.condition is not None:
@@ -155,7 +154,7 @@ class _Statement:
         """The records read, with their values on the grids."""
         derived = [f"{sql} AS {name}" for i, part in self.measured for name, sql in self._derived(i, part)]
         records = "people_records" if self.plan.people is not None else self._values_read()
-        return f"(SELECT {', '.join(['*', *derived])} FROM {records}) AS rows_read"
+        return f"(SELECT {', '.join(['*', *derived, *self.dialect.once])} FROM {records}) AS rows_read"
 
     def _values_read(self) -> str:
         """All rows, with the values of groups and parts, and of people's ids."""
@@ -171,20 +170,20 @@ class _Statement:
         """The value without NaN, clamped, and on the grids: those that the needs ask for."""
         needs, x = part.needs, f"x{i}"
         lo, hi = part.universe.lo, part.universe.hi
-        ends = number(lo), number(hi)
+        ends = self.dialect.number(lo), self.dialect.number(hi)
         placed = needs.places or needs.place_squares or bool(needs.products)
         on_grid = needs.total or needs.squares or needs.steps or placed or needs.whole
         if needs.windows or needs.seconds or self._told_apart(part) or not on_grid:
-            yield f"p{i}", f"CASE WHEN {x} <= {INFINITY} THEN {x} END"
+            yield f"p{i}", f"CASE WHEN {x} <= {self.dialect.infinity} THEN {x} END"
         if needs.squares:
-            yield f"v{i}", clamped(x, *ends)
+            yield f"v{i}", self.dialect.clamped(x, *ends)
         for wanted, name, grid in (
             (needs.total or needs.squares, "s", part.grid),
             (needs.steps, "t", part.coarse_grid),
         ):
             if wanted:
-                steps = f"CAST({self.dialect.infix(x, '*', number(grid))} AS BIGINT)"
-                yield f"{name}{i}", inside(x, steps, *ends, _steps(lo, grid), _steps(hi, grid))
+                steps = f"CAST({self.dialect.scaled(x, grid)} AS BIGINT)"
+                yield f"{name}{i}", self.dialect.inside(x, steps, *ends, _steps(lo, grid), _steps(hi, grid))
         if placed:
             yield f"k{i}", self._whole_place(x, part.universe, near=self.near and needs.ends)
         if isinstance(part.universe, Rectangle):
@@ -193,12 +192,12 @@ class _Statement:
             yield f"z{i}", size_place(self.dialect, x, part.universe)
         if needs.whole:
             rounded = f"CAST({self._rounded(x)} AS BIGINT)"
-            yield f"w{i}", inside(x, rounded, *ends, *_places(math.floor(lo + 0.5), math.floor(hi + 0.5)))
+            yield f"w{i}", self.dialect.inside(x, rounded, *ends, *_places(math.floor(lo + 0.5), math.floor(hi + 0.5)))
 
         for name, points in {} if self._told_apart(part) else part.points.items():
-            scaled = self.dialect.infix(x, "/" if points.divides else "*", number(points.factor))
-            index = self.dialect.infix(self._rounded(scaled), "-", number(float(points.first)))
-            yield f"{name}{i}", inside(x, f"CAST({index} AS BIGINT)", *ends, *_places(0, points.size - 1))
+            scaled = self.dialect.scaled(x, points.factor, divides=points.divides)
+            index = self.dialect.infix(self._rounded(scaled), "-", self.dialect.number(float(points.first)))
+            yield f"{name}{i}", self.dialect.inside(x, f"CAST({index} AS BIGINT)", *ends, *_places(0, points.size - 1))
 
     def _whole_place(self, x: str, universe: Universe, *, near: bool) -> str:
         """The place of a record that may lie outside, as a BIGINT; NULL where it is missing.
@@ -207,20 +206,28 @@ class _Statement:
         exact. A CASE for each record would cost more than all the rest.
         """
         if near:
-            call, infix, y, s = self.dialect.call, self.dialect.infix, self._place(x, universe), number(float(PLACES))
+            call, infix, y, s = (
+                self.dialect.call,
+                self.dialect.infix,
+                self._place(x, universe),
+                self.dialect.number(float(PLACES)),
+            )
             twice = infix(infix(call("ABS", y), "-", call("ABS", infix(y, "-", s))), "+", s)
-            return f"TRY_CAST({infix(twice, '*', number(0.5))} AS BIGINT)"
-        place, ends = f"CAST({self._place(x, universe)} AS BIGINT)", (number(universe.lo), number(universe.hi))
-        return inside(x, place, *ends, *_places(0, PLACES))
+            return f"TRY_CAST({infix(twice, '*', self.dialect.number(0.5))} AS BIGINT)"
+        place, ends = (
+            f"CAST({self._place(x, universe)} AS BIGINT)",
+            (self.dialect.number(universe.lo), self.dialect.number(universe.hi)),
+        )
+        return self.dialect.inside(x, place, *ends, *_places(0, PLACES))
 
     def _place(self, x: str, universe: Universe) -> str:
         """The place of a record on the grid of `places_per_unit`, as a whole DOUBLE."""
-        above = self.dialect.infix(x, "-", number(universe.lo))
-        return self._rounded(self.dialect.infix(above, "*", number(places_per_unit(universe.width))))
+        above = self.dialect.infix(x, "-", self.dialect.number(universe.lo))
+        return self._rounded(self.dialect.scaled(above, places_per_unit(universe.width)))
 
     def _rounded(self, x: str) -> str:
         """The nearest whole number, halves up, on every engine."""
-        return self.dialect.call("FLOOR", self.dialect.infix(x, "+", number(0.5)))
+        return self.dialect.call("FLOOR", self.dialect.infix(x, "+", self.dialect.number(0.5)))
 
     def _first(self) -> Iterator[tuple[str, str]]:
         call, infix = self.dialect.call, self.dialect.infix
@@ -230,7 +237,7 @@ class _Statement:
             if isinstance(part, Different):
                 yield f"n_{i}", call("COUNT", f"u{i}")
                 if isinstance(part, DifferentNumbers):
-                    lo, hi = number(part.universe.lo), number(part.universe.hi)
+                    lo, hi = (self.dialect.number(end) for end in (part.universe.lo, part.universe.hi))
                     yield f"clamped_{i}", self.dialect.counted(f"NOT (u{i} BETWEEN {lo} AND {hi})")
                 continue
             if isinstance(part, Counted):
@@ -242,10 +249,13 @@ class _Statement:
             found = call("COUNT", next((name for wanted, name in on_grid if wanted), "p") + f"{i}")
             yield f"n_{i}", found
             columns = part.columns(x, f"y{i}")
-            within = " AND ".join(f"{value} BETWEEN {number(own.lo)} AND {number(own.hi)}" for _, value, own in columns)
+            within = " AND ".join(
+                f"{value} BETWEEN {self.dialect.number(own.lo)} AND {self.dialect.number(own.hi)}"
+                for _, value, own in columns
+            )
             yield f"clamped_{i}", infix(found, "-", self.dialect.counted(within))
             if needs.total or needs.squares:
-                yield f"total_{i}", f"CAST({call('SUM', f's{i}')} AS DOUBLE)"
+                yield f"total_{i}", self.dialect.double(call("SUM", f"s{i}"))
             if needs.steps:
                 yield f"steps_{i}", self._held(f"t{i}")
             if needs.places:
@@ -308,9 +318,11 @@ class _Statement:
         off, and put back at the ends. A record too large for a step is NULL in both sums.
         """
         call, infix, source = self.dialect.call, self.dialect.infix, self.plan.source
-        lo, hi = number(part.universe.lo), number(part.universe.hi)
+        lo, hi = self.dialect.number(part.universe.lo), self.dialect.number(part.universe.hi)
         placed = part.needs == PLACED_MEAN
-        step = self._place(part.value, part.universe) if placed else infix(part.value, "*", number(part.grid))
+        step = (
+            self._place(part.value, part.universe) if placed else infix(part.value, "*", self.dialect.number(part.grid))
+        )
         at_ends = (
             _places(0, PLACES) if placed else [_steps(end, part.grid) for end in (part.universe.lo, part.universe.hi)]
         )
@@ -318,11 +330,11 @@ class _Statement:
 
         def outside(suffix: str, condition: str) -> str:
             counts = f"{call('COUNT', '*')} AS n_{suffix}"
-            kept = f"{call('COUNT', '*')} FILTER (WHERE {part.value} <= {INFINITY}) AS real_{suffix}"
+            kept = f"{call('COUNT', '*')} FILTER (WHERE {part.value} <= {self.dialect.infinity}) AS real_{suffix}"
             return f"(SELECT {counts}, {kept}, {steps} AS steps_{suffix} FROM {source} WHERE {condition}) AS {suffix}"
 
         def end(direction: str) -> str:
-            real = f"{part.value} <= {INFINITY}"
+            real = f"{part.value} <= {self.dialect.infinity}"
             return f"(SELECT {part.value} FROM {source} WHERE {real} ORDER BY {part.column} {direction} LIMIT 1)"
 
         total = "steps_all"
@@ -333,7 +345,7 @@ class _Statement:
         present = call("COUNT", part.value)
         counted = f"(SELECT {present} AS n_all, COALESCE({steps}, 0) AS steps_all FROM {source}) AS everything"
         sides_ = f"{outside('below', f'{part.value} < {lo}')} CROSS JOIN {outside('above', f'{part.value} > {hi}')}"
-        sum_ = f"CAST({total} AS BIGINT) AS places" if placed else f"CAST({total} AS DOUBLE) AS total"
+        sum_ = f"CAST({total} AS BIGINT) AS places" if placed else f"{self.dialect.double(total)} AS total"
         return (
             f"SELECT {n} AS n_{i}, {infix('real_below', '+', 'real_above')} AS clamped_{i}, {sum_}_{i}, "
             f"{end('ASC')} AS lowest_{i}, {self.dialect.negative(end('DESC'))} AS lowest_of_negatives_{i} "
@@ -344,10 +356,9 @@ class _Statement:
         call, infix = self.dialect.call, self.dialect.infix
         for i, part in self.measured:
             if part.needs.squares:
-                mean = infix(infix(f"total_{i}", "*", number(1 / part.grid)), "/", f"n_{i}")
+                mean = infix(infix(f"total_{i}", "*", self.dialect.number(1 / part.grid)), "/", f"n_{i}")
                 off = infix(f"v{i}", "-", mean)
-                square = infix(infix(off, "*", off), "*", number(part.square_grid))
-                yield f"squares_{i}", f"CAST({call('SUM', f'CAST({square} AS HUGEINT)')} AS DOUBLE)"
+                yield f"squares_{i}", self.dialect.square_sum(off, math.sqrt(part.square_grid))
                 yield f"nearest_{i}", call("MIN", call("ABS", off))
             for k, q in enumerate([] if self.banded else self._pivots(part)):
                 p, pivot = f"p{i}", f"pivot_{i}_{k}"
@@ -418,7 +429,7 @@ class _Statement:
                 other = f"MAX(CASE WHEN place = n - 1 THEN p END) AS second_highest_{i}"
                 yield f"seconds_{i}", f"(SELECT {keys}{second}, {other} FROM {placed}{by})"
             for k, q in enumerate(sorted(part.needs.windows)):
-                start = f"CAST(FLOOR(n * {number(q)}) AS BIGINT)"
+                start = f"CAST(FLOOR(n * {self.dialect.number(q)}) AS BIGINT)"
                 found = [
                     f"MAX(CASE WHEN place = base + {at} THEN p END) AS ranked_{at}_{i}_{k}" for at in range(len(RANKED))
                 ]

@@ -35,8 +35,7 @@ from pdrisk._model.rowwise import Derived
 from pdrisk._model.rowwise.builder import text_of
 from pdrisk._model.rowwise.decide import folded
 from pdrisk._model.rowwise.families import UNITS, as_number, family, is_in, is_missing, is_nullable, of_values
-from pdrisk.engines.sql.dialect import Dialect, number
-from pdrisk.engines.sql.plan import INFINITY
+from pdrisk.engines.sql.dialect import Dialect
 from pdrisk.errors import ParameterError
 
 __all__ = ["RowSQL", "StoredColumn", "Value"]
@@ -175,7 +174,7 @@ class RowSQL:
         if value.is_truth:
             return self._quantity(value)
         if value.family == NUMBER and value.span is None:
-            return replace(value, sql=self.dialect.infix(value.sql, "+", number(0.0)))
+            return replace(value, sql=self.dialect.infix(value.sql, "+", self.dialect.number(0.0)))
         return value
 
     def told_apart(self, label: Hashable) -> str:
@@ -189,7 +188,9 @@ class RowSQL:
         """The value, NULL where it is NaN."""
         if value.clean:
             return value
-        return replace(value, sql=f"(CASE WHEN {value.sql} <= {INFINITY} THEN {value.sql} END)", clean=True)
+        return replace(
+            value, sql=f"(CASE WHEN {value.sql} <= {self.dialect.infinity} THEN {value.sql} END)", clean=True
+        )
 
     # --- Columns ------------------------------------------------------------------------------------------------------
 
@@ -272,7 +273,7 @@ class RowSQL:
             value = int(value)  # what is whole is computed as such
         if isinstance(value, int):
             return Value(self.dialect.whole(value), span=(value, value))
-        return Value("CAST(NULL AS DOUBLE)" if math.isnan(value) else number(float(value)))
+        return Value(self.dialect.double("NULL") if math.isnan(value) else self.dialect.number(float(value)))
 
     def _rank(self, node: Rank) -> Value:
         text, levels = self.column(node.name).sql, enumerate(node.levels)
@@ -348,8 +349,8 @@ class RowSQL:
         above, under = (str(symbol in words).lower() for words in (("<", "<=", "!="), (">", ">=", "!=")))
         arms = [
             (f"{left.sql} IS NULL OR {right} IS NULL", "NULL"),
-            (f"{right} >= {number(float(EXACT))}", above),
-            (f"{right} <= {number(-float(EXACT))}", under),
+            (f"{right} >= {self.dialect.number(float(EXACT))}", above),
+            (f"{right} <= {self.dialect.number(-float(EXACT))}", under),
         ]
         if symbol in ("==", "!="):
             arms.append((f"{self.dialect.call('FLOOR', right)} <> {right}", str(symbol == "!=").lower()))
@@ -368,7 +369,9 @@ class RowSQL:
             narrow = float(np.float32(float(exact)))
             exact = float(exact) if math.isinf(narrow) else narrow
         if isinstance(exact, float) and math.isinf(exact) and left.span is None:
-            return self._decided(symbol, f"({left.sql} {SQL_WORDS.get(symbol, symbol)} {number(exact)})", left)
+            return self._decided(
+                symbol, f"({left.sql} {SQL_WORDS.get(symbol, symbol)} {self.dialect.number(exact)})", left
+            )
         symbol_, limit = self._limit(symbol, left, exact)
         if limit is None:
             fixed = "true" if symbol == "!=" else "false"
@@ -390,11 +393,13 @@ class RowSQL:
             return symbol, self.dialect.whole(whole)
         nearest = float(exact) if abs(exact) < 2**1024 - 2**970 else math.copysign(math.inf, exact)
         if nearest == exact:
-            return symbol, number(nearest)
+            return symbol, self.dialect.number(nearest)
         if symbol in ("==", "!="):
             return symbol, None
         is_below = nearest < exact
-        return ({"<": "<=", ">=": ">"} if is_below else {"<=": "<", ">": ">="}).get(symbol, symbol), number(nearest)
+        return ({"<": "<=", ">=": ">"} if is_below else {"<=": "<", ">": ">="}).get(
+            symbol, symbol
+        ), self.dialect.number(nearest)
 
     def _members(self, value: Value, listed: Sequence[Any]) -> Value:
         """Whether a record's value is one of those listed: never unknown."""
@@ -474,18 +479,18 @@ class RowSQL:
             (one,) = self._alike(self._constant(1), left, right, quotients)[:1]
             made = f"(CASE WHEN {turned} THEN {infix(whole, '-', one)} ELSE {whole} END)"
             return self._fitting(replace(quotients, sql=self._checked(made)))
-        value, by_double, one = self._double(left), number(float(divisor)), number(1.0)
+        value, by_double, one = self._double(left), self.dialect.number(float(divisor)), self.dialect.number(1.0)
         exact = self.dialect.double_remainder(value, by_double)
         if exact is None:
             self._refuse(node, "of a column of floats, which this engine does not divide exactly")
-        turned = f"{exact} {sign} {number(0.0)}"
+        turned = f"{exact} {sign} {self.dialect.number(0.0)}"
         if symbol == "%":
             made = f"(CASE WHEN {turned} THEN {infix(exact, '+', by_double)} ELSE {exact} END)"
         else:  # as numpy divides floats
             quotient = infix(infix(value, "-", exact), "/", by_double)
             quotient = f"(CASE WHEN {turned} THEN {infix(quotient, '-', one)} ELSE {quotient} END)"
             floor = self.dialect.call("FLOOR", quotient)
-            off = f"{infix(quotient, '-', floor)} > {number(0.5)}"
+            off = f"{infix(quotient, '-', floor)} > {self.dialect.number(0.5)}"
             made = f"(CASE WHEN {off} THEN {infix(floor, '+', one)} ELSE {floor} END)"
         return Value(self._checked(made), clean=False)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pdrisk._core.sizes import HALF_BITS, SIZE_PLACES, SizePoints
 from pdrisk._core.universe import Universe
-from pdrisk.engines.sql.dialect import Dialect, inside, number
+from pdrisk.engines.sql.dialect import Dialect
 
 __all__ = ["SIZE_LISTS", "size_place", "sums_by_size"]
 
@@ -16,9 +16,11 @@ SIZE_LISTS = ("bin", "size", "high", "low")  # of a part's `SizeSums`
 def size_place(dialect: Dialect, x: str, universe: Universe) -> str:
     """The place of a record on the grid of `SizePoints`, as a BIGINT; NULL where it is missing."""
     per_unit = SizePoints.between(universe.lo, universe.hi).per_unit
-    scaled = dialect.infix(dialect.infix(x, "-", number(universe.lo)), "*", number(per_unit))
-    place = f"CAST({dialect.call('FLOOR', dialect.infix(scaled, '+', number(0.5)))} AS BIGINT)"
-    return inside(x, place, number(universe.lo), number(universe.hi), _whole(0), _whole(SIZE_PLACES))
+    scaled = dialect.scaled(dialect.infix(x, "-", dialect.number(universe.lo)), per_unit)
+    place = f"CAST({dialect.call('FLOOR', dialect.infix(scaled, '+', dialect.number(0.5)))} AS BIGINT)"
+    return dialect.inside(
+        x, place, dialect.number(universe.lo), dialect.number(universe.hi), _whole(0), _whole(SIZE_PLACES)
+    )
 
 
 def sums_by_size(dialect: Dialect, part: int, column: str, universe: Universe, rows: str, groups: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from pdrisk._model.query import Query
 from pdrisk._model.rowwise.families import UNITS, as_number
 from pdrisk._model.unit import Secret
 from pdrisk.engines.base import Origin, Reading
-from pdrisk.engines.sql.dialect import DOUBLE, WHOLE, Dialect, number
+from pdrisk.engines.sql.dialect import DOUBLE, WHOLE, Dialect
 from pdrisk.engines.sql.dialect import TEXT as CARRIED_TEXT
 from pdrisk.engines.sql.plan import Counted, Different, Measured, MeasuredPair, Part, PeopleRead, SummaryPlan, combined
 from pdrisk.engines.sql.reading import Fetch, read
@@ -190,7 +190,7 @@ def _part(query: Query, at: int, rows: RowSQL) -> Part:
     if line.indicator is not None:
         assert line.indicator.rule is not None and line.universe is not None
         holds = rows.condition(line.indicator.rule)
-        value = f"(CASE WHEN {holds} THEN {number(1.0)} ELSE {number(0.0)} END)"
+        value = f"(CASE WHEN {holds} THEN {rows.dialect.number(1.0)} ELSE {rows.dialect.number(0.0)} END)"
         return Measured(value, line.universe, query.needs_of(at, line.universe))
     if line.column is None:
         return Counted(None)
@@ -201,7 +201,9 @@ def _part(query: Query, at: int, rows: RowSQL) -> Part:
     assert line.universe is not None
     needs = query.needs_of(at, line.universe)
     if query.unit.is_of_people and query.unit.per_person == "count":
-        return Measured(f"(CASE WHEN {rows.present(line.column)} THEN {number(1.0)} END)", line.universe, needs)
+        return Measured(
+            f"(CASE WHEN {rows.present(line.column)} THEN {rows.dialect.number(1.0)} END)", line.universe, needs
+        )
     value = rows.double(line.column)
     if line.other is not None:
         return MeasuredPair(value, line.universe, needs, other=rows.double(line.other))
@@ -216,7 +218,7 @@ def _grouped(rows: RowSQL, column: Hashable) -> tuple[str, str]:
     if value.span is None:
         return (rows.dialect.double(value.sql) if value.narrow else value.sql), DOUBLE
     if value.is_wide:  # of 64 bits without a sign: as text, which needs no wide parameter
-        return rows.dialect.exact_text(f"CAST({value.sql} AS VARCHAR)"), CARRIED_TEXT
+        return rows.dialect.exact_text(f"CAST({value.sql} AS {rows.dialect.text_type})"), CARRIED_TEXT
     return f"CAST({value.sql} AS BIGINT)", WHOLE
 
 

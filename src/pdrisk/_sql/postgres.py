@@ -1,0 +1,145 @@
+"""Tables of PostgreSQL for the methods of a Dataset: connections to it, and what its catalog says of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from pdrisk.engines.base import Origin
+from pdrisk.engines.sql.postgres import READ_ONLY, PostgresDialect, asked, fetched, reading
+from pdrisk.engines.sql.postgres_types import CatalogColumn, stored_column
+from pdrisk.engines.sql.reading import Columns
+from pdrisk.engines.sql.table import SQLTable
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+if TYPE_CHECKING:
+    import psycopg
+
+__all__ = ["PostgresTable", "is_postgres"]
+
+OLDEST: Final = 140000  # the first version whose EXTRACT is exact
+# Found by the search_path of the connection, and from then on known by its number.
+NUMBER: Final = "SELECT CAST(pg_catalog.to_regclass(CAST($1 AS pg_catalog.text)) AS pg_catalog.oid)"
+TABLE: Final = """
+SELECT n.nspname, c.relname, current_database(), current_user FROM pg_class AS c
+JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE c.oid = CAST($1 AS oid) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+"""
+COLUMNS: Final = """
+WITH RECURSIVE resolved AS (
+    SELECT attnum, attname, format_type(atttypid, atttypmod) AS written, atttypid AS type, atttypmod AS modifier
+    FROM pg_attribute
+    WHERE attrelid = CAST($1 AS oid) AND attnum > 0 AND NOT attisdropped
+        AND has_column_privilege(attrelid, attnum, 'SELECT')
+    UNION ALL
+    SELECT attnum, attname, written, t.typbasetype, CASE WHEN t.typtypmod < 0 THEN modifier ELSE t.typtypmod END
+    FROM resolved JOIN pg_type AS t ON t.oid = resolved.type WHERE t.typtype = 'd'
+)
+SELECT attname, written, CASE WHEN t.typnamespace = CAST('pg_catalog' AS regnamespace) THEN t.typname ELSE '' END,
+    modifier, CASE WHEN t.typtype = 'e' THEN ARRAY(
+        SELECT CAST(enumlabel AS text) FROM pg_enum WHERE enumtypid = t.oid ORDER BY enumsortorder
+    ) END
+FROM resolved JOIN pg_type AS t ON t.oid = resolved.type WHERE t.typtype <> 'd' ORDER BY attnum
+"""
+
+
+def is_postgres(value: object) -> bool:
+    """Whether it is a connection to PostgreSQL: psycopg's, or an Engine or Connection of SQLAlchemy."""
+    names = {f"{each.__module__.partition('.')[0]}.{each.__name__}" for each in type(value).__mro__}
+    if "psycopg.Connection" in names:
+        return True
+    is_alchemy = not names.isdisjoint(("sqlalchemy.Engine", "sqlalchemy.Connection"))
+    return is_alchemy and getattr(getattr(value, "dialect", None), "name", None) == "postgresql"
+
+
+@dataclass(frozen=True)
+class PostgresTable:
+    """A table, view or the like of a PostgreSQL server.
+
+    Attributes
+    ----------
+    connection : psycopg.Connection, sqlalchemy.Engine or sqlalchemy.Connection
+    name : str
+        As in SQL: a capital needs quotes, and a schema may stand before it.
+    """
+
+    connection: Any
+    name: str
+
+    def table(self) -> SQLTable:
+        """What the catalog says of it now: names and types, nothing of the data.
+
+        Raises
+        ------
+        ParameterError, ColumnTypeError
+            If it is not there, may not be read, or the connection cannot be used.
+        """
+        import psycopg
+
+        problem, found = None, None
+        try:
+            with self._connected() as connection:
+                place = connection.info.host, connection.info.port
+                found = _found(connection, self.name)
+        except psycopg.Error as error:
+            problem = next(iter(str(error).splitlines()), type(error).__name__)
+        if problem is not None:
+            raise ParameterError(f"table {self.name!r} cannot be looked up on the server: {problem}.")
+        if found is None:
+            raise ParameterError(
+                f"the server has no table {self.name!r} that this role may read: name it as in SQL, with its schema, "
+                "as in 'survey.people', and names with capitals in quotes, as in '\"People\"'."
+            )
+        (schema, name, *owner), columns = found
+        dialect = PostgresDialect()
+        where = repr((place, schema, name, owner, columns))
+        return SQLTable(
+            f"{dialect.name(schema)}.{dialect.name(name)}",
+            {each.name: stored_column(each) for each in columns},
+            dialect,
+            self._fetched,
+            Origin(None, lambda: where),
+        )
+
+    def _fetched(self, sql: str, values: Sequence[Any]) -> Columns:
+        with self._connected() as connection, reading(connection) as cursor:
+            return fetched(cursor, sql, values)
+
+    @contextmanager
+    def _connected(self) -> Iterator[psycopg.Connection[Any]]:
+        """The connection of psycopg, which no transaction that failed is open on."""
+        import psycopg
+        from psycopg.pq import TransactionStatus
+
+        if type(self.connection).__name__ == "Engine":
+            with self.connection.connect() as held, PostgresTable(held, self.name)._connected() as connection:
+                yield connection
+            return
+        connection = self.connection
+        if not isinstance(connection, psycopg.Connection):
+            connection = connection.connection.driver_connection
+        if not isinstance(connection, psycopg.Connection):
+            raise ColumnTypeError(
+                "SQLAlchemy is to connect by psycopg 3: write create_engine('postgresql+psycopg://...')."
+            )
+        if connection.closed:
+            raise ParameterError("the connection to the server is closed: open another, and make a new Dataset.")
+        if connection.info.transaction_status == TransactionStatus.INERROR:
+            raise ParameterError(
+                "a statement failed in the transaction of the connection: roll it back, and ask again."
+            )
+        if connection.info.server_version < OLDEST:
+            raise ParameterError("the server is older than PostgreSQL 14: its arithmetic with times is not exact.")
+        yield connection
+
+
+def _found(connection: psycopg.Connection[Any], name: str) -> tuple[tuple[str, ...], list[CatalogColumn]] | None:
+    """Schema, name, database and role of a table, and its columns that this role may read; None without any."""
+    with reading(connection, READ_ONLY) as cursor:
+        ((number,),) = asked(cursor, NUMBER, [name])
+    with reading(connection) as cursor:
+        tables = [] if number is None else asked(cursor, TABLE, [number])
+        columns = [CatalogColumn(*row) for row in asked(cursor, COLUMNS, [number])] if tables else []
+    return (tables[0], columns) if columns else None

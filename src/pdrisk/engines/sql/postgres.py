@@ -1,0 +1,211 @@
+"""PostgreSQL: its SQL dialect, and statements that change nothing and see one state of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from pdrisk.engines.sql.dialect import DOUBLE, TEXT, Dialect
+from pdrisk.engines.sql.reading import Columns
+
+if TYPE_CHECKING:
+    import psycopg
+
+__all__ = ["READ_ONLY", "PostgresDialect", "asked", "fetched", "reading"]
+
+HALF: Final = 2.0**53  # up to here a whole number is a DOUBLE
+TINY: Final = 2.0**-60  # below it a product is rounded to 0, with or without a half
+FLOAT4, FLOAT8, INT2, INT4, INT8 = 700, 701, 21, 23, 20  # numbers of types, the same on every server
+
+# Names are those of the server's own functions, operators and types, whatever was made in other schemas; numbers are
+# written with all digits, and times in one way, whatever the session's settings are. A policy that hides rows from a
+# role hides them here.
+SETTINGS: Final = """
+SET LOCAL search_path = pg_catalog, pg_temp;
+SET LOCAL standard_conforming_strings = on;
+SET LOCAL transform_null_equals = off;
+SET LOCAL array_nulls = on;
+SET LOCAL extra_float_digits = 1;
+SET LOCAL DateStyle = ISO;
+SET LOCAL TimeZone = 'UTC';
+SET LOCAL bytea_output = hex;
+SET LOCAL client_encoding = UTF8;
+SET LOCAL client_min_messages = error;
+SET LOCAL transaction_read_only = on;
+"""
+READ_ONLY: Final = "SET LOCAL transaction_read_only = on"
+
+
+def _double(exponent: int) -> str:
+    """A power of two as a DOUBLE."""
+    return f"CAST('{2.0**exponent!r}' AS DOUBLE PRECISION)"
+
+
+INFINITE, LO, HI = "CAST('infinity' AS DOUBLE PRECISION)", _double(-500), _double(500)
+UP, DOWN, ONE, HALF_LEAST = _double(512), _double(-512), _double(0), _double(-51)
+ZERO = "CAST(0 AS DOUBLE PRECISION)"
+# Arithmetic of a and b that overflows to an infinity and vanishes to 0, as IEEE 754 has it, where PostgreSQL raises.
+# What may do either is looked at after operands were moved by powers of two: that is exact, and rounds alike.
+MODERATE = f"ABS(a) BETWEEN {LO} AND {HI} AND ABS(b) BETWEEN {LO} AND {HI}"
+UNBOUNDED = f"ABS(a) >= {INFINITE} OR ABS(b) >= {INFINITE}"  # or NaN, which is larger
+SIGNED = f"CASE WHEN (a < 0) = (b < 0) THEN {INFINITE} ELSE -{INFINITE} END"
+SUM: Final = (
+    f"CASE WHEN ABS(a) <= {_double(900)} OR ABS(b) <= {_double(900)} OR {UNBOUNDED} THEN a + b "
+    f"WHEN a * {_double(-1)} + b * {_double(-1)} >= {_double(1023)} THEN {INFINITE} "
+    f"WHEN a * {_double(-1)} + b * {_double(-1)} <= -{_double(1023)} THEN -{INFINITE} ELSE a + b END"
+)
+PRODUCT: Final = (
+    f"CASE WHEN {MODERATE} OR a = 0 OR b = 0 OR {UNBOUNDED} THEN a * b "
+    f"WHEN ABS(a) >= {LO} AND ABS(b) >= {LO} THEN "
+    f"CASE WHEN ABS((a * {DOWN}) * (b * {DOWN})) >= {ONE} THEN {SIGNED} ELSE a * b END "
+    f"WHEN ABS(a) > {HI} OR ABS(b) > {HI} THEN a * b "
+    f"WHEN ABS(a) < {_double(-540)} AND ABS(b) < {_double(-540)} THEN {ZERO} "
+    f"WHEN ABS((a * {UP}) * (b * {UP})) <= {HALF_LEAST} THEN {ZERO} ELSE a * b END"
+)
+QUOTIENT: Final = (
+    f"CASE WHEN b = 0 THEN CASE WHEN a > 0 AND a <= {INFINITE} THEN {INFINITE} WHEN a < 0 THEN -{INFINITE} END "
+    f"WHEN {MODERATE} OR a = 0 OR {UNBOUNDED} THEN a / b "
+    f"WHEN ABS(a) > {HI} AND ABS(b) < {_double(-560)} THEN {SIGNED} "
+    f"WHEN ABS(a) >= {LO} AND ABS(b) <= {HI} THEN "
+    f"CASE WHEN ABS((a * {DOWN}) / (b * {UP})) >= {ONE} THEN {SIGNED} ELSE a / b END "
+    f"WHEN ABS(a) > {HI} OR ABS(b) < {LO} THEN a / b "
+    f"WHEN ABS(a) < {_double(-560)} AND ABS(b) > {_double(540)} THEN {ZERO} "
+    f"WHEN ABS((a * {UP}) / (b * {DOWN})) <= {HALF_LEAST} THEN {ZERO} ELSE a / b END"
+)
+
+
+class PostgresDialect(Dialect):
+    """PostgreSQL from version 14 on.
+
+    It raises where other engines have an infinity or a zero, so whatever a record could make overflow, or vanish, is
+    decided beforehand. Functions and operators need no schema before them: `reading` sets where they are looked for.
+    """
+
+    double_type = "DOUBLE PRECISION"
+    text_type = "TEXT"
+    # A subquery with a volatile column is no part of the query around it, where each use would be computed anew; that
+    # column is folded to NULL before it runs.
+    once = ("CASE WHEN false THEN clock_timestamp() END AS computed_once",)
+
+    def scaled(self, value: str, factor: float, *, divides: bool = False) -> str:  # noqa: D102
+        product = super().scaled(value, factor, divides=divides)
+        if factor >= 1 and not divides:
+            return product
+        end = TINY * factor if divides else TINY / factor
+        return f"CASE WHEN {value} BETWEEN {self.number(-end)} AND {self.number(end)} THEN 0 ELSE {product} END"
+
+    def square_sum(self, value: str, scale: float) -> str:  # noqa: D102
+        # NUMERIC would keep 15 digits of a float, so the square is taken apart into two whole numbers that are exact.
+        root, half = self.infix(value, "*", self.number(scale)), 2.0**46
+        square = self.infix(root, "*", root)
+        high = self.call("FLOOR", self.infix(square, "*", self.number(1 / half)))
+        low = self.infix(square, "-", self.infix(high, "*", self.number(half)))
+        is_tiny = f"{value} BETWEEN {self.number(-TINY / scale)} AND {self.number(TINY / scale)}"
+        sums = [self.call("SUM", f"CASE WHEN {is_tiny} THEN 0 ELSE CAST({each} AS BIGINT) END") for each in (high, low)]
+        return self.double(f"{sums[0]} * {int(half)} + {sums[1]}")
+
+    def wide(self, value: str) -> str:  # noqa: D102
+        return f"CAST({value} AS NUMERIC)"
+
+    def whole_double(self, value: str) -> str:  # noqa: D102
+        # The cast of a DOUBLE to NUMERIC keeps 15 digits.
+        high = self.call("TRUNC", self.infix(value, "*", self.number(1 / HALF)))
+        low = self.infix(value, "-", self.infix(high, "*", self.number(HALF)))
+        return f"(CAST(CAST({high} AS BIGINT) AS NUMERIC) * {int(HALF)} + CAST({low} AS BIGINT))"
+
+    def quotient(self, value: str, divisor: str) -> str:  # noqa: D102
+        return self.call("DIV", value, divisor)
+
+    def arithmetic(self, left: str, operator: str, right: str) -> str:  # noqa: D102
+        if operator == "*":
+            return _of_operands(PRODUCT, left, right)
+        return _of_operands(SUM, left, right if operator == "+" else self.negative(right))
+
+    def divided(self, left: str, right: str) -> str:  # noqa: D102
+        return _of_operands(QUOTIENT, left, right)
+
+    def double_remainder(self, left: str, right: str) -> str | None:  # noqa: ARG002, D102
+        return None
+
+    def exact_text(self, value: str) -> str:  # noqa: D102
+        return f'(CAST({value} AS TEXT) COLLATE "C")'
+
+    def keys(self, carriers: Sequence[str], lists: Sequence[Sequence[Any]]) -> tuple[str, list[list[Any]]]:
+        """One array parameter for each column: a million keys are no text."""
+        types = [self.text_type if each == TEXT else self.double_type if each == DOUBLE else each for each in carriers]
+        arrays = ", ".join(f"CAST(${at} AS {each}[])" for at, each in enumerate(types, 1))
+        names = [f"g{at}" for at in range(len(types))]
+        chosen = [
+            f"{self.exact_text(name) if each == TEXT else name} AS {name}"
+            for name, each in zip(names, carriers, strict=True)
+        ]
+        numbered = f"unnest({arrays}) WITH ORDINALITY AS keys_carried ({', '.join(names)}, at)"
+        return f"(SELECT {', '.join(chosen)}, at - 1 AS code FROM {numbered}) AS keys_listed", list(map(list, lists))
+
+    def same(self, left: str, right: str) -> str:  # noqa: D102
+        # Tables are joined by hashes of what is equal; IS NOT DISTINCT FROM compares each line with each other.
+        return f"ARRAY[{left}] = ARRAY[{right}]"
+
+
+def _of_operands(case: str, left: str, right: str) -> str:
+    """A case of two DOUBLEs a and b, each written once."""
+    # OFFSET 0 keeps the planner from writing them wherever the case says a or b.
+    return f"(SELECT {case} FROM (SELECT {left} AS a, {right} AS b OFFSET 0) AS operands)"
+
+
+def fetched(cursor: psycopg.Cursor[Any], sql: str, values: Sequence[Any]) -> Columns:
+    """The columns of an answer.
+
+    Parameters
+    ----------
+    cursor : psycopg.Cursor
+        That of `reading`.
+    sql : str
+        With parameters as $1, $2, ...
+    values : sequence
+    """
+    rows = asked(cursor, sql, values)
+    described = [(each.name, each.type_code) for each in cursor.description or ()]
+    columns = zip(*rows, strict=True) if rows else ((),) * len(described)
+    return {name: _column(code, column) for (name, code), column in zip(described, columns, strict=True)}
+
+
+def asked(cursor: psycopg.Cursor[Any], sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    """The rows of an answer; floats with all their digits, since they come as bytes, not as text."""
+    return cursor.execute(sql.encode(), list(values) or None, prepare=False, binary=True).fetchall()
+
+
+def _column(code: int, values: Sequence[Any]) -> np.ma.MaskedArray[Any, Any]:
+    missing = np.array([value is None for value in values], dtype=np.bool_)
+    if code in (FLOAT4, FLOAT8, INT2, INT4, INT8):
+        dtype = np.float64 if code in (FLOAT4, FLOAT8) else np.int64
+        data = np.array([0 if value is None else value for value in values], dtype=dtype)
+    else:
+        data = np.empty(len(values), dtype=object)
+        data[:] = values
+    return np.ma.MaskedArray(data, missing)
+
+
+@contextmanager
+def reading(connection: psycopg.Connection[Any], settings: str = SETTINGS) -> Iterator[psycopg.Cursor[Any]]:
+    """A cursor in a transaction that only reads, and in which all statements see one state of the data.
+
+    In a transaction that is open it is a part of that, and sees what that sees. It leaves nothing behind, be it a
+    setting: it is rolled back at the end.
+    """
+    import psycopg
+    from psycopg.pq import TransactionStatus
+    from psycopg.rows import tuple_row
+
+    is_own = connection.info.transaction_status == TransactionStatus.IDLE
+    with (
+        connection.transaction(force_rollback=True),
+        psycopg.RawCursor(connection, row_factory=tuple_row) as cursor,
+    ):
+        if is_own:
+            settings = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;" + settings
+        cursor.execute(settings.encode(), prepare=False)
+        yield cursor

@@ -1,0 +1,465 @@
+"""A Dataset of a PostgreSQL table: the answers of a frame, whatever its records, settings, schemas and rights are."""
+
+import itertools
+import math
+import random
+import warnings
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pdrisk
+from pdrisk.engines.sql.postgres import PostgresDialect, asked, reading
+from postgres_databases import connected, database, needs_server, role
+from test_tables_like_frames import BOUNDS, QUESTIONS, WAYS, made_rows, numbers
+
+pytestmark = [needs_server, pytest.mark.filterwarnings("ignore::UserWarning")]
+TYPES = (
+    "pid bigint, age smallint, income double precision, hours real, region text, works boolean, day date, "
+    "born timestamp, seen timestamptz, paid numeric"
+)
+
+
+def insert(connection, table, rows):
+    rows = [
+        tuple(None if value is pd.NaT or value is pd.NA or value != value else value for value in row) for row in rows
+    ]
+    marks = ", ".join(["%s"] * len(rows[0]))
+    with connection.cursor() as cursor:
+        cursor.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+
+
+@pytest.fixture(scope="module")
+def server():
+    with database() as url:
+        yield url
+
+
+@pytest.fixture
+def con(server):
+    with connected(server) as connection:
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def people(server):
+    """The same rows as a frame, and as the table ``people``."""
+    rows = made_rows()
+    rows["seen"] = pd.to_datetime(rows["born"], utc=True)
+    rows["paid"] = [None if pd.isna(each) else Decimal(str(each)) for each in rows["income"]]
+    with connected(server) as connection:
+        connection.execute(f"CREATE TABLE people ({TYPES})")
+        insert(connection, "people", rows.astype(object).itertuples(index=False))
+    return rows
+
+
+def made(con, sql, values):
+    """A Dataset of a new table of one column x."""
+    con.execute("DROP TABLE IF EXISTS made CASCADE")
+    con.execute(f"CREATE TABLE made (x {sql})")
+    insert(con, "made", [(value,) for value in values])
+    return pdrisk.Dataset((con, "made"), bounds={"x": (0, 100)})
+
+
+def n(release):
+    return release.curator.n
+
+
+class TestSameAsAFrame:
+    """Every question has the same curator's numbers, index and dtypes as on a frame of the same rows."""
+
+    @pytest.mark.parametrize(
+        ("question", "way"),
+        [
+            pytest.param(*each, marks=[] if each in (("agg", "by"), ("mean", "people")) else pytest.mark.slow)
+            for each in itertools.product(QUESTIONS, WAYS)
+            if each not in itertools.product(("corr", "clipped"), ["laplace"])
+            and each not in itertools.product(("values", "nunique"), ["people"])
+        ],
+    )
+    def test_numbers(self, con, people, question, way):
+        table = pdrisk.Dataset((con, "people"), bounds=BOUNDS)
+        frame = pdrisk.Dataset(people.astype(table._frame.dtypes.to_dict()), bounds=BOUNDS)
+        found, wanted = (numbers(QUESTIONS[question](each, curator=True, **WAYS[way])) for each in (table, frame))
+        same = pd.testing.assert_frame_equal if isinstance(found, pd.DataFrame) else pd.testing.assert_series_equal
+        same(found, wanted, rtol=1e-12)
+
+    @pytest.mark.parametrize(
+        "where",
+        ["seen >= '1960-01-01' and seen < '1970-06-01 12:00+02:00'", "paid > 3000.5", "born == born", "not (age < 30)",
+         "income * 1e200 * 1e200 > 1e308", "income / 1e300 / 1e100 > 0", "age % 7 == 3 and pid // -10 < -2"],
+    )  # fmt: skip
+    def test_filters(self, con, people, where):
+        table = pdrisk.Dataset((con, "people"))
+        frame = pdrisk.Dataset(people.astype(table._frame.dtypes.to_dict()))
+        assert n(table.count(eps=1, where=where)) == n(frame.count(eps=1, where=where))
+
+
+def edges():
+    """Floats near all ends, powers of two where the formulas change, and others of any size."""
+    draw = random.Random(1)
+    powers = [-1074, -1022, -562, -560, -540, -538, -537, -512, -500, -51, 0, 51, 500, 511, 512, 540, 900, 970, 1023]
+    values = [0.0, -0.0, math.inf, -math.inf, math.nan, -3.5, 1.5 * 2.0**-1073, 1.7976931348623157e308]
+    values += [each for power in powers for each in (2.0**power, math.nextafter(2.0**power, 0), -(2.0**power) * 1.5)]
+    return values + [draw.choice((-1, 1)) * draw.random() * 2.0 ** draw.randint(-1074, 1023) for _ in range(60)]
+
+
+class TestArithmetic:
+    """Arithmetic of floats is that of IEEE 754, to the last bit, where PostgreSQL would raise."""
+
+    @pytest.mark.parametrize("sign", "+-*/")
+    def test_any_two_numbers(self, con, sign):
+        pairs = [pair for pair in itertools.product(edges(), edges()) if sign != "/" or pair[1] != 0]
+        dialect = PostgresDialect()
+        written = dialect.divided("x", "y") if sign == "/" else dialect.arithmetic("x", sign, "y")
+        statement = f"SELECT {written} FROM unnest(CAST($1 AS float8[]), CAST($2 AS float8[])) AS t(x, y)"
+        with reading(con) as cursor:
+            found = [each for (each,) in asked(cursor, statement, [list(each) for each in zip(*pairs, strict=True)])]
+        named = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}
+        with np.errstate(all="ignore"):
+            wanted = named[sign](*np.array(pairs).T)
+        np.testing.assert_array_equal(np.array(found), wanted)
+
+    @pytest.mark.parametrize(("value", "quotient"), [(2.0, math.inf), (-1.0, -math.inf), (0.0, None), (math.nan, None)])
+    def test_by_zero(self, con, value, quotient):
+        written = PostgresDialect().divided(f"CAST('{value}' AS float8)", "CAST(0 AS float8)")
+        with reading(con) as cursor:
+            assert asked(cursor, f"SELECT {written}") == [(quotient,)]
+
+
+HUGE, NAN, INF = map(Decimal, ("1e400", "NaN", "Infinity"))
+LARGEST = Decimal(2**1024 - 2**970)  # and above, decimals are nearer to an infinity than to any float
+
+
+class TestRecords:
+    """No record can make a statement fail, be it as large, small or strange as its type allows."""
+
+    @pytest.mark.parametrize(
+        ("sql", "values", "there"),
+        [
+            ("double precision", [1e308, -1e308, 5e-324, -5e-324, math.inf, -math.inf, math.nan, -0.0, 7.0], 8),
+            ("real", [3e38, 1e-45, math.inf, math.nan, 7.0], 4),
+            ("bigint", [2**63 - 1, -(2**63), 2**53 + 1, 7] * 3, 12),
+            ("smallint", [32767, -32768, 7], 3),
+            ("numeric", [HUGE, -HUGE, 1 / HUGE, NAN, INF, -INF, Decimal(7)], 6),
+            ("numeric", [LARGEST, Decimal(2**1024 - 2**970 - 1), Decimal("2.4703282292062327e-324")], 3),
+            ("numeric(6, 3)", [Decimal("999.999"), Decimal("NaN")], 1),
+            ("numeric(3, -900)", [Decimal("1e902")], 1),
+        ],
+    )  # fmt: skip
+    def test_extremes(self, con, sql, values, there):
+        data = made(con, sql, values)
+        for ask in (data.mean, data.var, data.sum, data.median, data.max):
+            for mechanism in ("auto", "laplace"):
+                assert n(ask("x", eps=1, mechanism=mechanism)) == there
+        for bounds in ((0, 1e100), (-1e-100, 1e-100)):
+            assert n(data.var("x", eps=1, bounds=bounds)) == n(data.median("x", eps=1, bounds=bounds)) == there
+        assert n(data.mean("x", eps=1, clip="private", bounds=(0, 1e100))) == there
+        assert data.nunique("x", eps=50).value == len({value for value in values if value == value})
+        where = "x > 30" if sql == "real" else "x * 2 > 10 or x - 3 < 1 or x / 3 == 1 or x > 1e300"
+        assert n(data.count(eps=1, where=where)) <= len(values)
+
+    def test_minus_zero_is_zero(self, con):
+        data = made(con, "double precision", [0.0, -0.0, -0.0])
+        assert data.nunique("x", eps=50).value == 1
+        assert data.count(eps=1, by="x", keys=[0], curator=True)["n"].tolist() == [3]
+
+    def test_times_beyond_all_years(self, con):
+        for sql in ("date", "timestamp", "timestamptz"):
+            data = made(con, sql, ["infinity", "-infinity", "4000-01-01 BC", "20000-01-01", "2020-01-01"])
+            assert n(data.count("x", eps=1)) == 1
+            assert n(data.count(eps=1, where="x >= '2019-12-31'")) == 1
+
+    def test_every_digit_of_a_float_counts(self, con):
+        data = made(con, "double precision", [0.1, math.nextafter(0.1, 1)])
+        con.execute("SET extra_float_digits = 0")
+        assert data.nunique("x", eps=50).value == 2
+        assert n(data.count(eps=1, where=f"x == {math.nextafter(0.1, 1)!r}")) == 1
+
+    def test_texts_are_compared_by_code_points(self, con):
+        values = ["a", "A", "á", "a ", "", "B", "\U0001f600"]
+        con.execute("DROP COLLATION IF EXISTS loose")
+        con.execute("CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level1', deterministic = false)")
+        data = made(con, "text COLLATE loose", values)
+        assert data.nunique("x", eps=50).value == len(values)
+        for value in values:
+            assert n(data.count(eps=1, where=f"x <= {value!r}")) == sum(other <= value for other in values)
+        assert data.count(eps=1, by="x", keys=values, curator=True)["n"].tolist() == [1] * len(values)
+        assert data.count(eps=1, by="x", keys="observed")["value"].index.tolist() == sorted(values)
+
+
+class TestTypes:
+    """Columns are what the catalog says, and no record decides it."""
+
+    def test_of_columns(self, con):
+        con.execute("DROP TABLE IF EXISTS typed CASCADE; DROP DOMAIN IF EXISTS years; DROP TYPE IF EXISTS grade")
+        con.execute("CREATE DOMAIN years AS smallint CHECK (VALUE >= 0)")
+        con.execute("CREATE TYPE grade AS ENUM ('low', 'high')")
+        con.execute(
+            'CREATE TABLE typed (a years, b grade, c varchar(5), d char(3), e uuid, f numeric(9, 2), "G ""h" integer, '
+            "i integer GENERATED ALWAYS AS (a * 2) STORED, j integer[], k jsonb, l interval, m bytea)"
+        )
+        data = pdrisk.Dataset((con, "typed"), bounds={"f": (0, 9)})
+        assert list(map(str, data._frame.dtypes)) == [
+            "Int16", "category", "string", "string", "string", "float64", "Int32", "Int32", *["object"] * 4,
+        ]  # fmt: skip
+        con.execute("INSERT INTO typed VALUES (3, 'high', 'x', 'y', gen_random_uuid(), 4.5, 7)")
+        con.execute("INSERT INTO typed (b) VALUES ('low')")
+        grades = data.count(eps=1, by="b", keys="categories", curator=True)["n"]
+        assert dict(grades) == {"low": 1, "high": 1}
+        for where in ("b == 'high'", "d == 'y'", '`G "h` == 7', "i == 6"):
+            assert n(data.count(eps=1, where=where)) == 1
+        assert n(data.count("e", eps=1)) == n(data.mean("f", eps=1)) == 1
+
+    @pytest.mark.parametrize("sql", ["integer[]", "jsonb", "interval", "bytea", "point", "int4range", "xml"])
+    def test_that_nothing_can_be_asked_of(self, con, sql):
+        data = made(con, sql, [None])
+        with pytest.raises(pdrisk.PdriskError, match="which no question takes"):
+            data.count("x", eps=1)
+        assert n(data.count(eps=1)) == 1
+
+    def test_a_table_that_changes_is_not_asked(self, con):
+        data = made(con, "integer", [1])
+        assert n(data.count("x", eps=1)) == 1
+        con.execute("ALTER TABLE made ALTER x TYPE text")
+        with pytest.raises(pdrisk.ParameterError, match="new Dataset"):
+            data.count("x", eps=1)
+
+
+class TestTables:
+    """Tables, views, partitions and foreign names are read; what is none of these is refused in words."""
+
+    def test_of_every_sort(self, con):
+        con.execute(
+            """
+            DROP TABLE IF EXISTS "Parts", base CASCADE; CREATE TABLE "Parts" (x integer, y text) PARTITION BY LIST (x);
+            CREATE TABLE part_1 PARTITION OF "Parts" FOR VALUES IN (1);
+            CREATE TABLE part_2 PARTITION OF "Parts" DEFAULT;
+            INSERT INTO "Parts" VALUES (1, 'a'), (2, 'b'), (3, 'c'); CREATE SCHEMA IF NOT EXISTS "odd.one";
+            CREATE OR REPLACE VIEW "odd.one"."v""w" AS SELECT x AS "select", y FROM "Parts" WHERE x > 1;
+            CREATE MATERIALIZED VIEW IF NOT EXISTS "odd.one".stored AS SELECT * FROM "Parts";
+            CREATE TEMP TABLE IF NOT EXISTS mine AS SELECT 1 AS x;
+            """
+        )
+        for name, rows in (('"Parts"', 3), ('"odd.one"."v""w"', 2), ('"odd.one".stored', 3), ("mine", 1)):
+            assert n(pdrisk.Dataset((con, name)).count(eps=1)) == rows
+        assert n(pdrisk.Dataset((con, '"odd.one"."v""w"')).count(eps=1, where="`select` == 2")) == 1
+
+    @pytest.mark.parametrize(
+        "name", ["nowhere", "public.nowhere", "Parts", "a b", "", "people; DROP TABLE people", "pg_class_oid_index"]
+    )
+    def test_that_are_none(self, con, name):
+        with pytest.raises(pdrisk.ParameterError, match="server"):
+            pdrisk.Dataset((con, name)).count(eps=1)
+
+    def test_sql_is_for_methods(self, con):
+        data = made(con, "integer", [1])
+        with pytest.raises(pdrisk.ParameterError, match=r"d\.mean"):
+            data.sql("SELECT COUNT(*) FROM data", eps=1)
+        with pytest.raises(pdrisk.ParameterError, match="frame in Python"):
+            data.count(eps=1, where=lambda frame: frame.x > 0)
+
+
+class TestSession:
+    """Neither settings nor other schemas change what is read, and nothing is left behind."""
+
+    HOSTILE = (
+        "SET DateStyle = 'SQL, DMY'", "SET TimeZone = 'America/New_York'", "SET transform_null_equals = on",
+        "SET array_nulls = off", "SET extra_float_digits = -15", "SET standard_conforming_strings = off",
+        "SET client_encoding = 'LATIN1'", "SET bytea_output = 'escape'", "SET enable_hashjoin = off",
+        "SET jit_above_cost = 0", "SET escape_string_warning = off",
+    )  # fmt: skip
+
+    def test_of_settings(self, con, people):
+        wanted = None
+        for settings in ((), self.HOSTILE):
+            for each in settings:
+                con.execute(each)
+            before = con.execute("SELECT name, setting FROM pg_settings ORDER BY 1").fetchall()
+            data = pdrisk.Dataset((con, "people"), bounds=BOUNDS)
+            where = "day >= '2020-03-01' and seen > '1955-01-01' and region != 'a\\\\b'"
+            found = [
+                n(data.count(eps=1, where=where)),
+                data.mean("income", eps=1, by="region", keys=["ä", "", None], curator=True)["n"].tolist(),
+                data.nunique("income", eps=50).value,
+            ]
+            wanted = wanted or found
+            assert found == wanted
+            assert con.execute("SELECT name, setting FROM pg_settings ORDER BY 1").fetchall() == before
+
+    def test_of_schemas_that_stand_first(self, con):
+        con.execute("DROP SCHEMA IF EXISTS evil CASCADE; CREATE SCHEMA evil; CREATE DOMAIN evil.bigint AS text")
+        x, y = "double precision", "double precision, double precision"
+        for name, takes, gives, body in (
+            ("floor", x, x, "SELECT 0.0::float8"), ("abs", x, x, "SELECT 0.0::float8"),
+            ("plus", y, x, "SELECT 0.0::float8"), ("less", y, "boolean", "SELECT true"),
+            ("to_regclass", "text", "regclass", "SELECT 'pg_class'::regclass"),
+        ):  # fmt: skip
+            con.execute(f"CREATE FUNCTION evil.{name}({takes}) RETURNS {gives} LANGUAGE sql AS $${body}$$")
+        for sign, name in (("+", "plus"), ("<", "less")):
+            con.execute(f"CREATE OPERATOR evil.{sign} (LEFTARG = {x}, RIGHTARG = {x}, FUNCTION = evil.{name})")
+        made(con, "double precision", [10.0, 20.0, 60.0])
+        con.execute("SET search_path = evil, pg_catalog, public")
+        data = pdrisk.Dataset((con, "made"), bounds={"x": (0, 100)})
+        assert abs(float(data.mean("x", eps=1e6)) - 30) < 0.1
+        assert n(data.count(eps=1, where="x + 0.5 < 20")) == 1
+
+    def test_of_an_open_transaction(self, server, con):
+        import psycopg
+
+        made(con, "integer", [1])
+        with psycopg.connect(server, row_factory=psycopg.rows.dict_row) as own:
+            own.execute("INSERT INTO made VALUES (2)")  # begins it
+            own.execute("SET LOCAL search_path = public")
+            data = pdrisk.Dataset((own, "made"), bounds={"x": (0, 9)})
+            assert n(data.mean("x", eps=1)) == 2
+            own.execute("INSERT INTO made VALUES (3)")
+            assert n(data.mean("x", eps=1)) == 3
+            assert own.execute("SHOW search_path").fetchone() == {"search_path": "public"}
+            with pytest.raises(psycopg.Error):
+                own.execute("SELECT 1 / 0")
+            with pytest.raises(pdrisk.ParameterError, match="roll it back"):
+                data.mean("x", eps=1)
+            own.rollback()
+            assert n(data.mean("x", eps=1)) == 1
+            assert own.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+
+    def test_it_only_reads(self, con):
+        made(con, "integer", [1, 2])
+        con.execute("CREATE TABLE IF NOT EXISTS spied (x integer)")
+        con.execute(
+            "CREATE OR REPLACE FUNCTION spy(integer) RETURNS integer LANGUAGE plpgsql AS "
+            "$$BEGIN INSERT INTO public.spied VALUES ($1); RETURN $1; END$$"
+        )
+        con.execute("CREATE OR REPLACE VIEW spying AS SELECT spy(x) AS x FROM made")
+        with pytest.raises(pdrisk.QueryFailedError):
+            pdrisk.Dataset((con, "spying")).count("x", eps=1)
+        assert con.execute("SELECT count(*) FROM spied").fetchone() == (0,)
+
+    @pytest.mark.parametrize("kind", ["engine", "connection"])
+    def test_by_sqlalchemy(self, server, con, kind):
+        alchemy = pytest.importorskip("sqlalchemy")
+        made(con, "integer", [1, 2])
+        engine = alchemy.create_engine(server.replace("postgresql://", "postgresql+psycopg://"))
+        try:
+            if kind == "engine":
+                assert n(pdrisk.Dataset((engine, "made")).count(eps=1)) == 2
+                assert engine.pool.checkedout() == 0
+            else:
+                with engine.connect() as own:
+                    assert n(pdrisk.Dataset((own, "made")).count(eps=1)) == 2
+        finally:
+            engine.dispose()
+
+    def test_of_another_kind(self):
+        with pytest.raises(pdrisk.ColumnTypeError, match="psycopg"):
+            pdrisk.Dataset((object(), "people"))
+
+
+class TestRights:
+    """SELECT is enough, and what a role may not see is not read."""
+
+    def test_select_alone(self, server, con):
+        con.execute("DROP TABLE IF EXISTS held CASCADE")
+        con.execute(
+            "CREATE TABLE held (x integer, secret integer, who text); INSERT INTO held VALUES (1, 2, 'a'), (3, 4, 'b')"
+        )
+        with role(server) as (url, name), connected(url) as theirs:
+            with pytest.raises(pdrisk.ParameterError, match="no table"):
+                pdrisk.Dataset((theirs, "held")).count(eps=1)
+            con.execute(f"GRANT SELECT (x, who) ON held TO {name}")
+            data = pdrisk.Dataset((theirs, "held"), bounds={"x": (0, 9)})
+            assert list(data._frame.columns) == ["x", "who"]
+            assert n(data.count(eps=1)) == n(data.mean("x", eps=1, where="who < 'z'")) == 2
+            con.execute("ALTER TABLE held ENABLE ROW LEVEL SECURITY")
+            con.execute(f"CREATE POLICY own_rows ON held FOR SELECT TO {name} USING (who = 'a')")
+            assert n(data.count(eps=1)) == 1
+
+
+class TestFailures:
+    """What fails on the data says nothing about them, and stays paid."""
+
+    @pytest.fixture
+    def ledger(self, tmp_path):
+        return pdrisk.Ledger(tmp_path / "budget.db", dataset="people", eps=9)
+
+    def failed(self, data, ledger):
+        before = ledger.remaining().eps
+        with pytest.raises(pdrisk.QueryFailedError) as caught:
+            data.count("x", eps=1)
+        assert "77123" not in repr(caught.value)
+        assert caught.value.__cause__ is caught.value.__context__ is None
+        assert ledger.remaining().eps == before - 1
+
+    def test_of_a_view(self, con, ledger, capfd):
+        made(con, "integer", [1, 77123])
+        con.execute("CREATE VIEW quotient AS SELECT CAST('n' || x AS integer) AS x FROM made")
+        notices = []
+        con.add_notice_handler(notices.append)
+        self.failed(pdrisk.Dataset((con, "quotient"), ledger=ledger), ledger)
+        assert not notices
+        assert capfd.readouterr() == ("", "")
+
+    def test_of_time(self, con, ledger):
+        made(con, "integer", [1])
+        con.execute("CREATE VIEW slow AS SELECT x, pg_sleep(9) IS NULL AS y FROM made")
+        con.execute("SET statement_timeout = 50")
+        data = pdrisk.Dataset((con, "slow"), ledger=ledger)
+        with pytest.raises(pdrisk.QueryFailedError):
+            data.count(eps=1, where="not y")
+        assert ledger.remaining().eps == 8
+
+    def test_of_the_connection(self, server, con, ledger):
+        made(con, "integer", [77123])
+        con.execute("CREATE VIEW dying AS SELECT pg_terminate_backend(pg_backend_pid()) AS y, x FROM made")
+        with connected(server) as own:
+            data = pdrisk.Dataset((own, "dying"), ledger=ledger)
+            with pytest.raises(pdrisk.QueryFailedError):
+                data.count(eps=1, where="y")
+            assert ledger.remaining().eps == 8
+            with pytest.raises(pdrisk.ParameterError, match="closed"):
+                data.count(eps=1)
+            assert ledger.remaining().eps == 8
+
+
+class TestLedger:
+    """A ledger is where it likes, and remembers what it may."""
+
+    def test_on_the_same_server(self, server, con):
+        made(con, "integer", [1, 2])
+        ledger = pdrisk.Ledger(server, dataset="people", eps=9)
+        data = pdrisk.Dataset((con, "made"), ledger=ledger, bounds={"x": (0, 9)}, version="2019")
+        first, again = (data.mean("x", eps=1, where="x > 0") for _ in range(2))
+        assert first.value == again.value
+        assert ledger.remaining().eps == 8
+        assert pdrisk.Dataset((con, "made"), ledger=ledger, version="2020").count(eps=1).eps == 1
+        data.query("x > 1").count(eps=1)
+        assert ledger.remaining().eps == 6
+
+    def test_without_a_version_nothing_is_remembered(self, con, tmp_path):
+        made(con, "integer", [1, 2])
+        ledger = pdrisk.Ledger(tmp_path / "budget.db", dataset="people", eps=9)
+        data = pdrisk.Dataset((con, "made"), ledger=ledger)
+        for _ in range(2):
+            data.count(eps=1)
+        assert ledger.remaining().eps == 7
+
+
+class TestKeys:
+    """Keys are parameters: any text, and any number of them."""
+
+    def test_texts(self, con):
+        keys = ["o'west", 'a"b', "\\", "{a,b}", "NULL", "%s", "$1", "ä\U0001f600", ""]
+        data = made(con, "text", [*keys, None])
+        listed = data.count(eps=1, by="x", keys=[*keys, None, "nobody"], curator=True)
+        assert listed["n"].tolist() == [1] * 10 + [0]
+
+    @pytest.mark.slow
+    def test_many(self, con):
+        data = made(con, "integer", [5, 299_999, 299_999])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            counts = data.count(eps=1, by="x", keys=list(range(300_000)), curator=True)["n"]
+        assert counts[counts > 0].to_dict() == {5: 1, 299_999: 2}
