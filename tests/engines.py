@@ -4,8 +4,12 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 
+from pdrisk._model.unit import of_this_process
 from pdrisk._sql.postgres import PostgresTable
+from pdrisk.engines.columnar.table import column_table
 from pdrisk.engines.numpy.frame import FrameEngine
 from pdrisk.engines.sql.dialect import Dialect, DuckDBDialect
 from pdrisk.engines.sql.duckdb import fetched
@@ -21,6 +25,30 @@ def of_frame(table, query):
     numbers = {name: pd.Series(own, dtype=DTYPES[table.type]) for name, own in (("x", values), ("y", others))}
     frame = pd.DataFrame(numbers | {"g": pd.Series(table.groups, dtype=object)})
     return FrameEngine(frame, stored=frame)
+
+
+POLARS = {"DOUBLE": pl.Float64, "BIGINT": pl.Int64, "TINYINT": pl.Int8, "DECIMAL(20, 4)": pl.Decimal(20, 4)}
+ARROW = {"DOUBLE": pa.float64(), "BIGINT": pa.int64(), "TINYINT": pa.int8(), "DECIMAL(20, 4)": pa.decimal128(20, 4)}
+
+
+def in_polars(table):
+    kind = POLARS[table.type]
+    numbers = {"x": pl.Series("x", table.values, kind), "y": pl.Series("y", table.others, kind)}
+    return pl.DataFrame(numbers | {"g": pl.Series(table.groups, dtype=pl.Categorical)}).lazy()
+
+
+def in_arrow(table):
+    kind = ARROW[table.type]
+    numbers = {"x": pa.array(table.values, kind), "y": pa.array(table.others, kind)}
+    return pa.table(numbers | {"g": pa.array(table.groups, pa.string()).dictionary_encode()})
+
+
+def of_columns(made):
+    def opened(table, query):
+        data = column_table(made(table))
+        return data.opened(query, data.header, data.header, None, of_this_process)
+
+    return opened
 
 
 def of_table(con, dialect):
@@ -64,6 +92,8 @@ def of_postgres(connection):
 
 ENGINES = {
     "numpy": lambda con: of_frame,
+    "Polars": lambda con: of_columns(in_polars),
+    "Arrow": lambda con: of_columns(in_arrow),
     "DuckDB": lambda con: of_table(con, DuckDBDialect()),
     "portable SQL": lambda con: of_table(con, Dialect()),
 }

@@ -20,6 +20,7 @@ from pdrisk._functions import register
 from pdrisk._ledger import Ledger
 from pdrisk._model.schema import bounds_from, keys_from, missing_from, schema_for
 from pdrisk._pandas import accessor as _accessor
+from pdrisk._pandas import polars_namespace as _polars_namespace
 from pdrisk._pandas.plan import plan
 from pdrisk._pandas.suggested_bounds import SuggestedBounds
 from pdrisk._pandas.validated import watch as _watch
@@ -86,4 +87,5 @@ def __dir__() -> list[str]:
 
 
 _watch()
-del _accessor, _watch
+_polars_namespace.watch()
+del _accessor, _polars_namespace, _watch

@@ -13,15 +13,16 @@ from typing import Any
 import pandas as pd
 
 from pdrisk._core.foreign import own_errors, own_errors_of, shown
-from pdrisk._disclosure.tables import KeyTable
+from pdrisk._disclosure.tables import ColumnKeys, KeyTable
 from pdrisk._ledger import Identity, Ledger, check_curator, is_there, ledger_for, secret
 from pdrisk._ledger.names import named
 from pdrisk._model.columns import check_column
 from pdrisk._model.declarations import Declarations
 from pdrisk._model.nearest import unknown_column
-from pdrisk._model.rowwise import EXPRESSION, Derived, RowwiseFilter, Within, caller_names, judged
+from pdrisk._model.rowwise import EXPRESSION, Derived, RowwiseFilter, Within, caller_names, is_of_polars, judged
 from pdrisk._model.rowwise.derived import derived
 from pdrisk._model.unit import People, checked_columns, judged_people
+from pdrisk._pandas.converted import PANDAS, checked_form, converted
 from pdrisk._pandas.declared import codes_of, declarations, declarations_of, declared, knowing
 from pdrisk._pandas.options import Opened, frame_engine
 from pdrisk._pandas.statistics import Statistics
@@ -30,6 +31,7 @@ from pdrisk._sql import answered
 from pdrisk._sql.given import public_tables, tables_given
 from pdrisk._sql.of_tables import of_tables
 from pdrisk._sql.people import PeopleAsked
+from pdrisk.engines.columnar.table import ColumnTable, column_table
 from pdrisk.engines.numpy.derived import placeholder
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -48,8 +50,8 @@ class Dataset(Statistics):
     Parameters
     ----------
     data : DataFrame, or table for `sql` alone
-        For `sql` also a Polars or Arrow table, the path of a Parquet file, a DuckDB relation (read at once),
-        ``(connection, "table")``, or a dict of such by name.
+        Of pandas, Polars (also a LazyFrame) or Arrow (a Table, or a dataset of files). For `sql` also the path of a
+        Parquet file, a DuckDB relation (read at once), ``(connection, "table")``, or a dict of such by name.
     name : str, optional
         What the ledger knows the data as; that of the ledger unless given. A path or URL as ``ledger`` needs it.
     schema, bounds, keys, missing : optional
@@ -74,6 +76,8 @@ class Dataset(Statistics):
         Tables that nobody is in, such as lists of codes: for joins with those of people, in `sql`.
     curator : bool, default False
         That of all its calls.
+    as_ : {"pandas", "polars", "arrow"}
+        What noisy tables are, those of `sql` too; levels of the index become columns there.
 
     Raises
     ------
@@ -112,6 +116,7 @@ class Dataset(Statistics):
         version: str | None = None,
         public: Any = None,
         curator: bool = False,
+        as_: str = PANDAS,
     ) -> None:
         if not isinstance(curator, bool):
             raise ColumnTypeError(f"curator must be True or False, not of type {type(curator).__name__}.")
@@ -120,6 +125,8 @@ class Dataset(Statistics):
         said = {"bounds": bounds, "keys": keys, "missing": missing}
         self._several = type(data) is dict
         self._given = tables_given(data if self._several else {ONE_TABLE: data})
+        self._data: ColumnTable | None = None if self._several else column_table(data)
+        self._form = checked_form(as_)
         self._public, with_it = public_tables(public)
         self._declare(schema, said)
         is_by_table = len(self._given.names) > 1 or any(isinstance(e, Mapping) for e in (person, per_person, constant))
@@ -128,6 +135,9 @@ class Dataset(Statistics):
             self._of_tables = of_tables(self._given, self._public, person, per_person, constant)
         people = self._checked_people(person, per_person, constant)
         frames = self._given.frames
+        if self._data is not None and ledger is not None:
+            self._data = self._data.remembered(by_version=version is not None)
+            frames = {} if self._data.kept is None else {ONE_TABLE: self._data.kept}
         if with_it:
             self._given = self._given.and_public(tables_given(with_it))
         self._ledger = _opened(ledger, name)
@@ -169,7 +179,7 @@ class Dataset(Statistics):
 
         Parameters
         ----------
-        condition : str or pd.col expression
+        condition : str, pd.col or Polars expression
             As ``where`` of every statistic, which may select further. Nothing is read before an answer is paid.
 
         Raises
@@ -178,10 +188,10 @@ class Dataset(Statistics):
             If it is not row-wise, or does not fit the data.
         """
         frame = self._frame
-        if not isinstance(condition, str) and not isinstance(condition, EXPRESSION):
+        if not isinstance(condition, (str, EXPRESSION)) and not is_of_polars(condition, "Expr"):
             raise ColumnTypeError(
-                "query takes a query string or a pd.col expression, which are checked to be row-wise, not a value of "
-                f"type {type(condition).__name__}. A mask or a function is where= of each answer."
+                "query takes a query string, a pd.col or a Polars expression, which are checked to be row-wise, not a "
+                f"value of type {type(condition).__name__}. A mask or a function is where= of each answer."
             )
         kept = judged(self._rows(condition), frame, caller_names, lambda column: declared(frame, column).keys)
         assert kept is not None  # a condition
@@ -277,11 +287,12 @@ class Dataset(Statistics):
         people = PeopleAsked(None, per_person, rows, groups, unit, constant, self._people)
         if self._of_tables is not None:
             people = self._of_tables.asked(people)
-        return answered(
+        table: pd.DataFrame = self._shown(answered(
             query, self._given.sources(self._public), eps=eps, bounds=bounds, keys=keys, ledger=self._payer(ledger),
             fresh=fresh, params=params, mechanism=mechanism, interval=interval, clip=clip, risk_columns=risk_columns,
             people=people, dataset=self._identity, curator=self._defaults["curator"] if curator is None else curator,
-        )  # fmt: skip
+        ))  # fmt: skip
+        return table
 
     @property
     def _frame(self) -> pd.DataFrame:
@@ -290,6 +301,8 @@ class Dataset(Statistics):
     @property
     def _stored(self) -> pd.DataFrame:
         """The data without what was assigned: a frame, or the columns of another table without a row."""
+        if self._data is not None:
+            return self._data.header
         if self._several:
             raise ParameterError(
                 "this Dataset is of several tables, which d.sql(...) asks: write a SELECT, or pass one table."
@@ -301,14 +314,22 @@ class Dataset(Statistics):
 
     @property
     def _opened(self) -> Opened:
+        if self._data is not None:
+            return self._data.opened
         return frame_engine if ONE_TABLE in self._given.frames else self._given.opened
 
+    def _shown(self, answer: Any) -> Any:
+        return converted(answer, self._form)
+
     def _table(self) -> KeyTable:
+        if self._data is not None:
+            return ColumnKeys(self._data, self._frame, self._rows(None))
         if self._several or ONE_TABLE in self._given.frames:
             return super()._table()
         return self._given.key_table()
 
     def _rows(self, where: object) -> Any:
+        where = where if self._data is None else self._data.selecting(where)
         if self._kept is None and not self._derived:
             return where
         return Within(where, self._kept, self._derived, self._stored)
@@ -333,7 +354,10 @@ class Dataset(Statistics):
                 "schema=, bounds=, keys= and missing= are those of one table: declare those of several in each frame, "
                 "with df.dprisk.declare(...)."
             )
-        self._given = self._given.declared(lambda frame, before: declarations(frame, before, schema, **said))
+        header = None if self._data is None else self._data.header
+        self._given = self._given.declared(lambda frame, before: declarations(frame, before, schema, **said), header)
+        if self._data is not None:
+            self._data = self._data.declared(lambda header: knowing(header, *self._given.said.values()))
 
     @property
     def _people(self) -> People:
@@ -343,7 +367,7 @@ class Dataset(Statistics):
         """Who a person is, by the word of the Dataset, else by that of its frame or schema."""
         if self._of_tables is not None:
             return self._of_tables.people
-        frame = next(iter(self._given.frames.values()), None)
+        frame = next(iter(self._given.frames.values()), None) if self._data is None else self._data.header
         known = None if frame is None else declarations_of(frame).people
         if known is not None:
             person = list(known.columns) if person is None else person

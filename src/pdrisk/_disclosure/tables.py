@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pdrisk._disclosure.generalize import Generalize, generalized
 from pdrisk._disclosure.keys import Codes, KeyColumn, coded
+from pdrisk._guard import guarded
 from pdrisk._model.arguments import statistic
 from pdrisk._model.columns import check_column
 from pdrisk._model.rowwise import Within
@@ -20,11 +21,12 @@ from pdrisk._pandas.declared import codes_of
 from pdrisk._pandas.lines import judged_lines
 from pdrisk._pandas.options import Request
 from pdrisk._pandas.requests import judged_selection
+from pdrisk.engines.columnar.table import ColumnTable
 from pdrisk.engines.numpy.codes import without_codes
-from pdrisk.engines.numpy.derived import with_derived
+from pdrisk.engines.numpy.derived import placeholder, with_derived
 from pdrisk.errors import ColumnTypeError
 
-__all__ = ["FrameTable", "KeyRequest", "KeyTable", "RowsRead", "Side"]
+__all__ = ["ColumnKeys", "FrameTable", "KeyRequest", "KeyTable", "RowsRead", "Side"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +155,51 @@ class FrameTable:
         selected = engine.read(query).found.selected
         derived, _ = used(within.derived, tuple(read))
         return with_derived(self.frame, derived, within.stored), selected
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnKeys:
+    """A frame of Polars or Arrow, of which the columns that a measure reads become one of pandas.
+
+    Attributes
+    ----------
+    table : ColumnTable
+    frame : DataFrame
+        Its header, with the columns that a Dataset assigned.
+    where : Within or None
+        As of `FrameTable`.
+    """
+
+    table: ColumnTable
+    frame: pd.DataFrame
+    where: Any = None
+
+    def has(self, columns: Sequence[Hashable]) -> bool:
+        """Whether it has all these columns."""
+        return FrameTable(self.frame).has(columns)
+
+    def read(self, asked: KeyRequest) -> Side:
+        """The keys of its rows."""
+        named = (*asked.keys, *asked.person, *(() if asked.weight is None else (asked.weight,)))
+        for column in named:
+            check_column(self.frame, column)
+        within = self.where
+        if not isinstance(within, Within):
+            return FrameTable(self._knowing(guarded(lambda: self.table.frame(named)))).read(asked)
+        selects = () if within.kept is None else within.kept.columns
+        derived, stored = used(within.derived, (*named, *selects))
+        frame = self._knowing(guarded(lambda: self.table.frame(stored)))
+        added = frame.copy(deep=False)
+        for each in derived:
+            added[each.name] = placeholder(each, len(frame))
+        added.attrs = dict(self.frame.attrs)
+        return FrameTable(added, within._replace(stored=frame)).read(asked)
+
+    def _knowing(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The frame, with what is declared for its columns."""
+        known = frame.copy(deep=False)
+        known.attrs = dict(self.table.header.attrs)
+        return known
 
 
 def _persons(columns: Sequence[KeyColumn]) -> tuple[Codes, NDArray[np.bool_]]:

@@ -12,7 +12,11 @@ from pdrisk._model.kinds import CATEGORIES, COMPLEX, DATE, DURATION, MIXED, NOTH
 from pdrisk._model.nearest import unknown_column
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["check_column", "column_kind", "comparable_kind"]
+__all__ = ["ROWS", "UNREAD", "check_column", "column_kind", "comparable_kind"]
+
+# In ``attrs`` of a header, a frame without a record that stands for other data.
+UNREAD = "columns that pdrisk does not read"  # their types, by the names of columns that the header lacks
+ROWS = "number of rows"  # of the data; None where it is not known before they are read
 
 _OBJECT_KINDS = {
     "string": TEXT, "boolean": TRUTH, "integer": NUMBER, "floating": NUMBER, "decimal": NUMBER,
@@ -26,7 +30,7 @@ def check_column(frame: pd.DataFrame, column: object) -> None:
     Raises
     ------
     ColumnTypeError
-        If it cannot be a label.
+        If it cannot be a label, or names a column that is not read.
     UnknownColumnError
         If the frame does not have it.
     ParameterError
@@ -46,6 +50,11 @@ def check_column(frame: pd.DataFrame, column: object) -> None:
         raise ColumnTypeError(
             f"a column is named by its label, not by a value of type {type(column).__name__}: ask about several with "
             "df.dprisk.agg, and about what is no column yet with df.assign(name=...)."
+        )
+    if not known and (held := frame.attrs.get(UNREAD, {}).get(column)) is not None:
+        raise ColumnTypeError(
+            f"column {column!r} is of type {held}, which nothing here reads: make it a column of numbers, truth "
+            "values, text, dates or times first."
         )
     if not known:
         raise unknown_column(column, frame.columns)

@@ -12,7 +12,7 @@ from pdrisk._answer.releasing import Asker, Losses, Results, released
 from pdrisk._answer.table import one_answer, table_of_lines
 from pdrisk._model.query import Query
 from pdrisk.engines.base import Engine
-from pdrisk.engines.numpy.frame import FrameEngine
+from pdrisk.engines.numpy.frame import FrameReading
 from pdrisk.engines.numpy.influence import losses, losses_of_people
 
 __all__ = ["answered", "answers"]
@@ -42,9 +42,9 @@ def answers(
 
 def _of_frame(query: Query, engine: Engine[Any], shown: Callable[[Results, Any], Answered], asker: Asker) -> Answered:
     def people(reading: Any, column: Hashable) -> Losses | None:
-        if not isinstance(engine, FrameEngine):  # a table does not tell who its rows are
+        if not isinstance(reading, FrameReading):  # a table does not tell who its rows are
             return None
-        stored = engine.stored
+        stored = reading.stored
         if query.unit.is_of_people:
             if query.unit.person != (column,):
                 return None

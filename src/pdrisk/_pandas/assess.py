@@ -132,4 +132,4 @@ def individual_risk(frame: pd.DataFrame, column: Hashable | None, spec: object, 
         np.reciprocal(loss, out=loss)
 
     risks = guarded(lambda: losses_of_line(reading, 0, own, posterior_of))
-    return pd.Series(risks, index=frame.index, name="two_worlds", copy=False)
+    return pd.Series(risks, index=reading.stored.index, name="two_worlds", copy=False)

@@ -25,7 +25,7 @@ from pdrisk._model.arguments import (
     statistics,
     universe,
 )
-from pdrisk._model.columns import check_column, column_kind
+from pdrisk._model.columns import ROWS, check_column, column_kind
 from pdrisk._model.kinds import COUNTED, NOTHING, TRUTH, number_advice
 from pdrisk._model.missing_arguments import all_given, missing_argument
 from pdrisk._model.query import (
@@ -236,8 +236,14 @@ def _of_all_rows(frame: pd.DataFrame, line: Line) -> Line:
         raise ParameterError(
             'neighbours="replace-one" declares that the number of rows is public: count them, without noise.'
         )
-    found = of_size(line.statistic, len(frame)) if len(frame) else None
-    if not len(frame):
+    rows = frame.attrs.get(ROWS, len(frame))
+    if rows is None:
+        raise ParameterError(
+            'neighbours="replace-one" takes the number of rows, which is not known before these data are read: leave '
+            "it out, or pass a frame that is held in memory."
+        )
+    found = of_size(line.statistic, rows) if rows else None
+    if not rows:
         raise ParameterError('neighbours="replace-one" declares that the number of rows is public, and there are none.')
     if found is None:
         raise ParameterError(

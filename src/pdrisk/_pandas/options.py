@@ -280,7 +280,7 @@ def with_options(method: Method, *, names: bool = False) -> Method:
         else:
             loose = [name for name, value in kwargs.items() if name not in signature.parameters and not _is_pair(value)]
             if not loose:
-                return method(*args, **kwargs)
+                return args[0]._shown(method(*args, **kwargs))
             problem = (
                 f"{method.__name__}(): got an unexpected keyword argument {loose[0]!r}.{_hint(signature, kwargs)} "
                 f'A named statistic is a pair, as in {loose[0]}=("distance", "mean").'

@@ -34,7 +34,7 @@ from pdrisk._pandas.lines import checked_number
 from pdrisk._pandas.options import REPLACE, Request
 from pdrisk._pandas.people import unit_of
 from pdrisk.engines.base import Engine
-from pdrisk.engines.numpy.frame import FrameEngine
+from pdrisk.engines.sql.table import TableEngine
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["check_given", "check_rows_in_python", "eps_values", "judged_query", "judged_selection"]
@@ -103,7 +103,7 @@ def _read(
 
 def check_rows_in_python(engine: Engine[Any], asked: str) -> None:
     """Refuse what is worked out row by row of data whose rows stay where they are."""
-    if not isinstance(engine, FrameEngine):
+    if isinstance(engine, TableEngine):
         raise ParameterError(
             f"{asked} looks at single rows, which stay in the database: ask assess(), which has the same risks of the "
             "answer, or make a Dataset of a frame of these rows."

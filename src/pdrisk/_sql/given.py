@@ -13,6 +13,7 @@ from pdrisk._disclosure.tables import KeyTable
 from pdrisk._guard import guarded
 from pdrisk._model.declarations import Declarations
 from pdrisk._model.query import Query
+from pdrisk._model.rowwise import is_of_polars
 from pdrisk._model.unit import Secret
 from pdrisk._pandas.declared import declarations_of, knowing
 from pdrisk._sql.fluent import fluent_table
@@ -99,9 +100,16 @@ class Given:
             {**self.remote, **other.remote},
         )
 
-    def declared(self, known: Callable[[pd.DataFrame, Declarations], Declarations]) -> Given:
-        """The one table, with what ``known`` makes of its columns and of what was declared before."""
+    def declared(
+        self, known: Callable[[pd.DataFrame, Declarations], Declarations], header: pd.DataFrame | None = None
+    ) -> Given:
+        """The one table, with what ``known`` makes of its columns and of what was declared before.
+
+        Its columns are those of ``header``, unless DuckDB alone knows them.
+        """
         (name,) = self.names
+        if header is not None:
+            return replace(self, said={lowered(name): known(header, Declarations())})
         if name in self.frames:
             frame = self.frames[name]
             said = known(frame, declarations_of(frame))
@@ -238,7 +246,7 @@ def tables_given(data: Mapping[Any, Any]) -> Given:
             connections.append(_connection(value[0]))
             tables[lowered(name)] = tuple(value[1].split("."))
         elif is_readable(value):
-            others[name] = tuple(value) if isinstance(value, list) else value
+            others[name] = _as_it_is(value)
         else:
             raise ColumnTypeError(
                 "data must be a pandas DataFrame, or for d.sql a Polars or Arrow table, the path of a Parquet file, a "
@@ -249,6 +257,13 @@ def tables_given(data: Mapping[Any, Any]) -> Given:
     if any(one is not connections[0] for one in connections):
         raise ParameterError("the tables of a Dataset are on several connections: ATTACH them to one.")
     return Given(frames, others, tables, connections[0] if connections else None, remote=remote)
+
+
+def _as_it_is(value: Any) -> Any:
+    """What DuckDB reads, without what is done to it later."""
+    if is_of_polars(value, "DataFrame"):
+        return value.clone()
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _connection(value: object) -> Any:

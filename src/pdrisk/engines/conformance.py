@@ -145,8 +145,9 @@ def questions(universe: Universe, keys: Sequence[str] | None) -> Iterator[Query]
     groups = None if keys is None else Groups(("g",), tuple((key,) for key in keys), "given")
     both = Rectangle(universe.lo, universe.hi, BESIDE)
     pairs = tuple(Line("x", each, both, "given", mechanism="bernstein_products", other="y") for each in PAIRS)
+    reads = ("x", "y") if groups is None else ("x", "y", "g")
     for asked in (*((line,) for line in lines), pairs, (*lines, *pairs[:1])):
-        yield Query(asked, (), groups=groups)
+        yield Query(asked, (), groups=groups, reads=reads)
 
 
 def check(opened: Opened, tables: Sequence[GroupedColumn] = TABLES, universes: Sequence[Universe] = UNIVERSES) -> None:

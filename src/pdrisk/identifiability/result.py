@@ -175,8 +175,8 @@ def of_column(frame: pd.DataFrame, column: Hashable | None, spec: object, reques
     query, engine = judged_selection(frame, (line,), request)
     check_rows_in_python(engine, "identifiability()")
     check_one_each(query, "identifiability")
-    beliefs = _of_rows(prior, frame) if prior is not None and array_of("prior", prior).ndim else None
     reading = engine.read(query)
+    beliefs = _of_rows(prior, reading.stored) if prior is not None and array_of("prior", prior).ndim else None
     universe, summary = reading.universes[0], reading.summaries[0]
     one = line.calibrated(Fraction(1), universe)
     worlds, whole, used = guarded(lambda: worlds_without_one(reading, one))

@@ -22,11 +22,24 @@ from pdrisk._model.nodes import Column, Constant, Node, Operation, equalities, i
 from pdrisk._model.rowwise.builder import EXAMPLE, Builder, Levels, text_of
 from pdrisk._model.rowwise.derived import Derived
 from pdrisk._model.rowwise.expression import Recorded, Recorder, state_of
+from pdrisk._model.rowwise.polars_expression import is_of_polars, polars_tree
 from pdrisk._model.rowwise.query_string import QueryString
 from pdrisk._model.rowwise.types import BOOLEAN, check_boolean, typed
 from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError
 
-__all__ = ["EXPRESSION", "Derived", "Given", "RowwiseFilter", "Within", "caller_names", "fitting", "given_of", "judged"]
+__all__ = [
+    "EXPRESSION",
+    "Derived",
+    "Fitted",
+    "Given",
+    "RowwiseFilter",
+    "Within",
+    "caller_names",
+    "fitting",
+    "given_of",
+    "is_of_polars",
+    "judged",
+]
 
 FORMS = "a query string, a pd.col expression (pandas 3), a boolean Series, array or list, or a callable"
 EXPRESSION: Any = getattr(pd.api.typing, "Expression", ())  # pandas 2 has none, and isinstance(x, ()) is False
@@ -130,6 +143,12 @@ class Within(NamedTuple):
     stored: pd.DataFrame
 
 
+class Fitted(NamedTuple):
+    """A mask that was seen to fit its data, which are no pandas frame."""
+
+    mask: Any
+
+
 def _joined(*parts: Node) -> Node:
     """Conditions joined with ``and``: ``a and b`` with ``c`` is ``a and b and c``."""
     both = (each.parts if isinstance(each, Operation) and each.symbol == "and" else (each,) for each in parts)
@@ -172,7 +191,7 @@ def judged(
 
     Parameters
     ----------
-    where : str, pd.col expression, boolean Series, array or list, callable, or Within
+    where : str, pd.col or Polars expression, boolean Series, array or list, callable, Fitted or Within
         Strings and expressions are checked to be row-wise; masks and callables are trusted.
     frame : DataFrame
         What it will select from.
@@ -195,6 +214,9 @@ def judged(
     if isinstance(where, EXPRESSION):
         builder = Builder("pd.col(...)", frame, levels)  # not its repr: that holds values, or the repr of a Series
         return _checked(builder, lambda: where._eval_expression(Recorder(builder)))
+    if is_of_polars(where, "Expr"):
+        builder = Builder("pl.col(...)", frame, levels)
+        return _checked(builder, lambda: polars_tree(where, builder))
     given = given_of(where, frame)
     return RowwiseFilter(None, True, (), given="function" if callable(given) else "mask")
 
@@ -206,7 +228,9 @@ def given_of(where: Any, frame: pd.DataFrame) -> Any:
     """
     if isinstance(where, Within):
         where = where.where
-    if where is None or isinstance(where, (str, EXPRESSION)):
+    if isinstance(where, Fitted):
+        return where.mask
+    if where is None or isinstance(where, (str, EXPRESSION)) or is_of_polars(where, "Expr"):
         return None
     return where if callable(where) and not isinstance(where, type) else fitting(where, frame)
 

@@ -52,11 +52,14 @@ class FrameReading(Reading):
         The rows that it is about.
     query : Query
         What they say it to.
+    stored : DataFrame
+        The frame that was read, without derived columns and with its missing codes.
     """
 
     groups: pd.Index | None
     found: FrameRows
     query: Query
+    stored: pd.DataFrame
 
     @property
     def unlisted(self) -> int:
@@ -160,6 +163,7 @@ class FrameEngine:
             index,
             found,
             query,
+            self.stored,
         )
 
 

@@ -1,0 +1,68 @@
+"""Modules of other libraries, watched until somebody imports them: pdrisk imports none of them for it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+__all__ = ["when_imported"]
+
+Then = Callable[[ModuleType], object]
+
+
+def when_imported(name: str, then: Then) -> None:
+    """Call ``then`` with a module: at once, or as soon as it is imported."""
+    if name in sys.modules:
+        then(sys.modules[name])
+    # By its name: another copy of this module may have put its own there, and each of two would ask the other.
+    waiting: Any = next((each for each in sys.meta_path if type(each).__name__ == _Waiting.__name__), None)
+    if waiting is None:
+        waiting = _Waiting()
+        sys.meta_path.insert(0, waiting)
+    waiting.watched[name] = then
+
+
+class _Waiting(MetaPathFinder):
+    """Looks out for some modules; all others are somebody else's."""
+
+    def __init__(self) -> None:
+        self.watched: dict[str, Then] = {}
+
+    def find_spec(self, fullname: str, *rest: Any) -> ModuleSpec | None:
+        """The module as the other finders find it, with a loader that tells of it afterwards."""
+        then = self.watched.get(fullname)
+        if then is None:
+            return None
+        for finder in sys.meta_path:
+            find: Any = None if finder is self else getattr(finder, "find_spec", None)  # Python asks no others
+            spec: ModuleSpec | None = None if find is None else find(fullname, *rest)
+            if spec is not None:
+                if hasattr(spec.loader, "exec_module"):
+                    spec.loader = _Followed(spec.loader, then)
+                return spec
+        return None
+
+
+class _Followed(Loader):
+    """A loader of somebody else, and what happens after it."""
+
+    def __init__(self, loader: Any, then: Then) -> None:
+        self._loader = loader
+        self._then = then
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """As the other does."""
+        made: ModuleType | None = self._loader.create_module(spec)
+        return made
+
+    def exec_module(self, module: ModuleType) -> None:
+        """As the other does."""
+        self._loader.exec_module(module)
+        self._then(module)

@@ -1,0 +1,115 @@
+"""Trees of Polars expressions, by the JSON that Polars writes of them; what is not on the allow-list is refused."""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from pdrisk._model.nodes import Node
+from pdrisk._model.rowwise.builder import Builder
+from pdrisk._model.rowwise.expression import GIVEN
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["is_of_polars", "polars_tree"]
+
+BINARY = {
+    "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">=", "Eq": "==", "NotEq": "!=", "And": "and", "Or": "or",
+    "LogicalAnd": "and", "LogicalOr": "or", "Plus": "+", "Minus": "-", "Multiply": "*", "TrueDivide": "/",
+}  # fmt: skip
+OF_ONE = {"Not": "not", "IsNull": "isna", "IsNotNull": "notna"}
+CLOSED = {"Both": (">=", "<="), "Left": (">=", "<"), "Right": (">", "<="), "None": (">", "<")}
+OFFERED = (
+    "Of Polars, filters take pl.col(name), constants, comparisons, & | ~, + - * /, is_in, is_between, is_null and "
+    "is_not_null; a query string has more"
+)
+
+
+def is_of_polars(value: object, kind: str) -> bool:
+    """Whether something is a Polars object of this class; Polars is not imported for it."""
+    polars = sys.modules.get("polars")
+    return polars is not None and isinstance(value, getattr(polars, kind))
+
+
+def polars_tree(expression: pl.Expr, builder: Builder) -> Node:
+    """The tree of an expression.
+
+    Raises
+    ------
+    ParameterError
+        If it does anything else than decide each record by that record and constants.
+    """
+    return _node(json.loads(expression.meta.serialize(format="json")), builder)
+
+
+def _node(said: Any, builder: Builder) -> Node:
+    named: tuple[str, Any] = next(iter(said.items())) if isinstance(said, dict) else (str(said), {})
+    kind, of = named
+    if _is_constant(said):
+        return builder.constant(_value(said), "a constant", GIVEN)
+    if kind == "Column":
+        if of.startswith("^") and of.endswith("$"):
+            builder.refuse(f"{of!r} names several columns by a pattern. {OFFERED}.")
+        return builder.column(of)
+    if kind == "Alias":
+        return _node(of[0], builder)
+    if kind == "BinaryExpr" and of["op"] in BINARY:
+        return builder.operation(BINARY[of["op"]], _node(of["left"], builder), _node(of["right"], builder))
+    if kind == "Function":
+        return _function(of["function"], of["input"], builder)
+    return builder.refuse(f"it uses {of['op'] if kind == 'BinaryExpr' else kind}. {OFFERED}.")
+
+
+def _function(said: Any, given: list[Any], builder: Builder) -> Node:
+    """A call of a function, whose name stands within that of its family."""
+    if said == "Negate":
+        return builder.operation("unary -", _node(given[0], builder))
+    own = said.get("Boolean") if isinstance(said, dict) else said
+    name, options = next(iter(own.items())) if isinstance(own, dict) else (own, {})
+    if name in OF_ONE:
+        return builder.operation(OF_ONE[name], _node(given[0], builder))
+    if name == "IsBetween" and options["closed"] in CLOSED:
+        value, *ends = (_node(each, builder) for each in given)
+        low, high = (
+            builder.operation(symbol, value, end) for symbol, end in zip(CLOSED[options["closed"]], ends, strict=True)
+        )
+        return builder.operation("and", low, high)
+    if name == "IsIn" and _is_constant(given[1]) and not options.get("nulls_equal"):
+        return _is_in(_node(given[0], builder), _value(given[1]), builder)
+    return builder.refuse(f"it uses the function {name or next(iter(said))}. {OFFERED}.")
+
+
+def _is_in(value: Node, listed: Any, builder: Builder) -> Node:
+    """Membership, which is unknown for a missing value, as a comparison with any of the list is."""
+    if not isinstance(listed, list) or not listed or any(each is None or each != each for each in listed):
+        builder.refuse("what stands in is_in() must be a list of one constant or more, none of them missing.")
+    plain = [pd.Timestamp(each) if type(each) is dt.date else each for each in listed]
+    members = builder.members(plain, "what stands in is_in()", GIVEN)
+    first = builder.constant(plain[0], "what stands in is_in()", GIVEN)
+    return builder.operation("or", builder.operation("in", value, members), builder.operation("==", value, first))
+
+
+def _is_constant(said: Any) -> bool:
+    """Whether it is a literal, or what Polars makes of one, as it casts times and gives them a zone."""
+    if not isinstance(said, dict):
+        return False
+    if "Cast" in said:
+        return _is_constant(said["Cast"]["expr"])
+    return "Literal" in said or ("Function" in said and all(map(_is_constant, said["Function"]["input"])))
+
+
+def _value(said: Any) -> Any:
+    """What Polars makes of a constant; a list of one that holds several."""
+    import polars as pl
+
+    held = pl.select(pl.Expr.deserialize(io.BytesIO(json.dumps(said).encode()), format="json")).to_series()
+    if "Series" in json.dumps(said)[:40]:
+        return held.to_list()
+    value = held.item()
+    return value.to_list() if isinstance(value, pl.Series) else value

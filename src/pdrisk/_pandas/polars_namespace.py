@@ -1,0 +1,69 @@
+"""Namespace ``dprisk`` of Polars frames: the statistics that a Dataset of the frame has, as Polars frames."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from pdrisk._core.foreign import own_errors_of
+from pdrisk._disclosure.tables import ColumnKeys, KeyTable
+from pdrisk._imported import when_imported
+from pdrisk._pandas.converted import converted
+from pdrisk._pandas.options import Opened
+from pdrisk._pandas.statistics import Statistics
+from pdrisk.engines.columnar.table import ColumnTable, column_table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["PolarsAccessor", "watch"]
+
+
+@own_errors_of
+class PolarsAccessor(Statistics):
+    """Noisy statistics of a Polars frame: the anonymous `Dataset` of the frame as it is now, with tables of Polars.
+
+    Bounds, keys, people and a ledger are options of each call; `Dataset` declares them once.
+    """
+
+    def __init__(self, frame: pl.DataFrame | pl.LazyFrame) -> None:
+        self._own = frame
+
+    @property
+    def _data(self) -> ColumnTable:
+        data = column_table(self._own)  # anew: Polars keeps this object with a frame, which may get other columns
+        assert data is not None
+        return data
+
+    @property
+    def _frame(self) -> pd.DataFrame:
+        return self._data.header
+
+    @property
+    def _opened(self) -> Opened:
+        return self._data.opened
+
+    def _rows(self, where: object) -> Any:
+        return self._data.selecting(where)
+
+    def _table(self) -> KeyTable:
+        return ColumnKeys(self._data, self._frame)
+
+    def _shown(self, answer: Any) -> Any:
+        return converted(answer, "polars")
+
+
+def watch() -> None:
+    """Give Polars' frames the namespace: at once, or as soon as Polars is imported."""
+    when_imported("polars", _register)
+
+
+def _register(polars: ModuleType) -> None:
+    for kind, register in (
+        (polars.DataFrame, polars.api.register_dataframe_namespace),
+        (polars.LazyFrame, polars.api.register_lazyframe_namespace),
+    ):
+        if not hasattr(kind, "dprisk"):
+            register("dprisk")(PolarsAccessor)

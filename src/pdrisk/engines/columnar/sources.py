@@ -1,0 +1,154 @@
+"""Sources of columns: frames of Polars and Arrow, held or computed; each gives those at some places, of one state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from pdrisk._guard import guarded
+from pdrisk.engines.columnar.types import ColumnType, of_arrow, of_polars
+from pdrisk.errors import QueryFailedError
+
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa
+    import pyarrow.dataset
+
+__all__ = ["ColumnSource", "source_of"]
+
+Read = tuple[int, Sequence[Any]]  # how many rows there are, and the columns: Polars' series or Arrow's chunked arrays
+Result = TypeVar("Result")
+
+
+class ColumnSource(Protocol):
+    """Something that holds columns, or computes them."""
+
+    @property
+    def columns(self) -> Sequence[tuple[str, ColumnType]]:
+        """Their names and types."""
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows it holds; None if it computes them when it is read."""
+
+    def read(self, places: Sequence[int]) -> Read:
+        """The columns at these places."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolarsFrame:
+    """A Polars DataFrame."""
+
+    frame: pl.DataFrame
+
+    @property
+    def columns(self) -> Sequence[tuple[str, ColumnType]]:
+        """Their names and types."""
+        return [(name, of_polars(held)) for name, held in self.frame.schema.items()]
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return self.frame.height
+
+    def read(self, places: Sequence[int]) -> Read:
+        """Its own columns."""
+        return self.frame.height, [self.frame.to_series(at) for at in places]
+
+
+@dataclass(frozen=True, slots=True)
+class PolarsPlan:
+    """A Polars LazyFrame, computed as often as it is read."""
+
+    frame: pl.LazyFrame
+    rows: None = None
+
+    @property
+    def columns(self) -> Sequence[tuple[str, ColumnType]]:
+        """Their names and types, as its plan has them."""
+        schema = guarded(lambda: _without_panic(self.frame.collect_schema))
+        return [(name, of_polars(held)) for name, held in schema.items()]
+
+    def read(self, places: Sequence[int]) -> Read:
+        """These columns alone, in one computation."""
+        import polars as pl
+
+        if not places:
+            return int(_without_panic(self.frame.select(pl.len()).collect).item()), []
+        found = _without_panic(self.frame.select(pl.nth(*places)).collect)
+        return found.height, found.get_columns()
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowTable:
+    """An Arrow Table."""
+
+    table: pa.Table
+
+    @property
+    def columns(self) -> Sequence[tuple[str, ColumnType]]:
+        """Their names and types."""
+        return [(field.name, of_arrow(field.type)) for field in self.table.schema]
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return int(self.table.num_rows)
+
+    def read(self, places: Sequence[int]) -> Read:
+        """Its own columns."""
+        return self.rows, [self.table.column(at) for at in places]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowFiles:
+    """An Arrow dataset, read from its files as often as it is asked."""
+
+    dataset: pyarrow.dataset.Dataset
+    rows: None = None
+
+    @property
+    def columns(self) -> Sequence[tuple[str, ColumnType]]:
+        """Their names and types."""
+        return [(field.name, of_arrow(field.type)) for field in self.dataset.schema]
+
+    def read(self, places: Sequence[int]) -> Read:
+        """These columns alone."""
+        import pyarrow.compute as pc
+
+        if not places:
+            return int(self.dataset.count_rows()), []
+        names = self.dataset.schema.names
+        found = self.dataset.to_table(columns={str(at): pc.field(names[at]) for at in places})
+        return int(found.num_rows), found.columns
+
+
+def source_of(data: object) -> ColumnSource | None:
+    """What reads a frame of Polars or Arrow, which is kept as it is now; None of anything else."""
+    module, kind = type(data).__module__.partition(".")[0], type(data).__name__
+    held: Any = data
+    if module == "polars" and kind == "DataFrame":
+        return PolarsFrame(held.clone())
+    if module == "polars" and kind == "LazyFrame":
+        return PolarsPlan(held)
+    if module != "pyarrow":
+        return None
+    import pyarrow as pa
+
+    if isinstance(held, pa.RecordBatch):
+        held = pa.Table.from_batches([held])
+    if isinstance(held, pa.Table):
+        return ArrowTable(held)
+    return ArrowFiles(held) if kind.endswith("Dataset") else None
+
+
+def _without_panic(work: Callable[[], Result]) -> Result:
+    """What ``work`` gives; a panic of Polars is no Exception, so that nobody would hide what it says of a record."""
+    import polars as pl
+
+    try:
+        return work()
+    except pl.exceptions.PanicException:
+        pass
+    raise QueryFailedError

@@ -1,0 +1,151 @@
+"""Tables of Polars and Arrow: what is judged of their columns, and the engine that reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from pdrisk._guard import guarded
+from pdrisk._model.columns import ROWS, UNREAD
+from pdrisk._model.query import Query
+from pdrisk._model.rowwise import EXPRESSION, Fitted, fitting, is_of_polars
+from pdrisk._model.unit import Secret
+from pdrisk.engines.base import Origin
+from pdrisk.engines.columnar.sources import ColumnSource, source_of
+from pdrisk.engines.columnar.types import array_of
+from pdrisk.engines.numpy.frame import FrameEngine, FrameReading
+from pdrisk.errors import ColumnTypeError
+
+__all__ = ["ColumnEngine", "ColumnTable", "column_table"]
+
+WRITE = 'Write a query string, as in where="age > 40", or a Polars expression of columns and constants'
+
+
+@dataclass(frozen=True)
+class ColumnTable:
+    """A frame of Polars or Arrow.
+
+    Attributes
+    ----------
+    header : DataFrame
+        Its columns without a record, with what is declared for them. Their dtypes are those of the schema.
+    source : ColumnSource
+    places : tuple of int
+        Where the columns of the header stand in the source.
+    kept : DataFrame or None
+        By which a ledger knows the data, see `remembered`.
+    """
+
+    header: pd.DataFrame
+    source: ColumnSource
+    places: tuple[int, ...]
+    kept: pd.DataFrame | None = None
+
+    def declared(self, known: Callable[[pd.DataFrame], pd.DataFrame]) -> ColumnTable:
+        """The table with what ``known`` makes of a copy of its header."""
+        return replace(self, header=known(self.header.copy(deep=False)))
+
+    def remembered(self, *, by_version: bool) -> ColumnTable:
+        """The table with what a ledger may know it by: by the owner's word its header, else all of its content.
+
+        What is computed as often as it is read may be something else each time: only a version names it.
+        """
+        if by_version:
+            return replace(self, kept=self.header)
+        if self.source.rows is None or not self.header.columns.is_unique:
+            return self
+        return replace(self, kept=guarded(lambda: self.frame(self.header.columns)))
+
+    def opened(
+        self,
+        query: Query,  # noqa: ARG002 - any that was judged by the header
+        frame: pd.DataFrame,  # noqa: ARG002 - the header
+        stored: pd.DataFrame,  # noqa: ARG002 - as well
+        given: Any,
+        secret: Secret,
+    ) -> ColumnEngine:
+        """What reads it."""
+        return ColumnEngine(self, given, secret)
+
+    def selecting(self, where: Any) -> Any:
+        """What can be judged as a filter of this table: a mask of its rows as one that fits them.
+
+        Raises
+        ------
+        ColumnTypeError, ParameterError
+            If it is a function, or a mask that does not fit.
+        """
+        if where is None or isinstance(where, (str, EXPRESSION)) or is_of_polars(where, "Expr"):
+            return where
+        if callable(where) or type(where).__name__ == "Expression":
+            raise ColumnTypeError(
+                f"where cannot be a {type(where).__name__} here: the data are no pandas frame. {WRITE}."
+            )
+        if self.source.rows is None:
+            raise ColumnTypeError(
+                f"a mask fits rows, and these are computed only when an answer is paid. {WRITE}, or collect the frame."
+            )
+        if is_of_polars(where, "Series"):
+            where = where.to_arrow()
+        return Fitted(fitting(where, pd.DataFrame(index=pd.RangeIndex(self.source.rows))))
+
+    def frame(self, labels: Iterable[Hashable]) -> pd.DataFrame:
+        """The columns of these names, all rows of them, as pandas holds them; what has no such column is left out."""
+        wanted = dict.fromkeys(labels)
+        found = [at for at, label in enumerate(self.header.columns) if label in wanted]
+        if self.kept is not None and self.kept is not self.header:
+            return self.kept.iloc[:, found]
+        rows, read = self.source.read([self.places[at] for at in found])
+        columns = {
+            self.header.columns[at]: array_of(values, self.header.dtypes.iloc[at])
+            for at, values in zip(found, read, strict=True)
+        }
+        return pd.DataFrame(columns, index=pd.RangeIndex(rows), copy=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnEngine:
+    """Engine of a Polars or Arrow frame: the columns that are read become a frame of pandas.
+
+    Attributes
+    ----------
+    table : ColumnTable
+    given : mask or None
+        What decides beside the tree of a query's filter.
+    secret : callable
+        As of `FrameEngine`.
+    """
+
+    table: ColumnTable
+    given: Any
+    secret: Secret
+
+    @property
+    def origin(self) -> Origin:
+        """What a ledger knows them by, if it may remember them."""
+        return Origin(frame=self.table.kept)
+
+    def read(self, query: Query) -> FrameReading:
+        """What the rows say to a judged query; fails as `guarded` does."""
+
+        def reading() -> FrameReading:
+            frame = self.table.frame((*query.reads, *query.unit.person))
+            return FrameEngine(frame, frame, self.given, self.secret).read(query)
+
+        return guarded(reading)
+
+
+def column_table(data: object) -> ColumnTable | None:
+    """The table that Polars or Arrow holds or computes; None if it is of neither."""
+    source = source_of(data)
+    if source is None:
+        return None
+    columns = source.columns
+    places = tuple(at for at, (_, held) in enumerate(columns) if held.dtype is not None)
+    header = pd.DataFrame({at: pd.Series([], dtype=columns[at][1].dtype) for at in places}, index=pd.RangeIndex(0))
+    header.columns = pd.Index([columns[at][0] for at in places], dtype=object)
+    header.attrs |= {UNREAD: {name: held.name for name, held in columns if held.dtype is None}, ROWS: source.rows}
+    return ColumnTable(header, source, places)
