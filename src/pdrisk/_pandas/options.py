@@ -272,7 +272,7 @@ def with_options(method: Method, *, names: bool = False) -> Method:
     @wraps(method)
     def checked(*args: Any, **kwargs: Any) -> Any:
         if least <= len(args) <= most and kwargs.keys() <= DEFAULTS.keys():  # as nearly always: binding takes longer
-            return method(*args, **kwargs)
+            return args[0]._shown(method(*args, **kwargs))
         try:
             signature.bind(*args, **kwargs)
         except TypeError as error:
