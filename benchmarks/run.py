@@ -25,6 +25,7 @@ import pandas as pd
 from cases import EPS, FULL, HI, LO, Case, Skipped, all_cases, installed
 from declared_cases import declared_cases
 from disclosure_cases import disclosure_cases
+from frame_cases import frame_cases
 from ledger_cases import ledger_cases
 from paper_cases import paper_cases
 from people_cases import people_cases
@@ -215,6 +216,7 @@ def main() -> int:
         declared_cases(rows),
         disclosure_cases(rows),
         people_cases(rows),
+        frame_cases(rows),
         ledger_cases(rows),
         paper_cases(),
     ):

@@ -271,7 +271,7 @@ class TestReading:
     def test_what_is_done_to_the_frame_later(self):
         frame = pl.DataFrame({"a": [1, 2, 3]})
         d = Dataset(frame)
-        frame.insert_column(0, pl.Series("b", [1, 2, 3]))
+        frame.insert_column(0, pl.Series("b", [None, None, 3]))
         frame[0, "a"] = None
         assert d.count("a", eps=1).curator.n == 3
         assert d.sql("SELECT COUNT(a) AS n FROM data", eps=1e6)["n"].item() == 3

@@ -30,6 +30,7 @@ FRAME = pl.DataFrame(
         "zoned": pl.Series(TIMES * 8, dtype=pl.Datetime("us")).dt.replace_time_zone("UTC"),
         "span": SPANS * 8,
         "^odd.*$": [1, 2, None, 4] * 8,
+        "row": range(32),
     }
 )
 ACCEPTED = [
@@ -87,15 +88,18 @@ ACCEPTED = [
 ]  # fmt: skip
 
 
+def selected(data, expression):
+    """The rows that a filter keeps."""
+    table = Dataset(data).count(eps=1, where=expression, by="row", keys=range(32), curator=True)
+    return table.index[table["n"] == 1].tolist()
+
+
 @pytest.mark.parametrize("expression", ACCEPTED, ids=str)
 def test_as_polars_selects(expression):
-    expected = FRAME.filter(expression).height
-    rest = FRAME.filter(~expression).height
-    d = Dataset(FRAME)
-    assert d.query(expression).count(eps=1).curator.n == expected
-    assert d.count(eps=1, where=~expression).curator.n == rest
-    release = Dataset(FRAME.to_arrow()).count(eps=1, where=expression)
-    assert release.curator.n == expected
+    assert selected(FRAME, expression) == FRAME.filter(expression)["row"].to_list()
+    assert selected(FRAME.to_arrow(), ~expression) == FRAME.filter(~expression)["row"].to_list()
+    release = Dataset(FRAME).query(expression).count(eps=1)
+    assert release.curator.n == FRAME.filter(expression).height
     # A constant may have been computed from the data.
     assert release.where_trusted is ("Literal" in expression.meta.serialize(format="json"))
 
