@@ -72,6 +72,9 @@ QUESTIONS = {
     "proportion": lambda d, **o: d.proportion("age >= 50 and income < 3000", eps=1, **o),
     "share": lambda d, **o: d.proportion("works", eps=1, **o),
     "corr": lambda d, **o: d.corr("age", "income", eps=1, **o),
+    "hist": lambda d, **o: d.hist("income", bins=[0, 500, 1000.5, 6000], eps=1, **o),
+    "even bins": lambda d, **o: d.hist("hours", bins=7, eps=1, **o),
+    "value counts": lambda d, **o: d.value_counts("works", keys=[True, False], eps=1, sort=False, **o),
     "clipped": lambda d, **o: d.mean("income", eps=1, clip="private", **o),
 }  # fmt: skip
 WAYS = {
@@ -96,10 +99,13 @@ USUAL = {"mean", "median", "agg"}
 LAPLACE_CANNOT = {"corr", "clipped"}
 OF_PEOPLE_ALONE = {"values", "nunique"}  # what has no one number a person
 ASKED = [
-    pytest.param(question, way, marks=[] if question in USUAL else pytest.mark.slow)
+    pytest.param(question, way, marks=[] if question in USUAL and way != "laplace" else pytest.mark.slow)
     for question in QUESTIONS
     for way in WAYS
-    if not (way == "laplace" and question in LAPLACE_CANNOT) and not (way == "people" and question in OF_PEOPLE_ALONE)
+    if not (way.startswith("by") and question in {"hist", "even bins", "value counts"})
+    and not (way == "people" and question == "value counts")
+    and not (way == "laplace" and question in LAPLACE_CANNOT)
+    and not (way == "people" and question in OF_PEOPLE_ALONE)
 ]
 
 
@@ -112,3 +118,31 @@ def test_same_numbers(both, question, way):
         pd.testing.assert_series_equal(found, wanted, rtol=1e-12)
     else:
         pd.testing.assert_frame_equal(found, wanted, rtol=1e-12)
+
+
+class TestFiles:
+    """A folder and a pattern are one table, with the names of its folders as columns of text."""
+
+    @pytest.fixture
+    def folder(self, tables, tmp_path):
+        con, _ = tables["table"]
+        parts = "FORMAT parquet, PARTITION_BY (year, part)"
+        con.execute(
+            f"COPY (SELECT *, 2020 + pid % 2 AS year, age % 3 AS part FROM people) TO '{tmp_path}/all' ({parts})"
+        )
+        return tmp_path / "all"
+
+    def test_a_folder(self, tables, folder):
+        con, _ = tables["table"]
+        for data in (folder, f"{folder}/**/*.parquet", f"{folder}/year=20*/*/*.parquet"):
+            d = pdrisk.Dataset(data)
+            table = d.count(eps=1, by=["year", "part"], keys=[("2020", "1"), ("2021", "0")], curator=True)
+            wanted = "SELECT COUNT(*) FROM people WHERE pid % 2 = {} AND age % 3 = {}"
+            assert table["n"].tolist() == [con.execute(wanted.format(*each)).fetchone()[0] for each in ((0, 1), (1, 0))]
+            answer = d.sql("SELECT COUNT(*) AS n FROM data WHERE year = '2020'", eps=50)
+            assert answer["n"][0] == con.execute("SELECT COUNT(*) FROM people WHERE pid % 2 = 0").fetchone()[0]
+
+    def test_no_file(self, tmp_path):
+        for data in (tmp_path, f"{tmp_path}/*.parquet"):
+            with pytest.raises(pdrisk.ParameterError, match="there is no Parquet file"):
+                pdrisk.Dataset(data).count(eps=1)

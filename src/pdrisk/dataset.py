@@ -49,9 +49,10 @@ class Dataset(Statistics):
 
     Parameters
     ----------
-    data : DataFrame, or table for `sql` alone
-        Of pandas, Polars (also a LazyFrame) or Arrow (a Table, or a dataset of files). For `sql` also the path of a
-        Parquet file, a DuckDB relation (read at once), ``(connection, "table")``, or a dict of such by name.
+    data : DataFrame, ``(connection, "table")``, path, or table for `sql` alone
+        A frame of pandas, Polars (also a LazyFrame) or Arrow (a Table, or a dataset of files). A table or view of
+        DuckDB or PostgreSQL, or a Parquet file, a list of them, a folder or a pattern: they stay where they are, and
+        each answer is one SELECT. For `sql` also a DuckDB relation (read at once), or a dict of such by name.
     name : str, optional
         What the ledger knows the data as; that of the ledger unless given. A path or URL as ``ledger`` needs it.
     schema, bounds, keys, missing : optional

@@ -21,7 +21,7 @@ from pdrisk._sql.declared import declared_for, declared_in_file, folded
 from pdrisk._sql.frame_types import Plain, plain_frame
 from pdrisk._sql.owners import PUBLIC, Owners
 from pdrisk._sql.pieces import kind_of_type, lowered, written_paths
-from pdrisk._sql.readable import WHOLE, checked, described, file_failure
+from pdrisk._sql.readable import WHOLE, checked, described, file_failure, files_of
 from pdrisk._sql.settings import Settings, check_macros, pin
 from pdrisk._sql.source import Source
 from pdrisk._sql.source_identity import asked, file_place, table_place
@@ -206,14 +206,17 @@ class Sources:
         return replace(self.file(path), asked_as=named)
 
     def file(self, path: str | tuple[str, ...]) -> Source:
-        """A Parquet file that the owner named, or several that are one table."""
+        """A Parquet file that the owner named, or several that are one table: a list, a folder or a pattern."""
         self.settings.check_files()
-        connection = self._for_all
-        sql = f"system.main.read_parquet({written_paths(path)})"
+        connection, asked_as, partitions = self._for_all, path, ""
+        if isinstance(path, str) and (found := files_of(path)) is not None:
+            # As text, whatever the folders are called: another folder could change the type of all others.
+            path, partitions = found, ", hive_partitioning = true, hive_types_autocast = false"
+        sql = f"system.main.read_parquet({written_paths(path)}{partitions})"
         first = path if isinstance(path, str) else path[0]
         columns = described(connection, f"SELECT * FROM {sql}", *file_failure(first))
-        self._check_alike(connection, columns, () if isinstance(path, str) else path)
-        name = os.path.basename(first)
+        self._check_alike(connection, columns, () if isinstance(path, str) else path, partitions)
+        name = os.path.basename(first if partitions == "" else str(asked_as).rstrip(os.sep))
         said = metadata(connection, path)
         declared = declared_in_file(said)
         meanings = meanings_in_files(connection, path, said, columns)
@@ -228,15 +231,19 @@ class Sources:
                 name=name,
                 place=lambda: file_place(connection, path),
                 whole=whole,
-                public=any(type(one := self.named.get(each)) is type(path) and one == path for each in self.public),
+                public=any(
+                    type(one := self.named.get(each)) is type(asked_as) and one == asked_as for each in self.public
+                ),
             )
         )
 
     @staticmethod
-    def _check_alike(connection: DuckDBPyConnection, columns: Mapping[str, str], paths: tuple[str, ...]) -> None:
+    def _check_alike(
+        connection: DuckDBPyConnection, columns: Mapping[str, str], paths: tuple[str, ...], partitions: str
+    ) -> None:
         """Refuse listed files that DuckDB would find to be missing, or of other columns, while it reads."""
         for path in paths:
-            sql = f"SELECT * FROM system.main.read_parquet({written_paths(path)})"
+            sql = f"SELECT * FROM system.main.read_parquet({written_paths(path)}{partitions})"
             if described(connection, sql, *file_failure(path)) != columns:
                 raise ParameterError(
                     f"the file {os.path.basename(path)!r} has other columns or types than the first of its list: write "

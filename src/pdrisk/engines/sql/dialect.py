@@ -24,6 +24,15 @@ class Dialect:
     text_type = "VARCHAR"
     once: tuple[str, ...] = ()  # columns of a subquery that have its others computed once, however often they are used
 
+    @property
+    def infinity(self) -> str:
+        """The largest DOUBLE but for NaN, which no comparison with it selects."""
+        return f"CAST('infinity' AS {self.double_type})"
+
+    def number(self, value: float) -> str:
+        """A DOUBLE literal."""
+        return f"CAST('{value!r}' AS {self.double_type})"
+
     def call(self, name: str, *arguments: str) -> str:
         """A function of the engine."""
         return f"{name}({', '.join(arguments)})"
@@ -77,6 +86,10 @@ class Dialect:
         """The remainder of that quotient, with the sign of the value."""
         return self.infix(value, "%", divisor)
 
+    def double(self, value: str) -> str:
+        """A number that is no wide one as the nearest DOUBLE."""
+        return f"CAST({value} AS {self.double_type})"
+
     def double_of_wide(self, value: str) -> str:
         """A wide number below 2**106 as the nearest DOUBLE: the sum of two parts that are exact is rounded once."""
         half = self.wide(f"'{HALF}'")
@@ -91,11 +104,10 @@ class Dialect:
 
     def divided(self, left: str, right: str) -> str:
         """The quotient of DOUBLEs; by zero, of whatever sign, an infinity with the sign of the left, and none of 0."""
-        negative, infinity = f"{left} < {self.number(0.0)}", self.infinity
-        by_zero = (
-            f"CASE WHEN {left} > {self.number(0.0)} THEN {infinity} WHEN {negative} THEN {self.negative(infinity)} END"
-        )
-        return f"CASE WHEN {right} = {self.number(0.0)} THEN {by_zero} ELSE {self.infix(left, '/', right)} END"
+        zero, infinity = self.number(0.0), self.infinity
+        signs = f"WHEN {left} > {zero} AND {left} <= {infinity} THEN {infinity} "  # NaN may be above all
+        signs += f"WHEN {left} < {zero} THEN {self.negative(infinity)}"
+        return f"CASE WHEN {right} = {zero} THEN CASE {signs} END ELSE {self.infix(left, '/', right)} END"
 
     def double_remainder(self, left: str, right: str) -> str | None:
         """The exact remainder of finite DOUBLEs with the sign of the left, as C's ``fmod``; None: it cannot be had."""
@@ -125,19 +137,6 @@ class Dialect:
         if carrier == TEXT:
             return self.exact_text(f"CAST({self.text(value)} AS {TEXT})")
         return self.whole(value) if carrier == WHOLE else self.number(value)
-
-    @property
-    def infinity(self) -> str:
-        """The largest DOUBLE but for NaN, which no comparison with it selects."""
-        return f"CAST('infinity' AS {self.double_type})"
-
-    def number(self, value: float) -> str:
-        """A DOUBLE literal."""
-        return f"CAST('{value!r}' AS {self.double_type})"
-
-    def double(self, value: str) -> str:
-        """A number that is no wide one as the nearest DOUBLE."""
-        return f"CAST({value} AS {self.double_type})"
 
     def scaled(self, value: str, factor: float, *, divides: bool = False) -> str:
         """The product of a DOUBLE and a positive number, or their quotient, which is rounded to a whole number then."""

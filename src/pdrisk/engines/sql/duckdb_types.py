@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from pdrisk.engines.sql.dialect import DuckDBDialect
-from pdrisk.engines.sql.rowwise import StoredColumn
+from pdrisk.engines.sql.values import StoredColumn
 
 __all__ = ["stored_columns"]
 
@@ -19,6 +19,7 @@ WHOLE: Final = {
     "TINYINT": "Int8", "SMALLINT": "Int16", "INTEGER": "Int32", "BIGINT": "Int64",
     "UTINYINT": "UInt8", "USMALLINT": "UInt16", "UINTEGER": "UInt32", "UBIGINT": "UInt64",
 }  # fmt: skip
+STRING: Final = pd.StringDtype("python")
 US: Final = np.dtype("datetime64[us]")
 TIMES: Final = {
     "DATE": ("DATE", US), "TIMESTAMP": ("TIMESTAMP", US), "TIMESTAMP_S": ("TIMESTAMP_S", US),
@@ -54,10 +55,10 @@ def _read(name: str, sql_type: str) -> tuple[Any, str, str | None]:
     if (sql_type.startswith("DECIMAL") and not sql_type.endswith("]")) or sql_type in ("HUGEINT", "UHUGEINT"):
         return np.dtype("float64"), f"CAST({name} AS DOUBLE)", name
     if sql_type in ("VARCHAR", "UUID"):
-        return pd.StringDtype("python"), f"CAST({name} AS VARCHAR)", None
+        return STRING, f"CAST({name} AS VARCHAR)", None
     if sql_type.startswith("ENUM(") and not sql_type.endswith("]"):
         labels = [each.replace("''", "'") for each in re.findall(r"'((?:[^']|'')*)'", sql_type)]
-        return pd.CategoricalDtype(pd.Index(labels, dtype=object), ordered=True), f"CAST({name} AS VARCHAR)", None
+        return pd.CategoricalDtype(pd.Index(labels, dtype=STRING), ordered=True), f"CAST({name} AS VARCHAR)", None
     if sql_type == "BOOLEAN":
         return pd.BooleanDtype(), name, None
     if sql_type in TIMES:

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 
 from pdrisk._core.lattice import Lattice, Points, power_of_two_below
 from pdrisk._core.once import once
-from pdrisk._core.summary import Needs, Ranks
+from pdrisk._core.summary import Bins, Needs, Ranks
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._model.unit import Unit
 
 __all__ = [
     "INFINITY",
+    "Binned",
     "Counted",
     "Different",
     "DifferentNumbers",
@@ -107,6 +108,19 @@ class MeasuredPair(Measured):
     """
 
     other: str = ""
+
+
+@dataclass(frozen=True)
+class Binned(Measured):
+    """Records counted in bins; its needs are none.
+
+    Attributes
+    ----------
+    bins : Bins or None
+        Between edges; None: of each sign and size, as `pdrisk.engines.numpy.bins` numbers them.
+    """
+
+    bins: Bins | None = None
 
 
 def all_told_apart(plan: SummaryPlan) -> SummaryPlan:
@@ -236,4 +250,6 @@ def _read(one: Part) -> tuple[object, ...]:
         return "different", one.value, getattr(one, "universe", None), getattr(one, "needs", None)
     if isinstance(one, Counted):
         return (one.condition,)
+    if isinstance(one, Binned):
+        return "bins", one.value, one.universe, one.bins
     return (one.value, one.universe, one.other) if isinstance(one, MeasuredPair) else (one.value, one.universe)

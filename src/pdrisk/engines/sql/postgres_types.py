@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from pdrisk.engines.sql.postgres import PostgresDialect
-from pdrisk.engines.sql.rowwise import StoredColumn
+from pdrisk.engines.sql.values import StoredColumn
 
 __all__ = ["CatalogColumn", "stored_column"]
 

@@ -1,4 +1,4 @@
-"""What an engine of SQL reads: one `Summary` for each part of a plan, from one statement."""
+"""Reading of an engine of SQL: one `Summary` for each part of a plan, from one statement."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from pdrisk._core.summary import FloatArray, Summary, window_start
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk.engines.base import Reading
 from pdrisk.engines.sql.bands import can_be_banded
+from pdrisk.engines.sql.binned import summary_of_bins
 from pdrisk.engines.sql.dialect import Dialect
 from pdrisk.engines.sql.ordered import Around, Band, BandMissedError, counted, listed, summed
 from pdrisk.engines.sql.plan import (
+    Binned,
     Counted,
     Different,
     DifferentNumbers,
@@ -106,6 +108,8 @@ def _summary(i: int, part: Part, found: Columns, size: int, dialect: Dialect, ba
             clamped=_integers(found, f"clamped_{i}", size),
             other=Summary(singles, lowest=ends[0], highest=ends[1]),
         )
+    if isinstance(part, Binned):
+        return summary_of_bins(found, i, part)
     needs, universe = part.needs, part.universe
 
     def inside(name: str, padding: float) -> FloatArray:

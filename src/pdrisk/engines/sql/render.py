@@ -18,10 +18,12 @@ from pdrisk._core.products import Degrees, WholeArithmetic, divided
 from pdrisk._core.summary import Needs, Ranks
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk.engines.sql.bands import bands, within_band
+from pdrisk.engines.sql.binned import beyond_edges, in_bins
 from pdrisk.engines.sql.dialect import Dialect
 from pdrisk.engines.sql.different import different_values
 from pdrisk.engines.sql.people import records_of_people, with_people
 from pdrisk.engines.sql.plan import (
+    Binned,
     Counted,
     Different,
     DifferentNumbers,
@@ -46,7 +48,8 @@ def statement(plan: SummaryPlan, dialect: Dialect, banded: bool = False, near: b
     Columns: ``g0``, ``g1``, ... where there are groups; for part i, ``n_i``, ``clamped_i``, ``total_i``, ``steps_i``,
     ``places_i``, ``place_squares_i``, ``whole_i``, ``lowest_i``, ``lowest_of_negatives_i``, ``second_lowest_i``,
     ``second_highest_i``, ``squares_i``, ``nearest_i``, ``cells_i``, ``whole_cells_i``, and the lists ``bin_i``,
-    ``size_i``, ``high_i`` and ``low_i`` as its needs say; of two columns ``other_lowest_i``,
+    ``size_i``, ``high_i`` and ``low_i`` as its needs say; of bins the lists ``bins_i`` and ``held_i``, ``under_i`` and
+    ``over_i``; of two columns ``other_lowest_i``,
     ``other_lowest_of_negatives_i`` and the products named by `product_name`.
     For its k-th band ``lower_i_k`` and ``upper_i_k``, the numbers of records ``less_i_k``, ``at_lower_i_k``,
     ``at_upper_i_k``, and the list ``inside_i_k`` of those between.
@@ -100,6 +103,9 @@ class _Statement:
         passes |= dict(self._by_row_number())
         passes |= dict(self._cells())
         passes |= dict(self._size_sums())
+        for i, part in self.measured:
+            if isinstance(part, Binned):
+                passes[f"binned_{i}"] = in_bins(self.dialect, i, part, self._rows())
         passes |= dict(self._different())
         made = {}
         if self.plan.people is not None:
@@ -254,6 +260,8 @@ class _Statement:
                 for _, value, own in columns
             )
             yield f"clamped_{i}", infix(found, "-", self.dialect.counted(within))
+            if isinstance(part, Binned):
+                yield from beyond_edges(self.dialect, i, part)
             if needs.total or needs.squares:
                 yield f"total_{i}", self.dialect.double(call("SUM", f"s{i}"))
             if needs.steps:

@@ -8,7 +8,7 @@ from pdrisk._core.sizes import HALF_BITS, SIZE_PLACES, SizePoints
 from pdrisk._core.universe import Universe
 from pdrisk.engines.sql.dialect import Dialect
 
-__all__ = ["SIZE_LISTS", "size_place", "sums_by_size"]
+__all__ = ["SIZE_LISTS", "searched", "size_place", "sums_by_size"]
 
 SIZE_LISTS = ("bin", "size", "high", "low")  # of a part's `SizeSums`
 
@@ -39,7 +39,8 @@ def sums_by_size(dialect: Dialect, part: int, column: str, universe: Universe, r
     """
     call, infix = dialect.call, dialect.infix
     keys, by = "".join(f"{name}, " for name in groups), ", ".join(groups)
-    bins = _searched(column, SizePoints.between(universe.lo, universe.hi).thresholds.tolist())
+    thresholds = SizePoints.between(universe.lo, universe.hi).thresholds.tolist()
+    bins = searched(column, list(map(_whole, thresholds)), dialect)
     high, low = infix(column, ">>", f"{HALF_BITS}"), infix(column, "&", _whole(2**HALF_BITS - 1))
     summed = (
         f"(SELECT {keys}bin, {call('COUNT', '*')} AS size, CAST({call('SUM', high)} AS BIGINT) AS high, "
@@ -50,14 +51,14 @@ def sums_by_size(dialect: Dialect, part: int, column: str, universe: Universe, r
     return f"(SELECT {keys}{lists} FROM {summed}{f' GROUP BY {by}' if by else ''})"
 
 
-def _searched(column: str, thresholds: list[int], below: int = 0) -> str:
-    """How many of ascending whole numbers are not above a column, in few comparisons."""
+def searched(value: str, thresholds: Sequence[str], dialect: Dialect, below: int = 0) -> str:
+    """How many of ascending thresholds are not above a value, in few comparisons."""
     if not thresholds:
-        return f"{below}"
+        return dialect.whole(below)
     middle = len(thresholds) // 2
-    less = _searched(column, thresholds[:middle], below)
-    more = _searched(column, thresholds[middle + 1 :], below + middle + 1)
-    return f"CASE WHEN {column} < {_whole(thresholds[middle])} THEN {less} ELSE {more} END"
+    less = searched(value, thresholds[:middle], dialect, below)
+    more = searched(value, thresholds[middle + 1 :], dialect, below + middle + 1)
+    return f"CASE WHEN {value} < {thresholds[middle]} THEN {less} ELSE {more} END"
 
 
 def _whole(value: int) -> str:

@@ -6,11 +6,12 @@ import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
+from pdrisk._core.summary import Needs
 from pdrisk._guard import guarded
 from pdrisk._model.keys import key_index
 from pdrisk._model.kinds import DATE, TEXT, ZONED
@@ -18,14 +19,28 @@ from pdrisk._model.query import Query
 from pdrisk._model.rowwise.families import UNITS, as_number
 from pdrisk._model.unit import Secret
 from pdrisk.engines.base import Origin, Reading
+from pdrisk.engines.numpy.frame import ANYTHING
 from pdrisk.engines.sql.dialect import DOUBLE, WHOLE, Dialect
 from pdrisk.engines.sql.dialect import TEXT as CARRIED_TEXT
-from pdrisk.engines.sql.plan import Counted, Different, Measured, MeasuredPair, Part, PeopleRead, SummaryPlan, combined
+from pdrisk.engines.sql.plan import (
+    Binned,
+    Counted,
+    Different,
+    Measured,
+    MeasuredPair,
+    Part,
+    PeopleRead,
+    SummaryPlan,
+    combined,
+)
 from pdrisk.engines.sql.reading import Fetch, read
-from pdrisk.engines.sql.rowwise import RowSQL, StoredColumn, Value
+from pdrisk.engines.sql.rowwise import RowSQL
+from pdrisk.engines.sql.values import StoredColumn, Value
 from pdrisk.errors import ParameterError
 
 __all__ = ["AnswerReading", "SQLTable", "TableEngine"]
+
+NOTHING: Final = Needs()
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,18 +211,28 @@ def _part(query: Query, at: int, rows: RowSQL) -> Part:
         return Counted(None)
     if line.needs.distinct:
         return Different(rows.told_apart(line.column))
+    bins = line.needs.bins
+    if bins is not None or line.needs.sizes:
+        # On frames too, a sum or mean of a person's rows is rounded within the edges, or of sizes within 1e100.
+        return Binned(
+            _numbers(query, line.column, rows), ANYTHING if bins is None else bins.universe, NOTHING, bins=bins
+        )
     if not line.statistic.bounded:
         return Counted(rows.present(line.column))
     assert line.universe is not None
     needs = query.needs_of(at, line.universe)
-    if query.unit.is_of_people and query.unit.per_person == "count":
-        return Measured(
-            f"(CASE WHEN {rows.present(line.column)} THEN {rows.dialect.number(1.0)} END)", line.universe, needs
-        )
-    value = rows.double(line.column)
+    value = _numbers(query, line.column, rows)
     if line.other is not None:
         return MeasuredPair(value, line.universe, needs, other=rows.double(line.other))
-    return Measured(value, line.universe, needs, rows.stored_number(line.column))
+    stored = None if query.unit.is_of_people else rows.stored_number(line.column)
+    return Measured(value, line.universe, needs, stored)
+
+
+def _numbers(query: Query, column: Hashable, rows: RowSQL) -> str:
+    """What a column is read as: its numbers, or 1 for each row where the rows of people are counted."""
+    if query.unit.is_of_people and query.unit.per_person == "count":
+        return f"(CASE WHEN {rows.present(column)} THEN {rows.dialect.number(1.0)} END)"
+    return rows.double(column)
 
 
 def _grouped(rows: RowSQL, column: Hashable) -> tuple[str, str]:

@@ -1,0 +1,148 @@
+"""Comparisons in SQL: decided as pandas decides them, neither side rounded to the type of the other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+
+from pdrisk._model.kinds import TEXT
+from pdrisk._model.rowwise.families import as_number, is_in, is_missing
+from pdrisk.engines.sql.dialect import Dialect
+from pdrisk.engines.sql.values import EXACT, FEW, WIDEST, Value, alike, as_double, quantity, within_reach
+from pdrisk.errors import ParameterError
+
+__all__ = ["MIRRORED", "beside_constant", "decided", "one_of", "ordered"]
+
+MIRRORED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+SQL_WORDS: Final = {"==": "=", "!=": "<>"}
+
+
+def decided(symbol: str, sql: str, *values: Value) -> Value:
+    """A comparison that is NULL where a value is missing as pandas decides it there."""
+    if any(value.nullable for value in values):
+        return Value(sql, nullable=True, is_truth=True)
+    return Value(f"COALESCE({sql}, {'true' if symbol == '!=' else 'false'})", is_truth=True)
+
+
+def ordered(dialect: Dialect, symbol: str, left: Value, right: Value) -> str:
+    """A comparison of two columns, NULL where one is missing."""
+    word = SQL_WORDS.get(symbol, symbol)
+    if left.family == TEXT or (left.span is None and right.span is None):
+        return f"({left.sql} {word} {right.sql})"
+    within_reach(left, right)
+    if left.unit != right.unit:
+        unit = min(left.unit, right.unit)
+        left, right = (_times(dialect, each, each.unit // unit) for each in (left, right))
+    if left.span is not None and right.span is not None:
+        both = alike(dialect, left, right)
+        return f"({both[0]} {word} {both[1]})"
+    if left.span is None:
+        left, right, symbol = right, left, MIRRORED.get(symbol, symbol)
+    return _whole_beside_double(dialect, symbol, left, right.sql)
+
+
+def _times(dialect: Dialect, value: Value, factor: int) -> Value:
+    if factor == 1 or value.span is None:
+        return value
+    sql = dialect.infix(dialect.wide(value.sql), "*", dialect.wide(f"'{factor}'"))
+    return replace(value, sql=sql, span=(value.span[0] * factor, value.span[1] * factor))
+
+
+def _whole_beside_double(dialect: Dialect, symbol: str, left: Value, right: str) -> str:
+    """A whole number compared with a DOUBLE, exactly: neither is rounded to the other's type."""
+    word = SQL_WORDS.get(symbol, symbol)
+    assert left.span is not None
+    if max(map(abs, left.span)) <= FEW:
+        return f"({as_double(dialect, left)} {word} {right})"
+    wide = left.sql if left.is_wide else dialect.wide(left.sql)
+    rounding = "FLOOR" if symbol in (">", "<=") else "CEIL"
+    compared = f"{wide} {word} {dialect.whole_double(dialect.call(rounding, right))}"
+    above, under = (str(symbol in words).lower() for words in (("<", "<=", "!="), (">", ">=", "!=")))
+    arms = [
+        (f"{left.sql} IS NULL OR {right} IS NULL", "NULL"),
+        (f"{right} >= {dialect.number(float(EXACT))}", above),
+        (f"{right} <= {dialect.number(-float(EXACT))}", under),
+    ]
+    if symbol in ("==", "!="):
+        arms.append((f"{dialect.call('FLOOR', right)} <> {right}", str(symbol == "!=").lower()))
+    written = " ".join(f"WHEN {when} THEN {then}" for when, then in arms)
+    return f"(CASE {written} ELSE {compared} END)"
+
+
+def beside_constant(dialect: Dialect, symbol: str, left: Value, value: Any) -> Value:
+    """A comparison with a constant."""
+    if left.family == TEXT:
+        sql = f"({left.sql} {SQL_WORDS.get(symbol, symbol)} {_text(dialect, value)})"
+        return decided(symbol, sql, left)
+    exact = as_number(left.family, value)
+    if isinstance(exact, float) and math.isnan(exact):
+        return decided(symbol, f"({left.sql} = NULL)", left)
+    if left.narrow:
+        narrow = _of_32_bits(exact)
+        exact = float(exact) if math.isinf(narrow) else narrow
+    if isinstance(exact, float) and math.isinf(exact) and left.span is None:
+        return decided(symbol, f"({left.sql} {SQL_WORDS.get(symbol, symbol)} {dialect.number(exact)})", left)
+    symbol_, limit = _limit(dialect, symbol, left, exact)
+    if limit is None:
+        fixed = "true" if symbol == "!=" else "false"
+        return decided(symbol, f"(CASE WHEN {left.sql} IS NOT NULL THEN {fixed} END)", left)
+    return decided(symbol, f"({left.sql} {SQL_WORDS.get(symbol_, symbol_)} {limit})", left)
+
+
+def _limit(dialect: Dialect, symbol: str, left: Value, exact: float) -> tuple[str, str | None]:
+    """The comparison with a constant that the type of the left can hold; None if nothing equals it."""
+    if left.span is not None:
+        if EXACT // 2 < abs(exact) < 2 * WIDEST:
+            within_reach(left)
+        most = 2 * WIDEST
+        if isinstance(exact, float) and math.isinf(exact):
+            exact = most if exact > 0 else -most
+        scaled = min(max(Fraction(exact) / left.unit, Fraction(-most)), Fraction(most))
+        if symbol in ("==", "!=") and (scaled.denominator > 1 or not left.span[0] <= scaled <= left.span[1]):
+            return symbol, None
+        whole = math.floor(scaled) if symbol in (">", "<=") else math.ceil(scaled)
+        # Beyond the type a limit just outside it decides alike, and may be a literal of the type's width.
+        whole = min(max(whole, left.span[0] - 1), left.span[1] + 1)
+        return symbol, dialect.whole(whole)
+    nearest = float(exact) if abs(exact) < 2**1024 - 2**970 else math.copysign(math.inf, exact)
+    if nearest == exact:
+        return symbol, dialect.number(nearest)
+    if symbol in ("==", "!="):
+        return symbol, None
+    is_below = nearest < exact
+    return ({"<": "<=", ">=": ">"} if is_below else {"<=": "<", ">": ">="}).get(symbol, symbol), dialect.number(nearest)
+
+
+def one_of(dialect: Dialect, value: Value, listed: Sequence[Any]) -> Value:
+    """Whether a record's value is one of those listed: never unknown."""
+    value = quantity(dialect, value)
+    held = [one for one in listed if not is_missing(one) and is_in(value.family, one)]
+    if value.family == TEXT:
+        texts = [_text(dialect, one) for one in held]
+    else:
+        exact = [as_number(value.family, one) for one in held]
+        if value.narrow:
+            exact = [each for each in map(_of_32_bits, exact) if not math.isinf(each)]
+        limits = [_limit(dialect, "==", value, each)[1] for each in dict.fromkeys(exact)]
+        texts = [limit for limit in limits if limit is not None]
+    sql = f"COALESCE({value.sql} IN ({', '.join(texts)}), false)" if texts else "false"
+    if len(held) < len(listed) and any(map(is_missing, listed)):
+        sql = f"({sql} OR {value.sql} IS NULL)"
+    return Value(sql, is_truth=True)
+
+
+def _text(dialect: Dialect, value: Any) -> str:
+    if "\0" in value:
+        raise ParameterError("a text with a zero character cannot be asked for in a database: leave it out.")
+    return dialect.text(str.__str__(value))
+
+
+def _of_32_bits(value: float) -> float:
+    """A number as a float of 32 bits; infinite beyond those."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(float(value)))

@@ -1,0 +1,165 @@
+"""Operands of row-wise expressions in SQL: stored columns in a normal form, and what is made of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pdrisk._model.kinds import NUMBER
+from pdrisk._model.nodes import Column, Node, Rank, below
+from pdrisk.engines.sql.dialect import Dialect
+from pdrisk.errors import ParameterError
+
+__all__ = [
+    "BIGINT",
+    "EXACT",
+    "FEW",
+    "WIDEST",
+    "StoredColumn",
+    "Value",
+    "alike",
+    "as_double",
+    "checked",
+    "constant",
+    "has_column",
+    "quantity",
+    "within_reach",
+]
+
+EXACT: Final = 2**106  # whole numbers are computed exactly up to here
+WIDEST: Final = 2**126  # a product of two may be so large, and is compared with smaller numbers alone
+BIGINT: Final = 2**63 - 1
+FEW: Final = 2**53  # a DOUBLE holds every whole number up to here
+LONGEST: Final = 200_000  # letters of one expression
+
+
+@dataclass(frozen=True, slots=True)
+class StoredColumn:
+    """A column of a table, as an engine of SQL reads it.
+
+    Attributes
+    ----------
+    name : str
+        Its identifier, quoted.
+    value : str
+        Its values, by its dtype: of integers any integer type of the engine, else DOUBLE, text, BOOLEAN, or of times
+        the BIGINT of units of the dtype since 1970 (in UTC). NULL where there is none; NaN may be left.
+    dtype : dtype
+        That stands for its type in pandas; ``object`` if nothing can be asked of it.
+    type : str
+        What the engine calls its type, for people.
+    exact : str or None
+        What tells values apart that ``value`` rounds, such as those of decimals.
+    """
+
+    name: str
+    value: str
+    dtype: Any
+    type: str
+    exact: str | None = None
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether it can be asked for anything."""
+        return self.dtype != object
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An operand: SQL that is NULL, or NaN, where a record has no value.
+
+    Attributes
+    ----------
+    family : str
+        As `families.family` calls it.
+    nullable : bool
+        Whether a comparison with a missing value is unknown.
+    span : (int, int) or None
+        Of whole numbers: the least and the largest by type. None of DOUBLEs and texts.
+    unit : int
+        Of times, the nanoseconds that 1 stands for.
+    narrow : bool
+        Whether constants beside it are rounded to 32 bits.
+    is_truth : bool
+        Whether it is a BOOLEAN.
+    clean : bool
+        Whether it is never NaN.
+    """
+
+    sql: str
+    family: str = NUMBER
+    nullable: bool = False
+    span: tuple[int, int] | None = None
+    unit: int = 1
+    narrow: bool = False
+    is_truth: bool = False
+    clean: bool = True
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether a BIGINT may not hold it."""
+        return self.span is not None and not (self.span[0] >= -BIGINT - 1 and self.span[1] <= BIGINT)
+
+
+def constant(dialect: Dialect, value: Any) -> Value:
+    """A constant of arithmetic or logic."""
+    if isinstance(value, bool):
+        return Value("true" if value else "false", is_truth=True)
+    if isinstance(value, float) and value.is_integer() and abs(value) < FEW:
+        value = int(value)  # what is whole is computed as such
+    if isinstance(value, int):
+        return Value(dialect.whole(value), span=(value, value))
+    return Value(dialect.double("NULL") if math.isnan(value) else dialect.number(float(value)))
+
+
+def quantity(dialect: Dialect, value: Value) -> Value:
+    """A truth value as 1 or 0."""
+    if not value.is_truth:
+        return value
+    one, zero = dialect.whole(1), dialect.whole(0)
+    sql = f"(CASE WHEN {value.sql} THEN {one} WHEN NOT {value.sql} THEN {zero} END)"
+    return replace(value, sql=sql, is_truth=False, span=(0, 1))
+
+
+def alike(dialect: Dialect, *values: Value) -> list[str]:
+    """Whole numbers of one type."""
+    if any(value.is_wide for value in values):
+        return [value.sql if value.is_wide else dialect.wide(value.sql) for value in values]
+    return [f"CAST({value.sql} AS BIGINT)" for value in values]
+
+
+def as_double(dialect: Dialect, value: Value) -> str:
+    """A number as the nearest DOUBLE."""
+    within_reach(value)
+    if value.span is None and not value.narrow:
+        return value.sql
+    return dialect.double_of_wide(value.sql) if value.is_wide else dialect.double(value.sql)
+
+
+def within_reach(*values: Value) -> None:
+    """Refuse to go on with products that a frame would round.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if any(value.span is not None and max(map(abs, value.span)) > EXACT for value in values):
+        raise ParameterError(
+            "a product of whole numbers of 64 bits may exceed 2**106, beyond which frames round it: compare it with a "
+            "constant, make the columns smaller types in a view, or compute it as a column of a view."
+        )
+
+
+def checked(sql: str) -> str:
+    """An expression that is not too long for an engine."""
+    if len(sql) > LONGEST:
+        raise ParameterError(
+            "an expression is nested too deeply for a database: compute a part of it as a column of a view."
+        )
+    return sql
+
+
+def has_column(node: Node) -> bool:
+    """Whether a record decides it."""
+    return any(isinstance(each, Column | Rank) for each in below(node))
