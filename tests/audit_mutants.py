@@ -22,6 +22,7 @@ from pdrisk._mechanisms.exact_laplace import plus_discrete_laplace
 from pdrisk._mechanisms.exponential import choosing, weights
 from pdrisk._mechanisms.geometric import Geometric
 from pdrisk._mechanisms.laplace import Laplace
+from pdrisk._mechanisms.partition_selection import PartitionSelection
 from pdrisk._mechanisms.two_sums import TwoSums
 from pdrisk._model.query import Query
 from pdrisk.engines.numpy import frame as frames
@@ -321,6 +322,18 @@ def a_warning_that_depends_on_the_data(patch):
         return found
 
     patch.setattr(frames.FrameEngine, "read", read)
+
+
+@mutant("noise")
+def a_delta_half_as_large_again(patch):
+    own = PartitionSelection.draw
+    patch.setattr(PartitionSelection, "draw", lambda self, *rest: own(replace(self, delta=self.delta * 3 / 2), *rest))
+
+
+@mutant("noise")
+def a_group_of_one_person_more(patch):
+    own = PartitionSelection.draw
+    patch.setattr(PartitionSelection, "draw", lambda self, *rest: own(replace(self, least=self.least - 1), *rest))
 
 
 @mutant("replay")

@@ -81,7 +81,8 @@ def tables(path, sql, *parameters):
 def version_one(path):
     """Put what a ledger holds into a file as the first version wrote it."""
     with closing(sqlite3.connect(path)) as own:
-        kept = {name: own.execute(f"SELECT * FROM {name}").fetchall() for name in ("datasets", "records", "spending")}
+        kept = {name: own.execute(f"SELECT * FROM {name}").fetchall() for name in ("datasets", "records")}
+        kept["spending"] = own.execute("SELECT dataset, analyst, period, eps, queries FROM spending").fetchall()
     path.unlink()
     with closing(sqlite3.connect(path)) as old, old:
         old.executescript(VERSION_1)

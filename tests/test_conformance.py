@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engines import of_frame
 from pdrisk.engines.base import Reading
-from pdrisk.engines.conformance import TABLES, UNIVERSES, GroupedColumn, check
+from pdrisk.engines.conformance import TABLES, UNIVERSES, GroupedColumn, check, check_group_sizes
 
 MIXED = (TABLES[0], *TABLES[-4:])  # all groups in one table, and a table of each type
 
@@ -26,6 +26,23 @@ tables = rows.map(
 @pytest.mark.parametrize("table", MIXED, ids=lambda table: f"{table.type} {len(table.values)}")
 def test_conforms(engine, table):
     check(engine, [table], UNIVERSES[:1])
+
+
+def test_group_sizes_conform(engine):
+    check_group_sizes(engine)
+
+
+def test_wrong_group_sizes_are_noticed():
+    class Short:
+        def __init__(self, *opened):
+            self.right = of_frame(*opened)
+
+        def group_sizes(self, query):
+            found = self.right.group_sizes(query)
+            return dataclasses.replace(found, n=np.maximum(found.n - 1, 0))
+
+    with pytest.raises(AssertionError, match="the groups are"):
+        check_group_sizes(Short, TABLES[:1])
 
 
 @pytest.mark.slow

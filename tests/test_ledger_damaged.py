@@ -30,7 +30,7 @@ FRAME = people()
 
 COLUMNS = {
     "records": ["seq", "time", "dataset", "analyst", "event", "eps", "body", "hash"],
-    "spending": ["dataset", "analyst", "period", "eps", "queries"],
+    "spending": ["dataset", "analyst", "period", "eps", "queries", "delta"],
     "datasets": ["name", "limits"],
     "answers": ["dataset", "question", "record", "body"],
     "curator_releases": ["dataset", "record", "body"],
@@ -173,6 +173,7 @@ BODIES = {
     ("datasets", "limits"): ["remaining", "ask", "limits", "repr", "amend", "open"],
     ("spending", "eps"): ["remaining", "ask", "repr"],
     ("spending", "queries"): ["remaining", "ask"],
+    ("spending", "delta"): ["remaining", "ask"],
     ("records", "body"): ["history", "export", "facts"],
     ("records", "eps"): ["history", "export", "facts"],
     ("records", "time"): ["ask", "amend", "history"],

@@ -126,7 +126,9 @@ class TestFiles:
         sums = [("survey", who, at, str(Fraction(n, 10**6)), n) for who in ("", "ann") for at, n in spent.items()]
         with closing(sqlite3.connect(path)) as other:
             other.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
-            other.executemany("INSERT INTO spending VALUES (?, ?, ?, ?, ?)", sums)
+            other.executemany(
+                "INSERT INTO spending (dataset, analyst, period, eps, queries) VALUES (?, ?, ?, ?, ?)", sums
+            )
             other.commit()
         assert (ledger.remaining().eps, ledger.history()["total"].iloc[-1]) == (0.900001, 0.099999)
         count(ledger)

@@ -10,7 +10,7 @@ import pytest
 
 import pdrisk
 
-SURE = 5000.0  # an eps at which noise is rounded away
+SURE = 1e6  # an eps at which no noise is left to see
 warns = pytest.mark.filterwarnings("ignore::UserWarning")
 
 

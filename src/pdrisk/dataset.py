@@ -257,6 +257,8 @@ class Dataset(Statistics):
         eps: float | None = None,
         bounds: object = None,
         keys: object = None,
+        delta: float | None = None,
+        least_group: int | None = None,
         per_person: str | None = None,
         rows: int | None = None,
         groups: int | None = None,
@@ -289,9 +291,10 @@ class Dataset(Statistics):
         if self._of_tables is not None:
             people = self._of_tables.asked(people)
         table: pd.DataFrame = self._shown(answered(
-            query, self._given.sources(self._public), eps=eps, bounds=bounds, keys=keys, ledger=self._payer(ledger),
-            fresh=fresh, params=params, mechanism=mechanism, interval=interval, clip=clip, risk_columns=risk_columns,
-            people=people, dataset=self._identity, curator=self._defaults["curator"] if curator is None else curator,
+            query, self._given.sources(self._public), eps=eps, bounds=bounds, keys=keys, delta=delta,
+            least_group=least_group, ledger=self._payer(ledger), fresh=fresh, params=params, mechanism=mechanism,
+            interval=interval, clip=clip, risk_columns=risk_columns, people=people, dataset=self._identity,
+            curator=self._defaults["curator"] if curator is None else curator,
         ))  # fmt: skip
         return table
 

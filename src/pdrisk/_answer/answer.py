@@ -6,6 +6,7 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, Final
 
 import pandas as pd
@@ -62,6 +63,12 @@ class Curator:
         "identifiability",
         "clamped",
     )
+    POSTERIORS: ClassVar[tuple[str, ...]] = ("two_worlds", "many_worlds", "identifiability")
+
+    @classmethod
+    def columns(cls, has_delta: bool) -> tuple[str, ...]:
+        """The columns of a table: without bounds of beliefs, of which answers with delta have none."""
+        return tuple(name for name in cls.COLUMNS if not (has_delta and name in cls.POSTERIORS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +88,7 @@ class AnswerLine:
     name : str
         ``mean(distance)``, or the heading of a column in SQL.
     eps : float
-        The privacy loss paid for it, in nats.
+        The privacy loss paid for it, in nats; where keys are private, for the choice of groups, too.
     scale : float or None
         Of additive noise, in the unit of the answer.
     noise95 : float
@@ -91,7 +98,7 @@ class AnswerLine:
     rounded_to : float or None
         The base that a ledger has answers rounded to, after the noise.
     worst_case, success : float
-        The publishable risks; see `Risk`.
+        The publishable risks; see `Risk`: the first NaN with delta.
     rank95 : float or None
         Of an answer chosen by its rank, how many records, each rounded to a multiple of ``step``, may lie between it
         and the rank asked for, 95 % sure; infinite where that is not known.
@@ -206,7 +213,7 @@ class Answer:
         What the rows of each person became before the statistic was taken.
     rows, groups_each : int
         How many rows of a person count in each group, and in how many groups.
-    keys_from : {"given", "declared", "data", "categories"} or None
+    keys_from : {"given", "declared", "data", "categories", "private"} or None
         Who listed the groups: the publisher, or the data.
     grouped : bool
         Whether there is an answer for each of several groups.
@@ -222,6 +229,12 @@ class Answer:
         The number of the release that answers each line, where several share one; else empty.
     names : tuple of str
         What the caller calls the lines, in the index level ``name``; empty otherwise.
+    delta : float
+        The probability with which eps may not hold; 0 but for private keys.
+    eps_groups : float
+        How much of eps chose the groups that are shown, where keys are private.
+    sizes_shown : tuple of int
+        Of how many people a group is shown more often than not, and always, where keys are private.
     """
 
     lines: tuple[AnswerLine, ...]
@@ -245,11 +258,14 @@ class Answer:
     curators: tuple[str, ...] = ()
     releases: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
+    delta: float = 0.0
+    eps_groups: float = 0.0
+    sizes_shown: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, query: Query, lines: tuple[AnswerLine, ...], extra: float, least_group: int | None) -> Answer:
         """The description of a query's answer."""
-        where, trusted = query.condition, query.trusted
+        where, trusted, chosen = query.condition, query.trusted, query.selection
         if query.where is not None:
             where = "a mask or function" if query.where.text is None else query.where.text
             trusted = query.where.trusted
@@ -270,6 +286,9 @@ class Answer:
             groups_each=query.unit.groups,
             grouped=query.groups is not None,
             releases=query.releases if len(query.leads) < len(query.lines) else (),
+            delta=float(query.delta),
+            eps_groups=0.0 if chosen is None else float(chosen.eps),
+            sizes_shown=() if chosen is None else tuple(map(chosen.size_shown, (Fraction(1, 2), Fraction(1)))),
         )
 
     @property
@@ -351,7 +370,7 @@ class Answer:
 
 
 CLIP: Final = ("clip_low", "clip_high")
-TABLE: Final = ("value", "low", "high", "eps", "worst_case", *CLIP, "release")
+TABLE: Final = ("value", "low", "high", "eps", "worst_case", "delta", "success", *CLIP, "release")
 SHOWN: Final = 3  # names in a title
 
 

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdrisk._core.once import once
-from pdrisk._core.risk import Risk, belief
+from pdrisk._core.risk import Risk, belief, success_bound
 from pdrisk._core.summary import FloatArray
 from pdrisk._mechanisms import Drawn, Mechanism
+from pdrisk._mechanisms.partition_selection import PartitionSelection
 
 __all__ = ["NoisyAnswers", "withhold"]
 
@@ -35,6 +36,8 @@ class NoisyAnswers:
         The eps paid besides to see, with noise, whether an answer is about enough people: what is withheld tells too.
     weight : Fraction
         By how much a person can change the answer, as a multiple of what one record can.
+    selection : PartitionSelection or None
+        What chose the groups that are shown, where keys are private.
     """
 
     mechanism: Mechanism
@@ -42,17 +45,31 @@ class NoisyAnswers:
     rounded_to: float | None = None
     looked: float = 0.0
     weight: Fraction = Fraction(1)
+    selection: PartitionSelection | None = None
 
     @property
     def eps(self) -> float:
-        """The privacy loss paid, of a person."""
-        return float(self.mechanism.eps * self.weight)
+        """The privacy loss paid, of a person: for the values, and for the groups that are shown."""
+        groups = Fraction(0) if self.selection is None else self.selection.eps
+        return float(self.mechanism.eps * self.weight + groups)
 
     @once
     def risk(self) -> Risk:
         """The publishable risks of the answer, and of whether it was given."""
+        if self.selection is not None:
+            return Risk(float("nan"), success_bound(self.eps + self.looked, float(self.selection.delta)))
         worst = float(belief(self.eps + self.looked, 0.5))
         return Risk(worst, worst if self.looked else self.mechanism.success_of(self.weight))
+
+    @property
+    def risk_columns(self) -> dict[str, float]:
+        """What a table shows of the risk: in the place of a worst case, which answers with delta lack, their success.
+
+        Nobody who reads the one takes the other for it.
+        """
+        if self.selection is None:
+            return {"eps": self.eps, "worst_case": self.risk.worst_case}
+        return {"eps": self.eps, "delta": float(self.selection.delta), "success": self.risk.success}
 
     @once
     def withheld(self) -> NDArray[np.bool_]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,8 +17,9 @@ from pdrisk._answer.noisy import NoisyAnswers, withhold
 from pdrisk._core.statistics import Count
 from pdrisk._core.summary import FloatArray, Summary
 from pdrisk._guard import guarded
-from pdrisk._ledger import Identity, Meaning, Policy, check_curator, ledger_for, paying
+from pdrisk._ledger import Identity, Meaning, Payment, Policy, check_curator, key_text, ledger_for, paying
 from pdrisk._mechanisms import Drawn, Mechanism, calibrated, discrete_laplace
+from pdrisk._mechanisms.partition_selection import PartitionSelection
 from pdrisk._mechanisms.randomized_response import RandomizedResponse
 from pdrisk._model.query import UNIT, Line, Query
 from pdrisk.engines.base import Engine, Reading
@@ -138,11 +140,12 @@ def released(
         )
     warn_before(query)
     with paying(query, asker.ledger, asker.fresh, dataset, engine.origin) as payment:
+        query = _with_groups_shown(query, engine, payment)
         reading = engine.read(query)
         rules = payment.policy
         mechanisms = [query.mechanism(at, universe) for at, universe in enumerate(reading.universes)]
         noisy = payment.remembered
-        if noisy is None:
+        if noisy is None or (query.selection is not None and not reading.summaries[0].n.size):  # no group is shown
             noisy = drawn(query, mechanisms, reading.summaries, rules)
         elif [each.shape[-1:] for each in noisy] != [reading.summaries[lead].n.shape for lead in query.leads]:
             raise LedgerError("the ledger remembers the answer to another question: it is damaged. See verify().")
@@ -152,11 +155,20 @@ def released(
         wanted = sees and (bool(curator) or is_release)
         known = facts_of_lines(query, mechanisms, reading, looked) if wanted else [None] * len(looked)
         if query.is_private:  # else eps says nothing, and counts in full
-            payment.settle(noisy, lambda: guarded(lambda: _meant(query, mechanisms, rules, people, reading)))
+            keys = None if query.selection is None or query.groups is None else query.groups.keys or ()
+            payment.settle(
+                noisy,
+                lambda: guarded(lambda: _meant(query, mechanisms, rules, people, reading)),
+                None if keys is None else list(map(key_text, keys)),
+            )
         own = [noisy[release] for release in query.releases]
         releases = tuple(
             Released(
-                line, NoisyAnswers(mechanisms[at], own[at], rules.base_of(line.statistic), looked[at], weight), about
+                line,
+                NoisyAnswers(
+                    mechanisms[at], own[at], rules.base_of(line.statistic), looked[at], weight, query.selection
+                ),
+                about,
             )
             for at, (line, weight, about) in enumerate(
                 zip(query.lines, map(query.weight, range(len(own))), known, strict=True)
@@ -188,6 +200,25 @@ def check_affordable(queries: Sequence[Query], asker: Asker) -> None:
         payer.check(queries)
 
 
+def _with_groups_shown(query: Query, engine: Engine[Found], payment: Payment) -> Query:
+    """The query with the keys that are shown, where they are chosen among those that occur: now, or when it was paid.
+
+    A second reading then knows no others, so that nothing of the answer tells of groups that are not shown.
+    """
+    if query.selection is None or query.groups is None:
+        return query
+    found = engine.group_sizes(query)
+    if payment.remembered_keys is None:
+        chosen = np.flatnonzero(drawn_once(query.selection, Summary(found.n)))
+        keys = tuple(found.keys[at] for at in chosen)
+    else:
+        before = set(payment.remembered_keys)
+        keys = tuple(key for key in found.keys if key_text(key) in before)
+        if len(keys) != len(before):
+            raise LedgerError("the ledger remembers the answer to another question: it is damaged. See verify().")
+    return replace(query, groups=replace(query.groups, keys=keys))
+
+
 def drawn(query: Query, mechanisms: Sequence[Mechanism], summaries: Sequence[Summary], rules: Policy) -> list[Drawn]:
     """What is drawn for each release; nothing where the owner wants more people than there are, by a noisy number."""
     result: list[Drawn] = []
@@ -206,7 +237,7 @@ def drawn(query: Query, mechanisms: Sequence[Mechanism], summaries: Sequence[Sum
     return result
 
 
-def drawn_once(mechanism: Mechanism | RandomizedResponse, summary: Summary) -> Drawn:
+def drawn_once(mechanism: Mechanism | RandomizedResponse | PartitionSelection, summary: Summary) -> Drawn:
     """What a mechanism draws for a summary; nothing else in pdrisk calls for noise."""
     return mechanism.draw(summary, discrete_laplace)
 
@@ -226,10 +257,12 @@ def _meant(
 ) -> Meaning:
     """What an answer means for the people in these data; `Meaning.counting` has what was paid to look for them."""
     known = facts_of_lines(query, mechanisms, reading, [0.0] * len(mechanisms))
+    values = sum(query.shares, Fraction(0)) * query.times
     return Meaning(
         loss=float(np.max(sum(known[lead].loss for lead in query.leads), initial=0.0)),
-        counting=float(rules.added(query)),
+        counting=float(rules.cost(query) - values),
         local_sensitivity=[float(np.max(one.local_sensitivity, initial=0.0)) for one in known],
         n=[int(np.min(one.n, initial=np.iinfo(np.int64).max)) for one in known],
-        people=None if rules.person is None else people(reading, rules.person),
+        # What private keys cost a person depends on who else is in the group, and may be more than eps.
+        people=None if rules.person is None or query.selection is not None else people(reading, rules.person),
     )

@@ -71,7 +71,8 @@ def wide_table(table: pd.DataFrame) -> pd.DataFrame:
     said = Answer.from_attrs(table.attrs)
     assert said is not None
     rows, columns = (table.index.get_level_values(at) for at in range(2))
-    wide = table["value"].unstack(sort=False).reindex(index=rows.unique(), columns=columns.unique())
+    values = table["value"].astype("Int64") if said.delta else table["value"]  # combinations that are not shown are NA
+    wide = values.unstack(sort=False).reindex(index=rows.unique(), columns=columns.unique())
     headings = tuple(plain_label(label) for label in wide.columns)
     return replace(said, index=(plain_label(rows.name),), headings=headings).attach(wide)
 
@@ -88,12 +89,11 @@ def _rows(one: Released, results: Results) -> pd.DataFrame:
         values = pd.array(np.where(one.noisy.withheld, 0, np.nan_to_num(values)).astype(np.int64), dtype="Int64")
         values[one.noisy.withheld] = pd.NA
     low, high = one.noisy.interval()
-    eps = one.noisy.eps
-    columns = {"value": values, "low": low, "high": high, "eps": eps, "worst_case": one.noisy.risk.worst_case}
+    columns = {"value": values, "low": low, "high": high, **one.noisy.risk_columns}
     if any(each.line.mechanism == ClippedSums.name for each in results.releases):
         columns |= dict(zip(CLIP, one.noisy.clip or (np.nan, np.nan), strict=True))
     if results.shows_curator and one.facts is not None:
-        columns |= {name: getattr(one.facts, name) for name in Curator.COLUMNS}
+        columns |= {name: getattr(one.facts, name) for name in Curator.columns(results.query.delta > 0)}
     return pd.DataFrame(columns)
 
 

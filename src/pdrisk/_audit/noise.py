@@ -15,6 +15,7 @@ from pdrisk._core.statistics import Count
 from pdrisk._core.summary import FloatArray, IntArray, Summary
 from pdrisk._mechanisms import calibrated, discrete_laplace
 from pdrisk._mechanisms.entropy import system_bits
+from pdrisk._mechanisms.partition_selection import PartitionSelection
 from pdrisk._mechanisms.randomized_response import RandomizedResponse
 from pdrisk._model.query import UNIT
 from pdrisk.attack._likelihood import log_shares
@@ -38,6 +39,7 @@ def noise_checks(draws: int) -> Iterator[Callable[[], Check]]:
     yield lambda: _of_a_count(draws)
     for asked in ("median", "max"):
         yield lambda asked=asked: _choice(asked, draws)  # type: ignore[misc]
+    yield lambda: _groups_shown(draws)
     yield lambda: _randomized(draws)
     yield lambda: _bits(draws)
 
@@ -108,6 +110,21 @@ def _of_a_count(draws: int) -> Check:
     problem = _unlike(mechanism.value(drawn) - 10**6, Fraction(2))
     measured = float(np.abs(drawn - 10**6).mean())
     return Check("noise", "answers to a count, eps 0.5", not problem, _mean(Fraction(2)), measured, draws, problem)
+
+
+def _groups_shown(draws: int) -> Check:
+    """Of private keys, groups of each size are shown as often as the best (eps, delta) rule says, of nobody never."""
+    rule, e, delta = PartitionSelection(Fraction(1), Fraction(1, 1000)), math.e, 1e-3
+    shares = [0.0]
+    while shares[-1] < 1:
+        shares.append(min(e * shares[-1] + delta, 1 - (1 - shares[-1] - delta) / e, 1.0))
+    expected = np.array(shares)
+    sizes = np.arange(len(expected)).repeat(draws // len(expected))
+    seen = drawn_once(rule, Summary(sizes)).reshape(len(expected), -1)
+    spread = np.sqrt(np.maximum(expected * (1 - expected), 1e-12) / seen.shape[1])
+    worst = float((np.abs(seen.mean(axis=1) - expected) / spread).max())
+    problem = f"groups are shown {worst:.1f} standard deviations too often or too seldom" if worst > SIGMAS else ""
+    return Check("noise", "private keys, eps 1, delta 0.001", not problem, SIGMAS, worst, len(sizes), problem)
 
 
 def _choice(asked: str, draws: int) -> Check:

@@ -28,6 +28,7 @@ from pdrisk._mechanisms.clipped_sums import ClippedSums
 from pdrisk._mechanisms.entropy import Words
 from pdrisk._mechanisms.exponential import Exponential
 from pdrisk._mechanisms.exponential.choice import Choice
+from pdrisk._mechanisms.partition_selection import PartitionSelection
 from pdrisk._mechanisms.randomized_response import RandomizedResponse
 from pdrisk.attack._likelihood import log_shares
 from pdrisk.errors import PdriskError
@@ -141,7 +142,7 @@ def _drawing_by(draw: Callable[[Mechanism, Summary], Drawn]) -> Iterator[None]:
     """Have this thread's draws made by a function that sees them; those of other threads are made as ever."""
     me, own = threading.get_ident(), releasing.drawn_once
 
-    def drawn_once(mechanism: Mechanism | RandomizedResponse, summary: Summary) -> Drawn:
+    def drawn_once(mechanism: Mechanism | RandomizedResponse | PartitionSelection, summary: Summary) -> Drawn:
         if threading.get_ident() == me and isinstance(mechanism, Mechanism):
             return draw(mechanism, summary)
         return own(mechanism, summary)

@@ -11,7 +11,7 @@ from pdrisk._printing import printable
 
 __all__ = ["arguments", "ledger"]
 
-SHOWN = ["time", "analyst", "event", "asked", "eps", "total", "query"]
+SHOWN = ["time", "analyst", "event", "asked", "eps", "delta", "total", "query"]
 
 
 def arguments(command: argparse.ArgumentParser) -> None:
@@ -44,7 +44,8 @@ def ledger(chosen: argparse.Namespace) -> str:
         return text.getvalue().rstrip("\n")
     history = book.history()
     shown = history.assign(time=history["time"].dt.strftime("%Y-%m-%d %H:%M:%S"), query=history["query"].fillna(""))
-    shown = shown[SHOWN].map(lambda cell: printable(cell) if isinstance(cell, str) else cell)
+    columns = [name for name in SHOWN if name != "delta" or history["delta"].any()]
+    shown = shown[columns].map(lambda cell: printable(cell) if isinstance(cell, str) else cell)
     return f"{book!r}\n\n{shown.to_string()}"
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "posterior",
     "privacy_loss",
     "risks_of_losses",
+    "success_bound",
 ]
 
 SMALLEST: Final = 1e-300  # of a probability, so that its odds are finite
@@ -68,6 +69,20 @@ def belief(loss: FloatArray | float, prior: FloatArray | float) -> FloatArray:
     """`posterior` without its checks: NaN passes through, and a prior of 1 stays 1."""
     result: FloatArray = np.asarray(1 / (1 + (1 - prior) / prior * np.exp(-loss)))
     return result
+
+
+def success_bound(eps: float, delta: float) -> float:
+    """How often the best attacker with a coin's prior is right at most about a person, after an (eps, delta) answer.
+
+    Notes
+    -----
+    ``(e**eps + delta) / (1 + e**eps)``: of a test between two neighbours the error rates a, b obey
+    ``a + e**eps b >= 1 - delta`` and the same exchanged (Kairouz, Oh & Viswanath 2015), so that
+    ``(a + b) / 2 >= (1 - delta) / (1 + e**eps)``. With delta it says nothing of the highest belief after a single
+    answer, which may be 1.
+    """
+    alone = float(posterior(eps))
+    return alone if delta == 0 else min(float(np.nextafter(alone + delta * (1 - alone), 2)), 1.0)
 
 
 @own_errors
@@ -210,7 +225,8 @@ class Risk:
     ----------
     worst_case : float
         The highest belief that anybody who starts from a coin's 1/2 can reach, after the most telling noisy value:
-        from eps alone (Mehner et al. 2021; eq. 5 of the SOEP paper).
+        from eps alone (Mehner et al. 2021; eq. 5 of the SOEP paper). NaN for answers with delta, which have no such
+        bound below 1.
     success : float
         How often the best such attacker is right, over all noisy values: from eps and the mechanism alone.
     """

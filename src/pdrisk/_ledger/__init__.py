@@ -13,6 +13,7 @@ from pdrisk._ledger.location import is_there, store_at
 from pdrisk._ledger.memory import Identity
 from pdrisk._ledger.payment import Payment, check_curator, ledger_for, paying
 from pdrisk._ledger.policy import LeastGroup, Policy
+from pdrisk._ledger.question import key_text
 from pdrisk._ledger.remaining import Remaining
 from pdrisk._ledger.secret import secret
 
@@ -28,6 +29,7 @@ __all__ = [
     "check_curator",
     "innermost",
     "is_there",
+    "key_text",
     "ledger_for",
     "paying",
     "secret",

@@ -10,17 +10,17 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from pdrisk._core.once import once
-from pdrisk._ledger.audit import EVERYBODY, period
+from pdrisk._ledger.audit import EVERYBODY, period, spent_of
 from pdrisk._ledger.curator import Odometer
 from pdrisk._ledger.limits import WINDOWS, Spent, check, payable, shown
 from pdrisk._ledger.memory import Noisy, answer_of
 from pdrisk._ledger.names import folded
 from pdrisk._ledger.question import name_of
-from pdrisk._ledger.records import START, chained, digest, exact
+from pdrisk._ledger.records import START, chained, digest
 from pdrisk._ledger.rules import Rules
 from pdrisk._ledger.store import Ask, Rows, decoded
 from pdrisk._model.query import Query
-from pdrisk.errors import LedgerError, ParameterError
+from pdrisk.errors import LedgerError, ParameterError, PolicyError
 
 __all__ = ["Account", "known_as", "names_of"]
 
@@ -67,10 +67,10 @@ class Account:
 
     def _spent(self, who: str, window: str) -> Spent:
         rows = self.ask(
-            "SELECT eps, queries FROM spending WHERE dataset = ? AND analyst = ? AND period = ?",
+            "SELECT eps, queries, delta FROM spending WHERE dataset = ? AND analyst = ? AND period = ?",
             (self.dataset, who, period(window, self.now)),
         )
-        return decoded(self.place, lambda: Spent(exact(rows[0][0]), _number(rows[0][1])) if rows else Spent())
+        return decoded(self.place, lambda: spent_of(*rows[0]) if rows else Spent())
 
     # --- Writing down -----------------------------------------------------------------------------------------------
 
@@ -134,16 +134,18 @@ class Account:
             If a limit is in the way; nothing is written then.
         """
         cost, spent = self.after(query, rules, self.spent())
+        if query.delta:
+            body = body | {"delta": str(payable(query.delta))}
         seq = self.record("paid", body, cost)
         for who, windows in spent.items():
             for window, after in windows.items():
                 self.ask(
-                    "INSERT INTO spending (dataset, analyst, period, eps, queries) VALUES (?, ?, ?, ?, ?) "
+                    "INSERT INTO spending (dataset, analyst, period, eps, queries, delta) VALUES (?, ?, ?, ?, ?, ?) "
                     "ON CONFLICT (dataset, analyst, period) DO UPDATE SET eps = excluded.eps, "
-                    "queries = excluded.queries",
-                    (self.dataset, who, period(window, self.now), str(after.eps), after.queries),
+                    "queries = excluded.queries, delta = excluded.delta",
+                    (self.dataset, who, period(window, self.now), str(after.eps), after.queries, str(after.delta)),
                 )
-            if self._spent(who, "").eps != windows[""].eps:
+            if self._spent(who, "") != windows[""]:
                 raise LedgerError(f"{self.place} does not keep what is written; nothing was answered.")
         return seq
 
@@ -156,6 +158,8 @@ class Account:
         ------
         BudgetExceededError
             If a limit is in the way.
+        PolicyError
+            If it costs delta, and the dataset has no budget of that.
         """
         name, cost = name_of(query), payable(rules.policy.cost(query))
         if cost > payable(query.eps):
@@ -164,10 +168,17 @@ class Account:
         def askable(left: Fraction) -> Fraction:
             return (left - (cost - query.eps)) / query.times
 
-        check(name, cost, rules.whole, spent[EVERYBODY], f"dataset {self.dataset!r}", askable)
-        check(name, cost, rules.each, spent[self.analyst], f"analyst {self.analyst!r}", askable)
+        delta = payable(query.delta)
+        if delta and rules.whole.delta is None:
+            raise PolicyError(
+                f'cannot answer {name}: keys="private" spends delta={shown(delta)}, and the budget of dataset '
+                f"{self.dataset!r} has none. List the keys, or have its owner allow it, as in "
+                "ledger.amend(delta=1e-6)."
+            )
+        check(name, cost, rules.whole, spent[EVERYBODY], f"dataset {self.dataset!r}", askable, delta)
+        check(name, cost, rules.each, spent[self.analyst], f"analyst {self.analyst!r}", askable, delta)
         return cost, {
-            who: {window: Spent(each.eps + cost, each.queries + 1) for window, each in windows.items()}
+            who: {window: each.with_query(cost, delta) for window, each in windows.items()}
             for who, windows in spent.items()
         }
 
@@ -204,19 +215,19 @@ class Account:
         )
         return decoded(self.place, lambda: told(_number(rows[0][0]), json.loads(rows[0][1])) if rows else None)
 
-    def remembered(self, key: str) -> tuple[int, list[Noisy]] | None:
-        """The record of the payment and the noisy values, of an answer that was kept."""
+    def remembered(self, key: str) -> tuple[int, list[Noisy], list[str] | None] | None:
+        """The record of the payment, the noisy values and private keys, of an answer that was kept."""
         rows = self.ask(
             "SELECT answers.body, records.body FROM answers JOIN records ON records.seq = answers.record "
             "WHERE answers.dataset = ? AND answers.question = ?",
             (self.dataset, key),
         )
 
-        def kept() -> tuple[int, list[Noisy]]:
+        def kept() -> tuple[int, list[Noisy], list[str] | None]:
             answer, record = rows[0][0], json.loads(rows[0][1])
             if record["answer"] != digest(key, answer):
                 raise ValueError
-            return _number(record["of"]), answer_of(answer)
+            return _number(record["of"]), *answer_of(answer)
 
         return decoded(self.place, kept) if rows else None
 

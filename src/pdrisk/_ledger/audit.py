@@ -13,7 +13,7 @@ from pdrisk._ledger.seen import head_of
 from pdrisk._ledger.store import WRONG, Head, Rows, Store
 from pdrisk.errors import BudgetExceededError, LedgerError
 
-__all__ = ["EVERYBODY", "period", "verify"]
+__all__ = ["EVERYBODY", "period", "spent_of", "verify"]
 
 EVERYBODY = ""  # the analyst of what all have spent together
 
@@ -24,7 +24,7 @@ def verify(store: Store, head: object = None) -> Head:
         if store.changed(ask):
             raise LedgerError(f"{store.place} is broken: somebody changed its tables or triggers.")
         rows = ask("SELECT seq, time, dataset, analyst, event, eps, body, hash FROM records ORDER BY seq")
-        spending = ask("SELECT dataset, analyst, period, eps, queries FROM spending")
+        spending = ask("SELECT dataset, analyst, period, eps, queries, delta FROM spending")
         datasets = ask("SELECT name, limits FROM datasets")
         answers = ask("SELECT dataset, question, record, body FROM answers")
     last = _verified(store.place, rows, spending, datasets, head)
@@ -53,7 +53,8 @@ def _verified(place: str, rows: Rows, spending: Rows, datasets: Rows, head: obje
         paid = None
         try:
             if event == "paid":
-                paid = limits[dataset], datetime.datetime.fromisoformat(time), exact(eps)
+                delta = exact(json.loads(body).get("delta", "0"))
+                paid = limits[dataset], datetime.datetime.fromisoformat(time), exact(eps), delta
             elif event in ("opened", "amended"):
                 again = dataset in rules
                 rules[dataset] = said = json.loads(body)["limits"]
@@ -85,25 +86,33 @@ def _over(
     rules: tuple[Limits, Limits],
     moment: datetime.datetime,
     eps: Fraction,
+    delta: Fraction,
 ) -> bool:
     """Add a payment to the sums; whether it went over the limits that held when it was made."""
-    over = False
+    over = delta > 0 and rules[0].delta is None
     for who, limits in ((EVERYBODY, rules[0]), (analyst, rules[1])):
         before = {window: totals.get((dataset, who, period(window, moment)), Spent()) for window in WINDOWS}
         try:
-            check("", eps, limits, before, "")
+            check("", eps, limits, before, "", delta=delta)
         except BudgetExceededError:
             over = True
         for window, had in before.items():
-            totals[dataset, who, period(window, moment)] = Spent(had.eps + eps, had.queries + 1)
+            totals[dataset, who, period(window, moment)] = had.with_query(eps, delta)
     return over
 
 
 def _sums(spending: Rows) -> object:
     try:
-        return {(name, who, at): Spent(exact(eps), queries) for name, who, at, eps, queries in spending}
+        return {(name, who, at): spent_of(*sums) for name, who, at, *sums in spending}
     except WRONG:
         return None
+
+
+def spent_of(eps: str, queries: object, delta: str | None) -> Spent:
+    """A row of sums; raises one of `store.WRONG` for what no ledger writes."""
+    if not isinstance(queries, int) or isinstance(queries, bool) or queries < 0:
+        raise TypeError
+    return Spent(exact(eps), queries, Fraction(0) if delta is None else exact(delta))
 
 
 def _rules(datasets: Rows) -> object:

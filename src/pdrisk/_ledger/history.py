@@ -81,6 +81,7 @@ def table_of(rows: Rows) -> pd.DataFrame:
             "event": [row[3] for row in rows],
             "asked": [number[each.asked] for each in said.values()],
             "eps": [number[text] for text in paid],
+            "delta": [float(exact(each.delta)) for each in said.values()],
             "total": [total / whole for total in accumulate(parts[text] for text in paid)],
             "query": pd.Series([_query(each, said) for each in said.values()], dtype=object),
             "bounds": pd.Series([each.bounds for each in said.values()], dtype=object),
@@ -93,12 +94,13 @@ def table_of(rows: Rows) -> pd.DataFrame:
 
 
 class _Said(NamedTuple):
-    """What a record says; ``asked`` is an exact number as text."""
+    """What a record says; ``asked`` and ``delta``, what was paid, are exact numbers as text."""
 
     query: str | None
     bounds: str | None
     mechanism: str | None
     asked: str
+    delta: str
     of: int | None
     reason: str | None
 
@@ -110,6 +112,7 @@ def _said(body: dict[str, Any]) -> _Said:
         _bounds(asked.get("lines", ())),
         asked.get("mechanism"),
         asked.get("eps", "0"),
+        body.get("delta", "0"),
         body.get("of"),
         body.get("reason"),
     )

@@ -20,7 +20,7 @@ from pdrisk._ledger.curator import Meaning, facts_table, people_table, who_by, w
 from pdrisk._ledger.history import exported, listed, table_of, words, write
 from pdrisk._ledger.limits import Limits
 from pdrisk._ledger.location import is_there, store_at
-from pdrisk._ledger.memory import Identity, Noisy, key_of, text_of
+from pdrisk._ledger.memory import Identity, key_of
 from pdrisk._ledger.names import check_asker, named, user
 from pdrisk._ledger.policy import Policy, check_policy
 from pdrisk._ledger.question import events, name_of, question
@@ -57,6 +57,8 @@ class Ledger:
         Largest number of queries.
     risk : float, optional
         Highest worst-case risk of all releases together, another way to write ``eps``.
+    delta : float, optional
+        Largest sum of the ``delta`` of answers with ``keys="private"``, of all time; without it there are none.
     analyst : str, optional
         Who asks; the name of the user unless given. Capitals and blanks make no other analyst. On a PostgreSQL server
         it is the role of the session: leave it out.
@@ -108,6 +110,7 @@ class Ledger:
         queries_per_day: int | None = None,
         queries_per_month: int | None = None,
         risk: float | None = None,
+        delta: float | None = None,
         analyst: str | None = None,
         each_analyst: Mapping[str, Any] | None = None,
         policy: Mapping[str, Any] | None = None,
@@ -119,7 +122,7 @@ class Ledger:
             {
                 "eps": eps, "eps_per_day": eps_per_day, "eps_per_month": eps_per_month, "eps_per_query": eps_per_query,
                 "queries": queries, "queries_per_day": queries_per_day, "queries_per_month": queries_per_month,
-                "risk": risk,
+                "risk": risk, "delta": delta,
             }
         )  # fmt: skip
         rules = Rules(
@@ -276,9 +279,10 @@ class Ledger:
                     key = key_of(asked, about)
                     kept = None if fresh else account.remembered(key)
                     if kept is not None:
-                        account.record("remembered", {"question": asked, "of": kept[0]})
-                        return Receipt(policy, remembered=kept[1])
-                body = {"question": asked, "events": events(query, policy.counted(query))}
+                        record, noisy, keys = kept
+                        account.record("remembered", {"question": asked, "of": record})
+                        return Receipt(policy, remembered=noisy, keys=keys)
+                body: dict[str, Any] = {"question": asked, "events": events(query, policy.counted(query))}
                 return Receipt(policy, account.pay(query, rules, body), key)
             except (BudgetExceededError, PolicyError) as error:
                 refusal = error
@@ -314,8 +318,8 @@ class Ledger:
             with self._writing() as account:
                 account.record("failed", {"of": receipt.seq})
 
-    def keep(self, query: Query, receipt: Receipt, noisy: Sequence[Noisy], meaning: Meaning | None) -> None:
-        """Keep what the owner wants to be kept of an answer."""
+    def keep(self, query: Query, receipt: Receipt, answer: str, meaning: Meaning | None) -> None:
+        """Keep what the owner wants to be kept of an answer, whose noisy values are a text of `memory.text_of`."""
         if receipt.seq is None or (receipt.key is None and meaning is None):
             return
         people = None
@@ -324,7 +328,7 @@ class Ledger:
             people = guarded(lambda: who_lost(ids, losses, query.eps, meaning.counting, secret()))
         with self._writing() as account:
             if receipt.key is not None:
-                account.keep(receipt.seq, receipt.key, text_of(noisy))
+                account.keep(receipt.seq, receipt.key, answer)
             if meaning is not None:
                 account.keep_facts(receipt.seq, meaning.text(people[1] if people else np.empty(0)))
             if people is not None:
@@ -345,8 +349,8 @@ class Ledger:
         Returns
         -------
         DataFrame
-            Indexed by ``seq``, with ``time analyst event asked eps total query bounds mechanism of reason``: what was
-            asked for and what was paid, ``total`` the eps paid so far, ``of`` the record that one is about, as the
+            Indexed by ``seq``, with ``time analyst event asked eps delta total query bounds mechanism of reason``: what
+            was asked for and what was paid, ``total`` the eps paid so far, ``of`` the record that one is about, as the
             payment of a query that failed.
         """
         return self._told(table_of)

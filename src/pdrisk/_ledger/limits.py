@@ -16,9 +16,11 @@ import numpy as np
 
 from pdrisk._core.foreign import shown as shown_value
 from pdrisk._ledger.records import exact
+from pdrisk._mechanisms.partition_selection import SMALLEST_DELTA
 from pdrisk._model.arguments import (
     epsilon,
 )
+from pdrisk._model.private_keys import checked_delta
 from pdrisk.errors import BudgetExceededError, ColumnTypeError, ParameterError
 
 __all__ = ["WINDOWS", "Limits", "Spent", "check", "payable", "shown", "whole_number"]
@@ -37,6 +39,8 @@ class Limits:
     eps, eps_per_day, eps_per_month, eps_per_query : Fraction or None
         Privacy loss, of all time, of a calendar day or month in UTC, of one query.
     queries, queries_per_day, queries_per_month : int or None
+    delta : Fraction or None
+        Of all time. Of all together None allows none; of an analyst it is no limit.
     """
 
     eps: Fraction | None = None
@@ -46,6 +50,7 @@ class Limits:
     queries: int | None = None
     queries_per_day: int | None = None
     queries_per_month: int | None = None
+    delta: Fraction | None = None
 
     @classmethod
     def given(cls, said: Mapping[str, Any]) -> Limits:
@@ -67,6 +72,8 @@ class Limits:
                 continue
             if name.startswith("queries"):
                 found[name] = whole_number(name, value)
+            elif name == "delta":
+                found[name] = checked_delta(value)
             elif name != "risk":
                 found[name] = epsilon(value)
         if said.get("risk") is not None:
@@ -77,7 +84,9 @@ class Limits:
     @classmethod
     def stored(cls, said: Mapping[str, str]) -> Limits:
         """From what `texts` gave; raises one of `store.WRONG` for anything else."""
-        return cls.given({name: exact(text) if name.startswith("eps") else int(text) for name, text in said.items()})
+        return cls.given(
+            {name: int(text) if name.startswith("queries") else exact(text) for name, text in said.items()}
+        )
 
     @property
     def texts(self) -> dict[str, str]:
@@ -99,6 +108,11 @@ class Spent:
 
     eps: Fraction = Fraction(0)
     queries: int = 0
+    delta: Fraction = Fraction(0)
+
+    def with_query(self, eps: Fraction, delta: Fraction) -> Spent:
+        """After one more query."""
+        return Spent(self.eps + eps, self.queries + 1, self.delta + delta)
 
 
 def check(
@@ -108,6 +122,7 @@ def check(
     spent: Mapping[str, Spent],
     whose: str,
     askable: Callable[[Fraction], Fraction] = lambda left: left,
+    delta: Fraction = Fraction(0),
 ) -> None:
     """Refuse a query that would go over a limit.
 
@@ -123,6 +138,8 @@ def check(
         Whose limits these are, for the message: ``"dataset 'soep'"``.
     askable : callable
         The eps to ask with that costs no more than what is left.
+    delta : Fraction
+        What it costs of that.
 
     Raises
     ------
@@ -133,6 +150,17 @@ def check(
         raise BudgetExceededError(
             f"cannot answer {name}: {said}. {next_step}", asked, max(left, Fraction(0)), asked - left
         )
+    _check_delta(name, delta, limits, spent, whose)
+
+
+def _check_delta(name: str, delta: Fraction, limits: Limits, spent: Mapping[str, Spent], whose: str) -> None:
+    if limits.delta is None:
+        return
+    left = limits.delta - spent.get("", Spent()).delta
+    if delta > left:
+        ask = f"Ask with delta={shown(left)} or less, or have" if left >= SMALLEST_DELTA else "Have"
+        said = f"{_short(delta, left, limits.delta, '', 'delta')}. {ask} the owner raise the limit of {whose}."
+        raise BudgetExceededError(f"cannot answer {name}: {said}", delta, max(left, Fraction(0)), delta - left)
 
 
 def _overdrawn(
@@ -158,10 +186,10 @@ def _overdrawn(
             yield Fraction(1), left, f"all {most_queries} queries{when} are asked", _sentence(f"{wait}{raised}")
 
 
-def _short(eps: Fraction, left: Fraction, limit: Fraction, when: str) -> str:
+def _short(asked: Fraction, left: Fraction, limit: Fraction, when: str, what: str = "eps") -> str:
     of = "nothing" if left <= 0 else shown(left)
-    missing = shown(eps - left, ROUND_CEILING)
-    return f"it asks for eps {shown(eps, ROUND_CEILING)}, {of} of {shown(limit)} is left{when} ({missing} short)"
+    missing = shown(asked - left, ROUND_CEILING)
+    return f"it asks for {what} {shown(asked, ROUND_CEILING)}, {of} of {shown(limit)} is left{when} ({missing} short)"
 
 
 def _less(eps: Fraction, wait: str, raised: str) -> str:

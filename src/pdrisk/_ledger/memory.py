@@ -193,17 +193,23 @@ def key_of(asked: dict[str, Any], about: list[Any]) -> str:
     return hashlib.sha256(json.dumps([asked, about], sort_keys=True).encode("ascii")).hexdigest()
 
 
-def text_of(answer: Sequence[Noisy]) -> str:
-    """Noisy values as JSON, every digit of them."""
-    return json.dumps([values.tolist() for values in answer])
+def text_of(answer: Sequence[Noisy], keys: Sequence[str] | None = None) -> str:
+    """Noisy values as JSON, every digit of them; with the groups that are shown, where keys are private."""
+    values = [each.tolist() for each in answer]
+    return json.dumps(values if keys is None else {"keys": list(keys), "values": values})
 
 
-def answer_of(text: str) -> list[Noisy]:
-    """Noisy values from their text: whole numbers stay whole.
+def answer_of(text: str) -> tuple[list[Noisy], list[str] | None]:
+    """Noisy values from their text, whole numbers whole; and the groups that are shown, None where keys are listed.
 
     Raises one of `store.WRONG` for what no ledger writes.
     """
-    return [_values(listed) for listed in json.loads(text)]
+    kept, keys = json.loads(text), None
+    if isinstance(kept, dict):
+        kept, keys = kept["values"], kept["keys"]
+        if not all(isinstance(key, str) for key in keys):
+            raise TypeError
+    return [_values(listed) for listed in kept], keys
 
 
 def _values(listed: list[Any]) -> Noisy:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pdrisk._ledger import ambient
 from pdrisk._ledger.curator import Meaning
 from pdrisk._ledger.ledger import Ledger
-from pdrisk._ledger.memory import Identity, Noisy
+from pdrisk._ledger.memory import Identity, Noisy, text_of
 from pdrisk._ledger.policy import Policy
 from pdrisk._ledger.receipt import Receipt
 from pdrisk._model.query import Query
@@ -44,13 +44,22 @@ class Payment:
         """The noisy values of each release, if the question was asked before; nothing was paid then."""
         return self.receipt.remembered
 
-    def settle(self, noisy: Sequence[Noisy], meant: Callable[[], Meaning]) -> None:
-        """Write down what is to be kept of an answer: its noisy values for the next time, its facts for the curator."""
+    @property
+    def remembered_keys(self) -> list[str] | None:
+        """The groups that were shown then, by `key_text`, where keys are private."""
+        return self.receipt.keys
+
+    def settle(self, noisy: Sequence[Noisy], meant: Callable[[], Meaning], keys: Sequence[str] | None = None) -> None:
+        """Write down what is to be kept of an answer: its noisy values for the next time, its facts for the curator.
+
+        With the groups that are shown, where keys are private.
+        """
         if self.payer is None or self.remembered is not None:
             return
         # The answer is paid, and the asker's; that something of it could not be kept is no reason to withhold it.
         with suppress(PdriskError):
-            self.payer.keep(self.query, self.receipt, noisy, meant() if self.policy.keeps_facts else None)
+            meaning = meant() if self.policy.keeps_facts else None
+            self.payer.keep(self.query, self.receipt, text_of(noisy, keys), meaning)
 
 
 def ledger_for(ledger: object) -> Ledger | None:

@@ -238,9 +238,10 @@ def check_policy(query: Query, policy: Policy, name: str) -> None:
             f'{asked} under a ledger: bounds="column" takes two people\'s values as they are, which no eps pays for. '
             "Declare bounds=(lo, hi)."
         )
-    if query.groups is not None and query.groups.keys is None and not policy.keys_from_data:
+    if query.groups is not None and query.groups.keys_from == "data" and not policy.keys_from_data:
         raise PolicyError(
-            f'{asked} under a ledger: keys="observed" tells which groups occur, which no eps pays for. List the keys.'
+            f'{asked} under a ledger: keys="observed" tells which groups occur, which no eps pays for. List the keys, '
+            'or ask with keys="private" and delta=.'
         )
     if query.groups is not None and query.groups.keys_from == "categories" and not policy.keys_from_data:
         raise PolicyError(

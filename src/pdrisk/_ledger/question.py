@@ -15,7 +15,7 @@ from pdrisk._mechanisms import calibrated
 from pdrisk._model.plain import json_value, plain_label
 from pdrisk._model.query import UNIT, Line, Query
 
-__all__ = ["events", "name_of", "question"]
+__all__ = ["events", "key_text", "name_of", "question"]
 
 LISTED = 100  # keys that are written out; of more, a digest of the list
 
@@ -47,6 +47,8 @@ def question(query: Query) -> dict[str, Any]:
         groups = query.groups
         asked["by"] = [plain_label(column) for column in groups.columns]
         asked["keys"] = "observed" if groups.keys is None else _keys(groups.keys)
+    if query.selection is not None:
+        asked |= {"keys": "private", "delta": str(query.delta), "least_group": query.selection.least}
     if query.unit.person:
         unit = query.unit
         asked["person"] = [plain_label(column) for column in unit.person]
@@ -73,6 +75,7 @@ def events(query: Query, counted: list[Fraction]) -> list[dict[str, Any]]:
     leads = [query.lines[lead] for lead in query.leads]
     paid = [line.calibrated(eps).event for line, eps in zip(leads, query.shares, strict=True)]
     paid += [calibrated("geometric", Count(), UNIT, eps).event for eps in counted]
+    paid += [] if query.selection is None else [query.selection.event]
     return [event | {"times": query.times} for event in paid] if query.times > 1 else paid
 
 
@@ -116,6 +119,11 @@ def _keys(keys: tuple[tuple[Hashable, ...], ...]) -> Any:
         return listed
     text = json.dumps(listed, separators=(",", ":"))
     return {"count": len(listed), "sha256": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def key_text(key: tuple[Hashable, ...]) -> str:
+    """The key of a group in one spelling, by which it is known again among those of its columns."""
+    return json.dumps([_value(part) for part in key])
 
 
 def _value(value: Hashable) -> Any:

@@ -24,9 +24,12 @@ class Receipt:
         What stands for the question, if its answer may be remembered.
     remembered : list of ndarray or None
         The noisy values of each release.
+    keys : list of str or None
+        The groups that were shown then, where keys are private.
     """
 
     policy: Policy
     seq: int | None = None
     key: str | None = None
     remembered: list[Noisy] | None = None
+    keys: list[str] | None = None

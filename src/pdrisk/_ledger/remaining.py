@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from pdrisk._core.risk import posterior
+from pdrisk._core.risk import success_bound
 from pdrisk._digits import probability
 from pdrisk._ledger.limits import WINDOWS, Limits, Spent, shown
 from pdrisk._printing import preformatted
@@ -25,14 +25,16 @@ class Remaining:
     ----------
     eps : float or None
         Privacy loss that is left, rounded down; None without a limit.
+    delta : float or None
+        Of `keys="private"`, rounded down; None where the dataset has no budget of it.
     queries : int or None
         Number of queries that is left; None without a limit.
     queries_at_tenth : int or None
         How many queries of eps 0.1 are left, by all limits.
-    spent : float
+    spent, delta_spent : float
         Privacy loss of all that was released.
     risk : float
-        Worst-case risk of all releases together.
+        Worst-case risk of all releases together; where delta was spent, how often the best attacker is right at most.
     risk_limit : float or None
         What it may rise to.
     """
@@ -43,6 +45,8 @@ class Remaining:
     spent: float
     risk: float
     risk_limit: float | None
+    delta: float | None = None
+    delta_spent: float = 0.0
 
     def __repr__(self) -> str:
         eps = "no limit"
@@ -51,11 +55,15 @@ class Remaining:
         limit = ""
         if self.risk_limit is not None:
             limit = f" of at most {probability(self.risk_limit) if self.risk_limit <= 0.9999 else 1}"
+        risk = "worst-case risk" if self.delta_spent == 0 else "right at most"
         lines = [
             f"eps left          {eps}",
             f"eps spent         {self.spent:g}",
-            f"worst-case risk   {probability(self.risk)}{limit}",
+            f"{risk:<18}{probability(self.risk)}{limit}",
         ]
+        if self.delta is not None:
+            left = f"{self.delta:g}" if self.delta > 0 else "none"
+            lines.insert(2, f"delta left        {left} ({self.delta_spent:g} spent)")
         if self.queries is not None:
             lines.insert(1, f"queries left      {self.queries}")
         return "\n".join(lines)
@@ -82,14 +90,17 @@ def remaining_of(limits: Mapping[str, Limits], spent: Mapping[str, Mapping[str, 
     left = max(min(queries), 0) if queries else None
     usual = [*([] if least is None else [int(least / USUAL)]), *([] if left is None else [left])]
     usual += [0] if each and min(each) < USUAL else []
-    whole, total = spent[everybody][""].eps, limits[everybody].eps
+    delta = [most - spent[who][""].delta for who, own in limits.items() if (most := own.delta) is not None]
+    whole, lost, total = spent[everybody][""].eps, spent[everybody][""].delta, limits[everybody].eps
     return Remaining(
         eps=None if least is None else _down(least),
         queries=left,
         queries_at_tenth=min(usual) if usual else None,
         spent=float(whole),
-        risk=float(posterior(float(whole))),
-        risk_limit=None if total is None else float(posterior(float(total))),
+        risk=success_bound(float(whole), float(lost)),
+        risk_limit=None if total is None else success_bound(float(total), float(limits[everybody].delta or 0)),
+        delta=_down(max(min(delta), Fraction(0))) if limits[everybody].delta is not None else None,
+        delta_spent=float(lost),
     )
 
 

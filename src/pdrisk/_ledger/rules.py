@@ -32,7 +32,7 @@ class Rules:
     @property
     def has_limits(self) -> bool:
         """Whether anything is limited, as the rules of a dataset must."""
-        return bool(self.whole.texts or self.each.texts)
+        return bool((self.whole.texts | self.each.texts).keys() - {"delta"})
 
     @property
     def text(self) -> str:

@@ -32,5 +32,7 @@ TABLES: dict[int, tuple[str, ...]] = {
     dataset TEXT PRIMARY KEY, who TEXT NOT NULL, counted TEXT NOT NULL, people {blob} NOT NULL, losses {blob} NOT NULL
 );""",
     ),
+    # Version 3 is one of what guards the tables on a server.
+    4: ("ALTER TABLE spending ADD COLUMN delta TEXT;",),  # NULL is 0, as before
 }
 VERSION = max(TABLES)

@@ -30,5 +30,5 @@ Where = str | Expression | pd.Series | NDArray[np.bool_] | Sequence[bool] | Call
 By = Hashable | list[Any]
 _Listed = Sequence[Hashable] | pd.Index | pd.Series | NDArray[Any]
 #: The public list of group keys, or one for each column; "categories" says that those of a categorical are public,
-#: "observed" that the keys which occur are.
-Keys = _Listed | Mapping[Any, _Listed | Literal["categories"]] | Literal["observed", "categories"]
+#: "observed" that the keys which occur are; "private" shows those of many people, for a share of eps and a delta.
+Keys = _Listed | Mapping[Any, _Listed | Literal["categories"]] | Literal["observed", "categories", "private"]

@@ -31,6 +31,7 @@ __all__ = [
     "OF_TWO_COLUMNS",
     "SAME",
     "STATISTICS",
+    "as_written",
     "checked_probability",
     "data_dependent",
     "epsilon",
@@ -94,16 +95,27 @@ def epsilon(eps: object = None, risk: object = None, prior: object = None) -> Fr
             f"eps must be finite and above 0, but is {number:g}. Usual values are 0.1 to 2; "
             "where epsilon_for answers inf, any eps will do: choose one by the accuracy you need."
         )
+    return as_written("eps", plain)
+
+
+def as_written(name: str, plain: Fraction | Decimal | float) -> Fraction:
+    """A finite number exactly as it is written, unless that is too long.
+
+    Raises
+    ------
+    ParameterError
+        If it has more digits than anybody writes.
+    """
     if _bits(plain) > MOST_BITS:
-        raise ParameterError("eps has more than a thousand digits: round it.")
+        raise ParameterError(f"{name} has more than a thousand digits: round it.")
     return plain if isinstance(plain, Fraction) else Fraction(str(plain))
 
 
-def _bits(eps: object) -> int:
+def _bits(number: object) -> int:
     """About how long the exact fraction is that a number is."""
-    if isinstance(eps, Decimal):
-        return 4 * len(eps.as_tuple().digits)
-    return max(eps.numerator.bit_length(), eps.denominator.bit_length()) if isinstance(eps, Fraction) else 0
+    if isinstance(number, Decimal):
+        return 4 * len(number.as_tuple().digits)
+    return max(number.numerator.bit_length(), number.denominator.bit_length()) if isinstance(number, Fraction) else 0
 
 
 def data_dependent(metric: object) -> ParameterError:

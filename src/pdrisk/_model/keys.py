@@ -146,12 +146,14 @@ def are_observed(keys: object) -> bool:
     Raises
     ------
     ParameterError
-        For every word but that and "categories".
+        For every word but that, "categories" and "private".
     """
-    if not isinstance(keys, str) or are_categories(keys):
+    if not isinstance(keys, str) or keys in ("categories", "private"):
         return False
     if keys != "observed":
-        raise ParameterError(f'keys must be a list or the word "observed" or "categories", but are {shown(keys)}.')
+        raise ParameterError(
+            f'keys must be a list or the word "observed", "private" or "categories", but are {shown(keys)}.'
+        )
     return True
 
 
@@ -167,8 +169,8 @@ def undeclared_keys(asked: str, listed: str, declared: str) -> ParameterError:
     """
     return missing_argument(
         f"{asked} needs the public list of its groups, since which groups occur tells who is in the data: pass "
-        f'{listed}, or declare them once with {declared}, or pass keys="observed" to say that the keys themselves are '
-        "public.",
+        f'{listed}, or declare them once with {declared}, or pass keys="private" with delta=1e-6, which shows those of '
+        'many people, or keys="observed" to say that the keys themselves are public.',
         f"{listed}, the public list of the groups of {asked}",
     )
 
@@ -333,8 +335,8 @@ def _listed(keys: object) -> list[Any]:
     )
     if listed is None:
         raise ColumnTypeError(
-            'keys must be a list of the public group keys, as in keys=["north", "south"]; "observed" in their place is '
-            "an option of an answer, and cannot be declared."
+            'keys must be a list of the public group keys, as in keys=["north", "south"]; "observed" or "private" in '
+            "their place is an option of an answer, and cannot be declared."
         )
     return listed
 

@@ -26,6 +26,7 @@ from pdrisk._mechanisms import (
     calibrated,
     mechanism_for,
 )
+from pdrisk._mechanisms.partition_selection import PartitionSelection
 from pdrisk._model.rowwise import Derived, RowwiseFilter
 from pdrisk._model.unit import Unit
 from pdrisk._printing import printable
@@ -41,7 +42,7 @@ __all__ = [
 ]
 
 LARGEST_WHOLE: Final = 2**31  # of a whole sum's records: then those of 2**31 people are exact in 64 bits
-Source = Literal["given", "declared", "data", "categories"]
+Source = Literal["given", "declared", "data", "categories", "private"]
 UNIT: Final = Universe(0.0, 1.0)  # where bounds come from the data and are not known yet
 
 
@@ -101,13 +102,19 @@ class Groups:
     columns : tuple of hashable
     keys : tuple of tuple, or None
         One value for each column, None for missing; None altogether: taken from the data.
-    keys_from : {"given", "declared", "data", "categories"}
-        ``"categories"``: those of the columns, which are a code book by the caller's word.
+    keys_from : {"given", "declared", "data", "categories", "private"}
+        ``"categories"``: those of the columns, which are a code book by the caller's word. ``"private"``: those that
+        `Query.selection` shows of the data's.
     """
 
     columns: tuple[Hashable, ...]
     keys: tuple[tuple[Hashable, ...], ...] | None
     keys_from: Source
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the keys are chosen among those that occur."""
+        return self.keys_from == "private"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +150,8 @@ class Query:
         The release that answers each line, numbered from 0 in the order of their first lines. Several lines may share
         one, which is drawn and paid once: their mechanisms differ in nothing but the statistic. Each line has its own
         unless said otherwise.
+    selection : PartitionSelection or None
+        What shows groups, by their numbers of people, where keys are private; paid beside the releases.
     """
 
     lines: tuple[Line, ...]
@@ -161,6 +170,7 @@ class Query:
     places: tuple[int, ...] | None = None
     releases: tuple[int, ...] = ()
     unit: Unit = field(default_factory=Unit)
+    selection: PartitionSelection | None = None
 
     def __post_init__(self) -> None:
         if not self.releases:
@@ -205,7 +215,7 @@ class Query:
     @property
     def is_private(self) -> bool:
         """Whether all that is declared was declared, so that eps says what it should."""
-        listed = self.groups is None or self.groups.keys is not None
+        listed = self.groups is None or self.groups.keys is not None or self.groups.is_private
         return listed and all(line.universe is not None or not line.statistic.bounded for line in self.lines)
 
     @property
@@ -215,8 +225,14 @@ class Query:
 
     @property
     def eps(self) -> Fraction:
-        """The total of all releases."""
-        return sum(self.shares, Fraction(0)) * self.times
+        """The total of all releases, and of what chooses groups."""
+        chosen = Fraction(0) if self.selection is None else self.selection.eps
+        return (sum(self.shares, Fraction(0)) + chosen) * self.times
+
+    @property
+    def delta(self) -> Fraction:
+        """The probability with which eps may not hold; 0 but for private keys."""
+        return Fraction(0) if self.selection is None else self.selection.delta * self.times
 
 
 def answered_by(

@@ -49,8 +49,9 @@ class Options(UnitOptions, total=False):
     """What every statistic takes, by keyword.
 
     ``eps`` or ``risk`` (exactly one; ``prior`` and ``metric`` belong to ``risk``), ``bounds``, ``where``, ``by``,
-    ``keys``, ``mechanism``, ``person``, ``per_person``, ``rows``, ``groups``, ``unit``, ``constant``, ``step``,
-    ``interval``, ``clip``, ``neighbours``, ``curator``, ``ledger``, ``fresh``: see `OPTIONS_DOC`.
+    ``keys``, ``delta``, ``least_group``, ``mechanism``, ``person``, ``per_person``, ``rows``, ``groups``, ``unit``,
+    ``constant``, ``step``, ``interval``, ``clip``, ``neighbours``, ``curator``, ``ledger``, ``fresh``: see
+    `OPTIONS_DOC`.
     """
 
     eps: Eps | None
@@ -61,6 +62,8 @@ class Options(UnitOptions, total=False):
     where: Where | None
     by: By | None
     keys: Keys | None
+    delta: float | None
+    least_group: int | None
     mechanism: str
     step: int | None
     interval: bool
@@ -108,6 +111,8 @@ class Request:
     where: Any = None
     by: Any = None
     keys: object = None
+    delta: object = None
+    least_group: object = None
     mechanism: object = "auto"
     person: object = None
     per_person: object = None
@@ -160,7 +165,13 @@ where : str, pd.col expression, boolean mask or callable
     Which rows to use, decided row by row. A missing decision is no.
 by, keys : column or list of columns, and the public list of their keys
     For several columns tuples, or a dict of lists for all combinations. ``"categories"`` says that the categories of a
-    categorical are a public code book, ``"observed"`` that the keys which occur are public. Not for a series.
+    categorical are a public code book, ``"observed"`` that the keys which occur are public. ``"private"`` shows those
+    that occur and have enough people, which half of ``eps`` and ``delta`` decide by chance. Not for a series.
+delta : float, optional
+    With ``keys="private"``, and needed there: with that probability the list of groups may show that somebody is in the
+    data. At most 0.001; take far less than 1/number of people, such as 1e-6.
+least_group : int, optional
+    With ``keys="private"``: groups of fewer people are never shown.
 mechanism : {"auto", "laplace", "geometric", "two_sums", "bernstein", "bernstein_products", "exponential", ...}
     How noise is made. ``"auto"`` takes the most accurate one for each statistic, or for several of one column together;
     ``"laplace"``, that of the SOEP paper, answers every statistic of one column.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import islice
@@ -22,6 +23,7 @@ from pdrisk._model.joint import joined
 from pdrisk._model.keys import are_categories, are_observed, checked_keys, undeclared_keys
 from pdrisk._model.missing_arguments import all_given
 from pdrisk._model.missing_codes import check_keys_are_no_codes
+from pdrisk._model.private_keys import are_private, check_delta_given, judged_groups_shown, share_of_values
 from pdrisk._model.query import (
     Groups,
     Line,
@@ -49,8 +51,11 @@ def judged_query(frame: pd.DataFrame, asked: tuple[Line, ...], request: Request)
         raise data_dependent(request.metric)
     _check_all_rows(request)
     lines, releases = joined(asked, str(request.mechanism))
-    share = epsilon(request.eps, request.risk, request.prior) / (max(releases) + 1)
+    eps = epsilon(request.eps, request.risk, request.prior)
+    share = share_of_values(request.keys, eps) / (max(releases) + 1)
     query, engine = judged_selection(frame, lines, request, share, releases)
+    chosen = judged_groups_shown(request.keys, request.delta, request.least_group, request.risk, eps, query.unit.groups)
+    query = replace(query, selection=chosen)
     for number in range(len(lines)):
         # The ratio of grid and sensitivity hardly depends on the universe, so one from the data can wait.
         query.mechanism(number).check()
@@ -68,6 +73,11 @@ def judged_selection(
     """The judged filter, groups and people of lines, and what reads them; without a share, what is only looked at."""
     where = request.where
     groups = _groups(frame, request.by, request.keys)
+    if share is None and groups is not None and groups.is_private:
+        raise ParameterError(
+            'keys="private" chooses the groups of noisy answers, and these are exact: list keys, or pass '
+            'keys="observed".'
+        )
     unit = unit_of(frame, lines, groups, request)
     rows = None if where is None else judged(where, frame, caller_names, lambda column: declared(frame, column).keys)
     reads: tuple[Hashable, ...] = tuple(_read(frame, lines, rows, groups))
@@ -169,7 +179,10 @@ def _check_noise(query: Query, at: int, most: object, n_at_least: object) -> Non
 
 def check_given(frame: pd.DataFrame, request: Request) -> None:
     """Refuse a request without eps, or without keys of its groups."""
-    checks: list[Callable[[], object]] = [partial(epsilon, request.eps, request.risk, request.prior)]
+    checks: list[Callable[[], object]] = [
+        partial(epsilon, request.eps, request.risk, request.prior),
+        partial(check_delta_given, request.keys, request.delta),
+    ]
     if request.by is not None and request.keys is None:
         checks.append(partial(_declared_keys, frame, _grouped_by(frame, request.by)))
     all_given(*checks)
@@ -183,6 +196,8 @@ def _groups(frame: pd.DataFrame, by: object, keys: object) -> Groups | None:
     columns = _grouped_by(frame, by)
     if are_observed(keys):
         return Groups(columns, None, "data")
+    if are_private(keys):
+        return Groups(columns, None, "private")
     if keys is None:
         return Groups(columns, checked_keys(frame, columns, _declared_keys(frame, columns)), "declared")
     listed = checked_keys(frame, columns, keys)

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -23,6 +24,9 @@ from pdrisk._core.foreign import own_errors
 from pdrisk._guard import guarded
 from pdrisk._ledger import Identity, Ledger
 from pdrisk._model.aliases import Bounds, Eps, Keys
+from pdrisk._model.arguments import epsilon
+from pdrisk._model.missing_arguments import all_given
+from pdrisk._model.private_keys import are_private, check_delta_given
 from pdrisk._sql import workspace
 from pdrisk._sql.clients import connected, plain_text
 from pdrisk._sql.given import public_tables
@@ -61,6 +65,8 @@ def sql(
     eps: Eps | None = None,
     bounds: Bounds | None = None,
     keys: Keys | None = None,
+    delta: float | None = None,
+    least_group: int | None = None,
     schema: object = None,
     person: Any = None,
     per_person: Any = None,
@@ -99,8 +105,14 @@ def sql(
     bounds : (float, float) or dict, optional
         The range of values, for every column or by column; or declared for a frame. An expression needs its own
         ``lo`` and ``hi``.
-    keys : list, dict or "observed", optional
+    keys : list, dict, "observed" or "private", optional
         The public list of groups, as for ``by`` of ``df.dprisk``; tuples or a dict of lists for several columns.
+        ``"private"`` shows groups of enough people, which half of ``eps`` and ``delta`` decide by chance.
+    delta : float, optional
+        With ``keys="private"``, and needed there: with that probability the list of groups may show that somebody is in
+        the data; far less than 1/number of people.
+    least_group : int, optional
+        With ``keys="private"``: groups of fewer people are never shown.
     schema : pandera DataFrameSchema or DataFrameModel, optional
         Declares bounds, keys and missing codes of the table's columns. ``bounds`` and ``keys`` win, within its ranges.
     person : column, list of columns, or dict by table, optional
@@ -136,7 +148,8 @@ def sql(
         ``_many_worlds``, ``_identifiability`` and ``_clamped``, beside those of ``risk_columns``. They come from the
         data; `pdrisk.public` takes them out again. Under a ledger only for analysts whom its policy names.
     risk_columns : bool, default False
-        Add ``<name>_low``, ``_high`` (ends of the 95 % noise interval), ``_eps`` and ``_worst_case``.
+        Add ``<name>_low``, ``_high`` (ends of the 95 % noise interval), ``_eps`` and ``_worst_case``; with
+        ``keys="private"`` ``_delta`` and ``_success`` in the place of the last.
     tables : dict from name to frame or path, optional
         As ``**frames``, for tables named like an option.
     **frames
@@ -169,9 +182,10 @@ def sql(
     named = _tables(public_frames, _tables(tables, frames))
     with connected(con) as opened:
         return answered(
-            query, Sources(opened, named, schema, public=names), eps=eps, bounds=bounds, keys=keys, ledger=ledger,
-            fresh=fresh, params=params, mechanism=mechanism, interval=interval, clip=clip, curator=curator,
-            risk_columns=risk_columns, people=PeopleAsked(person, per_person, rows, groups, unit, constant),
+            query, Sources(opened, named, schema, public=names), eps=eps, bounds=bounds, keys=keys, delta=delta,
+            least_group=least_group, ledger=ledger, fresh=fresh, params=params, mechanism=mechanism, interval=interval,
+            clip=clip, curator=curator, risk_columns=risk_columns,
+            people=PeopleAsked(person, per_person, rows, groups, unit, constant),
         )  # fmt: skip
 
 
@@ -182,6 +196,8 @@ def answered(
     eps: object,
     bounds: object,
     keys: object,
+    delta: object,
+    least_group: object,
     ledger: object,
     fresh: object,
     params: object,
@@ -202,15 +218,23 @@ def answered(
         name = mechanism
 
         def judge(select: Select, own: object, share: object) -> Judged:
+            is_part = are_private(keys) and not are_private(own)  # which is refused as one of several
             return judged(
-                select, sources, eps=share, bounds=bounds, keys=own, mechanism=name, interval=interval, clip=clip,
+                select, sources, eps=share, bounds=bounds, keys=own, delta=None if is_part else delta,
+                least_group=None if is_part else least_group, mechanism=name, interval=interval, clip=clip,
                 people=people,
             )  # fmt: skip
 
         def nest(select: Select) -> Layered:
             return layers_of(select, sources, bounds, people)
 
+        all_given(partial(_check_eps_given, keys, eps), partial(check_delta_given, keys, delta))
         plan = planned(*plain_text(query, params), nest, judge, eps, keys, sources.settings)
+        if are_private(keys) and len(plan.queries) > 1:
+            raise ParameterError(
+                'keys="private" chooses the groups of one SELECT, and here several are paid and put together: ask each '
+                "alone, or list keys."
+            )
         grouped = any(each.groups for each in plan.queries)
         check_units(people, [each.query.unit for each in plan.queries], grouped)
         last = plan.statements[-1]
@@ -232,6 +256,8 @@ def answered(
             )
 
         if isinstance(last, Judged) and len(plan.statements) == 1:
+            if are_private(keys):  # groups are counted before they are read
+                sources.take_snapshot()
             return ask(last, True)
         sources.take_snapshot()
         check_affordable([each.query for each in plan.queries], Asker(ledger, fresh, curator, dataset))
@@ -244,6 +270,12 @@ def answered(
     finally:
         sources.close()
     raise too_deep()
+
+
+def _check_eps_given(keys: object, eps: object) -> None:
+    """Refuse private keys without an eps of the whole query, of which half chooses them."""
+    if are_private(keys):
+        epsilon(eps)
 
 
 def _tables(tables: object, frames: dict[str, Any]) -> dict[str, Any]:
@@ -331,10 +363,10 @@ def _or_null(name: str, values: NDArray[Any]) -> list[Any]:
 def _risks(one: Released, shows_curator: bool) -> dict[str, Any]:
     """The risk columns of a release, by the end of their names."""
     low, high = one.noisy.interval()
-    eps = one.noisy.eps
-    public = {"low": low, "high": high, "eps": eps, "worst_case": one.noisy.risk.worst_case}
+    public: dict[str, Any] = {"low": low, "high": high, **one.noisy.risk_columns}
     if (clip := one.noisy.clip) is not None:
         public |= dict(zip(CLIP, clip, strict=True))
     if not shows_curator or one.facts is None:
         return public
-    return public | {name: getattr(one.facts, name) for name in Curator.COLUMNS}
+    has_delta = one.noisy.selection is not None
+    return public | {name: getattr(one.facts, name) for name in Curator.columns(has_delta)}

@@ -17,6 +17,7 @@ from pdrisk._model.keys import Key, are_categories, are_observed, key_tuples, un
 from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH, ZONED, kind_of_value, kind_phrase
 from pdrisk._model.operands import comparable
 from pdrisk._model.plain import check_encodable, plain_key
+from pdrisk._model.private_keys import are_private
 from pdrisk._model.query import Source
 from pdrisk._sql.limits import Limit, limit_of
 from pdrisk._sql.pieces import INTEGERS, Day, Expression, limits
@@ -118,12 +119,12 @@ def keys_given(
     declared: Callable[[Grouping], Sequence[Any] | None],
     found: Sequence[Limit] = (),
 ) -> tuple[tuple[Key, ...] | None, Source]:
-    """The list of keys and where it is from; None for those observed.
+    """The list of keys and where it is from; None for those observed, or private.
 
     Parameters
     ----------
     groups : sequence of Grouping
-    keys : list, dict, "observed" or None
+    keys : list, dict, "observed", "private" or None
         As the caller passed them.
     declared : callable
         What was declared for a group, or None.
@@ -135,6 +136,8 @@ def keys_given(
     ParameterError, ColumnTypeError
         If there are none, one stands twice, or is of another kind than its group.
     """
+    if are_private(keys):
+        return None, "private"
     if are_observed(keys):
         if made := [group.names[0] for group in groups if group.column is None]:
             raise ParameterError(

@@ -17,6 +17,7 @@ from pdrisk._model.joint import joined
 from pdrisk._model.kinds import NUMBER
 from pdrisk._model.missing_codes import check_levels_are_no_codes
 from pdrisk._model.nodes import Window, below
+from pdrisk._model.private_keys import judged_groups_shown, share_of_values
 from pdrisk._model.query import Groups, Line, Query, answered_by
 from pdrisk._sql.answers import Answers, Noted, bounded, checked_bounds
 from pdrisk._sql.codes import relation_without_codes
@@ -142,6 +143,8 @@ def judged(
     eps: object,
     bounds: object,
     keys: object,
+    delta: object = None,
+    least_group: object = None,
     mechanism: str = "auto",
     interval: object = False,
     clip: object = None,
@@ -193,13 +196,15 @@ def judged(
     alone = {at for at, each in enumerate(noted) if each.asked.eps is not None}
     lines, releases = joined(found, mechanism, alone)
     explicit = [noted[releases.index(each)].asked.eps for each in range(max(releases) + 1)]
-    shares = _shares(explicit, eps)
+    total = None if eps is None else epsilon(eps)
+    shares = _shares(explicit, None if total is None else share_of_values(keys, total))
     columns = [group.column for group in answers.groups]
     if owners is not None:
         people = known_rows(known, people, owners, noted, columns)
     unit = unit_of(known, people, noted, lines, columns)
     if shared and unit.person:
         unit = replace(unit, person=shared)
+    chosen = judged_groups_shown(keys, delta, least_group, None, total, unit.groups)
     asked = Query(lines, shares, releases=releases, unit=unit)
     for at in range(len(lines)):
         asked.mechanism(at).check()
@@ -207,6 +212,11 @@ def judged(
     groups = _listed_groups(answers, keys, conditions)
     parts, places = combined(list(_asked(noted, asked, relation.source)))
     by = tuple(group.key_sql for group in answers.groups)
+    if groups is not None and groups.is_private:  # keys that are read first, and then listed
+        by = tuple(
+            f"TRY_CAST({key} AS BIGINT)" if group.type == "BIGINT" else key
+            for group, key in zip(answers.groups, by, strict=True)
+        )
     said = " ".join((*(each.sql for each in conditions), *by, *map(_said, parts)))
     of_people = people_read(known, unit, relation.source)
     missing = relation.source.codes(" ".join((said, *(() if of_people is None else of_people.keys))))
@@ -215,7 +225,7 @@ def judged(
         inner=tuple(each.sql for each in relation.owned),
         where=tuple(each.sql for each in (*relation.where, *where)),
         groups=by,
-        keys=None if groups is None or groups.keys is None else key_relation(answers.groups),
+        keys=None if groups is None or groups.keys_from == "data" else key_relation(answers.groups),
         parts=parts,
         people=of_people,
     )
@@ -237,6 +247,7 @@ def judged(
         places=tuple(dict.fromkeys((*read, *(names.index(str(column)) for column in known.columns if unit.person)))),
         releases=releases,
         unit=unit,
+        selection=chosen,
     )
     lists = None if groups is None or groups.keys is None else key_lists(groups.keys)
     origin = Origin(relation.source.frame, relation.source.place)
@@ -303,7 +314,7 @@ def _listed_groups(answers: Answers, keys: object, conditions: Sequence[Conditio
             codes = source.known(group.column).missing if listed and source.declared.speak_of_codes else ()
             if codes:
                 check_levels_are_no_codes(group.names[0], (key[at] for key in listed or ()), codes)
-        if listed is None and answers.relation.owners is not None:
+        if keys_from == "data" and answers.relation.owners is not None:
             raise ParameterError(
                 'keys="observed" are those of one table before any WHERE, and here several are put together, so that '
                 "which keys occur tells who is in both: pass the public list."
@@ -320,7 +331,7 @@ def _on_its_days(group: Grouping, found: Sequence[Limit], rows: Rows) -> Groupin
     return group if values is None else replace(group, values=values)
 
 
-def _shares(explicit: Sequence[Fraction | None], eps: object) -> tuple[Fraction, ...]:
+def _shares(explicit: Sequence[Fraction | None], eps: Fraction | None) -> tuple[Fraction, ...]:
     """What each release costs: its own eps, or an even share of what the others leave of the total."""
     written_out = sum((share for share in explicit if share is not None), Fraction(0))
     open_places = sum(share is None for share in explicit)
@@ -331,11 +342,10 @@ def _shares(explicit: Sequence[Fraction | None], eps: object) -> tuple[Fraction,
                 "dp_mean(x, eps := 1)."
             )
         return tuple(share for share in explicit if share is not None)
-    total = epsilon(eps)
-    left = total - written_out
+    left = eps - written_out
     if left < 0 or (open_places and left == 0):
         raise ParameterError(
-            f"the query may spend eps={float(total):g} in total, but asks for {float(written_out):g} in its dp_ "
+            f"the query may spend eps={float(eps):g} in total, but asks for {float(written_out):g} in its dp_ "
             "functions"
             + (f" and leaves nothing for {open_places} more" if left == 0 else "")
             + ": pass a larger eps=, or write smaller ones."

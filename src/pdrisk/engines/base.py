@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from pdrisk._core.people import PersonRecords
-from pdrisk._core.summary import Summary
+from pdrisk._core.summary import IntArray, Summary
 from pdrisk._core.universe import Universe
+from pdrisk._model.keys import Key
 from pdrisk._model.query import Query
 
-__all__ = ["Engine", "Origin", "Reading"]
+__all__ = ["Engine", "GroupSizes", "Origin", "Reading"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,22 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupSizes:
+    """The groups that occur, and how many people each has.
+
+    Attributes
+    ----------
+    keys : tuple of tuple
+        Sorted; one value for each column, none missing.
+    n : ndarray of int64, shape (G,)
+        People with a row that the query selects.
+    """
+
+    keys: tuple[Key, ...]
+    n: IntArray
+
+
+@dataclass(frozen=True, slots=True)
 class Origin:
     """Where data are, for whoever remembers answers.
 
@@ -64,6 +81,9 @@ class Engine(Protocol[Read]):
     @property
     def origin(self) -> Origin:
         """Where they are."""
+
+    def group_sizes(self, query: Query) -> GroupSizes:
+        """The groups that occur; fails as `read` does."""
 
     def read(self, query: Query) -> Read:
         """What the data say to a judged query.

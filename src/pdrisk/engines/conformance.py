@@ -38,7 +38,7 @@ from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._model.query import Groups, Line, Query
 from pdrisk.engines.base import Engine, Reading
 
-__all__ = ["TABLES", "UNIVERSES", "GroupedColumn", "Opened", "check", "questions"]
+__all__ = ["TABLES", "UNIVERSES", "GroupedColumn", "Opened", "check", "check_group_sizes", "questions"]
 
 Value = float | int | Decimal | None
 
@@ -184,6 +184,16 @@ def check(opened: Opened, tables: Sequence[GroupedColumn] = TABLES, universes: S
                     )
                     for wrong in differing:
                         raise AssertionError(f"{table.type}, {name}, {asked}: {wrong}")
+
+
+def check_group_sizes(opened: Opened, tables: Sequence[GroupedColumn] = TABLES) -> None:
+    """Ask an engine which groups occur, and how many records each has; raises as `check` does."""
+    counted = Query((Line(None, Count(), None, None),), (), groups=Groups(("g",), None, "private"), reads=("g",))
+    for table in tables:
+        found = opened(table, counted).group_sizes(counted)
+        wanted = sorted(Counter((key,) for key in table.groups if key is not None).items())
+        if (listed := list(zip(found.keys, found.n.tolist(), strict=True))) != wanted:
+            raise AssertionError(f"{table.type}: the groups are {listed!r}, and should be {wanted!r}")
 
 
 def _wrong_pairs(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
-from pdrisk._core.risk import posterior
+from pdrisk._core.risk import posterior, success_bound
 
 __all__ = [
     "DENOMINATORS",
@@ -113,15 +113,19 @@ def chances(said: Mapping[str, str], prior: float, losses: Iterable[float]) -> t
     return before, after
 
 
-def reached(loss: float) -> float:
-    """The largest belief after a loss, from a coin's 1/2: above it, even if by less than a float can hold.
+def reached(loss: float, delta: float = 0.0) -> float:
+    """How often an attacker is right at most after a loss, with a coin's prior: above 1/2, if by less than a float.
+
+    Without delta it is the largest belief, too.
 
     Examples
     --------
     >>> counted(reached(1.0), 100), counted(reached(1e-20), 10_000), counted(reached(0.0), 100)
     ((74, True), (5001, True), (50, True))
+    >>> round(reached(1.0, 0.01), 4)
+    0.7337
     """
-    return max(float(posterior(loss)), math.nextafter(0.5, 1.0)) if loss > 0 else 0.5
+    return max(success_bound(loss, delta), math.nextafter(0.5, 1.0)) if loss > 0 else 0.5
 
 
 def _up(risk: float, out_of: int) -> int:

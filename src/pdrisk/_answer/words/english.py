@@ -92,6 +92,15 @@ TEXTS = {
     "eps_groups_several": "{eps}; each {unit} counts in {groups} groups at most, which cost it together",
     "eps_groups_row": "{eps}; each row is in one group at most; a person with rows in k groups loses k times as much",
     "eps_shared": "; {names} come from one release and cost its eps once, together",
+    "eps_of_groups": "; {groups} of it to choose the groups that are shown",
+    "delta": "delta",
+    "delta_is": (
+        "{delta}: at most so likely is it that the list of groups fails to hide one person; the risk below counts it"
+    ),
+    "delta_told": (
+        "Chance also decides which groups are listed. At most one such list in {one_in} shows that you took part; that "
+        "is counted."
+    ),
     "eps_counted": "; {extra} of it to see, with noise, whether there are {size} people",
     "left": "left",
     "left_is": "eps {eps} of the budget",
@@ -208,6 +217,10 @@ TEXTS = {
     "groups_declared": "declared by the publisher",
     "groups_from_categories": (
         "the categories of the column; that they are a code book, whoever is in the data, is the publisher's word"
+    ),
+    "groups_private": (
+        "those that occur in the data and that chance shows: of {surely} people in any case, of {half} at least half "
+        "of the time, of nobody never"
     ),
     "groups_from_data": "those that occur in the data; that they are public is the publisher's word",
     "unit": "unit",

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import math
-import numbers
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
-
-import numpy as np
+from fractions import Fraction
+from typing import Final
 
 from pdrisk._answer import formatting
 from pdrisk._answer.answer import Answer, AnswerLine, Exposed
 from pdrisk._answer.words.counts import chances, common_denominator, counted, reached
 from pdrisk._answer.words.languages import texts
+from pdrisk._answer.words.spent import SoFar, spent_so_far
 from pdrisk._core.foreign import shown
 from pdrisk._digits import probability, rounded_up
 from pdrisk._mechanisms import MECHANISMS
 from pdrisk._model.arguments import checked_probability
 from pdrisk._model.unit import ONE_RECORD
 from pdrisk._printing import DisplayedText, printable
-from pdrisk.errors import ColumnTypeError, NotPublicError, ParameterError
+from pdrisk.errors import NotPublicError, ParameterError
 
 __all__ = ["AUDIENCES", "explained", "not_for_others", "participant"]
 
@@ -29,7 +28,7 @@ PUBLIC: Final = ("participant", "publication")
 AUDIENCES: Final = ("participant", "analyst", "curator", "publication")
 WIDTH: Final = 110
 LABEL: Final = 24  # characters; a longer label pushes its text to the right
-GROUPS: Final = {"data": "groups_from_data", "categories": "groups_from_categories"}
+GROUPS: Final = {"data": "groups_from_data", "categories": "groups_from_categories", "private": "groups_private"}
 Rows = list[tuple[str, str]]
 
 
@@ -76,7 +75,18 @@ def explained(
     if audience in PUBLIC and answer.bounds_from_data:
         raise not_for_others(answer.name)
     start = None if prior is None else checked_probability("prior", prior)
-    telling = _Telling(answer, said, *_spent(so_far, answer, said), start, exposed)
+    spent = spent_so_far(so_far, answer, said)
+    if answer.delta and audience == "curator":
+        raise ParameterError(
+            "the curator's text bounds what an attacker may come to believe, and with delta no such bound holds: see "
+            "the columns n, local_sensitivity and clamped of the table, asked with curator=True."
+        )
+    if spent.delta and start is not None:
+        raise ParameterError(
+            "prior= asks what an attacker may come to believe, and with delta no such bound holds for everybody: leave "
+            "it out, to be told how often the best attacker is right."
+        )
+    telling = _Telling(answer, said, spent, start, exposed)
     return DisplayedText(getattr(telling, audience)())
 
 
@@ -90,15 +100,14 @@ def not_for_others(name: str) -> NotPublicError:
 
 @dataclass(frozen=True, slots=True)
 class _Telling:
-    """One release told to somebody. ``total`` is the eps of all so far, ``left`` what is left, in words.
+    """One release told to somebody.
 
     With a ``prior`` the attacker starts from it, else from a coin's 1/2.
     """
 
     answer: Answer
     said: Mapping[str, str]
-    total: float | None
-    left: str
+    spent: SoFar
     prior: float | None
     exposed: Sequence[Exposed | None]
 
@@ -110,6 +119,8 @@ class _Telling:
         else:
             before, after, together = self._chances(self.prior)
             lines = [said["imagine_prior"].format(before=before), said[f"with_prior_{number}"].format(after=after)]
+        if answer.delta:
+            lines.append(said["delta_told"].format(one_in=f"{math.floor(1 / Fraction(repr(answer.delta))):,}"))
         if answer.withheld:
             lines.append(said["withheld"])
         if self._all is None:
@@ -122,12 +133,12 @@ class _Telling:
 
     def _chances(self, prior: float) -> tuple[str, str, str]:
         """Before, after this release, and after all so far: the last is that of this one where none is known."""
-        losses = [self.answer.eps, self.answer.eps if self.total is None else self.total]
+        losses = [self.answer.eps, self.answer.eps if self.spent.total is None else self.spent.total]
         before, (after, together) = chances(self.said, prior, losses)
         return before, after, together
 
     def analyst(self) -> str:
-        rows = [*self._caution(), *self._answers(), *self._eps(), (self.said["left"], self.left)]
+        rows = [*self._caution(), *self._answers(), *self._eps(), (self.said["left"], self.spent.left)]
         return _laid_out(self._title("analyst"), [*rows, *self._risk("together")])
 
     def curator(self) -> str:
@@ -155,7 +166,9 @@ class _Telling:
             (said["asked_of"], said[f"asked_of_{which}"].format(where=printable(answer.where or ""))),
         ]
         if answer.grouped:
-            rows.append((said["groups"], said[GROUPS.get(answer.keys_from or "", "groups_declared")]))
+            text = said[GROUPS.get(answer.keys_from or "", "groups_declared")]
+            half, surely = answer.sizes_shown or (0, 0)
+            rows.append((said["groups"], text.format(half=f"{half:,}", surely=f"{surely:,}")))
         neighbours = said["neighbours_is_person" if answer.has_person else "neighbours_is"]
         rows += [(said["unit"], self._unit()), (said["neighbours"], neighbours.format(unit=printable(answer.unit)))]
         rows += [(line.name, self._declared(line)) for line in answer.lines]
@@ -164,11 +177,11 @@ class _Telling:
 
     @property
     def _own(self) -> float:
-        return reached(self.answer.eps)
+        return reached(self.answer.eps, self.answer.delta)
 
     @property
     def _all(self) -> float | None:
-        return None if self.total is None else reached(self.total)
+        return None if self.spent.total is None else reached(self.spent.total, self.spent.delta)
 
     def _out_of(self, others: list[float] | None = None) -> int:
         """The one denominator of everything that a text says in whole numbers."""
@@ -228,7 +241,10 @@ class _Telling:
             text += said["eps_shared"].format(names=names)
         if answer.least_group is not None:
             text += said["eps_counted"].format(extra=_eps(answer.extra), size=f"{answer.least_group:,}")
-        return [(said["eps"], text)]
+        if not answer.delta:
+            return [(said["eps"], text)]
+        text += said["eps_of_groups"].format(groups=_eps(answer.eps_groups))
+        return [(said["eps"], text), (said["delta"], said["delta_is"].format(delta=_eps(answer.delta)))]
 
     def _unit(self) -> str:
         """Who is protected, and how the rows of a person count."""
@@ -248,12 +264,13 @@ class _Telling:
         else:
             before, after, both = self._chances(self.prior)
             risk = said["risk_prior"].format(before=before, after=after)
-        if self._all is None or self.total is None:
+        total = self.spent.total
+        if self._all is None or total is None:
             together = said["together_unknown"]
         elif self.prior is None:
-            together = _counts(said, "together", self._all, denominator, eps=_eps(self.total))
+            together = _counts(said, "together", self._all, denominator, eps=_eps(total))
         else:
-            together = said["together_prior"].format(eps=_eps(self.total), after=both)
+            together = said["together_prior"].format(eps=_eps(total), after=both)
         return [(said["label_risk"], risk), (said[f"label_{label}"], together)]
 
     def _declared(self, line: AnswerLine) -> str:
@@ -337,36 +354,6 @@ def _has_interval(line: AnswerLine) -> bool:
 
 def _eps(eps: float) -> str:
     return f"{eps:.6g}"
-
-
-def _spent(so_far: object, answer: Answer, said: Mapping[str, str]) -> tuple[float | None, str]:
-    """The eps of all releases so far, and what is left, in words."""
-    if so_far is None:
-        return None, said["left_unknown"]
-    # Of its class: an object that has whatever is asked for, such as a pd.col expression, is no ledger.
-    remaining: Any = getattr(type(so_far), "remaining", None)
-    if callable(remaining) and answer.replaces:
-        raise ParameterError("no ledger paid for this answer, whose neighbours are others: pass the sum of their eps.")
-    if callable(remaining):  # a ledger
-        account = remaining(so_far)
-        total = float(account.spent)
-        left = said["left_unlimited"] if account.eps is None else said["left_is"].format(eps=_eps(account.eps))
-    elif isinstance(so_far, numbers.Real) and not isinstance(so_far, bool | np.timedelta64):
-        try:
-            total, left = float(so_far), said["left_unknown"]
-        except OverflowError:
-            total, left = math.inf, said["left_unknown"]
-    else:
-        raise ColumnTypeError(
-            f"so_far must be the eps of all releases so far, a number, or the ledger that paid for them, not of type "
-            f"{type(so_far).__name__}."
-        )
-    if not answer.eps * (1 - 1e-9) <= total < math.inf:  # a sum of floats may be short of it in its last digits
-        raise ParameterError(
-            f"so_far must be the eps of all releases so far, this one included: it is {total:g}, but this one alone "
-            f"cost {answer.eps:g}. Pass the sum, or the ledger that paid."
-        )
-    return max(total, answer.eps), left
 
 
 def _laid_out(title: str, rows: Rows) -> str:

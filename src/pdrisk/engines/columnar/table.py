@@ -13,7 +13,7 @@ from pdrisk._model.columns import ROWS, UNREAD
 from pdrisk._model.query import Query
 from pdrisk._model.rowwise import EXPRESSION, Fitted, fitting, is_of_polars
 from pdrisk._model.unit import Secret
-from pdrisk.engines.base import Origin
+from pdrisk.engines.base import GroupSizes, Origin
 from pdrisk.engines.columnar.sources import ColumnSource, source_of
 from pdrisk.engines.columnar.types import array_of
 from pdrisk.engines.numpy.frame import FrameEngine, FrameReading
@@ -128,14 +128,18 @@ class ColumnEngine:
         """What a ledger knows them by, if it may remember them."""
         return Origin(frame=self.table.kept)
 
+    def group_sizes(self, query: Query) -> GroupSizes:
+        """The groups that occur, sorted, and their numbers of people; fails as `guarded` does."""
+        return guarded(lambda: self._of_frame(query).group_sizes(query))
+
     def read(self, query: Query) -> FrameReading:
         """What the rows say to a judged query; fails as `guarded` does."""
+        return guarded(lambda: self._of_frame(query).read(query))
 
-        def reading() -> FrameReading:
-            frame = self.table.frame((*query.reads, *query.unit.person))
-            return FrameEngine(frame, frame, self.given, self.secret).read(query)
-
-        return guarded(reading)
+    def _of_frame(self, query: Query) -> FrameEngine:
+        """The engine of the columns that a query reads."""
+        frame = self.table.frame((*query.reads, *query.unit.person))
+        return FrameEngine(frame, frame, self.given, self.secret)
 
 
 def column_table(data: object) -> ColumnTable | None:

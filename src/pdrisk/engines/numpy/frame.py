@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -16,12 +16,12 @@ from pdrisk._core.statistics import Distinct
 from pdrisk._core.summary import Needs, Summary
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._guard import guarded
-from pdrisk._model.keys import key_codes, key_index, observed_keys
+from pdrisk._model.keys import Key, key_codes, key_index, observed_keys
 from pdrisk._model.query import Line, Query
 from pdrisk._model.rowwise import RowwiseFilter
 from pdrisk._model.rowwise.families import missing_of, quantity_of
 from pdrisk._model.unit import Secret, Unit, of_this_process
-from pdrisk.engines.base import Origin, Reading
+from pdrisk.engines.base import GroupSizes, Origin, Reading
 from pdrisk.engines.numpy.bins import summary_of_bins
 from pdrisk.engines.numpy.codes import without_codes
 from pdrisk.engines.numpy.derived import with_derived
@@ -38,6 +38,7 @@ __all__ = ["FrameEngine", "FrameReading", "Place", "column_values", "place_of", 
 
 ANYTHING: Final = Universe(-1e100, 1e100)
 Place = tuple[Hashable, RowwiseFilter | None, Hashable]  # what a line reads: a column or a condition, another column
+EVERYBODY: Final[Place] = (None, None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,16 +124,31 @@ class FrameEngine:
         """What the rows say to a judged query; fails as `guarded` does."""
         return guarded(lambda: self._read(query))
 
-    def _read(self, query: Query) -> FrameReading:
+    def group_sizes(self, query: Query) -> GroupSizes:
+        """The groups that occur, sorted, and their numbers of people; fails as `guarded` does."""
+        return guarded(lambda: self._group_sizes(query))
+
+    def _group_sizes(self, query: Query) -> GroupSizes:
+        assert query.groups is not None
+        _, frame, selected = self._selected(query)
+        keys = observed_keys(frame, query.groups.columns)
+        codes = _codes(frame, query.groups.columns, keys, selected)
+        one_each = replace(query.unit, per_person=None, rows=1)
+        n = FrameRows(frame, one_each, self.secret, selected, codes, len(keys)).counted(EVERYBODY, Needs()).n
+        return GroupSizes(keys, n)
+
+    def _selected(self, query: Query) -> tuple[pd.DataFrame, pd.DataFrame, NDArray[np.bool_] | None]:
+        """The frame, without missing codes, and which rows the filter keeps."""
         raw = with_derived(self.frame, query.derived, self.stored)
         frame = without_codes(raw, query.missing)
-        selected = None if query.where is None else selected_rows(frame, query.where, self.given)
+        return raw, frame, None if query.where is None else selected_rows(frame, query.where, self.given)
+
+    def _read(self, query: Query) -> FrameReading:
+        raw, frame, selected = self._selected(query)
         codes, keys, index, groups = None, None, None, query.groups
         if groups is not None:
             keys = observed_keys(frame, groups.columns) if groups.keys is None else groups.keys
-            codes = key_codes(frame, groups.columns, keys)
-            if selected is not None:
-                codes[~selected] = len(keys)
+            codes = _codes(frame, groups.columns, keys, selected)
             index = key_index(raw, groups.columns, keys)
         own = {line.column: own_universe(frame[line.column]) for line in query.lines if line.universe is None}
         universes = tuple(line.universe or own[line.column] for line in query.lines)
@@ -253,6 +269,16 @@ class FrameRows:
     def size_of(self, records: Records) -> int:
         """How many records there are, used or not."""
         return len(self.frame) if records.place is None else int(records.place.max(initial=-1)) + 1
+
+
+def _codes(
+    frame: pd.DataFrame, columns: tuple[Hashable, ...], keys: tuple[Key, ...], selected: NDArray[np.bool_] | None
+) -> NDArray[np.int32]:
+    """The group of each row, the number of groups where it is in none or not selected."""
+    codes = key_codes(frame, columns, keys)
+    if selected is not None:
+        codes[~selected] = len(keys)
+    return codes
 
 
 def place_of(line: Line) -> Place:

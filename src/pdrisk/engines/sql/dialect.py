@@ -128,6 +128,11 @@ class Dialect:
             for at, row in enumerate(zip(*lists, strict=True))
         )
         names = ", ".join([*(f"g{at}" for at in range(len(carriers))), "code"])
+        if not rows:
+            nobody = ", ".join(
+                [*(f"{self._carried(each, None)} AS g{at}" for at, each in enumerate(carriers)), "0 AS code"]
+            )
+            return f"(SELECT {nobody} WHERE false) AS keys_listed", []
         return f"(SELECT {names} FROM (VALUES {rows}) AS keys_carried ({names})) AS keys_listed", []
 
     def _carried(self, carrier: str, value: Any) -> str:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from pdrisk._guard import guarded
 from pdrisk._model.query import Query
-from pdrisk.engines.base import Origin
+from pdrisk.engines.base import GroupSizes, Origin
 from pdrisk.engines.sql.dialect import Dialect, DuckDBDialect
 from pdrisk.engines.sql.plan import SummaryPlan
-from pdrisk.engines.sql.reading import Columns, TableReading, read
+from pdrisk.engines.sql.reading import Columns, TableReading, group_sizes, read
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -46,9 +46,19 @@ class DuckDBEngine:
     origin: Origin = field(default_factory=Origin)
     dialect: Dialect = field(default_factory=DuckDBDialect)
 
+    def group_sizes(self, query: Query) -> GroupSizes:  # noqa: ARG002 - that of the plan
+        """The groups that occur, sorted, and their numbers of people; fails as `guarded` does."""
+        return guarded(lambda: group_sizes(partial(fetched, self.connection), self.plan, self.dialect))
+
     def read(self, query: Query) -> TableReading:
-        """What the rows say to the query that the plan is of; fails as `guarded` does."""
-        parts, keys = guarded(lambda: read(partial(fetched, self.connection), self.plan, self.keys, self.dialect))
+        """What the rows say to the query that the plan is of; fails as `guarded` does.
+
+        Of private keys the query has those that are shown.
+        """
+        lists, groups = self.keys, query.groups
+        if groups is not None and groups.is_private:
+            lists = [[key[at] for key in groups.keys or ()] for at in range(len(groups.columns))]
+        parts, keys = guarded(lambda: read(partial(fetched, self.connection), self.plan, lists, self.dialect))
         universes = tuple(line.universe for line in query.lines if line.universe is not None)
         return TableReading(universes, tuple(parts[place] for place in self.places), keys)
 

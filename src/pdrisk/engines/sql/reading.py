@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from pdrisk._core.lattice import places_per_unit
 from pdrisk._core.products import Degrees
 from pdrisk._core.summary import FloatArray, Summary, window_start
 from pdrisk._core.universe import Rectangle, Universe
-from pdrisk.engines.base import Reading
+from pdrisk.engines.base import GroupSizes, Reading
 from pdrisk.engines.sql.bands import can_be_banded
 from pdrisk.engines.sql.binned import summary_of_bins
 from pdrisk.engines.sql.dialect import Dialect
@@ -32,7 +32,7 @@ from pdrisk.engines.sql.plan import (
 from pdrisk.engines.sql.render import MOST_PLACES, RANKED, is_read_whole, packed_counts, product_name, statement
 from pdrisk.engines.sql.sizes import SIZE_LISTS
 
-__all__ = ["Columns", "Fetch", "TableReading", "read"]
+__all__ = ["Columns", "Fetch", "TableReading", "group_sizes", "read"]
 
 Columns = dict[str, Any]  # by name, arrays of one value for each line of an answer, masked where it is NULL
 Fetch = Callable[[str, list[list[Any]]], Columns]  # runs a statement with the parameters of its keys
@@ -88,6 +88,17 @@ def read(
     if key_lists is None:
         key_lists = [np.ma.getdata(found[f"g{i}"]).tolist() for i in range(len(plan.groups))]
     return summaries, key_lists
+
+
+def group_sizes(fetch: Fetch, plan: SummaryPlan, dialect: Dialect) -> GroupSizes:
+    """The groups that occur in the rows of a plan, and how many people each has; raises what ``fetch`` does."""
+    present = tuple(f"({key}) IS NOT NULL" for key in plan.groups)
+    each_once = None
+    if (people := plan.people) is not None:
+        each_once = replace(people, unit=replace(people.unit, per_person=None, rows=1))
+    counted = replace(plan, keys=None, where=(*plan.where, *present), parts=(Counted(None),), people=each_once)
+    (found,), keys = read(fetch, counted, None, dialect)
+    return GroupSizes(tuple(zip(*keys, strict=True)), found.n)
 
 
 def _summary(i: int, part: Part, found: Columns, size: int, dialect: Dialect, banded: bool) -> Summary:

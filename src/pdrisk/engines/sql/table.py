@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -13,12 +13,12 @@ import pandas as pd
 
 from pdrisk._core.summary import Needs
 from pdrisk._guard import guarded
-from pdrisk._model.keys import key_index
+from pdrisk._model.keys import Key, key_index
 from pdrisk._model.kinds import DATE, TEXT, ZONED
-from pdrisk._model.query import Query
+from pdrisk._model.query import Groups, Query
 from pdrisk._model.rowwise.families import UNITS, as_number
 from pdrisk._model.unit import Secret
-from pdrisk.engines.base import Origin, Reading
+from pdrisk.engines.base import GroupSizes, Origin, Reading
 from pdrisk.engines.numpy.frame import ANYTHING
 from pdrisk.engines.sql.dialect import DOUBLE, WHOLE, Dialect
 from pdrisk.engines.sql.dialect import TEXT as CARRIED_TEXT
@@ -33,7 +33,7 @@ from pdrisk.engines.sql.plan import (
     SummaryPlan,
     combined,
 )
-from pdrisk.engines.sql.reading import Fetch, read
+from pdrisk.engines.sql.reading import Fetch, group_sizes, read
 from pdrisk.engines.sql.rowwise import RowSQL
 from pdrisk.engines.sql.values import StoredColumn, Value
 from pdrisk.errors import ParameterError
@@ -141,14 +141,7 @@ class TableEngine:
         where = () if query.where is None or query.where.rule is None else (rows.condition(query.where.rule),)
         parts, places = combined(_parts(query, rows))
         groups = () if query.groups is None else tuple(_grouped(rows, column)[0] for column in query.groups.columns)
-        relation, keys = None, None
-        if query.groups is not None and query.groups.keys is not None:
-            carriers = [_grouped(rows, column)[1] for column in query.groups.columns]
-            lists = [
-                [_carried(key, rows.same(column), column) for key in listed]
-                for column, listed in zip(query.groups.columns, zip(*query.groups.keys, strict=True), strict=True)
-            ]
-            relation, keys = table.dialect.keys(carriers, lists)
+        relation, keys = _listed(rows, query.groups)
         people = None
         if query.unit.is_of_people:
             ids = tuple(rows.told_apart(column) for column in query.unit.person)
@@ -161,23 +154,42 @@ class TableEngine:
         """Where the table is."""
         return self.table.origin
 
+    def group_sizes(self, query: Query) -> GroupSizes:
+        """The groups that occur, sorted, and their numbers of people; fails as `guarded` does."""
+        return guarded(lambda: self._group_sizes(query))
+
+    def _group_sizes(self, query: Query) -> GroupSizes:
+        found = group_sizes(self.table.fetch, self.plan, self.table.dialect)
+        assert query.groups is not None
+        lists = [[key[at] for key in found.keys] for at in range(len(query.groups.columns))]
+        return GroupSizes(self._observed(query.groups, lists), found.n)
+
     def read(self, query: Query) -> AnswerReading:
-        """What the rows say to the query that the plan is of; fails as `guarded` does."""
+        """What the rows say to the query that the plan is of; fails as `guarded` does.
+
+        Of private keys the query has those that are shown.
+        """
         return guarded(lambda: self._read(query))
 
     def _read(self, query: Query) -> AnswerReading:
-        summaries, found = read(self.table.fetch, self.plan, self.keys, self.table.dialect)
+        plan, lists, groups = self.plan, self.keys, query.groups
+        if groups is not None and groups.is_private:
+            relation, lists = _listed(self.rows, groups)
+            plan = replace(plan, keys=relation)
+        summaries, found = read(self.table.fetch, plan, lists, self.table.dialect)
         index = None
-        if query.groups is not None:
-            columns, keys = query.groups.columns, query.groups.keys
-            if keys is None:
-                observed = (
-                    _observed(self.rows.same(column), values) for column, values in zip(columns, found, strict=True)
-                )
-                keys = tuple(zip(*observed, strict=True))
-            index = key_index(self.header, columns, keys)
+        if groups is not None:
+            keys = self._observed(groups, found) if groups.keys is None else groups.keys
+            index = key_index(self.header, groups.columns, keys)
         universes: Any = tuple(line.universe for line in query.lines)
         return AnswerReading(universes, tuple(summaries[place] for place in self.places), index)
+
+    def _observed(self, groups: Groups, found: Sequence[list[Any]]) -> tuple[Key, ...]:
+        """Keys that occur, a list for each column, as plain values."""
+        plain = (
+            _observed(self.rows.same(column), values) for column, values in zip(groups.columns, found, strict=True)
+        )
+        return tuple(zip(*plain, strict=True))
 
 
 def _parts(query: Query, rows: RowSQL) -> list[Part]:
@@ -233,6 +245,18 @@ def _numbers(query: Query, column: Hashable, rows: RowSQL) -> str:
     if query.unit.is_of_people and query.unit.per_person == "count":
         return f"(CASE WHEN {rows.present(column)} THEN {rows.dialect.number(1.0)} END)"
     return rows.double(column)
+
+
+def _listed(rows: RowSQL, groups: Groups | None) -> tuple[str | None, list[list[Any]] | None]:
+    """The listed keys as a relation, and its parameters; None where none are listed."""
+    if groups is None or groups.keys is None:
+        return None, None
+    carriers = [_grouped(rows, column)[1] for column in groups.columns]
+    lists = [
+        [_carried(key[at], rows.same(column), column) for key in groups.keys]
+        for at, column in enumerate(groups.columns)
+    ]
+    return rows.dialect.keys(carriers, lists)
 
 
 def _grouped(rows: RowSQL, column: Hashable) -> tuple[str, str]:

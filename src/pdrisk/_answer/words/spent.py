@@ -1,0 +1,60 @@
+"""Spending on all releases so far, as it is told to explanations."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pdrisk._answer.answer import Answer
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = ["SoFar", "spent_so_far"]
+
+
+@dataclass(frozen=True, slots=True)
+class SoFar:
+    """The eps of all releases so far, with their delta, and what is left, in words."""
+
+    total: float | None
+    left: str
+    delta: float
+
+
+def spent_so_far(so_far: object, answer: Answer, said: Mapping[str, str]) -> SoFar:
+    """What ``so_far`` says, an eps, a ledger or nothing, of all releases up to an answer; raises as `explained`."""
+    delta = answer.delta
+    if so_far is None:
+        return SoFar(None, said["left_unknown"], delta)
+    # Of its class: an object that has whatever is asked for, such as a pd.col expression, is no ledger.
+    remaining: Any = getattr(type(so_far), "remaining", None)
+    if callable(remaining) and answer.replaces:
+        raise ParameterError("no ledger paid for this answer, whose neighbours are others: pass the sum of their eps.")
+    if callable(remaining):  # a ledger
+        account = remaining(so_far)
+        total, delta = float(account.spent), max(float(account.delta_spent), delta)
+        left = said["left_unlimited"] if account.eps is None else said["left_is"].format(eps=f"{account.eps:.6g}")
+    elif answer.delta:
+        raise ParameterError(
+            "so_far= of an answer with delta must be the ledger that paid: an eps alone says too little."
+        )
+    elif isinstance(so_far, numbers.Real) and not isinstance(so_far, bool | np.timedelta64):
+        try:
+            total, left = float(so_far), said["left_unknown"]
+        except OverflowError:
+            total, left = math.inf, said["left_unknown"]
+    else:
+        raise ColumnTypeError(
+            f"so_far must be the eps of all releases so far, a number, or the ledger that paid for them, not of type "
+            f"{type(so_far).__name__}."
+        )
+    if not answer.eps * (1 - 1e-9) <= total < math.inf:  # a sum of floats may be short of it in its last digits
+        raise ParameterError(
+            f"so_far must be the eps of all releases so far, this one included: it is {total:g}, but this one alone "
+            f"cost {answer.eps:g}. Pass the sum, or the ledger that paid."
+        )
+    return SoFar(max(total, answer.eps), left, delta)

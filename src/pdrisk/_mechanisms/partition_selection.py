@@ -1,0 +1,147 @@
+"""Partition selection: which groups an answer shows, where the list of groups itself tells who is in the data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdrisk._core.summary import Summary
+from pdrisk._mechanisms.entropy import Bits, Words, system_bits
+from pdrisk._mechanisms.exponential.weights import BITS, exp_below
+from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
+from pdrisk.errors import ParameterError
+
+__all__ = ["LARGEST_DELTA", "SMALLEST_DELTA", "PartitionSelection"]
+
+SMALLEST_DELTA: Final = Fraction(1, 10**30)
+LARGEST_DELTA: Final = Fraction(1, 1000)
+STEEPEST: Final = Fraction(64)  # of eps: beyond, nothing is gained
+LONGEST_TABLE: Final = 2**17  # people of a group that is shown in any case
+WORDS: Final = BITS // 64
+CERTAIN: Final = 1 << BITS  # stands for 1
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSelection:
+    """Show each group with a probability that its number of people decides: 0 for nobody, 1 from some number on.
+
+    Attributes
+    ----------
+    eps, delta : Fraction
+        What a person may lose by all of it, above 0.
+    groups : int
+        How many groups a person is in at most.
+    least : int
+        Fewer people than that are never shown.
+
+    Notes
+    -----
+    With ``p(0) = 0`` and ``p(n) = min(e**eps p(n-1) + delta, 1 - e**-eps (1 - p(n-1) - delta), 1)`` a group of n
+    people is shown with a probability that is the largest of all (eps, delta) rules for each n at once. Each term is
+    one side of the definition for two data sets that differ by one person of the group: that a group is shown, and
+    that it is not. A person in g groups changes g such choices, each of which may lose (eps/g, delta/g). Fewer than
+    ``least`` people are never shown, and from there on the rule begins anew: ``p(n - least + 1)``.
+
+    The probabilities used are multiples of 2**-192. e**eps is rounded down, which is the rule of a smaller eps, and
+    each p(n) is rounded down before the next is made of it: then both terms, taken of the p(n-1) used, are above the
+    p(n) used, so both inequalities hold exactly. Rounding down keeps p(n) at least p(n-1), which is a multiple, too;
+    and with p(n) >= p(n-1) the other two inequalities, with the data sets exchanged, hold as well.
+
+    References
+    ----------
+    Desfontaines, Voss, Gipson & Mandayam: Differentially private partition selection. PoPETs 2022(1), theorem 1.
+    """
+
+    eps: Fraction
+    delta: Fraction
+    groups: int = 1
+    least: int = 1
+
+    name: ClassVar[str] = "partition_selection"
+
+    def check(self) -> None:
+        """Refuse an eps so small that only groups of more than a hundred thousand people would be sure to be shown."""
+        if self._smallest_certain() > LONGEST_TABLE:
+            raise ParameterError(
+                f'keys="private" has eps {float(self.eps):g} to choose groups with, half of what was asked for, and '
+                f"{float(self.eps / self.groups):g} for each of {self.groups:,} groups a person: only groups of more "
+                f"than {LONGEST_TABLE:,} people would be sure to be shown. Ask with a larger eps, or a smaller groups=."
+            )
+
+    def probability(self, people: int) -> Fraction:
+        """How likely a group of so many people is to be shown, exactly."""
+        table, at = self._table, max(people - self.least + 1, 0)
+        return Fraction(table[min(at, len(table) - 1)], CERTAIN)
+
+    def size_shown(self, probability: Fraction) -> int:
+        """The smallest number of people in a group that is shown at least as often as that."""
+        wanted = probability * CERTAIN
+        low, high = 0, len(self._table) - 1
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._table[middle] >= wanted else (middle + 1, high)
+        return low + self.least - 1 if low else 0
+
+    def draw(
+        self,
+        summary: Summary,
+        sampler: Sampler = discrete_laplace,
+        bits: Bits = system_bits,
+    ) -> NDArray[np.bool_]:
+        """Which of G groups of n people each are shown, shape (G,)."""
+        thresholds = _thresholds(*self._each)
+        at = np.clip(summary.n - (self.least - 1), 0, len(thresholds))
+        wanted = thresholds[np.minimum(at, len(thresholds) - 1)]
+        found = bits(WORDS * len(at)).reshape(len(at), WORDS)
+        below = np.zeros(len(at), dtype=bool)
+        for word in reversed(range(WORDS)):
+            own, limit = found[:, word], wanted[:, word]
+            below = (own < limit) | ((own == limit) & below)
+        return below | (at == len(thresholds))
+
+    @property
+    def event(self) -> dict[str, str]:
+        """What accounting must know, as JSON values."""
+        return {"mechanism": self.name, "eps": str(self.eps), "delta": str(self.delta)}
+
+    @property
+    def _each(self) -> tuple[Fraction, Fraction]:
+        """What a person may lose by one group."""
+        return min(self.eps / self.groups, STEEPEST), self.delta / self.groups
+
+    @property
+    def _table(self) -> tuple[int, ...]:
+        return _table(*self._each)
+
+    def _smallest_certain(self) -> float:
+        """From how many people on a group is shown in any case, one more or less: theorem 1 in closed form."""
+        eps, delta = map(float, self._each)
+        rising = math.log1p(math.expm1(eps) * (1 - delta) / (math.exp(eps) + 1) / delta) / eps
+        falling = math.log1p(math.expm1(eps) / delta) / eps
+        return rising + falling
+
+
+@lru_cache(maxsize=16)
+def _table(eps: Fraction, delta: Fraction) -> tuple[int, ...]:
+    """``p(n) * 2**192`` for n = 0, 1, ... up to the first that is certain."""
+    ratio = exp_below(eps)
+    added = (delta.numerator << BITS) // delta.denominator
+    table = [0]
+    while (last := table[-1]) < CERTAIN:
+        hidden = -(-((CERTAIN - last - added) << BITS) // ratio)  # rounded up
+        table.append(min(((last * ratio) >> BITS) + added, CERTAIN - hidden, CERTAIN))
+    return tuple(table)
+
+
+@lru_cache(maxsize=16)
+def _thresholds(eps: Fraction, delta: Fraction) -> Words:
+    """The probabilities below 1 as words of 64 bits, the highest first, shape (n, 3)."""
+    table = _table(eps, delta)[:-1]
+    shifts = [64 * word for word in reversed(range(WORDS))]
+    return np.array([[(each >> shift) & (2**64 - 1) for shift in shifts] for each in table], dtype=np.uint64)

@@ -1,0 +1,108 @@
+"""Private keys: what a caller says of groups that a share of eps, with delta, chooses among those that occur."""
+
+from __future__ import annotations
+
+import numbers
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from pdrisk._core.foreign import shown
+from pdrisk._mechanisms.partition_selection import LARGEST_DELTA, SMALLEST_DELTA, PartitionSelection
+from pdrisk._model.arguments import as_written
+from pdrisk._model.missing_arguments import missing_argument
+from pdrisk._model.plain import float_of, plain_number
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = ["are_private", "check_delta_given", "checked_delta", "judged_groups_shown", "share_of_values"]
+
+LACKS_DELTA: Final = 'delta=, how likely keys="private" may fail to hide somebody, far below 1/number of people'
+MOST_PEOPLE: Final = 10**9
+
+
+def are_private(keys: object) -> bool:
+    """Whether a caller says with the word "private" that the keys are chosen among those that occur, at a price."""
+    return isinstance(keys, str) and keys == "private"
+
+
+def checked_delta(delta: object) -> Fraction:
+    """A delta exactly as written: ``1e-6`` is a millionth.
+
+    Raises
+    ------
+    ColumnTypeError, ParameterError
+        If it is no number, or outside of what means something.
+    """
+    plain = plain_number("delta", delta)
+    number = float_of("delta", plain)
+    exact = as_written("delta", plain) if 0 < number < 1 else None
+    if exact is None or not SMALLEST_DELTA <= exact <= LARGEST_DELTA:
+        raise ParameterError(
+            f"delta must be between {float(SMALLEST_DELTA):g} and {float(LARGEST_DELTA):g}, but is {number:g}. With "
+            "that probability a group may show that one certain person is in it: take much less than 1/number of "
+            "people, such as 1e-6 or 1e-8."
+        )
+    return exact
+
+
+def check_delta_given(keys: object, delta: object) -> None:
+    """Refuse private keys without delta, as an argument that is missing."""
+    if are_private(keys) and delta is None:
+        raise missing_argument(
+            'keys="private" shows only groups of enough people, by chance, and needs delta=, the probability that it '
+            "fails to hide somebody: pass delta=1e-6, or less, far below 1/number of people.",
+            LACKS_DELTA,
+        )
+
+
+def share_of_values(keys: object, eps: Fraction) -> Fraction:
+    """What is left of eps for values: half of it chooses private keys."""
+    return eps / 2 if are_private(keys) else eps
+
+
+def judged_groups_shown(
+    keys: object, delta: object, least_group: object, risk: object, eps: Fraction | None, groups: int
+) -> PartitionSelection | None:
+    """How private keys are chosen with half of eps; None for keys that are listed.
+
+    Parameters
+    ----------
+    keys, delta, least_group, risk
+        As the caller wrote them.
+    eps : Fraction or None
+        Of the whole question; needed for private keys.
+    groups : int
+        In how many groups a person counts.
+
+    Raises
+    ------
+    ParameterError, ColumnTypeError
+        If they do not fit together.
+    """
+    if not are_private(keys):
+        for name, value in (("delta", delta), ("least_group", least_group)):
+            if value is not None:
+                raise ParameterError(f'{name}= belongs to keys="private", and the keys are others: leave it out.')
+        return None
+    if risk is not None:
+        raise ParameterError(
+            "risk= bounds what an attacker may come to believe, and with delta no such bound holds for everybody: "
+            'pass eps= with keys="private".'
+        )
+    check_delta_given(keys, delta)
+    assert eps is not None
+    selection = PartitionSelection(eps / 2, checked_delta(delta), groups, _people(least_group))
+    selection.check()
+    return selection
+
+
+def _people(least_group: object) -> int:
+    if least_group is None:
+        return 1
+    if isinstance(least_group, bool | np.bool_) or not isinstance(least_group, numbers.Integral):
+        raise ColumnTypeError(f"least_group is a whole number of people, not of type {type(least_group).__name__}.")
+    size = int(least_group)
+    if not 1 <= size <= MOST_PEOPLE:
+        raise ParameterError(f"least_group must be between 1 and {MOST_PEOPLE:,} people, but is {shown(size)}.")
+    return size
