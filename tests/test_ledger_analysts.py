@@ -202,12 +202,16 @@ class TestOnAServer:
         """An analyst cannot bring it forward, and is told who can; what was paid under other names stays."""
         from pdrisk._ledger import postgres, postgres_tables
         from pdrisk._ledger.postgres import PostgresStore
+        from pdrisk._ledger.tables import TABLES
 
         with monkeypatch.context() as old:
+            tables_of_old = {1: TABLES[1], 2: (*TABLES[2], *TABLES[4])}  # with the column that is written since
+            old.setattr(postgres_tables, "TABLES", tables_of_old)
             old.setattr(postgres_tables, "VERSION", 2)
             old.setattr(postgres, "VERSION", 2)
             old.setattr(PostgresStore, "analyst", None)
             count(opened(url, "ann", eps=9, each_analyst={"eps": 1}), 0.6)
+        run(url, "ALTER TABLE pdrisk.spending DROP COLUMN delta")
         with role(url) as (own, name):
             run(url, re.sub(r"\banalysts\b", name, grants()))
             with pytest.raises(pdrisk.LedgerError, match="Have the ledger's owner open it once"):

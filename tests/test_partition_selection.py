@@ -226,6 +226,16 @@ class TestRefusals:
         assert f"{LONGEST_TABLE:,} people" in str(caught.value)
         PartitionSelection(Fraction(1, 1000), Fraction(1, 10**6)).check()
 
+    @pytest.mark.parametrize("eps", [Fraction(1, 10**12), Fraction(1, 10**300), Fraction(5e-324) / 2])
+    def test_delta_alone(self, eps):
+        """At hardly any eps, n people are shown with probability n delta; only a small delta is refused then."""
+        rule = PartitionSelection(eps, Fraction(1, 1000))
+        rule.check()
+        assert float(rule.probability(10)) == pytest.approx(0.01)
+        assert rule.size_shown(Fraction(1)) in (1000, 1001)  # a thousandth is no multiple of 2**-192
+        with pytest.raises(ParameterError, match="larger eps"):
+            PartitionSelection(eps, Fraction(1, 10**6)).check()
+
     @rules
     def test_the_closed_form_is_never_too_small(self, rule):
         """So that no table grows beyond what is checked."""

@@ -14,7 +14,6 @@ import pytest
 import pdrisk
 from pdrisk import Dataset, ParameterError
 from pdrisk._answer import releasing
-from pdrisk._core.binomial import clopper_pearson
 from pdrisk._core.risk import success_bound
 from pdrisk._mechanisms.partition_selection import PartitionSelection
 from pdrisk.errors import ColumnTypeError
@@ -219,6 +218,10 @@ class TestSQL:
         )
         assert answer.columns.tolist() == ["town", "n", "age"] and len(answer) == 0
 
+    @pytest.mark.parametrize("query", ["SELECT DISTINCT town FROM t", "SELECT town FROM t GROUP BY town"])
+    def test_groups_alone(self, query):
+        assert pdrisk.sql(query, eps=5, t=people(), **PRIVATE)["town"].tolist() == SHOWN
+
     def test_computed_and_several_groups(self):
         query = "SELECT age // 50 AS half, sex, COUNT(*) AS n FROM t GROUP BY half, sex HAVING n > 50 ORDER BY n DESC"
         answer = pdrisk.sql(query, eps=8, t=people(), **PRIVATE)
@@ -271,37 +274,6 @@ class TestSQL:
         assert answer["g"].tolist() == found and 5 < len(found) < 35
 
 
-class TestAuditOfDelta:
-    """From data to answer, neighbours differ in the groups they show by (eps, delta) at most, and by nearly that."""
-
-    SIZE = 150_000
-
-    def shown(self, n, ask):
-        """Of so many groups of n people each, how many are shown; each is a draw of its own."""
-        frame = pd.DataFrame({"g": np.repeat(np.arange(self.SIZE), n)})
-        return ask(frame) if n else 0  # a group of nobody does not occur
-
-    @pytest.mark.parametrize("engine", ["frame", "SQL"])
-    def test_somebody_alone(self, engine):
-        def ask(frame):
-            if engine == "frame":
-                return len(frame.dprisk.count(eps=2, by="g", keys="private", delta=1e-3))
-            query = "SELECT g, COUNT(*) AS n FROM t GROUP BY g"
-            return len(pdrisk.sql(query, eps=2, keys="private", delta=1e-3, t=frame))
-
-        low, high = clopper_pearson(self.shown(1, ask), self.SIZE, 1 - 1e-9)
-        assert low <= 1e-3 <= high < 2e-3
-
-    def test_neighbours(self):
-        def ask(frame):
-            return len(frame.dprisk.count(eps=2, by="g", keys="private", delta=1e-3))
-
-        found = {n: clopper_pearson(self.shown(n, ask), self.SIZE, 1 - 1e-7) for n in (2, 3)}
-        assert found[3][0] - math.e * found[2][1] <= 1e-3
-        for n, (low, high) in found.items():
-            assert low <= 1e-3 * sum(math.e**at for at in range(n)) <= high
-
-
 class TestRisk:
     """Of an (eps, delta) answer there is a success of attackers, and no worst case."""
 
@@ -316,10 +288,11 @@ class TestRisk:
         assert table.columns[6:].tolist() == ["n", "local_sensitivity", "clamped"]
         assert table["n"].tolist() == [200, 300]
         assert "n" not in pdrisk.public(table)
-        with pytest.raises(ParameterError, match="no such bound"):
-            pdrisk.explain(table, "curator")
-        query = "SELECT town, COUNT(*) AS c FROM t GROUP BY town"
-        answer = pdrisk.sql(query, eps=1, t=people(), curator=True, **PRIVATE)
+        query = "SELECT town, COUNT(*) AS c, AVG(age) AS a FROM t GROUP BY town"
+        answer = pdrisk.sql(query, eps=1, t=people(), curator=True, **BOUNDS, **PRIVATE)
+        for own in (table, answer):
+            with pytest.raises(ParameterError, match="no such bound"):
+                pdrisk.explain(own, "curator")
         assert answer["c_n"].tolist() == [200, 300] and "c_two_worlds" not in answer
         assert "c_n" not in pdrisk.public(answer)
 
@@ -332,6 +305,10 @@ class TestRisk:
         rule = PartitionSelection(Fraction(1, 2), Fraction(1, 10**6))
         half, surely = (rule.size_shown(Fraction(share)) for share in ("1/2", "1"))
         assert f"of {surely} people in any case, of {half} at least half of the time, of nobody never" in said
+        assert "nor of fewer" not in said
+        table = people().dprisk.count(eps=1, by="town", least_group=20, **PRIVATE)
+        said = " ".join(pdrisk.explain(table, "publication").split())
+        assert f"of {surely + 19} people in any case" in said and "of nobody never, nor of fewer than 20" in said
         assert "At most one such list in 1,000,000 shows that you took part" in pdrisk.explain(table)
         with pytest.raises(ParameterError, match="no such bound"):
             pdrisk.explain(table, prior=0.01)

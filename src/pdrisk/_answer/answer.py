@@ -6,7 +6,6 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar, Final
 
 import pandas as pd
@@ -234,7 +233,7 @@ class Answer:
     eps_groups : float
         How much of eps chose the groups that are shown, where keys are private.
     sizes_shown : tuple of int
-        Of how many people a group is shown more often than not, and always, where keys are private.
+        Where keys are private, from how many people on a group may be shown, is shown half of the time, and always.
     """
 
     lines: tuple[AnswerLine, ...]
@@ -288,7 +287,7 @@ class Answer:
             releases=query.releases if len(query.leads) < len(query.lines) else (),
             delta=float(query.delta),
             eps_groups=0.0 if chosen is None else float(chosen.eps),
-            sizes_shown=() if chosen is None else tuple(map(chosen.size_shown, (Fraction(1, 2), Fraction(1)))),
+            sizes_shown=() if chosen is None else chosen.sizes_shown,
         )
 
     @property

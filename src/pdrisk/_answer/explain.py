@@ -77,7 +77,8 @@ def explain(
     said = Answer.from_attrs(answer.attrs)
     if said is None:
         raise ParameterError("this frame does not say what was asked: pass the answer as pdrisk returned it.")
-    exposed = _most_exposed(said, answer) if isinstance(audience, str) and audience == "curator" else ()
+    is_curators = isinstance(audience, str) and audience == "curator" and not said.delta
+    exposed = _most_exposed(said, answer) if is_curators else ()
     return explained(said, audience, so_far, language, prior=prior, exposed=exposed)
 
 

@@ -22,6 +22,7 @@ __all__ = ["LARGEST_DELTA", "SMALLEST_DELTA", "PartitionSelection"]
 SMALLEST_DELTA: Final = Fraction(1, 10**30)
 LARGEST_DELTA: Final = Fraction(1, 1000)
 STEEPEST: Final = Fraction(64)  # of eps: beyond, nothing is gained
+SMALLEST_EPS: Final = 1e-200  # far below, floats end; there delta alone decides
 LONGEST_TABLE: Final = 2**17  # people of a group that is shown in any case
 WORDS: Final = BITS // 64
 CERTAIN: Final = 1 << BITS  # stands for 1
@@ -88,6 +89,11 @@ class PartitionSelection:
             low, high = (low, middle) if self._table[middle] >= wanted else (middle + 1, high)
         return low + self.least - 1 if low else 0
 
+    @property
+    def sizes_shown(self) -> tuple[int, int, int]:
+        """From how many people on a group may be shown, is shown half of the time or more, and always."""
+        return self.least, self.size_shown(Fraction(1, 2)), self.size_shown(Fraction(1))
+
     def draw(
         self,
         summary: Summary,
@@ -122,6 +128,7 @@ class PartitionSelection:
     def _smallest_certain(self) -> float:
         """From how many people on a group is shown in any case, one more or less: theorem 1 in closed form."""
         eps, delta = map(float, self._each)
+        eps = max(eps, SMALLEST_EPS)
         rising = math.log1p(math.expm1(eps) * (1 - delta) / (math.exp(eps) + 1) / delta) / eps
         falling = math.log1p(math.expm1(eps) / delta) / eps
         return rising + falling

@@ -218,10 +218,9 @@ TEXTS = {
     "groups_from_categories": (
         "the categories of the column; that they are a code book, whoever is in the data, is the publisher's word"
     ),
-    "groups_private": (
-        "those that occur in the data and that chance shows: of {surely} people in any case, of {half} at least half "
-        "of the time, of nobody never"
-    ),
+    "groups_private": "those that occur in the data and that chance shows",
+    "sizes_shown": ": of {surely} people in any case, of {half} at least half of the time, of nobody never",
+    "sizes_hidden": ", nor of fewer than {least}",
     "groups_from_data": "those that occur in the data; that they are public is the publisher's word",
     "unit": "unit",
     "unit_is": (

@@ -166,9 +166,7 @@ class _Telling:
             (said["asked_of"], said[f"asked_of_{which}"].format(where=printable(answer.where or ""))),
         ]
         if answer.grouped:
-            text = said[GROUPS.get(answer.keys_from or "", "groups_declared")]
-            half, surely = answer.sizes_shown or (0, 0)
-            rows.append((said["groups"], text.format(half=f"{half:,}", surely=f"{surely:,}")))
+            rows.append((said["groups"], said[GROUPS.get(answer.keys_from or "", "groups_declared")] + self._sizes()))
         neighbours = said["neighbours_is_person" if answer.has_person else "neighbours_is"]
         rows += [(said["unit"], self._unit()), (said["neighbours"], neighbours.format(unit=printable(answer.unit)))]
         rows += [(line.name, self._declared(line)) for line in answer.lines]
@@ -245,6 +243,14 @@ class _Telling:
             return [(said["eps"], text)]
         text += said["eps_of_groups"].format(groups=_eps(answer.eps_groups))
         return [(said["eps"], text), (said["delta"], said["delta_is"].format(delta=_eps(answer.delta)))]
+
+    def _sizes(self) -> str:
+        """From how many people on groups are shown, where that is left to chance."""
+        if not self.answer.sizes_shown:
+            return ""
+        least, half, surely = self.answer.sizes_shown
+        text = self.said["sizes_shown"].format(half=f"{half:,}", surely=f"{surely:,}")
+        return text + (self.said["sizes_hidden"].format(least=f"{least:,}") if least > 1 else "")
 
     def _unit(self) -> str:
         """Who is protected, and how the rows of a person count."""
