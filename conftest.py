@@ -3,6 +3,7 @@
 import gc
 import math
 import os
+import sys
 from collections import Counter
 from collections.abc import Generator
 
@@ -10,6 +11,9 @@ import pytest
 from hypothesis import settings
 
 os.environ.setdefault("PDRISK_SECRET", "of the tests, in the place of the file that pdrisk would make")
+# Tests start many processes, and pytest rewrites each assertion: none of that is to be compiled anew each time.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 MOST = 4  # parameters of one test that run by default, spread evenly over all of them
 

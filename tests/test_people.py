@@ -6,11 +6,14 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import pdrisk
 from pdrisk import Dataset, ParameterError
 from pdrisk._core.universe import Universe
 from pdrisk._model.unit import Unit
+from pdrisk.engines.numpy import people
 from pdrisk.engines.numpy.people import Persons
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
@@ -130,6 +133,30 @@ class TestWhichRowsCount:
         frame = pd.DataFrame({"pid": [1, 1, 1, 2, 2, None], "day": [1, 1, 2, 1, None, 1], "x": 1.0})
         release = Dataset(frame, person=["pid", "day"]).count(eps=100)
         assert (release.value, release.curator.n, release.curator.unlisted, release.unit) == (3, 3, 2, "pid, day")
+
+
+class TestPairs:
+    """However the pairs of a person and a group are looked up, each that occurs is found once."""
+
+    PAIRS = st.lists(st.integers(0, 30), max_size=20)
+
+    @pytest.mark.parametrize("dense", [0, 4, 100])
+    @given(pairs=PAIRS)
+    def test_numbers(self, dense, pairs):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(people, "DENSE", dense)
+            numbers = people._numbered(np.array(pairs, dtype=np.int64), 31)
+        assert sorted(set(numbers.tolist())) == list(range(len(set(pairs))))
+        assert len(set(zip(pairs, numbers.tolist(), strict=True))) == len(set(pairs))
+
+    @pytest.mark.parametrize("dense", [0, 4, 100])
+    @given(pairs=PAIRS)
+    def test_one_row_of_each(self, dense, pairs):
+        rows = np.arange(len(pairs)) * 3 + 1
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(people, "DENSE", dense)
+            found = people._one_of_each(np.array(pairs, dtype=np.int64), rows, 31)
+        assert sorted(pairs[(row - 1) // 3] for row in found.tolist()) == sorted(set(pairs))
 
 
 class TestOneNumberAPerson:

@@ -64,6 +64,8 @@ class Sources:
         Whether the query reads several tables, for which it needs one connection.
     frames : dict of str to Source
         Those that this connection reads.
+    known : set of str
+        Functions that no macro of the connection stands in for.
     """
 
     connection: DuckDBPyConnection | None
@@ -77,6 +79,7 @@ class Sources:
     several: bool = False
     opened: list[DuckDBPyConnection] = field(default_factory=list)
     frames: dict[str, Source] = field(default_factory=dict)
+    known: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.named = {lowered(name): checked(name, value) for name, value in self.named.items()}
@@ -94,7 +97,8 @@ class Sources:
         """Refuse what settings or macros of the connection would give another meaning than pdrisk does."""
         if self.connection is not None:
             self.settings.check(select.functions)
-            check_macros(self.connection, select.functions)
+            check_macros(self.connection, set(select.functions) - self.known)
+            self.known.update(select.functions)
 
     def take_snapshot(self) -> None:
         """Read all tables as they are now, whatever is written between one query and the next."""

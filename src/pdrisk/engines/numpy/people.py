@@ -19,6 +19,7 @@ from pdrisk._model.unit import Secret, Unit
 __all__ = ["Persons", "Records"]
 
 NOBODY = -1
+DENSE = 4  # times as many pairs of a person and a group as rows: of more, those that occur are looked up by a hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +70,14 @@ class Persons:
         nobody = np.zeros(len(self.frame), dtype=bool)
         for column in self.unit.person:
             own, different = pd.factorize(self.frame[column])
-            nobody |= missing_of(self.frame[column]) | (own < 0)
-            own = own.astype(np.int64)
-            found = own if found is None else pd.factorize(found * (len(different) + 1) + own)[0].astype(np.int64)
+            nobody |= missing_of(self.frame[column])
+            nobody |= own < 0
+            own = own.astype(np.int64, copy=False)
+            if found is not None:
+                own = pd.factorize(found * (len(different) + 1) + own)[0].astype(np.int64, copy=False)
+            found = own
         assert found is not None
-        return np.where(nobody, NOBODY, found)
+        return np.where(nobody, NOBODY, found) if nobody.any() else found
 
     @once
     def hashes(self) -> NDArray[np.uint64]:
@@ -113,23 +117,22 @@ class Persons:
         for each in read:
             kept &= ~np.isnan(each)
         rows = np.flatnonzero(kept)
-        persons = self.numbers[rows]
-        group = np.zeros(len(rows), dtype=np.int64) if codes is None else codes[rows].astype(np.int64)
-        rows, persons, group = self._within_groups(rows, persons, group, groups)
-        pairs = persons * groups + group
+        persons = self.numbers if len(rows) == len(kept) else self.numbers[rows]
+        group, pairs = None, persons
+        if codes is not None:
+            rows, persons, group = self._within_groups(rows, persons, codes[rows].astype(np.int64), groups)
+            pairs = persons * groups + group
+        most = (int(persons.max(initial=NOBODY)) + 1) * groups
         if self.unit.per_person is not None:
-            pairs, _ = pd.factorize(pairs)
-            return self._collapsed(rows, persons, group, pairs, values, universe, codes is not None)
+            return self._collapsed(rows, persons, group, _numbered(pairs, most), values, universe)
         if self.unit.rows == 1 and not read and content is None:  # rows that are only counted are all alike
-            counted = rows[~pd.Series(pairs).duplicated().to_numpy()]
-            return self._chosen(counted, values, codes)
+            return self._chosen(_one_of_each(pairs, rows, most), values, codes)
 
         def hashes(own: NDArray[np.intp]) -> list[NDArray[np.uint64]]:
             numbers = [(each[own] + 0.0).view(np.uint64) for each in read]  # -0.0 is 0.0
             return numbers if content is None else [*numbers, self._hash(content.iloc[own])]
 
-        pairs, _ = pd.factorize(pairs)
-        return self._chosen(rows[self._within_rows(rows, pairs, hashes)], values, codes)
+        return self._chosen(rows[self._within_rows(rows, _numbered(pairs, most), hashes)], values, codes)
 
     def _chosen(
         self, rows: NDArray[np.intp], values: tuple[NDArray[Any] | None, NDArray[Any] | None], codes: Any
@@ -187,27 +190,28 @@ class Persons:
         self,
         rows: NDArray[np.intp],
         persons: NDArray[np.int64],
-        group: NDArray[np.int64],
+        group: NDArray[np.int64] | None,
         pairs: NDArray[np.intp],
         values: tuple[Any, Any],
         universe: Universe | None,
-        grouped: bool,
     ) -> Records:
-        """One record for each person and group, with the number that the rows become."""
+        """One record for each person and group, if there are any, with the number that the rows become."""
         size = int(pairs.max(initial=-1)) + 1
         place = np.full(len(self.frame), NOBODY, dtype=np.int64)
         place[rows] = pairs
-        of = np.zeros(size, dtype=np.int32)
-        of[pairs] = group
-        whose = np.zeros(size, dtype=np.int64)
-        whose[pairs] = persons
-        several = self.unit.weight > 1
+        of, whose = None, None
+        if group is not None:
+            of = np.zeros(size, dtype=np.int32)
+            of[pairs] = group
+        if self.unit.weight > 1:
+            whose = np.zeros(size, dtype=np.int64)
+            whose[pairs] = persons
         sides = (universe, getattr(universe, "other", None))
         own, others = (
             None if each is None else _collapse(str(self.unit.per_person), each[rows], pairs, size, side)
             for each, side in zip(values, sides, strict=True)
         )
-        return Records(own, others, None, of if grouped else None, place, whose if several else None)
+        return Records(own, others, None, of, place, whose)
 
     def _hash(self, column: pd.Series) -> NDArray[np.uint64]:
         """A hash of each value of a column of any kind, by that value alone; 0 where it is missing.
@@ -253,6 +257,24 @@ def _scrambled(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     mixed: NDArray[np.uint64] = numbers ^ (numbers >> np.uint64(31))
     return mixed
+
+
+def _numbered(pairs: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """The pairs that occur numbered from 0; they are numbers below ``most``."""
+    if most > DENSE * len(pairs):
+        return pd.factorize(pairs)[0].astype(np.int64, copy=False)
+    occurs = np.zeros(most, dtype=bool)
+    occurs[pairs] = True
+    return pairs if occurs.all() else (np.cumsum(occurs) - 1)[pairs]
+
+
+def _one_of_each(pairs: NDArray[np.int64], rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    """One row of each pair that occurs, whichever; pairs as for `_numbered`."""
+    if most > DENSE * len(pairs):
+        return rows[~pd.Series(pairs).duplicated().to_numpy()]
+    found = np.full(most, NOBODY, dtype=np.intp)
+    found[pairs] = rows
+    return found[found != NOBODY]
 
 
 def _rank_within(*sorted_keys: NDArray[Any]) -> NDArray[np.int64]:
