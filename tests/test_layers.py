@@ -20,6 +20,7 @@ LAYERS = [
     {"_pandas", "_disclosure", "identifiability"},
     {"_sql", "_functions"},
     {"dataset"},
+    {"_polars_namespace"},
     {"study", "_audit"},
     {"__init__"},
     {"_cli"},

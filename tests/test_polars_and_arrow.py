@@ -257,6 +257,12 @@ class TestReading:
         assert "4711" not in repr(caught.value) and caught.value.__cause__ is caught.value.__context__ is None
         assert ledger.remaining().eps == 2
 
+    @pytest.mark.parametrize("frame", [pl.LazyFrame({"a": [1]}).select("b"), pl.scan_parquet("/4711/none.parquet")])
+    def test_a_plan_without_columns(self, frame):
+        with pytest.raises(pdrisk.ParameterError, match="cannot tell the columns") as caught:
+            Dataset(frame)
+        assert "4711" not in str(caught.value) and caught.value.__context__ is None
+
     def test_a_panic_says_nothing(self):
         class Broken:
             def collect(self):
@@ -429,11 +435,29 @@ class TestNamespace:
             assert frame.dprisk.k_anonymity("region").k == made["pandas"].k_anonymity("region").k
             assert isinstance(frame.dprisk.assess("x", bounds=(0, 9)), pd.DataFrame)
 
+    def test_declared(self, made):
+        d = of_polars().dprisk.declare(bounds=BOUNDS, keys={"region": REGIONS}, person="pid", per_person="mean")
+        assert isinstance(d.mean("age", eps=EPS, bounds=(0, 90), groups=2, by="region"), pl.DataFrame)
+        expected = made["pandas"].mean("age", eps=EPS, person="pid", per_person="mean")
+        assert d.mean("age", eps=EPS).curator == expected.curator
+
     def test_the_frame_as_it_is_now(self):
         frame = pl.DataFrame({"a": [1, 2, 3]})
         frame.dprisk.count("a", eps=1)
         frame.insert_column(0, pl.Series("b", [1, None, 3]))
         assert frame.dprisk.count("b", eps=1).curator.n == 2
+
+    def test_without_pyarrow(self):
+        code = """
+import sys
+sys.modules["pyarrow"] = None
+import polars as pl, pdrisk
+try:
+    pl.DataFrame({"x": [1]}).dprisk.count(eps=1)
+except pdrisk.ParameterError as error:
+    print(error)
+"""
+        assert "pdrisk[arrow]" in said_by(code)
 
     def test_a_ledger_around(self, book):
         with book(eps=1) as ledger:

@@ -20,10 +20,10 @@ from pdrisk._functions import register
 from pdrisk._ledger import Ledger
 from pdrisk._model.schema import bounds_from, keys_from, missing_from, schema_for
 from pdrisk._pandas import accessor as _accessor
-from pdrisk._pandas import polars_namespace as _polars_namespace
 from pdrisk._pandas.plan import plan
 from pdrisk._pandas.suggested_bounds import SuggestedBounds
 from pdrisk._pandas.validated import watch as _watch
+from pdrisk._polars_namespace import watch as _watch_polars
 from pdrisk._sql import sql
 from pdrisk.dataset import Dataset
 from pdrisk.errors import (
@@ -87,5 +87,5 @@ def __dir__() -> list[str]:
 
 
 _watch()
-_polars_namespace.watch()
-del _accessor, _polars_namespace, _watch
+_watch_polars()
+del _accessor, _watch, _watch_polars

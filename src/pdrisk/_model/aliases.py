@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from pandas.api.typing import Expression
+    from polars import Expr
 else:
     Expression = getattr(pd.api.typing, "Expression", str)  # pandas 2 has none
+    Expr = str  # Polars may not be there
 
 __all__ = ["Bounds", "By", "Eps", "Keys", "Where"]
 
@@ -24,8 +26,8 @@ Eps = float | Fraction | Decimal
 _Pair = tuple[Eps, Eps] | Sequence[Eps] | NDArray[Any]
 #: A pair (lo, hi), or one for each column; "column" takes the data's own range, which is not differential privacy.
 Bounds = _Pair | Mapping[Any, _Pair | Literal["column"]] | Literal["column"]
-#: A filter: query string, ``pd.col`` expression, mask, or a callable that makes a mask of the frame.
-Where = str | Expression | pd.Series | NDArray[np.bool_] | Sequence[bool] | Callable[[pd.DataFrame], Any]
+#: A filter: query string, ``pd.col`` or Polars expression, mask, or a callable that makes a mask of the frame.
+Where = str | Expression | Expr | pd.Series | NDArray[np.bool_] | Sequence[bool] | Callable[[pd.DataFrame], Any]
 #: The column of the groups, or a list of columns.
 By = Hashable | list[Any]
 _Listed = Sequence[Hashable] | pd.Index | pd.Series | NDArray[Any]

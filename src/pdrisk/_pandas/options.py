@@ -161,7 +161,7 @@ risk : float
 bounds : (lo, hi) or "column"
     The range values can have, in the unit of the column; values outside are clamped. Not needed where declared with
     ``df.dprisk.declare``. ``"column"`` takes the data's own, which is not differential privacy.
-where : str, pd.col expression, boolean mask or callable
+where : str, pd.col or Polars expression, boolean mask or callable
     Which rows to use, decided row by row. A missing decision is no.
 by, keys : column or list of columns, and the public list of their keys
     For several columns tuples, or a dict of lists for all combinations. ``"categories"`` says that the categories of a

@@ -41,7 +41,7 @@ __all__ = [
     "judged",
 ]
 
-FORMS = "a query string, a pd.col expression (pandas 3), a boolean Series, array or list, or a callable"
+FORMS = "a query string, a pd.col expression (pandas 3) or Polars', a boolean Series, array or list, or a callable"
 EXPRESSION: Any = getattr(pd.api.typing, "Expression", ())  # pandas 2 has none, and isinstance(x, ()) is False
 Given = Literal["mask", "function"]
 

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from pdrisk._guard import guarded
 from pdrisk.engines.columnar.types import ColumnType, of_arrow, of_polars
-from pdrisk.errors import QueryFailedError
+from pdrisk.errors import ParameterError, QueryFailedError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -66,9 +65,28 @@ class PolarsPlan:
 
     @property
     def columns(self) -> Sequence[tuple[str, ColumnType]]:
-        """Their names and types, as its plan has them."""
-        schema = guarded(lambda: _without_panic(self.frame.collect_schema))
-        return [(name, of_polars(held)) for name, held in schema.items()]
+        """Their names and types, as its plan has them.
+
+        Raises
+        ------
+        ParameterError
+            If Polars cannot tell them.
+        """
+        import polars as pl
+
+        failure = "PanicException"
+        try:
+            schema = _without_panic(self.frame.collect_schema)
+        except (pl.exceptions.PolarsError, OSError) as error:  # whose words may quote a file
+            failure = type(error).__name__
+        except QueryFailedError:
+            pass
+        else:
+            return [(name, of_polars(held)) for name, held in schema.items()]
+        raise ParameterError(
+            f"Polars cannot tell the columns of this LazyFrame ({failure}): see whether its files exist, and what "
+            "collect_schema() says."
+        )
 
     def read(self, places: Sequence[int]) -> Read:
         """These columns alone, in one computation."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from typing import Any
 
 import pandas as pd
@@ -17,7 +18,7 @@ from pdrisk.engines.base import GroupSizes, Origin
 from pdrisk.engines.columnar.sources import ColumnSource, source_of
 from pdrisk.engines.columnar.types import array_of
 from pdrisk.engines.numpy.frame import FrameEngine, FrameReading
-from pdrisk.errors import ColumnTypeError
+from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["ColumnEngine", "ColumnTable", "column_table"]
 
@@ -143,7 +144,15 @@ class ColumnEngine:
 
 
 def column_table(data: object) -> ColumnTable | None:
-    """The table that Polars or Arrow holds or computes; None if it is of neither."""
+    """The table that Polars or Arrow holds or computes; None if it is of neither.
+
+    Raises
+    ------
+    ParameterError
+        If pyarrow is not installed.
+    """
+    if type(data).__module__.partition(".")[0] == "polars" and find_spec("pyarrow") is None:
+        raise ParameterError('a Polars frame is read by way of Arrow, which needs pyarrow: pip install "pdrisk[arrow]"')
     source = source_of(data)
     if source is None:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from pdrisk._imported import when_imported
 from pdrisk._pandas.converted import converted
 from pdrisk._pandas.options import Opened
 from pdrisk._pandas.statistics import Statistics
+from pdrisk.dataset import Dataset
 from pdrisk.engines.columnar.table import ColumnTable, column_table
 
 if TYPE_CHECKING:
@@ -25,11 +27,48 @@ __all__ = ["PolarsAccessor", "watch"]
 class PolarsAccessor(Statistics):
     """Noisy statistics of a Polars frame: the anonymous `Dataset` of the frame as it is now, with tables of Polars.
 
-    Bounds, keys, people and a ledger are options of each call; `Dataset` declares them once.
+    Bounds, keys, people and a ledger are options of each call; `declare` keeps them.
     """
 
     def __init__(self, frame: pl.DataFrame | pl.LazyFrame) -> None:
         self._own = frame
+
+    def declare(
+        self,
+        schema: Any = None,
+        *,
+        bounds: Mapping[Hashable, tuple[float, float]] | None = None,
+        keys: Mapping[Hashable, Iterable[Hashable]] | None = None,
+        missing: Mapping[Hashable, Iterable[Hashable]] | None = None,
+        person: str | Sequence[str] | None = None,
+        per_person: str | None = None,
+        constant: str | Sequence[str] | None = None,
+    ) -> Dataset:
+        """The Dataset of the frame, with the bounds, group keys and missing codes of its columns, and its people.
+
+        A Polars frame keeps nothing beside its columns, so that the Dataset is asked from then on.
+
+        Parameters
+        ----------
+        schema, bounds, keys, missing, person, per_person, constant : optional
+            As for `Dataset`.
+
+        Raises
+        ------
+        ParameterError
+            With what does not fit the frame.
+        """
+        return Dataset(
+            self._own,
+            schema=schema,
+            bounds=bounds,
+            keys=keys,
+            missing=missing,
+            person=person,
+            per_person=per_person,
+            constant=constant,
+            as_="polars",
+        )
 
     @property
     def _data(self) -> ColumnTable:
