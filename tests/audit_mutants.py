@@ -25,6 +25,7 @@ from pdrisk._mechanisms.laplace import Laplace
 from pdrisk._mechanisms.partition_selection import PartitionSelection
 from pdrisk._mechanisms.two_sums import TwoSums
 from pdrisk._model.query import Query
+from pdrisk._sql import judge
 from pdrisk.engines.numpy import frame as frames
 from pdrisk.engines.numpy import single
 from pdrisk.engines.numpy.people import Persons
@@ -304,6 +305,13 @@ def people_who_count_in_more_groups_than_they_may(patch):
 @mutant("replay")
 def rows_of_a_person_chosen_by_their_order(patch):
     patch.setattr(Persons, "_mixed", lambda self, *parts: np.arange(len(parts[0]), dtype=np.uint64))
+
+
+@mutant("replay")
+def a_join_whose_multiplicity_is_ignored(patch):
+    """All rows that a join makes of a person count, however many were paid for."""
+    own = judge.people_read
+    patch.setattr(judge, "people_read", lambda *asked: None if asked[-1].below else own(*asked))
 
 
 @mutant("replay")

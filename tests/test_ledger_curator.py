@@ -187,11 +187,15 @@ class TestOdometer:
 
 UNKNOWN = {
     "sql": lambda d, df: d.sql("SELECT AVG(x) FROM data", eps=0.5, **BOUNDS),
-    "a series": lambda d, df: df["x"].dprisk.mean(eps=0.5, ledger=d.ledger, **BOUNDS),
-    "without the Dataset": lambda d, df: df.dprisk.mean("x", eps=0.5, ledger=d.ledger, **BOUNDS),
-    "a Dataset without people": lambda d, df: Dataset(df, ledger=d.ledger).mean("x", eps=0.5, **BOUNDS),
+    "without the Dataset": lambda d, df: df.dprisk.mean("x", eps=0.5, ledger=d.ledger, **PERSON, **BOUNDS),
     "failed": lambda d, df: d.count(where=lambda frame: 1 / 0, eps=0.5),
     "bounds that were not found": lambda d, df: d.suggest_bounds("x", eps=0.5),
+}
+OF_ROWS = {
+    "a series": lambda d, df: df["x"].dprisk.mean(eps=0.5, ledger=d.ledger, **BOUNDS),
+    "a frame": lambda d, df: df.dprisk.mean("x", eps=0.5, ledger=d.ledger, **BOUNDS),
+    "a Dataset without people": lambda d, df: Dataset(df, ledger=d.ledger).mean("x", eps=0.5, **BOUNDS),
+    "sql": lambda d, df: pdrisk.sql("SELECT AVG(x) FROM df", eps=0.5, ledger=d.ledger, df=df, **BOUNDS),
 }
 
 
@@ -210,6 +214,25 @@ class TestInFull:
         after = ledger.odometer([*frame["pid"], 999])["loss"]
         np.testing.assert_allclose(after, before.fillna(0) + 0.5)
         assert np.isnan(before[999])  # nobody asked about this person yet
+
+    @pytest.mark.parametrize("asked", OF_ROWS.values(), ids=OF_ROWS.keys())
+    def test_a_question_of_rows_is_refused(self, book, asked):
+        """Its eps would be that of a row, of which the budget's people may have several: two units in one budget."""
+        frame, ledger = sample(8, 3, repeated=True), book(**CURATOR)
+        d = Dataset(frame, ledger=ledger, person="pid")
+        with pytest.raises(pdrisk.ParameterError, match=r"does not say who a person is.*pass person='pid'"):
+            asked(d, frame)
+        assert ledger.remaining().spent == 0
+
+    def test_columns_of_people_in_another_order(self, book):
+        """Together they say who a person is, whichever is named first."""
+        frame, ledger = sample(8, 3), book(**CURATOR)
+        Dataset(frame, ledger=ledger, person=["pid", "z"], per_person="one").count(eps=0.25)
+        Dataset(frame, ledger=ledger, person=["z", "pid"], per_person="one").count(eps=0.25)
+        frame.dprisk.count(eps=0.25, ledger=ledger, person=["z", "pid"])
+        assert ledger.remaining().spent == 0.75
+        with pytest.raises(pdrisk.ParameterError, match="a budget holds for one kind of person"):
+            frame.dprisk.count(eps=0.25, ledger=ledger, person=["z", "g"])
 
     def test_before_people_were_declared(self, book):
         frame, ledger = sample(8, 3), book(**CURATOR)

@@ -62,8 +62,11 @@ def opened(where, **said):
     return pdrisk.Ledger(where, **({"dataset": "survey", "analyst": analyst} | said))
 
 
+PERSON = {"person": "pid", "per_person": "one"}
+
+
 def dataset(ledger):
-    return pdrisk.Dataset(FRAME, ledger=ledger, person="pid", per_person="one")
+    return pdrisk.Dataset(FRAME, ledger=ledger, **PERSON)
 
 
 METHODS = {
@@ -71,11 +74,11 @@ METHODS = {
     "open with data": lambda path: dataset(opened(path)),
     "open another": lambda path: opened(path, dataset="new", eps=1),
     "datasets": lambda path: pdrisk.Ledger.datasets(path),
-    "ask": lambda path: FRAME.dprisk.count(eps=0.1, ledger=opened(path)),
+    "ask": lambda path: FRAME.dprisk.count(**PERSON, eps=0.1, ledger=opened(path)),
     "ask again": lambda path: dataset(opened(path)).count(eps=0.1, where="age > 30"),
-    "ask too much": lambda path: refused(lambda: FRAME.dprisk.count(eps=50, ledger=opened(path))),
+    "ask too much": lambda path: refused(lambda: FRAME.dprisk.count(**PERSON, eps=50, ledger=opened(path))),
     "ask what fails": lambda path: refused(
-        lambda: FRAME.dprisk.count(eps=0.1, where=lambda _: {}[0], ledger=opened(path))
+        lambda: FRAME.dprisk.count(**PERSON, eps=0.1, where=lambda _: {}[0], ledger=opened(path))
     ),
     "remaining": lambda path: opened(path).remaining(),
     "limits": lambda path: opened(path).limits,
@@ -105,8 +108,8 @@ def whole(tmp_path_factory):
     d.count(eps=0.1, where="age > 30")
     d.sum("hours", eps=0.1, bounds=(0, 9))
     d.count(eps=0.1, where="age > 30")
-    refused(lambda: FRAME.dprisk.count(eps=50, ledger=ledger))
-    refused(lambda: FRAME.dprisk.count(eps=0.1, where=lambda _: {}[0], ledger=ledger))
+    refused(lambda: FRAME.dprisk.count(**PERSON, eps=50, ledger=ledger))
+    refused(lambda: FRAME.dprisk.count(**PERSON, eps=0.1, where=lambda _: {}[0], ledger=ledger))
     ledger.amend(queries=90)
     with closing(sqlite3.connect(place)) as file:
         assert all(file.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in COLUMNS)
@@ -261,10 +264,10 @@ class TestBugs:
         with monkeypatch.context() as broken:
             broken.setattr(owner, name, raising(kind))
             with pytest.raises(kind, match="of ours") as caught:
-                FRAME.dprisk.count(eps=50 if place == "shown" else 0.1, ledger=ledger)
+                FRAME.dprisk.count(**PERSON, eps=50 if place == "shown" else 0.1, ledger=ledger)
         assert "bug" in [frame.f_code.co_name for frame, _ in traceback.walk_tb(caught.value.__traceback__)]
         assert (ledger.verify(), tables(path, "SELECT * FROM spending")) == before
-        FRAME.dprisk.count(eps=0.1, ledger=ledger)
+        FRAME.dprisk.count(**PERSON, eps=0.1, ledger=ledger)
 
     @pytest.mark.parametrize("kind", BUGS)
     def test_elsewhere(self, whole, path, kind, monkeypatch):
@@ -323,7 +326,7 @@ class TestOnAServer:
             with monkeypatch.context() as broken:
                 broken.setattr(owner, name, raising(kind))
                 with pytest.raises(kind, match="of ours"):
-                    FRAME.dprisk.count(eps=50 if name == "shown" else 0.1, ledger=ledger)
+                    FRAME.dprisk.count(**PERSON, eps=50 if name == "shown" else 0.1, ledger=ledger)
         assert ledger.history()["event"].tolist() == ["opened"]
         dataset(ledger).count(eps=0.1)
         assert ledger.verify()[0] == 5  # with the data, their people and the answer that is kept

@@ -122,6 +122,22 @@ class TestCategories:
         assert wide.to_numpy().tolist() == [[0, 0, 0], [0, 20, 0], [0, 0, 40]]
         assert people()["region"].dprisk.value_counts(eps=MUCH, keys="categories").index[0] == "north"
 
+    @pytest.mark.parametrize("keys", ["categories", {"region": "categories"}])
+    def test_in_sql(self, keys):
+        query = "SELECT region, COUNT(*) AS n FROM f WHERE member GROUP BY region"
+        table = pdrisk.sql(query, eps=MUCH, keys=keys, f=people())
+        assert table["region"].tolist() == ["west", "south", "north"] and table["n"].tolist() == [0, 0, 40]
+        whole = pdrisk.sql(f"{query} UNION ALL SELECT 'all', COUNT(*) FROM f", eps=MUCH, keys=keys, f=people())
+        for answer in (table, whole):
+            said = " ".join(pdrisk.explain(answer, "publication").split())
+            assert "the categories of the column; that they are a code book" in said
+
+    def test_two_columns_in_sql(self):
+        frame = people().assign(other=people()["region"])
+        query = "SELECT other, region, COUNT(*) AS n FROM f GROUP BY other, region"
+        table = pdrisk.sql(query, eps=MUCH, keys="categories", f=frame)
+        assert table["n"].tolist() == [0, 0, 0, 0, 20, 0, 0, 0, 40]
+
     def test_declared_once(self):
         frame = people().dprisk.declare(keys={"region": "categories"})
         assert frame.dprisk.count(eps=MUCH, by="region")["value"].tolist() == [0, 20, 40]
@@ -135,11 +151,16 @@ class TestCategories:
             people().dprisk.count(eps=1, by="member")
         with pytest.raises(ColumnTypeError, match="column 'member' has none"):
             people().dprisk.count(eps=1, by="member", keys="categories")
-        with pytest.raises(ParameterError, match=r'declare\(keys=\{"region": "categories"\}\)'):
-            pdrisk.sql("SELECT region, COUNT(*) FROM f GROUP BY region", eps=1, keys="categories", f=people())
+        for of in ("member", "upper(region)"):
+            with pytest.raises(ColumnTypeError, match="takes those of a categorical column of one pandas frame"):
+                pdrisk.sql(f"SELECT {of}, COUNT(*) FROM f GROUP BY {of}", eps=1, keys="categories", f=people())
         ledger = pdrisk.Ledger(tmp_path / "budget.db", dataset="d", eps=1)
-        with pytest.raises(PolicyError, match='keys="categories" tells which categories'):
-            people().dprisk.count(eps=1, by="region", keys="categories", ledger=ledger)
+        for keys in ("categories", {"region": "categories"}):
+            with pytest.raises(PolicyError, match='keys="categories" tells which categories'):
+                people().dprisk.count(eps=1, by="region", keys=keys, ledger=ledger)
+            query = "SELECT region, COUNT(*) FROM f GROUP BY region"
+            with pytest.raises(PolicyError, match='keys="categories" tells which categories'):
+                pdrisk.sql(query, eps=1, keys=keys, ledger=ledger, f=people())
         assert ledger.remaining().spent == 0
 
 

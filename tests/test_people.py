@@ -483,6 +483,20 @@ class TestSuggestedRows:
             FRAME.dprisk.suggest_rows(eps=1)
 
 
+def test_lists_are_no_ids(book):
+    """What the dtype tells is refused before anything is paid."""
+    pa = pytest.importorskip("pyarrow")
+    ids = pd.array([[1], [2]], dtype=pd.ArrowDtype(pa.list_(pa.int64())))
+    frame, ledger = pd.DataFrame({"pid": ids, "x": [1.0, 2.0]}), book()
+    for call in (
+        lambda: Dataset(frame, person="pid", ledger=ledger).count(eps=1),
+        lambda: frame.dprisk.count(eps=1, person="pid", ledger=ledger),
+    ):
+        with pytest.raises(pdrisk.ColumnTypeError, match="column 'pid' holds lists or structures"):
+            call()
+    assert ledger.remaining().spent == 0
+
+
 def test_bounds_are_suggested_of_people():
     """One row of each person is looked at: rows of one person that nobody shares do not show."""
     frame = pd.DataFrame({"pid": [0] * 500 + list(range(1, 501)), "x": [2.0**40] * 500 + [5.0] * 500})

@@ -1,5 +1,6 @@
 """The figures of a study: their numbers by brute force, their twins in text, and whether they can be read."""
 
+import itertools
 import math
 import re
 import xml.etree.ElementTree as ET
@@ -348,6 +349,22 @@ class TestSeen:
 
     @pytest.mark.slow
     @pytest.mark.sampled(4)
+    @pytest.mark.parametrize("factor", [1, 2, 10, 1000, 10**6])
+    def test_labels_of_powers_stay_apart(self, factor) -> None:
+        """By the height of a letter at least: side by side 100,000 and 10,000 would be one number."""
+        frame = pd.DataFrame({"x": np.arange(1, 200.0) ** 2 * factor})
+        found = pdrisk.study.run(
+            frame, "x", ["mean", "max"], eps=[0.003, 0.1, 100], sample_sizes=[1.0], repetitions=1, progress=False
+        )
+        figure = figures.noise_against_risk(found)
+        figure.draw_without_rendering()
+        for axes in figure.axes:
+            shown = [label for label in axes.get_xticklabels() if label.get_text()]
+            boxes = sorted((label.get_window_extent() for label in shown), key=lambda box: box.x0)
+            assert len(boxes) > 1
+            for one, other in itertools.pairwise(boxes):
+                assert other.x0 - one.x1 > 0.8 * one.height
+
     @pytest.mark.parametrize("name", FIGURES)
     def test_letters_that_the_font_lacks(self, name: str, tmp_path) -> None:
         result = usual().assign(column=usual()["column"].replace("km", "通勤"))

@@ -21,7 +21,7 @@ __all__ = ["AuditReport", "Check", "audit"]
 
 NOISE_DRAWS: Final = 40_000
 ANSWERS: Final = 20_000  # about each of two neighbours
-QUESTIONS: Final = {"accessor": 600, "sql": 120, "people": 200}
+QUESTIONS: Final = {"accessor": 600, "sql": 120, "people": 200, "joins": 60}
 PIECES: Final = 20  # into which the questions of a front end are parted, for the progress bar
 DEEP: Final = {"noise": 25, "black box": 10, "replay": 100}  # times as much
 

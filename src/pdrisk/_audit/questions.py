@@ -76,7 +76,7 @@ SQL_OF_SEVERAL: Final = (
 
 @dataclass(frozen=True, slots=True)
 class AuditQuestion:
-    """A question, two neighbouring frames, and the eps that is asked for.
+    """A question, two neighbouring frames or sets of tables by name, and the eps that is asked for.
 
     Attributes
     ----------
@@ -85,9 +85,9 @@ class AuditQuestion:
     """
 
     words: str
-    ask: Callable[[pd.DataFrame], Any]
-    first: pd.DataFrame
-    second: pd.DataFrame
+    ask: Callable[[Any], Any]
+    first: Any
+    second: Any
     eps: float
 
 

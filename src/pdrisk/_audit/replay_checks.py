@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from pdrisk._audit.findings import Check
+from pdrisk._audit.joins import random_join
 from pdrisk._audit.people import random_people
-from pdrisk._audit.questions import random_question
+from pdrisk._audit.questions import AuditQuestion, Generator, random_question
 from pdrisk._audit.replay import ROUNDING, Diverged, recorded, replayed
 
 __all__ = ["replay_checks"]
 
-FRONTS = ("accessor", "sql", "people")
+FRONTS = ("accessor", "sql", "people", "joins")
 MOST_REFUSED = 0.2  # of the questions of a piece: else it tests too little
 
 
@@ -24,13 +25,24 @@ def replay_checks(questions: Mapping[str, int], pieces: int, seed: int) -> Itera
             yield lambda front=front, piece=piece: _checked(front, range(piece[0], piece[-1] + 1), seed)  # type: ignore[misc]
 
 
+def _case(generator: Generator, front: str) -> AuditQuestion:
+    """A random question to a front end."""
+    match front:
+        case "people":
+            return random_people(generator)
+        case "joins":
+            return random_join(generator)
+        case _:
+            return random_question(generator, front)
+
+
 def _checked(front: str, numbers: range, seed: int) -> Check:
     """All questions of a piece; the first finding is told, with the number by which it is asked again."""
     worst, refused, asked = 0.0, 0, 0
     name = f"{front}: questions {numbers[0]:,} to {numbers[-1]:,}"
     for number in numbers:
         generator = np.random.default_rng([seed, number, FRONTS.index(front)])
-        case = random_people(generator) if front == "people" else random_question(generator, front)
+        case = _case(generator, front)
         pair = (case.first, case.second) if number % 2 else (case.second, case.first)
         asked += 1
         before = recorded(case.ask, pair[0])

@@ -206,7 +206,11 @@ class Account:
     def person(self) -> Hashable | None:
         """The column that says who a person is, or all that do, as it was declared first; None if it never was."""
         known = self.rules().policy.person
-        return self._newest("person", lambda _, said: _label(said["column"])) if known is None else known
+        return self.declared_person() if known is None else known
+
+    def declared_person(self) -> Hashable | None:
+        """The same, but for the rule of the first edition, whose people had one row each."""
+        return self._newest("person", lambda _, said: _label(said["column"]))
 
     def _newest(self, event: str, told: Callable[[int, dict[str, Any]], Told]) -> Told | None:
         rows = self.ask(

@@ -31,6 +31,7 @@ from pdrisk._ledger.rules import Rules, each_given
 from pdrisk._ledger.secret import secret
 from pdrisk._ledger.store import Ask, Head, Rows, Store, decoded
 from pdrisk._model.query import Query
+from pdrisk._model.unit import same_people
 from pdrisk._printing import preformatted
 from pdrisk.engines.base import Origin
 from pdrisk.errors import BudgetExceededError, ColumnTypeError, ParameterError, PolicyError
@@ -222,7 +223,7 @@ class Ledger:
 
     def _check_person(self, known: Hashable | None, asked: Hashable | None) -> None:
         """Refuse another unit than that of the budget: what a person and what a person's day may lose do not add up."""
-        if known is not None and asked is not None and known != asked:
+        if known is not None and asked is not None and not same_people(known, asked):
             raise ParameterError(
                 f"the people of dataset {self._dataset!r} are told apart by column {known!r}, not {asked!r}, "
                 f"and a budget holds for one kind of person: declare person={known!r}."
@@ -267,6 +268,12 @@ class Ledger:
                     raise ParameterError(
                         f"the budget of dataset {self._dataset!r} is that of people, told apart by {known!r}, and "
                         'unit="row" promises something else for its eps: leave it out.'
+                    )
+                if not unit.person and account.declared_person() is not None:
+                    raise ParameterError(
+                        f"the budget of dataset {self._dataset!r} is that of people, told apart by {known!r}, and this "
+                        "question does not say who a person is, so that its eps would be that of a row: ask the "
+                        f"Dataset, or pass person={known!r} and how the rows of a person count."
                     )
                 if unit.is_of_people and known is None:
                     account.record("person", {"column": unit.label})

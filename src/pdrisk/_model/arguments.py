@@ -91,10 +91,10 @@ def epsilon(eps: object = None, risk: object = None, prior: object = None) -> Fr
     plain = plain_number("eps", eps)
     number = float_of("eps", plain)
     if not math.isfinite(number) or number <= 0:
-        raise ParameterError(
-            f"eps must be finite and above 0, but is {number:g}. Usual values are 0.1 to 2; "
-            "where epsilon_for answers inf, any eps will do: choose one by the accuracy you need."
-        )
+        said = "Usual values are 0.1 to 2."
+        if number == math.inf:
+            said = "Where epsilon_for answers inf, any eps will do: choose one by the accuracy you need."
+        raise ParameterError(f"eps must be finite and above 0, but is {number:g}. {said}")
     return as_written("eps", plain)
 
 

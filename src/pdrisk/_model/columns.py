@@ -12,7 +12,7 @@ from pdrisk._model.kinds import CATEGORIES, COMPLEX, DATE, DURATION, MIXED, NOTH
 from pdrisk._model.nearest import unknown_column
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["ROWS", "UNREAD", "check_column", "column_kind", "comparable_kind"]
+__all__ = ["ROWS", "UNREAD", "check_column", "check_ids", "column_kind", "comparable_kind"]
 
 # In ``attrs`` of a header, a frame without a record that stands for other data.
 UNREAD = "columns that pdrisk does not read"  # their types, by the names of columns that the header lacks
@@ -92,6 +92,21 @@ def column_kind(series: pd.Series) -> str:
     if not pd.api.types.is_object_dtype(dtype):
         return TEXT if pd.api.types.is_string_dtype(dtype) else type(dtype).__name__.removesuffix("Dtype")
     return _OBJECT_KINDS.get(pd.api.types.infer_dtype(series, skipna=True), MIXED)
+
+
+def check_ids(series: pd.Series) -> None:
+    """Refuse a column that cannot say who a person is by its dtype: of objects nobody knows before they are read.
+
+    Raises
+    ------
+    ColumnTypeError
+        If its values are made of several.
+    """
+    if isinstance(series.dtype, pd.ArrowDtype) and series.dtype.pyarrow_dtype.num_fields:
+        raise ColumnTypeError(
+            f"column {series.name!r} holds lists or structures, which cannot say who a person is: make text or numbers "
+            "of them first."
+        )
 
 
 def _is_known(dtype: pd.ArrowDtype) -> bool:

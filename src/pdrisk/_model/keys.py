@@ -28,6 +28,7 @@ __all__ = [
     "key_tuples",
     "listed_values",
     "observed_keys",
+    "take_categories",
     "undeclared_keys",
 ]
 
@@ -87,6 +88,12 @@ def checked_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...], given: obje
 def are_categories(keys: object) -> bool:
     """Whether a caller says with the word "categories" that those of a column are the public code book."""
     return isinstance(keys, str) and keys == "categories"
+
+
+def take_categories(keys: object) -> bool:
+    """Whether a caller says so of any column."""
+    listed = itertools.islice(keys.values(), MOST) if isinstance(keys, Mapping) else [keys]
+    return any(map(are_categories, listed))
 
 
 def _categories(series: pd.Series) -> pd.Index:

@@ -37,6 +37,7 @@ __all__ = [
     "checked_way",
     "judged_people",
     "judged_unit",
+    "same_people",
 ]
 
 Secret = Callable[[], bytes]
@@ -141,6 +142,12 @@ class Unit:
             return ONE_RECORD
         named = ", ".join(printable(str(column)) for column in self.person)
         return f"row (a {named} may have several)" if self.of_rows else named
+
+
+def same_people(one: Hashable | None, other: Hashable | None) -> bool:
+    """Whether two labels name the same columns, in whatever order: together they say who a person is."""
+    named = [frozenset(each) if isinstance(each, tuple) else frozenset((each,)) for each in (one, other)]
+    return named[0] == named[1]
 
 
 def label_of(columns: tuple[Hashable, ...]) -> Hashable | None:

@@ -208,6 +208,7 @@ class SeriesAccessor(Hinting):
 
         This is *local* differential privacy: what somebody answers is hidden even from whoever collects it, and that
         they answered is not. It takes many more people than noise on a count, which whoever may hold the data can add.
+        Each row is one answer: somebody with k rows loses up to k times eps.
 
         Parameters
         ----------

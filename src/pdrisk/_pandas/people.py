@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from pdrisk._model.columns import check_column
+from pdrisk._model.columns import check_column, check_ids
 from pdrisk._model.query import Groups, Line, Query
 from pdrisk._model.unit import People, Unit, checked_columns, judged_unit
 from pdrisk._pandas.lines import OTHER_NUMBERS
@@ -21,8 +21,8 @@ def people_of(frame: pd.DataFrame, request: Request) -> People:
 
     Raises
     ------
-    ParameterError, UnknownColumnError
-        If a column is not there, or the call contradicts the Dataset.
+    ParameterError, UnknownColumnError, ColumnTypeError
+        If a column is not there or cannot be an id, or the call contradicts the Dataset.
     """
     people = request.people
     named = {name: checked_columns(name, getattr(request, name)) for name in ("person", "constant")}
@@ -36,6 +36,8 @@ def people_of(frame: pd.DataFrame, request: Request) -> People:
     if named["constant"] and not (named["person"] or people.columns):
         raise ParameterError("constant= names columns that do not differ within a person: pass person= as well.")
     columns = people.columns or named["person"]
+    for column in columns:
+        check_ids(frame[column])
     return replace(people, columns=columns, constant=(*people.constant, *named["constant"]))
 
 

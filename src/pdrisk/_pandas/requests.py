@@ -20,7 +20,7 @@ from pdrisk._model.arguments import (
 )
 from pdrisk._model.columns import check_column
 from pdrisk._model.joint import joined
-from pdrisk._model.keys import are_categories, are_observed, checked_keys, undeclared_keys
+from pdrisk._model.keys import are_observed, checked_keys, take_categories, undeclared_keys
 from pdrisk._model.missing_arguments import all_given
 from pdrisk._model.missing_codes import check_keys_are_no_codes
 from pdrisk._model.private_keys import are_private, check_delta_given, judged_groups_shown, share_of_values
@@ -202,7 +202,7 @@ def _groups(frame: pd.DataFrame, by: object, keys: object) -> Groups | None:
         return Groups(columns, checked_keys(frame, columns, _declared_keys(frame, columns)), "declared")
     listed = checked_keys(frame, columns, keys)
     check_keys_are_no_codes(frame, columns, listed, codes_of(frame, columns))
-    return Groups(columns, listed, "categories" if are_categories(keys) else "given")
+    return Groups(columns, listed, "categories" if take_categories(keys) else "given")
 
 
 def _grouped_by(frame: pd.DataFrame, by: object) -> tuple[Hashable, ...]:

@@ -105,7 +105,7 @@ def sql(
     bounds : (float, float) or dict, optional
         The range of values, for every column or by column; or declared for a frame. An expression needs its own
         ``lo`` and ``hi``.
-    keys : list, dict, "observed" or "private", optional
+    keys : list, dict, "observed", "categories" or "private", optional
         The public list of groups, as for ``by`` of ``df.dprisk``; tuples or a dict of lists for several columns.
         ``"private"`` shows groups of enough people, which half of ``eps`` and ``delta`` decide by chance.
     delta : float, optional

@@ -249,8 +249,8 @@ def tables_given(data: Mapping[Any, Any]) -> Given:
             others[name] = _as_it_is(value)
         else:
             raise ColumnTypeError(
-                'data must be a frame of pandas, Polars or Arrow, (connection, "table") of DuckDB or PostgreSQL, the path '
-                f"of Parquet files, or for d.sql a DuckDB relation or a dict of these, not of type {kind}."
+                'data must be a frame of pandas, Polars or Arrow, (connection, "table") of DuckDB or PostgreSQL, the '
+                f"path of Parquet files, or for d.sql a DuckDB relation or a dict of these, not of type {kind}."
             )
     if not data or len({lowered(name) for name in data}) < len(data):
         raise ParameterError("a dict of tables needs a name for each, and names that differ in more than capitals.")

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._core.foreign import shown
-from pdrisk._model.keys import Key, are_categories, are_observed, key_tuples, undeclared_keys
+from pdrisk._model.keys import Key, are_categories, are_observed, key_tuples, take_categories, undeclared_keys
 from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH, ZONED, kind_of_value, kind_phrase
 from pdrisk._model.operands import comparable
 from pdrisk._model.plain import check_encodable, plain_key
@@ -28,6 +28,7 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 __all__ = ["Grouping", "key_lists", "key_relation", "keys_given", "typed_key"]
 
 BEYOND = "CAST('9223372036854775808' AS HUGEINT)"  # no BIGINT
+Categories = Callable[["Grouping"], Sequence[Any] | None]
 FIRST_DAY, LAST_DAY = "CAST('0001-01-01' AS DATE)", "CAST('9999-12-31' AS DATE)"
 
 
@@ -117,6 +118,7 @@ def keys_given(
     groups: Sequence[Grouping],
     keys: object,
     declared: Callable[[Grouping], Sequence[Any] | None],
+    categories: Categories,
     found: Sequence[Limit] = (),
 ) -> tuple[tuple[Key, ...] | None, Source]:
     """The list of keys and where it is from; None for those observed, or private.
@@ -124,10 +126,12 @@ def keys_given(
     Parameters
     ----------
     groups : sequence of Grouping
-    keys : list, dict, "observed", "private" or None
+    keys : list, dict, "observed", "categories", "private" or None
         As the caller passed them.
     declared : callable
         What was declared for a group, or None.
+    categories : callable
+        The categories of its column, or None.
     found : sequence of Limit
         What WHERE says of expressions.
 
@@ -145,13 +149,11 @@ def keys_given(
                 f"keys."
             )
         return None, "data"
+    source: Source = "categories" if take_categories(keys) else "given"
     if are_categories(keys):
-        raise ParameterError(
-            'keys="categories" is for df.dprisk: list the keys, or declare them once, with '
-            'df.dprisk.declare(keys={"region": "categories"}), which SQL knows as well.'
-        )
+        return _checked(groups, dict.fromkeys((group.names[0] for group in groups), keys), categories), source
     if keys is not None and (len(groups) == 1 or not isinstance(keys, Mapping)):
-        return _checked(groups, keys), "given"
+        return _checked(groups, keys, categories), source
     given = keys if isinstance(keys, Mapping) else {}
     named = {name.lower() for name in itertools.islice(given, len(groups) + 1) if isinstance(name, str)}
     others = [group for group in groups if not named & {name.lower() for name in group.names}]
@@ -163,19 +165,20 @@ def keys_given(
             f"keys=[...] (a dict {{{missing[0]!r}: [...]}} for several)",
             "schema= (isin) or df.dprisk.declare(keys=...)",
         )
-    return _checked(groups, {**given} if missing else {**lists, **given}), "declared" if keys is None else "given"
+    whole = {**given} if missing else {**lists, **given}
+    return _checked(groups, whole, categories), "declared" if keys is None else source
 
 
-def _checked(groups: Sequence[Grouping], given: object) -> tuple[Key, ...]:
+def _checked(groups: Sequence[Grouping], given: object, categories: Categories) -> tuple[Key, ...]:
     return key_tuples(
         given,
         [group.names[0] for group in groups],
         lambda place, keys: _typed(keys, groups[place]),
-        lambda keys: _by_name(groups, keys),
+        lambda keys: _by_name(groups, keys, categories),
     )
 
 
-def _by_name(groups: Sequence[Grouping], given: Mapping[Any, object]) -> list[object] | None:
+def _by_name(groups: Sequence[Grouping], given: Mapping[Any, object], categories: Categories) -> list[object] | None:
     """The list of each group, under any of its names; None if the dict has others."""
     lists = []
     listed = itertools.islice(given, len(groups) + 1)
@@ -184,8 +187,20 @@ def _by_name(groups: Sequence[Grouping], given: Mapping[Any, object]) -> list[ob
         name = next((name.lower() for name in group.names if name.lower() in left), None)
         if name is None:
             return None
-        lists.append(left.pop(name))
+        own = left.pop(name)
+        lists.append(_categories(group, categories) if are_categories(own) else own)
     return None if left else lists
+
+
+def _categories(group: Grouping, categories: Categories) -> Sequence[Any]:
+    """What the word "categories" stands for."""
+    found = categories(group)
+    if found is None:
+        raise ColumnTypeError(
+            f'keys="categories" takes those of a categorical column of one pandas frame, and {group.names[0]} is none: '
+            "list its keys."
+        )
+    return found
 
 
 def _typed(keys: Sequence[Any], group: Grouping) -> Sequence[Any]:

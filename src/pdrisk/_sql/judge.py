@@ -309,7 +309,13 @@ def _listed_groups(answers: Answers, keys: object, conditions: Sequence[Conditio
         source = answers.relation.source
         found = [] if keys is not None and len(answers.groups) == 1 else [e for c in conditions for e in c.limits()]
         known = [_on_its_days(group, found, answers.rows) for group in answers.groups]
-        listed, keys_from = keys_given(known, keys, lambda group: source.known(group.column).keys, found)
+        listed, keys_from = keys_given(
+            known,
+            keys,
+            lambda group: source.known(group.column).keys,
+            lambda group: source.categories(group.column),
+            found,
+        )
         for at, group in enumerate(answers.groups):
             codes = source.known(group.column).missing if listed and source.declared.speak_of_codes else ()
             if codes:

@@ -404,6 +404,6 @@ def merged(answer: pd.DataFrame, inner: Sequence[Answer], own: Answer | None = N
 
 
 def _keys_from(every: Sequence[Answer]) -> str | None:
-    """Who listed the groups: the data, if they did so anywhere."""
+    """Who listed the groups: the data or the categories of a column, if they did so anywhere."""
     said = [each.keys_from for each in every if each.keys_from is not None]
-    return "data" if "data" in said else next(iter(said), None)
+    return next((word for word in ("data", "categories") if word in said), next(iter(said), None))

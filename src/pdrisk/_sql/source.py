@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -91,6 +91,13 @@ class Source:
         if column is None:
             return Known(None)
         return self.declared.of(lowered(column) if self.folded else column)
+
+    def categories(self, column: str | None) -> list[Any] | None:
+        """The categories of a column of a pandas frame; None where there are none."""
+        if column is None or self.frame is None or column not in self.frame.columns:
+            return None
+        dtype = self.frame[column].dtype
+        return list(dtype.categories) if isinstance(dtype, pd.CategoricalDtype) else None
 
     def codes(self, said: str) -> dict[str, tuple[Hashable, ...]]:
         """The missing codes of the columns that a text of SQL speaks of."""

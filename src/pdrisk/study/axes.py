@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["log_axis", "risk_axis", "share_axis"]
 
+LETTERS = 40  # that an axis is long
+APART = 2  # letters between the labels of two ticks
+
 
 def risk_axis(axes: Axes, each: Panel, *, vertical: bool, start: float) -> None:
     """From the prior up: evenly from a coin's 1/2, by powers of ten from 1/n."""
@@ -61,7 +64,9 @@ def log_axis(axes: Axes, values: pd.Series) -> None:
     axes.set_xscale("log")
     axes.set_xlim(low / 1.15, high * 1.15)
     powers = range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)
-    every = max(1, math.ceil(len(powers) / 5))
+    longest = max((len(tick_label(10.0**power)) for power in powers), default=0) + APART
+    apart = longest / LETTERS * math.log10(high / low * 1.15**2)  # powers that the longest label needs
+    every = max(1, math.ceil(len(powers) / 5), math.ceil(apart))
     ticks = [10.0**power for power in powers[::every]] or [float(f"{low:.2g}")]
     axes.set_xticks(ticks, [tick_label(tick) for tick in ticks])
     axes.tick_params(axis="x", which="minor", length=1.5, width=0.4, labelbottom=False)
