@@ -456,6 +456,19 @@ class TestKeys:
         listed = data.count(eps=1, by="x", keys=[*keys, None, "nobody"], curator=True)
         assert listed["n"].tolist() == [1] * 10 + [0]
 
+    def test_that_no_record_can_have(self, con):
+        with pytest.raises(pdrisk.ParameterError, match="cannot store"):
+            made(con, "text", ["a"]).count(eps=1, by="x", keys=["a", "a\0b"])
+
+    def test_of_several_columns(self, con):
+        con.execute(
+            "DROP TABLE IF EXISTS several; CREATE TABLE several (a text, b double precision, c bigint, d boolean)"
+        )
+        con.execute("INSERT INTO several VALUES ('x', 0.1, 1, true), ('x', 0.1, 1, true), (NULL, -0.0, 2, NULL)")
+        data = pdrisk.Dataset((con, "several"))
+        keys = [("x", 0.1, 1, True), (None, 0, 2, None), ("x", 0.1, 2, False)]
+        assert data.count(eps=1, by=list("abcd"), keys=keys, curator=True)["n"].tolist() == [2, 1, 0]
+
     @pytest.mark.slow
     def test_many(self, con):
         data = made(con, "integer", [5, 299_999, 299_999])

@@ -147,22 +147,18 @@ class Dialect:
         """The product of a DOUBLE and a positive number, or their quotient, which is rounded to a whole number then."""
         return self.infix(value, "/" if divides else "*", self.number(factor))
 
-    def square_sum(self, value: str, scale: float) -> str:
-        """The sum of squares of scaled values below 2**45, each rounded to a whole number, as a DOUBLE.
-
-        Parameters
-        ----------
-        value : str
-            SQL of type DOUBLE.
-        scale : float
-            A power of two.
-        """
-        square = self.infix(self.infix(value, "*", value), "*", self.number(scale**2))
-        return self.double(self.call("SUM", f"CAST({square} AS HUGEINT)"))
+    def square_sum(self, root: str) -> str:
+        """The sum of squares of DOUBLEs below 2**45, each square rounded to a whole number, as a DOUBLE."""
+        return self.double(self.call("SUM", f"CAST({self.infix(root, '*', root)} AS HUGEINT)"))
 
     def same(self, left: str, right: str) -> str:
         """Whether two keys are equal, or both missing."""
         return f"{left} IS NOT DISTINCT FROM {right}"
+
+    def same_keys(self, pairs: Sequence[tuple[str, str]], *, missing: bool) -> str:
+        """Whether all keys are equal; with ``missing``, those that are both missing are."""
+        equal = (self.same(*pair) if missing else f"{pair[0]} = {pair[1]}" for pair in pairs)
+        return " AND ".join(equal) or "true"
 
     def clamped(self, value: str, lo: str, hi: str) -> str:
         """A DOUBLE moved into the bounds; NULL where it is NULL or NaN. Infinities are moved like any other.

@@ -8,6 +8,7 @@ A row that does not count keeps its place with NULLs, so that each part of a pla
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from pdrisk._core.lattice import numbers_grid
 from pdrisk._core.universe import Rectangle, Universe
@@ -24,7 +25,7 @@ def with_people(plan: SummaryPlan) -> SummaryPlan:
     if plan.people is None:
         return plan
     parts = tuple(Counted("true") if part == Counted(None) else part for part in plan.parts)
-    return SummaryPlan(plan.source, plan.inner, plan.where, plan.groups, plan.keys, parts, plan.people)
+    return replace(plan, parts=parts)
 
 
 def records_of_people(plan: SummaryPlan, dialect: Dialect, rows: str) -> str:
@@ -68,7 +69,8 @@ class _People:
 
     def same_group(self, other: str) -> str:
         """Whether a row is in the group of a listed key."""
-        return " AND ".join(self.dialect.same(f"{other}.{g}", f"people_read.{g}") for g in self.groups)
+        pairs = [(f"{other}.{g}", f"people_read.{g}") for g in self.groups]
+        return self.dialect.same_keys(pairs, missing=self.plan.lists_missing)
 
     def values(self, i: int) -> list[str]:
         """The columns of a part."""

@@ -219,6 +219,8 @@ class SummaryPlan:
         A relation with the columns g0, g1, ... and code, one line for each listed key; None for the keys observed.
     people : PeopleRead or None
         Where rows of one person belong together.
+    lists_missing : bool
+        Whether one of the listed keys may be a missing one.
     """
 
     source: str
@@ -228,6 +230,7 @@ class SummaryPlan:
     keys: str | None
     parts: tuple[Part, ...]
     people: PeopleRead | None = field(default=None, repr=False)  # a secret, and part of no question
+    lists_missing: bool = field(default=True, repr=False)  # follows from the keys
 
 
 def combined(asked: Sequence[Part]) -> tuple[tuple[Part, ...], tuple[int, ...]]:

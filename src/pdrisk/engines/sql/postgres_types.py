@@ -14,6 +14,7 @@ from pdrisk.engines.sql.values import StoredColumn
 __all__ = ["CatalogColumn", "stored_column"]
 
 DIALECT: Final = PostgresDialect()
+STRING: Final = pd.StringDtype("python")
 WHOLE: Final = {"int2": "Int16", "int4": "Int32", "int8": "Int64"}
 FLOATS: Final = {"float4": "float32", "float8": "float64"}
 TEXTS: Final = ("text", "varchar", "bpchar", "name", "uuid")
@@ -57,7 +58,7 @@ def stored_column(column: CatalogColumn) -> StoredColumn:
 def _read(name: str, column: CatalogColumn) -> tuple[Any, str, str | None]:
     """The dtype, the values in normal form, and where those are rounded, what tells them apart."""
     if column.labels is not None:
-        labels = pd.Index(list(column.labels), dtype=object)
+        labels = pd.Index(list(column.labels), dtype=STRING)
         return pd.CategoricalDtype(labels, ordered=True), f"CAST({name} AS TEXT)", None
     if column.type in WHOLE:
         return pd.api.types.pandas_dtype(WHOLE[column.type]), name, None
@@ -68,7 +69,7 @@ def _read(name: str, column: CatalogColumn) -> tuple[Any, str, str | None]:
     if column.type == "bool":
         return pd.BooleanDtype(), name, None
     if column.type in TEXTS:
-        return pd.StringDtype("python"), f"CAST({name} AS TEXT)", None
+        return STRING, f"CAST({name} AS TEXT)", None
     if column.type in TIMES:
         first, end = (f"CAST('{year}-01-01' AS {column.type})" for year in ("0001", "10000"))
         count = (

@@ -98,8 +98,7 @@ class _Statement:
         if first:
             passes["first_pass"] = f"MATERIALIZED ({self._grouped(first, rows, '')})"
         if second := list(self._second()):
-            joined = f"{self._rows()} JOIN first_pass ON {self._same('rows_read', 'first_pass')}"
-            passes["second_pass"] = f"({self._grouped(second, joined, 'rows_read.')})"
+            passes["second_pass"] = f"({self._grouped(second, self._rows_and_first_pass(), 'rows_read.')})"
         passes |= dict(self._by_row_number())
         passes |= dict(self._cells())
         passes |= dict(self._size_sums())
@@ -136,7 +135,8 @@ class _Statement:
         return f"SELECT DISTINCT {', '.join(self.groups)} FROM {rows} WHERE {present}"
 
     def _same(self, left: str, right: str) -> str:
-        return " AND ".join(self.dialect.same(f"{left}.{g}", f"{right}.{g}") for g in self.groups) or "true"
+        pairs = [(f"{left}.{g}", f"{right}.{g}") for g in self.groups]
+        return self.dialect.same_keys(pairs, missing=self.plan.lists_missing)
 
     def _columns(self) -> list[str]:
         """The values of groups and parts."""
@@ -360,13 +360,34 @@ class _Statement:
             f"FROM {counted} CROSS JOIN {sides_}"
         )
 
+    def _rows_and_first_pass(self) -> str:
+        """The records read, beside what the first pass found about their group."""
+        joined = f"{self._rows()} JOIN first_pass ON {self._same('rows_read', 'first_pass')}"
+        if not self.dialect.once:
+            return joined
+        if not self.groups:  # a join would keep it from several threads
+            return self._rows()
+        distances = [f"{sql} AS {name}" for i, part in self.measured for name, sql in self._distances(i, part)]
+        return f"(SELECT {', '.join(['rows_read.*', *distances, *self.dialect.once])} FROM {joined}) AS rows_read"
+
+    def _distances(self, i: int, part: Measured) -> Iterator[tuple[str, str]]:
+        """The distance of a record from the mean, and its square's root on the grid of squares."""
+        infix = self.dialect.infix
+        if part.needs.squares:
+            mean = infix(infix(f"total_{i}", "*", self.dialect.number(1 / part.grid)), "/", f"n_{i}")
+            if self.dialect.once and not self.groups:
+                mean = f"(SELECT {mean} FROM first_pass)"
+            off = infix(f"v{i}", "-", mean)
+            yield f"d{i}", off
+            yield f"r{i}", self.dialect.scaled(off, math.sqrt(part.square_grid))
+
     def _second(self) -> Iterator[tuple[str, str]]:
-        call, infix = self.dialect.call, self.dialect.infix
+        call = self.dialect.call
         for i, part in self.measured:
             if part.needs.squares:
-                mean = infix(infix(f"total_{i}", "*", self.dialect.number(1 / part.grid)), "/", f"n_{i}")
-                off = infix(f"v{i}", "-", mean)
-                yield f"squares_{i}", self.dialect.square_sum(off, math.sqrt(part.square_grid))
+                is_made = self.groups and self.dialect.once
+                off, root = (name if is_made else sql for name, sql in self._distances(i, part))
+                yield f"squares_{i}", self.dialect.square_sum(root)
                 yield f"nearest_{i}", call("MIN", call("ABS", off))
             for k, q in enumerate([] if self.banded else self._pivots(part)):
                 p, pivot = f"p{i}", f"pivot_{i}_{k}"

@@ -146,7 +146,9 @@ class TableEngine:
         if query.unit.is_of_people:
             ids = tuple(rows.told_apart(column) for column in query.unit.person)
             people = PeopleRead(ids, query.unit, secret().hex())
-        plan = SummaryPlan(table.source, (), where, groups, relation, parts, people)
+        listed = () if query.groups is None else query.groups.keys or ()
+        lists_missing = any(None in key for key in listed)
+        plan = SummaryPlan(table.source, (), where, groups, relation, parts, people, lists_missing)
         return cls(table, plan, places, keys, rows, header)
 
     @property
