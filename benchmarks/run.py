@@ -30,6 +30,7 @@ from ledger_cases import ledger_cases
 from paper_cases import paper_cases
 from people_cases import people_cases
 from sql_cases import sql_cases
+from table_cases import table_cases
 
 PAIRS = 7
 PAIRS_QUICK = 5
@@ -213,6 +214,7 @@ def main() -> int:
     for case in itertools.chain(
         all_cases(rows),
         sql_cases(rows),
+        table_cases(rows),
         declared_cases(rows),
         disclosure_cases(rows),
         people_cases(rows),

@@ -142,6 +142,11 @@ class TestFiles:
             answer = d.sql("SELECT COUNT(*) AS n FROM data WHERE year = '2020'", eps=50)
             assert answer["n"][0] == con.execute("SELECT COUNT(*) FROM people WHERE pid % 2 = 0").fetchone()[0]
 
+    def test_its_disclosure_measures(self, tables, folder):
+        con, _ = tables["table"]
+        sizes = con.execute("SELECT count(*) FROM people GROUP BY pid % 2, region").fetchall()
+        assert pdrisk.Dataset(folder).k_anonymity(["year", "region"]).k == min(size for (size,) in sizes)
+
     def test_no_file(self, tmp_path):
         for data in (tmp_path, f"{tmp_path}/*.parquet"):
             with pytest.raises(pdrisk.ParameterError, match="there is no Parquet file"):

@@ -29,6 +29,7 @@ def table(con, columns, rows):
 
 @warns
 class TestNamesAndKeys:
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("name", ['a"b', "select", "group", "ä ö", "x; DROP TABLE people", "g0", "n_0", "code"])
     def test_any_name_of_a_column(self, con, name):
         quoted = '"' + name.replace('"', '""') + '"'
@@ -40,6 +41,7 @@ class TestNamesAndKeys:
             [2], abs=0.1
         )
 
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("key", ["o'west", "'); DROP TABLE people; --", '"', "\\", "$1", "\x00", "\U0001f600", ""])
     def test_any_text_of_a_key(self, con, key):
         d = pdrisk.Dataset(table(con, "g VARCHAR", [(key,), (key,), (key + "x",), (None,)]))
@@ -98,6 +100,7 @@ class TestNamesAndKeys:
 
 @warns
 class TestRefused:
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize(
         "sql_type", ["BIGINT[]", "STRUCT(a BIGINT)", "BLOB", "INTERVAL", "TIME", "MAP(VARCHAR, INT)"]
     )
@@ -117,12 +120,13 @@ class TestRefused:
 
     def test_what_belongs_to_a_frame(self, con):
         d = pdrisk.Dataset(table(con, "x BIGINT", [(1,)]))
-        for where in (lambda rows: rows["x"] > 0, pd.Series([], dtype=bool, index=pd.RangeIndex(0))):
+        for where in (lambda rows: rows["x"] > 0, pd.Series([True]), np.array([True]), [False]):
             with pytest.raises(pdrisk.ParameterError, match="belongs to a frame in Python"):
                 d.count(eps=1, where=where)
         with pytest.raises(pdrisk.ParameterError, match="from frames in Python only"):
             d.mean("x", eps=1, bounds="column")
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize(
         "where", ["x * x * x > 1", "x * x > y * y", "x * x / 2 > 1", "x ** 0.5 > 1", "x // y > 1", "f + f > 1"]
     )
@@ -130,6 +134,16 @@ class TestRefused:
         d = pdrisk.Dataset(table(con, "x BIGINT, y BIGINT, f FLOAT", [(1, 1, 1)]))
         with pytest.raises(pdrisk.ParameterError, match=r"is arithmetic|frames round it"):
             d.count(eps=1, where=where)
+
+    def test_long_lists_and_many_bins(self, con):
+        d = pdrisk.Dataset(table(con, "x BIGINT", [(each,) for each in range(50)]))
+        listed = list(range(0, 4_000, 2))
+        assert d.count(eps=SURE, where=f"x in {listed}").value == 25
+        assert d.hist("x", bins=200, bounds=(0, 200), eps=SURE)["value"].tolist() == [1] * 50 + [0] * 150
+        with pytest.raises(pdrisk.ParameterError, match="2,000 bins at most"):
+            d.hist("x", bins=2001, bounds=(0, 2000), eps=1)
+        with pytest.raises(pdrisk.ParameterError, match="too long for a database"):
+            d.count(eps=1, where=f"x in {list(range(100_000))}")
 
     def test_a_table_that_changed(self, con):
         d = pdrisk.Dataset(table(con, "x BIGINT", [(1,)]))
@@ -206,6 +220,16 @@ class TestDeclared:
         d = pdrisk.Dataset(tmp_path / "people.parquet")
         assert d.mean("y", eps=SURE).value == pytest.approx(2, abs=0.01)
 
+    def test_people_of_a_file(self, tmp_path):
+        """Who a person is stands in the file, as bounds do: nobody needs to say it again to be protected by it."""
+        frame = pd.DataFrame({"pid": [1, 1, 2, 3], "y": [1.0, 3.0, 2.0, 2.0]})
+        frame.dprisk.declare(person="pid", bounds={"y": (0, 4)}).to_parquet(tmp_path / "people.parquet")
+        d = pdrisk.Dataset(tmp_path / "people.parquet")
+        assert d.count(eps=SURE).value == 3
+        assert d.mean("y", eps=SURE, per_person="mean").unit == "pid"
+        with pytest.raises(pdrisk.ParameterError, match="per_person="):
+            d.mean("y", eps=1)
+
     def test_query_and_assign(self, con):
         rows = [(each, each % 3) for each in range(30)]
         d = pdrisk.Dataset(table(con, "x BIGINT, g BIGINT", rows)).assign(decade="x // 10 * 10", odd="x % 2 == 1")
@@ -216,6 +240,7 @@ class TestDeclared:
 
 
 class TestBounds:
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("values", [[0.5, 3.0, 700.0], [-1e9, -1e8, 0.0], [1e-5, 2e-5, 0.0], [math.inf, 5.0, -5.0]])
     def test_sizes_as_on_a_frame(self, con, values, monkeypatch):
         """Of each sign and size there are as many."""
@@ -233,6 +258,7 @@ class TestBounds:
 class TestPeople:
     ROWS = ((1, "d1", 5.0), (1, "d1", 7.0), (1, "d2", 9.0), (2, "d1", 1.0), (None, "d1", 3.0), (2, None, 3.0))
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("way", ["mean", "sum", "min", "max", "count"])
     @pytest.mark.parametrize("person", ["pid", ["pid", "day"]])
     def test_as_on_a_frame(self, con, way, person):

@@ -33,6 +33,7 @@ from pdrisk._sql.of_tables import of_tables
 from pdrisk._sql.people import PeopleAsked
 from pdrisk.engines.columnar.table import ColumnTable, column_table
 from pdrisk.engines.numpy.derived import placeholder
+from pdrisk.engines.sql.table import only_for_frames
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["Dataset"]
@@ -287,7 +288,7 @@ class Dataset(Statistics):
                 "sql asks the whole Dataset as it is stored, without what query() and assign() made of it: write those "
                 "into the SELECT."
             )
-        people = PeopleAsked(None, per_person, rows, groups, unit, constant, self._people)
+        people = PeopleAsked(None, per_person, rows, groups, unit, constant, self._known_people)
         if self._of_tables is not None:
             people = self._of_tables.asked(people)
         table: pd.DataFrame = self._shown(answered(
@@ -320,7 +321,12 @@ class Dataset(Statistics):
     def _opened(self) -> Opened:
         if self._data is not None:
             return self._data.opened
-        return frame_engine if ONE_TABLE in self._given.frames else self._given.opened
+        return frame_engine if self._is_frame else self._given.opened
+
+    @property
+    def _is_frame(self) -> bool:
+        """Whether the data are one frame of pandas."""
+        return ONE_TABLE in self._given.frames
 
     def _shown(self, answer: Any) -> Any:
         return converted(answer, self._form)
@@ -328,12 +334,15 @@ class Dataset(Statistics):
     def _table(self) -> KeyTable:
         if self._data is not None:
             return ColumnKeys(self._data, self._frame, self._rows(None))
-        if self._several or ONE_TABLE in self._given.frames:
+        if self._several or self._is_frame:
             return super()._table()
         return self._given.key_table()
 
     def _rows(self, where: object) -> Any:
-        where = where if self._data is None else self._data.selecting(where)
+        if self._data is not None:
+            where = self._data.selecting(where)
+        elif not self._is_frame and not (where is None or isinstance(where, (str, EXPRESSION))):
+            raise only_for_frames(where)
         if self._kept is None and not self._derived:
             return where
         return Within(where, self._kept, self._derived, self._stored)
@@ -365,7 +374,12 @@ class Dataset(Statistics):
 
     @property
     def _people(self) -> People:
-        return self._known_people
+        """As the Dataset declares it, else the file or schema of a table that is no frame."""
+        known = self._known_people
+        if known.columns or self._several or self._is_frame:
+            return known
+        said = declarations_of(self._stored).people
+        return known if said is None else replace(said, secret=known.secret)
 
     def _checked_people(self, person: object, per_person: object, constant: object) -> People:
         """Who a person is, by the word of the Dataset, else by that of its frame or schema."""

@@ -77,6 +77,10 @@ def _opened(data: Any) -> DuckDBTable | None:
     own = duckdb.connect()
     if isinstance(data, str | os.PathLike):
         return DuckDBTable(own.read_parquet(os.fspath(data)), own)
+    if isinstance(data, list | tuple) and all(isinstance(path, str | os.PathLike) for path in data):
+        paths = ", ".join("'" + os.fspath(path).replace("'", "''") + "'" for path in data)
+        options = "hive_partitioning = true, hive_types_autocast = false"
+        return DuckDBTable(own.sql(f"SELECT * FROM read_parquet([{paths}], {options})"), own)
     if module == "polars":
         data = (data.collect() if hasattr(data, "collect") else data).to_arrow()
     return DuckDBTable(own.from_arrow(data), own) if module in ("polars", "pyarrow") else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from pdrisk._sql.fluent import fluent_table
 from pdrisk._sql.parse import parsed
 from pdrisk._sql.pieces import lowered, quoted
 from pdrisk._sql.postgres import PostgresTable, is_postgres
-from pdrisk._sql.readable import is_readable
+from pdrisk._sql.readable import files_of, is_readable
 from pdrisk._sql.relations import relation_of
 from pdrisk._sql.rows import Relation
 from pdrisk._sql.sources import Sources
@@ -130,6 +131,8 @@ class Given:
                 "a frame of the key columns, if you may see those."
             )
         data = self.others[name] if name in self.others else (self.connection, self.tables[name])
+        if isinstance(data, str | os.PathLike):
+            data = files_of(os.fspath(data)) or data
         sources = self.sources()
         try:
             return table_of(data, "data", self._relation(name, sources).source.declared)

@@ -38,9 +38,10 @@ from pdrisk.engines.sql.rowwise import RowSQL
 from pdrisk.engines.sql.values import StoredColumn, Value
 from pdrisk.errors import ParameterError
 
-__all__ = ["AnswerReading", "SQLTable", "TableEngine"]
+__all__ = ["AnswerReading", "SQLTable", "TableEngine", "only_for_frames"]
 
 NOTHING: Final = Needs()
+MOST_EDGES: Final = 2001  # of bins: the time to plan a statement grows faster than they do
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +91,16 @@ class SQLTable:
             If a database cannot answer it as a frame does, with what to do instead.
         """
         if given is not None:
-            what = "function" if callable(given) else "mask"
-            raise ParameterError(
-                f"a {what} belongs to a frame in Python, and these data are not: write where= as a query string or a "
-                "pd.col expression."
-            )
+            raise only_for_frames(given)
         return TableEngine.of(self, query, header, secret)
+
+
+def only_for_frames(where: object) -> ParameterError:
+    """The error for a filter that only a frame in Python can have."""
+    return ParameterError(
+        f"a {'function' if callable(where) else 'mask'} belongs to a frame in Python, and these data are none: write "
+        "where= as a query string or a pd.col expression."
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ EXACT: Final = 2**106  # whole numbers are computed exactly up to here
 WIDEST: Final = 2**126  # a product of two may be so large, and is compared with smaller numbers alone
 BIGINT: Final = 2**63 - 1
 FEW: Final = 2**53  # a DOUBLE holds every whole number up to here
-LONGEST: Final = 200_000  # letters of one expression
+LONGEST: Final = 2_000_000  # letters of one expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,8 @@ def checked(sql: str) -> str:
     """An expression that is not too long for an engine."""
     if len(sql) > LONGEST:
         raise ParameterError(
-            "an expression is nested too deeply for a database: compute a part of it as a column of a view."
+            "an expression is too long for a database, by nesting or by a long list: compute a part of it as a column "
+            "of a view, or ask about ranges."
         )
     return sql
 
