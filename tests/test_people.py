@@ -15,6 +15,7 @@ from pdrisk._core.universe import Universe
 from pdrisk._model.unit import Unit
 from pdrisk.engines.numpy import people
 from pdrisk.engines.numpy.people import Persons
+from pdrisk.risk import exact_identifiability
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
@@ -258,13 +259,51 @@ class TestRisk:
             assert own.local_sensitivity == pytest.approx(direct.local_sensitivity, rel=1e-6)
             assert own.identifiability == pytest.approx(direct.identifiability, rel=1e-6)
 
-    @pytest.mark.parametrize("view", ["epsilon_for", "identifiability", "compare"])
-    def test_what_is_worked_out_for_one_record_says_so(self, view):
+    @pytest.mark.parametrize("statistic", ["mean", "median", "min", "var", "sum", "count"])
+    def test_worlds_lack_all_rows_of_one_person(self, statistic):
+        """Lee & Clifton 2011 with people for records: nobody has more than 9 rows, so that all count."""
+        d, known = Dataset(FRAME, person="pid", bounds={"x": BOUNDS}), FRAME[FRAME["pid"].notna() & FRAME["x"].notna()]
+        clipped = known.assign(x=known["x"].clip(*BOUNDS))
+        k = int(known.groupby("pid").size().max())
+        found = d.identifiability("x", statistic, eps=2, rows=k, mechanism="laplace")
+        worlds = [clipped.loc[clipped["pid"] != pid, "x"].agg(statistic) for pid in clipped["pid"].unique()]
+        width, far = BOUNDS[1] - BOUNDS[0], max(map(abs, BOUNDS))
+        # docs/numbers.md, "People with several records": GS_k, of ddof 1 that of one record.
+        largest = {"mean": width * k / (k + 1), "median": width * min(1, k / 2), "min": width, "var": width**2 / 2}
+        scale = (largest | {"sum": k * far, "count": k})[statistic]
+        assert found.worlds == len(worlds)
+        assert found.sensitivity == pytest.approx(scale, rel=1e-8)
+        assert found.sensitive_range == pytest.approx(max(worlds) - min(worlds), rel=1e-9)
+        assert found.exact == pytest.approx(exact_identifiability(worlds, scale / 2), rel=1e-6)
+
+    def test_worlds_that_are_no_points_on_a_line_are_refused(self):
         d = Dataset(FRAME, person="pid", bounds={"x": BOUNDS})
-        asked = {"risk": 0.6, "metric": "two_worlds"} if view == "epsilon_for" else {"eps": 1}
-        with pytest.raises(ParameterError, match="here one may have 2: ask with per_person= or rows=1"):
-            getattr(d, view)("x", **asked, rows=2)
-        getattr(d, view)("x", **asked, rows=1)
+        with pytest.raises(ParameterError, match=r'by exponential .* one may have 2: ask with mechanism="laplace"'):
+            d.identifiability("x", "median", eps=1, rows=2)
+        with pytest.raises(ParameterError, match="is one number, his belief about one person"):
+            d.identifiability("x", eps=1, rows=2, mechanism="laplace", prior=np.ones(len(FRAME)))
+        assert d.identifiability("x", eps=1, rows=2, mechanism="laplace", prior=0.5).prior == 0.5
+
+    @pytest.mark.parametrize("rows", [1, 3])
+    def test_compare_tells_what_each_release_means(self, rows):
+        d = Dataset(FRAME, person="pid", bounds={"x": BOUNDS})
+        table = d.compare("x", "mean", eps=1, rows=rows).set_index("mechanism")
+        for name in ("laplace", "two_sums"):
+            release = d.mean("x", eps=1, rows=rows, mechanism=name, curator=True)
+            own = table.loc[name]
+            assert own["success"] == release.risk.success and own["worst_case"] == release.risk.worst_case
+            assert own["noise95"] == pytest.approx(release.noise95, rel=0.3)  # two_sums: of the exact sums, here
+            for risk in ("two_worlds", "many_worlds", "identifiability"):
+                assert own[risk] == pytest.approx(getattr(release.curator, risk)), (name, risk)
+
+    @pytest.mark.parametrize("metric", ["two_worlds", "many_worlds", "identifiability"])
+    @pytest.mark.parametrize("mechanism", ["laplace", "two_sums"])
+    def test_epsilon_for_reaches_the_risk_at_the_earliest(self, metric, mechanism):
+        d = Dataset(FRAME, person="pid", bounds={"x": BOUNDS})
+        asked = {"rows": 3, "mechanism": mechanism}
+        eps = d.epsilon_for("x", "mean", risk=0.8, metric=metric, **asked)
+        reached = d.assess("x", "mean", eps=eps, **asked)[metric].iloc[0]
+        assert reached == pytest.approx(0.8, abs=1e-6)
 
 
 UNDECIDED = r'one pid may have several rows, and nobody said how they count. Pass one of per_person="mean"'

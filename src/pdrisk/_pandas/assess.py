@@ -10,7 +10,7 @@ import pandas as pd
 
 from pdrisk._answer.facts import facts
 from pdrisk._core.risk import check_metric, epsilon_for, posterior
-from pdrisk._core.summary import FloatArray
+from pdrisk._core.summary import FloatArray, IntArray
 from pdrisk._guard import guarded
 from pdrisk._mechanisms.base import check_smallest
 from pdrisk._model.arguments import (
@@ -22,7 +22,6 @@ from pdrisk._model.attributes import mark_exact
 from pdrisk._model.query import Query
 from pdrisk._pandas.lines import judged_lines, lines_of_columns
 from pdrisk._pandas.options import Request
-from pdrisk._pandas.people import check_one_each
 from pdrisk._pandas.requests import check_rows_in_python, eps_values, judged_selection
 from pdrisk.engines.base import Reading
 from pdrisk.engines.numpy.influence import losses_of_line
@@ -92,20 +91,25 @@ def planned_epsilon(frame: pd.DataFrame, column: Hashable | None, spec: object, 
     fixed = 0.5 if own_prior is None and metric in ("worst_case", "two_worlds") else own_prior
     if metric == "worst_case" or (fixed is not None and highest < fixed):
         return float(epsilon_for(highest, fixed))
-    check_one_each(query, "epsilon_for")
+    if query.unit.weight != 1:
+        check_rows_in_python(engine, "epsilon_for() of people with several rows")
     reading = engine.read(query)
     summary = reading.summaries[0]
     # What grows in proportion to eps and is never less than the loss says where the risk is reached at the earliest.
-    one = line.calibrated(Fraction(1), reading.universes[0])
+    if query.unit.weight == 1:
+        one = line.calibrated(Fraction(1), reading.universes[0])
+        number, loss, between = summary.n, one.loss_by_eps(summary), one.loss_between_worlds_by_eps(summary)
+    else:
+        number, loss, between = _of_several(query, reading)
     try:
         return float(
             epsilon_for(
                 highest,
                 own_prior,
                 metric=str(metric),
-                n=int(summary.n[0]),
-                local_sensitivity=float(one.loss_by_eps(summary)[0]),
-                world_range=float(one.loss_between_worlds_by_eps(summary)[0]),
+                n=int(number[0]),
+                local_sensitivity=float(loss[0]),
+                world_range=float(between[0]),
             )
         )
     except ParameterError:
@@ -114,6 +118,18 @@ def planned_epsilon(frame: pd.DataFrame, column: Hashable | None, spec: object, 
         f"a {metric} risk of {highest:g} cannot be had in these data: an attacker is there without any release. "
         "Ask for a higher risk."
     )
+
+
+def _of_several(query: Query, reading: Reading) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Numbers of people, and their losses for each eps, where a person may have several records.
+
+    Below the eps at which steps of the lattice count, a person loses less than in proportion.
+    """
+    people = reading.people(0)
+    assert people is not None
+    mechanism, weight = query.mechanism(0, reading.universes[0], Fraction(1)), query.weight(0, Fraction(1))
+    found = guarded(lambda: facts(mechanism, reading.summaries[0], 0.0, query.unit, weight, people))
+    return people.number, found.loss, found.loss_between_worlds
 
 
 def individual_risk(frame: pd.DataFrame, column: Hashable | None, spec: object, request: Request) -> pd.Series:

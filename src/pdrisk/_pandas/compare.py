@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 import pandas as pd
@@ -39,12 +39,13 @@ from pdrisk._model.arguments import (
 from pdrisk._model.attributes import mark_exact
 from pdrisk._model.query import (
     Line,
+    Query,
     written,
 )
 from pdrisk._pandas.lines import judged_lines
 from pdrisk._pandas.options import Request
-from pdrisk._pandas.people import check_one_each
 from pdrisk._pandas.requests import judged_selection
+from pdrisk.engines.numpy.frame import FrameReading
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 if TYPE_CHECKING:
@@ -126,20 +127,16 @@ def comparison(
     share = None if noise95 is not None else epsilon(eps, risk)
     lines = tuple(_lines(frame, column, spec, mechanisms, request))
     query, engine = judged_selection(frame, lines, request)
-    check_one_each(query, "compare")
     reading = engine.read(query)
 
     def found() -> Comparison:
         rows, frontier = [], {}
-        for line, universe, summary in zip(lines, reading.universes, reading.summaries, strict=True):
-
-            def at(loss: Fraction, line: Line = line, universe: Any = universe) -> Mechanism:
-                return line.calibrated(loss, universe)
-
-            own = share if wanted is None else _loss_for(at, summary, wanted)
-            rows.append({"mechanism": line.mechanism, **_row(at, summary, own)})
+        for at, line in enumerate(lines):
+            one = _Asked(query, at, reading)
+            own = share if wanted is None else _loss_for(one, wanted)
+            rows.append({"mechanism": line.mechanism, **_row(one, own)})
             frontier[line.mechanism] = pd.DataFrame(
-                [_row(at, summary, Fraction(str(each))) for each in FRONTIER.round(6).tolist()]
+                [_row(one, Fraction(str(each))) for each in FRONTIER.round(6).tolist()]
             )
         table = Comparison(rows)
         table._asked, table._frontier = written(lines[0].statistic.label, column), frontier
@@ -168,28 +165,49 @@ def _lines(
         yield from judged_lines(frame, column, (asked,), replace(request, mechanism=name))
 
 
-def _row(at: Callable[[Fraction], Mechanism], summary: Summary, loss: Fraction | None) -> dict[str, float]:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One line of a query, of whose mechanism every eps is tried."""
+
+    query: Query
+    at: int
+    reading: FrameReading
+
+    @property
+    def summary(self) -> Summary:
+        return self.reading.summaries[self.at]
+
+    def mechanism(self, loss: Fraction) -> Mechanism:
+        """Calibrated to what one record may lose where a person may lose so much."""
+        return self.query.mechanism(self.at, self.reading.universes[self.at], loss)
+
+    def known(self, mechanism: Mechanism, loss: Fraction) -> dict[str, float]:
+        """The risks in these data, and how often an attacker with a coin's prior is right in the worst."""
+        weight = self.query.weight(self.at, loss)
+        found = facts(mechanism, self.summary, 0.0, self.query.unit, weight, self.reading.people(self.at))
+        risks = {name: float(getattr(found, name)[0]) for name in RISKS[1:-1]}
+        return risks | {"success": mechanism.success_of(weight)}
+
+
+def _row(one: _Asked, loss: Fraction | None) -> dict[str, float]:
     """The numbers of one mechanism; NaN where no eps within reach gives the noise, or noise cannot be that small."""
     try:
-        mechanism = None if loss is None else at(loss)
+        mechanism = None if loss is None else one.mechanism(loss)
         if mechanism is not None:
             mechanism.check()
     except ParameterError:
         mechanism = None
     if mechanism is None or loss is None:
         return dict.fromkeys(("eps", "noise95", *RISKS), math.nan)
-    known = facts(mechanism, summary)
-    risks = {name: float(getattr(known, name)[0]) for name in RISKS[1:-1]}
-    noise = float(mechanism.noise95(summary)[0])
-    worst = float(posterior(float(loss)))
-    return {"eps": float(loss), "noise95": noise, "worst_case": worst, **risks, "success": mechanism.success}
+    noise, worst = float(mechanism.noise95(one.summary)[0]), float(posterior(float(loss)))
+    return {"eps": float(loss), "noise95": noise, "worst_case": worst, **one.known(mechanism, loss)}
 
 
-def _loss_for(at: Callable[[Fraction], Mechanism], summary: Summary, wanted: float) -> Fraction | None:
+def _loss_for(one: _Asked, wanted: float) -> Fraction | None:
     """The eps, to six digits, at which the 95 % noise falls to what is wanted; None if none within reach does."""
 
     def noise(loss: float) -> float:
-        return float(at(Fraction(loss)).noise95(summary)[0])
+        return float(one.mechanism(Fraction(loss)).noise95(one.summary)[0])
 
     low, high = math.log(SMALLEST_EPS), math.log(LARGEST_EPS)
     if not noise(math.exp(high)) <= wanted:

@@ -13,7 +13,9 @@ from pdrisk._pandas.lines import OTHER_NUMBERS
 from pdrisk._pandas.options import REPLACE, Request
 from pdrisk.errors import ParameterError
 
-__all__ = ["check_one_each", "people_of", "unit_of"]
+__all__ = ["check_worlds_of_people", "people_of", "unit_of"]
+
+ON_ONE_LINE = ("laplace", "geometric")  # mechanisms whose loss between two worlds is the distance of their answers
 
 
 def people_of(frame: pd.DataFrame, request: Request) -> People:
@@ -63,12 +65,19 @@ def unit_of(frame: pd.DataFrame, lines: tuple[Line, ...], groups: Groups | None,
     return unit
 
 
-def check_one_each(query: Query, asked: str) -> None:
-    """Refuse what is worked out only where a person has one record."""
-    if query.unit.weight > 1:
+def check_worlds_of_people(query: Query, prior: object) -> None:
+    """Refuse worlds without all records of a person where they do not lie on one line, or have no belief each."""
+    name = query.lines[0].mechanism
+    if name not in ON_ONE_LINE:
         raise ParameterError(
-            f"{asked} is worked out where a person has one record, and here one may have {query.unit.weight}: ask with "
-            "per_person= or rows=1, and without groups=. assess() and individual_risk() are for several, too."
+            f"identifiability by {name} is worked out where a person has one record, and here one may have "
+            f'{query.unit.weight}: ask with mechanism="laplace", per_person= or rows=1. compare(), assess() and '
+            "individual_risk() are for several, too."
+        )
+    if prior is not None and not isinstance(prior, int | float):
+        raise ParameterError(
+            "prior of several records a person is one number, his belief about one person: those of rows are not "
+            "beliefs about people."
         )
 
 

@@ -28,10 +28,10 @@ from pdrisk._model.arguments import (
 from pdrisk._model.attributes import mark_exact
 from pdrisk._pandas.lines import judged_lines
 from pdrisk._pandas.options import Request
-from pdrisk._pandas.people import check_one_each
+from pdrisk._pandas.people import check_worlds_of_people
 from pdrisk._pandas.requests import check_rows_in_python, judged_selection
 from pdrisk.engines.numpy.frame import column_values
-from pdrisk.engines.numpy.worlds import worlds_without_one
+from pdrisk.engines.numpy.worlds import worlds_without_one, worlds_without_person
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.identifiability.possible import numbers_of
 
@@ -174,15 +174,21 @@ def of_column(frame: pd.DataFrame, column: Hashable | None, spec: object, reques
     judged, prior = _judged(request.eps, request.risk), cast(Any, request.prior)
     query, engine = judged_selection(frame, (line,), request)
     check_rows_in_python(engine, "identifiability()")
-    check_one_each(query, "identifiability")
+    several = query.unit.weight > 1
+    if several:
+        check_worlds_of_people(query, prior)
     reading = engine.read(query)
     beliefs = _of_rows(prior, reading.stored) if prior is not None and array_of("prior", prior).ndim else None
     universe, summary = reading.universes[0], reading.summaries[0]
-    one = line.calibrated(Fraction(1), universe)
-    worlds, whole, used = guarded(lambda: worlds_without_one(reading, one))
-    if beliefs is not None:
-        prior = numbers_of("prior", beliefs[used])
-    spread = float(one.loss_between_worlds_by_eps(summary)[0]) * whole
+    one = query.mechanism(0, universe, Fraction(1))
+    if several:
+        worlds, whole = guarded(lambda: worlds_without_person(reading, one))
+        spread = float(np.ptp(worlds)) if len(worlds) else 0.0
+    else:
+        worlds, whole, used = guarded(lambda: worlds_without_one(reading, one))
+        if beliefs is not None:
+            prior = numbers_of("prior", beliefs[used])
+        spread = float(one.loss_between_worlds_by_eps(summary)[0]) * whole
     people = worlds.shape[-1]
     if people == 0 and judged[1] is None:
         return Identifiability(line.name, 0, math.nan, math.nan, whole, judged[0], math.nan, math.nan)

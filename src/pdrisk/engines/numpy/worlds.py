@@ -5,12 +5,35 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pdrisk._core.people import without_each
 from pdrisk._core.summary import FloatArray
 from pdrisk._mechanisms import Mechanism
 from pdrisk.engines.numpy.frame import FrameReading
 from pdrisk.engines.numpy.influence import records_read
 
-__all__ = ["worlds_without_one"]
+__all__ = ["worlds_without_one", "worlds_without_person"]
+
+
+def worlds_without_person(reading: FrameReading, mechanism: Mechanism) -> tuple[FloatArray, float]:
+    """The same where people have several records, of noise of one number.
+
+    Parameters
+    ----------
+    reading : FrameReading
+        Of a query without groups.
+    mechanism : Mechanism
+        With noise that is added to the answer, calibrated to what one record may lose for a person to lose 1.
+
+    Returns
+    -------
+    (ndarray of float64, shape (people,); float)
+        The answer without all records of each person, and the distance that makes one nat of privacy loss.
+    """
+    people = reading.people(0)
+    assert people is not None
+    scale = mechanism.scale
+    assert scale is not None
+    return without_each(mechanism.statistic, people, mechanism.universe), scale
 
 
 def worlds_without_one(reading: FrameReading, mechanism: Mechanism) -> tuple[FloatArray, float, NDArray[np.int64]]:
