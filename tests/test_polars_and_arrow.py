@@ -414,6 +414,7 @@ class TestNamespace:
 
     ASK = "print(type(pl.DataFrame({'x': [1, 2]}).dprisk.count(eps=1, by='x', keys=[1])).__module__.split('.')[0])"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("order", ["import pdrisk\nimport polars as pl\n", "import polars as pl\nimport pdrisk\n"])
     def test_imports(self, order):
         code = order + self.ASK
@@ -447,6 +448,7 @@ class TestNamespace:
         frame.insert_column(0, pl.Series("b", [1, None, 3]))
         assert frame.dprisk.count("b", eps=1).curator.n == 2
 
+    @pytest.mark.slow
     def test_without_pyarrow(self):
         code = """
 import sys

@@ -97,11 +97,16 @@ def _is_in(value: Node, listed: Any, builder: Builder) -> Node:
 
 def _is_constant(said: Any) -> bool:
     """Whether it is a literal, or what Polars makes of one, as it casts times and gives them a zone."""
+    said = _uncast(said)
     if not isinstance(said, dict):
         return False
-    if "Cast" in said:
-        return _is_constant(said["Cast"]["expr"])
     return "Literal" in said or ("Function" in said and all(map(_is_constant, said["Function"]["input"])))
+
+
+def _uncast(said: Any) -> Any:
+    while isinstance(said, dict) and "Cast" in said:
+        said = said["Cast"]["expr"]
+    return said
 
 
 def _value(said: Any) -> Any:
@@ -109,7 +114,8 @@ def _value(said: Any) -> Any:
     import polars as pl
 
     held = pl.select(pl.Expr.deserialize(io.BytesIO(json.dumps(said).encode()), format="json")).to_series()
-    if "Series" in json.dumps(said)[:40]:
+    literal = _uncast(said).get("Literal")
+    if isinstance(literal, dict) and "Series" in literal:
         return held.to_list()
     value = held.item()
     return value.to_list() if isinstance(value, pl.Series) else value

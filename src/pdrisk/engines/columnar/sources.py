@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -44,7 +44,7 @@ class PolarsFrame:
     @property
     def columns(self) -> Sequence[tuple[str, ColumnType]]:
         """Their names and types."""
-        return [(name, of_polars(held)) for name, held in self.frame.schema.items()]
+        return _in_polars(self.frame.schema)
 
     @property
     def rows(self) -> int:
@@ -82,7 +82,7 @@ class PolarsPlan:
         except QueryFailedError:
             pass
         else:
-            return [(name, of_polars(held)) for name, held in schema.items()]
+            return _in_polars(schema)
         raise ParameterError(
             f"Polars cannot tell the columns of this LazyFrame ({failure}): see whether its files exist, and what "
             "collect_schema() says."
@@ -159,6 +159,12 @@ def source_of(data: object) -> ColumnSource | None:
     if isinstance(held, pa.Table):
         return ArrowTable(held)
     return ArrowFiles(held) if kind.endswith("Dataset") else None
+
+
+def _in_polars(schema: Mapping[str, Any]) -> list[tuple[str, ColumnType]]:
+    """The names and types of a schema; each type is looked at once."""
+    kinds = {held: of_polars(held) for held in schema.values()}
+    return [(name, kinds[held]) for name, held in schema.items()]
 
 
 def _without_panic(work: Callable[[], Result]) -> Result:

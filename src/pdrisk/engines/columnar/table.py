@@ -158,7 +158,8 @@ def column_table(data: object) -> ColumnTable | None:
         return None
     columns = source.columns
     places = tuple(at for at, (_, held) in enumerate(columns) if held.dtype is not None)
-    header = pd.DataFrame({at: pd.Series([], dtype=columns[at][1].dtype) for at in places}, index=pd.RangeIndex(0))
+    empty = {held.dtype: pd.array([], dtype=held.dtype) for _, held in columns if held.dtype is not None}
+    header = pd.DataFrame({at: empty[columns[at][1].dtype] for at in places}, copy=False)
     header.columns = pd.Index([columns[at][0] for at in places], dtype=object)
     header.attrs |= {UNREAD: {name: held.name for name, held in columns if held.dtype is None}, ROWS: source.rows}
     return ColumnTable(header, source, places)
