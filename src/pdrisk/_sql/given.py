@@ -25,6 +25,7 @@ from pdrisk._sql.readable import files_of, is_readable
 from pdrisk._sql.relations import relation_of
 from pdrisk._sql.rows import Relation
 from pdrisk._sql.sources import Sources
+from pdrisk.engines.sql.spark import SparkFrame, is_spark
 from pdrisk.engines.sql.table import SQLTable, TableEngine
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 __all__ = ["Given", "public_tables", "tables_given"]
+
+
+Remote = PostgresTable | SparkFrame
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class Given:
         Those of the connection, by the name there.
     said : dict of Declarations
         What is declared for those that are not pandas'.
-    remote : dict of PostgresTable
+    remote : dict of PostgresTable or SparkFrame
         Those that DuckDB does not read.
     """
 
@@ -57,7 +61,7 @@ class Given:
     tables: Mapping[str, tuple[str, ...]]
     connection: DuckDBPyConnection | None
     said: Mapping[str, Declarations] = field(default_factory=dict)
-    remote: Mapping[str, PostgresTable] = field(default_factory=dict)
+    remote: Mapping[str, Remote] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
@@ -74,8 +78,8 @@ class Given:
         """
         if self.remote:
             raise ParameterError(
-                "d.sql(...) reads what DuckDB reads, not tables of a PostgreSQL server: write d.mean(...), "
-                "d.query(...).count(...) and the like, or make a view on the server and a Dataset of it."
+                "d.sql(...) reads what DuckDB reads, not tables of a PostgreSQL server or DataFrames of Spark: write "
+                "d.mean(...), d.query(...).count(...) and the like, or make a view there and a Dataset of it."
             )
         return Sources(self.connection, {**self.frames, **self.others}, None, self.tables, self.said, public=public)
 
@@ -231,7 +235,7 @@ def tables_given(data: Mapping[Any, Any]) -> Given:
     frames: dict[str, pd.DataFrame] = {}
     others: dict[str, Any] = {}
     tables: dict[str, tuple[str, ...]] = {}
-    remote: dict[str, PostgresTable] = {}
+    remote: dict[str, Remote] = {}
     connections: list[Any] = []
     for name, value in data.items():
         if not isinstance(name, str) or not name:
@@ -248,12 +252,15 @@ def tables_given(data: Mapping[Any, Any]) -> Given:
         elif type(value) is tuple and len(value) == 2 and isinstance(value[1], str):
             connections.append(_connection(value[0]))
             tables[lowered(name)] = tuple(value[1].split("."))
+        elif is_spark(value):
+            remote[name] = SparkFrame(value)
         elif is_readable(value):
             others[name] = _as_it_is(value)
         else:
             raise ColumnTypeError(
                 'data must be a frame of pandas, Polars or Arrow, (connection, "table") of DuckDB or PostgreSQL, the '
-                f"path of Parquet files, or for d.sql a DuckDB relation or a dict of these, not of type {kind}."
+                "path of Parquet files or a DataFrame of Spark, or for d.sql a DuckDB relation or a dict of these, not "
+                f"of type {kind}."
             )
     if not data or len({lowered(name) for name in data}) < len(data):
         raise ParameterError("a dict of tables needs a name for each, and names that differ in more than capitals.")

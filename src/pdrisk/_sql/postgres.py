@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from pdrisk.engines.base import Origin
+from pdrisk.engines.sql.plan import SummaryPlan
 from pdrisk.engines.sql.postgres import READ_ONLY, PostgresDialect, asked, fetched, reading
 from pdrisk.engines.sql.postgres_types import CatalogColumn, stored_column
-from pdrisk.engines.sql.reading import Columns
+from pdrisk.engines.sql.reading import Columns, Fetch
 from pdrisk.engines.sql.table import SQLTable
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -95,17 +97,24 @@ class PostgresTable:
         (schema, name, *owner), columns = found
         dialect = PostgresDialect()
         where = repr((place, schema, name, owner, columns))
-        return SQLTable(
+        return _Stored(
             f"{dialect.name(schema)}.{dialect.name(name)}",
             {each.name: stored_column(each) for each in columns},
             dialect,
             self._fetched,
             Origin(None, lambda: where),
+            cursor=self._cursor,
         )
 
     def _fetched(self, sql: str, values: Sequence[Any]) -> Columns:
-        with self._connected() as connection, reading(connection) as cursor:
+        with self._cursor() as cursor:
             return fetched(cursor, sql, values)
+
+    @contextmanager
+    def _cursor(self) -> Iterator[Any]:
+        """That all statements of one answer run by: they see one state of the data."""
+        with self._connected() as connection, reading(connection) as cursor:
+            yield cursor
 
     @contextmanager
     def _connected(self) -> Iterator[psycopg.Connection[Any]]:
@@ -133,6 +142,20 @@ class PostgresTable:
         if connection.info.server_version < OLDEST:
             raise ParameterError("the server is older than PostgreSQL 14: its arithmetic with times is not exact.")
         yield connection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stored(SQLTable):
+    cursor: Callable[[], AbstractContextManager[Any]]
+
+    @contextmanager
+    def reading(
+        self,
+        plan: SummaryPlan,
+        keys: list[list[Any]] | None,  # noqa: ARG002 - as all tables do
+    ) -> Iterator[tuple[Fetch, SummaryPlan]]:
+        with self.cursor() as cursor:
+            yield partial(fetched, cursor), plan
 
 
 def _found(connection: psycopg.Connection[Any], name: str) -> tuple[tuple[str, ...], list[CatalogColumn]] | None:

@@ -61,7 +61,7 @@ def _whole_beside_double(dialect: Dialect, symbol: str, left: Value, right: str)
         return f"({as_double(dialect, left)} {word} {right})"
     wide = left.sql if left.is_wide else dialect.wide(left.sql)
     rounding = "FLOOR" if symbol in (">", "<=") else "CEIL"
-    compared = f"{wide} {word} {dialect.whole_double(dialect.call(rounding, right))}"
+    compared = f"{wide} {word} {dialect.whole_double(dialect.rounded(rounding, right))}"
     above, under = (str(symbol in words).lower() for words in (("<", "<=", "!="), (">", ">=", "!=")))
     arms = [
         (f"{left.sql} IS NULL OR {right} IS NULL", "NULL"),
@@ -69,7 +69,7 @@ def _whole_beside_double(dialect: Dialect, symbol: str, left: Value, right: str)
         (f"{right} <= {dialect.number(-float(EXACT))}", under),
     ]
     if symbol in ("==", "!="):
-        arms.append((f"{dialect.call('FLOOR', right)} <> {right}", str(symbol == "!=").lower()))
+        arms.append((f"{dialect.rounded('FLOOR', right)} <> {right}", str(symbol == "!=").lower()))
     written = " ".join(f"WHEN {when} THEN {then}" for when, then in arms)
     return f"(CASE {written} ELSE {compared} END)"
 

@@ -91,7 +91,7 @@ def _divided(dialect: Dialect, node: Operation, symbol: str, left: Value, right:
     else:  # as numpy divides floats
         quotient = infix(infix(value, "-", exact), "/", by_double)
         quotient = f"(CASE WHEN {turned} THEN {infix(quotient, '-', one)} ELSE {quotient} END)"
-        floor = dialect.call("FLOOR", quotient)
+        floor = dialect.rounded("FLOOR", quotient)
         off = f"{infix(quotient, '-', floor)} > {dialect.number(0.5)}"
         made = f"(CASE WHEN {off} THEN {infix(floor, '+', one)} ELSE {floor} END)"
     return Value(checked(made), clean=False)

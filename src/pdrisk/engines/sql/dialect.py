@@ -18,11 +18,13 @@ HALF: Final = 2**53  # up to here a whole number is a DOUBLE
 class Dialect:
     """SQL dialect of an engine: here in words that every engine has."""
 
-    by_pivot = False  # whether order statistics are found around a pivot, instead of by ROW_NUMBER
+    by_pivot = False  # whether order statistics are found around a pivot, instead of by counting in cells
     skips = False  # whether ORDER BY with LIMIT, and WHERE, leave out blocks that cannot matter
     double_type = "DOUBLE"
     text_type = "VARCHAR"
     once: tuple[str, ...] = ()  # columns of a subquery that have its others computed once, however often they are used
+    materialized = "MATERIALIZED "  # before a CTE that is computed once, however often it is read
+    any_order = ""  # behind PARTITION BY, where rows may be numbered in any order
 
     @property
     def infinity(self) -> str:
@@ -73,6 +75,10 @@ class Dialect:
     def wide(self, value: str) -> str:
         """A whole number, or the text of one, as a type whose ``+``, ``-`` and ``*`` are exact up to 2**106."""
         return f"CAST({value} AS HUGEINT)"
+
+    def rounded(self, direction: str, value: str) -> str:
+        """FLOOR or CEIL of a DOUBLE of any size, as a DOUBLE."""
+        return self.call(direction, value)
 
     def whole_double(self, value: str) -> str:
         """A whole DOUBLE below 2**106 as a wide number, exactly."""
@@ -146,6 +152,14 @@ class Dialect:
     def scaled(self, value: str, factor: float, *, divides: bool = False) -> str:
         """The product of a DOUBLE and a positive number, or their quotient, which is rounded to a whole number then."""
         return self.infix(value, "/" if divides else "*", self.number(factor))
+
+    def nearest_whole(self, value: str) -> str:
+        """The BIGINT nearest to a DOUBLE, of two the even one."""
+        return f"CAST({value} AS BIGINT)"
+
+    def whole_sum(self, value: str) -> str:
+        """The exact sum of BIGINTs, of a type that holds it."""
+        return self.call("SUM", value)
 
     def square_sum(self, root: str) -> str:
         """The sum of squares of DOUBLEs below 2**45, each square rounded to a whole number, as a DOUBLE."""

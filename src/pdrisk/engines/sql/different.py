@@ -50,10 +50,11 @@ def _moved(dialect: Dialect, value: str, part: DifferentNumbers) -> str:
 def _sums(dialect: Dialect, i: int, part: DifferentNumbers, held: Callable[[str], str]) -> str:
     """The sum of different numbers, on the grid that it is released on, and the ends of those of one record alone."""
     if part.needs.whole:
-        name, one = f"whole_{i}", dialect.call("FLOOR", dialect.infix("u", "+", dialect.number(0.5)))
+        floor = dialect.call("FLOOR", dialect.infix("u", "+", dialect.number(0.5)))
+        name, one = f"whole_{i}", f"CAST({floor} AS BIGINT)"
     else:
         grid = 1 / Lattice.of_records(part.universe.magnitude).step
-        name, one = f"steps_{i}", dialect.infix("u", "*", dialect.number(grid))
+        name, one = f"steps_{i}", dialect.nearest_whole(dialect.infix("u", "*", dialect.number(grid)))
     alone = "CASE WHEN n = 1 THEN u END"
     ends = (f"{dialect.call(end, alone)} AS {of}_{i}" for end, of in (("MIN", "lowest"), ("MAX", "highest")))
-    return "".join(f", {each}" for each in (f"{held(f'CAST({one} AS BIGINT)')} AS {name}", *ends))
+    return "".join(f", {each}" for each in (f"{held(one)} AS {name}", *ends))

@@ -107,7 +107,7 @@ class _People:
         """A number for each of equal rows of a person, whichever has it: equal as texts, so not 0.0 and -0.0."""
         for i in range(len(self.plan.parts)):
             by = ", ".join([*self.person, *self.groups, self.hashed(*self.values(i))])
-            yield f"{self.call('ROW_NUMBER')} OVER (PARTITION BY {by}) AS same_{i}"
+            yield f"{self.call('ROW_NUMBER')} OVER (PARTITION BY {by}{self.dialect.any_order}) AS same_{i}"
 
     def places_of_rows(self) -> Iterator[str]:
         """The place of each row among those of its person that a part reads, by their contents' hashes."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from pdrisk.engines.base import GroupSizes, Reading
 from pdrisk.engines.sql.bands import can_be_banded
 from pdrisk.engines.sql.binned import summary_of_bins
 from pdrisk.engines.sql.dialect import Dialect
+from pdrisk.engines.sql.looks import Look, Looked
 from pdrisk.engines.sql.ordered import Around, Band, BandMissedError, counted, listed, summed
 from pdrisk.engines.sql.plan import (
     Binned,
@@ -29,7 +31,15 @@ from pdrisk.engines.sql.plan import (
     all_told_apart,
     pivots,
 )
-from pdrisk.engines.sql.render import MOST_PLACES, RANKED, is_read_whole, packed_counts, product_name, statement
+from pdrisk.engines.sql.render import (
+    MOST_PLACES,
+    RANKED,
+    is_read_whole,
+    looked_at,
+    packed_counts,
+    product_name,
+    statement,
+)
 from pdrisk.engines.sql.sizes import SIZE_LISTS
 
 __all__ = ["Columns", "Fetch", "TableReading", "group_sizes", "read"]
@@ -81,8 +91,11 @@ def read(
         if near and any(_is_far(i, part, found) for i, part in placed):
             near = False
             continue
+        looked = _looked(fetch, own, dialect, found)
         try:
-            summaries = tuple(_summary(i, part, found, size, dialect, banded) for i, part in enumerate(own.parts))
+            summaries = tuple(
+                _summary(i, part, found, size, dialect, banded, looked.get(i)) for i, part in enumerate(own.parts)
+            )
         except BandMissedError:  # once in millions of times: then all is read again, in the next way
             del ways[0]
     if key_lists is None:
@@ -101,7 +114,28 @@ def group_sizes(fetch: Fetch, plan: SummaryPlan, dialect: Dialect) -> GroupSizes
     return GroupSizes(tuple(zip(*keys, strict=True)), found.n)
 
 
-def _summary(i: int, part: Part, found: Columns, size: int, dialect: Dialect, banded: bool) -> Summary:
+def _looked(fetch: Fetch, plan: SummaryPlan, dialect: Dialect, found: Columns) -> dict[int, Looked]:
+    """The order statistics of all records that parts read, of engines without a pivot."""
+    if dialect.by_pivot or plan.groups:
+        return {}
+
+    def counted_in_cells(i: int, looks: Sequence[Look]) -> Columns:
+        return fetch(looked_at(plan, dialect, i, looks), [])
+
+    looked = {}
+    for i, part in enumerate(plan.parts):
+        if isinstance(part, Measured) and (part.needs.windows or part.needs.seconds):
+            n = _integers(found, f"n_{i}", 1)
+            ranks = [window_start(n, q) + np.arange(4) for q in part.needs.windows]
+            if part.needs.seconds:
+                ranks.append(np.append(n - 1, 2))
+            looked[i] = Looked.of(partial(counted_in_cells, i), part.universe, int(n[0]), np.concatenate(ranks))
+    return looked
+
+
+def _summary(
+    i: int, part: Part, found: Columns, size: int, dialect: Dialect, banded: bool, looked: Looked | None
+) -> Summary:
     n = _integers(found, f"n_{i}", size)
     if isinstance(part, Counted):
         return Summary(n)
@@ -133,8 +167,8 @@ def _summary(i: int, part: Part, found: Columns, size: int, dialect: Dialect, ba
         lowest, highest = _ends(found, f"lowest_{i}", f"lowest_of_negatives_{i}", n, universe)
         if needs.seconds:
             several = n > 1
-            lowest[1, several] = inside("second_lowest", universe.hi)[several]
-            highest[1, several] = inside("second_highest", universe.lo)[several]
+            lowest[1, several] = (looked.at(2 + 0 * n) if looked else inside("second_lowest", universe.hi))[several]
+            highest[1, several] = (looked.at(n - 1) if looked else inside("second_highest", universe.lo))[several]
         if isinstance(universe, Rectangle):
             own = f"other_lowest_{i}", f"other_lowest_of_negatives_{i}"
             other_lowest, other_highest = _ends(found, *own, n, universe.other)
@@ -146,6 +180,9 @@ def _summary(i: int, part: Part, found: Columns, size: int, dialect: Dialect, ba
     asked = enumerate(pivots(part) if dialect.by_pivot else ())
     around: list[Around | Band]
     around = [(Band if banded else Around).of(found, i, k, q, n, part) for k, q in asked]
+    by_quantile: dict[float, Around | Band | Looked] = {each.q: each for each in around}
+    if looked:
+        by_quantile = dict.fromkeys(needs.windows, looked)
     if told_apart:
         assert lowest is not None and highest is not None
         records = listed(found, i, part, around, n, lowest[0], highest[0])
@@ -162,7 +199,7 @@ def _summary(i: int, part: Part, found: Columns, size: int, dialect: Dialect, ba
         highest=highest,
         squares=squares,
         nearest=nearest,
-        windows=_windows(i, part, n, found, around),
+        windows=_windows(i, part, n, found, by_quantile),
         places=_integers(found, f"places_{i}", size) if needs.places else None,
         place_squares=_integers(found, f"place_squares_{i}", size) if needs.place_squares else None,
         whole=_integers(found, f"whole_{i}", size) if needs.whole else None,
@@ -209,16 +246,15 @@ def _products(found: Columns, degrees: Degrees, part: int, size: int) -> NDArray
 
 
 def _windows(
-    i: int, part: Measured, n: NDArray[np.int64], found: Columns, around: list[Around | Band]
+    i: int, part: Measured, n: NDArray[np.int64], found: Columns, by_quantile: dict[float, Around | Band | Looked]
 ) -> dict[float, FloatArray]:
     """For each quantile the four order statistics from `window_start` on, padded."""
     lo, hi = part.universe.lo, part.universe.hi
     windows = {}
-    by_pivot = {each.q: each for each in around}
     for k, q in enumerate(sorted(part.needs.windows)):
         ranks = window_start(n, q) + np.arange(4)[:, None]
-        if q in by_pivot:
-            values = by_pivot[q].at(ranks)
+        if q in by_quantile:
+            values = by_quantile[q].at(ranks)
         else:
             known = np.stack([_floats(found, f"ranked_{at}_{i}_{k}", len(n), 0.0) for at in range(len(RANKED))])
             place = ranks - _integers(found, f"base_{i}_{k}", len(n))

@@ -11,7 +11,7 @@ records give the same answer in whatever order, and however many threads, add th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pdrisk._core.lattice import LARGEST_STEPS, PLACE_BITS, PLACES, Points, places_per_unit
 from pdrisk._core.products import Degrees, WholeArithmetic, divided
@@ -21,6 +21,7 @@ from pdrisk.engines.sql.bands import bands, within_band
 from pdrisk.engines.sql.binned import beyond_edges, in_bins
 from pdrisk.engines.sql.dialect import Dialect
 from pdrisk.engines.sql.different import different_values
+from pdrisk.engines.sql.looks import Look, counted_in
 from pdrisk.engines.sql.people import records_of_people, with_people
 from pdrisk.engines.sql.plan import (
     Binned,
@@ -36,7 +37,26 @@ from pdrisk.engines.sql.plan import (
 )
 from pdrisk.engines.sql.sizes import size_place, sums_by_size
 
-__all__ = ["MOST_PLACES", "RANKED", "is_read_whole", "packed_counts", "product_name", "statement"]
+__all__ = [
+    "MOST_PLACES",
+    "RANKED",
+    "is_read_whole",
+    "looked_at",
+    "packed_counts",
+    "product_name",
+    "records_read",
+    "statement",
+]
+
+
+def records_read(plan: SummaryPlan, dialect: Dialect) -> str:
+    """The SELECT of the records that a plan reads: groups as g0, ..., values as x0, y0, u0, c0, ... by their part."""
+    return _Statement(plan, dialect).records()
+
+
+def looked_at(plan: SummaryPlan, dialect: Dialect, i: int, looks: Sequence[Look]) -> str:
+    """The SELECT that counts the records of part i by cells, of a plan without groups: see `Looked`."""
+    return _Statement(plan, dialect).looked_at(i, looks)
 
 
 def statement(plan: SummaryPlan, dialect: Dialect, banded: bool = False, near: bool = True) -> str:
@@ -57,7 +77,8 @@ def statement(plan: SummaryPlan, dialect: Dialect, banded: bool = False, near: b
     ``above_i_k``, which are lists if `sides` is more than 1; for its j-th ranks ``end_i_j``, if they are at an end.
     Of different values ``distinct_i`` and ``singles_i``; of numbers also ``highest_i``, and both ends are those of
     values that one record alone has.
-    By row number, for its k-th quantile: ``base_i_k``, and the records from that rank on, ``ranked_0_i_k``, ...
+    By row number within groups, for its k-th quantile: ``base_i_k``, and the records from that rank on,
+    ``ranked_0_i_k``, ...
     """
     return _Statement(plan, dialect, banded, near).text()
 
@@ -93,10 +114,10 @@ class _Statement:
         }
         rows = self._rows()
         if self.banded:
-            passes["bands"] = f"MATERIALIZED ({bands(self.plan, self.dialect, self._rows())})"
+            passes["bands"] = f"{self.dialect.materialized}({bands(self.plan, self.dialect, self._rows())})"
             rows = f"{rows} CROSS JOIN bands"
         if first:
-            passes["first_pass"] = f"MATERIALIZED ({self._grouped(first, rows, '')})"
+            passes["first_pass"] = f"{self.dialect.materialized}({self._grouped(first, rows, '')})"
         if second := list(self._second()):
             passes["second_pass"] = f"({self._grouped(second, self._rows_and_first_pass(), 'rows_read.')})"
         passes |= dict(self._by_row_number())
@@ -106,19 +127,25 @@ class _Statement:
             if isinstance(part, Binned):
                 passes[f"binned_{i}"] = in_bins(self.dialect, i, part, self._rows())
         passes |= dict(self._different())
-        made = {}
-        if self.plan.people is not None:
-            records = records_of_people(self.plan, self.dialect, self._values_read())
-            made = {"people_records": f"MATERIALIZED ({records})"}
-        ctes = ", ".join(f"{name} AS {body}" for name, body in (made | passes).items())
-        if len(passes) == 1 and not self.groups and not made:
-            return next(iter(passes.values())).removeprefix("MATERIALIZED ")[1:-1]
+        ctes = self._with_people(passes)
+        if len(passes) == 1 and not self.groups and self.plan.people is None:
+            return next(iter(passes.values())).removeprefix(self.dialect.materialized)[1:-1]
         if not self.groups:
-            return f"WITH {ctes} SELECT * FROM {' CROSS JOIN '.join(passes)}"
+            return f"{ctes}SELECT * FROM {' CROSS JOIN '.join(passes)}"
         joins = " ".join(f"LEFT JOIN {name} ON {self._same('listed', name)}" for name in passes)
         keys = ["code"] if self.plan.keys is not None else self.groups
         order = ", ".join(f"listed.{name} ASC NULLS LAST" for name in keys)  # whatever the settings say
-        return f"WITH {ctes}, listed AS ({self._keys()}) SELECT * FROM listed {joins} ORDER BY {order}"
+        ctes = self._with_people(passes | {"listed": f"({self._keys()})"})
+        return f"{ctes}SELECT * FROM listed {joins} ORDER BY {order}"
+
+    def _with_people(self, passes: dict[str, str]) -> str:
+        """The records of people, if it is of people, and some passes over them, before a SELECT."""
+        made = {}
+        if self.plan.people is not None:
+            records = records_of_people(self.plan, self.dialect, self._values_read())
+            made = {"people_records": f"{self.dialect.materialized}({records})"}
+        ctes = ", ".join(f"{name} AS {body}" for name, body in (made | passes).items())
+        return f"WITH {ctes} " if ctes else ""
 
     def _grouped(self, columns: list[tuple[str, str]], rows: str, prefix: str) -> str:
         keys = [f"{prefix}{name}" for name in self.groups]
@@ -159,8 +186,11 @@ class _Statement:
     def _rows(self) -> str:
         """The records read, with their values on the grids."""
         derived = [f"{sql} AS {name}" for i, part in self.measured for name, sql in self._derived(i, part)]
-        records = "people_records" if self.plan.people is not None else self._values_read()
-        return f"(SELECT {', '.join(['*', *derived, *self.dialect.once])} FROM {records}) AS rows_read"
+        return f"(SELECT {', '.join(['*', *derived, *self.dialect.once])} FROM {self._records()}) AS rows_read"
+
+    def _records(self) -> str:
+        """The records as they stand in FROM."""
+        return "people_records" if self.plan.people is not None else self._values_read()
 
     def _values_read(self) -> str:
         """All rows, with the values of groups and parts, and of people's ids."""
@@ -188,7 +218,7 @@ class _Statement:
             (needs.steps, "t", part.coarse_grid),
         ):
             if wanted:
-                steps = f"CAST({self.dialect.scaled(x, grid)} AS BIGINT)"
+                steps = self.dialect.nearest_whole(self.dialect.scaled(x, grid))
                 yield f"{name}{i}", self.dialect.inside(x, steps, *ends, _steps(lo, grid), _steps(hi, grid))
         if placed:
             yield f"k{i}", self._whole_place(x, part.universe, near=self.near and needs.ends)
@@ -263,7 +293,7 @@ class _Statement:
             if isinstance(part, Binned):
                 yield from beyond_edges(self.dialect, i, part)
             if needs.total or needs.squares:
-                yield f"total_{i}", self.dialect.double(call("SUM", f"s{i}"))
+                yield f"total_{i}", self.dialect.double(self.dialect.whole_sum(f"s{i}"))
             if needs.steps:
                 yield f"steps_{i}", self._held(f"t{i}")
             if needs.places:
@@ -314,7 +344,7 @@ class _Statement:
 
         Sums of places are told as far as 64 bits go, for mechanisms subtract one from another first.
         """
-        sum_, most, least = self.dialect.call("SUM", column), f"{end}", f"CAST('-{end}' AS BIGINT)"
+        sum_, most, least = self.dialect.whole_sum(column), f"{end}", f"CAST('-{end}' AS BIGINT)"
         return (
             f"CAST(CASE WHEN {sum_} > {most} THEN {most} WHEN {sum_} < {least} THEN {least} ELSE {sum_} END AS BIGINT)"
         )
@@ -442,21 +472,19 @@ class _Statement:
                 yield f"different_{i}", different_values(self.dialect, i, part, self._rows(), self.groups, self._held)
 
     def _by_row_number(self) -> Iterator[tuple[str, str]]:
-        """Order statistics for engines without a pivot, one sorted pass for each."""
-        if self.dialect.by_pivot:
+        """Order statistics of many groups for engines without a pivot, each group sorted for itself."""
+        if self.dialect.by_pivot or not self.groups:
             return
-        keys = "".join(f"{name}, " for name in self.groups)
-        within = f"PARTITION BY {', '.join(self.groups)} " if self.groups else ""
-        by = f" GROUP BY {', '.join(self.groups)}" if self.groups else ""
+        keys, by = ", ".join(self.groups), f" GROUP BY {', '.join(self.groups)}"
         for i, part in self.measured:
             placed = (
-                f"(SELECT {keys}p{i} AS p, ROW_NUMBER() OVER ({within}ORDER BY p{i}) AS place, "
-                f"COUNT(*) OVER ({within}) AS n FROM {self._rows()} WHERE p{i} IS NOT NULL) AS placed"
+                f"(SELECT {keys}, p{i} AS p, ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY p{i}) AS place, "
+                f"COUNT(*) OVER (PARTITION BY {keys}) AS n FROM {self._rows()} WHERE p{i} IS NOT NULL) AS placed"
             )
             if part.needs.seconds:
                 second = f"MAX(CASE WHEN place = 2 THEN p END) AS second_lowest_{i}"
                 other = f"MAX(CASE WHEN place = n - 1 THEN p END) AS second_highest_{i}"
-                yield f"seconds_{i}", f"(SELECT {keys}{second}, {other} FROM {placed}{by})"
+                yield f"seconds_{i}", f"(SELECT {keys}, {second}, {other} FROM {placed}{by})"
             for k, q in enumerate(sorted(part.needs.windows)):
                 start = f"CAST(FLOOR(n * {self.dialect.number(q)}) AS BIGINT)"
                 found = [
@@ -466,8 +494,16 @@ class _Statement:
                 near = f"WHERE place BETWEEN base AND base + {len(RANKED) - 1}"
                 yield (
                     f"ranked_{i}_{k}",
-                    f"(SELECT {keys}MAX(base) AS base_{i}_{k}, {', '.join(found)} FROM {based} {near}{by})",
+                    f"(SELECT {keys}, MAX(base) AS base_{i}_{k}, {', '.join(found)} FROM {based} {near}{by})",
                 )
+
+    def records(self) -> str:
+        return f"{self._with_people({})}SELECT * FROM {self._records()}"
+
+    def looked_at(self, i: int, looks: Sequence[Look]) -> str:
+        part = self.plan.parts[i]
+        assert isinstance(part, Measured)
+        return self._with_people({}) + counted_in(looks, self.dialect, f"x{i}", part.universe, self._records())
 
 
 def product_name(degrees: Degrees, at: int, part: int) -> str:

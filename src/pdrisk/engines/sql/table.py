@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final
@@ -71,6 +72,15 @@ class SQLTable:
     def header(self) -> pd.DataFrame:
         """Its columns in pandas, without a row: what a request is judged by."""
         return pd.DataFrame({name: pd.Series(dtype=column.dtype) for name, column in self.columns.items()})
+
+    @contextmanager
+    def reading(
+        self,
+        plan: SummaryPlan,
+        keys: list[list[Any]] | None,  # noqa: ARG002 - for engines that read twice
+    ) -> Iterator[tuple[Fetch, SummaryPlan]]:
+        """What fetches for one answer, and the plan of what is read then, with its parameters."""
+        yield self.fetch, plan
 
     def opened(self, query: Query, header: pd.DataFrame, given: Any, secret: Secret) -> TableEngine:
         """What reads it for a judged query.
@@ -166,7 +176,8 @@ class TableEngine:
         return guarded(lambda: self._group_sizes(query))
 
     def _group_sizes(self, query: Query) -> GroupSizes:
-        found = group_sizes(self.table.fetch, self.plan, self.table.dialect)
+        with self.table.reading(self.plan, None) as (fetch, plan):
+            found = group_sizes(fetch, plan, self.table.dialect)
         assert query.groups is not None
         lists = [[key[at] for key in found.keys] for at in range(len(query.groups.columns))]
         return GroupSizes(self._observed(query.groups, lists), found.n)
@@ -183,7 +194,8 @@ class TableEngine:
         if groups is not None and groups.is_private:
             relation, lists = _listed(self.rows, groups)
             plan = replace(plan, keys=relation)
-        summaries, found = read(self.table.fetch, plan, lists, self.table.dialect)
+        with self.table.reading(plan, lists) as (fetch, own):
+            summaries, found = read(fetch, own, lists, self.table.dialect)
         index = None
         if groups is not None:
             keys = self._observed(groups, found) if groups.keys is None else groups.keys

@@ -1,0 +1,40 @@
+"""Plans whose records are kept while they are read: which need it, and what they read then."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pdrisk.engines.sql.people import with_people
+from pdrisk.engines.sql.plan import Binned, Counted, Different, Measured, MeasuredPair, Part, SummaryPlan
+
+__all__ = ["is_read_once", "of_records"]
+
+
+def is_read_once(plan: SummaryPlan) -> bool:
+    """Whether one pass over the records tells all that is to be read, where nothing is looked for by a pivot."""
+    return (not plan.groups or plan.keys is not None) and not any(map(_is_looked_at_again, plan.parts))
+
+
+def _is_looked_at_again(part: Part) -> bool:
+    if not isinstance(part, Measured):
+        return isinstance(part, Different)
+    needs = part.needs
+    of_order = needs.windows or needs.seconds or needs.squares
+    return bool(of_order or part.points or needs.size_sums) or isinstance(part, Binned)
+
+
+def of_records(plan: SummaryPlan, source: str) -> SummaryPlan:
+    """The plan that reads from what `records_read` selects the same as a plan of listed groups, or none."""
+    plan = with_people(plan)
+    parts: list[Part] = []
+    for i, part in enumerate(plan.parts):
+        if isinstance(part, MeasuredPair):
+            parts.append(replace(part, value=f"x{i}", other=f"y{i}"))
+        elif isinstance(part, Measured):
+            parts.append(replace(part, value=f"x{i}", column=None))
+        elif isinstance(part, Different):
+            parts.append(replace(part, value=f"u{i}"))
+        else:
+            parts.append(Counted(None if part.condition is None else f"c{i}"))
+    groups = tuple(f"g{at}" for at in range(len(plan.groups)))
+    return SummaryPlan(source, (), (), groups, plan.keys, tuple(parts), lists_missing=plan.lists_missing)

@@ -1,0 +1,272 @@
+"""Spark: its SQL dialect, and readings of a DataFrame, classic or of Spark Connect, that leave nothing behind."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pandas as pd
+
+from pdrisk.engines.sql.dialect import TEXT, Dialect
+from pdrisk.engines.sql.kept import is_read_once, of_records
+from pdrisk.engines.sql.plan import SummaryPlan
+from pdrisk.engines.sql.reading import Columns, Fetch
+from pdrisk.engines.sql.render import records_read
+from pdrisk.engines.sql.table import SQLTable
+from pdrisk.engines.sql.values import StoredColumn
+from pdrisk.errors import ColumnTypeError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["SparkDialect", "SparkFrame", "fetched", "is_spark"]
+
+HALF_BITS: Final = 26  # of the lower half of a whole number that is summed: 2**37 of them are below 2**63
+QUARTER: Final = 2**46  # squares below 2**90 are taken apart here
+MICROSECONDS: Final = 86_400_000_000  # of a day
+FIRST: Final = "CAST('-62135596800000000' AS BIGINT)"  # the year 1, in microseconds since 1970
+END: Final = "CAST('253402300800000000' AS BIGINT)"  # the year 10000
+US: Final = np.dtype("datetime64[us]")
+WHOLE: Final = {"tinyint": "Int8", "smallint": "Int16", "int": "Int32", "bigint": "Int64"}
+
+
+class SparkDialect(Dialect):
+    """Spark SQL.
+
+    Words mean the same whatever ``spark.sql.ansi.enabled`` is: nothing overflows, no cast fails, nothing is divided by
+    zero; and whatever ``spark.sql.parser.escapedStringLiterals`` is. Functions are called by their full names, for a
+    user's own could stand in for them.
+    """
+
+    text_type = "STRING"
+    materialized = ""  # Spark puts a CTE wherever it is read
+    any_order = " ORDER BY NULL"
+
+    def call(self, name: str, *arguments: str) -> str:  # noqa: D102
+        return f"system.builtin.{name.lower()}({', '.join(arguments)})"
+
+    def listed(self, value: str, by: str) -> str:  # noqa: D102
+        pair = self.call("NAMED_STRUCT", "'place'", by, "'own'", value)
+        return self.call("TRANSFORM", self.call("ARRAY_SORT", self.call("ARRAY_AGG", pair)), "pair -> pair.own")
+
+    def infix(self, left: str, operator: str, right: str) -> str:  # noqa: D102
+        return self.call("SHIFTRIGHT", left, right) if operator == ">>" else super().infix(left, operator, right)
+
+    def same(self, left: str, right: str) -> str:  # noqa: D102
+        return f"{left} <=> {right}"
+
+    def name(self, name: str) -> str:  # noqa: D102
+        return "`" + name.replace("`", "``") + "`"
+
+    def text(self, value: str) -> str:  # noqa: D102
+        return f"CAST(X'{value.encode('utf-8', 'surrogatepass').hex()}' AS STRING)"
+
+    def exact_text(self, value: str) -> str:  # noqa: D102
+        return f"(CAST({value} AS STRING) COLLATE UTF8_BINARY)"
+
+    def nearest_whole(self, value: str) -> str:  # noqa: D102
+        return f"CAST({self.call('RINT', value)} AS BIGINT)"
+
+    def rounded(self, direction: str, value: str) -> str:
+        """By RINT: FLOOR and CEIL give a BIGINT, which fails where it is none."""
+        nearest = self.call("RINT", value)
+        beyond, back = (">", "-") if direction == "FLOOR" else ("<", "+")
+        return f"(CASE WHEN {nearest} {beyond} {value} THEN {nearest} {back} {self.number(1.0)} ELSE {nearest} END)"
+
+    def wide(self, value: str) -> str:  # noqa: D102
+        return f"CAST({value} AS DECIMAL(38, 0))"
+
+    def whole_double(self, value: str) -> str:
+        """By two halves: a cast to DECIMAL keeps 17 digits."""
+        half = 2**53
+        high = self.call("FLOOR", self.infix(value, "/", self.number(float(half))))
+        low = self.infix(value, "-", self.infix(high, "*", self.number(float(half))))
+        return f"({self.wide(high)} * {self.wide(f'{half}')} + {self.wide(f'CAST({low} AS BIGINT)')})"
+
+    def quotient(self, value: str, divisor: str) -> str:
+        """The quotient of what is left without the remainder: DIV gives a BIGINT."""
+        return self.wide(f"(({value} - {self.remainder(value, divisor)}) / {divisor})")
+
+    def double_remainder(self, left: str, right: str) -> str | None:  # noqa: D102
+        return f"({left} % {right})"
+
+    def whole_sum(self, value: str) -> str:
+        """The sums of both halves: one of BIGINTs could overflow, one of DECIMALs is slow."""
+        high = self.call("SUM", self.call("SHIFTRIGHT", value, f"{HALF_BITS}"))
+        low = self.call("SUM", f"({value} & CAST({2**HALF_BITS - 1} AS BIGINT))")
+        high, low = (f"CAST({each} AS DECIMAL(20, 0))" for each in (high, low))
+        return f"({high} * CAST({2**HALF_BITS} AS DECIMAL(8, 0)) + {low})"
+
+    def square_sum(self, root: str) -> str:
+        """The sums of both halves of a square, for the same reason."""
+        square = self.infix(root, "*", root)
+        high = self.call("FLOOR", self.infix(square, "*", self.number(1.0 / QUARTER)))
+        low = self.nearest_whole(self.infix(square, "-", self.infix(high, "*", self.number(float(QUARTER)))))
+        return self.double(f"({self.whole_sum(high)} * CAST({QUARTER} AS DECIMAL(14, 0)) + {self.whole_sum(low)})")
+
+    def keys(self, carriers: Sequence[str], lists: Sequence[Sequence[Any]]) -> tuple[str, list[list[Any]]]:
+        """One parameter for all, so that a million keys are no million expressions; no setting reads escapes in it."""
+        names = [f"g{at}" for at in range(len(carriers))]
+        fields = ", ".join(f"{name} STRING" for name in names)
+        text = f"CAST({self.call('UNBASE64', ':listed_keys')} AS STRING)"
+        parsed = self.call("FROM_JSON", text, f"'ARRAY<STRUCT<{fields}>>'")
+        own = [
+            self.exact_text(f"listed_key.{name}") if each == TEXT else f"CAST(listed_key.{name} AS {each})"
+            for name, each in zip(names, carriers, strict=True)
+        ]
+        chosen = ", ".join(f"{sql} AS {name}" for sql, name in zip(own, names, strict=True))
+        carried = f"(SELECT {self.call('POSEXPLODE', parsed)} AS (code, listed_key)) AS keys_carried"
+        texts = [[None if each is None else str(each) for each in values] for values in lists]
+        rows = [dict(zip(names, row, strict=True)) for row in zip(*texts, strict=True)]
+        packed = b64encode(json.dumps(rows).encode()).decode()
+        return f"(SELECT {chosen}, code FROM {carried}) AS keys_listed", [[packed]]
+
+
+def is_spark(value: object) -> bool:
+    """Whether it is a DataFrame of Spark, classic or of Connect."""
+    return any(
+        each.__name__ == "DataFrame" and each.__module__.startswith("pyspark.sql.") for each in type(value).__mro__
+    )
+
+
+@dataclass(frozen=True)
+class SparkFrame:
+    """A DataFrame of Spark, classic or of Connect."""
+
+    frame: DataFrame
+
+    def table(self) -> SparkTable:
+        """What its schema says, and nothing of the data.
+
+        Raises
+        ------
+        ColumnTypeError
+            If two columns have one name.
+        """
+        fields = self.frame.schema.fields
+        labels = [each.name for each in fields]
+        if any(labels.count(label) > 1 for label in labels):
+            raise ColumnTypeError(
+                "the DataFrame of Spark has several columns of one name, and nobody can say which is meant: rename "
+                "them by toDF(...)."
+            )
+        columns = {each.name: _stored(f"c{at}", each.dataType) for at, each in enumerate(fields)}
+        session = self.frame.sparkSession
+        return SparkTable(
+            f"pdrisk_{secrets.token_hex(16)}",
+            columns,
+            SparkDialect(),
+            partial(fetched, session),
+            frame=self.frame.toDF(*(f"c{at}" for at in range(len(fields)))),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkTable(SQLTable):
+    """What reads a DataFrame of Spark by a view that is there while it reads.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        With the columns c0, c1, ...
+    """
+
+    frame: DataFrame = field(repr=False)
+
+    @contextmanager
+    def reading(self, plan: SummaryPlan, keys: list[list[Any]] | None) -> Iterator[tuple[Fetch, SummaryPlan]]:
+        """What fetches for one answer, and the plan of what is read then.
+
+        Records that are looked at more than once are kept at the executors meanwhile, in memory and on their disks: all
+        looks find the same ones, and a slow source is read once.
+        """
+        from pyspark import StorageLevel
+
+        session, views, kept = self.frame.sparkSession, [self.source], None
+        self.frame.createOrReplaceTempView(self.source)
+        try:
+            if not is_read_once(plan) and (plan.keys is not None or not plan.groups):
+                views.append(f"{self.source}_kept")
+                kept = _asked(session, records_read(plan, self.dialect), keys or [])
+                kept.persist(StorageLevel.MEMORY_AND_DISK)
+                kept.createOrReplaceTempView(views[-1])
+                plan = of_records(plan, views[-1])
+            yield self.fetch, plan
+        finally:
+            for view in views:
+                session.catalog.dropTempView(view)
+            if kept is not None:
+                kept.unpersist()
+
+
+def fetched(session: SparkSession, sql: str, values: list[list[Any]]) -> Columns:
+    """The columns of an answer.
+
+    Parameters
+    ----------
+    session : SparkSession
+    sql : str
+    values : list of list
+        Of one text, that of the listed keys, as `SparkDialect.keys` gives it; or none.
+    """
+    answer = _asked(session, sql, values)
+    names = answer.columns
+    table = answer.toDF(*(f"c{at}" for at in range(len(names)))).toArrow()  # a name may be there twice
+    return {name: _column(table.column(at)) for at, name in reversed(list(enumerate(names)))}
+
+
+def _asked(session: SparkSession, sql: str, values: list[list[Any]]) -> DataFrame:
+    return session.sql(sql, {"listed_keys": values[0][0]}) if ":listed_keys" in sql else session.sql(sql)
+
+
+def _column(values: pa.ChunkedArray) -> np.ma.MaskedArray[Any, Any]:
+    import pyarrow as pa
+
+    missing = values.is_null().to_numpy(zero_copy_only=False)
+    if values.null_count and (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
+        values = values.fill_null(0)
+    return np.ma.MaskedArray(values.to_numpy(), missing)
+
+
+def _stored(name: str, data_type: Any) -> StoredColumn:
+    """A column as it is read: what stands for its type in pandas, and its values in normal form."""
+    kind = data_type.simpleString()
+    dtype, value, exact = _read(name, kind)
+    return StoredColumn(name, value, dtype, kind, exact)
+
+
+def _read(name: str, kind: str) -> tuple[Any, str, str | None]:
+    if kind in WHOLE:
+        return pd.api.types.pandas_dtype(WHOLE[kind]), name, None
+    if kind in ("float", "double"):
+        return np.dtype("float32" if kind == "float" else "float64"), name, None
+    if kind.startswith("decimal("):
+        return np.dtype("float64"), f"CAST({name} AS DOUBLE)", name
+    if kind == "boolean":
+        return pd.BooleanDtype(), name, None
+    if kind.split("(")[0].split()[0] in ("string", "varchar", "char"):
+        return pd.StringDtype("python"), f"CAST({name} AS STRING)", None
+    if kind == "date":
+        days = f"CAST(system.builtin.unix_date({name}) AS BIGINT) * CAST({MICROSECONDS} AS BIGINT)"
+        return US, _of_this_age(name, "DATE'0001-01-01'", "DATE'+10000-01-01'", days), None
+    if kind == "timestamp":
+        microseconds = f"system.builtin.unix_micros({name})"
+        return pd.DatetimeTZDtype("us", "UTC"), _of_this_age(microseconds, FIRST, END, microseconds), None
+    if kind == "timestamp_ntz":
+        first, end = "TIMESTAMP_NTZ'0001-01-01 00:00:00'", "TIMESTAMP_NTZ'+10000-01-01 00:00:00'"
+        since = f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', {name})"
+        return US, _of_this_age(name, first, end, since), None
+    return np.dtype(object), name, None
+
+
+def _of_this_age(value: str, first: str, end: str, count: str) -> str:
+    """Times in the years 1 to 9999, as Python's are; those farther away are missing."""
+    return f"(CASE WHEN {value} >= {first} AND {value} < {end} THEN {count} END)"

@@ -1,0 +1,329 @@
+"""Spark reads what every engine reads, in the ways that its plans tell, and leaves nothing behind."""
+
+import re
+import warnings
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import pdrisk
+from ledgers import script
+from pdrisk._model.query import Groups, Line, Query
+from pdrisk.engines.conformance import ASKED, TABLES, UNIVERSES, check
+from pdrisk.engines.sql.spark import SparkFrame
+from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError
+from spark_sessions import needs_spark, session
+from test_tables_like_frames import BOUNDS, QUESTIONS, WAYS, made_rows, numbers
+
+pytestmark = [needs_spark, pytest.mark.slow, pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning")]
+
+TYPES = {"DOUBLE": "double", "BIGINT": "bigint", "TINYINT": "tinyint", "DECIMAL(20, 4)": "decimal(20, 4)"}
+COLUMNS = (
+    "pid bigint, age tinyint, income double, hours float, region string, works boolean, day date, born timestamp_ntz"
+)
+
+
+@pytest.fixture(scope="module")
+def spark():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = session()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def settings(spark):
+    """Sets what the session says, for one test."""
+    changed = []
+
+    def change(**said):
+        for name, value in said.items():
+            changed.append(name.replace("__", "."))
+            spark.conf.set(changed[-1], value)
+
+    yield change
+    for name in changed:
+        spark.conf.unset(name)
+
+
+@pytest.fixture(scope="module")
+def opened(spark):
+    stored = []  # the last table and what is read of it
+
+    def open_(table, query):
+        if not stored or stored[0] is not table:
+            of = TYPES[table.type]
+            rows = list(zip(table.values, table.others, table.groups, strict=True))
+            frame = spark.createDataFrame(rows, f"x {of}, y {of}, g string")
+            stored[:] = table, SparkFrame(frame).table()
+        return stored[1].opened(query, stored[1].header, None, bytes)
+
+    return open_
+
+
+def spark_rows(spark, rows):
+    """The same rows in Spark."""
+    plain = rows.astype(object).where(rows.notna(), None)
+    times = {"day": lambda each: each.date(), "born": lambda each: each.to_pydatetime()}
+    for name, made in times.items():
+        plain[name] = pd.Series([None if each is None else made(each) for each in plain[name]], dtype=object)
+    return spark.createDataFrame([tuple(row) for row in plain.itertuples(index=False)], COLUMNS)
+
+
+@pytest.fixture(scope="module")
+def stored(spark):
+    return spark_rows(spark, made_rows())
+
+
+@pytest.fixture(scope="module")
+def both(stored):
+    """A Dataset of the DataFrame, and one of the same in pandas with its dtypes."""
+    table = pdrisk.Dataset(stored, bounds=BOUNDS)
+    return table, pdrisk.Dataset(made_rows().astype(table._frame.dtypes.to_dict()), bounds=BOUNDS)
+
+
+def left_behind(spark):
+    views = [each.name for each in spark.catalog.listTables() if each.name.startswith("pdrisk")]
+    return views, spark.sparkContext._jsc.getPersistentRDDs().size()
+
+
+class TestConformance:
+    """The same integers as every engine."""
+
+    def test_of_floats_with_all_groups(self, opened):
+        check(opened, TABLES[:1], UNIVERSES[:1])
+
+    @pytest.mark.parametrize("table", TABLES[-4:], ids=lambda table: f"{table.type} {len(table.values)}")
+    def test_of_other_types_without_ansi_and_without_generated_code(self, settings, opened, table):
+        settings(
+            spark__sql__ansi__enabled="false",
+            spark__sql__codegen__wholeStage="false",
+            spark__sql__codegen__factoryMode="NO_CODEGEN",
+        )
+        check(opened, [table], UNIVERSES[2:3])
+
+
+def same(both, asked):
+    found, wanted = (numbers(asked(each)) for each in both)
+    if isinstance(found, pd.Series):
+        pd.testing.assert_series_equal(found, wanted, rtol=1e-12)
+    else:
+        pd.testing.assert_frame_equal(found, wanted, rtol=1e-12)
+
+
+class TestLikeFrames:
+    """A Dataset of a DataFrame of Spark answers as one of the same rows in pandas."""
+
+    @pytest.mark.whole
+    @pytest.mark.parametrize(
+        ("question", "way"),
+        [*((question, "where") for question in QUESTIONS), *(("agg", way) for way in WAYS if way != "where")],
+    )
+    def test_same_numbers(self, both, question, way):
+        same(both, lambda each: QUESTIONS[question](each, curator=True, **WAYS[way]))
+
+    @pytest.mark.whole
+    @pytest.mark.parametrize("ansi", ["true", "false"])
+    @pytest.mark.parametrize(
+        "where",
+        [
+            "age // 7 in (2, 4) or age % -7 == -1",
+            "income // 7 > 400 and income % 3 < 1",
+            "income / (age - 20) > 100",
+            "income * 1e300 * 1e300 > 1",
+            "age > income or age ** 15 > 40000000000000000000.5",
+            "region == 'o\\'west' or region < 'b'",
+            "day < '2020-03-01' and born >= '1960-01-01 12:00:00.000001'",
+            "works and not (region in ['', 'South'])",
+            "age ** 6 // 1000000 == 729 or pid == 9007199254740993",
+        ],
+    )
+    def test_filters(self, settings, both, where, ansi):
+        settings(spark__sql__ansi__enabled=ansi)
+        same(both, lambda each: each.count(where=where, eps=1, curator=True))
+
+    @pytest.mark.parametrize("escaped", ["true", "false"])
+    def test_texts_of_any_letters(self, spark, settings, escaped):
+        settings(spark__sql__parser__escapedStringLiterals=escaped)
+        texts = ["a'b", 'a"b', "a\\b", "a\\'b", "\\u0041", "ä", "Ä", "a ", "a", "A", "", "`", "$x", "${x}", "\n", ":k"]
+        frame = pd.DataFrame({"text": texts}, dtype="string[python]")
+        rows = spark.createDataFrame([(each,) for each in texts], "text string")
+        data = pdrisk.Dataset(rows), pdrisk.Dataset(frame)
+        same(data, lambda d: d.count(by="text", keys=[*texts, "nobody"], eps=1, curator=True))
+        for text in ("a'b", "a\\b", "a"):
+            same(data, lambda d, text=text: d.count(where=pd.col("text") == text, eps=1, curator=True))
+
+    def test_texts_are_compared_by_code_points_whatever_their_collation(self, spark):
+        frame = spark.createDataFrame([("a",), ("A",), ("a",)], "text string collate UTF8_LCASE")
+        data = pdrisk.Dataset(frame), pdrisk.Dataset(pd.DataFrame({"text": ["a", "A", "a"]}, dtype="string[python]"))
+        same(data, lambda d: d.count(by="text", keys=["a", "A", "b"], eps=1, curator=True))
+        same(data, lambda d: d.count(where="text == 'a'", eps=1, curator=True))
+        same(data, lambda d: d.nunique("text", eps=1, curator=True))
+
+    def test_names_of_any_letters(self, spark):
+        names = ["a b", "c`d", 'e"f', "g.h", "select", "i'j"]
+        own = (f"{at}.5D AS `{name.replace('`', '``')}`" for at, name in enumerate(names))
+        frame = spark.range(3).selectExpr(*own)
+        pandas = pd.DataFrame({name: [at + 0.5] * 3 for at, name in enumerate(names)})
+        data = pdrisk.Dataset(frame), pdrisk.Dataset(pandas)
+        for name in names:
+            same(data, lambda d, name=name: d.mean(name, bounds=(0, 10), mechanism="laplace", eps=1, curator=True))
+
+    def test_names_twice_are_refused(self, spark):
+        with pytest.raises(ColumnTypeError, match="several columns of one name"):
+            pdrisk.Dataset(spark.range(3).selectExpr("id AS x", "id AS x")).count(eps=1)
+
+    def test_sql_is_refused(self, both):
+        with pytest.raises(ParameterError, match=r"d\.mean"):
+            both[0].sql("SELECT count(*) FROM data", eps=1)
+
+    def test_a_function_is_refused(self, both):
+        with pytest.raises(ParameterError, match="belongs to a frame"):
+            both[0].count(where=lambda rows: rows.age > 40, eps=1)
+
+
+class TestReading:
+    """What Spark is told to do, and what is there afterwards."""
+
+    @staticmethod
+    def plan_of(frame):
+        return frame._sc._jvm.PythonSQLUtils.explainString(frame._jdf.queryExecution(), "simple")
+
+    def plans(self, spark, monkeypatch, query):
+        """The physical plans of all statements that a query takes."""
+        from pdrisk.engines.sql import spark as own
+
+        found, asked = [], own._asked
+
+        def noted(session, sql, values):
+            frame = asked(session, sql, values)
+            found.append(self.plan_of(frame))
+            return frame
+
+        monkeypatch.setattr(own, "_asked", noted)
+        rows = spark.range(1000).selectExpr("CAST(id AS DOUBLE) AS x", "CAST(id % 7 AS DOUBLE) AS y", "'a' AS g")
+        table = SparkFrame(rows.repartition(3)).table()
+        table.opened(query, table.header, None, bytes).read(query)
+        return found
+
+    @staticmethod
+    def faults(plan):
+        """Python over rows, and sorts of what was brought to one partition."""
+        python = re.findall(r"\w*(?:Python|InPandas|InArrow)\w*", plan)
+        return python + re.findall(r"(?:Sort|Window)\b[^\n]*\n[^\n]*Exchange SinglePartition", plan)
+
+    @pytest.mark.parametrize("grouped", [False, True])
+    def test_no_plan_sorts_in_one_partition_or_calls_python(self, spark, monkeypatch, grouped):
+        lines = tuple(Line("x", each, UNIVERSES[0], "given", mechanism=mechanism) for each, mechanism in ASKED)
+        groups = Groups(("g",), (("a",), ("b",)), "given") if grouped else None
+        plans = self.plans(spark, monkeypatch, Query(lines, (), groups=groups))
+        assert plans
+        assert [fault for plan in plans for fault in self.faults(plan)] == []
+
+    def test_a_plan_that_does_is_noticed(self, spark):
+        rows = spark.range(1000).repartition(3)
+        rows.createOrReplaceTempView("some_rows")
+        spark.udf.register("in_python", lambda value: value, "bigint")
+        sorts = "SELECT row_number() OVER (ORDER BY id) FROM some_rows"
+        for statement in (sorts, "SELECT sum(in_python(id)) FROM some_rows"):
+            assert self.faults(self.plan_of(spark.sql(statement)))
+
+    def test_no_record_is_collected(self, spark, monkeypatch):
+        from pdrisk.engines.sql import spark as own
+
+        lines, fetched = [], own.fetched
+
+        def counted(session, sql, values):
+            found = fetched(session, sql, values)
+            lines.append(len(next(iter(found.values()))))
+            return found
+
+        monkeypatch.setattr(own, "fetched", counted)
+        rows = spark.range(5000).selectExpr("CAST(id % 100 AS DOUBLE) AS x")
+        d = pdrisk.Dataset(rows, bounds={"x": (0, 100)})
+        d.mean("x", eps=1)
+        assert lines == [1]
+        d.median("x", mechanism="laplace", eps=1)  # by cells, of which there are no more than values
+        assert lines[1:] == [1, 100]
+
+    def test_nothing_is_left(self, spark, both):
+        both[0].median("income", eps=1)
+        assert left_behind(spark) == ([], 0)
+
+    def test_what_was_set_stays(self, spark, both):
+        before = spark.sql("SET").collect()
+        both[0].mean("income", by="region", keys=["North"], eps=1)
+        assert spark.sql("SET").collect() == before
+
+    def test_functions_of_a_user_stand_in_for_none(self, spark, both):
+        for name in ("sum", "count", "min", "floor"):
+            spark.udf.register(name, lambda *_: 5.0, "double")
+        same(both, lambda each: each.mean("income", eps=1, curator=True))
+
+    def test_a_source_that_is_drawn_anew_is_read_once(self, spark):
+        drawn = spark.range(2000).selectExpr("rand() * 100 AS x")
+        assert pdrisk.Dataset(drawn, bounds={"x": (0, 100)}).median("x", eps=10).value is not None
+
+
+class TestFailures:
+    """What fails says nothing of a record, and is paid for once."""
+
+    @pytest.fixture
+    def failing(self, spark):
+        """Fails on a record, whose value the error of Spark would quote."""
+        return spark.range(5).selectExpr("CAST(id AS DOUBLE) AS x", "assert_true(id < 3, concat('secret ', id)) AS y")
+
+    def test_the_cause_is_hidden_and_the_charge_stays(self, spark, failing, book):
+        ledger = book()
+        d = pdrisk.Dataset(failing.filter("y IS NULL"), ledger=ledger)
+        with pytest.raises(QueryFailedError) as caught:
+            d.mean("x", bounds=(0, 5), eps=0.5)
+        assert "secret" not in str(caught.value) and caught.value.__cause__ is caught.value.__context__ is None
+        assert ledger.remaining().eps == 10**9 - 0.5
+        assert left_behind(spark) == ([], 0)
+
+    def test_a_task_that_is_tried_again_is_paid_for_once(self, spark, book, tmp_path):
+        marked = str(tmp_path / "tried")
+
+        def first_fails(batches):
+            import os
+
+            for batch in batches:
+                if not os.path.exists(marked):
+                    open(marked, "w").close()
+                    raise RuntimeError("this task is lost")
+                yield batch
+
+        ledger = book()
+        frame = spark.range(100).selectExpr("CAST(id AS DOUBLE) AS x").mapInArrow(first_fails, "x double")
+        found = pdrisk.Dataset(frame, ledger=ledger).count(eps=0.5)
+        assert (tmp_path / "tried").exists() and abs(found.value - 100) < 100
+        assert ledger.remaining().eps == 10**9 - 0.5
+
+    def test_a_driver_that_dies_leaves_it_paid(self, book, path):
+        ledger = book()
+        script(
+            """
+            sys.path.insert(0, sys.argv[2])
+            import warnings
+            from spark_sessions import session
+            ledger = pdrisk.Ledger(sys.argv[1], dataset="survey", analyst="ann", eps=10**9)
+
+            def dies_when_it_is_paid():
+                while ledger.remaining().eps == 10**9:
+                    pass
+                os.kill(os.getpid(), signal.SIGKILL)
+
+            warnings.simplefilter("ignore")
+            slow = "CAST(java_method('java.lang.Thread', 'sleep', 20000L) IS NULL AS INT) + id AS x"
+            data = session().range(5).selectExpr(slow)
+            threading.Thread(target=dies_when_it_is_paid, daemon=True).start()
+            pdrisk.Dataset(data, ledger=ledger).mean("x", bounds=(0, 5), eps=0.5)
+            """,
+            path,
+            Path(__file__).parent,
+            killed=True,
+        )
+        assert ledger.remaining().eps == 10**9 - 0.5
