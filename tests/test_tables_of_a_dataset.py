@@ -214,6 +214,13 @@ class TestDeclared:
         assert d.count("years", eps=SURE).value == 2
         assert d.count(eps=SURE, by="years", keys=[10, -1])["value"].tolist() == [1, 1]
 
+    def test_codes_are_gone_before_a_view_looks(self, con):
+        table(con, "g VARCHAR, y TINYINT", [("n", 10), ("s", -1), ("n", 3), (None, 7)])
+        con.execute("CREATE VIEW few AS SELECT g, y FROM (SELECT * FROM people WHERE y < 9) WHERE g IS NOT NULL")
+        d = pdrisk.Dataset((con, "few"), missing={"y": [-1]}, bounds={"y": (0, 9)})
+        assert d.count(eps=SURE).value == d.sql("SELECT COUNT(*) AS n FROM data", eps=SURE)["n"][0] == 1
+        assert d.mean("y", eps=SURE).value == pytest.approx(3, abs=0.01)
+
     def test_in_a_file(self, tmp_path):
         frame = pd.DataFrame({"y": [1.0, -9.0, 3.0]})
         frame.dprisk.declare(bounds={"y": (0, 4)}, missing={"y": [-9]}).to_parquet(tmp_path / "people.parquet")

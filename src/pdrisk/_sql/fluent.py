@@ -29,7 +29,7 @@ def fluent_table(relation: Relation) -> tuple[SQLTable, Declarations]:
     """
     source, said = relation.source, relation.source.declared
     sql, types = source.sql, source.columns
-    if relation.owned or [(label, value.column) for label, value in relation.columns] != [(n, n) for n in types]:
+    if _conditions(relation) or [(label, value.column) for label, value in relation.columns] != [(n, n) for n in types]:
         sql = _written(relation)
         types = described(source.connection, f"SELECT * FROM {sql}", source.name, WHOLE)
         said = _declared(relation)
@@ -47,8 +47,13 @@ def _written(relation: Relation) -> str:
         f"{value.sql if value.column is None else quoted(value.column)} AS {quoted(label)}"
         for label, value in relation.columns
     )
-    where = " AND ".join(each.sql for each in relation.owned)
+    where = " AND ".join(_conditions(relation))
     return f"(SELECT {shown} FROM {below}{f' WHERE {where}' if where else ''}) AS shown"
+
+
+def _conditions(relation: Relation) -> list[str]:
+    """Which records of the source it has."""
+    return [each.sql for each in (*relation.owned, *relation.where)]
 
 
 def _declared(relation: Relation) -> Declarations:

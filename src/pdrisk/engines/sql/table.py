@@ -244,6 +244,11 @@ def _part(query: Query, at: int, rows: RowSQL) -> Part:
         return Different(rows.told_apart(line.column))
     bins = line.needs.bins
     if bins is not None or line.needs.sizes:
+        if bins is not None and len(bins.edges) > MOST_EDGES:
+            raise ParameterError(
+                f"a database counts in {MOST_EDGES - 1:,} bins at most, not in {len(bins.edges) - 1:,}: ask for fewer, "
+                "or count by a column of bins that a view computes."
+            )
         # On frames too, a sum or mean of a person's rows is rounded within the edges, or of sizes within 1e100.
         return Binned(
             _numbers(query, line.column, rows), ANYTHING if bins is None else bins.universe, NOTHING, bins=bins
