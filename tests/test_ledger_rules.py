@@ -225,6 +225,7 @@ class TestPolicies:
             ("var", lambda led: people().dprisk.agg({"age": [("var", {"ddof": 0})]}, eps=1, ledger=led, **PARTS)),
             ("count", lambda led: sql("SELECT AVG(age) + COUNT(*) FROM people", led)),
             ("std", lambda led: sql("SELECT STDDEV_POP(age) FROM people", led)),
+            ("sum", lambda led: sql("SELECT SUM(DISTINCT age) FROM people", led)),
             ("mean", lambda led: sql("SELECT dp_mean(age, eps := 0.1) FROM people", led)),
         ],
     )

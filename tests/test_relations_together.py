@@ -131,6 +131,56 @@ def test_as_duckdb(name, kind, tmp_path, monkeypatch):
         assert [None if pd.isna(v) else v for v in found] == [None if pd.isna(v) else v for v in wanted]
 
 
+FORBIDDEN = {  # of patients, whose age the owner does not allow
+    "an aggregate": "SELECT AVG(n) FROM (SELECT pid, SUM(age) AS n FROM patients GROUP BY pid)",
+    "a condition": "SELECT COUNT(*) FROM stays WHERE pid IN (SELECT pid FROM patients WHERE age > 1)",
+    "a renamed column": (
+        "SELECT COUNT(*) FROM (SELECT pid, age AS q FROM patients) p JOIN stays s USING (pid) WHERE q > 1"
+    ),
+    "a column behind a quote": (
+        "SELECT COUNT(*) FROM patients p JOIN (SELECT * FROM stays WHERE code = '\"' OR code = '\" AS \"') s ON "
+        "p.pid = s.pid AND p.age > 1"
+    ),
+    "a name in capitals": "SELECT COUNT(*) FROM patients p JOIN stays s ON p.pid = s.pid AND p.AGE > s.days",
+    "a star": "SELECT AVG(age) FROM (SELECT * FROM patients) p JOIN stays s USING (pid)",
+    "an order": (
+        "SELECT COUNT(*) FROM (SELECT pid, ROW_NUMBER() OVER (PARTITION BY pid ORDER BY age) AS r FROM patients) WHERE "
+        "r = 1"
+    ),
+    "the row before": (
+        "SELECT COUNT(*) FROM (SELECT pid, LAG(age) OVER (PARTITION BY pid ORDER BY canton) AS q FROM patients) WHERE "
+        "q > 1"
+    ),
+    "a group": "SELECT COUNT(*) FROM (SELECT pid, age FROM patients GROUP BY ALL)",
+}
+ALLOWED = {
+    "a join": "SELECT SUM(days) FROM patients p JOIN stays s USING (pid)",
+    "a text of its name": "SELECT COUNT(*) FROM patients JOIN stays USING (pid) WHERE canton = 'age' OR code = '\"age'",
+    "another alias of its name": "SELECT COUNT(*) AS age FROM patients p JOIN stays s USING (pid)",
+    "people": "SELECT COUNT(*) FROM (SELECT pid, SUM(days) AS n FROM stays GROUP BY pid) WHERE n > 1",
+}
+
+
+class TestForbiddenColumns:
+    """What an owner does not allow is not read inside FROM either; tables that have it may be joined."""
+
+    def ask(self, query, book):
+        ledger = book(eps=9, policy={"refuse_columns": ["Age"]})
+        pdrisk.sql(query, eps=1, ledger=ledger, tables=TABLES, **EVERYTHING)
+        return ledger
+
+    @pytest.mark.whole
+    @pytest.mark.parametrize("query", FORBIDDEN.values(), ids=FORBIDDEN.keys())
+    def test_refused(self, query, book):
+        with pytest.raises(pdrisk.PolicyError, match="the owner does not allow column 'age'"):
+            self.ask(query, book)
+
+    @pytest.mark.whole
+    @pytest.mark.parametrize("query", ALLOWED.values(), ids=ALLOWED.keys())
+    def test_answered(self, query, book):
+        assert self.ask(query, book).remaining().spent == 1
+
+
 REFUSED = [
     (
         (

@@ -122,6 +122,21 @@ class TestAnswers:
         assert 0.478 < near.mean() < 0.522  # six standard deviations; .537 and .467 with 0.9 and 1.1 of the scale
 
 
+def test_a_ledger_withholds_rounds_and_remembers_it(book, draws):
+    """The owner's rules for sums are about this one, too; the ledger takes neither for the other."""
+    frame = table([1.0, 1.0, 2.0])
+    ledger = book(eps=9, policy={"round_to": {"sum": 2}})
+    d = pdrisk.Dataset({"t": frame}, ledger=ledger)
+    first = d.sql("SELECT SUM(DISTINCT x) AS v FROM t", eps=1, bounds=(LO, HI))
+    assert first["v"].item() % 2 == 0
+    d.sql("SELECT SUM(DISTINCT x) AS v FROM t", eps=1, bounds=(LO, HI))
+    assert ledger.remaining().spent == 1
+    d.sql("SELECT SUM(x) AS v FROM t", eps=1, bounds=(LO, HI))
+    assert ledger.remaining().spent == 2
+    few = book(eps=9, dataset="few", policy={"least_group": {"size": 1000, "eps": 0.1}})
+    assert pd.isna(pdrisk.sql(QUERY, eps=1, bounds=(LO, HI), ledger=few, t=frame)["v"].item())
+
+
 REFUSED = {
     "SELECT AVG(DISTINCT x) FROM t": "SUM(DISTINCT x) / COUNT(DISTINCT x)",
     "SELECT MEDIAN(DISTINCT x) FROM t": "DISTINCT",

@@ -21,6 +21,7 @@ from pdrisk._model.private_keys import judged_groups_shown, share_of_values
 from pdrisk._model.query import Groups, Line, Query, answered_by
 from pdrisk._sql.answers import Answers, Noted, bounded, checked_bounds
 from pdrisk._sql.codes import relation_without_codes
+from pdrisk._sql.columns_read import columns_below
 from pdrisk._sql.day_keys import on_days
 from pdrisk._sql.dry_run import computed, described, typed_nothing
 from pdrisk._sql.expressions import text
@@ -237,7 +238,7 @@ def judged(
         None,
         groups,
         missing,
-        tuple(names[at] for at in read),
+        (*(names[at] for at in read), *(() if owners is None else columns_below(relation.source, said))),
         source=relation.source.name,
         condition=" AND ".join(each.shown for each in (*relation.inside, *conditions)) or None,
         trusted=answers.given
