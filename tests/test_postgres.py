@@ -254,10 +254,8 @@ class TestTables:
         with pytest.raises(pdrisk.ParameterError, match="server"):
             pdrisk.Dataset((con, name)).count(eps=1)
 
-    def test_sql_is_for_methods(self, con):
+    def test_functions_belong_to_frames(self, con):
         data = made(con, "integer", [1])
-        with pytest.raises(pdrisk.ParameterError, match=r"d\.mean"):
-            data.sql("SELECT COUNT(*) FROM data", eps=1)
         with pytest.raises(pdrisk.ParameterError, match="frame in Python"):
             data.count(eps=1, where=lambda frame: frame.x > 0)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -28,7 +29,8 @@ from pdrisk._model.arguments import epsilon
 from pdrisk._model.missing_arguments import all_given
 from pdrisk._model.private_keys import are_private, check_delta_given
 from pdrisk._sql import workspace
-from pdrisk._sql.clients import connected, plain_text
+from pdrisk._sql.clients import connected
+from pdrisk._sql.elsewhere import of_connection
 from pdrisk._sql.given import public_tables
 from pdrisk._sql.grouping import key_relation
 from pdrisk._sql.headings import unique
@@ -95,9 +97,9 @@ def sql(
         ``QUANTILE_CONT``, ``MIN``, ``MAX``, ``VAR_*``, ``STDDEV_*``, ``CORR``, ``COVAR_*``, ``REGR_SLOPE`` or
         ``dp_mean(x, eps := 1, lo := 1, hi := 675)`` and the like; ``WHERE``, ``FILTER``, ``GROUP BY``, ``HAVING``,
         ``ORDER BY``, ``LIMIT``, row-wise subqueries, CTEs; with ``person``, joins of several tables.
-    con : DuckDBPyConnection, or Engine or Connection of SQLAlchemy, optional
-        Where tables and views are; SQLAlchemy's by duckdb-engine. Without it and without frames: DuckDB's own default
-        connection.
+    con : DuckDBPyConnection, psycopg.Connection, or Engine or Connection of SQLAlchemy, optional
+        Where tables and views are; SQLAlchemy's by duckdb-engine, or by psycopg 3 to PostgreSQL, whose dialect the
+        query is written in then. Without it and without frames: DuckDB's own default connection.
     eps : float, optional
         The privacy loss of the whole query. Aggregates without an eps of their own share evenly what the others leave;
         COUNT, SUM, AVG, VARIANCE and STDDEV of the same values come from one release, which has one share, and so do
@@ -180,13 +182,24 @@ def sql(
     """
     names, public_frames = public_tables(public)
     named = _tables(public_frames, _tables(tables, frames))
-    with connected(con) as opened:
+    with sources_of(con, named, schema, names) as sources:
         return answered(
-            query, Sources(opened, named, schema, public=names), eps=eps, bounds=bounds, keys=keys, delta=delta,
+            query, sources, eps=eps, bounds=bounds, keys=keys, delta=delta,
             least_group=least_group, ledger=ledger, fresh=fresh, params=params, mechanism=mechanism, interval=interval,
             clip=clip, curator=curator, risk_columns=risk_columns,
             people=PeopleAsked(person, per_person, rows, groups, unit, constant),
         )  # fmt: skip
+
+
+@contextmanager
+def sources_of(con: Any, named: Mapping[str, Any], schema: object, public: frozenset[str]) -> Iterator[Sources]:
+    """What a call may read, while its connection is open; fails as `connected` and `of_connection` do."""
+    elsewhere = of_connection(con, named, schema, public)
+    if elsewhere is not None:
+        yield elsewhere
+        return
+    with connected(con) as opened:
+        yield Sources(opened, named, schema, public=public)
 
 
 def answered(
@@ -229,7 +242,7 @@ def answered(
             return layers_of(select, sources, bounds, people)
 
         all_given(partial(_check_eps_given, keys, eps), partial(check_delta_given, keys, delta))
-        plan = planned(*plain_text(query, params), nest, judge, eps, keys, sources.settings)
+        plan = planned(sources.reader(query, params), nest, judge, eps, keys, sources.settings)
         if are_private(keys) and len(plan.queries) > 1:
             raise ParameterError(
                 'keys="private" chooses the groups of one SELECT, and here several are paid and put together: ask each '

@@ -17,6 +17,7 @@ from pdrisk._model.query import Query
 from pdrisk._model.rowwise import is_of_polars
 from pdrisk._model.unit import Secret
 from pdrisk._pandas.declared import declarations_of, knowing
+from pdrisk._sql.elsewhere import Remote, of_dataset
 from pdrisk._sql.fluent import fluent_table
 from pdrisk._sql.parse import parsed
 from pdrisk._sql.pieces import lowered, quoted
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 __all__ = ["Given", "public_tables", "tables_given"]
-
-
-Remote = PostgresTable | SparkFrame
 
 
 @dataclass(frozen=True)
@@ -74,13 +72,15 @@ class Given:
         Raises
         ------
         ParameterError
-            If DuckDB does not read them.
+            If several engines have them.
         """
         if self.remote:
-            raise ParameterError(
-                "d.sql(...) reads what DuckDB reads, not tables of a PostgreSQL server or DataFrames of Spark: write "
-                "d.mean(...), d.query(...).count(...) and the like, or make a view there and a Dataset of it."
-            )
+            if len(self.remote) < len(self.names):
+                raise ParameterError(
+                    "tables of a server or of Spark and others are not asked together: make one Dataset of each, or "
+                    "write the others to tables there."
+                )
+            return of_dataset(self.remote, self.said, public)
         return Sources(self.connection, {**self.frames, **self.others}, None, self.tables, self.said, public=public)
 
     def and_public(self, other: Given) -> Given:

@@ -7,14 +7,13 @@ shown to a DuckDB without people first.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
 from pdrisk._model.arguments import epsilon
 from pdrisk._model.joint import joined
-from pdrisk._model.kinds import NUMBER
 from pdrisk._model.missing_codes import check_levels_are_no_codes
 from pdrisk._model.nodes import Window, below
 from pdrisk._model.private_keys import judged_groups_shown, share_of_values
@@ -24,6 +23,8 @@ from pdrisk._sql.codes import relation_without_codes
 from pdrisk._sql.columns_read import columns_below
 from pdrisk._sql.day_keys import on_days
 from pdrisk._sql.dry_run import computed, described, typed_nothing
+from pdrisk._sql.elsewhere import SourcesElsewhere
+from pdrisk._sql.engine_elsewhere import EngineElsewhere, engine_elsewhere
 from pdrisk._sql.expressions import text
 from pdrisk._sql.grouping import Grouping, key_lists, key_relation, keys_given
 from pdrisk._sql.headings import heading, unique
@@ -40,7 +41,8 @@ from pdrisk._sql.people import (
     people_read,
     unit_of,
 )
-from pdrisk._sql.pieces import Expression, quoted
+from pdrisk._sql.pieces import quoted
+from pdrisk._sql.reads import DuckDBReads, parts_of
 from pdrisk._sql.relations import is_by_person, relation_of
 from pdrisk._sql.rows import Condition, Relation, Rows, condition
 from pdrisk._sql.settings import Settings
@@ -52,10 +54,8 @@ from pdrisk.engines.base import Origin
 from pdrisk.engines.sql.dialect import DuckDBDialect
 from pdrisk.engines.sql.duckdb import DuckDBEngine
 from pdrisk.engines.sql.plan import (
-    INFINITY,
     Counted,
     Different,
-    DifferentNumbers,
     Measured,
     MeasuredPair,
     Part,
@@ -78,7 +78,7 @@ class Judged:
 
     Attributes
     ----------
-    engine : DuckDBEngine
+    engine : DuckDBEngine or EngineElsewhere
         What reads the source for it.
     names : tuple of str
         A name for each line.
@@ -93,7 +93,7 @@ class Judged:
 
     query: Query
     relation: Relation
-    engine: DuckDBEngine
+    engine: DuckDBEngine | EngineElsewhere
     names: tuple[str, ...]
     groups: tuple[Grouping, ...]
     layers: tuple[Layer, ...]
@@ -211,7 +211,7 @@ def judged(
         asked.mechanism(at).check()
     conditions = (*relation.owned, *relation.where, *where)
     groups = _listed_groups(answers, keys, conditions)
-    parts, places = combined(list(_asked(noted, asked, relation.source)))
+    parts, places = combined(list(parts_of(noted, asked, DuckDBReads(relation.source))))
     by = tuple(group.key_sql for group in answers.groups)
     if groups is not None and groups.is_private:  # keys that are read first, and then listed
         by = tuple(
@@ -230,6 +230,13 @@ def judged(
         parts=parts,
         people=of_people,
     )
+    engine: DuckDBEngine | EngineElsewhere
+    if isinstance(sources, SourcesElsewhere):
+        engine = engine_elsewhere(core, relation, noted, asked, groups, columns, known)
+    else:
+        lists = None if groups is None or groups.keys is None else key_lists(groups.keys)
+        origin = Origin(relation.source.frame, relation.source.place)
+        engine = DuckDBEngine(relation.source.connection, plan, places, lists, origin)
     names = list(relation.source.columns)
     read = [at for at, name in enumerate(names) if quoted(name) in said]
     query = Query(
@@ -244,21 +251,18 @@ def judged(
         trusted=answers.given
         or any(each.given for each in (*relation.inside, *conditions))
         or any(each.given for each in answers.noted),
-        said=_canonical(plan, places),
+        said=_canonical(engine.plan, engine.places),
         places=tuple(dict.fromkeys((*read, *(names.index(str(column)) for column in known.columns if unit.person)))),
         releases=releases,
         unit=unit,
         selection=chosen,
     )
-    lists = None if groups is None or groups.keys is None else key_lists(groups.keys)
-    origin = Origin(relation.source.frame, relation.source.place)
-    engine = DuckDBEngine(relation.source.connection, plan, places, lists, origin)
     written = [each for each in explicit if each is not None]
     judged_query = Judged(
         query, relation, engine, unique(answers.names()), tuple(answers.groups), layers,
         sum(written, Fraction(0)), len(explicit) - len(written),
     )  # fmt: skip
-    _try_out(judged_query, select.has_parameters)
+    _try_out(judged_query, plan, select.has_parameters)
     return judged_query
 
 
@@ -360,41 +364,6 @@ def _shares(explicit: Sequence[Fraction | None], eps: Fraction | None) -> tuple[
     return tuple(left / open_places if share is None else share for share in explicit)
 
 
-def _asked(releases: Sequence[Noted], query: Query, source: Source) -> Iterator[Part]:
-    """What each release reads."""
-    for at, (noted, line) in enumerate(zip(releases, query.lines, strict=True)):
-        one, argument = noted.asked, noted.argument
-        if one.key is not None:
-            yield Different(one.key if one.condition is None else f"CASE WHEN {one.condition} THEN {one.key} END")
-            continue
-        if argument is None or not one.statistic.bounded:
-            yield Counted(_counted(argument, one.condition))
-            continue
-        value = argument.double
-        stored = argument.column is not None and argument.kind == NUMBER and not source.known(argument.column).missing
-        column = quoted(argument.column) if stored and argument.column else None
-        if one.condition is not None:
-            value, column = f"CASE WHEN {one.condition} THEN {value} END", None
-        assert line.universe is not None  # in SQL bounds never come from the data
-        if line.needs.distinct:
-            yield DifferentNumbers(value, line.universe, line.needs)
-            continue
-        if noted.other is not None:
-            yield MeasuredPair(value, line.universe, line.needs, other=noted.other.double)
-            continue
-        yield Measured(value, line.universe, query.mechanism(at).reads, column)
-
-
-def _counted(argument: Expression | None, filtered: str | None) -> str | None:
-    """Which records a count counts."""
-    present = None
-    if argument is not None:
-        numeric = argument.kind == NUMBER
-        present = f"({argument.double} <= {INFINITY})" if numeric else f"({argument.sql} IS NOT NULL)"
-    said = [each for each in (filtered, present) if each is not None]
-    return " AND ".join(said) if said else None
-
-
 def _said(part: Part) -> str:
     """The SQL of what is read."""
     if isinstance(part, Different):
@@ -404,10 +373,13 @@ def _said(part: Part) -> str:
     return part.value if isinstance(part, Measured) else part.condition or ""
 
 
-def _try_out(found: Judged, has_parameters: bool) -> None:
-    """Show both statements to a DuckDB without people: what it refuses there costs nothing."""
-    if not _reads_columns_only(found):
-        described(_without_people(found), has_parameters)
+def _try_out(found: Judged, plan: SummaryPlan, has_parameters: bool) -> None:
+    """Show both statements to a DuckDB without people: what it refuses there costs nothing.
+
+    Also that of a table elsewhere, of which another one is read: DuckDB knows which types go together.
+    """
+    if not _reads_columns_only(found, plan):
+        described(_without_people(found, plan), has_parameters)
     if found.plain:
         return
     columns = [f"CAST(NULL AS {group.type}) AS k{at}" for at, group in enumerate(found.groups)]
@@ -416,9 +388,8 @@ def _try_out(found: Judged, has_parameters: bool) -> None:
     computed(found.computed([sql for sql, _ in found.items], nothing), has_parameters)
 
 
-def _reads_columns_only(found: Judged) -> bool:
+def _reads_columns_only(found: Judged, plan: SummaryPlan) -> bool:
     """Whether there is nothing in what is read that DuckDB could refuse."""
-    plan = found.engine.plan
     plain = all(isinstance(part, Measured | Counted) and _reads_column(part) for part in plan.parts)
     return plain and not (plan.inner or plan.where or plan.people) and all(group.column for group in found.groups)
 
@@ -427,9 +398,9 @@ def _reads_column(part: Measured | Counted) -> bool:
     return part.column is not None if isinstance(part, Measured) else part.condition is None
 
 
-def _without_people(found: Judged) -> str:
+def _without_people(found: Judged, plan: SummaryPlan) -> str:
     """The statement that reads the data, over one row of NULLs."""
-    plan, keys = found.engine.plan, None
+    keys = None
     if plan.keys is not None:
         nothing = ", ".join(f"CAST(NULL AS {group.type}) AS g{at}" for at, group in enumerate(found.groups))
         keys = f"(SELECT {nothing}, CAST(NULL AS BIGINT) AS code) AS keys_listed"

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pdrisk._model.nearest import did_you_mean
 from pdrisk._model.nodes import Column, Constant, Node
 from pdrisk._sql.catalog import CatalogEntry
+from pdrisk._sql.elsewhere import SourcesElsewhere
 from pdrisk._sql.joins import conjuncts, joined, kept_by, member_condition
 from pdrisk._sql.numbered import has_windows, limited, numbered
 from pdrisk._sql.parse import parsed
@@ -133,6 +134,8 @@ def _stored(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, 
 
 
 def _found(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, depth: int) -> Relation:
+    if isinstance(sources, SourcesElsewhere):
+        return _renamed(_whole(sources.at(path), sources), path, ())
     if home is None and len(path) == 1:
         if (source := sources.keyword(path[0])) is not None:
             return _renamed(_whole(source, sources), path, ())

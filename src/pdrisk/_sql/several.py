@@ -25,7 +25,7 @@ from pdrisk._sql import dry_run, workspace
 from pdrisk._sql.headings import unique
 from pdrisk._sql.judge import Judged
 from pdrisk._sql.layers import NOISY, Layer, Layered, layer_over
-from pdrisk._sql.parse import Scalars, parsed
+from pdrisk._sql.parse import Scalars
 from pdrisk._sql.pieces import Expression, lowered
 from pdrisk._sql.sets import group_names, keys_of_part
 from pdrisk._sql.settings import Settings
@@ -75,8 +75,8 @@ class Plan:
 
     Attributes
     ----------
-    text : str
-    params : object
+    read : callable
+        Reads the query, given the values of its scalar subqueries.
     nest : callable
         Gives the layers of a SELECT.
     judge : callable
@@ -90,8 +90,7 @@ class Plan:
         Those of the scalar subqueries, in the order in which they are asked, then that of the rest.
     """
 
-    text: str
-    params: object
+    read: Callable[[Scalars], Select]
     nest: Nest
     judge: Callable[[Select, object, object], Judged]
     total: Fraction | None
@@ -108,7 +107,7 @@ class Plan:
         """The statements, one after another; ``value`` gives what each scalar subquery comes to."""
         scalars, found = Scalars(), list[Statement]()
         while True:
-            select = parsed(self.text, self.params, scalars)
+            select = self.read(scalars)
             waiting = scalars.selects[len(found) :]
             asked = waiting[0] if waiting else select
             keys = own_keys(self.keys, asked, self.nest) if scalars.selects else self.keys
@@ -142,15 +141,14 @@ class Plan:
 
 
 def planned(
-    text: str,
-    params: object,
+    read: Callable[[Scalars], Select],
     nest: Nest,
     judge: Callable[[Select, object, object], Judged],
     eps: object,
     keys: object,
     settings: Settings,
 ) -> Plan:
-    """What a text asks, judged with 1 and the like in the place of values that only answers tell.
+    """What a query asks, judged with 1 and the like in the place of values that only answers tell.
 
     Raises
     ------
@@ -158,7 +156,7 @@ def planned(
         If anything is wrong with it.
     """
     total = None if eps is None else epsilon(eps)
-    plan = Plan(text, params, nest, judge, total, keys, settings)
+    plan = Plan(read, nest, judge, total, keys, settings)
     found = replace(plan, statements=plan.judged(lambda select, own: judge(select, own, eps), placeholder))
     if not found.queries:
         raise ParameterError("there is no FROM: ask a table, view, frame or Parquet file.")

@@ -12,6 +12,7 @@ from pdrisk._core.universe import Universe
 from pdrisk._model.declarations import Declarations, Known
 from pdrisk._sql.pieces import lowered, quoted
 from pdrisk._sql.ranges import ANYTHING, Range, range_of
+from pdrisk.engines.sql.table import SQLTable
 from pdrisk.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ class Source:
         Whether nobody is in it, by the caller's word.
     below : frozenset of str
         In lower case, the columns of the tables that it is written out of.
+    elsewhere : SQLTable or None
+        The table itself, if another engine than DuckDB has it; nothing runs ``sql`` then.
     """
 
     sql: str
@@ -75,6 +78,7 @@ class Source:
     asked_as: str = ""
     public: bool = False
     below: frozenset[str] = frozenset()
+    elsewhere: SQLTable | None = None
 
     def range_of(self, column: str) -> Range:
         """Where the numbers of a column lie, as far as that is known."""

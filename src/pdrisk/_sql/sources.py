@@ -17,9 +17,11 @@ from pdrisk._model.kinds import ZONED
 from pdrisk._model.schema import entries_of, people_of_schema
 from pdrisk._sql import workspace
 from pdrisk._sql.catalog import VIEW, CatalogEntry, entry_names, found_entry
+from pdrisk._sql.clients import plain_text
 from pdrisk._sql.declared import declared_for, declared_in_file, folded
 from pdrisk._sql.frame_types import Plain, plain_frame
 from pdrisk._sql.owners import PUBLIC, Owners
+from pdrisk._sql.parse import Scalars, parsed
 from pdrisk._sql.pieces import kind_of_type, lowered, written_paths
 from pdrisk._sql.readable import WHOLE, checked, described, file_failure, files_of
 from pdrisk._sql.settings import Settings, check_macros, pin
@@ -92,6 +94,11 @@ class Sources:
     def settings(self) -> Settings:
         """What the caller's connection is set to."""
         return Settings.of(self.connection)
+
+    def reader(self, query: Any, params: object) -> Callable[[Scalars], Select]:
+        """What reads a query, given the values of its scalar subqueries."""
+        text, values = plain_text(query, params)
+        return lambda scalars: parsed(text, values, scalars)
 
     def check(self, select: Select) -> None:
         """Refuse what settings or macros of the connection would give another meaning than pdrisk does."""

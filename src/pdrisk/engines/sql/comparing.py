@@ -16,7 +16,7 @@ from pdrisk.engines.sql.dialect import Dialect
 from pdrisk.engines.sql.values import EXACT, FEW, WIDEST, Value, alike, as_double, quantity, within_reach
 from pdrisk.errors import ParameterError
 
-__all__ = ["MIRRORED", "beside_constant", "decided", "one_of", "ordered"]
+__all__ = ["MIRRORED", "SQL_WORDS", "beside_constant", "decided", "one_of", "ordered"]
 
 MIRRORED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 SQL_WORDS: Final = {"==": "=", "!=": "<>"}

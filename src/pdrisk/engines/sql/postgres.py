@@ -179,7 +179,9 @@ def fetched(cursor: psycopg.Cursor[Any], sql: str, values: Sequence[Any]) -> Col
     rows = asked(cursor, sql, list(map(_array, values)))
     described = [(each.name, each.type_code) for each in cursor.description or ()]
     columns = zip(*rows, strict=True) if rows else ((),) * len(described)
-    return {name: _column(code, column) for (name, code), column in zip(described, columns, strict=True)}
+    # From the end: a listed key stands before the same of what is joined to it, which has none for an empty group.
+    pairs = reversed(list(zip(described, columns, strict=True)))
+    return {name: _column(code, column) for (name, code), column in pairs}
 
 
 def _array(keys: Sequence[Any]) -> str:

@@ -21,13 +21,13 @@ from pdrisk.engines.sql.reading import Columns, Fetch
 from pdrisk.engines.sql.render import records_read
 from pdrisk.engines.sql.table import SQLTable
 from pdrisk.engines.sql.values import StoredColumn
-from pdrisk.errors import ColumnTypeError
+from pdrisk.errors import ColumnTypeError, ParameterError
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["SparkDialect", "SparkFrame", "fetched", "is_spark"]
+__all__ = ["SparkDialect", "SparkFrame", "fetched", "is_spark", "is_spark_session", "table_of_session"]
 
 HALF_BITS: Final = 26  # of the lower half of a whole number that is summed: 2**37 of them are below 2**63
 QUARTER: Final = 2**46  # squares below 2**90 are taken apart here
@@ -135,6 +135,27 @@ def is_spark(value: object) -> bool:
     return any(
         each.__name__ == "DataFrame" and each.__module__.startswith("pyspark.sql.") for each in type(value).__mro__
     )
+
+
+def is_spark_session(value: object) -> bool:
+    """Whether it is a session of Spark, classic or of Connect."""
+    return any(
+        each.__name__ == "SparkSession" and each.__module__.startswith("pyspark.sql.") for each in type(value).__mro__
+    )
+
+
+def table_of_session(session: SparkSession, path: tuple[str, ...]) -> SparkFrame:
+    """A table or view that a session knows.
+
+    Raises
+    ------
+    ParameterError
+        If it knows none of that name.
+    """
+    name = ".".join(map(SparkDialect().name, path))
+    if not session.catalog.tableExists(name):
+        raise ParameterError(f"Spark knows no table {'.'.join(path)!r}: create it there, or a view of that name.")
+    return SparkFrame(session.table(name))
 
 
 @dataclass(frozen=True)

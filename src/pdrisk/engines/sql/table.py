@@ -39,7 +39,7 @@ from pdrisk.engines.sql.rowwise import RowSQL
 from pdrisk.engines.sql.values import StoredColumn, Value
 from pdrisk.errors import ParameterError
 
-__all__ = ["AnswerReading", "SQLTable", "TableEngine", "only_for_frames"]
+__all__ = ["AnswerReading", "SQLTable", "TableEngine", "group_sql", "listed_keys", "only_for_frames", "plain_keys"]
 
 NOTHING: Final = Needs()
 MOST_EDGES: Final = 2001  # of bins: the time to plan a statement grows faster than they do
@@ -155,8 +155,8 @@ class TableEngine:
         rows = RowSQL(table.columns, query.missing, query.derived, table.dialect)
         where = () if query.where is None or query.where.rule is None else (rows.condition(query.where.rule),)
         parts, places = combined(_parts(query, rows))
-        groups = () if query.groups is None else tuple(_grouped(rows, column)[0] for column in query.groups.columns)
-        relation, keys = _listed(rows, query.groups)
+        groups = () if query.groups is None else tuple(group_sql(rows, column)[0] for column in query.groups.columns)
+        relation, keys = listed_keys(rows, query.groups)
         people = None
         if query.unit.is_of_people:
             ids = tuple(rows.told_apart(column) for column in query.unit.person)
@@ -192,7 +192,7 @@ class TableEngine:
     def _read(self, query: Query) -> AnswerReading:
         plan, lists, groups = self.plan, self.keys, query.groups
         if groups is not None and groups.is_private:
-            relation, lists = _listed(self.rows, groups)
+            relation, lists = listed_keys(self.rows, groups)
             plan = replace(plan, keys=relation)
         with self.table.reading(plan, lists) as (fetch, own):
             summaries, found = read(fetch, own, lists, self.table.dialect)
@@ -206,7 +206,7 @@ class TableEngine:
     def _observed(self, groups: Groups, found: Sequence[list[Any]]) -> tuple[Key, ...]:
         """Keys that occur, a list for each column, as plain values."""
         plain = (
-            _observed(self.rows.same(column), values) for column, values in zip(groups.columns, found, strict=True)
+            plain_keys(self.rows.same(column), values) for column, values in zip(groups.columns, found, strict=True)
         )
         return tuple(zip(*plain, strict=True))
 
@@ -271,11 +271,11 @@ def _numbers(query: Query, column: Hashable, rows: RowSQL) -> str:
     return rows.double(column)
 
 
-def _listed(rows: RowSQL, groups: Groups | None) -> tuple[str | None, list[list[Any]] | None]:
+def listed_keys(rows: RowSQL, groups: Groups | None) -> tuple[str | None, list[list[Any]] | None]:
     """The listed keys as a relation, and its parameters; None where none are listed."""
     if groups is None or groups.keys is None:
         return None, None
-    carriers = [_grouped(rows, column)[1] for column in groups.columns]
+    carriers = [group_sql(rows, column)[1] for column in groups.columns]
     lists = [
         [_carried(key[at], rows.same(column), column) for key in groups.keys]
         for at, column in enumerate(groups.columns)
@@ -283,7 +283,7 @@ def _listed(rows: RowSQL, groups: Groups | None) -> tuple[str | None, list[list[
     return rows.dialect.keys(carriers, lists)
 
 
-def _grouped(rows: RowSQL, column: Hashable) -> tuple[str, str]:
+def group_sql(rows: RowSQL, column: Hashable) -> tuple[str, str]:
     """A group key in SQL, and how listed ones are carried."""
     value = rows.same(column)
     if value.family == TEXT:
@@ -310,7 +310,7 @@ def _carried(key: Any, value: Value, column: Hashable) -> Any:
     return str(int(exact)) if value.is_wide else int(exact)
 
 
-def _observed(value: Value, keys: list[Any]) -> list[Any]:
+def plain_keys(value: Value, keys: list[Any]) -> list[Any]:
     """Keys that occur as plain values of their column."""
     if value.family in (DATE, ZONED):
         unit = next(name for name, size in UNITS.items() if size == value.unit)

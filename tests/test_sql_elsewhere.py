@@ -1,0 +1,430 @@
+"""SELECTs of tables that another engine than DuckDB has: the answers of DuckDB, in that engine's dialect, or none."""
+
+import math
+import sys
+from functools import partial
+
+import duckdb
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pdrisk
+from pdrisk._sql import answered
+from pdrisk._sql.elsewhere import SourcesElsewhere
+from pdrisk._sql.people import PeopleAsked
+from pdrisk._sql.sqlglot_expressions import POSTGRES, SPARK
+from pdrisk._sql.sqlglot_parse import parsed_as
+from pdrisk.engines.sql.dialect import Dialect
+from pdrisk.engines.sql.duckdb import fetched
+from pdrisk.engines.sql.duckdb_types import stored_columns
+from pdrisk.engines.sql.table import SQLTable
+from pdrisk.errors import ColumnTypeError, ParameterError, PdriskError, UnknownColumnError
+from postgres_databases import connected, database, needs_server
+
+LARGE = 2**53
+COLUMNS = {
+    "pid": "BIGINT", "age": "INTEGER", "big": "BIGINT", "income": "DOUBLE", "hours": "FLOAT", "region": "VARCHAR",
+    "works": "BOOLEAN", "day": "DATE", "born": "TIMESTAMP", "seen": "TIMESTAMP WITH TIME ZONE", "blob": "BLOB",
+}  # fmt: skip
+OF_POSTGRES = {"DOUBLE": "double precision", "FLOAT": "real", "VARCHAR": "text", "BLOB": "bytea"}
+NAN = float("nan")
+EDGES = [
+    (1, 0, LARGE + 1, 1.5, 0.5, "north", True, "2020-01-31", "2020-01-31 00:00:00"),
+    (2, -5, -LARGE - 1, -0.0, 0.1, "South", False, "2019-12-31", "2020-01-31 23:59:59.999999"),
+    (3, 40, 2**63 - 1, NAN, None, "o'west", None, None, None),
+    (4, 41, -(2**63), math.inf, 40.0, "", True, "0001-01-01", "1600-02-29 12:00:00"),
+    (5, 40, 0, -math.inf, -1.0, None, False, "9999-12-31", "9999-12-31 23:59:59"),
+    (6, None, None, None, None, "ä", True, "2020-02-01", None),
+    (None, 32767, 7, 0.1, NAN, "a ", None, None, "1970-01-01 00:00:00"),
+    (8, -32768, LARGE, 1e-310, 3e38, "a\\b", False, "1969-12-31", "1969-12-31 23:59:59.5"),
+]
+ROWS = [
+    *((*edge, None, None) for edge in EDGES),
+    *(
+        (i % 40, i * 7 % 90, i * 31, i * 13 % 1000 / 10, i % 60 / 2, ("north", "South", None)[i % 3], i % 2 == 0,
+         f"2020-0{i % 9 + 1}-15", f"2020-0{i % 9 + 1}-15 12:00:00", None, None)
+        for i in range(10, 210)
+    ),
+]  # fmt: skip
+BOUNDS = {"age": (0, 100), "income": (0, 100), "big": (0, 7000), "hours": (0, 60)}
+KEYS = {"region": ["north", "South", "", None], "works": [True, False]}
+DRAWN = ("_low", "_high", "_clip_low", "_clip_high")
+
+
+def filled(run, types):
+    run(f"CREATE TABLE people ({', '.join(f'{name} {types.get(kind, kind)}' for name, kind in COLUMNS.items())})")
+
+
+@pytest.fixture(scope="module")
+def duck():
+    con = duckdb.connect()
+    filled(con.execute, {})
+    con.executemany(f"INSERT INTO people VALUES ({', '.join('?' * len(COLUMNS))})", ROWS)
+    return con
+
+
+class Elsewhere:
+    """The table as one of another engine, whose SQL is portable words; and the statements that it was sent."""
+
+    def __init__(self, con, language):
+        self.sent, self.language = [], language
+        self.table = SQLTable("people", stored_columns(COLUMNS), Dialect(), partial(self.fetched, con))
+
+    def fetched(self, con, sql, values):
+        self.sent.append(sql)
+        return fetched(con, sql, values)
+
+    def found(self, path):
+        if path != ("people",):
+            raise ParameterError(f"no table {path}")
+        return self.table
+
+    def sql(
+        self, query, *, eps=1, bounds=BOUNDS, keys=None, mechanism="auto", curator=True, schema=None, params=None,
+        delta=None, risk_columns=True, **people,
+    ):  # fmt: skip
+        sources = SourcesElsewhere(None, {}, schema, language=self.language, found=self.found)
+        return answered(
+            query, sources, eps=eps, bounds=bounds, keys=keys, ledger=None, fresh=False, delta=delta, least_group=None,
+            params=params, mechanism=mechanism, interval=False, clip=None, curator=curator, risk_columns=risk_columns,
+            people=PeopleAsked(**people),
+        )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def postgres_server(duck):
+    with database() as url, connected(url) as con:
+        filled(con.execute, OF_POSTGRES)
+        con.cursor().executemany(f"INSERT INTO people VALUES ({', '.join(['%s'] * len(COLUMNS))})", ROWS)
+        con.execute('CREATE SCHEMA other; CREATE TABLE other."People" AS SELECT * FROM people LIMIT 50')
+        con.commit()
+        yield con
+
+
+class Server:
+    language = POSTGRES
+
+    def __init__(self, con):
+        self.con = con
+
+    def sql(self, query, *, eps=1, bounds=BOUNDS, curator=True, risk_columns=True, **options):
+        return pdrisk.sql(
+            query, self.con, eps=eps, bounds=bounds, curator=curator, risk_columns=risk_columns, **options
+        )
+
+
+@pytest.fixture(scope="module", params=["portable", "Spark's", pytest.param("PostgreSQL", marks=needs_server)])
+def other(request, duck):
+    if request.param == "PostgreSQL":
+        return Server(request.getfixturevalue("postgres_server"))
+    return Elsewhere(duck, {"portable": POSTGRES, "Spark's": SPARK}[request.param])
+
+
+SAME = {
+    "SELECT COUNT(*) FROM people": {},
+    "SELECT count(*) AS n, COUNT(income), count(region), count(seen) FROM people AS p": {},
+    "SELECT AVG(p.income) AS m FROM people p WHERE p.age BETWEEN 10 AND 60;": {},
+    "SELECT SUM(age), MIN(income), MAX(income) FROM people -- and no more": {},
+    "SELECT STDDEV(income), VARIANCE(age), STDDEV_POP(income) FROM people": {},
+    "SELECT VAR_POP(big), STDDEV_SAMP(hours), VAR_SAMP(age) AS v FROM people": {},
+    "SELECT PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY income) FROM people": {},
+    "SELECT PERCENTILE_DISC(0.25) WITHIN GROUP (ORDER BY age DESC) AS q FROM people": {},
+    "SELECT CORR(age, income), COVAR_POP(age, income), REGR_SLOPE(income, age) FROM people": {},
+    "SELECT COUNT(DISTINCT region), COUNT(DISTINCT income) FROM people": {},
+    "SELECT SUM(DISTINCT age) FROM people": {},
+    "SELECT AVG(income), SUM(big) FROM people": {"mechanism": "laplace"},
+    "SELECT dp_mean(income, eps := 0.5, lo := 1, hi := 50) AS m, dp_count(*) AS n FROM people": {},
+    "SELECT dp_sum(age * 2 + 1, lo := 0, hi := 300) AS s FROM people": {},
+    "SELECT AVG(works), AVG(CASE WHEN age > 30 THEN 1 ELSE 0 END) AS share FROM people": {},
+    "SELECT dp_mean(CASE WHEN works THEN income WHEN age < 3 THEN NULL END, lo := 0, hi := 9) AS x FROM people": {},
+    "SELECT dp_sum(COALESCE(income, age, 7), lo := 0, hi := 99) AS x FROM people": {},
+    "SELECT dp_sum(NULLIF(age, 40) - 2.5, lo := 0, hi := 99) AS x FROM people": {},
+    "SELECT dp_mean(income / 4.0, lo := 0, hi := 25) AS x FROM people": {},
+    "SELECT COUNT(NULLIF(age, 40)) FROM people": {},
+    "SELECT COUNT(*) FILTER (WHERE works), AVG(income) FILTER (WHERE NOT works AND age > 5) FROM people": {},
+    "SELECT region, works, COUNT(*) AS n FROM people GROUP BY region, works": {"keys": KEYS},
+    "SELECT region AS r, AVG(income) AS m FROM people GROUP BY 1 ORDER BY r DESC": {"keys": ["South", "north", ""]},
+    "SELECT works, COUNT(*) FROM people GROUP BY works ORDER BY works": {},
+    "SELECT age, COUNT(*) AS n FROM people WHERE age IN (40, 41) GROUP BY age": {},
+    "SELECT day, COUNT(*) FROM people WHERE day IN ('2020-01-15', '2020-02-15') GROUP BY day": {},
+    "SELECT hours, COUNT(*) FROM people GROUP BY hours": {"keys": [0.5, 1, -1.0, None]},
+    "SELECT income, COUNT(*) FROM people GROUP BY income": {"keys": [0, 0.5, math.inf, None]},
+    "SELECT region, AVG(income) FROM people WHERE age > 3 GROUP BY region": {"keys": "observed"},
+    "SELECT COUNT(*), AVG(income) FROM people": {"person": "pid", "rows": 9},
+    "SELECT COUNT(DISTINCT pid), AVG(income) FROM people WHERE age > 10": {"person": "pid", "per_person": "mean"},
+    "SELECT region, SUM(age) FROM people GROUP BY region":
+        {"person": "pid", "per_person": "sum", "groups": 2, "keys": ["north", "South"]},
+}  # fmt: skip
+
+
+def not_drawn(answer):
+    """The columns that hold no noise."""
+    own = {name.removesuffix("_n") for name in answer.columns if name.endswith("_n") and f"{name[:-2]}_eps" in answer}
+    return answer[[name for name in answer.columns if not name.endswith(DRAWN) and name not in own]]
+
+
+@pytest.mark.parametrize("query", SAME)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_same_numbers_as_on_duckdb(duck, other, query):
+    options = {"bounds": BOUNDS, "eps": 1, "curator": True, "risk_columns": True, **SAME[query]}
+    if isinstance(other, Elsewhere) and other.language is SPARK:
+        query = query.replace(":=", "=>")
+    wanted = pdrisk.sql(query.replace("=>", ":="), duck, **options)
+    found = other.sql(query, **options)
+    assert list(found.columns) == list(wanted.columns)
+    pd.testing.assert_frame_equal(not_drawn(found), not_drawn(wanted), rtol=1e-12)
+
+
+def test_what_is_computed_of_noisy_values(duck, other):
+    """SELECTs over groups, HAVING, ORDER BY and LIMIT stay in DuckDB: of huge eps they are the exact answers."""
+    exact = {"eps": 1e6, "bounds": BOUNDS, "keys": ["north", "South"]}
+    query = (
+        "WITH g AS (SELECT region, COUNT(*) AS n, AVG(age) AS m FROM people GROUP BY region HAVING COUNT(*) > 2) "
+        "SELECT region, ROUND(ABS(m), 1) AS m, n / 2.0 AS half, CASE WHEN n > 1 THEN GREATEST(n, 0) END AS n FROM g "
+        "WHERE region <> 'none' ORDER BY region DESC LIMIT 1"
+    )
+    wanted = pdrisk.sql(query, duck, **exact)
+    found = other.sql(query, curator=False, risk_columns=False, **exact)
+    assert wanted.shape == (1, 4)
+    pd.testing.assert_frame_equal(found, wanted, atol=0.05)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT region, COUNT(*) AS n FROM people WHERE age > 3 GROUP BY region",
+        "SELECT day, works, AVG(income) AS m FROM people GROUP BY day, works",
+    ],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_private_keys(duck, other, query):
+    """Of a large eps each group of two is shown, and hardly one of one."""
+    private = {"eps": 2000, "bounds": BOUNDS, "keys": "private", "delta": 1e-9, "mechanism": "laplace"}
+    wanted = pdrisk.sql(query, duck, curator=True, **private)
+    assert len(wanted) > 1
+    pd.testing.assert_frame_equal(not_drawn(other.sql(query, **private)), not_drawn(wanted), rtol=1e-12)
+
+
+NUMBERS = st.sampled_from(["0", "-5", "40", "40.5", "1.5", "0.25", "1e3", "32767", "-0.0", "9007199254740993"])
+WHOLE, FLOATS = st.sampled_from(["age", "age * 2 + 1", "-age", "big"]), st.sampled_from(["income", "income + 1.5"])
+TEXTS = st.sampled_from(["'north'", "'o''west'", "''", "'a '", "'ä'", "'N'"])
+DAYS = st.sampled_from(["'2020-01-31'", "DATE '1969-12-31'", "'9999-12-31'", "'2020-06-15'"])
+TIMES = st.sampled_from(["'2020-01-31 23:59:59.999999'", "TIMESTAMP '2020-03-15 12:00:00'", "'2020-02-01'"])
+WORDS = st.sampled_from(["=", "<>", "<", "<=", ">", ">=", "!="])
+
+
+def compared(columns, values):
+    listed = st.lists(values, min_size=1, max_size=3).map(", ".join)
+    return st.one_of(
+        st.builds("{} {} {}".format, columns, WORDS, values),
+        st.builds("{} {} {}".format, values, WORDS, columns),
+        st.builds("{} {} ({})".format, columns, st.sampled_from(["IN", "NOT IN"]), listed),
+        st.builds("{} {} {} AND {}".format, columns, st.sampled_from(["BETWEEN", "NOT BETWEEN"]), values, values),
+        st.builds("{} IS {}".format, columns, st.sampled_from(["NULL", "NOT NULL"])),
+    )
+
+
+CONDITIONS = st.recursive(
+    st.one_of(
+        compared(WHOLE, NUMBERS), compared(FLOATS, NUMBERS), compared(st.just("region"), TEXTS),
+        compared(st.just("day"), DAYS), compared(st.just("born"), TIMES),
+        compared(st.just("hours"), st.sampled_from(["0.5", "40", "-1.0"])),
+        st.builds("{} {} {}".format, WHOLE, WORDS, FLOATS), st.builds("{} {} {}".format, FLOATS, WORDS, WHOLE),
+        st.just("works"), st.just("works = true"), st.just("income = income"), st.just("day < born"),
+        st.just("COALESCE(age, 41) > 40"), st.just("CASE WHEN works THEN age ELSE 1 END > 0"),
+    ),
+    lambda inner: st.one_of(
+        inner.map("NOT ({})".format), st.builds("({} AND {})".format, inner, inner),
+        st.builds("({} OR {})".format, inner, inner),
+    ),
+    max_leaves=5,
+)  # fmt: skip
+
+
+def native(other, duck, sql):
+    con = other.con if isinstance(other, Server) else duck
+    return con.execute(sql).fetchone()[0]
+
+
+@given(condition=CONDITIONS)
+@settings(deadline=None)
+def test_where_means_what_it_means_to_the_engine(duck, other, condition):
+    """Three-valued logic, NaN and dates: as many records as the engine itself counts for the same text."""
+    if other.language is SPARK:  # whose TIMESTAMP has a zone, and which joins two texts side by side
+        condition = condition.replace("TIMESTAMP '", "'").replace("o''west", "north")
+    where = f"FROM people WHERE {condition}"
+    wanted = native(other, duck, f"SELECT COUNT(*) {where}")
+    assert other.sql(f"SELECT COUNT(*) AS c {where}")["c_n"].item() == wanted
+    filtered = other.sql(f"SELECT COUNT(income) FILTER (WHERE {condition}) AS c FROM people")
+    finite = f"SELECT COUNT(*) {where.replace('WHERE ', 'WHERE (')}) AND income <= CAST('infinity' AS FLOAT8)"
+    assert filtered["c_n"].item() == native(other, duck, finite)
+
+
+REFUSED = [
+    # No SELECT, or several.
+    "", ";", "DROP TABLE people", "SELECT COUNT(*) FROM people; DROP TABLE people", "DELETE FROM people RETURNING pid",
+    "UPDATE people SET age = 0", "INSERT INTO people SELECT * FROM people", "TRUNCATE people", "VACUUM", "LISTEN x",
+    "COPY people TO '/tmp/x'", "COPY (SELECT 1) TO PROGRAM 'sh'", "SET search_path = x", "EXPLAIN SELECT 1", "DO $$x$$",
+    "CALL f()", "BEGIN", "TABLE people", "VALUES (1)", "CREATE TABLE x AS SELECT COUNT(*) FROM people", "GRANT ALL",
+    "SELECT COUNT(*) INTO x FROM people", "SELECT COUNT(*) FROM people FOR UPDATE", "SELECT 1", "SELECT COUNT(*)",
+    "WITH d AS (DELETE FROM people RETURNING pid) SELECT COUNT(*) FROM d", "SELECT COUNT(*) FROM people; --",
+    "SELECT COUNT(*) FROM people UNION ALL SELECT COUNT(*) FROM people", "SELECT COUNT(*) /* FROM people",
+    # Functions and operators.
+    "SELECT pg_sleep(9) FROM people", "SELECT COUNT(*) FROM people WHERE pg_sleep(1) IS NULL",
+    "SELECT COUNT(*), version() FROM people", "SELECT COUNT(*) FROM people WHERE random() > 0.5",
+    "SELECT COUNT(*) FROM people WHERE current_setting('x') = 'y'", "SELECT COUNT(*) FROM people WHERE day < now()",
+    "SELECT COUNT(*) FROM people WHERE day < CURRENT_DATE", "SELECT COUNT(*) FROM people WHERE nextval('s') > 0",
+    "SELECT pg_catalog.count(*) FROM people", "SELECT COUNT(*) FROM people WHERE age OPERATOR(evil.>) 3",
+    "SELECT COUNT(*) FROM people WHERE region LIKE 'n%'", "SELECT COUNT(*) FROM people WHERE region ~ 'n'",
+    "SELECT COUNT(*) FROM people WHERE region ILIKE 'n%'", "SELECT COUNT(*) FROM people WHERE region SIMILAR TO 'n'",
+    "SELECT COUNT(*) FROM people WHERE lower(region) = 'n'", "SELECT COUNT(*) FROM people WHERE region || 'x' = 'y'",
+    "SELECT COUNT(*) FROM people WHERE region COLLATE \"de_DE\" < 'n'", "SELECT string_agg(region, ',') FROM people",
+    "SELECT COUNT(*) FROM people WHERE EXTRACT(year FROM day) = 2020", "SELECT array_agg(region) FROM people",
+    "SELECT COUNT(*) FROM people WHERE age % 2 = 0", "SELECT COUNT(*) FROM people WHERE age ^ 2 > 4",
+    "SELECT COUNT(*) FROM people WHERE age IS DISTINCT FROM 3", "SELECT COUNT(*) FROM people WHERE works IS TRUE",
+    "SELECT COUNT(*) FROM people WHERE age = ANY(ARRAY[1, 2])", "SELECT mode() WITHIN GROUP (ORDER BY age) FROM people",
+    "SELECT AVG(income / age) FROM people", "SELECT COUNT(*) FROM people WHERE 1 / 0 = 1",
+    "SELECT AVG(income) OVER () FROM people", "SELECT ROW_NUMBER() OVER (ORDER BY COUNT(*)) FROM people",
+    # Casts and literals.
+    "SELECT 'people'::regclass, COUNT(*) FROM people", "SELECT COUNT(*) FROM people WHERE age = CAST('4' AS INT)",
+    "SELECT COUNT(*) FROM people WHERE region::int = 4", "SELECT COUNT(*) FROM people WHERE region = $$north$$",
+    "SELECT COUNT(*) FROM people WHERE region = E'n\\x6f'", "SELECT COUNT(*) FROM people WHERE region = 'a\\b'",
+    "SELECT COUNT(*) FROM people WHERE region = U&'\\0061'", "SELECT COUNT(*) FROM people WHERE region = N'a'",
+    "SELECT COUNT(*) FROM people WHERE age = B'1'", "SELECT COUNT(*) FROM people WHERE age = $1",
+    "SELECT COUNT(*) FROM people WHERE age = :x", "SELECT COUNT(*) FROM people WHERE age = ?",
+    "SELECT COUNT(*) FROM people WHERE day > DATE 'yesterday'", "SELECT COUNT(*) FROM people WHERE day > 'now'",
+    "SELECT COUNT(*) FROM people WHERE born > TIMESTAMPTZ '2020-01-01 00:00:00+01'",
+    "SELECT COUNT(*) FROM people WHERE day > day + INTERVAL '1 day'", "SELECT COUNT(*) FROM people WHERE age = NULL",
+    "SELECT COUNT(*) FROM people WHERE age NOT IN (1, NULL)", "SELECT COUNT(*) FROM people WHERE seen > '2020-01-01'",
+    "SELECT COUNT(*) FROM people WHERE income > 0.12345678901234567", "SELECT COUNT(*) FROM people WHERE hours > 0.1",
+    "SELECT COUNT(*) FROM people WHERE hours IN (0.5, 0.1)", "SELECT COUNT(blob) FROM people",
+    "SELECT COUNT(*) FROM people WHERE age = '4'", "SELECT COUNT(*) FROM people WHERE region = 4",
+    # FROM.
+    "SELECT COUNT(*) FROM nobody", "SELECT COUNT(*) FROM people, people AS p", "SELECT COUNT(*) FROM pg_sleep(9)",
+    "SELECT COUNT(*) FROM people JOIN people AS p USING (pid)", "SELECT COUNT(*) FROM LATERAL (SELECT 1) AS x",
+    "SELECT COUNT(*) FROM people TABLESAMPLE BERNOULLI (50)", "SELECT COUNT(*) FROM ONLY people",
+    "SELECT COUNT(*) FROM (SELECT * FROM people WHERE age > 3) AS p", "SELECT COUNT(*) FROM generate_series(1, 9)",
+    "SELECT COUNT(*) FROM (SELECT * FROM people LIMIT 5) AS p", "SELECT COUNT(*) FROM unnest(ARRAY[1]) AS x",
+    "SELECT COUNT(*) FROM ROWS FROM (f()) AS x", "SELECT COUNT(*) FROM people p CROSS JOIN LATERAL unnest(ARRAY[1])",
+    "SELECT COUNT(*) FROM people WHERE pid IN (SELECT pid FROM people)", "SELECT COUNT(*) FROM 'people'",
+    "SELECT COUNT(*) FROM people WHERE EXISTS (SELECT 1 FROM people)", "SELECT (SELECT COUNT(*) FROM people)",
+    "SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people)", "SELECT COUNT(*) FROM (people)",
+    # SELECT and GROUP BY.
+    "SELECT * FROM people", "SELECT age FROM people", "SELECT DISTINCT age FROM people", "SELECT p.* FROM people AS p",
+    "SELECT DISTINCT ON (age) age, COUNT(*) FROM people GROUP BY age", "SELECT nothing, COUNT(*) FROM people",
+    "SELECT works, COUNT(*) FROM people GROUP BY ROLLUP (works)", "SELECT COUNT(*) FROM people GROUP BY ALL",
+    "SELECT age > 3, COUNT(*) FROM people GROUP BY age > 3", "SELECT COUNT(*) FROM people GROUP BY GROUPING SETS (())",
+    "SELECT COUNT(*) FROM people FETCH FIRST 1 ROWS ONLY", "SELECT COUNT(*) FROM people LIMIT (SELECT 1)",
+    "SELECT COUNT(*) FROM people WINDOW w AS ()", "SELECT COUNT(*) FROM people ORDER BY age",
+    "SELECT dp_mean(income, eps := (SELECT 1)) FROM people", "SELECT pdrisk(income) FROM people",
+    "SELECT /*+ BROADCAST(people) */ AVG(region) FROM people",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("language", [POSTGRES, SPARK], ids=lambda each: each.name)
+@pytest.mark.whole
+def test_nothing_else_reaches_the_engine(duck, language):
+    other = Elsewhere(duck, language)
+    for query in REFUSED:
+        with pytest.raises(PdriskError) as caught:
+            other.sql(query)
+        assert isinstance(caught.value, ParameterError | ColumnTypeError | UnknownColumnError), query
+    assert not other.sent
+
+
+@pytest.mark.parametrize(
+    ("language", "query"),
+    [
+        (POSTGRES, "SELECT SUM(age) / COUNT(*) FROM people"),
+        (POSTGRES, "SELECT dp_sum(age / 2, lo := 0, hi := 9) FROM people"),
+        (SPARK, 'SELECT COUNT(*) FROM people WHERE region = "north"'),
+        (SPARK, "SELECT COUNT(*) FROM people WHERE region = 'it\\'s'"),
+        (SPARK, "SELECT /*+ COALESCE(1) */ COUNT(*) FROM people"),
+        (SPARK, "SELECT age DIV 2, COUNT(*) FROM people GROUP BY 1"),
+        (SPARK, "SELECT COUNT(*) FROM people VERSION AS OF 1"),
+        (SPARK, "SELECT COUNT(*) FROM parquet.`/etc/passwd`"),
+        (SPARK, "SELECT COUNT(age, income) FROM people"),
+        (SPARK, "SELECT COUNT(*) FROM people WHERE age <=> 3"),
+    ],
+)
+def test_words_that_mean_something_else_there(duck, language, query):
+    other = Elsewhere(duck, language)
+    with pytest.raises(ParameterError):
+        other.sql(query)
+    assert not other.sent
+
+
+class TestDialects:
+    """Where dialects differ, the tree says which meaning it is."""
+
+    @pytest.mark.parametrize(
+        ("language", "words"),
+        [
+            (POSTGRES, ["ASC NULLS LAST", "DESC NULLS FIRST", "ASC NULLS FIRST"]),  # PostgreSQL 17, section 7.5
+            (SPARK, ["ASC NULLS FIRST", "DESC NULLS LAST", "ASC NULLS FIRST"]),  # Spark 4, ORDER BY clause
+        ],
+        ids=["PostgreSQL", "Spark"],
+    )
+    def test_where_null_stands(self, language, words):
+        read = parsed_as("SELECT COUNT(*) FROM t ORDER BY a, b DESC, c NULLS FIRST", language)
+        assert [each.how for each in read.order] == words
+
+    def test_names_of_tables(self):
+        for language, path in ((POSTGRES, ("other", "people")), (SPARK, ("Other", "People"))):
+            assert parsed_as("SELECT COUNT(*) FROM Other.People", language).source.path == path
+        assert parsed_as('SELECT COUNT(*) FROM other."People"', POSTGRES).source.path == ("other", "People")
+
+    def test_spark_names_of_aggregates(self, duck):
+        other = Elsewhere(duck, SPARK)
+        query = "SELECT {} AS m FROM people"
+        for name, meaning in {
+            "mean(income)": "avg(income)", "std(income)": "stddev_samp(income)", "count_if(works)":
+            "count(*) FILTER (WHERE works)", "percentile(income, 0.5)": "quantile_cont(income, 0.5)",
+        }.items():  # fmt: skip
+            found, wanted = other.sql(query.format(name)), pdrisk.sql(
+                query.format(meaning), duck, eps=1, bounds=BOUNDS, curator=True
+            )  # fmt: skip
+            pd.testing.assert_frame_equal(not_drawn(found), not_drawn(wanted), rtol=1e-12)
+
+
+def test_parameters_are_refused(duck):
+    with pytest.raises(ParameterError, match="params= is for DuckDB"):
+        Elsewhere(duck, POSTGRES).sql("SELECT COUNT(*) FROM people", params=[1])
+
+
+def test_without_sqlglot_it_is_said_what_to_install(duck, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sqlglot", None)
+    with pytest.raises(ParameterError, match=r'pip install "pdrisk\[sql-engines\]"'):
+        Elsewhere(duck, POSTGRES).sql("SELECT COUNT(*) FROM people")
+
+
+@needs_server
+class TestOnAServer:
+    """`pdrisk.sql` with a connection to PostgreSQL, and ``sql`` of a Dataset of its tables."""
+
+    def test_schemas_and_capitals(self, postgres_server):
+        assert Server(postgres_server).sql('SELECT COUNT(*) AS c FROM other."People" AS p')["c_n"].item() == 50
+        with pytest.raises(ParameterError, match="no table"):
+            Server(postgres_server).sql("SELECT COUNT(*) FROM other.People")
+
+    @pytest.mark.parametrize("name", ["pg_class", "pg_catalog.pg_authid", "information_schema.tables"])
+    def test_catalogs(self, postgres_server, name):
+        with pytest.raises(ParameterError, match="catalogs"):
+            Server(postgres_server).sql(f"SELECT COUNT(*) FROM {name}")
+
+    def test_a_dataset(self, postgres_server, tmp_path):
+        ledger = pdrisk.Ledger(tmp_path / "budget.db", dataset="people", eps=2)
+        data = pdrisk.Dataset((postgres_server, "people"), bounds=BOUNDS, keys={"region": ["north"]}, ledger=ledger)
+        answer = data.sql("SELECT region, AVG(age) AS m FROM data WHERE age < 50 GROUP BY region", eps=1)
+        assert answer["region"].tolist() == ["north"]
+        assert ledger.remaining().eps == 1
+        for query in ("SELECT COUNT(*) FROM people", "SELECT COUNT(*) FROM public.people"):
+            with pytest.raises(ParameterError, match="by the names of its tables"):
+                data.sql(query, eps=1)
+        assert ledger.remaining().eps == 1
+
+    def test_frames_are_not_asked_beside_it(self, postgres_server):
+        with pytest.raises(ParameterError, match="not asked together"):
+            pdrisk.sql("SELECT COUNT(*) FROM people", postgres_server, eps=1, people=pd.DataFrame({"age": [1]}))
