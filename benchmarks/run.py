@@ -29,6 +29,7 @@ from frame_cases import frame_cases
 from ledger_cases import ledger_cases
 from paper_cases import paper_cases
 from people_cases import people_cases
+from postgres_cases import postgres_cases
 from sql_cases import sql_cases
 from table_cases import table_cases
 
@@ -219,6 +220,7 @@ def main() -> int:
         disclosure_cases(rows),
         people_cases(rows),
         frame_cases(rows),
+        postgres_cases(rows),
         ledger_cases(rows),
         paper_cases(),
     ):

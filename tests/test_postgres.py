@@ -140,6 +140,7 @@ class TestRecords:
         ("sql", "values", "there"),
         [
             ("double precision", [1e308, -1e308, 5e-324, -5e-324, math.inf, -math.inf, math.nan, -0.0, 7.0], 8),
+            ("double precision", [5e-324, -0.0, 1e-200], 3),
             ("real", [3e38, 1e-45, math.inf, math.nan, 7.0], 4),
             ("bigint", [2**63 - 1, -(2**63), 2**53 + 1, 7] * 3, 12),
             ("smallint", [32767, -32768, 7], 3),
@@ -287,6 +288,12 @@ class TestSession:
             assert found == wanted
             assert con.execute("SELECT name, setting FROM pg_settings ORDER BY 1").fetchall() == before
 
+    def test_of_backslashes(self, con):
+        data = made(con, "text", ["a\\b"])
+        con.execute("SET standard_conforming_strings = off")
+        con.execute("SET escape_string_warning = off")
+        assert n(data.count(eps=1, where=r"x == 'a\\b'")) == n(data.count(eps=1, where=r"x in ['a\\b']")) == 1
+
     def test_of_schemas_that_stand_first(self, con):
         con.execute("DROP SCHEMA IF EXISTS evil CASCADE; CREATE SCHEMA evil; CREATE DOMAIN evil.bigint AS text")
         x, y = "double precision", "double precision, double precision"
@@ -333,6 +340,8 @@ class TestSession:
         )
         con.execute("CREATE OR REPLACE VIEW spying AS SELECT spy(x) AS x FROM made")
         with pytest.raises(pdrisk.QueryFailedError):
+            pdrisk.Dataset((con, "spying")).count("x", eps=1)
+        with con.transaction(), pytest.raises(pdrisk.QueryFailedError):
             pdrisk.Dataset((con, "spying")).count("x", eps=1)
         assert con.execute("SELECT count(*) FROM spied").fetchone() == (0,)
 

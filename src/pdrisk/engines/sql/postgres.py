@@ -73,7 +73,6 @@ QUOTIENT: Final = (
     f"WHEN ABS(a) >= {LO} AND ABS(b) <= {HI} THEN "
     f"CASE WHEN ABS((a * {DOWN}) / (b * {UP})) >= {ONE} THEN {SIGNED} ELSE a / b END "
     f"WHEN ABS(a) > {HI} OR ABS(b) < {LO} THEN a / b "
-    f"WHEN ABS(a) < {_double(-560)} AND ABS(b) > {_double(540)} THEN {ZERO} "
     f"WHEN ABS((a * {UP}) / (b * {DOWN})) <= {HALF_LEAST} THEN {ZERO} ELSE a / b END"
 )
 
