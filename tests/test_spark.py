@@ -175,9 +175,23 @@ class TestLikeFrames:
         with pytest.raises(ColumnTypeError, match="several columns of one name"):
             pdrisk.Dataset(spark.range(3).selectExpr("id AS x", "id AS x")).count(eps=1)
 
-    def test_sql_is_refused(self, both):
-        with pytest.raises(ParameterError, match=r"d\.mean"):
-            both[0].sql("SELECT count(*) FROM data", eps=1)
+    def test_sql(self, spark, stored, both):
+        query = "SELECT region, AVG(age) AS m, COUNT(*) AS c FROM {} WHERE age <> 40 AND NOT works GROUP BY region"
+        asked = {"eps": 1, "bounds": {"age": (18, 90)}, "keys": ["north", "o'west", "nowhere"], "curator": True}
+        found, wanted = (d.sql(query.format("data"), **asked) for d in both)
+        numbers = [name for name in wanted if name.rpartition("_")[2] in ("n", "sensitivity", "worlds", "clamped")]
+        assert len(numbers) > 4
+        pd.testing.assert_frame_equal(found[["region", *numbers]], wanted[["region", *numbers]], check_dtype=False)
+        stored.createOrReplaceTempView("people_of_a_test")
+        again = pdrisk.sql(query.format("people_of_a_test"), spark, **asked)
+        spark.catalog.dropTempView("people_of_a_test")
+        pd.testing.assert_frame_equal(again[numbers], wanted[numbers], check_dtype=False)
+
+    def test_sql_is_refused(self, spark, both):
+        with pytest.raises(ParameterError, match="knows no table 'nowhere'"):
+            pdrisk.sql("SELECT COUNT(*) FROM nowhere", spark, eps=1)
+        with pytest.raises(ParameterError, match="the function java_method"):
+            both[0].sql("SELECT java_method('java.lang.System', 'exit', 1), COUNT(*) FROM data", eps=1)
 
     def test_a_function_is_refused(self, both):
         with pytest.raises(ParameterError, match="belongs to a frame"):
