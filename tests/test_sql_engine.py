@@ -17,8 +17,9 @@ from pdrisk._core.summary import Needs, Summary, window_start
 from pdrisk._core.universe import Universe
 from pdrisk.engines.numpy.grouped import summary_of_groups
 from pdrisk.engines.numpy.single import summary_of_one
-from pdrisk.engines.sql import duckdb as duckdb_engine
+from pdrisk.engines.sql import reading
 from pdrisk.engines.sql.dialect import Dialect, DuckDBDialect
+from pdrisk.engines.sql.duckdb import fetched
 from pdrisk.engines.sql.plan import Counted, Measured, SummaryPlan
 
 QUANTILES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
@@ -30,6 +31,17 @@ DIALECTS = pytest.mark.parametrize("dialect", [DuckDBDialect(), Dialect()], ids=
 @pytest.fixture(scope="module")
 def con():
     return duckdb.connect()
+
+
+def read(con, plan, dialect=None, seen=None):
+    """What `reading.read` reads of a connection; ``seen`` gets the statements."""
+
+    def fetch(sql, values):
+        if seen is not None:
+            seen.append(sql)
+        return fetched(con, sql, values)
+
+    return reading.read(fetch, plan, None, dialect or DuckDBDialect())
 
 
 def clean(values, universe: Universe) -> list[float]:
@@ -103,7 +115,7 @@ class TestTruth:
     def test_listed_groups(self, dialect, con, rows, universe, needs):
         parts = (Measured("x", universe, needs), Counted("x > 0.5"), Measured("x", UNIVERSES[0], EVERYTHING))
         plan = SummaryPlan(rows_of(rows), (), (), ("g",), LISTED, parts)
-        (found, counted, other), _ = duckdb_engine.read(con, plan, dialect=dialect)
+        (found, counted, other), _ = read(con, plan, dialect=dialect)
         for at, key in enumerate(KEYS):
             own = [x for x, g in rows if g == key]
             assert_summary(found, at, clean(own, universe), universe, needs)
@@ -118,7 +130,7 @@ class TestTruth:
         plan = SummaryPlan(
             rows_of(rows), ("g <> 'c'",), ("x >= 0.5",), ("g",), None, (Measured("x", universe, EVERYTHING),)
         )
-        (found,), (keys,) = duckdb_engine.read(con, plan, dialect=dialect)
+        (found,), (keys,) = read(con, plan, dialect=dialect)
         assert keys == sorted({g for _, g in rows if g in ("a", "b")})
         for at, key in enumerate(keys):
             own = [x for x, g in rows if g == key and x is not None and (math.isnan(x) or x >= 0.5)]
@@ -129,7 +141,7 @@ class TestTruth:
     @given(rows=tables, universe=st.sampled_from(UNIVERSES))
     def test_the_pandas_engine_says_the_same(self, dialect, con, rows, universe):
         plan = SummaryPlan(rows_of(rows), (), (), ("g",), LISTED, (Measured("x", universe, EVERYTHING),))
-        (found,), _ = duckdb_engine.read(con, plan, dialect=dialect)
+        (found,), _ = read(con, plan, dialect=dialect)
         column = np.array([math.nan if x is None else x for x, _ in rows], dtype=float)
         codes = np.array([KEYS.index(g) if g in KEYS else 4 for _, g in rows], dtype=np.int32)
         expected = summary_of_groups(column, codes, 4, universe, EVERYTHING)
@@ -148,7 +160,7 @@ class TestTruth:
         plan = SummaryPlan(
             rows_of([(1.0, "a"), (None, "a")]), (), (), (), None, (Measured("x", UNIVERSES[0], Needs()),)
         )
-        (found,), _ = duckdb_engine.read(con, plan, dialect=dialect)
+        (found,), _ = read(con, plan, dialect=dialect)
         assert found.n.tolist() == [1]
 
     @pytest.mark.parametrize("n", [1, 2, 3, 4, 10, 11, 100, 101])
@@ -158,7 +170,7 @@ class TestTruth:
         records = [float(k // equal) for k in range(n)]
         needs = Needs(windows=frozenset({0.0, 0.1, 1 / 3, 0.5, 0.95, 1.0}))
         source = f"(SELECT (i // {equal})::DOUBLE AS x FROM range({n}) AS r(i)) AS people"
-        (found,), _ = duckdb_engine.read(
+        (found,), _ = read(
             con, SummaryPlan(source, (), (), (), None, (Measured("x", universe, needs),)), dialect=dialect
         )
         assert_summary(found, 0, records, universe, needs)
@@ -195,7 +207,7 @@ class TestLarge:
         for source, threads in (("people", 4), ("people", 4), ("people", 1), ("shuffled", 4)):
             con.execute(f"SET threads = {threads}")
             plan = SummaryPlan(source, (), (), groups, None, (Measured("x", self.UNIVERSE, needs),))
-            (found,), _ = duckdb_engine.read(con, plan)
+            (found,), _ = read(con, plan)
             fields = (found.n, found.total, found.steps, found.lowest, found.highest, found.squares, found.nearest)
             answers.append([field.tobytes() for field in (*fields, *found.windows.values())])
         assert answers[1:] == answers[:1] * 3
@@ -203,9 +215,7 @@ class TestLarge:
     @pytest.mark.slow
     def test_true(self, con, frame):
         needs = Needs(total=True, steps=True, ends=True, seconds=True, squares=True, windows=frozenset({0.5}))
-        (found,), _ = duckdb_engine.read(
-            con, SummaryPlan("people", (), (), (), None, (Measured("x", self.UNIVERSE, needs),))
-        )
+        (found,), _ = read(con, SummaryPlan("people", (), (), (), None, (Measured("x", self.UNIVERSE, needs),)))
         kept = np.sort(np.clip(frame["x"].dropna().to_numpy(), -1e3, 1e6))
         assert found.n[0] == len(kept)
         assert found.total[0] == pytest.approx(math.fsum(kept), rel=1e-9)
@@ -225,15 +235,13 @@ class TestFarRecords:
         [(4.0, 1), (-1e5, 1), (-1e9, 2), (math.nan, 1), (1e30, 2), (-1e30, 2), (math.inf, 2), (-math.inf, 2)],
     )
     @pytest.mark.parametrize("groups", [(), ("g",)])
-    def test_the_same_places_either_way(self, con, monkeypatch, far, times, groups):
+    def test_the_same_places_either_way(self, con, far, times, groups):
         values = [0.1, 0.3, 1.0, -0.2, 3.0, None, math.nan, far]
         con.execute("CREATE OR REPLACE TABLE t AS SELECT unnest(?::DOUBLE[]) AS x, 'a' AS g", [values])
         seen = []
-        fetched = duckdb_engine._fetched
-        monkeypatch.setattr(duckdb_engine, "_fetched", lambda *args: seen.append(args[1]) or fetched(*args))
         needs = Needs(places=True, place_squares=True, ends=True)
         part = Measured("x + 0", Universe(0.0, 1.0), needs)
-        (summary,), _ = duckdb_engine.read(con, SummaryPlan("t", (), (), groups, None, (part,)))
+        (summary,), _ = read(con, SummaryPlan("t", (), (), groups, None, (part,)), seen=seen)
         records = clean(values, part.universe)
         places = [math.floor(x * 2**30 + 0.5) for x in records]
         assert (summary.n.tolist(), summary.places.tolist()) == ([len(records)], [sum(places)])
