@@ -348,7 +348,7 @@ def a_group_of_one_person_more(patch):
 def a_kind_of_number_that_depends_on_the_data(patch):
     """As whole numbers become floats where one is missing."""
     sizes = []
-    read, values = frames.FrameEngine.read, NoisyAnswers.values.fget
+    read, values = frames.FrameEngine.read, NoisyAnswers.values._compute
 
     def counted(self, query):
         found = read(self, query)

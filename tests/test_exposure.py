@@ -89,7 +89,7 @@ class TestRanking:
     def test_it_reads_as_the_command_does(self):
         found = exposure(declared(), ["age"], by="region")
         assert repr(found).startswith("Curator only: what answers about this frame would mean")
-        assert "200 rows" in repr(found)
+        assert "200 records" in repr(found)
         assert "<table" in found._repr_html_()
         assert "<html" not in found._repr_html_()
 

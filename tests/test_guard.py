@@ -314,12 +314,12 @@ class TestTimeouts:
     @pytest.mark.parametrize("seconds", [0.001, 0.03, 0.06])
     def test_in_sql(self, book, alarm, monkeypatch, seconds):
         """DuckDB says of what a handler raised only that there was something."""
-        from pdrisk.engines.sql import duckdb as duckdb_engine
+        from pdrisk.engines.sql import reading
 
-        frame, ledger, real = pd.DataFrame({"x": np.arange(5_000_000.0)}), book(), duckdb_engine.statement
+        frame, ledger, real = pd.DataFrame({"x": np.arange(5_000_000.0)}), book(), reading.statement
         query = "SELECT MEDIAN(x), VARIANCE(x), AVG(x) FROM frame WHERE sqrt(x) < 9e9 AND ln(x + 1) > -1"
         with monkeypatch.context() as late:
-            late.setattr(duckdb_engine, "statement", lambda *asked: (real(*asked), alarm(seconds))[0])
+            late.setattr(reading, "statement", lambda *asked: (real(*asked), alarm(seconds))[0])
             with pytest.raises(TimeoutError, match="too late") as caught:
                 pdrisk.sql(query, eps=1, bounds=(0, 5e6), frame=frame, ledger=ledger)
         assert caught.value.__context__ is None

@@ -141,7 +141,11 @@ class TestAnswers:
         again = pickle.loads(pickle.dumps(release))
         assert (again.name, again.bounds, again.value) == (release.name, release.bounds, release.value)
         texts = [release.explain(audience) for audience in ("participant", "analyst", "curator", "publication")]
-        assert "income 0 to 1000" in texts[3] and "hours 0 to 80" in texts[3] and "not computed for two columns" in texts[2]
+        assert (
+            "income 0 to 1000" in texts[3]
+            and "hours 0 to 80" in texts[3]
+            and "not computed for two columns" in texts[2]
+        )
         assert release.picture_text("two_worlds") and release._repr_html_().count("hours: 0 to 80")
         table = asked(FRAME.dprisk, method, eps=1, by="sex", keys=["f", "m"], curator=True)
         assert "most exposed group" in pdrisk.explain(table, "curator")

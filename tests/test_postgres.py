@@ -13,7 +13,7 @@ import pytest
 import pdrisk
 from pdrisk.engines.sql.postgres import PostgresDialect, asked, reading
 from postgres_databases import connected, database, needs_server, role
-from test_tables_like_frames import BOUNDS, QUESTIONS, WAYS, made_rows, numbers
+from test_tables_like_frames import ASKED, BOUNDS, QUESTIONS, WAYS, made_rows, numbers
 
 pytestmark = [needs_server, pytest.mark.filterwarnings("ignore::UserWarning")]
 TYPES = (
@@ -67,17 +67,15 @@ def n(release):
     return release.curator.n
 
 
+USUALLY = ("agg", "by"), ("mean", "people")
+
+
 class TestSameAsAFrame:
     """Every question has the same curator's numbers, index and dtypes as on a frame of the same rows."""
 
     @pytest.mark.parametrize(
         ("question", "way"),
-        [
-            pytest.param(*each, marks=[] if each in (("agg", "by"), ("mean", "people")) else pytest.mark.slow)
-            for each in itertools.product(QUESTIONS, WAYS)
-            if each not in itertools.product(("corr", "clipped"), ["laplace"])
-            and each not in itertools.product(("values", "nunique"), ["people"])
-        ],
+        [pytest.param(*each.values, marks=[] if each.values in USUALLY else pytest.mark.slow) for each in ASKED],
     )
     def test_numbers(self, con, people, question, way):
         table = pdrisk.Dataset((con, "people"), bounds=BOUNDS)

@@ -77,7 +77,7 @@ def told(mechanism, summary, records):
 def compare(opened, asked, statistics, eps, *, grouped):
     lines = tuple(Line("x", each, UNIVERSE, "given", mechanism="exponential") for each in statistics)
     groups = Groups(("g",), tuple((key,) for key in KEYS), "given") if grouped else None
-    near = Query(lines, (eps,) * len(lines), groups=groups)
+    near = Query(lines, (eps,) * len(lines), groups=groups, reads=("x", "g") if grouped else ("x",))
     every = replace(near, shares=())
     first = [x for x, key in zip(asked.values, asked.groups, strict=True) if x is not None and key in (KEYS[0], None)]
     records = np.clip(np.array(first if not grouped else first[:-1]), 0, 100)

@@ -325,7 +325,7 @@ REFUSED = {
     "SELECT DISTINCT region FROM staff": NEEDS_LIST,
     "SELECT DISTINCT region, COUNT(*) FROM staff GROUP BY region": NEEDS_LIST,
     # aggregates
-    "SELECT SUM(DISTINCT children) FROM staff": "what one person changes depends on whether others have the same value",
+    "SELECT SUM(DISTINCT children) FROM staff": "sum(children) needs bounds",
     "SELECT MODE(region) FROM staff": "mode() picks the most frequent value",
     "SELECT HISTOGRAM(age) FROM staff": "ask df.dprisk.hist",
     "SELECT BOOL_AND(member) FROM staff": "are decided by one person alone",
