@@ -77,7 +77,7 @@ KEYS = {
     "empty dict": (GROUPED, {"keys": {"region": []}}, "keys must list at least one group"),
     "twice": (GROUPED, {"keys": ["north", "north"]}, "a key is listed twice; list each key once"),
     "missing twice": (GROUPED, {"keys": [None, "north", math.nan]}, "a key is listed twice"),
-    "another word": (GROUPED, {"keys": "all"}, 'keys must be a list or the word "observed", "private" or "categories", but are'),
+    "another word": (GROUPED, {"keys": "all"}, 'or the word "observed", "private" or "categories", but are'),
     "a number": (GROUPED, {"keys": 5}, "keys must"),
     "numbers for texts": (GROUPED, {"keys": [1]}, "a key of region is numbers, but the group holds text: list keys"),
     "truth for texts": (GROUPED, {"keys": [True]}, "a key of region is truth values, but the group holds text"),
