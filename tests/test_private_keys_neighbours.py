@@ -82,3 +82,20 @@ class TestAuditOfDelta:
         assert found[3][0] - math.e * found[2][1] <= 1e-3
         for n, (low, high) in found.items():
             assert low <= 1e-3 * sum(math.e**at for at in range(n)) <= high
+
+
+class TestHowKeysLook:
+    """One record decides neither how the key of others looks, nor whether there is an answer."""
+
+    @pytest.mark.parametrize("dtype", ["float64", "float32", "Float64", "double[pyarrow]", "category"])
+    def test_of_zero(self, dtype):
+        keys = pd.Series([-0.0] + [0.0] * 400).astype(dtype)
+        for frame in (pd.DataFrame({"g": keys}), pd.DataFrame({"g": keys.iloc[1:]})):
+            (key,) = frame.dprisk.count(eps=9, by="g", keys="private", delta=1e-6).index
+            assert math.copysign(1, key) == 1
+
+    @pytest.mark.parametrize("one", [True, 1, 1.5, b"a", [1], {}, {"a": 1}, 1j, pd.Timestamp(0), np.str_("a")], ids=repr)
+    def test_of_objects_texts_alone_are_keys(self, one):
+        frame = pd.DataFrame({"g": pd.Series([one, *["a"] * 400, *["b"] * 400, *[7] * 400], dtype=object)})
+        table = frame.dprisk.count(eps=9, by="g", keys="private", delta=1e-6)
+        assert [(type(key), key) for key in table.index] == [(str, "a"), (str, "b")]

@@ -41,8 +41,8 @@ class Curator:
         where records are replaced.
     clamped : float
         Share of the records that lay outside the bounds and were moved to an end; 0 for counts, NaN where n = 0.
-    unlisted : int
-        Number of selected records that are in no listed group.
+    unlisted : int or None
+        Number of selected records whose person is not known; None of tables in a database, which do not tell.
     """
 
     n: int
@@ -52,7 +52,7 @@ class Curator:
     many_worlds: float
     identifiability: float
     clamped: float
-    unlisted: int = 0
+    unlisted: int | None = 0
 
     COLUMNS: ClassVar[tuple[str, ...]] = (
         "n",

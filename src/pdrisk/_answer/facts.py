@@ -35,7 +35,7 @@ class Facts:
     identifiability: FloatArray
     clamped: FloatArray
 
-    def of_group(self, group: int, unlisted: int = 0) -> Curator:
+    def of_group(self, group: int, unlisted: int | None = 0) -> Curator:
         """The numbers of one group."""
         own = {name: float(getattr(self, name)[group]) for name in (*Curator.COLUMNS[1:], "loss")}
         return Curator(n=int(self.n[group]), **own, unlisted=unlisted)

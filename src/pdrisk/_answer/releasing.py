@@ -79,8 +79,8 @@ class Results:
     ----------
     shows_curator : bool
         Whether the caller asked for the curator's numbers.
-    unlisted : int
-        How many records are of nobody known.
+    unlisted : int or None
+        How many records are of nobody known; None where the engine does not tell.
     """
 
     query: Query
@@ -88,7 +88,7 @@ class Results:
     extra: float
     least_group: int | None
     shows_curator: bool
-    unlisted: int = 0
+    unlisted: int | None = 0
 
     def answer(self, names: Sequence[str] | None = None, *, one: bool = False) -> Answer:
         """The description of all of them.
@@ -176,7 +176,7 @@ def released(
         )
         least = next((least for line in query.lines if (least := rules.least_group_of(line)) is not None), None)
         size = None if least is None else least.size
-        extra, unlisted = float(rules.added(query)), reading.unlisted if sees else 0
+        extra, unlisted = float(rules.added(query)), reading.unlisted if sees and query.unit.is_of_people else 0
         results = Results(query, releases, extra, size, bool(curator), unlisted)
         answer = shown(results, reading)
     try:

@@ -30,7 +30,6 @@ __all__ = ["NOT_HERE", "Remote", "SourcesElsewhere", "of_connection", "of_datase
 
 NOT_HERE: Final = "a table of another engine"  # in FROM of a statement that must never run
 INTEGERS: Final = {1: "TINYINT", 2: "SMALLINT", 4: "INTEGER", 8: "BIGINT"}
-CATALOGS: Final = ('"pg_catalog"', '"pg_toast', '"information_schema"')  # what a source begins with
 
 
 Remote = PostgresTable | SparkFrame  # a table of another engine, as it was given
@@ -132,10 +131,7 @@ def of_connection(con: Any, named: Mapping[str, Any], schema: object, public: fr
         )
 
     def found(path: tuple[str, ...]) -> SQLTable:
-        table = PostgresTable(con, ".".join(map(quoted, path))).table()
-        if table.source.startswith(CATALOGS):
-            raise ParameterError("the catalogs of a server are not about people: ask a table or view of data.")
-        return table
+        return PostgresTable(con, ".".join(map(quoted, path))).table()
 
     return SourcesElsewhere(None, {}, schema, public=public, language=POSTGRES, found=found)
 

@@ -205,6 +205,12 @@ class Given:
     @staticmethod
     def _relation(name: str, sources: Sources) -> Relation:
         """A table that is no frame."""
+        path = (sources.tables or {}).get(lowered(name))
+        if path is not None and sources.entry((name,)) is None:
+            raise ParameterError(
+                f"the connection has no table {'.'.join(path)!r}: write its name as it is, without quotes, after its "
+                "schema if that is not looked in by itself, as in 'survey.people'."
+            )
         return relation_of(parsed(f"SELECT count(*) FROM {quoted(name)}", None), sources)
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PostgresTable", "is_postgres"]
 
+CATALOGS: Final = ("pg_catalog", "information_schema")  # and those of pg_toast
 OLDEST: Final = 140000  # the first version whose EXTRACT is exact
 # Found by the search_path of the connection, and from then on known by its number.
 NUMBER: Final = "SELECT CAST(pg_catalog.to_regclass(CAST($1 AS pg_catalog.text)) AS pg_catalog.oid)"
@@ -95,6 +96,8 @@ class PostgresTable:
                 "as in 'survey.people', and names with capitals in quotes, as in '\"People\"'."
             )
         (schema, name, *owner), columns = found
+        if schema in CATALOGS or schema.startswith("pg_toast"):
+            raise ParameterError("the catalogs of a server are not about people: ask a table or view of data.")
         dialect = PostgresDialect()
         where = repr((place, schema, name, owner, columns))
         return _Stored(

@@ -31,9 +31,9 @@ class Reading:
     summaries: tuple[Summary, ...]
 
     @property
-    def unlisted(self) -> int:
-        """How many selected records are of nobody known, as far as the engine tells."""
-        return 0
+    def unlisted(self) -> int | None:
+        """How many selected records are of nobody known; None where the engine does not tell."""
+        return None
 
     def people(self, line: int) -> PersonRecords | None:  # noqa: ARG002 - for engines that know
         """The records of a line of which a person may have several in a group; None where the engine does not tell."""

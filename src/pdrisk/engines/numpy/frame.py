@@ -19,7 +19,7 @@ from pdrisk._guard import guarded
 from pdrisk._model.keys import Key, key_codes, key_index, observed_keys
 from pdrisk._model.query import Line, Query
 from pdrisk._model.rowwise import RowwiseFilter
-from pdrisk._model.rowwise.families import missing_of, quantity_of
+from pdrisk._model.rowwise.families import holds_objects, missing_of, quantity_of, texts_of
 from pdrisk._model.unit import Secret, Unit, of_this_process
 from pdrisk.engines.base import GroupSizes, Origin, Reading
 from pdrisk.engines.numpy.bins import summary_of_bins
@@ -141,7 +141,12 @@ class FrameEngine:
         """The frame, without missing codes, and which rows the filter keeps."""
         raw = with_derived(self.frame, query.derived, self.stored)
         frame = without_codes(raw, query.missing)
-        return raw, frame, None if query.where is None else selected_rows(frame, query.where, self.given)
+        selected = None if query.where is None else selected_rows(frame, query.where, self.given)
+        if query.groups is not None and query.groups.is_private:  # no record may decide how the keys of others look
+            frame = frame.copy(deep=False)
+            for column in query.groups.columns:
+                frame[column] = _in_one_form(frame[column])
+        return raw, frame, selected
 
     def _read(self, query: Query) -> FrameReading:
         raw, frame, selected = self._selected(query)
@@ -279,6 +284,14 @@ def _codes(
     if selected is not None:
         codes[~selected] = len(keys)
     return codes
+
+
+def _in_one_form(keys: pd.Series) -> pd.Series:
+    """Keys that are equal in one form, whichever rows have them: no -0.0, and of Python objects texts alone."""
+    held = keys.cat.categories if isinstance(keys.dtype, pd.CategoricalDtype) else keys
+    if holds_objects(held):
+        return pd.Series(texts_of(keys), index=keys.index, dtype=object)
+    return keys.astype(held.dtype) + 0.0 if pd.api.types.is_float_dtype(held.dtype) else keys
 
 
 def place_of(line: Line) -> Place:
