@@ -94,7 +94,9 @@ class TestHowKeysLook:
             (key,) = frame.dprisk.count(eps=9, by="g", keys="private", delta=1e-6).index
             assert math.copysign(1, key) == 1
 
-    @pytest.mark.parametrize("one", [True, 1, 1.5, b"a", [1], {}, {"a": 1}, 1j, pd.Timestamp(0), np.str_("a")], ids=repr)
+    @pytest.mark.parametrize(
+        "one", [True, 1, 1.5, b"a", [1], {}, {"a": 1}, 1j, pd.Timestamp(0), np.str_("a")], ids=repr
+    )
     def test_of_objects_texts_alone_are_keys(self, one):
         frame = pd.DataFrame({"g": pd.Series([one, *["a"] * 400, *["b"] * 400, *[7] * 400], dtype=object)})
         table = frame.dprisk.count(eps=9, by="g", keys="private", delta=1e-6)
