@@ -101,3 +101,17 @@ class TestHowKeysLook:
         frame = pd.DataFrame({"g": pd.Series([one, *["a"] * 400, *["b"] * 400, *[7] * 400], dtype=object)})
         table = frame.dprisk.count(eps=9, by="g", keys="private", delta=1e-6)
         assert [(type(key), key) for key in table.index] == [(str, "a"), (str, "b")]
+
+
+def test_labels_say_the_eps_that_noise_is_made_for():
+    frame = pd.DataFrame({"g": ["a"] * 1000, "x": 1.0})
+    table = frame.dprisk.mean("x", by="g", eps=1, bounds=(0, 10), keys="private", delta=1e-6)
+    said = " ".join(pdrisk.explain(table, "publication").split())
+    assert "in the widest group, for eps 0.5" in said and "global sensitivity of the statistic 5; eps 0.5" in said
+    assert "eps 1; assuming one record per person" in said
+
+
+def test_exact_risks_of_rows_need_listed_keys():
+    frame = pd.DataFrame({"g": ["a"] * 1000, "x": 1.0})
+    with pytest.raises(pdrisk.ParameterError, match="these are exact: list keys"):
+        frame.dprisk.individual_risk("x", "mean", by="g", eps=1, bounds=(0, 10), keys="private")

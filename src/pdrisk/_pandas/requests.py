@@ -39,7 +39,14 @@ from pdrisk.engines.base import Engine
 from pdrisk.engines.sql.table import TableEngine
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["check_given", "check_rows_in_python", "eps_values", "judged_query", "judged_selection"]
+__all__ = [
+    "check_given",
+    "check_groups_are_known",
+    "check_rows_in_python",
+    "eps_values",
+    "judged_query",
+    "judged_selection",
+]
 
 MOST_EPS = 10_000  # of one assessment
 MANY = 10**9  # records, of which any noise that depends on their number is known
@@ -73,11 +80,8 @@ def judged_selection(
     """The judged filter, groups and people of lines, and what reads them; without a share, what is only looked at."""
     where = request.where
     groups = _groups(frame, request.by, request.keys)
-    if share is None and groups is not None and groups.is_private:
-        raise ParameterError(
-            'keys="private" chooses the groups of noisy answers, and these are exact: list keys, or pass '
-            'keys="observed".'
-        )
+    if share is None:
+        check_groups_are_known(groups)
     unit = unit_of(frame, lines, groups, request)
     rows = None if where is None else judged(where, frame, caller_names, lambda column: declared(frame, column).keys)
     reads: tuple[Hashable, ...] = tuple(_read(frame, lines, rows, groups))
@@ -109,6 +113,15 @@ def _read(
     yield from () if groups is None else groups.columns
     if rows is not None:
         yield from frame.columns if rows.asks_a_function else rows.columns
+
+
+def check_groups_are_known(groups: Groups | None) -> None:
+    """Refuse groups that only a noisy answer chooses."""
+    if groups is not None and groups.is_private:
+        raise ParameterError(
+            'keys="private" chooses the groups of noisy answers, and these are exact: list keys, or pass '
+            'keys="observed".'
+        )
 
 
 def check_rows_in_python(engine: Engine[Any], asked: str) -> None:

@@ -221,11 +221,15 @@ class _Telling:
     def _noise(self, line: AnswerLine) -> str:
         """How far the noise may carry it: to both sides alike only where nothing keeps it in a range or on a base."""
         if line.rank95 is not None and math.isnan(line.noise95):
-            return self.said["noise_by_rank"].format(ranks=self._ranks(line), eps=_eps(line.eps))
+            return self.said["noise_by_rank"].format(ranks=self._ranks(line), eps=self._eps_of_values(line))
         uneven = line.mechanism != "laplace" or line.rounded_to is not None
         half, width = formatting.number(line.noise95), formatting.number(2 * line.noise95)
         field = "noise_is" + "_uneven" * uneven + "_widest" * self.answer.grouped
-        return self.said[field].format(half=half, width=width, eps=_eps(line.eps))
+        return self.said[field].format(half=half, width=width, eps=self._eps_of_values(line))
+
+    def _eps_of_values(self, line: AnswerLine) -> str:
+        """What noise is made for: without what chose the groups that are shown."""
+        return _eps(line.eps - self.answer.eps_groups)
 
     def _eps(self) -> Rows:
         answer, said = self.answer, self.said
@@ -293,7 +297,7 @@ class _Telling:
             noise=noise,
             rounded=rounded,
             sensitivity=formatting.number(line.global_sensitivity),
-            eps=_eps(line.eps),
+            eps=self._eps_of_values(line),
         )
 
     def _exposed(self, line: AnswerLine, exposed: Exposed, out_of: int) -> str:
