@@ -287,7 +287,8 @@ def _held(levels: list[Hashable], dtype: Any) -> Any:
         if isinstance(dtype, np.dtype) and dtype.kind == "f":
             # As pandas compares: a key is rounded to the column's precision.
             return np.array([float(level) for level in levels], dtype=dtype)  # type: ignore[arg-type]
-        typed = np.array(levels, dtype=dtype) if isinstance(dtype, np.dtype) else pd.array(levels, dtype=dtype)
+        by_numpy = isinstance(dtype, np.dtype) and dtype.kind not in "mM"  # which drops nanoseconds of times
+        typed = np.array(levels, dtype=dtype) if by_numpy else pd.array(levels, dtype=dtype)
         return typed if typed.tolist() == levels or list(_index(typed)) == levels else None
     except (TypeError, ValueError, OverflowError):
         return None
