@@ -159,7 +159,7 @@ class TestLong:
         # DuckDB's own planning grows faster; what is pdrisk's must not.
         without_noise(monkeypatch)
         con = connection()
-        monkeypatch.setattr("pdrisk._sql.judge._try_out", lambda *_: None)
+        monkeypatch.setattr("pdrisk._sql.judge.try_out", lambda *_: None)
         from pdrisk._sql.judge import judged
         from pdrisk._sql.parse import parsed
         from pdrisk._sql.sources import Sources

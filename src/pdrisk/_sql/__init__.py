@@ -34,8 +34,9 @@ from pdrisk._sql.elsewhere import of_connection
 from pdrisk._sql.given import public_tables
 from pdrisk._sql.grouping import key_relation
 from pdrisk._sql.headings import unique
-from pdrisk._sql.judge import NOISY, Judged, judged, layers_of
-from pdrisk._sql.layers import Layered
+from pdrisk._sql.judge import judged, layers_of
+from pdrisk._sql.judged_query import Judged
+from pdrisk._sql.layers import NOISY, Layered
 from pdrisk._sql.people import PeopleAsked, check_units
 from pdrisk._sql.pieces import lowered
 from pdrisk._sql.several import Stacked, planned

@@ -6,9 +6,8 @@ shown to a DuckDB without people first.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
@@ -22,13 +21,13 @@ from pdrisk._sql.answers import Answers, Noted, bounded, checked_bounds
 from pdrisk._sql.codes import relation_without_codes
 from pdrisk._sql.columns_read import columns_below
 from pdrisk._sql.day_keys import on_days
-from pdrisk._sql.dry_run import computed, described, typed_nothing
 from pdrisk._sql.elsewhere import SourcesElsewhere
 from pdrisk._sql.engine_elsewhere import EngineElsewhere, engine_elsewhere
 from pdrisk._sql.expressions import text
 from pdrisk._sql.grouping import Grouping, key_lists, key_relation, keys_given
 from pdrisk._sql.headings import heading, unique
-from pdrisk._sql.layers import NOISY, Layer, Layered, aggregates, layer_over, layered, tail
+from pdrisk._sql.judged_query import Judged, said_by, try_out
+from pdrisk._sql.layers import Layer, Layered, aggregates, layer_over, layered, tail
 from pdrisk._sql.limits import Limit
 from pdrisk._sql.numbered import limited
 from pdrisk._sql.people import (
@@ -44,97 +43,20 @@ from pdrisk._sql.people import (
 from pdrisk._sql.pieces import quoted
 from pdrisk._sql.reads import DuckDBReads, parts_of
 from pdrisk._sql.relations import is_by_person, relation_of
-from pdrisk._sql.rows import Condition, Relation, Rows, condition
+from pdrisk._sql.rows import Condition, Rows, condition
 from pdrisk._sql.settings import Settings
 from pdrisk._sql.source import Source
 from pdrisk._sql.sources import Sources
 from pdrisk._sql.tree import Select, Star, reads_several
 from pdrisk._sql.windows import ABOUT_RECORDS
 from pdrisk.engines.base import Origin
-from pdrisk.engines.sql.dialect import DuckDBDialect
 from pdrisk.engines.sql.duckdb import DuckDBEngine
-from pdrisk.engines.sql.plan import (
-    Counted,
-    Different,
-    Measured,
-    MeasuredPair,
-    Part,
-    SummaryPlan,
-    combined,
-)
-from pdrisk.engines.sql.render import statement
+from pdrisk.engines.sql.plan import SummaryPlan, combined
 from pdrisk.errors import ParameterError
 
-__all__ = ["NOISY", "Judged", "judged", "layers_of"]
+__all__ = ["judged", "layers_of"]
 
 NOBODY_KNOWN = PeopleAsked()
-COLUMN = re.compile(r"[kv]\d+")  # of that table
-BY_KEY = " ORDER BY code"
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A query that may be asked.
-
-    Attributes
-    ----------
-    engine : DuckDBEngine or EngineElsewhere
-        What reads the source for it.
-    names : tuple of str
-        A name for each line.
-    groups : tuple of Grouping
-    layers : tuple of Layer
-        The SELECTs over the noisy table, the last of which gives the answer; HAVING of the first is a WHERE.
-    written_out : Fraction
-        What its releases spend whose eps is written in the query.
-    open_releases : int
-        How many others there are.
-    """
-
-    query: Query
-    relation: Relation
-    engine: DuckDBEngine | EngineElsewhere
-    names: tuple[str, ...]
-    groups: tuple[Grouping, ...]
-    layers: tuple[Layer, ...]
-    written_out: Fraction
-    open_releases: int
-
-    @property
-    def items(self) -> tuple[tuple[str, str], ...]:
-        """The SELECT list of the answer, SQL and heading."""
-        return tuple((value.sql, label) for label, value in self.layers[-1].items)
-
-    @property
-    def merges(self) -> bool:
-        """Whether a row of the answer is made of several of the noisy table."""
-        return any(layer.aggregates for layer in self.layers)
-
-    def computed(self, chosen: Sequence[str], noisy: str, carried: Sequence[str] = ()) -> str:
-        """The statement that computes these expressions on the noisy table; ``carried`` are columns that they use."""
-        *inner, outer = self.layers
-        for layer in inner:
-            noisy = layer.subquery(noisy, carried)
-        return outer.statement(chosen, noisy)
-
-    @property
-    def whole_keys(self) -> frozenset[str]:
-        """The keys read as floats that are whole numbers: as they were listed, or as the frame has them."""
-        listed = None if self.query.groups is None else self.query.groups.keys
-        source = self.relation.source
-        return frozenset(
-            f"k{at}"
-            for at, group in enumerate(self.groups)
-            if group.type == "DOUBLE"
-            and (group.column in source.whole if listed is None else all(type(key[at]) is int for key in listed))
-        )
-
-    @property
-    def plain(self) -> bool:
-        """Whether SELECT lists keys and releases and nothing is computed of them."""
-        first = self.layers[0]
-        only = len(self.layers) == 1 and not (first.where or first.windows or first.tail != BY_KEY)
-        return only and all(COLUMN.fullmatch(sql) for sql, _ in self.items)
 
 
 def judged(
@@ -218,7 +140,7 @@ def judged(
             f"TRY_CAST({key} AS BIGINT)" if group.type == "BIGINT" else key
             for group, key in zip(answers.groups, by, strict=True)
         )
-    said = " ".join((*(each.sql for each in conditions), *by, *map(_said, parts)))
+    said = " ".join((*(each.sql for each in conditions), *by, *map(said_by, parts)))
     of_people = people_read(known, unit, relation.source)
     missing = relation.source.codes(" ".join((said, *(() if of_people is None else of_people.keys))))
     plan = SummaryPlan(
@@ -262,7 +184,7 @@ def judged(
         query, relation, engine, unique(answers.names()), tuple(answers.groups), layers,
         sum(written, Fraction(0)), len(explicit) - len(written),
     )  # fmt: skip
-    _try_out(judged_query, plan, select.has_parameters)
+    try_out(judged_query, plan, select.has_parameters)
     return judged_query
 
 
@@ -362,48 +284,3 @@ def _shares(explicit: Sequence[Fraction | None], eps: Fraction | None) -> tuple[
             + ": pass a larger eps=, or write smaller ones."
         )
     return tuple(left / open_places if share is None else share for share in explicit)
-
-
-def _said(part: Part) -> str:
-    """The SQL of what is read."""
-    if isinstance(part, Different):
-        return part.value
-    if isinstance(part, MeasuredPair):
-        return f"{part.value} {part.other}"
-    return part.value if isinstance(part, Measured) else part.condition or ""
-
-
-def _try_out(found: Judged, plan: SummaryPlan, has_parameters: bool) -> None:
-    """Show both statements to a DuckDB without people: what it refuses there costs nothing.
-
-    Also that of a table elsewhere, of which another one is read: DuckDB knows which types go together.
-    """
-    if not _reads_columns_only(found, plan):
-        described(_without_people(found, plan), has_parameters)
-    if found.plain:
-        return
-    columns = [f"CAST(NULL AS {group.type}) AS k{at}" for at, group in enumerate(found.groups)]
-    columns += [f"CAST(NULL AS DOUBLE) AS v{at}" for at in range(len(found.query.lines))]
-    nothing = f"(SELECT {', '.join(columns)}, CAST(0 AS BIGINT) AS code) AS {NOISY}"
-    computed(found.computed([sql for sql, _ in found.items], nothing), has_parameters)
-
-
-def _reads_columns_only(found: Judged, plan: SummaryPlan) -> bool:
-    """Whether there is nothing in what is read that DuckDB could refuse."""
-    plain = all(isinstance(part, Measured | Counted) and _reads_column(part) for part in plan.parts)
-    return plain and not (plan.inner or plan.where or plan.people) and all(group.column for group in found.groups)
-
-
-def _reads_column(part: Measured | Counted) -> bool:
-    return part.column is not None if isinstance(part, Measured) else part.condition is None
-
-
-def _without_people(found: Judged, plan: SummaryPlan) -> str:
-    """The statement that reads the data, over one row of NULLs."""
-    keys = None
-    if plan.keys is not None:
-        nothing = ", ".join(f"CAST(NULL AS {group.type}) AS g{at}" for at, group in enumerate(found.groups))
-        keys = f"(SELECT {nothing}, CAST(NULL AS BIGINT) AS code) AS keys_listed"
-    people = () if plan.people is None else plan.people.keys
-    said = " ".join((*plan.inner, *plan.where, *plan.groups, *map(_said, plan.parts), *people))
-    return statement(replace(plan, source=typed_nothing(found.relation.source, said), keys=keys), DuckDBDialect())

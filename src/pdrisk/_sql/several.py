@@ -23,7 +23,7 @@ from pdrisk._model.arguments import epsilon
 from pdrisk._model.kinds import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH
 from pdrisk._sql import dry_run, workspace
 from pdrisk._sql.headings import unique
-from pdrisk._sql.judge import Judged
+from pdrisk._sql.judged_query import Judged
 from pdrisk._sql.layers import NOISY, Layer, Layered, layer_over
 from pdrisk._sql.parse import Scalars
 from pdrisk._sql.pieces import Expression, lowered
