@@ -22,12 +22,8 @@ import numpy as np
 import pandas as pd
 
 import pdrisk
-from pdrisk._model.arguments import (
-    statistic,
-)
-from pdrisk._model.query import (
-    Query,
-)
+from pdrisk._model.arguments import statistic
+from pdrisk._model.query import Query
 from pdrisk._pandas.lines import judged_lines
 from pdrisk._pandas.options import DEFAULTS, Request
 from pdrisk._pandas.requests import judged_query

@@ -34,9 +34,7 @@ from pdrisk._core.universe import Universe
 from pdrisk._functions.columns import grid, summary_of
 from pdrisk._mechanisms.exponential import Exponential
 from pdrisk._mechanisms.laplace import Laplace
-from pdrisk._model.arguments import (
-    statistic,
-)
+from pdrisk._model.arguments import statistic
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 

@@ -10,9 +10,7 @@ import pytest
 from noisy_answers import HI, LO
 from oracle import DEFINITIONS, QUANTILES, fractions
 from pdrisk._core.universe import Universe
-from pdrisk._model.arguments import (
-    statistic,
-)
+from pdrisk._model.arguments import statistic
 from pdrisk._pandas.lines import judged_lines
 from pdrisk._pandas.options import Request
 from pdrisk._pandas.requests import judged_selection

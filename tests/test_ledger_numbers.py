@@ -15,9 +15,7 @@ from ledgers import people
 from pdrisk._ledger.limits import Limits, payable, whole_number
 from pdrisk._ledger.policy import Policy
 from pdrisk._ledger.rules import each_given
-from pdrisk._model.arguments import (
-    epsilon,
-)
+from pdrisk._model.arguments import epsilon
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 OPERATORS = [

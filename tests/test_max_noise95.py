@@ -8,9 +8,7 @@ import pytest
 
 import pdrisk
 from pdrisk._mechanisms import calibrated
-from pdrisk._model.arguments import (
-    statistic as asked,
-)
+from pdrisk._model.arguments import statistic as asked
 from pdrisk._model.query import UNIT
 from pdrisk.engines.numpy.grouped import summary_of_groups
 

@@ -14,12 +14,8 @@ import pdrisk
 from ledgers import people, tables
 from pdrisk._answer import formatting, releasing
 from pdrisk._cli import main
-from pdrisk._model.arguments import (
-    statistic,
-)
-from pdrisk._model.query import (
-    written,
-)
+from pdrisk._model.arguments import statistic
+from pdrisk._model.query import written
 from pdrisk._printing import inert, printable
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")

@@ -15,6 +15,7 @@ import pytest
 import pdrisk
 from pdrisk import ColumnTypeError, NotPublicError, ParameterError, Release, Risk
 from pdrisk._answer.answer import Answer
+from pdrisk._answer.release_fields import fields_of
 from pdrisk._digits import probability
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -144,7 +145,7 @@ class TestRelease:
     def test_pickles_hold_what_is_public(self, release):
         same = pickle.loads(pickle.dumps(release))
         assert same.curator is None
-        assert same._fields() == release._fields()
+        assert fields_of(same) == fields_of(release)
         assert same.interval(0.5) == release.interval(0.5)
         assert same.bounds_from_data is release.bounds_from_data
         assert "-- curator only" not in repr(same).replace("(from the data)", "") or release.bounds_from_data

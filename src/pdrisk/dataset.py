@@ -12,9 +12,9 @@ from typing import Any
 
 import pandas as pd
 
-from pdrisk._core.foreign import own_errors, own_errors_of, shown
+from pdrisk._core.foreign import own_errors, own_errors_of
 from pdrisk._disclosure.tables import ColumnKeys, KeyTable
-from pdrisk._ledger import Identity, Ledger, check_curator, is_there, ledger_for, secret
+from pdrisk._ledger import Identity, Ledger, check_curator, ledger_for, opened_ledger, secret
 from pdrisk._ledger.names import named
 from pdrisk._model.columns import check_column
 from pdrisk._model.declarations import Declarations
@@ -142,7 +142,7 @@ class Dataset(Statistics):
             frames = {} if self._data.kept is None else {ONE_TABLE: self._data.kept}
         if with_it:
             self._given = self._given.and_public(tables_given(with_it))
-        self._ledger = _opened(ledger, name)
+        self._ledger = opened_ledger(ledger, name)
         self._name = None if name is None else named("name", name)
         if self._ledger is not None:
             self._name = self._ledger.dataset
@@ -398,25 +398,3 @@ class Dataset(Statistics):
             elif column not in (there := self._given.columns(self._given.names[0])):
                 raise unknown_column(column, there)
         return people
-
-
-def _opened(ledger: object, name: str | None) -> Ledger | None:
-    """The ledger itself, or the one at a path or URL."""
-    if ledger is None:
-        return None
-    if isinstance(ledger, str | os.PathLike):
-        if name is None:
-            raise ParameterError("a ledger's path or URL needs name=, the dataset that it knows these people as.")
-        if not is_there(ledger):
-            raise ParameterError(
-                "there is no ledger at the path that ledger= names: begin one with "
-                f"pdrisk.Ledger(path, dataset={shown(name)}, eps=1)."
-            )
-        return Ledger(ledger, dataset=name)
-    payer = ledger_for(ledger)
-    if payer is not None and name not in (None, payer.dataset):
-        raise ParameterError(
-            f"the ledger is that of dataset {payer.dataset!r}, not of {shown(name)}: leave name= out, or pass the "
-            "ledger of these people."
-        )
-    return payer

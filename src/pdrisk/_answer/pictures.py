@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,16 +30,19 @@ from pdrisk._answer.drawing import (
     styled,
     under,
 )
-from pdrisk._answer.words import common_denominator, counted, reached, texts
+from pdrisk._answer.words import common_denominator, counted, not_for_others, reached, texts
+from pdrisk._core.foreign import shown
 from pdrisk._core.risk import posterior
+from pdrisk.errors import ParameterError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["KINDS", "icons", "icons_text", "risk", "risk_text", "two_worlds", "two_worlds_text"]
+    from pdrisk._answer.release import Release
 
-KINDS: Final = ("icons", "two_worlds", "risk")
+__all__ = ["icons", "icons_text", "of_release", "risk", "risk_text", "two_worlds", "two_worlds_text"]
+
 ANYWAY, EXTRA, MIXED, WRONG = "o", "#", "%", "."
 BLUE, ORANGE, RED = COLOURS[0], COLOURS[1], COLOURS[5]
 ACROSS: Final = 54  # letters below an axis
@@ -351,3 +354,39 @@ def risk_text(eps: float, *, language: str = "en") -> str:
     marks, out_of = _marks(said, eps)
     coin = said["curve_coin"].format(coin=f"{out_of // 2:,}", out_of=f"{out_of:,}")
     return "\n".join([said["curve_title"], f"  {coin}", *(f"  {mark.text}" for mark in marks)])
+
+
+#: Each kind of picture, drawn and in words.
+KINDS: Final[dict[str, tuple[Callable[..., Any], Callable[..., Any]]]] = {
+    "icons": (icons, icons_text), "two_worlds": (two_worlds, two_worlds_text), "risk": (risk, risk_text),
+}  # fmt: skip
+
+
+def of_release(release: Release, kind: object, in_words: bool, unit: str, language: str) -> Any:
+    """One of the pictures of a release, drawn or in words.
+
+    Raises
+    ------
+    ParameterError
+        If it has no such picture.
+    NotPublicError
+        If its bounds came from the data.
+    """
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ParameterError(f"unknown picture {shown(kind)}; there are {', '.join(KINDS)}.")
+    if release.answer.replaces:
+        raise ParameterError(
+            "pictures are about somebody who is in the data or not, which this answer does not hide: use explain()."
+        )
+    draw = KINDS[kind][in_words]
+    if kind == "two_worlds":
+        if release.curator is None:
+            raise ParameterError("this answer does not hold the curator's numbers, of which this picture is made.")
+        sketch = release.mechanism != "laplace"
+        if release.scale is None:  # two shifted curves all the same, one unit of loss apart for each scale
+            unit = texts(language)["worlds_scales"]
+            return draw(release.curator.loss, 1.0, unit=unit, language=language, sketch=sketch)
+        return draw(release.curator.loss * release.scale, release.scale, unit=unit, language=language, sketch=sketch)
+    if release.bounds_from_data:
+        raise not_for_others(release.name)
+    return draw(release.answer.eps, language=language)

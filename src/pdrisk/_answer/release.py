@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pandas as pd
@@ -13,18 +13,13 @@ from pdrisk._answer import formatting, pictures
 from pdrisk._answer.answer import Answer, AnswerLine, Curator, Exposed
 from pdrisk._answer.combined import Arithmetic
 from pdrisk._answer.noisy import NoisyAnswers
-from pdrisk._answer.release_rows import rows_of
+from pdrisk._answer.release_fields import fields_of, rows_of
 from pdrisk._answer.sampling import sampling_interval
-from pdrisk._answer.words import explained, not_for_others, texts
+from pdrisk._answer.words import explained
 from pdrisk._core.foreign import own_errors, shown
 from pdrisk._core.risk import Risk
-from pdrisk._model.arguments import (
-    checked_probability,
-)
-from pdrisk._model.plain import plain_label
-from pdrisk._model.query import (
-    written,
-)
+from pdrisk._model.arguments import checked_probability
+from pdrisk._model.query import written
 from pdrisk._model.unit import ONE_RECORD
 from pdrisk._printing import DisplayedText
 from pdrisk.attack import two_worlds
@@ -200,11 +195,7 @@ class Release(Arithmetic):
         return format(self.value, spec) if spec else repr(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Release, (
-            self.answer,
-            self.noisy,
-            self.column,
-        )  # pickles and copies to disk leave the curator's numbers out
+        return Release, (self.answer, self.noisy, self.column)  # copies to disk leave the curator's numbers out
 
     def __copy__(self) -> Release:
         return self
@@ -264,58 +255,14 @@ class Release(Arithmetic):
                 f"{self.name} took its bounds from the data, so nothing of it is publishable: "
                 "declare bounds=(lo, hi) and ask again."
             )
-        return self._fields()
-
-    def _fields(self) -> dict[str, Any]:
-        """What is public unless the bounds came from the data."""
-        ruled = {
-            "neighbours": self.neighbours if self.answer.replaces else None,
-            "least_group": self.least_group,
-            "rounded_to": self.rounded_to,
-            "rank95": self.rank95,
-            "step": self.step,
-            "clip": self.clip,
-        }
-        return {
-            "statistic": self.statistic,
-            "column": plain_label(self.column),
-            **({} if self.other is None else {"other": self.other}),
-            "where": self.where,
-            "where_trusted": self.where_trusted,
-            "value": self.value,
-            "low": self.low,
-            "high": self.high,
-            "noise95": self.noise95,
-            "eps": self.eps,
-            "bounds": self.bounds,
-            "mechanism": self.mechanism,
-            "scale": self.scale,
-            "unit": self.unit,
-            "global_sensitivity": self.global_sensitivity,
-            "worst_case": self.risk.worst_case,
-            "success": self.risk.success,
-        } | {name: value for name, value in ruled.items() if value is not None}
+        return fields_of(self)
 
     def to_dict(self, curator: bool = False) -> dict[str, Any]:
         """Flat fields: the publishable ones as `public` gives them, or with ``curator=True`` all that there are."""
         if not curator:
             return self.public()
-        if self.curator is None:
-            return self._fields() | {"bounds_from_data": self.bounds_from_data}
-        own = {
-            name: getattr(self.curator, name)
-            for name in (
-                "n",
-                "local_sensitivity",
-                "loss",
-                "two_worlds",
-                "many_worlds",
-                "identifiability",
-                "clamped",
-                "unlisted",
-            )
-        }
-        return self._fields() | {"bounds_from_data": self.bounds_from_data} | own
+        known = {} if self.curator is None else asdict(self.curator)
+        return fields_of(self) | {"bounds_from_data": self.bounds_from_data} | known
 
     def to_series(self, curator: bool = False) -> pd.Series:
         """`to_dict` as a Series, named like the answer."""
@@ -418,32 +365,12 @@ class Release(Arithmetic):
         ParameterError
             If the kind or language is unknown, or matplotlib is not installed.
         """
-        return self._drawn(kind, "", unit, language)
+        return pictures.of_release(self, kind, False, unit, language)
 
     @own_errors
     def picture_text(self, kind: str = "icons", *, unit: str = "", language: str = "en") -> str:
         """`picture` in signs, words and numbers, for who cannot see it; takes and raises the same."""
-        return DisplayedText(self._drawn(kind, "_text", unit, language))
-
-    def _drawn(self, kind: str, form: str, unit: str, language: str) -> Any:
-        if not isinstance(kind, str) or kind not in pictures.KINDS:
-            raise ParameterError(f"unknown picture {shown(kind)}; there are {', '.join(pictures.KINDS)}.")
-        if self.answer.replaces:
-            raise ParameterError(
-                "pictures are about somebody who is in the data or not, which this answer does not hide: use explain()."
-            )
-        draw = getattr(pictures, kind + form)
-        if kind == "two_worlds":
-            if self.curator is None:
-                raise ParameterError("this answer does not hold the curator's numbers, of which this picture is made.")
-            sketch = self.mechanism != "laplace"
-            if self.scale is None:  # two shifted curves all the same, one unit of loss apart for each scale
-                unit = texts(language)["worlds_scales"]
-                return draw(self.curator.loss, 1.0, unit=unit, language=language, sketch=sketch)
-            return draw(self.curator.loss * self.scale, self.scale, unit=unit, language=language, sketch=sketch)
-        if self.bounds_from_data:
-            raise not_for_others(self.name)
-        return draw(self.answer.eps, language=language)
+        return DisplayedText(pictures.of_release(self, kind, True, unit, language))
 
     def __repr__(self) -> str:
         return formatting.text(self.name, *rows_of(self))

@@ -9,9 +9,9 @@ from pdrisk._ledger.audit import verify
 from pdrisk._ledger.curator import Meaning
 from pdrisk._ledger.ledger import Ledger
 from pdrisk._ledger.limits import Limits
-from pdrisk._ledger.location import is_there, store_at
+from pdrisk._ledger.location import store_at
 from pdrisk._ledger.memory import Identity
-from pdrisk._ledger.payment import Payment, check_curator, ledger_for, paying
+from pdrisk._ledger.payment import Payment, check_curator, ledger_for, opened_ledger, paying
 from pdrisk._ledger.policy import LeastGroup, Policy
 from pdrisk._ledger.question import key_text
 from pdrisk._ledger.remaining import Remaining
@@ -28,9 +28,9 @@ __all__ = [
     "Remaining",
     "check_curator",
     "innermost",
-    "is_there",
     "key_text",
     "ledger_for",
+    "opened_ledger",
     "paying",
     "secret",
     "store_at",

@@ -17,9 +17,7 @@ import numpy as np
 from pdrisk._core.foreign import shown as shown_value
 from pdrisk._ledger.records import exact
 from pdrisk._mechanisms.partition_selection import SMALLEST_DELTA
-from pdrisk._model.arguments import (
-    epsilon,
-)
+from pdrisk._model.arguments import epsilon
 from pdrisk._model.private_keys import checked_delta
 from pdrisk.errors import BudgetExceededError, ColumnTypeError, ParameterError
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 
+from pdrisk._core.foreign import shown
 from pdrisk._ledger import ambient
 from pdrisk._ledger.curator import Meaning
 from pdrisk._ledger.ledger import Ledger
+from pdrisk._ledger.location import is_there
 from pdrisk._ledger.memory import Identity, Noisy, text_of
 from pdrisk._ledger.policy import Policy
 from pdrisk._ledger.receipt import Receipt
 from pdrisk._model.query import Query
 from pdrisk.engines.base import Origin
-from pdrisk.errors import ColumnTypeError, LedgerError, PdriskError
+from pdrisk.errors import ColumnTypeError, LedgerError, ParameterError, PdriskError
 
-__all__ = ["Payment", "check_curator", "ledger_for", "paying"]
+__all__ = ["Payment", "check_curator", "ledger_for", "opened_ledger", "paying"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,36 @@ def ledger_for(ledger: object) -> Ledger | None:
     if payer is None or isinstance(payer, Ledger):
         return payer
     raise ColumnTypeError(f"ledger must be a pdrisk.Ledger, not of type {type(payer).__name__}.")
+
+
+def opened_ledger(ledger: object, name: str | None) -> Ledger | None:
+    """The ledger itself, or the one at a path or URL; None without either.
+
+    Raises
+    ------
+    ParameterError
+        If there is none yet, or it is that of another dataset than ``name``.
+    ColumnTypeError
+        If it is none of these.
+    """
+    if ledger is None:
+        return None
+    if isinstance(ledger, str | os.PathLike):
+        if name is None:
+            raise ParameterError("a ledger's path or URL needs name=, the dataset that it knows these people as.")
+        if not is_there(ledger):
+            raise ParameterError(
+                "there is no ledger at the path that ledger= names: begin one with "
+                f"pdrisk.Ledger(path, dataset={shown(name)}, eps=1)."
+            )
+        return Ledger(ledger, dataset=name)
+    payer = ledger_for(ledger)
+    if payer is not None and name not in (None, payer.dataset):
+        raise ParameterError(
+            f"the ledger is that of dataset {payer.dataset!r}, not of {shown(name)}: leave name= out, or pass the "
+            "ledger of these people."
+        )
+    return payer
 
 
 def check_curator(ledger: object, asked: str) -> None:

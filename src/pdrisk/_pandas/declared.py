@@ -14,13 +14,11 @@ from typing import Any
 
 import pandas as pd
 
-from pdrisk._model.arguments import (
-    universe,
-)
+from pdrisk._model.arguments import universe
 from pdrisk._model.attributes import ATTRIBUTE
 from pdrisk._model.columns import check_column
 from pdrisk._model.declarations import BadTextError, Declaration, Declarations, Known, from_text
-from pdrisk._model.keys import checked_keys
+from pdrisk._model.frame_keys import checked_keys
 from pdrisk._model.missing_codes import check_codes
 from pdrisk._model.plain import plain_value
 from pdrisk._model.schema import entries_of, people_of_schema

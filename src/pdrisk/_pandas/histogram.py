@@ -12,9 +12,7 @@ import pandas as pd
 from pdrisk._answer.releasing import Asker, released
 from pdrisk._answer.table import one_answer
 from pdrisk._core.statistics import Histogram
-from pdrisk._model.arguments import (
-    universe,
-)
+from pdrisk._model.arguments import universe
 from pdrisk._pandas.declared import declared
 from pdrisk._pandas.lines import check_numeric, judged_lines
 from pdrisk._pandas.options import Request

@@ -15,7 +15,7 @@ from pdrisk._guard import guarded
 from pdrisk._ledger import ledger_for
 from pdrisk._mechanisms.randomized_response import RandomizedResponse
 from pdrisk._model.columns import column_kind
-from pdrisk._model.keys import checked_keys, key_codes, key_index
+from pdrisk._model.frame_keys import checked_keys, key_codes, key_index
 from pdrisk._model.kinds import TRUTH
 from pdrisk._pandas.declared import codes_of, declared
 from pdrisk._printing import printable

@@ -19,8 +19,9 @@ from pdrisk._model.arguments import (
     epsilon,
 )
 from pdrisk._model.columns import check_column
+from pdrisk._model.frame_keys import checked_keys
 from pdrisk._model.joint import joined
-from pdrisk._model.keys import are_observed, checked_keys, take_categories, undeclared_keys
+from pdrisk._model.keys import are_observed, take_categories, undeclared_keys
 from pdrisk._model.missing_arguments import all_given
 from pdrisk._model.missing_codes import check_keys_are_no_codes
 from pdrisk._model.private_keys import are_private, check_delta_given, judged_groups_shown, share_of_values

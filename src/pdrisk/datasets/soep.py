@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pdrisk._core.foreign import own_errors, shown
+from pdrisk.datasets._multiset import Floats, Ints, Marginal, multiset
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["EDUCATION", "EMPLOYMENT", "MISSING_CODES", "SEXES", "STATES", "soep_like"]
@@ -62,34 +63,22 @@ _NOT_EMPLOYED = EMPLOYMENT.index("not employed")
 # Spearman correlation of income with sex (female = 1), education and hours.
 _INCOME_CORRELATIONS = np.array([-0.35, 0.31, 0.43])
 
-_Floats = NDArray[np.float64]
-_Ints = NDArray[np.int64]
 
-
-class _Marginal(NamedTuple):
-    """A variable's line in Table II, beside the least and largest value."""
-
-    n: int
-    mean: float
-    median: float
-    std: float
-
-
-# Allmann et al. 2024, Table II.
-_HOURS = _Marginal(25_238, 5.35, 7, 4.38)
-_DISTANCE = _Marginal(14_734, 15.07, 10, 19.90)
-_INCOME = _Marginal(16_594, 3_432, 2_500, 21_669)
+# Allmann et al. 2024, Table II: n, mean, median, std.
+_HOURS = Marginal(25_238, 5.35, 7, 4.38)
+_DISTANCE = Marginal(14_734, 15.07, 10, 19.90)
+_INCOME = Marginal(16_594, 3_432, 2_500, 21_669)
 
 
 class _Persons(NamedTuple):
     """Who there is, one entry a person; the last three are positions in the public tuples of levels."""
 
-    household: _Ints
+    household: Ints
     female: NDArray[np.bool_]
-    age: _Ints
-    state: _Ints
-    education: _Ints
-    employment: _Ints
+    age: Ints
+    state: Ints
+    education: Ints
+    employment: Ints
 
 
 @own_errors
@@ -235,7 +224,7 @@ def _persons(rng: np.random.Generator) -> _Persons:
     return _Persons(household, female, age, state, education, employment)
 
 
-def _hours(persons: _Persons, rng: np.random.Generator) -> tuple[_Floats, _Floats]:
+def _hours(persons: _Persons, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Hours with their codes, and a latent standing in work hours that the employed keep if they do not answer."""
     zeros = int(_HOURS.n * 0.36) + int(rng.integers(-60, 61))
     positive = _HOURS.n - zeros
@@ -244,7 +233,7 @@ def _hours(persons: _Persons, rng: np.random.Generator) -> tuple[_Floats, _Float
     full = np.array([0, 6, 14, 24, 46, 50, 58, 85, 400, 150, 110, 26, 22, 5, 4, 3, 2, 0.5, 0.3])
     shares = np.interp(grid, np.arange(19), full) * np.where(grid % 1 == 0, 1, 1 / 3)
     pinned = np.append(np.zeros(zeros), 18)
-    values = _multiset(grid, shares, pinned, _HOURS, 0.05, rng)[zeros:]
+    values = multiset(grid, shares, pinned, _HOURS, 0.05, rng)[zeros:]
 
     working = persons.employment != _NOT_EMPLOYED
     kind = np.array([2.6, 1.2, 0, 0])[persons.employment]
@@ -259,7 +248,7 @@ def _hours(persons: _Persons, rng: np.random.Generator) -> tuple[_Floats, _Float
     return hours, standing
 
 
-def _income(persons: _Persons, hours: _Floats, standing: _Floats, rng: np.random.Generator) -> _Floats:
+def _income(persons: _Persons, hours: Floats, standing: Floats, rng: np.random.Generator) -> Floats:
     """Incomes with their codes, dealt out by a score of sex, education, hours, age and luck."""
     edges, steps = [0, 5_000, 10_000, 20_000, 60_000, 200_000, 350_000], [50, 100, 500, 2_500, 10_000, 25_000]
     heaps = np.concatenate([np.arange(*edge, step) for edge, step in zip(pairwise(edges), steps, strict=True)])
@@ -271,7 +260,7 @@ def _income(persons: _Persons, hours: _Floats, standing: _Floats, rng: np.random
     # Beyond 20,000 euros a power law whose second moment is most of what the largest income leaves of the variance.
     scale = float((pull * body).sum()) / _INCOME.n
     tail = np.where(grid >= 20_000, 10 * scale * (np.maximum(grid, 1) / 20_000) ** -1.2, 0)
-    values = _multiset(grid, pull * body + tail, np.array([0, 2_700_000]), _INCOME, 0.045, rng)
+    values = multiset(grid, pull * body + tail, np.array([0, 2_700_000]), _INCOME, 0.045, rng)
 
     working = persons.employment != _NOT_EMPLOYED
     paid = np.sort(rng.permutation(np.flatnonzero(working))[: _INCOME.n])
@@ -298,13 +287,13 @@ def _income(persons: _Persons, hours: _Floats, standing: _Floats, rng: np.random
     return income
 
 
-def _distance(persons: _Persons, standing: _Floats, rng: np.random.Generator) -> _Floats:
+def _distance(persons: _Persons, standing: Floats, rng: np.random.Generator) -> Floats:
     """Kilometres with their codes; longer work days go with slightly longer ways."""
     grid = np.concatenate([np.arange(1, 121), np.arange(125, 300, 5), np.arange(300, 700, 25)]).astype(float)
     pull = np.select([grid % 50 == 0, grid % 10 == 0, grid % 5 == 0], [6, 5, 2.5], 1)
     body = np.exp(-0.5 * np.log(grid / 9) ** 2) / grid
     tail = np.where(grid > 60, 1e-3 * (grid / 100) ** -1.5, 0)  # to 675 km, beyond any log-normal
-    values = _multiset(grid, pull * (body + tail), np.array([1, 675]), _DISTANCE, 0.11, rng)
+    values = multiset(grid, pull * (body + tail), np.array([1, 675]), _DISTANCE, 0.11, rng)
 
     working = persons.employment != _NOT_EMPLOYED
     commuting = rng.permutation(np.flatnonzero(working))[: _DISTANCE.n]
@@ -316,90 +305,15 @@ def _distance(persons: _Persons, standing: _Floats, rng: np.random.Generator) ->
     return distance
 
 
-def _codes(shares: tuple[float, float, float, float], n: int, rng: np.random.Generator) -> _Floats:
+def _codes(shares: tuple[float, float, float, float], n: int, rng: np.random.Generator) -> Floats:
     return rng.choice(np.array(MISSING_CODES, dtype=float), size=n, p=shares)
 
 
-def _ranks(values: NDArray[np.generic]) -> _Floats:
+def _ranks(values: NDArray[np.generic]) -> Floats:
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks: _Floats = (np.cumsum(counts) - (counts - 1) / 2)[place]
+    ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2)[place]
     return ranks
 
 
 def _spearman(x: NDArray[np.generic], y: NDArray[np.generic]) -> float:
     return float(np.corrcoef(_ranks(x), _ranks(y))[0, 1])
-
-
-def _multiset(
-    grid: _Floats, weights: _Floats, pinned: _Floats, target: _Marginal, at_median: float, rng: np.random.Generator
-) -> _Floats:
-    """Sorted values with the target's n, median, mean and std: the pinned ones and repeated grid points.
-
-    The median holds because fewer than half of the values lie on either side of it. Of all ways to share
-    each side's values among its grid points with the wanted sum and sum of squares, ``weights * exp(a t + b t²)``,
-    t the distance from the median, has the least entropy relative to the weights (Csiszár 1975).
-    """
-    n, middle = target.n, target.median
-    beside = n - round(at_median * n)
-    below = round(beside / 2 + rng.uniform(-0.3, 0.3) * (n - beside))
-    totals = np.array([below - (pinned < middle).sum(), beside - below - (pinned > middle).sum()])
-
-    points = grid[grid != middle]
-    base = weights[grid != middle] * np.exp(0.15 * rng.standard_normal(len(points)))
-    sides = np.stack([points < middle, points > middle])
-    powers = np.stack([points - middle, (points - middle) ** 2])
-    wanted = np.array([n * (target.mean - middle), (n - 1) * target.std**2 + n * (target.mean - middle) ** 2])
-    wanted -= np.stack([pinned - middle, (pinned - middle) ** 2]).sum(axis=1)
-
-    expected = _tilted(base, sides, totals, powers, wanted)
-    counts = np.zeros(len(points), dtype=np.int64)
-    for side, total in zip(sides, totals, strict=True):
-        steps = np.cumsum(expected[side])
-        steps[-1] = total  # the sum but for its last bits, which the floor would notice
-        counts[side] = np.diff(np.floor(steps + rng.uniform(0.3, 0.7)), prepend=0)
-
-    # What rounding left over: single values move along their side, the best move first, errors relative. The std
-    # leads: far values are too coarse to mend it without spoiling the mean, near ones then mend the mean alone.
-    unit = np.array([n * target.mean, 2 * n * target.std**2])
-    gain = (powers[:, None, :] - powers[:, :, None]) / unit[:, None, None]
-    same_side = sides[0][:, None] == sides[0]
-    for heed in np.repeat([0.1, 1.0], [4, 10]):
-        left = (wanted - powers @ counts) / unit
-        if np.abs(left).max() < 1e-5:
-            break
-        cost = (heed * (left[0] - gain[0])) ** 2 + (left[1] - gain[1]) ** 2
-        source, goal = np.unravel_index(np.where(same_side & (counts > 0)[:, None], cost, np.inf).argmin(), cost.shape)
-        counts[source] -= 1
-        counts[goal] += 1
-    return np.sort(np.concatenate([pinned, np.repeat(points, counts), np.full(n - beside, middle)]))
-
-
-def _tilted(base: _Floats, sides: NDArray[np.bool_], totals: _Ints, powers: _Floats, wanted: _Floats) -> _Floats:
-    """Expected counts ``base * exp(a t + b t²)`` with the wanted totals and power sums: Newton on the convex dual."""
-    scale = np.sqrt((powers**2 @ base) / base.sum())[:, None]
-    scaled, aim = powers / scale, wanted / scale[:, 0]
-
-    def state(theta: _Floats) -> tuple[float, _Floats]:
-        exponent = theta @ scaled
-        peaks = np.where(sides, exponent, -np.inf).max(axis=1)
-        tilted = base * np.exp(exponent - peaks @ sides)
-        masses = sides @ tilted
-        value = float(totals @ (np.log(masses) + peaks) - aim @ theta)
-        return value, tilted * ((totals / masses) @ sides)
-
-    theta = np.zeros(2)
-    value, expected = state(theta)
-    for _ in range(60):
-        short = aim - scaled @ expected
-        if np.abs(short).max() < 1e-9 * totals.sum():
-            break
-        means = (scaled * expected) @ sides.T / totals
-        curvature = (scaled * expected) @ scaled.T - (means * totals) @ means.T
-        step = np.linalg.solve(curvature, short)
-        for _ in range(40):
-            trial, reached = state(theta + step)
-            if trial <= value:
-                break
-            step = step / 2
-        theta, value, expected = theta + step, trial, reached
-    return expected

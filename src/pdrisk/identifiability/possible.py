@@ -12,15 +12,9 @@ from pdrisk._core.summary import FloatArray, Summary, window_start
 from pdrisk._core.universe import Universe
 from pdrisk._core.worlds import LARGEST_WORLD
 from pdrisk._ledger import check_curator
-from pdrisk._model.arguments import (
-    of_numbers,
-)
-from pdrisk._model.arguments import (
-    statistic as statistic_named,
-)
-from pdrisk._model.arguments import (
-    universe as declared_universe,
-)
+from pdrisk._model.arguments import of_numbers
+from pdrisk._model.arguments import statistic as statistic_named
+from pdrisk._model.arguments import universe as declared_universe
 from pdrisk.engines.numpy.single import summary_of_one
 from pdrisk.errors import ColumnTypeError, ParameterError
 

@@ -17,12 +17,8 @@ from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import Needs
 from pdrisk._digits import rounded_down
 from pdrisk._mechanisms.laplace import half_width
-from pdrisk._model.arguments import (
-    of_numbers,
-)
-from pdrisk._model.arguments import (
-    statistics as judged_statistics,
-)
+from pdrisk._model.arguments import of_numbers
+from pdrisk._model.arguments import statistics as judged_statistics
 from pdrisk._model.attributes import mark_exact
 from pdrisk._model.columns import check_column
 from pdrisk._pandas.assess import assessment

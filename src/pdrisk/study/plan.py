@@ -28,9 +28,7 @@ from pdrisk._model.arguments import (
 from pdrisk._model.columns import check_column, column_kind
 from pdrisk._model.kinds import COUNTED, TEXT, number_advice
 from pdrisk._model.nearest import unknown_column
-from pdrisk._model.query import (
-    Source,
-)
+from pdrisk._model.query import Source
 from pdrisk._pandas.declared import codes_of, declared
 from pdrisk._pandas.lines import listed_columns
 from pdrisk._pandas.requests import eps_values

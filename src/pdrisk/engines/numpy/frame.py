@@ -16,7 +16,8 @@ from pdrisk._core.statistics import Distinct
 from pdrisk._core.summary import Needs, Summary
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._guard import guarded
-from pdrisk._model.keys import Key, key_codes, key_index, observed_keys
+from pdrisk._model.frame_keys import key_codes, key_index, observed_keys
+from pdrisk._model.keys import Key
 from pdrisk._model.query import Line, Query
 from pdrisk._model.rowwise import RowwiseFilter
 from pdrisk._model.rowwise.families import holds_objects, missing_of, quantity_of, texts_of

@@ -14,7 +14,8 @@ import pandas as pd
 
 from pdrisk._core.summary import Needs
 from pdrisk._guard import guarded
-from pdrisk._model.keys import Key, key_index
+from pdrisk._model.frame_keys import key_index
+from pdrisk._model.keys import Key
 from pdrisk._model.kinds import DATE, TEXT, ZONED
 from pdrisk._model.query import Groups, Query
 from pdrisk._model.rowwise.families import UNITS, as_number

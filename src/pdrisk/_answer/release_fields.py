@@ -1,18 +1,50 @@
-"""Rows that show a release: what may be published, and the curator's numbers where they were asked for."""
+"""Fields of a release: the public ones as a flat dict, and rows of its reprs, the curator's numbers apart."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pdrisk._answer import formatting
+from pdrisk._model.plain import plain_label
 
 if TYPE_CHECKING:
     from pdrisk._answer.release import Release
 
-__all__ = ["rows_of"]
+__all__ = ["fields_of", "rows_of"]
 
 WHERE_TO_LOOK = "curator's numbers: .curator (never published, printed or pickled)"
+
+
+def fields_of(release: Release) -> dict[str, Any]:
+    """The fields of a release that are public unless the bounds came from the data, flat."""
+    ruled = {
+        "neighbours": release.neighbours if release.answer.replaces else None,
+        "least_group": release.least_group,
+        "rounded_to": release.rounded_to,
+        "rank95": release.rank95,
+        "step": release.step,
+        "clip": release.clip,
+    }
+    return {
+        "statistic": release.statistic,
+        "column": plain_label(release.column),
+        **({} if release.other is None else {"other": release.other}),
+        "where": release.where,
+        "where_trusted": release.where_trusted,
+        "value": release.value,
+        "low": release.low,
+        "high": release.high,
+        "noise95": release.noise95,
+        "eps": release.eps,
+        "bounds": release.bounds,
+        "mechanism": release.mechanism,
+        "scale": release.scale,
+        "unit": release.unit,
+        "global_sensitivity": release.global_sensitivity,
+        "worst_case": release.risk.worst_case,
+        "success": release.risk.success,
+    } | {name: value for name, value in ruled.items() if value is not None}
 
 
 def rows_of(release: Release) -> tuple[formatting.Rows, formatting.Rows, str | None]:
