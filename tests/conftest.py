@@ -67,3 +67,9 @@ def clock(monkeypatch):
     now = SimpleNamespace(now=lambda tz: moment["now"], fromisoformat=datetime.datetime.fromisoformat)
     monkeypatch.setattr("pdrisk._ledger.account.datetime", SimpleNamespace(datetime=now, UTC=datetime.UTC))
     return lambda **by: moment.update(now=moment["now"] + datetime.timedelta(**by))
+
+
+@pytest.fixture
+def noiseless(monkeypatch):
+    """Answers without noise, but for mechanisms that choose."""
+    monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", lambda exact, change, eps: exact)

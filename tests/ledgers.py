@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import pdrisk
 
@@ -49,6 +50,24 @@ def people(n=60):
     at = np.arange(n)
     frame = pd.DataFrame({"pid": at + 100, "age": 20 + at % 50, "hours": 1.0 + at % 9, "sex": at % 2})
     return frame.assign(region=np.array(REGIONS)[at % 3])
+
+
+def count(ledger, eps=0.1, **options):
+    """A noisy number of three people."""
+    return pd.DataFrame({"age": [30, 41, 52]}).dprisk.count(eps=eps, ledger=ledger, **options)
+
+
+def at_work(path):
+    """Two datasets in one file, with every usual event."""
+    ledger = pdrisk.Ledger(path, dataset="survey", analyst="ann", eps=1)
+    count(ledger)
+    for call in (lambda: count(ledger, 5), lambda: count(ledger, where=lambda frame: 1 / 0)):
+        with pytest.raises((pdrisk.BudgetExceededError, pdrisk.QueryFailedError)):
+            call()
+    count(pdrisk.Ledger(path, dataset="other", analyst="bob", queries=5), 0.3)
+    ledger.amend(eps=2)
+    count(ledger, 0.7)
+    return ledger
 
 
 def values(answer):

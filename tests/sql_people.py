@@ -13,6 +13,7 @@ import pytest
 import oracle
 import pdrisk
 import pdrisk._answer.releasing
+from errors_said import everything_said
 from pdrisk._answer.answer import Answer, AnswerLine, Curator
 
 FACTS = ("eps", "worst_case", *Curator.COLUMNS)  # of the risk columns, all but the noisy interval
@@ -223,13 +224,6 @@ def assert_same_values(values: np.ndarray, expected: list[float], sensitivity: f
     assert len(values) == len(expected)
     for value, exact in zip(values, expected, strict=True):
         assert math.isclose(value, exact, rel_tol=1e-9, abs_tol=sensitivity * len(PEOPLE) * 2.0**-30)
-
-
-def everything_said(error: BaseException | None) -> str:
-    """All that a caller can read of an exception and of what it hides."""
-    if error is None:
-        return ""
-    return "\n".join([str(error), repr(error), *getattr(error, "__notes__", []), everything_said(error.__context__)])
 
 
 def refusal(monkeypatch: pytest.MonkeyPatch, query: object, con: Any = None, **options: Any) -> pdrisk.ParameterError:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import pdrisk
 from attacks import watch
+from noisy_answers import seeded
 from pdrisk._core.lattice import PLACES, places_per_unit
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.summary import Needs, Summary
@@ -68,17 +69,6 @@ def many(shares_of_one, n, groups):
     first, last = (round(n * each * PLACES) for each in (shares_of_one[0], shares_of_one[2]))
     places = (n * PLACES - first + last) // 2
     return Summary(np.full(groups, n), places=np.full(groups, places), place_squares=np.full(groups, min(last, places)))
-
-
-def seeded(seed):
-    """A sampler of the same distribution, fast and the same again."""
-    generator = np.random.default_rng(seed)
-
-    def sampler(numbers, change, eps):
-        p = -math.expm1(-float(eps) / change)
-        return numbers + np.subtract(*generator.geometric(p, size=(2, *numbers.shape)))
-
-    return sampler
 
 
 SHAPES = {

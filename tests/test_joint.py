@@ -1,7 +1,6 @@
 """Several statistics of one column are answered by one draw: which ones, what it gives, and that it is paid once."""
 
 import itertools
-import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -11,6 +10,7 @@ import pytest
 
 import pdrisk
 from ledgers import events, people
+from noisy_answers import seeded
 from pdrisk._core.lattice import PLACES
 from pdrisk._core.order import Max
 from pdrisk._core.spread import Std, Var
@@ -96,16 +96,6 @@ def of_groups(n, mean, square, groups=1):
         places=np.full(groups, places),
         place_squares=np.full(groups, squares),
     )
-
-
-def seeded(seed):
-    generator = np.random.default_rng(seed)
-
-    def sampler(numbers, change, eps):
-        p = -math.expm1(-float(eps) / change)
-        return numbers + np.subtract(*generator.geometric(p, size=(2, *numbers.shape)))
-
-    return sampler
 
 
 EVERY = list(itertools.product(("two_sums", "bernstein"), (Count(), Sum(), WholeSum(), Mean())))

@@ -10,7 +10,7 @@ import pytest
 
 import pdrisk
 from ledgers import people, script, tables
-from postgres_databases import connected, database, needs_server, role, run
+from postgres_databases import connected, needs_server, role, run
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 SAME = ["Anna", "anna", "ANNA", " anna", "Anna "]
@@ -90,11 +90,6 @@ def grants():
 @needs_server
 class TestOnAServer:
     """The name is that of the session's role, whatever the caller says, and the server sees to it."""
-
-    @pytest.fixture
-    def url(self):
-        with database() as made:
-            yield made
 
     @pytest.fixture
     def analyst(self, url):
@@ -252,11 +247,6 @@ class TestOnAServer:
 @needs_server
 class TestPutBack:
     """A server's ledger that holds less than this process has seen answers nothing; see test_ledger_rollback.py."""
-
-    @pytest.fixture
-    def url(self):
-        with database() as made:
-            yield made
 
     BACK = (
         "SET session_replication_role = replica; DELETE FROM pdrisk.records WHERE seq > 1; DELETE FROM pdrisk.spending",

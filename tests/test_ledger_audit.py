@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
+from ledgers import at_work
 from pdrisk._ledger import verify
 from pdrisk._ledger.records import START, chained
 from pdrisk._ledger.sqlite import SqliteStore
@@ -27,19 +28,6 @@ def people() -> pd.DataFrame:
 
 def count(ledger, eps=0.1, **options):
     return people().dprisk.count(eps=eps, ledger=ledger, **options)
-
-
-def at_work(path):
-    """Two datasets in one file, with every usual event."""
-    ledger = pdrisk.Ledger(path, dataset="survey", analyst="ann", eps=1)
-    count(ledger)
-    for call in (lambda: count(ledger, 5), lambda: count(ledger, where=lambda frame: 1 / 0)):
-        with pytest.raises((pdrisk.BudgetExceededError, pdrisk.QueryFailedError)):
-            call()
-    count(pdrisk.Ledger(path, dataset="other", analyst="bob", queries=5), 0.3)
-    ledger.amend(eps=2)
-    count(ledger, 0.7)
-    return ledger
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from pdrisk._cli import main
 from pdrisk._ledger import account, audit, limits
 from pdrisk._ledger.account import Account
 from pdrisk._ledger.store import decoded
-from postgres_databases import connected, database, needs_server
+from postgres_databases import connected, needs_server
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 POLICY = {
@@ -308,11 +308,6 @@ class TestBugs:
 @needs_server
 class TestOnAServer:
     """The same on a PostgreSQL server."""
-
-    @pytest.fixture
-    def url(self):
-        with database() as made:
-            yield made
 
     def made(self, url):
         policy = POLICY | {"curators": [urlsplit(url).username]}

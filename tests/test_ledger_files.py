@@ -11,26 +11,11 @@ import pandas as pd
 import pytest
 
 import pdrisk
+from ledgers import at_work, count
 from pdrisk._cli import main
 from pdrisk._ledger.records import chained
 
 START = datetime.datetime(2190, 1, 30, tzinfo=datetime.UTC)
-
-
-def count(ledger, eps=0.1, **options):
-    return pd.DataFrame({"age": [30, 41, 52]}).dprisk.count(eps=eps, ledger=ledger, **options)
-
-
-def at_work(path):
-    """Two datasets in one file, with every usual event."""
-    ledger = pdrisk.Ledger(path, dataset="survey", analyst="ann", eps=1)
-    for call in (lambda: count(ledger, 5), lambda: count(ledger, where=lambda frame: 1 / 0)):
-        with pytest.raises((pdrisk.BudgetExceededError, pdrisk.QueryFailedError)):
-            call()
-    count(pdrisk.Ledger(path, dataset="other", analyst="bob", queries=5), 0.3)
-    ledger.amend(eps=2)
-    count(ledger, 0.8)
-    return ledger
 
 
 def text_file(path):

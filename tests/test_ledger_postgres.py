@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
+from errors_said import everything_said
 from pdrisk._cli import main
 from pdrisk._ledger.postgres import PostgresStore, parameters
 from pdrisk._ledger.postgres_tables import VERSION
@@ -252,15 +253,6 @@ WRONG = {
 }
 
 
-def everything(error):
-    """All that an error and what led to it say."""
-    parts = []
-    while error is not None:
-        parts += [str(error), repr(error), *map(str, error.args)]
-        error = error.__context__ or error.__cause__
-    return " ".join(parts)
-
-
 class TestWords:
     """What goes wrong is one sentence that says where and what now, and never a password."""
 
@@ -268,7 +260,7 @@ class TestWords:
     def test_urls(self, text):
         with pytest.raises(pdrisk.ParameterError, match="postgresql://user@host:port/database") as caught:
             opened(text.format(SECRET), eps=1)
-        assert SECRET not in everything(caught.value)
+        assert SECRET not in everything_said(caught.value)
 
     @pytest.mark.parametrize(
         ("change", "said", "advice"),
@@ -291,7 +283,7 @@ class TestWords:
             opened(urlsplit(url)._replace(**change).geturl(), eps=1)
         assert caught.value.__context__ is None and "\n" not in str(caught.value)
         for password in (SECRET, urlsplit(url).password):
-            assert password not in everything(caught.value) + caplog.text
+            assert password not in everything_said(caught.value) + caplog.text
 
     @pytest.mark.slow
     def test_no_password_anywhere(self, url, caplog):
@@ -304,13 +296,13 @@ class TestWords:
         run(url, "DROP TABLE pdrisk.records CASCADE")
         with pytest.raises(pdrisk.LedgerError) as caught:
             count(ledger)
-        assert password not in everything(caught.value)
+        assert password not in everything_said(caught.value)
 
     def test_a_password_that_is_a_name_too(self, url):
         host = urlsplit(url).netloc.rpartition("@")[2]
         with pytest.raises(pdrisk.LedgerError, match=r'for user "\*\*\*"') as caught:
             opened(urlsplit(url)._replace(netloc=f"{SECRET}:{SECRET}@{host}").geturl(), eps=1)
-        assert SECRET not in everything(caught.value)
+        assert SECRET not in everything_said(caught.value)
 
     @pytest.mark.parametrize(
         ("text", "place"),

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
+from ledgers import count
 from postgres_databases import connected, needs_server, role, run
 
 pytestmark = [needs_server, pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")]
@@ -14,10 +15,6 @@ pytestmark = [needs_server, pytest.mark.filterwarnings("ignore::pdrisk.NoisyRele
 
 def opened(url, **said):
     return pdrisk.Ledger(url, **{"dataset": "survey"} | said)
-
-
-def count(ledger, eps=0.1, **options):
-    return pd.DataFrame({"age": [30, 41, 52]}).dprisk.count(eps=eps, ledger=ledger, **options)
 
 
 def at_work(url):

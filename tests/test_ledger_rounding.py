@@ -20,11 +20,6 @@ def ledger(tmp_path):
     return pdrisk.Ledger(tmp_path / "budget.db", dataset="people", eps=1000, policy=rules)
 
 
-@pytest.fixture
-def noiseless(monkeypatch):
-    monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", lambda exact, change, eps: exact)
-
-
 def multiples(values, base):
     return np.allclose(np.asarray(values, dtype=float) % base, 0)
 

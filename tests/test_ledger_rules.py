@@ -47,11 +47,6 @@ def book(tmp_path):
     return lambda **said: pdrisk.Ledger(tmp_path / "budget.db", **{"dataset": "survey", "analyst": "ann"} | said)
 
 
-@pytest.fixture
-def noiseless(monkeypatch):
-    monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", lambda exact, change, eps: exact)
-
-
 GIVEN = {"eps": 1, "queries_per_day": 5, "each_analyst": {"eps": 0.5}, "policy": {"refuse_columns": ["Income"]}}
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import pdrisk
+from errors_said import everything_said
 from pdrisk._cli import main
 from pdrisk._ledger import store_at
 
@@ -48,15 +49,6 @@ def server(text):
     return text if text.startswith(SERVERS) else None
 
 
-def everything(error):
-    """All that an error says, and what led to it."""
-    parts = []
-    while error is not None:
-        parts += [str(error), repr(error), *map(str, error.args)]
-        error = error.__context__ or error.__cause__
-    return " ".join(parts)
-
-
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -85,7 +77,7 @@ class TestNoFile:
         ):
             with pytest.raises(pdrisk.ParameterError, match="postgresql://user@host/database") as caught:
                 call()
-            assert SECRET not in everything(caught.value)
+            assert SECRET not in everything_said(caught.value)
             lines = "".join(traceback.format_exception_only(caught.value))
             assert SECRET not in lines
         assert main(["ledger", "verify", str(where)]) == 2

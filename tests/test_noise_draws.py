@@ -264,5 +264,5 @@ def test_only_noise_may_draw():
     assert users == {
         "opendp": {"_mechanisms/sampler.py"},
         "urandom": {"_mechanisms/entropy.py"},
-        "random": {"engines/numpy/ranks.py", "datasets/soep.py", "study/experiment.py"},
+        "random": {"engines/numpy/ranks.py", "datasets/soep.py", "datasets/_multiset.py", "study/experiment.py"},
     }

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pdrisk
+from noisy_answers import seeded
 from pdrisk._core.lattice import LARGEST_PLACES, PLACES
 from pdrisk._core.pairs import Corr, Cov, Slope
 from pdrisk._core.products import WholeArithmetic, divided, products_of_places
@@ -49,17 +50,6 @@ def exact(mechanism, summary):
     drawn = mechanism.draw(summary, sampler)
     assert asked == [(PLACES, mechanism.eps)]
     return drawn
-
-
-def seeded(seed):
-    """A sampler of the same distribution, fast and the same again."""
-    generator = np.random.default_rng(seed)
-
-    def sampler(numbers, change, eps):
-        p = -math.expm1(-float(eps) / change)
-        return numbers + np.subtract(*generator.geometric(p, size=(2, *numbers.shape)))
-
-    return sampler
 
 
 def moved(one, other):

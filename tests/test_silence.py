@@ -2,7 +2,6 @@
 
 import logging
 import pickle
-import traceback
 import warnings
 from decimal import Decimal
 
@@ -11,6 +10,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
+from errors_said import everything_said
 from pdrisk import PdriskError, QueryFailedError
 
 ROWS = 7919
@@ -54,15 +54,6 @@ def raising(error):
             raise error(f"{frame.iloc[0, 0]} of {len(frame)}") from cause
 
     return where
-
-
-def everything_said(error: BaseException) -> str:
-    """All that a caller can read of an exception, along its causes, contexts and notes, also where it is unpickled."""
-    said = [str(error), repr(error), repr(error.args), *getattr(error, "__notes__", [])]
-    said += traceback.TracebackException.from_exception(error).format_exception_only()
-    for other in (error.__cause__, error.__context__):
-        said += [] if other is None else [everything_said(other)]
-    return "\n".join(said)
 
 
 def overheard(call, caplog, capfd) -> tuple[PdriskError, str]:

@@ -11,7 +11,8 @@ import pytest
 
 import pdrisk
 import pdrisk.engines.sql.duckdb
-from sql_people import connection, everything_said, without_noise
+from errors_said import everything_said
+from sql_people import connection, without_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 

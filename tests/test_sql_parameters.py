@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from sql_people import PEOPLE, described, everything_said, without_noise
+from errors_said import everything_said
+from sql_people import PEOPLE, described, without_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 

@@ -13,7 +13,8 @@ import pyarrow
 import pytest
 
 import pdrisk
-from sql_people import ask, assert_same_facts, by_accessor, described, everything_said, refusal, risks, without_noise
+from errors_said import everything_said
+from sql_people import ask, assert_same_facts, by_accessor, described, refusal, risks, without_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from sql_people import connection, everything_said, refusal, without_noise
+from errors_said import everything_said
+from sql_people import connection, refusal, without_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -109,22 +110,22 @@ class Bernstein(Mechanism):
         The whole range where the noisy number of records is below `FEWEST` scales of noise. docs/numbers.md has the
         coverage.
         """
-        sums, eps = self._records(drawn), float(self.eps)
+        sums = self._records(drawn)
         n = sums.sum(axis=0)
-        unknown = n * eps < FEWEST
-        size = np.where(unknown, 1.0, n * eps)
+        unknown = n * float(self._eps_of_sums) < FEWEST
+        size = np.where(unknown, 1.0, n)
         mean, square = moments(sums)
         spread = square - mean**2
         within = np.clip(mean, 0.0, 1.0)
-        off = critical(np.stack([within, within - 0.5, 1 - within]), level) / size  # by which the mean may be off
+        off = self._reach(drawn, np.stack([-within, 0.5 - within, 1 - within]), level) / size  # the mean may be off by
         # What the noises weigh is known as well as the mean is, so it is taken at the worst of three means.
         means = np.clip(within + np.array([[0.0], [-0.5], [0.5]]) * off, 0.0, 1.0)
         weights = influence(means, np.clip(spread, 0.0, means * (1 - means)))
-        reach = critical(weights.reshape(3, -1), level).reshape(3, -1).max(axis=0) / size + ROUNDING
+        reach = self._reach(drawn, weights, level).max(axis=0) / size + ROUNDING
         # The squared error of the mean makes a variance smaller, never larger.
         low, high = spread - reach, spread + reach + off**2
         if self._ddof:
-            unsure = critical(np.ones((3, 1)), level)[0] / eps
+            unsure = self._reach(drawn, np.ones((3, 1)), level)
             low = low * self._factor(np.maximum(n + unsure, 2.0))
             high = high * self._factor(np.maximum(n - unsure, FEWER))
         value = self.value(drawn)
@@ -148,7 +149,16 @@ class Bernstein(Mechanism):
         return float(self.noise95(summary).max())
 
     def least_records(self, drawn: Drawn, level: float) -> FloatArray:
-        return self._records(drawn).sum(axis=0) - critical(np.ones((3, 1)), level)[0] / float(self.eps)
+        return self._records(drawn).sum(axis=0) - self._reach(drawn, np.ones((3, 1)), level)
+
+    @property
+    def _eps_of_sums(self) -> Fraction:
+        """What the three sums cost."""
+        return self.eps
+
+    def _reach(self, drawn: Drawn, weights: FloatArray, level: float) -> FloatArray:
+        """What the error of the sums, so weighted, stays within; of shape (3, ..., G) without the first axis."""
+        return critical(weights.reshape(3, -1), level).reshape(weights.shape[1:]) / float(self._eps_of_sums)
 
     def _records(self, drawn: Drawn) -> FloatArray:
         """The noisy sums in units of one record, shape (3, G)."""

@@ -16,7 +16,7 @@ from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Summary
 from pdrisk._mechanisms.base import Drawn
-from pdrisk._mechanisms.bernstein import FEWER, FEWEST, ROUNDING, Bernstein, influence, moments
+from pdrisk._mechanisms.bernstein import Bernstein, moments
 from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.laplace_sums import critical_of_sum
 from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
@@ -100,34 +100,12 @@ class TwoStageSpread(Bernstein):
         spread = np.where(n > 0, np.clip(square - mean**2, 0.0, 0.25), 0.0)
         return self._answer(spread * self._factor(n))
 
-    def _interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
-        """As of `Bernstein`, for what the four noises weigh in the sums that the least squares give."""
-        sums = self._records(drawn)
-        n = sums.sum(axis=0)
-        unknown = n * float(self._stages[0]) < FEWEST
-        size = np.where(unknown, 1.0, n)
-        mean, square = moments(sums)
-        spread, within = square - mean**2, np.clip(mean, 0.0, 1.0)
-        off = self._reach(drawn, np.stack([-within, 0.5 - within, 1 - within]), level) / size
-        means = np.clip(within + np.array([[0.0], [-0.5], [0.5]]) * off, 0.0, 1.0)
-        weights = influence(means, np.clip(spread, 0.0, means * (1 - means)))
-        reach = self._reach(drawn, weights, level).max(axis=0) / size + ROUNDING
-        low, high = spread - reach, spread + reach + off**2
-        if self._ddof:
-            unsure = self._reach(drawn, np.ones(sums.shape), level)
-            low = low * self._factor(np.maximum(n + unsure, 2.0))
-            high = high * self._factor(np.maximum(n - unsure, FEWER))
-        value = self.value(drawn)
-        low = np.where(unknown, 0.0, np.minimum(self._answer(low), value))
-        high = np.where(unknown, self.statistic.value_range(self.universe)[1], np.maximum(self._answer(high), value))
-        return low, high
-
-    def least_records(self, drawn: Drawn, level: float) -> FloatArray:
-        sums = self._records(drawn)
-        return sums.sum(axis=0) - self._reach(drawn, np.ones(sums.shape), level)
+    @property
+    def _eps_of_sums(self) -> Fraction:
+        return self._stages[0]
 
     def _reach(self, drawn: Drawn, weights: FloatArray, level: float) -> FloatArray:
-        """What the error of the sums, so weighted, stays within; of shape (3, ..., G) without the first axis."""
+        """As of `Bernstein`, by what the four noises weigh in the sums that the least squares give."""
         beta, gain, scale = self._second(drawn)
         if weights.ndim > 2:
             beta, gain = beta[:, np.newaxis], gain[np.newaxis]
