@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -197,7 +197,8 @@ def sources_of(con: Any, named: Mapping[str, Any], schema: object, public: froze
     """What a call may read, while its connection is open; fails as `connected` and `of_connection` do."""
     elsewhere = of_connection(con, named, schema, public)
     if elsewhere is not None:
-        yield elsewhere
+        with closing(elsewhere):
+            yield elsewhere
         return
     with connected(con) as opened:
         yield Sources(opened, named, schema, public=public)

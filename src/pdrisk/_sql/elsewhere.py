@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -13,9 +14,10 @@ from pdrisk._model.kinds import DATE, NUMBER, TEXT, ZONED
 from pdrisk._model.nearest import did_you_mean
 from pdrisk._model.rowwise.families import family, of_values
 from pdrisk._sql import workspace
-from pdrisk._sql.parse import Scalars
+from pdrisk._sql.clients import plain_text
+from pdrisk._sql.filled_in import Scalars
 from pdrisk._sql.pieces import lowered, quoted
-from pdrisk._sql.postgres import PostgresTable, is_postgres
+from pdrisk._sql.postgres import PostgresTable, is_postgres, one_connection, one_state
 from pdrisk._sql.source import Source
 from pdrisk._sql.sources import Sources
 from pdrisk._sql.sqlglot_expressions import POSTGRES, SPARK, Language
@@ -44,19 +46,34 @@ class SourcesElsewhere(Sources):
     language : Language
     found : callable
         Gives a table by the names of a query.
+    snapshot : callable or None
+        Opens what all reading sees one state of the data in, where the engine has that.
+    held : ExitStack
+        What is open until all is read.
     """
 
     language: Language
     found: Callable[[tuple[str, ...]], SQLTable]
+    snapshot: Callable[[], AbstractContextManager[Any]] | None = None
+    held: ExitStack = field(default_factory=ExitStack)
 
     def __post_init__(self) -> None:
         assert self.connection is None  # DuckDB reads none of them
         assert not self.named
 
     def reader(self, query: Any, params: object) -> Callable[[Scalars], Select]:
-        if params is not None:
-            raise ParameterError(f"params= is for DuckDB: write the values into the query for {self.language.engine}.")
-        return lambda _: parsed_as(query, self.language)
+        text, values = plain_text(query, params)
+        return lambda scalars: parsed_as(text, self.language, values, scalars)
+
+    def take_snapshot(self) -> None:
+        """Read all tables as they are now, where the engine can."""
+        if self.snapshot is not None:
+            self.held.enter_context(self.snapshot())
+
+    def close(self) -> None:
+        """Let go of all that is open."""
+        super().close()
+        self.held.close()
 
     def check_readable(self, source: Source) -> None:  # noqa: ARG002
         raise several_records()
@@ -92,22 +109,46 @@ def of_dataset(
     Raises
     ------
     ParameterError
-        If its tables are those of several engines.
+        If its tables are those of several engines or connections.
     """
     known = {lowered(name): table for name, table in tables.items()}
+    first, *others = known.values()
+    if not all(_is_with(first, each) for each in others):
+        raise ParameterError(
+            "the tables of a Dataset are those of several engines or connections: make one Dataset of each."
+        )
 
-    def found(path: tuple[str, ...]) -> SQLTable:
+    def named(path: tuple[str, ...]) -> str:
         if len(path) > 1 or lowered(path[0]) not in known:
             raise ParameterError(
                 f"unknown table {'.'.join(path)!r}; a Dataset is asked by the names of its tables: "
                 f"{', '.join(known)}.{did_you_mean(path[-1], list(known))}"
             )
-        return known[lowered(path[0])].table()
+        return lowered(path[0])
 
-    languages = list(dict.fromkeys(SPARK if isinstance(each, SparkFrame) else POSTGRES for each in tables.values()))
-    if len(languages) > 1:
-        raise ParameterError("the tables of a Dataset are those of several engines: make one Dataset of each.")
-    return SourcesElsewhere(None, {}, declared=declared, public=public, language=languages[0], found=found)
+    if isinstance(first, PostgresTable):
+        names = {name: table.name for name, table in known.items() if isinstance(table, PostgresTable)}
+        return _on_server(first.connection, lambda path: names[named(path)], declared=declared, public=public)
+    return SourcesElsewhere(
+        None, {}, declared=declared, public=public, language=SPARK, found=lambda path: known[named(path)].table()
+    )
+
+
+def _on_server(connection: Any, name: Callable[[tuple[str, ...]], str], **options: Any) -> SourcesElsewhere:
+    """Tables of one connection to PostgreSQL, by the names that the server has for those of a query."""
+    held = ExitStack()
+    own = held.enter_context(one_connection(connection))
+    return SourcesElsewhere(
+        None, {}, **options, language=POSTGRES, found=lambda path: PostgresTable(own, name(path)).table(),
+        snapshot=lambda: one_state(own), held=held,
+    )  # fmt: skip
+
+
+def _is_with(one: Remote, other: Remote) -> bool:
+    """Whether one statement can read both."""
+    if isinstance(one, SparkFrame):
+        return isinstance(other, SparkFrame) and one.frame.sparkSession == other.frame.sparkSession
+    return isinstance(other, PostgresTable) and one.connection is other.connection
 
 
 def of_connection(con: Any, named: Mapping[str, Any], schema: object, public: frozenset[str]) -> Sources | None:
@@ -130,10 +171,7 @@ def of_connection(con: Any, named: Mapping[str, Any], schema: object, public: fr
             None, {}, schema, public=public, language=SPARK, found=lambda path: table_of_session(con, path).table()
         )
 
-    def found(path: tuple[str, ...]) -> SQLTable:
-        return PostgresTable(con, ".".join(map(quoted, path))).table()
-
-    return SourcesElsewhere(None, {}, schema, public=public, language=POSTGRES, found=found)
+    return _on_server(con, lambda path: ".".join(map(quoted, path)), schema=schema, public=public)
 
 
 def several_records() -> ParameterError:

@@ -7,16 +7,13 @@ every field of every object must be known here: whatever is not, is refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from itertools import chain
+from dataclasses import replace
 
-from pdrisk._model.nodes import Call, Constant, Node, Noisy, Operation
+from pdrisk._model.nodes import Call, Constant, Node, Operation
 from pdrisk._sql import workspace
 from pdrisk._sql.duckdb_expressions import ExpressionsOfDuckDB
+from pdrisk._sql.filled_in import Scalars
 from pdrisk._sql.literals import Json, literal, not_understood, only
-from pdrisk._sql.parameters import Parameters
-from pdrisk._sql.pieces import lowered
 from pdrisk._sql.refusals import JOINS, REFUSED, refuse
 from pdrisk._sql.statements import no_select
 from pdrisk._sql.tree import (
@@ -27,19 +24,14 @@ from pdrisk._sql.tree import (
     Membership,
     Nothing,
     Order,
-    Scalar,
     Select,
-    Star,
     Subquery,
     Table,
-    Union,
-    within,
+    union_of,
 )
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["Scalars", "parsed"]
-
-STAR = ((Star(), ""),)
+__all__ = ["parsed"]
 
 
 def parsed(text: str, parameters: object = None, scalars: Scalars | None = None) -> Select:
@@ -65,7 +57,7 @@ def parsed(text: str, parameters: object = None, scalars: Scalars | None = None)
     statements = answer.get("statements", ())
     if answer["error"] or len(statements) != 1:
         raise no_select(text, str(answer.get("error_message", "")))
-    reader = _Reader(text, Parameters(parameters), scalars)
+    reader = _Reader(text, parameters, scalars)
     try:
         select = reader.select(only(statements[0], "node", "named_param_map")["node"])
     except ParameterError:
@@ -74,56 +66,11 @@ def parsed(text: str, parameters: object = None, scalars: Scalars | None = None)
         select = None
     if select is None:
         not_understood("a part")
-    reader.parameters.check_used()
-    functions, has_parameters = frozenset(reader.functions), bool(reader.parameters.used)
-    select, *subqueries = (
-        replace(each, functions=functions, has_parameters=has_parameters) for each in (select, *reader.subqueries)
-    )
-    if scalars is not None:
-        scalars.selects = subqueries
-    return select
-
-
-@dataclass
-class Scalars:
-    """The scalar subqueries of a text, each once, those in others before them.
-
-    Attributes
-    ----------
-    values : list
-        Of the first ones: what each came to. Those after them stand for 1 in the tree.
-    selects : list of Select
-    """
-
-    values: list[Scalar] = field(default_factory=list)
-    selects: list[Select] = field(default_factory=list)
-
-
-def _asked_for(select: Select, ctes: Mapping[str, Cte]) -> dict[str, Cte]:
-    """The CTEs around a SELECT that it reads, by others too: without the rest, SELECTs that ask the same are equal."""
-    names, kept = set(_tables(select)), dict[str, Cte]()
-    for name, cte in reversed(list(ctes.items())):  # each sees those before it
-        if lowered(name) in names:
-            kept[name] = cte
-            names |= set(_tables(cte.select))
-    return dict(reversed(kept.items()))
-
-
-def _tables(select: Select) -> Iterator[str]:
-    """The names in FROM, of its subqueries and own CTEs too."""
-    for each in within(select):
-        if isinstance(each, Table) and len(each.path) == 1:
-            yield lowered(each.path[0])
+    return reader.finished(select, frozenset(reader.functions))
 
 
 class _Reader(ExpressionsOfDuckDB):
     """Turns the parser's statements into ours."""
-
-    def __init__(self, text: str, parameters: Parameters, scalars: Scalars | None) -> None:
-        super().__init__(text, parameters)
-        self.scalars = scalars
-        self.subqueries: list[Select] = []
-        self.around: list[dict[str, Cte]] = []  # the CTEs of the SELECTs that are being read
 
     def select(self, node: Json) -> Select:
         self.around.append({})
@@ -135,24 +82,14 @@ class _Reader(ExpressionsOfDuckDB):
         return replace(found, ctes=self.around.pop())
 
     def union(self, node: Json) -> Select:
-        """UNION as the SELECT of all that its parts give, so that ORDER BY and LIMIT are about all of it."""
         only(node, "type", "modifiers", "cte_map", "setop_type", "setop_all", "left", "right", "children")
         if node["setop_type"] != "UNION":
             refuse("SET_OPERATION_NODE")
         nodes = node["children"] if "children" in node else [node["left"], node["right"]]
-        parts: list[Select] = []
-        for part in map(self.select, nodes):
-            same = part == Select(STAR, part.source) and isinstance(part.source, Union)
-            parts += part.source.parts if same and isinstance(part.source, Union) else (part,)
+        parts = list(map(self.select, nodes))
         order, limit, offset, distinct = self.modifiers(node)
-        return Select(
-            STAR,
-            Union(tuple(parts)),
-            order=order,
-            limit=limit,
-            offset=offset,
-            distinct=distinct or not node["setop_all"],
-        )
+        distinct = distinct or not node["setop_all"]
+        return union_of(parts, order=order, limit=limit, offset=offset, distinct=distinct)
 
     def plain_select(self, node: Json) -> Select:
         if node["type"] != "SELECT_NODE":
@@ -305,15 +242,8 @@ class _Reader(ExpressionsOfDuckDB):
             tuple(table["using_columns"]),
         )
 
-    def scalar(self, item: Json) -> Node:
-        """A scalar subquery as the value it came to."""
+    def scalar_subquery(self, item: Json) -> Node:
         if self.scalars is None or item["subquery_type"] != "SCALAR":
             refuse("SUBQUERY")
         only(item, "class", "type", "alias", "subquery_type", "subquery", "comparison_type")
-        select = self.select(only(item["subquery"], "node")["node"])
-        seen = dict(chain(*(ctes.items() for ctes in self.around)))
-        select = replace(select, ctes={**_asked_for(select, seen), **select.ctes})
-        if select not in self.subqueries:
-            self.subqueries.append(select)
-        place, known = self.subqueries.index(select), self.scalars.values
-        return Noisy(known[place] if place < len(known) else 1, place=place)
+        return self.scalar(self.select(only(item["subquery"], "node")["node"]))

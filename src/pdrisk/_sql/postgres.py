@@ -19,7 +19,7 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["PostgresTable", "is_postgres"]
+__all__ = ["PostgresTable", "is_postgres", "one_connection", "one_state"]
 
 CATALOGS: Final = ("pg_catalog", "information_schema")  # and those of pg_toast
 OLDEST: Final = 140000  # the first version whose EXTRACT is exact
@@ -83,7 +83,7 @@ class PostgresTable:
 
         problem, found = None, None
         try:
-            with self._connected() as connection:
+            with _connected(self.connection) as connection:
                 place = connection.info.host, connection.info.port
                 found = _found(connection, self.name)
         except psycopg.Error as error:
@@ -116,35 +116,8 @@ class PostgresTable:
     @contextmanager
     def _cursor(self) -> Iterator[Any]:
         """That all statements of one answer run by: they see one state of the data."""
-        with self._connected() as connection, reading(connection) as cursor:
+        with _connected(self.connection) as connection, reading(connection) as cursor:
             yield cursor
-
-    @contextmanager
-    def _connected(self) -> Iterator[psycopg.Connection[Any]]:
-        """The connection of psycopg, which no transaction that failed is open on."""
-        import psycopg
-        from psycopg.pq import TransactionStatus
-
-        if type(self.connection).__name__ == "Engine":
-            with self.connection.connect() as held, PostgresTable(held, self.name)._connected() as connection:
-                yield connection
-            return
-        connection = self.connection
-        if not isinstance(connection, psycopg.Connection):
-            connection = connection.connection.driver_connection
-        if not isinstance(connection, psycopg.Connection):
-            raise ColumnTypeError(
-                "SQLAlchemy is to connect by psycopg 3: write create_engine('postgresql+psycopg://...')."
-            )
-        if connection.closed:
-            raise ParameterError("the connection to the server is closed: open another, and make a new Dataset.")
-        if connection.info.transaction_status == TransactionStatus.INERROR:
-            raise ParameterError(
-                "a statement failed in the transaction of the connection: roll it back, and ask again."
-            )
-        if connection.info.server_version < OLDEST:
-            raise ParameterError("the server is older than PostgreSQL 14: its arithmetic with times is not exact.")
-        yield connection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,3 +142,44 @@ def _found(connection: psycopg.Connection[Any], name: str) -> tuple[tuple[str, .
         tables = [] if number is None else asked(cursor, TABLE, [number])
         columns = [CatalogColumn(*row) for row in asked(cursor, COLUMNS, [number])] if tables else []
     return (tables[0], columns) if columns else None
+
+
+@contextmanager
+def one_connection(connection: Any) -> Iterator[Any]:
+    """A connection as it is, of an Engine one that is open meanwhile."""
+    if type(connection).__name__ != "Engine":
+        yield connection
+        return
+    with connection.connect() as opened:
+        yield opened
+
+
+@contextmanager
+def one_state(connection: Any) -> Iterator[None]:
+    """One state of the data for all that is read of a connection meanwhile, as `reading` has it."""
+    with _connected(connection) as found, reading(found, READ_ONLY):
+        yield
+
+
+@contextmanager
+def _connected(given: Any) -> Iterator[psycopg.Connection[Any]]:
+    """The connection of psycopg, which no transaction that failed is open on."""
+    import psycopg
+    from psycopg.pq import TransactionStatus
+
+    with one_connection(given) as connection:
+        if not isinstance(connection, psycopg.Connection):
+            connection = connection.connection.driver_connection
+        if not isinstance(connection, psycopg.Connection):
+            raise ColumnTypeError(
+                "SQLAlchemy is to connect by psycopg 3: write create_engine('postgresql+psycopg://...')."
+            )
+        if connection.closed:
+            raise ParameterError("the connection to the server is closed: open another, and make a new Dataset.")
+        if connection.info.transaction_status == TransactionStatus.INERROR:
+            raise ParameterError(
+                "a statement failed in the transaction of the connection: roll it back, and ask again."
+            )
+        if connection.info.server_version < OLDEST:
+            raise ParameterError("the server is older than PostgreSQL 14: its arithmetic with times is not exact.")
+        yield connection

@@ -22,10 +22,10 @@ from pdrisk._guard import guarded
 from pdrisk._model.arguments import epsilon
 from pdrisk._model.kinds import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH
 from pdrisk._sql import dry_run, workspace
+from pdrisk._sql.filled_in import Scalars
 from pdrisk._sql.headings import unique
 from pdrisk._sql.judged_query import Judged
 from pdrisk._sql.layers import NOISY, Layer, Layered, layer_over
-from pdrisk._sql.parse import Scalars
 from pdrisk._sql.pieces import Expression, lowered
 from pdrisk._sql.sets import group_names, keys_of_part
 from pdrisk._sql.settings import Settings
@@ -162,7 +162,9 @@ def planned(
         raise ParameterError("there is no FROM: ask a table, view, frame or Parquet file.")
     if len(found.statements) > 1 or isinstance(found.statements[0], Stacked):
         check_keys(keys, found.queries)
-        shares_of(found.queries, total)
+        shares = iter(shares_of(found.queries, total))  # known once all of them are
+        asked = plan.judged(lambda select, own: judge(select, own, next(shares)), placeholder)
+        found = replace(plan, statements=asked)
     return found
 
 

@@ -9,14 +9,15 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Final, NoReturn
 
-from pdrisk._model.nodes import Call, Case, Cast, Column, Constant, Node, Operation
+from pdrisk._model.nodes import Call, Case, Cast, Column, Constant, Node, Operation, Window
 from pdrisk._sql.calls import percentile_of
+from pdrisk._sql.filled_in import FilledIn, Scalars
 from pdrisk._sql.literals import literal
 from pdrisk._sql.statistics import AGGREGATES
-from pdrisk._sql.tree import Order
+from pdrisk._sql.tree import Order, Select
 from pdrisk.errors import ParameterError
 
-__all__ = ["ADVICE", "POSTGRES", "SPARK", "Expression", "ExpressionsOfSqlglot", "Language"]
+__all__ = ["ADVICE", "PLACE", "POSTGRES", "SPARK", "Expression", "ExpressionsOfSqlglot", "Language"]
 
 Expression = Any  # a node of sqlglot, which is imported where a query is read
 
@@ -37,6 +38,8 @@ class Language:
         Whether ``/`` of whole numbers drops the rest.
     functions : dict of str to str
         Aggregates that sqlglot has no node for, and what they are.
+    positional : str
+        How a parameter without a name is written, for errors.
     """
 
     engine: str
@@ -44,9 +47,11 @@ class Language:
     folds: bool
     divides_whole: bool
     functions: tuple[tuple[str, str], ...] = ()
+    positional: str = "?"
 
 
-POSTGRES: Final = Language("PostgreSQL", "postgres", folds=True, divides_whole=True)
+PLACE: Final = "pdrisk_parameter_"  # before the number of a parameter without a name
+POSTGRES: Final = Language("PostgreSQL", "postgres", folds=True, divides_whole=True, positional="$1 or %s")
 SPARK: Final = Language(
     "Spark", "spark", folds=False, divides_whole=False, functions=(("mean", "avg"), ("std", "stddev_samp"))
 )
@@ -62,26 +67,38 @@ OF_TWO = {"Corr": "corr", "CovarPop": "covar_pop", "CovarSamp": "covar_samp", "R
 QUANTILES = {"Quantile": "quantile", "ApproxQuantile": "quantile"}
 PERCENTILES = {"PercentileCont": "quantile_cont", "PercentileDisc": "quantile_disc"}
 OF_NUMBERS = {"Abs": "abs", "Sqrt": "sqrt", "Floor": "floor", "Ceil": "ceil"}
+OF_PLACES = {
+    "RowNumber": "row_number", "Rank": "rank", "DenseRank": "dense_rank", "PercentRank": "percent_rank",
+    "CumeDist": "cume_dist",
+}  # fmt: skip
+OF_ROWS = {
+    "Ntile": "ntile", "Lag": "lag", "Lead": "lead", "FirstValue": "first_value", "LastValue": "last_value",
+    "NthValue": "nth_value",
+}  # fmt: skip
 ENDS = {"Greatest": "greatest", "Least": "least"}
 FRACTIONAL = {"Avg", "Median", "Corr", "CovarPop", "CovarSamp", "RegrSlope", "Sqrt", "WithinGroup"}
 FRACTIONAL |= {name for name in OF_ONE if name.startswith(("Std", "Var"))}
 ADVICE = {
-    "Join": "a join: make a view in the database that joins them, and ask that",
     "Command": "a statement, or a part of one, that is no SELECT",
-    "Union": "UNION: ask one SELECT after the other",
-    "Window": "a window function: order the answer with ORDER BY and LIMIT",
-    "Parameter": "a parameter: write its value into the query",
-    "Placeholder": "a parameter: write its value into the query",
+    "Except": "EXCEPT: write NOT IN, or a condition",
+    "Intersect": "INTERSECT: write IN, or a condition",
+    "Parameter": "this way of writing a parameter: write ? or :name",
+    "Subquery": "a subquery inside an expression, unless it gives one value, or stands behind IN or EXISTS in WHERE",
     "IntDiv": "a division of whole numbers: write FLOOR(a / 2.0)",
     "Like": "LIKE: make a view in the database with a column that says it, and ask that",
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ExpressionsOfSqlglot:
-    """What reads expressions in a language."""
+class ExpressionsOfSqlglot(FilledIn):
+    """What reads expressions in a language; `StatementsOfSqlglot` reads the subqueries in them."""
 
-    language: Language
+    def __init__(self, language: Language, parameters: object, scalars: Scalars | None) -> None:
+        super().__init__(parameters, scalars, language.positional, ":name")
+        self.language = language
+
+    def select(self, node: Expression) -> Select:
+        """A SELECT."""
+        raise NotImplementedError
 
     def refuse(self, node: Expression | str) -> NoReturn:
         name = node if isinstance(node, str) else type(node).__name__
@@ -130,6 +147,8 @@ class ExpressionsOfSqlglot:
             "Is": self.is_null, "In": self.member, "Between": self.between, "Case": self.case, "Cast": self.cast,
             "Coalesce": self.coalesce, "Nullif": self.nullif, "Round": self.round, "Count": self.count,
             "WithinGroup": self.percentile, "Filter": self.filtered, "Anonymous": self.named, "Array": self.listed,
+            "Window": self.window, "Grouping": self.grouping, "Subquery": self.scalar_subquery,
+            "Parameter": self.numbered_parameter, "Placeholder": self.placeholder,
             **dict.fromkeys(COMPARISONS, self.compared), **dict.fromkeys(ARITHMETIC, self.arithmetic),
             **dict.fromkeys(OF_ONE, self.of_one), **dict.fromkeys(OF_TWO, self.of_two),
             **dict.fromkeys(OF_NUMBERS, self.of_number), **dict.fromkeys(ENDS, self.end),
@@ -165,17 +184,22 @@ class ExpressionsOfSqlglot:
         self.only(node, "this", "expression", *more)
         return self.node(node.this), self.node(node.expression)
 
-    def joined(self, node: Expression) -> Node:
+    def flat(self, node: Expression, name: str) -> list[Expression]:
+        """What the operators of one name join."""
         parts = []
         waiting = [node]
         while waiting:
             each = waiting.pop()
-            if type(each) is type(node):
+            if type(each).__name__ == name:
                 self.only(each, "this", "expression")
                 waiting += [each.expression, each.this]
             else:
-                parts.append(self.node(each))
-        return Operation(type(node).__name__.lower(), tuple(parts))
+                parts.append(each)
+        return parts
+
+    def joined(self, node: Expression) -> Node:
+        name = type(node).__name__
+        return Operation(name.lower(), tuple(map(self.node, self.flat(node, name))))
 
     def negated(self, node: Expression) -> Node:
         return Operation("not" if type(node).__name__ == "Not" else "unary -", (self.inner(node),))
@@ -243,7 +267,79 @@ class ExpressionsOfSqlglot:
             raise ParameterError("a date is written like '2020-12-31', a time like '2020-12-31 23:59:00', zone aside.")
         return Constant(found)
 
+    # What is filled in
+
+    def numbered_parameter(self, node: Expression) -> Node:
+        number = self.only(node, "this").this
+        if type(number).__name__ != "Literal" or not str(number.this).isdigit() or self.language is not POSTGRES:
+            self.refuse(node)
+        return self.parameter(str(int(number.this)))
+
+    def placeholder(self, node: Expression) -> Node:
+        written = self.only(node, "this").this
+        if written is None:
+            self.refuse("Parameter")
+        name = written if isinstance(written, str) else self.name(written)
+        return self.parameter(name.removeprefix(PLACE))
+
+    def scalar_subquery(self, node: Expression) -> Node:
+        if self.scalars is None:
+            self.refuse(node)
+        return self.scalar(self.select(node))
+
     # Functions
+
+    def grouping(self, node: Expression) -> Node:
+        return Call("grouping", self.nodes(self.only(node, "expressions")))
+
+    def window(self, node: Expression) -> Node:
+        self.only(node, "this", "partition_by", "order", "spec", "over")
+        function, condition = node.this, None
+        if type(function).__name__ == "Filter":
+            self.only(function, "this", "expression")
+            function, condition = function.this, self.under(function.expression)
+        name = type(function).__name__
+        if name in OF_PLACES:
+            self.only(function)
+            call = Call(OF_PLACES[name], ())
+        elif name in OF_ROWS:
+            self.only(function, "this", "offset", "default")
+            given = (function.args.get(each) for each in ("this", "offset", "default"))
+            call = _call(OF_ROWS[name], *(self.node(each) for each in given if each is not None))
+        else:
+            found = self.node(function)
+            if not isinstance(found, Call):
+                self.refuse(function)
+            call = found
+        order = node.args.get("order")
+        ordered = [] if order is None else list(map(self.order, self.only(order, "expressions").expressions))
+        return Window(
+            replace(call, names=(), condition=condition),
+            tuple(map(self.node, node.args.get("partition_by") or ())),
+            tuple((each.item, each.how) for each in ordered if each.item is not None),
+            self.frame(node.args.get("spec")),
+        )
+
+    def frame(self, node: Expression | None) -> str:
+        """The frame of a window as DuckDB has it; none if it is the one that windows have anyway."""
+        if node is None:
+            return ""
+        self.only(node, "kind", "start", "start_side", "end", "end_side")
+        kind, ends = str(node.args.get("kind")).upper(), []
+        for side in ("start", "end"):
+            end = node.args.get(side) or "CURRENT ROW"
+            if not isinstance(end, str):
+                number = self.node(end)
+                rows = number.value if isinstance(number, Constant) else None
+                if kind != "ROWS" or type(rows) is not int or rows < 0:
+                    raise ParameterError("ROWS of a window takes whole numbers that are written out or parameters.")
+                end = f"{rows}"
+            elif end not in ("CURRENT ROW", "UNBOUNDED"):
+                self.refuse("Window with this frame")
+            ends.append(f"{end} {node.args.get(f'{side}_side') or ''}".strip().upper())
+        if kind not in ("ROWS", "RANGE"):
+            self.refuse("Window with this frame")
+        return f"{kind} BETWEEN {ends[0]} AND {ends[1]}"
 
     def coalesce(self, node: Expression) -> Node:
         self.only(node, "this", "expressions")

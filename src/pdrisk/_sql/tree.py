@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -24,6 +24,7 @@ __all__ = [
     "Table",
     "Union",
     "reads_several",
+    "union_of",
     "within",
 ]
 
@@ -151,6 +152,23 @@ class Select:
     qualify: Node | None = None
     sets: tuple[tuple[int, ...], ...] | None = None
     members: tuple[Membership, ...] = ()
+
+
+def union_of(
+    parts: Sequence[Select],
+    *,
+    order: tuple[Order, ...],
+    limit: Node | None,
+    offset: Node | None,
+    distinct: bool,
+) -> Select:
+    """UNION as the SELECT of all that its parts give, so that ORDER BY and LIMIT are about all of it."""
+    star = ((Star(), ""),)
+    found: list[Select] = []
+    for part in parts:
+        same = isinstance(part.source, Union) and part == Select(star, part.source)
+        found += part.source.parts if same and isinstance(part.source, Union) else (part,)
+    return Select(star, Union(tuple(found)), order=order, limit=limit, offset=offset, distinct=distinct)
 
 
 def within(select: Select) -> Iterator[Select | From]:
