@@ -62,8 +62,8 @@ class TestPeople:
     def test_the_page_says_what_a_record_is(self, file, capsys):
         assert main(["assess", str(file), "--person", "patient", "--per-person", "mean", "--columns", "cost"]) == 0
         told = capsys.readouterr().out
-        assert "stays.csv (one record a patient: the mean of the rows)" in told
-        assert f"{stays()['patient'].nunique()} records." in told
+        assert "stays.csv (one record for each patient: the mean of the rows)" in told
+        assert f"{stays()['patient'].nunique()} records, each taken for one person." in told
 
     def test_bounds_of_a_row_are_not_those_of_a_sum(self):
         frame = stays().dprisk.declare(bounds=BOUNDS)

@@ -120,7 +120,8 @@ class TestRefused:
         assert error.startswith(f"pdrisk: {said}")
 
     def test_a_folder_is_no_file(self, here, capsys):
-        assert told(capsys, "assess", ".")[2] == "pdrisk: . is neither a .csv nor a .parquet file.\n"
+        said = "pdrisk: . is neither a .csv nor a .parquet file: write the data to one of these first.\n"
+        assert told(capsys, "assess", ".")[2] == said
 
     def test_a_file_after_an_option_for_several(self, here, capsys):
         last, first = (

@@ -220,7 +220,7 @@ class TestCommand:
             ".pdrisk", "answers.csv", "columns.csv", "eps.csv", "groups.csv", "report.html",
         ]  # fmt: skip
         page = (folder / "report.html").read_text(encoding="utf-8")
-        assert "<title>Curator only" in page
+        assert "<title>Curator only: what answers about people.csv would mean" in page
         assert not re.search(r"""(src|href)\s*=\s*["'](?!data:|#)""", page)  # nothing is asked from elsewhere
         assert len(pd.read_csv(folder / "answers.csv")) == 2 * 5 * 2
 

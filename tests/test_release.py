@@ -313,7 +313,7 @@ class TestNoisyReleaseWarning:
     def test_others_say_it_from_their_own_interval(self):
         many = pd.DataFrame({"x": range(1, 676)})
         (said,) = self.said(self.FRAME, eps=0.05, bounds=(1, 675), mechanism="auto")
-        assert "the noise leaves little of the answer; its 95 % interval is mean(x): " in said
+        assert "the noise leaves little of the answer. 95 % noise interval of mean(x): " in said
         assert "wide, of 674 possible. Ask with a larger eps, narrower bounds, or about more people at once" in said
         assert self.said(many, eps=5, bounds=(1, 675), mechanism="auto") == []
 

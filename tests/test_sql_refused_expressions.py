@@ -19,7 +19,7 @@ NOT_ON_THE_LIST = "is not on the list of functions known to decide each record b
 NO_SENSITIVITY = "differs from record to record and from run to run, so no sensitivity is known"
 CLOCK = "changes with the clock: pass the day as a parameter, with ? and params=[...]"
 CONSTANT = "must be a number written out or a parameter (? or $name)"
-TEXT_AND_NUMBERS = "write numbers without quotes, or TRY_CAST(x AS DOUBLE)"
+TEXT_AND_NUMBERS = "write numbers without quotes and text in quotes, or TRY_CAST(x AS DOUBLE)"
 CONDITIONS = {
     # other records
     "age >= ALL (SELECT age FROM odd)": SUBQUERY,

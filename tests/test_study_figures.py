@@ -387,6 +387,22 @@ class TestSeen:
         assert unreadable(figures.risk_by_query(usual(), metrics=metric)) == []
 
     @pytest.mark.slow
+    @pytest.mark.parametrize("metric", RISKS)
+    def test_panels_above_one_another_share_the_labels_of_one_scale(self, metric: str) -> None:
+        # Excesses of 1e-6 and of 0.1: panels of their own would begin at other powers of ten.
+        result = study(("km", "hours", "days"))
+        result.loc[result["column"] == "hours", "two_worlds"] = 0.5 + (result["two_worlds"] - 0.5) / 1e5
+        drawn = figures.risk_by_query(result, metrics=[metric])
+        scales = {
+            (
+                axes.get_xlim(),
+                tuple(axes.transData.transform([(tick, 0.0) for tick in axes.get_xticks()])[:, 0].round(3)),
+            )
+            for axes in drawn.axes
+        }
+        assert len(drawn.axes) == 3 and len(scales) == 1
+
+    @pytest.mark.slow
     def test_curves_of_eps_get_darker(self) -> None:
         axes = figures.risk_by_proportion(usual()).axes[0]
         lines = [line for line in axes.lines if line.get_transform().contains_branch(axes.transData)]

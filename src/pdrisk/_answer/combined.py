@@ -145,7 +145,9 @@ class Combined(Arithmetic):
         interval = f"{_shown(low)} to {_shown(high)}"
         if math.isnan(low) or math.isnan(high):
             interval = "not known"
-        return f"{self.value:.6g} (95 % noise interval {interval}, of {len(self._sources())} noisy answers)"
+        number = len(self._sources())
+        answers = "1 noisy answer" if number == 1 else f"{number} noisy answers"
+        return f"{self.value:.6g} (95 % noise interval {interval}, of {answers})"
 
 
 OPERATIONS: Final[dict[str, Callable[[Any, Any], Any]]] = {

@@ -101,8 +101,8 @@ def _warn_of_width(releases: Sequence[Released]) -> None:
             wide.append(f"{each.line.name}: {int(broad.sum())} of {len(broad)} groups")
     if wide:
         _warn(
-            f"the noise leaves little of the answer; its 95 % interval is {_some(wide)}. Ask with a larger "
-            "eps, narrower bounds, or about more people at once."
+            f"the noise leaves little of the answer. 95 % noise interval of {_some(wide)}. Ask with a larger eps, "
+            "narrower bounds, or about more people at once. If you expected more people, check the filter and the keys."
         )
 
 

@@ -51,11 +51,11 @@ def assess(chosen: argparse.Namespace) -> str:
     if chosen.to is None:
         return text(name, found)
     tables = {"answers": found.answers, "groups": found.groups, "columns": found.columns.reset_index()}
-    for name, table in (tables | {"eps": found.recommendation}).items():
+    for part, table in (tables | {"eps": found.recommendation}).items():
         if table is not None:
-            write_own(chosen.to, f"{name}.csv", lambda path, table=table: inert(table).to_csv(path, index=False))  # type: ignore[misc]
+            write_own(chosen.to, f"{part}.csv", lambda path, table=table: inert(table).to_csv(path, index=False))  # type: ignore[misc]
         else:
-            remove_own(chosen.to, f"{name}.csv")
+            remove_own(chosen.to, f"{part}.csv")
     origin = ReportOrigin.now(chosen.file.name, len(frame), chosen.said, chosen.file)
     page = report(name, found, origin)
     written = write_own(chosen.to, "report.html", lambda path: path.write_text(page, encoding="utf-8"))

@@ -37,7 +37,7 @@ def read(chosen: argparse.Namespace) -> pd.DataFrame:
     kind = "".join(path.suffixes[-2:]).lower() if path.suffix.lower() in PACKED else path.suffix.lower()
     kind = kind.removesuffix(path.suffix.lower()) if path.suffix.lower() in PACKED else kind
     if kind not in READERS:
-        raise ParameterError(f"{path} is neither a .csv nor a .parquet file.")
+        raise ParameterError(f"{path} is neither a .csv nor a .parquet file: write the data to one of these first.")
     if not path.is_file():
         raise ParameterError(f"there is no file {path}: see whether the path is right.")
     options = _signs(chosen) | {"encoding": chosen.encoding} if kind == ".csv" else {}

@@ -35,7 +35,7 @@ def said_of(chosen: argparse.Namespace) -> str:
     """What a record is, beside the name of the file."""
     if not chosen.person or not chosen.per_person:
         return ""
-    return f" (one record a {', '.join(chosen.person)}: the {chosen.per_person} of the rows)"
+    return f" (one record for each {', '.join(chosen.person)}: the {chosen.per_person} of the rows)"
 
 
 def known_bounds(frame: pd.DataFrame, columns: Sequence[Any], chosen: argparse.Namespace) -> dict[Any, Any]:

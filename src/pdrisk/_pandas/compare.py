@@ -105,7 +105,7 @@ class Comparison(pd.DataFrame):
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(lambda place, _: tick_label(place))
         axes.set_ylim(0.5, 1.0)
-        axes.set_xlabel("95 % of answers are off by no more than", labelpad=2, **WORDS)
+        axes.set_xlabel("95 % noise ±, in units of the answer", labelpad=2, **WORDS)
         axes.set_ylabel("attacker's belief, from a coin's", labelpad=3, **WORDS)
         axes.legend(frameon=False, fontsize=SIZE, labelcolor=INK)
         said = "Dots: as asked. Lines: worst case. Dotted: two_worlds, from the data. Curator only."

@@ -127,8 +127,8 @@ class Statistics(DisclosureViews):
     def proportion(self, condition: Hashable, **options: Unpack[Options]) -> Answer:
         """Noisy proportion: the share of rows where a column of truth values, or a condition, is true.
 
-        ``condition`` is a column's label, or a row-wise query string such as ``"age > 40"``, whose missing decisions
-        count as no.
+        ``condition`` is a column's label, or a row-wise query string such as ``"age > 40"``. A row whose age is missing
+        counts as no; ``where="age.notna()"`` leaves it out.
         """
         return self._answer(condition, "proportion", options)
 

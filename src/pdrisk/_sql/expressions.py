@@ -272,7 +272,7 @@ def _alike(arguments: list[Expression], who: str) -> tuple[str, str, list[Expres
     kinds = list(dict.fromkeys(compares_as(part.kind, sql=True) for part in present))
     if len(kinds) > 1:
         advice = {
-            frozenset({NUMBER, TEXT}): "write numbers without quotes, or TRY_CAST(x AS DOUBLE)",
+            frozenset({NUMBER, TEXT}): "write numbers without quotes and text in quotes, or TRY_CAST(x AS DOUBLE)",
             frozenset({NUMBER, TRUTH}): "compare truth values with true and false",
         }.get(frozenset(kinds))
         if advice is None and NUMBER in kinds:

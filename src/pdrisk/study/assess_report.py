@@ -34,6 +34,7 @@ ANSWERS = "Most exposed answers"
 GROUPS = "Most exposed groups"
 COLUMNS = "Columns"
 NOISE = "What an eps buys"
+PAPER = "Noise and risks are those of mechanism='laplace', as in the SOEP paper."
 
 
 def _sections(found: Exposure) -> list[tuple[str, list[str], pd.DataFrame]]:
@@ -44,8 +45,10 @@ def _sections(found: Exposure) -> list[tuple[str, list[str], pd.DataFrame]]:
         (
             f"{ANSWERS}, {at}",
             [
-                f"{found.rows:,} records. LS / GS is the share of eps that the most exposed person bears: how far one "
-                "person could move this very answer, against how far one could in any data.",
+                f"{found.rows:,} records, each taken for one person. LS / GS is the share of eps that the most exposed "
+                "person bears: how far one person could move this very answer, against how far one could in any data.",
+                f"{PAPER} By 'auto', the default of answers, means and variances of more than a few people have less "
+                "noise, and everybody is at the worst case.",
                 "Two worlds is how sure somebody who knows everybody else can become, from a coin's 0.5, that this "
                 "person is in the data. Many worlds asks the same of somebody who starts at 1/n. Identifiability is "
                 "about who of the n is missing, also from 1/n: two worlds without one person each can lie farther "
@@ -57,7 +60,7 @@ def _sections(found: Exposure) -> list[tuple[str, list[str], pd.DataFrame]]:
         )
     ]
     if found.groups is not None:
-        said = ["The same within groups. Everybody is in one group at most, so the answers of one table cost eps once."]
+        said = ["The same within groups. A record is in one group at most, so the answers of one table cost eps once."]
         empty = found.groups.loc[found.groups["n"] == 0, ["column", "group"]].drop_duplicates()
         if len(empty):
             several = empty.groupby("column", sort=False).size()
@@ -78,11 +81,11 @@ def _sections(found: Exposure) -> list[tuple[str, list[str], pd.DataFrame]]:
         (
             NOISE,
             [
-                "What the noise would be if the eps of an answer is chosen by its worst-case risk (four digits of it, "
-                "rounded down, so that the risk is no more than this): 95 of 100 times the released number lies that "
-                "close to the exact one. In brackets how many times the answer itself that "
-                "is: from 1 on, the number tells little. Then ask for a sum and a count instead of a mean, declare "
-                "narrower bounds, or spend more.",
+                "How wide the noise is if the worst-case risk of an answer decides its eps (four digits, rounded down, "
+                "so that the risk is no more than this): 95 of 100 released numbers lie that close to the exact one. "
+                "The number in brackets is the noise divided by the answer: from 1 on, the number says little. "
+                "Then answer by mechanism='auto', declare narrower bounds, or spend more.",
+                f"{PAPER} 'pdrisk plan' says what to expect by 'auto'.",
                 "The sampling error is how far the exact answer may be from that of the population, 95 % sure, if "
                 "these people are a simple random sample of it. Noise that is smaller costs little.",
                 "Losses add: of two answers with this eps, the worst case is that of twice the eps.",

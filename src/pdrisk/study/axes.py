@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from pdrisk._answer.drawing import tick_label
-from pdrisk.study.points import COIN, Panel
+from pdrisk.study.points import COIN, Panel, show_excess
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,12 +21,12 @@ LETTERS = 40  # that an axis is long
 APART = 2  # letters between the labels of two ticks
 
 
-def risk_axis(axes: Axes, each: Panel, *, vertical: bool, start: float) -> None:
-    """From the prior up: evenly from a coin's 1/2, by powers of ten from 1/n."""
+def risk_axis(axes: Axes, panels: Sequence[Panel], *, vertical: bool) -> None:
+    """From the prior up: evenly from a coin's 1/2, by powers of ten from 1/n; one scale for all panels of a metric."""
     axis, limits = (axes.yaxis, axes.set_ylim) if vertical else (axes.xaxis, axes.set_xlim)
     every = 1  # how many ticks to a label
-    if each.shows_excess:
-        least = each.least_excess
+    if show_excess(panels):
+        least = min(each.least_excess for each in panels)
         (axes.set_yscale if vertical else axes.set_xscale)("function", functions=_excess(least))
         limits(0.5, 1.0)
         powers = range(-1, round(math.log10(least)) - 1, -1)
@@ -36,10 +36,11 @@ def risk_axis(axes: Axes, each: Panel, *, vertical: bool, start: float) -> None:
         kept = [place == 0 or (place - 1) % every == every - 1 for place in range(len(ticks) - 1)]
         axis.set_ticks(ticks, [text if keep else "" for text, keep in zip(texts, [*kept, True], strict=True)])
         return
-    if each.metric in COIN:
+    if panels[0].metric in COIN:
         limits(0.5, 1.0)
         ticks = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0] if vertical else [0.5, 0.75, 1.0]
     else:
+        start = min(each.start for each in panels)
         (axes.set_yscale if vertical else axes.set_xscale)("log")
         limits(min(start, 0.5), 1.0)
         lowest = math.ceil(math.log10(start) - 1e-9)

@@ -30,7 +30,7 @@ from pdrisk._answer.drawing import (
 )
 from pdrisk._core.foreign import own_errors
 from pdrisk.study.axes import log_axis, risk_axis, share_axis
-from pdrisk.study.points import NAMES, Panel, by_epsilon, by_proportion, by_query, noise_and_risk
+from pdrisk.study.points import NAMES, Panel, by_epsilon, by_proportion, by_query, noise_and_risk, show_excess
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,14 +83,15 @@ def risk_by_query(
         for at, each in enumerate(row):
             axes = styled(grid[place, at])
             _spread(axes, each)
-            risk_axis(axes, each, vertical=False, start=min(other[at].start for other in blocks))
+            column = [other[at] for other in blocks]
+            risk_axis(axes, column, vertical=False)
             names = [_short(name) for name in each.points["statistic"]]
             axes.set_yticks(range(len(names)), names if at == 0 else [""] * len(names))
             axes.tick_params(axis="y", length=0)
             if at == 0:
                 axes.set_title(_short(each.title), loc="left", pad=4, fontweight="bold", **WORDS)
             if place == len(blocks) - 1:
-                axes.set_xlabel(_risk(each), labelpad=2, **WORDS)
+                axes.set_xlabel(_risk(column), labelpad=2, **WORDS)
             else:
                 axes.tick_params(axis="x", labelbottom=False)
     under(figure, notes)
@@ -300,19 +301,19 @@ def _worst_end(worst: pd.DataFrame, x: str) -> _End:
 
 def _words(axes: Axes, each: Panel, *, xlabel: str, more: str = "") -> None:
     """The axis of risk and the titles."""
-    risk_axis(axes, each, vertical=True, start=each.start)
+    risk_axis(axes, [each], vertical=True)
     place = axes.get_subplotspec()
     first = place is not None and place.is_first_col()
     axes.set_title(_short(each.heading, 40) if first else "", loc="left", pad=17, fontweight="bold", **WORDS)
     # Left out of the layout, which would narrow the panel for a wide line; the title's pad keeps the height of it.
     near: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "in_layout": False}
-    axes.annotate(_risk(each) + more, (0, 1), (0, 6), **near, **WORDS)
+    axes.annotate(_risk([each]) + more, (0, 1), (0, 6), **near, **WORDS)
     axes.set_xlabel(xlabel, labelpad=2, **WORDS)
 
 
-def _risk(each: Panel) -> str:
-    """What the axis of risk shows."""
-    return NAMES[each.metric] + (" − 0.5" if each.shows_excess else "")
+def _risk(panels: Sequence[Panel]) -> str:
+    """What the axis of risk that panels share shows."""
+    return NAMES[panels[0].metric] + (" − 0.5" if show_excess(panels) else "")
 
 
 def _name_curves(figure: Figure, ends: Mapping[Axes, list[_End]], head: str = "") -> None:

@@ -148,8 +148,8 @@ def _begun(study: Study) -> Page:
         f"each statistic and the risks at eps = {losses} were computed. No noise was drawn: a risk is what an attacker "
         f"can conclude at most, whatever the noise turns out to be. Noise: {', '.join(study.mechanisms)}.",
         "Two worlds: an attacker who knows everybody else tosses a coin whether a person took part; the risk is how "
-        "sure the answer can make him. Many worlds: the same question from a start at 1/n. Identifiability: he knows "
-        "that one of these n people is missing and asks who; two such worlds differ by two people, so this risk can be "
+        "sure the answer can make them. Many worlds: the same question from a start at 1/n. Identifiability: they know "
+        "that one of these n people is missing and ask who; two such worlds differ by two people, so this risk can be "
         "above the others. Worst case: the two-worlds risk of anybody in any data with this eps; the only one of these "
         "that may be published, and the only one that may choose an eps.",
     )

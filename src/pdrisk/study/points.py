@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Final
@@ -28,6 +28,7 @@ __all__ = [
     "by_proportion",
     "by_query",
     "noise_and_risk",
+    "show_excess",
     "unit_of",
 ]
 
@@ -109,6 +110,11 @@ class Panel:
         above = self.points[known].to_numpy(dtype=float) - 0.5
         least = float(above[above > FLOOR].min(initial=0.1))
         return float(10.0 ** math.floor(math.log10(least)))
+
+
+def show_excess(panels: Sequence[Panel]) -> bool:
+    """Whether the panels that share an axis of risk show what is above 1/2."""
+    return any(each.shows_excess for each in panels)
 
 
 def by_query(result: pd.DataFrame, *, metrics: Any = ("many_worlds", "two_worlds"), eps: Any = None) -> list[Panel]:
