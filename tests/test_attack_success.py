@@ -144,14 +144,14 @@ class TestTwoWorlds:
     @pytest.mark.sampled(5)
     @pytest.mark.parametrize("name", ["mean", "median", "max", "var1", "count"])
     def test_of_single_releases(self, name):
-        """The risk written on a `Release` itself, and its own value, 300 times."""
+        """The risk written on a `Release` itself, and its own value, 200 times."""
         method, parameters, *_ = STATISTICS[name]
         other = most_telling_neighbour(name, PEOPLE)
         first, second = exact(name, PEOPLE), exact(name, other)
         held, right = [], []
         for truth, world in enumerate((PEOPLE, other)):
             column = pd.Series(world).dprisk
-            for _ in range(150):
+            for _ in range(100):
                 release = getattr(column, method)(**parameters, eps=1.5, bounds=(LO, HI), mechanism="laplace")
                 found = evidence(release.value, first, second, release.scale)
                 held.append(belief(abs(found)))

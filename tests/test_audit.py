@@ -77,7 +77,7 @@ class TestSound:
 
     def test_some_questions(self):
         """Of the first, some lose exactly the eps they cost: neighbours are telling ones."""
-        found = [check() for check in replay_checks({"accessor": 40, "people": 30, "sql": 5, "joins": 6}, 1, SEED)]
+        found = [check() for check in replay_checks({"accessor": 20, "people": 15, "sql": 3, "joins": 3}, 1, SEED)]
         assert [each.finding for each in found] == [""] * 4
         assert [each.measured for each in found[:2]] == pytest.approx([1, 1], abs=1e-9)
         assert all(0 < each.measured <= 1 + 1e-9 for each in found[2:])

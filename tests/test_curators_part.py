@@ -10,11 +10,14 @@ import sys
 import traceback
 import types
 
+import duckdb
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import pdrisk
+from pdrisk import attack
 from pdrisk._answer.answer import Curator
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
@@ -23,6 +26,7 @@ SECRET = 2_345_678.0625  # the income of one person, and so the exact maximum an
 N = 4099  # records with an income
 BOUNDS = (0, 3_000_000)
 OPTIONS = {"eps": 0.0005, "bounds": BOUNDS}
+TWO = {"eps": 0.0005, "bounds": {"income": BOUNDS, "age": (0, 100)}}
 
 
 @pytest.fixture(scope="module")
@@ -30,13 +34,24 @@ def frame():
     incomes = np.full(N, 1024.5)
     incomes[17] = SECRET
     region = np.where(np.arange(N) == 17, "north", "south")
-    return pd.DataFrame({"income": incomes, "region": region, "job": "x"})
+    people = {"pid": np.arange(N) + 10**6, "age": 20.0 + np.arange(N) % 50}
+    return pd.DataFrame({"income": incomes, "region": region, "job": "x"} | people)
+
+
+@pytest.fixture(params=["pandas", "Polars", "DuckDB"])
+def dataset(request, frame, ledger):
+    """The Dataset of the analyst's, of each kind of data."""
+    with duckdb.connect() as con:
+        if request.param == "DuckDB":
+            con.execute("CREATE TABLE people AS SELECT * FROM frame")
+        data = {"pandas": frame, "Polars": pl.from_pandas(frame), "DuckDB": (con, "people")}[request.param]
+        yield pdrisk.Dataset(data, ledger=ledger)
 
 
 @pytest.fixture
 def ledger(tmp_path):
     return pdrisk.Ledger(
-        tmp_path / "budget.db", dataset="incomes", eps=1000, analyst="bob", policy={"curators": ["anna"]}
+        tmp_path / "budget.db", dataset="incomes", eps=1000, delta=1e-5, analyst="bob", policy={"curators": ["anna"]}
     )
 
 
@@ -55,18 +70,35 @@ ASKED = {
     "crosstab": lambda d, **o: d.crosstab(
         "region", "job", keys={"region": ["north", "south"], "job": ["x"]}, eps=0.0005, **o
     ),
+    "min": lambda d, **o: d.min("income", **OPTIONS, **o),
+    "median": lambda d, **o: d.median("income", **OPTIONS, **o),
+    "quantile": lambda d, **o: d.quantile("income", 0.9, interval=True, **OPTIONS, **o),
+    "var": lambda d, **o: d.var("income", **OPTIONS, **o),
+    "std": lambda d, **o: d.std("income", **OPTIONS, **o),
+    "corr": lambda d, **o: d.corr("income", "age", **TWO, **o),
+    "cov": lambda d, **o: d.cov("income", "age", **TWO, **o),
+    "slope": lambda d, **o: d.slope("income", "age", **TWO, **o),
+    "describe": lambda d, **o: d.describe("income", **OPTIONS, **o),
+    "clipped": lambda d, **o: d.mean("income", clip="private", **OPTIONS, **o),
+    "of people": lambda d, **o: d.sum("income", person="pid", per_person="sum", **OPTIONS, **o),
+    "private keys": lambda d, **o: d.mean("income", by="region", keys="private", delta=1e-6, eps=5, bounds=BOUNDS, **o),
     "sql": lambda d, **o: d.sql("SELECT MAX(income) AS m, COUNT(*) AS c FROM data", **OPTIONS, **o),
     "sql risk": lambda d, **o: d.sql("SELECT MAX(income) AS m FROM data", risk_columns=True, **OPTIONS, **o),
 }
+SUGGESTED = {
+    "suggest_bounds": lambda d: d.suggest_bounds("income", eps=0.1),
+    "suggest_rows": lambda d: d.suggest_rows(eps=1, person="pid"),
+}
+NO_ANSWERS = {"assign", "ledger", "name", "query"}
 SECRETS = {SECRET, float(N), float(N - 1), SECRET + (N - 1) * 1024.5, (SECRET + (N - 1) * 1024.5) / N}
 
 
 def numbers(thing, depth=12, seen=None):
     """Every number that can be reached from an object: attributes, slots, items, text, arrays, closures."""
-    seen = set() if seen is None else seen
+    seen = {} if seen is None else seen  # by id, and kept: what is freed would give its id to another
     if depth < 0 or id(thing) in seen or isinstance(thing, type | types.ModuleType | types.FunctionType):
         return
-    seen.add(id(thing))
+    seen[id(thing)] = thing
     if isinstance(thing, bool | np.bool_ | None | bytes):
         return
     if isinstance(thing, int | float | np.number):
@@ -107,7 +139,8 @@ def hidden(answer):
     """The numbers of an answer that are secret."""
     texts = [repr(answer), str(answer), getattr(answer, "_repr_html_", str)()]
     copies = [pickle.loads(pickle.dumps(answer)), copy.copy(answer), copy.deepcopy(answer)]
-    said = {number for thing in (answer, *texts, *copies) for number in numbers(thing)}
+    seen = {}
+    said = {number for thing in (answer, *texts, *copies) for number in numbers(thing, seen=seen)}
     return {number for number in said if any(math.isclose(number, secret, rel_tol=1e-12) for secret in SECRETS)}
 
 
@@ -115,8 +148,8 @@ class TestSentinels:
     """No attribute, repr, pickle, copy or text of an analyst's answer holds an exact value, n or sensitivity."""
 
     @pytest.mark.parametrize("name", ASKED)
-    def test_an_analyst(self, name, frame, ledger):
-        answer = ASKED[name](pdrisk.Dataset(frame, ledger=ledger))
+    def test_an_analyst(self, name, dataset):
+        answer = ASKED[name](dataset)
         assert hidden(answer) == set()
         if isinstance(answer, pdrisk.Release):
             assert answer.curator is None
@@ -125,11 +158,36 @@ class TestSentinels:
         else:
             assert not set(Curator.COLUMNS) & {str(column).rpartition("m_")[2] for column in answer.columns}
 
+    @pytest.mark.parametrize("name", SUGGESTED)
+    def test_what_is_suggested(self, name, dataset):
+        assert hidden(SUGGESTED[name](dataset)) == set()
+
+    def test_tables_that_are_joined(self, frame, ledger):
+        tables = {"people": frame[["pid", "region"]], "incomes": frame[["pid", "income"]]}
+        d = pdrisk.Dataset(tables, person="pid", per_person="one", ledger=ledger)
+        query = "SELECT region, MAX(income) AS m, AVG(income) AS a FROM people JOIN incomes USING (pid) GROUP BY region"
+        for asked in ({"keys": ["north", "south"]}, {"keys": "private", "delta": 1e-6}):
+            assert hidden(d.sql(query, bounds=BOUNDS, eps=0.5, **asked)) == set()
+
+    def test_no_method_is_left_out(self):
+        """Whoever adds one says what an analyst may have of it."""
+        asked = set()
+
+        class Noted:
+            def __getattr__(self, name):
+                asked.add(name)
+                return lambda *_, **__: None
+
+        for ask in (*ASKED.values(), *SUGGESTED.values(), *VIEWS.values()):
+            ask(Noted())
+        public = {name for name in dir(pdrisk.Dataset) if not name.startswith("_")}
+        assert public - NO_ANSWERS == asked
+
     @pytest.mark.parametrize("name", [name for name in ASKED if name not in ("value_counts", "crosstab", "hist")])
     def test_the_walk_finds_what_a_curator_sees(self, name, frame):
         """Without a ledger, whoever asks holds the data; the numbers are there if asked for."""
         answer = ASKED[name](pdrisk.Dataset(frame), curator=True)
-        assert float(N) in set(numbers(answer)) or name == "by"
+        assert float(N) in set(numbers(answer)) or name in ("by", "private keys")
         if isinstance(answer, pdrisk.Release):
             assert float(N) in set(numbers(answer.curator))
             assert float(N) not in set(numbers(pickle.loads(pickle.dumps(answer))))
@@ -171,7 +229,26 @@ VIEWS = {
     "individual_risk": lambda d: d.individual_risk("income", eps=1, bounds=BOUNDS),
     "epsilon_for": lambda d: d.epsilon_for("income", risk=0.6, metric="two_worlds", bounds=BOUNDS),
     "identifiability": lambda d: d.identifiability("income", eps=1, bounds=BOUNDS),
+    "k_anonymity": lambda d: d.k_anonymity("region"),
+    "k_map": lambda d: d.k_map("region", weights=2.0),
+    "delta_presence": lambda d: d.delta_presence("region", population_counts=pd.Series({"north": 9, "south": 9999})),
+    "l_diversity": lambda d: d.l_diversity("region", "job"),
+    "t_closeness": lambda d: d.t_closeness("region", "income"),
+    "unique_rows": lambda d: d.unique_rows("region"),
+    "suggest_generalization": lambda d: d.suggest_generalization(["age"], k=2),
+    "output_rules": lambda d: d.output_rules("region", "job", values="income", statistic="max"),
+    "crosstab with rules": lambda d: d.crosstab("region", "job", rules=True),
 }
+ATTACKS = {
+    "two_worlds": lambda frame: attack.two_worlds("max", frame["income"], eps=1, bounds=BOUNDS),
+    "many_worlds": lambda frame: attack.many_worlds("max", frame["income"].tail(9), eps=1, bounds=BOUNDS),
+    "averaging": lambda frame: attack.averaging("max", frame["income"], eps=1, bounds=BOUNDS),
+    "attribute_disclosure": lambda frame: attack.attribute_disclosure(frame, ["region"], "job"),
+    "intersection": lambda frame: attack.intersection(frame, frame, ["region"], "job"),
+    "differencing": lambda frame: attack.differencing(frame, "job", "age > 20", "age > 21"),
+    "tracker": lambda frame: attack.tracker(frame, {"region": "north"}, "job"),
+}
+OF_MADE_UP_DATA = {"Outcome", "Outcomes", "clopper_pearson", "epsilon_lower_bound", "membership", "reconstruction"}
 
 
 class TestGate:
@@ -197,6 +274,15 @@ class TestGate:
     def test_the_block_around(self, view, frame, ledger):
         with ledger, pytest.raises(pdrisk.PolicyError):
             VIEWS[view](frame.dprisk)
+
+    @pytest.mark.parametrize("name", ATTACKS)
+    def test_attacks_on_given_data(self, name, frame, ledger):
+        with ledger, pytest.raises(pdrisk.PolicyError, match="curator") as caught:
+            ATTACKS[name](frame)
+        assert hidden(caught.value) == set()
+
+    def test_no_attack_is_left_out(self):
+        assert set(ATTACKS) | OF_MADE_UP_DATA == set(attack.__all__)
 
     def test_a_curator_who_does_not_ask_gets_what_others_get(self, frame, ledger, tmp_path):
         anna = pdrisk.Ledger(tmp_path / "budget.db", dataset="incomes", analyst="anna")

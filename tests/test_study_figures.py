@@ -365,6 +365,7 @@ class TestSeen:
             for one, other in itertools.pairwise(boxes):
                 assert other.x0 - one.x1 > 0.8 * one.height
 
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("name", FIGURES)
     def test_letters_that_the_font_lacks(self, name: str, tmp_path) -> None:
         result = usual().assign(column=usual()["column"].replace("km", "通勤"))
