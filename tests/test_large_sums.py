@@ -14,8 +14,10 @@ from pdrisk._core.statistics import Mean
 from pdrisk._core.summary import Needs, Summary
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms import calibrated
+from pdrisk.engines.sql.aggregates import Aggregates
 from pdrisk.engines.sql.dialect import DuckDBDialect
 from pdrisk.engines.sql.duckdb import fetched
+from pdrisk.engines.sql.placing import Placing, Sums
 from pdrisk.engines.sql.plan import Measured, SummaryPlan
 from pdrisk.engines.sql.reading import read
 
@@ -54,11 +56,9 @@ def test_two_sums_move_by_one_record_however_many_there_are(places, squares):
 
 
 def test_sql_tells_sums_of_places_as_far_as_64_bits_go():
-    from pdrisk.engines.sql.render import _Statement
-
     part = Measured("x", UNIT, Needs(places=True, place_squares=True))
     plan = SummaryPlan("(SELECT 1.0 AS x) AS people", (), (), (), None, (part,))
-    held = dict(_Statement(plan, DuckDBDialect())._first())["places_0"]
+    held = dict(Aggregates(plan, Placing(DuckDBDialect(), Sums.CASES), False).first())["places_0"]
     rows = f"SELECT CAST('{2**62}' AS BIGINT) AS k0 FROM "
     (found,) = duckdb.execute(f"SELECT {held} FROM ({rows} range(1))").fetchone()
     (more,) = duckdb.execute(f"SELECT {held} FROM ({rows} range(3))").fetchone()

@@ -49,6 +49,43 @@ def exact(mechanism, records):
     return found
 
 
+ANSWERED = (Count(), Sum(), WholeSum(), Mean(), Mean(n_at_least=200), Var(), Std(0), Median(), Quantile(0.9), Max())
+
+
+class TestDraws:
+    """A draw reads no more than `Mechanism.draws`, which is part of what the mechanism reads."""
+
+    @pytest.mark.parametrize(
+        ("name", "statistic"),
+        [
+            (name, statistic)
+            for name, one in MECHANISMS.items()
+            for statistic in ANSWERED
+            if one.answers(statistic) or one.joins(statistic)
+        ],
+        ids=str,
+    )
+    def test_nothing_else_is_looked_at(self, name, statistic):
+        mechanism = calibrated(name, statistic, BOUNDS, Fraction(2))
+        assert mechanism.reads | mechanism.draws == mechanism.reads
+        values = np.random.default_rng(5).gamma(2, 60, 400)
+
+        def drawn(needs):
+            stream, asked = np.random.default_rng(8), []
+
+            def bits(size):
+                return stream.integers(0, 2**64, size, dtype=np.uint64)
+
+            def sampler(numbers, change, eps):
+                asked.append((numbers.tolist(), np.asarray(change).tolist(), eps))
+                return numbers
+
+            summary = summary_of_one(values, BOUNDS, needs)
+            return mechanism.draw(summary, sampler, bits).tolist(), asked
+
+        assert drawn(mechanism.draws) == drawn(mechanism.reads)
+
+
 class TestChoice:
     """``"auto"`` takes the accurate mechanism where there is one; a name is taken at its word."""
 

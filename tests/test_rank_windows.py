@@ -208,7 +208,7 @@ def test_a_quantile_that_is_answered_as_a_near_fraction(monkeypatch, first, grou
 
 def test_lists_that_are_too_short_are_read_again(monkeypatch):
     """Whatever a pivot misses: then all records are counted at their points."""
-    monkeypatch.setattr("pdrisk.engines.sql.render.sides", lambda part, q: (4, 4))
+    monkeypatch.setattr("pdrisk.engines.sql.aggregates.sides", lambda part, q: (4, 4))
     con = duckdb.connect()
     con.execute("CREATE TABLE t AS SELECT i / 100 AS x, 'a' AS g FROM range(60000) r(i)")
     answer = pdrisk.sql("SELECT g, MEDIAN(x) AS v FROM t GROUP BY g", con, eps=1, bounds=(0, 1000), keys=["a"])

@@ -227,24 +227,77 @@ class TestLarge:
         assert found.windows[0.5][:3].tolist() == one.windows[0.5][:3].tolist()
 
 
-class TestFarRecords:
-    """Places are computed by arithmetic where records lie near enough, and read again where one does not."""
+class TestSums:
+    """Places are added up in the fastest way that is right about the data; the sums themselves say if one is not."""
 
+    UNIT = Universe(0.0, 1.0)
+
+    def summary(self, con, rows, groups=(), **needs):
+        """What is read of `rows`, and how many statements that took."""
+        seen = []
+        part = Measured("x + 0", self.UNIT, Needs(places=True, **needs))
+        (summary,), _ = read(con, SummaryPlan(f"({rows}) AS t", (), (), groups, None, (part,)), seen=seen)
+        return summary, seen
+
+    # A place is 2**-30: 2**24 is 2**54 places away, of which a DOUBLE in units of 2**970 holds fewer.
     @pytest.mark.parametrize(
         ("far", "times"),
-        [(4.0, 1), (-1e5, 1), (-1e9, 2), (math.nan, 1), (1e30, 2), (-1e30, 2), (math.inf, 2), (-math.inf, 2)],
-    )
+        [
+            (4.0, 1), (2.0**24 - 1, 1), (1 - 2.0**24, 1), (2.0**24, 2), (-(2.0**24), 2), (math.nan, 2), (1e30, 2),
+            (-1e30, 2), (math.inf, 2), (-math.inf, 2),
+        ],
+    )  # fmt: skip
     @pytest.mark.parametrize("groups", [(), ("g",)])
-    def test_the_same_places_either_way(self, con, far, times, groups):
-        values = [0.1, 0.3, 1.0, -0.2, 3.0, None, math.nan, far]
-        con.execute("CREATE OR REPLACE TABLE t AS SELECT unnest(?::DOUBLE[]) AS x, 'a' AS g", [values])
-        seen = []
-        needs = Needs(places=True, place_squares=True, ends=True)
-        part = Measured("x + 0", Universe(0.0, 1.0), needs)
-        (summary,), _ = read(con, SummaryPlan("t", (), (), groups, None, (part,)), seen=seen)
-        records = clean(values, part.universe)
+    def test_far_records_have_the_same_places(self, con, far, times, groups):
+        values = [0.1, 0.3, 1.0, -0.2, 3.0, None, far]
+        rows = f"SELECT * FROM {rows_of([(x, 'a') for x in values])}"
+        summary, seen = self.summary(con, rows, groups, place_squares=True)
+        records = clean(values, self.UNIT)
         places = [math.floor(x * 2**30 + 0.5) for x in records]
         assert (summary.n.tolist(), summary.places.tolist()) == ([len(records)], [sum(places)])
         assert summary.place_squares.tolist() == [sum(k * k >> 30 for k in places)]
         assert summary.clamped.tolist() == [2 + (not math.isnan(far))]
         assert len(seen) == times and ("ABS" in seen[0].upper()) and ("ABS" in seen[-1].upper()) == (times == 1)
+
+    @given(rows=st.lists(st.tuples(values, st.sampled_from(["a", "b"])), max_size=12))
+    def test_any_records(self, con, rows):
+        summary, _ = self.summary(con, f"SELECT * FROM {rows_of([*rows, (None, 'a'), (None, 'b')])}", ("g",))
+        for group, name in enumerate("ab"):
+            records = clean((x for x, g in rows if g == name), self.UNIT)
+            assert summary.n[group] == len(records)
+            assert summary.places[group] == sum(math.floor(x * 2**30 + 0.5) for x in records)
+
+    @pytest.mark.parametrize(("end", "place"), [("1.0", 2**30), ("0.0", 0), ("0.75", 3 * 2**28)])
+    @pytest.mark.parametrize("more", [-1, 0, 1])
+    def test_more_records_than_a_double_can_add_up(self, con, end, place, more):
+        """Of 2**24 records at an end the sum of terms is 2**54, and is not finite; one record less is exact."""
+        n = 2**24 + more
+        summary, seen = self.summary(con, f"SELECT CAST('{end}' AS DOUBLE) AS x FROM range({n})")
+        assert (summary.n.tolist(), summary.places.tolist()) == ([n], [n * place])
+        assert len(seen) == (1 if more < 0 or end == "0.75" else 2)
+        assert ("finite_0" in seen[-1]) == (len(seen) == 2)
+
+    def test_a_large_table_is_added_up_in_whole_numbers_at_once(self, con):
+        con.execute(f"CREATE OR REPLACE TABLE large AS SELECT 1.0::DOUBLE AS x FROM range({2**24 + 1})")
+        seen, part = [], Measured("x", self.UNIT, Needs(places=True), "x")
+        (summary,), _ = read(con, SummaryPlan("large", (), (), (), None, (part,), rows=2**24 + 1), seen=seen)
+        assert (summary.places.tolist(), len(seen)) == ([(2**24 + 1) * 2**30], 1)
+
+    def test_many_records_of_which_one_is_none(self, con):
+        rows = f"SELECT 1.0::DOUBLE AS x FROM range({2**24}) UNION ALL SELECT 'nan'::DOUBLE"
+        summary, seen = self.summary(con, rows)
+        assert (summary.n.tolist(), summary.places.tolist()) == ([2**24], [2**54])
+        assert len(seen) == 3 and "finite_0" in seen[1] and "ABS" not in seen[2].upper()
+
+    def test_more_records_than_are_counted(self):
+        """Beyond `MOST_PLACED` half of a sum of places need not fit into 64 bits: it is held by the engine."""
+        seen = []
+
+        def fetch(sql, _):
+            seen.append(sql)
+            n, places = np.array([2**33]), np.array([2**63 - 1])
+            return {"n_0": n, "clamped_0": n} | ({"terms_0": np.zeros(1)} if len(seen) == 1 else {"places_0": places})
+
+        plan = SummaryPlan("t", (), (), (), None, (Measured("x", self.UNIT, Needs(places=True)),))
+        (summary,), _ = reading.read(fetch, plan, None, DuckDBDialect())
+        assert summary.places.tolist() == [2**63 - 1] and len(seen) == 2

@@ -113,6 +113,8 @@ def released(
     shown: Callable[[Results, Found], Shown],
     asker: Asker,
     people: Callable[[Found, Hashable], Losses | None] = lambda *_: None,
+    *,
+    keeps_facts: bool = True,
 ) -> Shown:
     """The releases of a query, for every front end: warned of, paid, read, drawn and shown in this order.
 
@@ -126,6 +128,8 @@ def released(
     people : callable
         For the ledger: who stands in each row, by the column of that name, and the privacy loss of each; None where
         that is not known.
+    keeps_facts : bool
+        Whether one answer alone keeps the curator's numbers, for whoever asks it for them later.
     """
     curator, dataset = asker.curator, asker.dataset
     if not isinstance(curator, bool | np.bool_):
@@ -141,7 +145,10 @@ def released(
     warn_before(query)
     with paying(query, asker.ledger, asker.fresh, dataset, engine.origin) as payment:
         query = _with_groups_shown(query, engine, payment)
-        reading = engine.read(query)
+        sees = bool(curator) or payer is None
+        is_release = keeps_facts and query.groups is None and len(query.lines) == 1  # tables show what was asked for
+        wanted = sees and (bool(curator) or is_release)
+        reading = engine.read(query if wanted or payer is not None else replace(query, has_facts=False))
         rules = payment.policy
         mechanisms = [query.mechanism(at, universe) for at, universe in enumerate(reading.universes)]
         noisy = payment.remembered
@@ -150,9 +157,6 @@ def released(
         elif [each.shape[-1:] for each in noisy] != [reading.summaries[lead].n.shape for lead in query.leads]:
             raise LedgerError("the ledger remembers the answer to another question: it is damaged. See verify().")
         looked = [_looked(rules, line) for line in query.lines]
-        sees = bool(curator) or payer is None
-        is_release = query.groups is None and len(looked) == 1  # which keeps them; tables show what was asked for
-        wanted = sees and (bool(curator) or is_release)
         known = facts_of_lines(query, mechanisms, reading, looked) if wanted else [None] * len(looked)
         if query.is_private:  # else eps says nothing, and counts in full
             keys = None if query.selection is None or query.groups is None else query.groups.keys or ()

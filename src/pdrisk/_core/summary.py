@@ -138,6 +138,11 @@ class Needs:
         )
 
     @property
+    def on_places(self) -> bool:
+        """Whether records are put on the grid of `places_per_unit`."""
+        return self.places or self.place_squares or bool(self.products)
+
+    @property
     def at_points(self) -> bool:
         """Whether cells are read."""
         return self.cells or self.whole_cells

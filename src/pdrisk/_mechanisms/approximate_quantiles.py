@@ -79,6 +79,10 @@ class ApproximateQuantiles(Mechanism):
     def needs(cls, statistic: Statistic) -> Needs:
         return Exponential.needs(statistic)
 
+    @property
+    def draws(self) -> Needs:
+        return Needs(cells=self.reads.cells, whole_cells=self.reads.whole_cells)
+
     def draw(self, summary: Summary, sampler: Sampler = discrete_laplace, bits: Bits = system_bits) -> Drawn:
         found = np.empty((len(self.quantiles), len(summary.n)), dtype=np.int64)
         self._choose(self._tree, Part.whole(self._cells(summary), self.points.size), bits, found)

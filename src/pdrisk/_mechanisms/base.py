@@ -77,6 +77,11 @@ class Mechanism(ABC):
         """`needs`, or less of it that tells the same at this eps."""
         return self.needs(self.statistic)
 
+    @property
+    def draws(self) -> Needs:
+        """What `draw` alone reads, of `reads`: no sensitivity, loss or error is computed of it."""
+        return self.reads
+
     def check(self) -> None:
         """Refuse an eps that the noise cannot be calibrated to.
 

@@ -66,6 +66,10 @@ class Bernstein(Mechanism):
             return statistic.needs  # drawn from the records of another line
         return statistic.needs | Needs(places=True, place_squares=True, ends=True)
 
+    @property
+    def draws(self) -> Needs:
+        return Needs() if type(self.statistic) is Count else Needs(places=True, place_squares=True)
+
     def check(self) -> None:
         super(Bernstein, self).check()
         if PLACES / self.eps > WIDEST_SCALE:

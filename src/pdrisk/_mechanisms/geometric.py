@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pdrisk._core.lattice import LARGEST_STEPS
 from pdrisk._core.statistics import Statistic, WholeStatistic
-from pdrisk._core.summary import FloatArray, Summary
+from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._mechanisms.base import Drawn, Mechanism, at_most
 from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
@@ -48,6 +48,10 @@ class Geometric(Mechanism):
                 f"eps={float(self.eps):g} needs noise beyond 64-bit integers: ask with eps="
                 f"{self._change / WIDEST_SCALE:.2g} or more."
             )
+
+    @property
+    def draws(self) -> Needs:
+        return replace(self.reads, ends=False)
 
     def draw(self, summary: Summary, sampler: Sampler = discrete_laplace, bits: Bits = system_bits) -> Drawn:
         exact = np.clip(self.statistic.whole(summary), -LARGEST_STEPS, LARGEST_STEPS)

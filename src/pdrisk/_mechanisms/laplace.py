@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from pdrisk._core.lattice import Lattice
 from pdrisk._core.pairs import PairStatistic
-from pdrisk._core.statistics import Statistic
-from pdrisk._core.summary import FloatArray, IntArray, Summary
+from pdrisk._core.statistics import Statistic, Sum
+from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._mechanisms.base import Drawn, Mechanism
 from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
@@ -64,6 +64,10 @@ class Laplace(Mechanism):
                 f"eps={float(self.eps):g} would add no noise at all on the grid that answers are rounded to: "
                 "ask with a smaller eps; at eps=20 an attacker is already right in all but 23 of a million cases."
             )
+
+    @property
+    def draws(self) -> Needs:
+        return Needs(steps=True) if type(self.statistic) is Sum else self.reads
 
     def draw(self, summary: Summary, sampler: Sampler = discrete_laplace, bits: Bits = system_bits) -> Drawn:
         return noisy_steps(self.statistic.steps(summary, self.universe), self._lattice, self.eps, sampler)

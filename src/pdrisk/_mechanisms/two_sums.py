@@ -61,6 +61,10 @@ class TwoSums(Mechanism):
         own = Needs(places=True, ends=True)
         return own if isinstance(statistic, Mean) else statistic.needs | own
 
+    @property
+    def draws(self) -> Needs:
+        return Needs() if type(self.statistic) is Count else Needs(places=True)
+
     def check(self) -> None:
         super(TwoSums, self).check()
         if PLACES / self.eps > WIDEST_SCALE:

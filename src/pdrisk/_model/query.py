@@ -152,6 +152,9 @@ class Query:
         unless said otherwise.
     selection : PartitionSelection or None
         What shows groups, by their numbers of people, where keys are private; paid beside the releases.
+    has_facts : bool
+        Whether curators may want sensitivities and risks in these data: else an engine may leave out of a summary what
+        no noise is added to.
     """
 
     lines: tuple[Line, ...]
@@ -171,6 +174,7 @@ class Query:
     releases: tuple[int, ...] = ()
     unit: Unit = field(default_factory=Unit)
     selection: PartitionSelection | None = None
+    has_facts: bool = True
 
     def __post_init__(self) -> None:
         if not self.releases:

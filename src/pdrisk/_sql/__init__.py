@@ -268,6 +268,7 @@ def answered(
                     lambda: _table(question, results, reading, shows or results.shows_curator)
                 ),
                 Asker(ledger, fresh, sees, dataset),
+                keeps_facts=False,
             )
 
         if isinstance(last, Judged) and len(plan.statements) == 1:

@@ -34,6 +34,7 @@ class CatalogEntry:
     name: str
     definition: str  # the statement that makes it, as far as DuckDB shows it
     is_view: bool
+    rows: int = 0  # as many, or nearly; 0 of a view
 
     @property
     def sql(self) -> str:
@@ -52,10 +53,10 @@ def found_entry(
     """The table or view of this name, looked for where the view ``home`` lives first."""
     rows = asked(connection, _CATALOG, [path[-1], path[-1]])
     wanted = tuple(map(lowered, path))
-    found = [CatalogEntry(*row[:5]) for row in rows if lowered(row[2]) == wanted[-1]]
+    found = [CatalogEntry(*row[:6]) for row in rows if lowered(row[2]) == wanted[-1]]
     if not found:
         return None
-    database, search_path = rows[0][5:]
+    database, search_path = rows[0][6:]
     if len(path) == 3:
         fitting = [entry for entry in found if _place(entry) == wanted[:2]]
     elif len(path) == 2:
@@ -85,11 +86,12 @@ def _search_path(database: str, setting: str, home: CatalogEntry | None) -> list
 _PATH_ITEM = re.compile(rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})*")
 _CATALOG = """
 SELECT *, system.main.current_database(), system.main.current_setting('search_path') FROM (
-    SELECT database_name, schema_name, table_name AS entry, COALESCE(sql, '') AS definition, false AS is_view
+    SELECT database_name, schema_name, table_name AS entry, COALESCE(sql, '') AS definition, false AS is_view,
+           estimated_size AS rows
     FROM system.main.duckdb_tables()
     WHERE NOT internal AND system.main.lower(table_name) = system.main.lower($1)
     UNION ALL
-    SELECT database_name, schema_name, view_name, COALESCE(sql, ''), true FROM system.main.duckdb_views()
+    SELECT database_name, schema_name, view_name, COALESCE(sql, ''), true, 0 FROM system.main.duckdb_views()
     WHERE NOT internal AND system.main.lower(view_name) = system.main.lower($2)
 ) AS entries
 """

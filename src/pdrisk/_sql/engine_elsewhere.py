@@ -25,7 +25,7 @@ from pdrisk._sql.reads import parts_of
 from pdrisk._sql.rows import Relation, Rows
 from pdrisk._sql.tree import Select
 from pdrisk.engines.base import GroupSizes, Origin
-from pdrisk.engines.sql.plan import PeopleRead, SummaryPlan, combined
+from pdrisk.engines.sql.plan import PeopleRead, SummaryPlan, combined, for_query
 from pdrisk.engines.sql.reading import TableReading, group_sizes, read
 from pdrisk.engines.sql.rowwise import RowSQL
 from pdrisk.engines.sql.table import SQLTable, group_sql, listed_keys, plain_keys
@@ -86,7 +86,8 @@ class EngineElsewhere:
         return guarded(lambda: self._read(query))
 
     def _read(self, query: Query) -> TableReading:
-        plan, carried, keys = self.plan, self.carried, None if query.groups is None else query.groups.keys
+        plan = for_query(self.plan, query, self.places)
+        carried, keys = self.carried, None if query.groups is None else query.groups.keys
         if self.groups is not None and self.groups.is_private:
             relation, carried = listed_keys(self.rows, replace(self.groups, keys=keys))
             plan = replace(plan, keys=relation)

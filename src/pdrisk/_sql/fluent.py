@@ -35,7 +35,7 @@ def fluent_table(relation: Relation) -> tuple[SQLTable, Declarations]:
         said = _declared(relation)
     read = partial(fetched, source.connection)
     origin = Origin(None, None if source.place is None else _place(source.place, sql, str(dict(types))))
-    return SQLTable(sql, stored_columns(types), DuckDBDialect(), read, origin), said
+    return SQLTable(sql, stored_columns(types), DuckDBDialect(), read, origin, source.rows), said
 
 
 def _written(relation: Relation) -> str:

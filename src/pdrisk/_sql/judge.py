@@ -151,6 +151,7 @@ def judged(
         keys=None if groups is None or groups.keys_from == "data" else key_relation(answers.groups),
         parts=parts,
         people=of_people,
+        rows=relation.source.rows,
     )
     engine: DuckDBEngine | EngineElsewhere
     if isinstance(sources, SourcesElsewhere):

@@ -49,6 +49,8 @@ class Source:
         Whose clock times with a zone are read by.
     is_table : bool
         Whether it is a table of a database, whose types no record changes.
+    rows : int
+        How many it has, or nearly; 0 where nobody knows. Decides the speed of what is read only.
     stated : mapping of str to Universe
         The bounds that the call passes, by lower-case name.
     asked_as : str
@@ -74,6 +76,7 @@ class Source:
     collated: bool = False
     zone: str = "UTC"
     is_table: bool = False
+    rows: int = 0
     stated: Mapping[str, Universe] = field(default_factory=dict)
     asked_as: str = ""
     public: bool = False

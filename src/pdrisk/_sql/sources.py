@@ -306,7 +306,7 @@ class Sources:
         """A table or view, read by a connection."""
         return Source(
             entry.sql, columns, connection, name=entry.name, collated=entry.is_collated, is_table=not entry.is_view,
-            public=self.is_public(entry),
+            rows=entry.rows, public=self.is_public(entry),
         )  # fmt: skip
 
     def _told(self, source: Source) -> Source:

@@ -106,6 +106,11 @@ class Exponential(Mechanism):
         near = Ranks(score.a, score.b, score.offset, before, after, q)
         return replace(self.needs(statistic), ranks=frozenset({near}))
 
+    @property
+    def draws(self) -> Needs:
+        reads = self.reads
+        return Needs(cells=reads.cells, whole_cells=reads.whole_cells, ranks=reads.ranks)
+
     def draw(self, summary: Summary, sampler: Sampler = discrete_laplace, bits: Bits = system_bits) -> Drawn:
         cells = self._cells(summary)
         drawn = [each.drawn(cells, bits) for each in self._choices]

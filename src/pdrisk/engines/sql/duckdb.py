@@ -14,7 +14,7 @@ from pdrisk._guard import guarded
 from pdrisk._model.query import Query
 from pdrisk.engines.base import GroupSizes, Origin
 from pdrisk.engines.sql.dialect import Dialect, DuckDBDialect
-from pdrisk.engines.sql.plan import SummaryPlan
+from pdrisk.engines.sql.plan import SummaryPlan, for_query
 from pdrisk.engines.sql.reading import Columns, TableReading, group_sizes, read
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ class DuckDBEngine:
         lists, groups = self.keys, query.groups
         if groups is not None and groups.is_private:
             lists = [[key[at] for key in groups.keys or ()] for at in range(len(groups.columns))]
-        parts, keys = guarded(lambda: read(partial(fetched, self.connection), self.plan, lists, self.dialect))
+        plan = for_query(self.plan, query, self.places)
+        parts, keys = guarded(lambda: read(partial(fetched, self.connection), plan, lists, self.dialect))
         universes = tuple(line.universe for line in query.lines if line.universe is not None)
         return TableReading(universes, tuple(parts[place] for place in self.places), keys)
 

@@ -9,6 +9,7 @@ from pdrisk._core.lattice import Lattice, Points, power_of_two_below
 from pdrisk._core.once import once
 from pdrisk._core.summary import Bins, Needs, Ranks
 from pdrisk._core.universe import Rectangle, Universe
+from pdrisk._model.query import Query
 from pdrisk._model.unit import Unit
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "SummaryPlan",
     "all_told_apart",
     "combined",
+    "for_query",
     "pivots",
     "sides",
     "sides_of",
@@ -132,6 +134,29 @@ def all_told_apart(plan: SummaryPlan) -> SummaryPlan:
     return replace(plan, parts=tuple(map(whole, plan.parts)))
 
 
+def for_query(plan: SummaryPlan, query: Query, places: Sequence[int]) -> SummaryPlan:
+    """The plan of a query without what only curators would see, where nobody will look at that.
+
+    Parameters
+    ----------
+    plan : SummaryPlan
+        Of all that the lines of a query read.
+    query : Query
+    places : sequence of int
+        Which part of the plan each line finds its summary in.
+    """
+    if query.has_facts:
+        return plan
+    drawn = dict.fromkeys(places, Needs())
+    for lead in query.leads:
+        drawn[places[lead]] |= query.mechanism(lead).draws
+    parts = tuple(
+        replace(part, needs=drawn[at]) if isinstance(part, Measured) and not isinstance(part, Binned) else part
+        for at, part in enumerate(plan.parts)
+    )
+    return replace(plan, parts=parts, has_facts=False)
+
+
 def pivots(part: Measured) -> list[float]:
     """The quantiles that a pivot is found for: windows, and ranks in the middle."""
     return sorted(part.needs.windows | {each.q for each in part.ranks if each.q is not None})
@@ -221,6 +246,10 @@ class SummaryPlan:
         Where rows of one person belong together.
     lists_missing : bool
         Whether one of the listed keys may be a missing one.
+    has_facts : bool
+        Whether the curator's numbers are read, too.
+    rows : int
+        How many the source has, or nearly; 0 where nobody knows. Decides the speed only.
     """
 
     source: str
@@ -231,6 +260,8 @@ class SummaryPlan:
     parts: tuple[Part, ...]
     people: PeopleRead | None = field(default=None, repr=False)  # a secret, and part of no question
     lists_missing: bool = field(default=True, repr=False)  # follows from the keys
+    has_facts: bool = field(default=True, repr=False)  # by what is shown, and part of no question
+    rows: int = field(default=0, repr=False)
 
 
 def combined(asked: Sequence[Part]) -> tuple[tuple[Part, ...], tuple[int, ...]]:

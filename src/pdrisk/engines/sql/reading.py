@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.lattice import places_per_unit
+from pdrisk._core.lattice import MOST_PLACED, places_per_unit
 from pdrisk._core.products import Degrees
 from pdrisk._core.summary import FloatArray, Summary, window_start
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk.engines.base import GroupSizes, Reading
+from pdrisk.engines.sql.aggregates import product_name
 from pdrisk.engines.sql.bands import can_be_banded
 from pdrisk.engines.sql.binned import summary_of_bins
 from pdrisk.engines.sql.dialect import Dialect
 from pdrisk.engines.sql.looks import Look, Looked
 from pdrisk.engines.sql.ordered import Around, Band, BandMissedError, counted, listed, summed
+from pdrisk.engines.sql.placing import MOST_IN_DOUBLES, MOST_PLACES, Placing, Sums, places_of
 from pdrisk.engines.sql.plan import (
     Binned,
     Counted,
@@ -31,15 +33,7 @@ from pdrisk.engines.sql.plan import (
     all_told_apart,
     pivots,
 )
-from pdrisk.engines.sql.render import (
-    MOST_PLACES,
-    RANKED,
-    is_read_whole,
-    looked_at,
-    packed_counts,
-    product_name,
-    statement,
-)
+from pdrisk.engines.sql.render import RANKED, looked_at, packed_counts, statement
 from pdrisk.engines.sql.sizes import SIZE_LISTS
 
 __all__ = ["Columns", "Fetch", "TableReading", "group_sizes", "read"]
@@ -78,18 +72,14 @@ def read(
     ways = [(plan, False), (all_told_apart(plan), False)]
     if can_be_banded(plan, dialect):
         ways.insert(0, (plan, True))
-    near, summaries = dialect.skips, None
+    sums, summaries = Sums.first(plan, dialect), None
     while summaries is None:
         own, banded = ways[0]
-        found = fetch(statement(own, dialect, banded, near), key_lists or [])
+        found = fetch(statement(own, dialect, banded, sums), key_lists or [])
         size = len(next(iter(found.values())))
-        placed = (
-            (i, part)
-            for i, part in enumerate(own.parts)
-            if isinstance(part, Measured) and not is_read_whole(own, part, dialect)
-        )
-        if near and any(_is_far(i, part, found) for i, part in placed):
-            near = False
+        measured = ((i, part) for i, part in enumerate(own.parts) if isinstance(part, Measured))
+        if (sure := max((_sure_sums(i, part, found, dialect, sums) for i, part in measured), default=sums)) is not sums:
+            sums = sure
             continue
         looked = _looked(fetch, own, dialect, found)
         try:
@@ -200,10 +190,10 @@ def _summary(
         squares=squares,
         nearest=nearest,
         windows=_windows(i, part, n, found, by_quantile),
-        places=_integers(found, f"places_{i}", size) if needs.places else None,
+        places=_places(found, i, n) if needs.places else None,
         place_squares=_integers(found, f"place_squares_{i}", size) if needs.place_squares else None,
         whole=_integers(found, f"whole_{i}", size) if needs.whole else None,
-        clamped=_integers(found, f"clamped_{i}", size),
+        clamped=_integers(found, f"clamped_{i}", size) if f"clamped_{i}" in found else None,
         cells=cells.get("cells"),
         whole_cells=cells.get("whole_cells"),
         products={degrees: _products(found, degrees, i, size) for degrees in needs.products},
@@ -212,10 +202,24 @@ def _summary(
     )
 
 
+def _sure_sums(i: int, part: Measured, found: Columns, dialect: Dialect, sums: Sums) -> Sums:
+    """How places are to be added up so that their sums are right: as they were, if they are."""
+    placing = Placing(dialect, sums)
+    if not placing.is_near(part):
+        return sums
+    if not placing.is_summed(part):
+        return Sums.CASES if _is_far(i, part, found) else sums
+    n = np.ma.filled(np.ma.asarray(found[f"n_{i}"], dtype=np.int64), 0)
+    if sums is Sums.WHOLES:
+        finite = np.ma.filled(np.ma.asarray(found[f"finite_{i}"], dtype=np.int64), 0)
+        return sums if (finite == n).all() and (n <= MOST_PLACED).all() else Sums.CASES
+    if np.isfinite(np.ma.filled(np.ma.asarray(found[f"terms_{i}"], dtype=np.float64), 0.0)).all():
+        return sums if (n <= MOST_PLACED).all() else Sums.CASES
+    return Sums.WHOLES if (n > MOST_IN_DOUBLES).any() else Sums.CASES
+
+
 def _is_far(i: int, part: Measured, found: Columns) -> bool:
-    """Whether a record lies so far outside that arithmetic by floats may have placed it wrongly."""
-    if not ((part.needs.places or part.needs.place_squares or part.needs.products) and part.needs.ends):
-        return False
+    """Whether a record of two columns lies so far outside that arithmetic by floats may have placed it wrongly."""
     for of, _, universe in part.columns("", ""):
         lowest, negative = (
             np.ma.filled(np.ma.asarray(found[f"{of}{name}_{i}"], dtype=np.float64), nobody)
@@ -237,6 +241,13 @@ def _ends(
     negatives = _floats(found, lowest_of_negatives, size, -universe.lo)
     highest[0, some] = np.clip(-negatives, universe.lo, universe.hi)[some]
     return lowest, highest
+
+
+def _places(found: Columns, i: int, n: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The sums of places, or what those of terms say about them."""
+    if f"terms_{i}" not in found:
+        return _integers(found, f"places_{i}", len(n))
+    return places_of(np.ma.filled(np.ma.asarray(found[f"terms_{i}"]), 0), n)
 
 
 def _products(found: Columns, degrees: Degrees, part: int, size: int) -> NDArray[np.int64]:

@@ -34,6 +34,7 @@ from pdrisk.engines.sql.plan import (
     PeopleRead,
     SummaryPlan,
     combined,
+    for_query,
 )
 from pdrisk.engines.sql.reading import Fetch, group_sizes, read
 from pdrisk.engines.sql.rowwise import RowSQL
@@ -61,6 +62,8 @@ class SQLTable:
         Runs a statement: see `Fetch`.
     origin : Origin
         Where it is.
+    rows : int
+        How many it has, or nearly; 0 where nobody knows.
     """
 
     source: str
@@ -68,6 +71,7 @@ class SQLTable:
     dialect: Dialect
     fetch: Fetch
     origin: Origin = field(default_factory=Origin)
+    rows: int = 0
 
     @property
     def header(self) -> pd.DataFrame:
@@ -164,7 +168,7 @@ class TableEngine:
             people = PeopleRead(ids, query.unit, secret().hex())
         listed = () if query.groups is None else query.groups.keys or ()
         lists_missing = any(None in key for key in listed)
-        plan = SummaryPlan(table.source, (), where, groups, relation, parts, people, lists_missing)
+        plan = SummaryPlan(table.source, (), where, groups, relation, parts, people, lists_missing, rows=table.rows)
         return cls(table, plan, places, keys, rows, header)
 
     @property
@@ -191,7 +195,7 @@ class TableEngine:
         return guarded(lambda: self._read(query))
 
     def _read(self, query: Query) -> AnswerReading:
-        plan, lists, groups = self.plan, self.keys, query.groups
+        plan, lists, groups = for_query(self.plan, query, self.places), self.keys, query.groups
         if groups is not None and groups.is_private:
             relation, lists = listed_keys(self.rows, groups)
             plan = replace(plan, keys=relation)

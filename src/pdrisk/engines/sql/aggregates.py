@@ -1,0 +1,227 @@
+"""Aggregates of both passes over the records of a plan, in the SQL of an engine: a name and an expression each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pdrisk._core.lattice import LARGEST_STEPS, PLACE_BITS
+from pdrisk._core.once import once
+from pdrisk._core.products import Degrees, divided
+from pdrisk._core.summary import Ranks
+from pdrisk.engines.sql.bands import within_band
+from pdrisk.engines.sql.binned import beyond_edges
+from pdrisk.engines.sql.dialect import Dialect
+from pdrisk.engines.sql.placing import Placing, Sums
+from pdrisk.engines.sql.plan import (
+    Binned,
+    Counted,
+    Different,
+    DifferentNumbers,
+    Measured,
+    SummaryPlan,
+    pivots,
+    sides,
+    sides_of,
+)
+
+__all__ = ["Aggregates", "held", "product_name"]
+
+FEW = 25  # quantiles in a statement
+LARGEST = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Aggregates:
+    """What is aggregated of the columns that `Placing` makes.
+
+    Attributes
+    ----------
+    plan : SummaryPlan
+    placing : Placing
+    banded : bool
+        Whether order statistics are looked for in bands.
+    """
+
+    plan: SummaryPlan
+    placing: Placing
+    banded: bool
+
+    @property
+    def dialect(self) -> Dialect:
+        """That of the engine."""
+        return self.placing.dialect
+
+    @once
+    def measured(self) -> list[tuple[int, Measured]]:
+        """The parts that measure records, and their numbers."""
+        return [(i, part) for i, part in enumerate(self.plan.parts) if isinstance(part, Measured)]
+
+    @once
+    def many(self) -> bool:
+        """Whether there are so many quantiles that FILTER is slow: planning n of them takes a time that is n**2."""
+        return self.dialect.skips and sum(len(part.needs.windows) for _, part in self.measured) > FEW
+
+    def told_apart(self, part: Measured) -> tuple[Ranks, ...]:
+        """The ranks of a part whose records are to be told apart."""
+        return part.ranks if self.dialect.by_pivot else ()
+
+    def first(self) -> Iterator[tuple[str, str]]:
+        """Numbers, sums, ends and pivots."""
+        call = self.dialect.call
+        for i, part in enumerate(self.plan.parts):
+            if isinstance(part, Different):
+                yield f"n_{i}", call("COUNT", f"u{i}")
+                if isinstance(part, DifferentNumbers):
+                    lo, hi = (self.dialect.number(end) for end in (part.universe.lo, part.universe.hi))
+                    yield f"clamped_{i}", self.dialect.counted(f"NOT (u{i} BETWEEN {lo} AND {hi})")
+            elif isinstance(part, Counted):
+                yield f"n_{i}", call("COUNT", "*") if part.condition is None else self.dialect.counted(f"c{i}")
+            else:
+                yield from self._numbers(i, part)
+                yield from self._sums(i, part)
+                yield from self._ends(i, part)
+                yield from self._order(i, part)
+
+    def second(self) -> Iterator[tuple[str, str]]:
+        """What needs the mean or a pivot of the first pass."""
+        call = self.dialect.call
+        for i, part in self.measured:
+            if part.needs.squares:
+                is_made = self.plan.groups and self.dialect.once
+                off, root = (name if is_made else sql for name, sql in self.distances(i, part))
+                yield f"squares_{i}", self.dialect.square_sum(root)
+                yield f"nearest_{i}", call("MIN", call("ABS", off))
+            for k, q in enumerate([] if self.banded else self._pivots(part)):
+                p, pivot = f"p{i}", f"pivot_{i}_{k}"
+                yield f"less_{i}_{k}", self._counted(f"{p} < {pivot}")
+                yield f"equal_{i}_{k}", self._counted(f"{p} = {pivot}")
+                for side, name, operator, size in zip(
+                    ("below", "above"), ("MAX", "MIN"), ("<", ">"), sides(part, q), strict=True
+                ):
+                    several = (str(size),) if size > 1 else ()
+                    yield f"{side}_{i}_{k}", self._kept(name, p, f"{p} {operator} {pivot}", *several)
+
+    def distances(self, i: int, part: Measured) -> Iterator[tuple[str, str]]:
+        """The distance of a record from the mean, and its square's root on the grid of squares."""
+        infix = self.dialect.infix
+        if part.needs.squares:
+            mean = infix(infix(f"total_{i}", "*", self.dialect.number(1 / part.grid)), "/", f"n_{i}")
+            if self.dialect.once and not self.plan.groups:
+                mean = f"(SELECT {mean} FROM first_pass)"
+            off = infix(f"v{i}", "-", mean)
+            yield f"d{i}", off
+            yield f"r{i}", self.dialect.scaled(off, math.sqrt(part.square_grid))
+
+    def _numbers(self, i: int, part: Measured) -> Iterator[tuple[str, str]]:
+        """How many records there are, and how many lay outside."""
+        needs = part.needs
+        is_summed = self.placing.is_summed(part)
+        on_grid = ((needs.total or needs.squares, "s"), (needs.steps, "t"), (needs.on_places, "k"), (needs.whole, "w"))
+        counted = "x" if is_summed else next((name for wanted, name in on_grid if wanted), "p")
+        n = self.dialect.call("COUNT", f"{counted}{i}")
+        yield f"n_{i}", n
+        if self.plan.has_facts:
+            number = self.dialect.number
+            within = " AND ".join(
+                f"{value} BETWEEN {number(own.lo)} AND {number(own.hi)}"
+                for _, value, own in part.columns(f"x{i}", f"y{i}")
+            )
+            yield f"clamped_{i}", self.dialect.infix(n, "-", self.dialect.counted(within))
+        if isinstance(part, Binned):
+            yield from beyond_edges(self.dialect, i, part)
+
+    def _sums(self, i: int, part: Measured) -> Iterator[tuple[str, str]]:
+        needs, dialect = part.needs, self.dialect
+        if needs.total or needs.squares:
+            yield f"total_{i}", dialect.double(dialect.whole_sum(f"s{i}"))
+        if needs.steps:
+            yield f"steps_{i}", held(dialect, f"t{i}")
+        if self.placing.is_summed(part):
+            term = f"h{i}"
+            if self.placing.sums is Sums.WHOLES:
+                term = self.placing.whole_term(term)
+                yield f"finite_{i}", dialect.call("COUNT", term)
+                yield f"terms_{i}", held(dialect, term, LARGEST)
+            else:
+                yield f"terms_{i}", dialect.call("SUM", term)
+        elif needs.places:
+            yield f"places_{i}", held(dialect, f"k{i}", LARGEST)
+        if needs.whole:
+            yield f"whole_{i}", held(dialect, f"w{i}")
+        if needs.place_squares:
+            square = dialect.infix(f"k{i}", "*", f"k{i}")  # at most 2**60: no overflow
+            yield f"place_squares_{i}", held(dialect, dialect.infix(square, ">>", f"{PLACE_BITS}"), LARGEST)
+        for degrees in sorted(needs.products):
+            for at, product in enumerate(divided(f"k{i}", f"l{i}", degrees, self.placing.arithmetic())):
+                yield product_name(degrees, at, i), held(dialect, product, LARGEST)
+
+    def _ends(self, i: int, part: Measured) -> Iterator[tuple[str, str]]:
+        """The smallest and the largest record of each column.
+
+        NaN counts as the largest number or as none; of the negatives the smallest is the largest either way.
+        """
+        if not (part.needs.ends or part.needs.seconds or self.told_apart(part)):
+            return
+        for of, value, _ in part.columns(f"x{i}", f"y{i}"):
+            negative = self.dialect.negative
+            if self._is_whole_column(part):
+                low, high = self._end(part, "ASC"), negative(self._end(part, "DESC"))
+            else:
+                low, high = self.dialect.call("MIN", value), self.dialect.call("MIN", negative(value))
+            yield f"{of}lowest_{i}", low
+            yield f"{of}lowest_of_negatives_{i}", high
+
+    def _is_whole_column(self, part: Measured) -> bool:
+        plan = self.plan
+        everything = not (plan.groups or plan.inner or plan.where or plan.people)
+        return self.dialect.skips and everything and part.column is not None
+
+    def _end(self, part: Measured, direction: str) -> str:
+        """The first record of a stored column in an order, for which most blocks are left out."""
+        real = f"{part.value} <= {self.dialect.infinity}"
+        rows = f"{self.plan.source} WHERE {real} ORDER BY {part.column} {direction}"
+        return f"(SELECT {part.value} FROM {rows} LIMIT 1)"
+
+    def _order(self, i: int, part: Measured) -> Iterator[tuple[str, str]]:
+        """Second ends, the records of ranks at an end, and pivots."""
+        call = self.dialect.call
+        if part.needs.seconds and self.dialect.by_pivot:
+            yield f"second_lowest_{i}", call("ARRAY_EXTRACT", call("MIN", f"p{i}", "2"), "2")
+            yield f"second_highest_{i}", call("ARRAY_EXTRACT", call("MAX", f"p{i}", "2"), "2")
+        for j, ranks in enumerate(self.told_apart(part)):
+            below, above = sides_of(ranks)
+            if not below or not above:
+                yield f"end_{i}_{j}", call("MAX" if below else "MIN", f"p{i}", f"{below or above}")
+        for k, q in enumerate(self._pivots(part)):
+            if self.banded:
+                yield from within_band(self.dialect, i, k)
+            else:
+                yield f"pivot_{i}_{k}", call("QUANTILE_DISC", f"p{i}", f"{q!r}")
+
+    def _pivots(self, part: Measured) -> list[float]:
+        return pivots(part) if self.dialect.by_pivot else []
+
+    def _counted(self, condition: str) -> str:
+        return self.dialect.counted(condition) if self.many else Dialect.counted(self.dialect, condition)
+
+    def _kept(self, name: str, value: str, condition: str, *more: str) -> str:
+        """An aggregate of the records for which a condition holds."""
+        if self.many:
+            return self.dialect.call(name, f"CASE WHEN {condition} THEN {value} END", *more)
+        return f"{self.dialect.call(name, value, *more)} FILTER (WHERE {condition})"
+
+
+def held(dialect: Dialect, column: str, end: int = LARGEST_STEPS) -> str:
+    """The sum of whole numbers, moved to the ends of what noise is added to: nothing fails on large data.
+
+    Sums of places are told as far as 64 bits go, for mechanisms subtract one from another first.
+    """
+    sum_, most, least = dialect.whole_sum(column), f"{end}", f"CAST('-{end}' AS BIGINT)"
+    return f"CAST(CASE WHEN {sum_} > {most} THEN {most} WHEN {sum_} < {least} THEN {least} ELSE {sum_} END AS BIGINT)"
+
+
+def product_name(degrees: Degrees, at: int, part: int) -> str:
+    """The column that holds one of the sums of products of two columns."""
+    return f"product_{degrees[0]}{degrees[1]}_{at}_{part}"
