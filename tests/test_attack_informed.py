@@ -244,7 +244,7 @@ class TestTheDataOfACurator:
             ({"records": []}, "nobody to look for"),
             ({"records": [math.nan]}, "nobody to look for"),
             ({"records": [math.nan, 1.0], "person": 0}, "record is missing"),
-            ({"step": 2}, "step can only be 1"),
+            ({"step": 2}, "step is 1"),
             ({"records": [1.0], "person": 1}, "from 0 to 0"),
             ({"records": [1.0], "person": True}, "from 0 to 0"),
             ({"person": 3}, "pass both"),

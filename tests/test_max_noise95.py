@@ -1,5 +1,6 @@
 """``max_noise95=`` refuses before anything is paid, where public facts decide how far the noise reaches."""
 
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -29,6 +30,26 @@ def test_decided_beforehand(ask, reach, tmp_path):
     with pytest.raises(pdrisk.ParameterError, match="nothing was asked"):
         ask(max_noise95=reach - 1e-3, ledger=ledger)
     assert ledger.remaining().spent == 1
+
+
+@pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
+@pytest.mark.parametrize("keys", [{"keys": [1, 2]}, {"keys": "private", "delta": 1e-6}])
+@pytest.mark.parametrize("ask", ["count", "agg"])
+def test_the_eps_that_is_told_is_enough(keys, ask):
+    """That of the whole question: of several releases all shares, of private keys what chooses them."""
+
+    def asked(eps):
+        if ask == "count":
+            return FRAME.dprisk.count(eps=eps, by="x", max_noise95=3, **keys)
+        options = {"bounds": (0, 100), "mechanism": "laplace", "max_noise95": 500}
+        return FRAME.dprisk.agg({"x": ["sum", "max"]}, eps=eps, by="x", **options, **keys)
+
+    with pytest.raises(pdrisk.ParameterError) as caught:
+        asked(0.5)
+    told = float(re.search(r"Some eps=(\S+) for the whole question would do", str(caught.value))[1])
+    assert asked(told) is not None
+    with pytest.raises(pdrisk.ParameterError, match="nothing was asked"):
+        asked(told * 0.7)
 
 
 def test_what_depends_on_the_number_of_records_cannot_be_judged():

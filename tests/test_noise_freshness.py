@@ -28,6 +28,37 @@ class TestFreshness:
         scale = STATISTICS["mean"][-1]
         return [draws > 4.0, np.abs(draws - 4.0) > scale * math.log(2)]
 
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+    def test_a_process_forked_while_another_thread_draws(self):
+        """It waits for the end of that draw, and draws itself; here a lock that nobody frees would stop it forever."""
+        code = """
+import os, signal, threading, time
+import pandas as pd, pdrisk
+from pdrisk._mechanisms import sampler
+
+frame, drawing = pd.DataFrame({"x": [1.0] * 9}), threading.Event()
+frame.dprisk.count(eps=1)
+
+def draw():
+    with sampler._DRAWING:
+        drawing.set()
+        time.sleep(0.2)
+
+thread = threading.Thread(target=draw)
+thread.start()
+drawing.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    frame.dprisk.count(eps=1)
+    os._exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), frame.dprisk.count(eps=1e6).value)
+"""
+        found = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True, timeout=60
+        )
+        assert found.stdout.split() == ["7", "9"]
+
     @pytest.mark.slow
     def test_groups_and_calls_are_independent(self):
         first, second = (answers("mean", 1)["value"].to_numpy() for _ in range(2))

@@ -382,6 +382,25 @@ class TestForms:
             table = dataset(make, as_=form).query("age > -1").count(eps=1e6, by="level", keys=["high", "low"])
             assert rows(table) == expected.astype({"level": object}).to_dict("records")
 
+    @pytest.mark.parametrize(
+        "ask",
+        [
+            lambda d: d.count(eps=1, by="region", keys=REGIONS, curator=True),
+            lambda d: d.agg({"x": ["mean", "median"]}, eps=1, curator=True),
+            lambda d: d.quantile("x", [0.5, 0.9], eps=1, by="region", keys=REGIONS, curator=True),
+            lambda d: d.sql(
+                "SELECT region, COUNT(*) AS n FROM data GROUP BY region", keys=REGIONS, eps=1, curator=True
+            ),
+        ],
+    )
+    def test_tables_of_arrow_are_explained(self, ask):
+        table, plain = ask(dataset(of_polars, as_="arrow")), ask(dataset(of_pandas))
+        for audience in ("participant", "publication", "curator"):
+            assert pdrisk.explain(table, audience).split("\n")[0] == pdrisk.explain(plain, audience).split("\n")[0]
+        assert "most exposed" in pdrisk.explain(table, "curator")
+        with pytest.raises(pdrisk.ParameterError, match="does not say what was asked"):
+            pdrisk.explain(table.replace_schema_metadata(None))
+
     def test_what_is_unknown_is_null(self):
         table = dataset(of_polars, as_="arrow").median("x", eps=1, by="region", keys=REGIONS)
         assert table["low"].null_count == 3

@@ -14,6 +14,7 @@ import pytest
 import pdrisk
 from pdrisk import Dataset, ParameterError
 from pdrisk._answer import releasing
+from pdrisk._answer.answer import Answer
 from pdrisk._core.risk import success_bound
 from pdrisk._mechanisms.partition_selection import PartitionSelection
 from pdrisk.errors import ColumnTypeError
@@ -109,6 +110,25 @@ class TestGroupsShown:
         frame = people().assign(town=lambda own: own["town"].astype("category"))
         table = frame.dprisk.count(eps=5, by="town", **PRIVATE)
         assert table.index.categories.tolist() == table.index.tolist() == SHOWN
+
+    def test_ordered_categories_stand_in_their_order(self):
+        sizes = pd.Categorical(["small"] * 300 + ["large"] * 200, categories=["small", "medium", "large"], ordered=True)
+        frame = pd.DataFrame({"size": sizes, "sex": ["m", "f"] * 250})
+        assert frame.dprisk.count(eps=10, by="size", **PRIVATE).index.tolist() == ["small", "large"]
+        assert frame.dprisk.count(eps=1, by="size", keys="observed").index.tolist() == ["small", "large"]
+        both = frame.dprisk.count(eps=10, by=["size", "sex"], **PRIVATE).index.tolist()
+        assert both == [("small", "f"), ("small", "m"), ("large", "f"), ("large", "m")]
+        listed = frame.assign(size=sizes.as_unordered()).dprisk.count(eps=10, by="size", **PRIVATE)
+        assert listed.index.tolist() == ["large", "small"]
+
+    @pytest.mark.parametrize("kind", ["UBIGINT", "BIGINT", "UTINYINT"])
+    def test_whole_numbers_of_a_table_stand_in_their_order(self, kind):
+        con = duckdb.connect()
+        con.execute(f"CREATE TABLE people AS SELECT CAST(2 + range % 3 * 9 AS {kind}) AS k FROM range(900)")
+        data = Dataset((con, "people"))
+        assert data.count(eps=10, by="k", **PRIVATE).index.tolist() == [2, 11, 20]
+        assert data.count(eps=1, by="k", keys="observed").index.tolist() == [2, 11, 20]
+        assert data.count(eps=1, by="k", keys=[20, 3, 2], curator=True)["n"].tolist() == [300, 0, 300]
 
     def test_crosstab(self):
         frame = people()
@@ -280,8 +300,8 @@ class TestRisk:
     def test_table(self):
         table = people().dprisk.count(eps=1, by="town", **PRIVATE)
         assert set(table["success"]) == {success_bound(1.0, DELTA)} and set(table["delta"]) == {DELTA}
-        said = json.loads(table.attrs["dprisk"])["answer"]
-        assert said["delta"] == DELTA and math.isnan(said["lines"][0]["worst_case"])
+        said = Answer.from_attrs(table.attrs)
+        assert said.delta == DELTA and math.isnan(said.lines[0].worst_case)
 
     def test_the_curators_columns(self):
         table = people().dprisk.count(eps=1, by="town", curator=True, **PRIVATE)
@@ -315,6 +335,30 @@ class TestRisk:
         with pytest.raises(ParameterError, match="the ledger that paid"):
             pdrisk.explain(table, so_far=3)
 
+    def test_no_group_is_shown(self):
+        table = people().dprisk.agg(
+            {"age": ["mean", "median"]}, eps=1, by="town", where="age > 1000", **PRIVATE, **BOUNDS
+        )
+        for audience in ("analyst", "publication"):
+            said = pdrisk.explain(table, audience)
+            assert "mean(age)    no value is shown, for eps 0.25" in said and "nan" not in said
+
+    @pytest.mark.parametrize("where", ["age > 0", "age > 1000"])
+    def test_attrs_are_strict_json(self, where):
+        table = people().dprisk.describe("age", eps=10, by="town", where=where, **PRIVATE, **BOUNDS)
+        said = json.loads(table.attrs["dprisk"], parse_constant=pytest.fail)
+        assert said["answer"]["lines"][0]["worst_case"] == {"float": "nan"}
+        known = Answer.from_attrs(table.attrs)
+        assert known.text == table.attrs["dprisk"] and all(math.isnan(line.worst_case) for line in known.lines)
+
+    def test_what_is_left_of_a_budget_of_delta(self, tmp_path):
+        ledger = pdrisk.Ledger(tmp_path / "budget.db", dataset="people", eps=5)
+        listed = people().dprisk.count(eps=1, by="town", keys=SHOWN, ledger=ledger)
+        assert "left      eps 4 of the budget\n" in pdrisk.explain(listed, "analyst", ledger)
+        ledger.amend(delta=1e-5)
+        table = people().dprisk.count(eps=1, by="town", ledger=ledger, **PRIVATE)
+        assert "left      eps 3 of the budget; delta 9e-06 of its budget\n" in pdrisk.explain(table, "analyst", ledger)
+
 
 class TestRefusals:
     """What does not fit together is refused before anything is read, with what to write."""
@@ -343,6 +387,28 @@ class TestRefusals:
     def test_types(self, options):
         with pytest.raises(ColumnTypeError):
             people().dprisk.count(eps=1, by="town", keys="private", **options)
+
+    @pytest.mark.parametrize("word", ["private", "observed"])
+    def test_words_of_one_column(self, word):
+        ask = [
+            lambda keys: people().dprisk.count(eps=1, by=["town", "sex"], keys=keys),
+            lambda keys: people().dprisk.count(eps=1, by=["town", "sex"], keys=keys, delta=DELTA),
+            lambda keys: people().dprisk.assess("age", **BOUNDS, by=["town", "sex"], keys=keys),
+            lambda keys: pdrisk.sql(
+                "SELECT COUNT(*) FROM t GROUP BY town, sex", eps=1, keys=keys, delta=DELTA, t=people()
+            ),
+        ]
+        for one in ask:
+            with pytest.raises(ParameterError, match=rf'^"{word}" is about .* of \'town\' alone: pass keys="{word}"'):
+                one({"town": word, "sex": ["f", "m"]})
+
+    @pytest.mark.parametrize(
+        ("groups", "said"), [(1, "larger eps.$"), (3, "of the 3 groups .*, or a smaller groups=.$")]
+    )
+    def test_too_little_eps(self, groups, said):
+        ask = Dataset(people(), person="pid").count
+        with pytest.raises(ParameterError, match=said):
+            ask(eps=1e-5, by="town", groups=groups, **PRIVATE)
 
     def test_all_that_is_missing(self):
         with pytest.raises(ParameterError, match=r"bounds=.*eps=.*delta="):

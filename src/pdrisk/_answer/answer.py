@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
@@ -330,7 +331,7 @@ class Answer:
         said = dataclasses.asdict(self)
         usual = {field.name: field.default for field in dataclasses.fields(self)}
         kept = {name: value for name, value in said.items() if value != usual[name]}
-        return json.dumps({"answer": kept})
+        return json.dumps({"answer": _strict(kept)}, allow_nan=False)
 
     def attach(self, table: pd.DataFrame) -> pd.DataFrame:
         """The table, whose attrs hold nothing but this description."""
@@ -348,7 +349,7 @@ class Answer:
         """
         said, found = None, None
         try:
-            said = json.loads(attrs.get(ATTRIBUTE, "{}"))
+            said = json.loads(attrs.get(ATTRIBUTE, "{}"), object_hook=_loose)
             if said != EXACT and "answer" in said:
                 found = cls._from_values(said["answer"])
         except (TypeError, ValueError, KeyError, AttributeError):
@@ -370,11 +371,26 @@ class Answer:
 
 CLIP: Final = ("clip_low", "clip_high")
 TABLE: Final = ("value", "low", "high", "eps", "worst_case", "delta", "success", *CLIP, "release")
+FLOAT: Final = "float"
 SHOWN: Final = 3  # names in a title
 
 
 def _some(names: list[str]) -> str:
     return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+
+
+def _strict(value: Any) -> Any:
+    """A JSON value in the place of what JSON has no number for: an object in that of NaN and of infinity."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return {FLOAT: str(value)}
+    if isinstance(value, dict):
+        return {name: _strict(each) for name, each in value.items()}
+    return [_strict(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _loose(said: dict[str, Any]) -> Any:
+    """What `_strict` put an object in the place of."""
+    return float(said[FLOAT]) if said.keys() == {FLOAT} else said
 
 
 def _pair(bounds: Any) -> tuple[float, float] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable
 from typing import Any
 
@@ -14,6 +15,7 @@ from pdrisk._answer.words import explained
 from pdrisk._core.foreign import own_errors
 from pdrisk._core.order import Quantile
 from pdrisk._core.risk import most_exposed_first, privacy_loss
+from pdrisk._model.attributes import ATTRIBUTE
 from pdrisk._model.plain import plain_label
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -33,7 +35,7 @@ def explain(
 
     Parameters
     ----------
-    answer : Release or DataFrame
+    answer : Release, DataFrame or Table of Arrow
         As pdrisk returned it; groups cost their eps once, since everybody is in at most one.
     audience : {"participant", "analyst", "curator", "publication"}
     so_far : float or Ledger, optional
@@ -72,14 +74,28 @@ def explain(
     """
     if isinstance(answer, Release):
         return answer.explain(audience, so_far, prior=prior, language=language)
-    if not isinstance(answer, pd.DataFrame):
+    table = _in_pandas(answer)
+    if table is None:
         raise ColumnTypeError(f"explain takes what pdrisk answered, not {type(answer).__name__}.")
-    said = Answer.from_attrs(answer.attrs)
+    said = Answer.from_attrs(table.attrs)
     if said is None:
         raise ParameterError("this frame does not say what was asked: pass the answer as pdrisk returned it.")
     is_curators = isinstance(audience, str) and audience == "curator" and not said.delta
-    exposed = _most_exposed(said, answer) if is_curators else ()
+    exposed = _most_exposed(said, table) if is_curators else ()
     return explained(said, audience, so_far, language, prior=prior, exposed=exposed)
+
+
+def _in_pandas(answer: object) -> pd.DataFrame | None:
+    """A frame, or a table of Arrow as one, with what its metadata say; None for anything else."""
+    if isinstance(answer, pd.DataFrame):
+        return answer
+    arrow = sys.modules.get("pyarrow")
+    if arrow is None or not isinstance(answer, arrow.Table):
+        return None
+    table: pd.DataFrame = answer.to_pandas()
+    text = (answer.schema.metadata or {}).get(ATTRIBUTE.encode())
+    table.attrs = {} if text is None else {ATTRIBUTE: text.decode()}
+    return table
 
 
 def _most_exposed(said: Answer, table: pd.DataFrame) -> list[Exposed | None]:

@@ -18,7 +18,7 @@ from pdrisk._answer.sampling import sampling_interval
 from pdrisk._answer.words import explained
 from pdrisk._core.foreign import own_errors, shown
 from pdrisk._core.risk import Risk
-from pdrisk._model.arguments import checked_probability
+from pdrisk._model.arguments import checked_flag, checked_probability
 from pdrisk._model.query import written
 from pdrisk._model.unit import ONE_RECORD
 from pdrisk._printing import DisplayedText
@@ -259,7 +259,7 @@ class Release(Arithmetic):
 
     def to_dict(self, curator: bool = False) -> dict[str, Any]:
         """Flat fields: the publishable ones as `public` gives them, or with ``curator=True`` all that there are."""
-        if not curator:
+        if not checked_flag("curator", curator):
             return self.public()
         known = {} if self.curator is None else asdict(self.curator)
         return fields_of(self) | {"bounds_from_data": self.bounds_from_data} | known

@@ -21,9 +21,10 @@ from pdrisk._ledger import Identity, Meaning, Payment, Policy, check_curator, ke
 from pdrisk._mechanisms import Drawn, Mechanism, calibrated, discrete_laplace
 from pdrisk._mechanisms.partition_selection import PartitionSelection
 from pdrisk._mechanisms.randomized_response import RandomizedResponse
+from pdrisk._model.arguments import checked_flag
 from pdrisk._model.query import UNIT, Line, Query
 from pdrisk.engines.base import Engine, Reading
-from pdrisk.errors import ColumnTypeError, DoubtfulReleaseWarning, LedgerError, NoisyReleaseWarning, ParameterError
+from pdrisk.errors import DoubtfulReleaseWarning, LedgerError, NoisyReleaseWarning, ParameterError
 
 __all__ = ["Asker", "Released", "Results", "check_affordable", "drawn", "drawn_once", "released"]
 
@@ -132,8 +133,7 @@ def released(
         Whether one answer alone keeps the curator's numbers, for whoever asks it for them later.
     """
     curator, dataset = asker.curator, asker.dataset
-    if not isinstance(curator, bool | np.bool_):
-        raise ColumnTypeError(f"curator is True or False, not of type {type(curator).__name__}.")
+    checked_flag("curator", curator)
     payer = ledger_for(asker.ledger)
     if curator and payer is not None:
         check_curator(payer, "curator=True")

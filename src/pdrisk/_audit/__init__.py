@@ -14,6 +14,7 @@ from pdrisk._audit.findings import SECTIONS, AuditReport, Check, versions
 from pdrisk._audit.noise import noise_checks
 from pdrisk._audit.replay_checks import replay_checks
 from pdrisk._core.foreign import own_errors, shown
+from pdrisk._model.arguments import checked_flag
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.study.progress import progress_bar
 
@@ -64,8 +65,7 @@ def audit(
     what is claimed, and replay has no chance in it.
     """
     for name, value in (("deep", deep), ("progress", progress)):
-        if not isinstance(value, bool):
-            raise ColumnTypeError(f"{name} is True or False, not of type {type(value).__name__}.")
+        checked_flag(name, value)
     wanted = tuple(SECTIONS) if only is None else tuple(only)
     if unknown := [each for each in wanted if each not in SECTIONS]:
         raise ParameterError(f"there is no section {shown(unknown[0])}; there are {', '.join(SECTIONS)}.")

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import math
+import numbers
+
+from pdrisk._core.foreign import shown
+from pdrisk._core.worlds import positive
+from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["clopper_pearson"]
 
 HALVINGS = 200  # of [0, 1]: to the last float of any probability that can be told from 0
+MOST_TRIALS = 10**9
 TERMS = 100_000  # of the continued fraction, which needs some sqrt(trials)
 
 
@@ -25,6 +31,11 @@ def clopper_pearson(times: int, trials: int, level: float = 0.999) -> tuple[floa
     (float, float)
         Rounded outwards.
 
+    Raises
+    ------
+    ParameterError, ColumnTypeError
+        If a number is none of these.
+
     Notes
     -----
     The ends are where as many successes, or more (fewer), have probability ``(1 - level) / 2`` (Clopper & Pearson
@@ -35,7 +46,17 @@ def clopper_pearson(times: int, trials: int, level: float = 0.999) -> tuple[floa
     >>> [round(end, 4) for end in clopper_pearson(8, 10, 0.95)]
     [0.4439, 0.9748]
     """
-    beyond = (1 - level) / 2
+    for name, value in (("times", times), ("trials", trials)):
+        if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+            raise ColumnTypeError(f"{name} is a whole number, not {shown(value)}.")
+    if not 0 <= times <= trials or not 1 <= trials <= MOST_TRIALS:
+        raise ParameterError(
+            f"trials must be from 1 to {MOST_TRIALS:,} and times from 0 to trials, but are {shown(trials)} and "
+            f"{shown(times)}."
+        )
+    if (sure := positive("level", level)) >= 1:
+        raise ParameterError(f"level must be a probability above 0 and below 1, but is {sure:g}.")
+    beyond = (1 - sure) / 2
     low = 0.0 if times == 0 else _crossing(times, trials - times + 1, beyond)[0]
     high = 1.0 if times == trials else _crossing(times + 1, trials - times, 1 - beyond, upper=beyond)[1]
     return low, high

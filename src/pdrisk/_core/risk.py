@@ -263,9 +263,12 @@ def metrics(
     Each is ``posterior(loss, prior)``: prior 1/2 or 1/n, loss eps, eps LS/GS or eps W/GS. For n >= 2:
     ``1/n <= many_worlds <= two_worlds <= worst_case``, and ``identifiability <= posterior(2 eps, 1/n)``.
     """
-    epsilon = np.asarray(eps, dtype=np.float64)
-    whole = np.asarray(global_sensitivity)
-    return risks_of_losses(epsilon, n, epsilon * (local_sensitivity / whole), epsilon * (world_range / whole))
+    epsilon, whole = _floats("eps", eps), _floats("global_sensitivity", global_sensitivity)
+    local, between = _floats("local_sensitivity", local_sensitivity), _floats("world_range", world_range)
+    number = array_of("n", n)
+    if number.dtype.kind not in "iu":
+        raise ColumnTypeError("n must be a whole number or an array of whole numbers.")
+    return risks_of_losses(epsilon, number, epsilon * (local / whole), epsilon * (between / whole))
 
 
 def risks_of_losses(

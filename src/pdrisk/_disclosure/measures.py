@@ -29,6 +29,7 @@ from pdrisk._disclosure.results import (
 from pdrisk._disclosure.tables import KeyRequest, KeyTable, Side
 from pdrisk._model.columns import column_kind
 from pdrisk._model.kinds import DATE, NUMBER, TIME, ZONED
+from pdrisk._model.plain import float_of
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["asked", "delta_presence", "k_anonymity", "k_map", "l_diversity", "somebody", "t_closeness", "unique_rows"]
@@ -64,6 +65,13 @@ def _named(columns: Any) -> tuple[Hashable, ...]:
                 f"columns are named by their labels, or by a list of them, not {type(name).__name__}."
             )
     return tuple(listed)
+
+
+def _one_named(option: str, columns: Any) -> Hashable:
+    named = _named(columns)
+    if len(named) != 1:
+        raise ParameterError(f"{option}= names one column, not {len(named)}.")
+    return named[0]
 
 
 def _classes(table: KeyTable, wanted: KeyRequest) -> tuple[Classes, NDArray[np.int64]]:
@@ -164,13 +172,13 @@ def _estimate(table: KeyTable, wanted: KeyRequest, weights: object, model: objec
         raise ParameterError(f"model is one of {', '.join(MODELS)}, not {model!r}.")
     constant = None
     if isinstance(weights, numbers.Real) and not isinstance(weights, bool):
-        constant = float(weights)
+        constant = float_of("weights", weights)
         if not 1 <= constant < np.inf:
             raise ParameterError("a weight is how many people of the population a person stands for: 1 or more.")
         classes, sample = _classes(table, wanted)
         size = sample * constant
     else:
-        (column,) = _named(weights)
+        column = _one_named("weights", weights)
         classes, sample = _classes(table, KeyRequest(wanted.keys, wanted.generalize, wanted.person, column))
         if wanted.person and classes.sides[0].persons is not None and (classes.lines() > sample).any():
             raise several_rows()
@@ -204,7 +212,7 @@ def _estimate(table: KeyTable, wanted: KeyRequest, weights: object, model: objec
 
 def _with_values(table: KeyTable, wanted: KeyRequest, sensitive: object) -> tuple[Classes, NDArray[np.int64], Any]:
     """The classes, the people in each, and lines of (class, value, people) for each known value that occurs in one."""
-    (column,) = _named(sensitive)
+    column = _one_named("sensitive", sensitive)
     if column in wanted.keys:
         raise ParameterError(f"{column!r} is a key and the sensitive column: within a class it has one value.")
     side = table.read(KeyRequest((*wanted.keys, column), wanted.generalize, wanted.person))

@@ -69,10 +69,14 @@ class PartitionSelection:
     def check(self) -> None:
         """Refuse an eps so small that only groups of more than a hundred thousand people would be sure to be shown."""
         if self._smallest_certain() > LONGEST_TABLE:
+            each, smaller = "", ""
+            if self.groups > 1:
+                each = f", and {float(self.eps / self.groups):g} for each of the {self.groups:,} groups of a person"
+                smaller = ", or a smaller groups="
             raise ParameterError(
-                f'keys="private" has eps {float(self.eps):g} to choose groups with, half of what was asked for, and '
-                f"{float(self.eps / self.groups):g} for each of {self.groups:,} groups a person: only groups of more "
-                f"than {LONGEST_TABLE:,} people would be sure to be shown. Ask with a larger eps, or a smaller groups=."
+                f'keys="private" has eps {float(self.eps):g} to choose groups with, half of what was asked for{each}: '
+                f"only groups of more than {LONGEST_TABLE:,} people would be sure to be shown. Ask with a larger eps"
+                f"{smaller}."
             )
 
     def probability(self, people: int) -> Fraction:

@@ -231,6 +231,10 @@ def _number(name: str, value: object) -> Fraction:
     """A finite number, exactly as it is written."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | Fraction | np.integer | np.floating):
         raise ColumnTypeError(f"{name} must be a number, not {shown(value)}.")
-    if not math.isfinite(value):
-        raise ParameterError(f"{name} must be finite, but is {float(value):g}.")
+    try:
+        is_finite = math.isfinite(value)
+    except OverflowError:  # an integer beyond every float
+        is_finite = False
+    if not is_finite:
+        raise ParameterError(f"{name} must be finite and fit a float, but is {shown(value)}.")
     return value if isinstance(value, Fraction) else Fraction(str(value))

@@ -6,6 +6,7 @@ OpenDP draws a few numbers, `exact_laplace` many.
 from __future__ import annotations
 
 import math
+import os
 from fractions import Fraction
 from functools import cache, lru_cache
 from threading import RLock
@@ -26,6 +27,8 @@ MANY = 128  # OpenDP takes about 1 ms to draw fewer numbers; of more, that would
 # DuckDB calls from several threads, and OpenDP does not promise that they may share a measurement. A signal handler
 # that asks a question of its own runs in the thread that holds the lock.
 _DRAWING = RLock()
+if hasattr(os, "register_at_fork"):  # else a process forked during a draw of another thread would wait for its end
+    os.register_at_fork(before=_DRAWING.acquire, after_in_parent=_DRAWING.release, after_in_child=_DRAWING.release)
 
 
 class Sampler(Protocol):

@@ -32,6 +32,8 @@ __all__ = [
     "SAME",
     "STATISTICS",
     "as_written",
+    "check_step",
+    "checked_flag",
     "checked_probability",
     "data_dependent",
     "epsilon",
@@ -128,6 +130,13 @@ def data_dependent(metric: object) -> ParameterError:
     )
 
 
+def checked_flag(name: str, value: object) -> bool:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ColumnTypeError(f"{name} is True or False, not of type {type(value).__name__}.")
+    return bool(value)
+
+
 def checked_probability(name: str, value: object) -> float:
     """A number strictly between 0 and 1."""
     number = float_of(name, value)
@@ -195,10 +204,8 @@ def statistic(spec: object) -> Statistic:
         ddof = _checked_ddof(parameters.get("ddof", 1))
         return Var(ddof) if name == "var" else Std(ddof)
     if name in ("min", "max"):
-        reached = parameters.get("bounds_reached", False)
-        if not isinstance(reached, bool | np.bool_):
-            raise ColumnTypeError(f"bounds_reached is True or False, not {_kind(reached)}.")
-        return Min(bool(reached)) if name == "min" else Max(bool(reached))
+        reached = checked_flag("bounds_reached", parameters.get("bounds_reached", False))
+        return Min(reached) if name == "min" else Max(reached)
     plain: dict[str, type[Statistic]] = {
         "count": Count, "sum": Sum, "mean": Mean, "median": Median, "nunique": Distinct,
         "proportion": Proportion,
@@ -236,6 +243,12 @@ def statistics(specs: object) -> tuple[Statistic, ...]:
     if repeated := next((each.label for each, times in Counter(found).items() if times > 1), None):
         raise ParameterError(f"{repeated} is asked for twice; ask once.")
     return found
+
+
+def check_step(step: object) -> None:
+    """Refuse a step that declares nothing about whole numbers."""
+    if step is not None and (isinstance(step, bool) or not isinstance(step, numbers.Real) or step != 1):
+        raise ParameterError("step is 1, which declares that the values are whole numbers; leave it out otherwise.")
 
 
 def _checked_quantile(q: object) -> float:

@@ -89,14 +89,15 @@ def _check_distinct(column: Hashable, series: pd.Series, levels: list[Hashable])
 
 
 def observed_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...]) -> tuple[Key, ...]:
-    """The keys that occur in the data, sorted; rows with a missing one are left out."""
+    """The keys that occur in the data, sorted, ordered categories as they are; rows with a missing one are left out."""
     places = list(range(len(columns)))
     found = pd.concat([frame[column] for column in columns], axis=1)
     found.columns = pd.Index(places)
     found = found.dropna().drop_duplicates()  # first: integer categories with a missing row are no integers
-    found = pd.concat([_plain_column(found[place]) for place in places], axis=1)
-    found.columns = pd.Index(places)
-    found = found.dropna().drop_duplicates().sort_values(list(found.columns))
+    order = [_in_order(found[place]) for place in places]
+    found = pd.concat([*(_plain_column(found[place]) for place in places), *order], axis=1)
+    found.columns = pd.RangeIndex(2 * len(places))
+    found = found.dropna().drop_duplicates(places).sort_values(list(found.columns[len(places) :]))[places]
     return tuple(tuple(plain_key(key) for key in row) for row in found.itertuples(index=False, name=None))
 
 
@@ -243,6 +244,12 @@ def _plain_column(series: pd.Series) -> pd.Series:
         plain: Any = f"datetime64[{unit}]" if zone is None else f"datetime64[{unit}, {zone}]"
         return series.astype(plain)
     return series
+
+
+def _in_order(column: pd.Series) -> pd.Series:
+    """What the keys of a column are sorted by: themselves, or the places of ordered categories."""
+    is_ordered = isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.ordered
+    return column.cat.codes if is_ordered else _plain_column(column)
 
 
 def _is_categorical(series: pd.Series) -> bool:

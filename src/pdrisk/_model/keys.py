@@ -18,6 +18,7 @@ __all__ = [
     "Key",
     "are_categories",
     "are_observed",
+    "check_words",
     "key_tuples",
     "listed_values",
     "take_categories",
@@ -84,20 +85,31 @@ def key_tuples(
 
 
 def are_observed(keys: object) -> bool:
-    """Whether a caller says with the word "observed" that the keys which occur are public.
+    """Whether a caller says with the word "observed" that the keys which occur are public; raises as `check_words`."""
+    check_words(keys)
+    return isinstance(keys, str) and keys == "observed"
+
+
+def check_words(keys: object) -> None:
+    """Refuse words in the place of keys that mean nothing there.
 
     Raises
     ------
     ParameterError
-        For every word but that, "categories" and "private".
+        For every word but "observed", "categories" and "private", and for the first and last of one column among those
+        of a dict.
     """
-    if not isinstance(keys, str) or keys in ("categories", "private"):
-        return False
-    if keys != "observed":
+    if isinstance(keys, str) and keys not in ("observed", "categories", "private"):
         raise ParameterError(
             f'keys must be a list or the word "observed", "private" or "categories", but are {shown(keys)}.'
         )
-    return True
+    listed = itertools.islice(keys.items(), MOST) if isinstance(keys, Mapping) else ()
+    for column, own in listed:
+        if isinstance(own, str) and own in ("observed", "private"):
+            raise ParameterError(
+                f'"{own}" is about the keys of all columns of the groups together, and here stands for those of '
+                f'{shown(column)} alone: pass keys="{own}", or list the keys of this column, too.'
+            )
 
 
 def undeclared_keys(asked: str, listed: str, declared: str) -> ParameterError:

@@ -11,6 +11,7 @@ import numpy as np
 from pdrisk._core.foreign import shown
 from pdrisk._mechanisms.partition_selection import LARGEST_DELTA, SMALLEST_DELTA, PartitionSelection
 from pdrisk._model.arguments import as_written
+from pdrisk._model.keys import check_words
 from pdrisk._model.missing_arguments import missing_argument
 from pdrisk._model.plain import float_of, plain_number
 from pdrisk.errors import ColumnTypeError, ParameterError
@@ -47,7 +48,8 @@ def checked_delta(delta: object) -> Fraction:
 
 
 def check_delta_given(keys: object, delta: object) -> None:
-    """Refuse private keys without delta, as an argument that is missing."""
+    """Refuse private keys without delta, as an argument that is missing, and words that mean nothing."""
+    check_words(keys)
     if are_private(keys) and delta is None:
         raise missing_argument(
             'keys="private" shows only groups of enough people, by chance, and needs delta=, the probability that it '

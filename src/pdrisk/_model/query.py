@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final, Literal
 
-import numpy as np
-
 from pdrisk._core.different import DistinctSum, DistinctWholeSum
 from pdrisk._core.foreign import shown
 from pdrisk._core.order import Max, Min, Quantile
@@ -27,6 +25,7 @@ from pdrisk._mechanisms import (
     mechanism_for,
 )
 from pdrisk._mechanisms.partition_selection import PartitionSelection
+from pdrisk._model.arguments import checked_flag
 from pdrisk._model.rowwise import Derived, RowwiseFilter
 from pdrisk._model.unit import Unit
 from pdrisk._printing import printable
@@ -268,8 +267,7 @@ def answered_by(
     joint = joint and line.column is not None
     if not isinstance(mechanism, str):
         raise ColumnTypeError(f'mechanism is a name, such as "auto", not of type {type(mechanism).__name__}.')
-    if not isinstance(interval, bool | np.bool_):
-        raise ColumnTypeError(f"interval is True or False, not of type {type(interval).__name__}.")
+    checked_flag("interval", interval)
     mechanism = _clipping(line, mechanism, clip)
     if whole and mechanism not in ("laplace", ClippedSums.name) and line.universe is not None:
         lo, hi = math.ceil(line.universe.lo), math.floor(line.universe.hi)

@@ -163,7 +163,7 @@ def checked_columns(name: str, columns: object) -> tuple[Hashable, ...]:
     ColumnTypeError, ParameterError
         If it is something else, or one stands twice.
     """
-    if columns is None or columns == []:
+    if columns is None or (isinstance(columns, list) and not columns):
         return ()
     listed: Sequence[object] = [columns]
     if isinstance(columns, list | tuple):

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from pdrisk._core.foreign import shown
+from pdrisk._model.attributes import ATTRIBUTE
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["PANDAS", "checked_form", "converted"]
@@ -38,7 +39,7 @@ def converted(answer: Any, form: str) -> Any:
     """An answer, as a frame of another library if it is a table; levels of its index become columns.
 
     A level whose name is taken gets an underscore behind it, and one of intervals becomes ``left`` and ``right``.
-    Missing numbers are null.
+    Missing numbers are null. A table of Arrow says in its metadata what was asked, as ``attrs`` of pandas do.
     """
     if form == PANDAS or type(answer) is not pd.DataFrame:
         return answer
@@ -53,6 +54,8 @@ def converted(answer: Any, form: str) -> Any:
         taken.add(name)
         names[name] = values
     table = pa.table({name: _array(values) for name, values in (*names.items(), *_apart(own))})
+    if (said := answer.attrs.get(ATTRIBUTE)) is not None:
+        table = table.replace_schema_metadata({ATTRIBUTE: said})
     if form == "arrow":
         return table
     import polars as pl

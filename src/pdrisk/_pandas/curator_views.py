@@ -15,7 +15,15 @@ from pdrisk._model.unit import People
 from pdrisk._pandas.assess import assessment, individual_risk, planned_epsilon
 from pdrisk._pandas.compare import Comparison, comparison
 from pdrisk._pandas.hints import Hinting
-from pdrisk._pandas.options import NOBODY_KNOWN, Opened, Options, Request, UnitOptions, frame_engine
+from pdrisk._pandas.options import (
+    NOBODY_KNOWN,
+    Opened,
+    Options,
+    Request,
+    UnitOptions,
+    frame_engine,
+    with_unit_options,
+)
 from pdrisk.identifiability.result import Identifiability, of_column
 
 __all__ = ["CuratorViews"]
@@ -65,6 +73,7 @@ class CuratorViews(Hinting):
         """Refuse what is the curator's to other analysts of the ledger that would pay."""
         check_curator(self._payer(None), asked)
 
+    @with_unit_options
     def assess(
         self,
         columns: Hashable | list[Hashable],
@@ -100,6 +109,7 @@ class CuratorViews(Hinting):
         asked = self._looked_at(eps=eps, bounds=bounds, where=where, by=by, keys=keys, mechanism=mechanism, **people)
         return assessment(self._frame, columns, statistics, asked)
 
+    @with_unit_options
     def compare(
         self,
         column: Hashable | None,
@@ -142,6 +152,7 @@ class CuratorViews(Hinting):
         asked = self._looked_at(eps=eps, risk=risk, bounds=bounds, where=where, **people)
         return comparison(self._frame, column, statistic, asked, noise95=noise95, mechanisms=mechanisms)
 
+    @with_unit_options
     def individual_risk(
         self,
         column: Hashable,
@@ -165,6 +176,7 @@ class CuratorViews(Hinting):
         asked = self._looked_at(eps=eps, bounds=bounds, where=where, mechanism=mechanism, **people)
         return individual_risk(self._frame, column, statistic, asked)
 
+    @with_unit_options
     def epsilon_for(
         self,
         column: Hashable | None,
@@ -193,6 +205,7 @@ class CuratorViews(Hinting):
         asked = self._looked_at(bounds=bounds, where=where, mechanism=mechanism, **said, **people)
         return planned_epsilon(self._frame, column, statistic, asked)
 
+    @with_unit_options
     def identifiability(
         self,
         column: Hashable | None,

@@ -13,6 +13,7 @@ from pdrisk._answer.releasing import Asker, released
 from pdrisk._answer.table import one_answer
 from pdrisk._core.statistics import Histogram
 from pdrisk._model.arguments import universe
+from pdrisk._model.columns import check_column
 from pdrisk._pandas.declared import declared
 from pdrisk._pandas.lines import check_numeric, judged_lines
 from pdrisk._pandas.options import Request
@@ -36,6 +37,7 @@ def histogram(frame: pd.DataFrame, column: Hashable, bins: object, request: Requ
     """
     if request.by is not None or request.step is not None:
         raise ParameterError("hist takes no by= and no step=: filter with where=, or count by bins of your own.")
+    check_column(frame, column)
     statistic = _asked(frame, column, bins, request.bounds)
     lines = judged_lines(frame, column, (statistic,), replace(request, bounds=None))
     check_numeric(frame[column], statistic)
@@ -57,8 +59,7 @@ def _asked(frame: pd.DataFrame, column: Hashable, bins: object, bounds: object) 
             bounds = bounds.get(column)
         if isinstance(bounds, str):
             raise ParameterError("hist needs declared bounds=(lo, hi), or edges: it does not take them from the data.")
-        known = declared(frame, column) if column in frame.columns else None
-        inside = universe(bounds) if bounds is not None else None if known is None else known.universe
+        inside = declared(frame, column).universe if bounds is None else universe(bounds)
         if inside is None:
             raise ParameterError(
                 "a number of bins divides the bounds, which are not declared: pass bounds=(lo, hi), or the edges "

@@ -21,6 +21,7 @@ from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Distinct, Mean, Proportion, Statistic, Sum
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._model.arguments import (
+    check_step,
     statistic,
     statistics,
     universe,
@@ -261,10 +262,9 @@ def _of_all_rows(frame: pd.DataFrame, line: Line) -> Line:
 
 def _check_step(step: object, line: Line) -> None:
     """Refuse a step that declares nothing about whole numbers of this line."""
+    check_step(step)
     if step is None:
         return
-    if isinstance(step, bool) or step != 1:
-        raise ParameterError("step is 1, which declares that the values are whole numbers; leave it out otherwise.")
     if not isinstance(line.statistic, Sum | Quantile | Min | Max):
         raise ParameterError(
             "step=1 declares whole numbers for sum, median, quantile, min and max; leave it out for "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypedDict, TypeVar, cast
@@ -16,7 +16,7 @@ from pdrisk._ledger import Identity, Ledger
 from pdrisk._model.aliases import Bounds, By, Eps, Keys, Where
 from pdrisk._model.nearest import did_you_mean
 from pdrisk._model.query import Query
-from pdrisk._model.unit import People, Secret
+from pdrisk._model.unit import People, Secret, checked_way
 from pdrisk.engines.base import Engine
 from pdrisk.engines.numpy.frame import FrameEngine
 
@@ -31,6 +31,7 @@ __all__ = [
     "UnitOptions",
     "frame_engine",
     "with_options",
+    "with_unit_options",
 ]
 
 
@@ -133,11 +134,11 @@ class Request:
     opened: Opened = frame_engine
 
     @property
-    def way(self) -> object:
+    def way(self) -> str | None:
         """What the rows of a person become, by the call or the Dataset, where they become one number."""
         if self.rows is not None or self.unit is not None:
             return None
-        return self.people.per_person if self.per_person is None else self.per_person
+        return self.people.per_person if self.per_person is None else checked_way(self.per_person)
 
     def asker(self, dataset: Identity | None) -> Asker:
         """Who asks and pays."""
@@ -145,6 +146,7 @@ class Request:
 
 
 OF_DATASET = ("people", "opened")
+UNIT_OPTIONS = tuple(inspect.get_annotations(UnitOptions))
 DEFAULTS: dict[str, Any] = {
     each.name: each.default for each in dataclasses.fields(Request) if each.name not in OF_DATASET
 }
@@ -269,14 +271,7 @@ def with_options(method: Method, *, names: bool = False) -> Method:
     """
     parameters = inspect.signature(method).parameters.values()
     own, rest = ([p for p in parameters if (p.kind is p.VAR_KEYWORD) is is_rest] for is_rest in (False, True))
-    # By name, as `Bounds`: what the aliases stand for would fill the screen.
-    written = inspect.get_annotations(UnitOptions) | inspect.get_annotations(Options)
-    kinds = {name: getattr(kind, "__forward_arg__", kind) for name, kind in written.items()}
-    options = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kinds[name])
-        for name, default in DEFAULTS.items()
-    ]
-    signature = inspect.signature(method).replace(parameters=[*own, *options, *(rest if names else ())])
+    signature = inspect.signature(method).replace(parameters=[*own, *_offered(DEFAULTS), *(rest if names else ())])
     most = sum(each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD) for each in own)
     least = sum(each.default is each.empty for each in own)
 
@@ -284,23 +279,55 @@ def with_options(method: Method, *, names: bool = False) -> Method:
     def checked(*args: Any, **kwargs: Any) -> Any:
         if least <= len(args) <= most and kwargs.keys() <= DEFAULTS.keys():  # as nearly always: binding takes longer
             return args[0]._shown(method(*args, **kwargs))
-        try:
-            signature.bind(*args, **kwargs)
-        except TypeError as error:
-            problem = f"{method.__name__}(): {error}.{_hint(signature, kwargs)}"
-        else:
-            loose = [name for name, value in kwargs.items() if name not in signature.parameters and not _is_pair(value)]
-            if not loose:
-                return args[0]._shown(method(*args, **kwargs))
-            problem = (
-                f"{method.__name__}(): got an unexpected keyword argument {loose[0]!r}.{_hint(signature, kwargs)} "
-                f'A named statistic is a pair, as in {loose[0]}=("distance", "mean").'
-            )
-        raise TypeError(problem)
+        _check_bound(method.__name__, signature, args, kwargs)
+        loose = [name for name, value in kwargs.items() if name not in signature.parameters and not _is_pair(value)]
+        if not loose:
+            return args[0]._shown(method(*args, **kwargs))
+        raise TypeError(
+            f"{method.__name__}(): got an unexpected keyword argument {loose[0]!r}.{_hint(signature, kwargs)} "
+            f'A named statistic is a pair, as in {loose[0]}=("distance", "mean").'
+        )
 
     checked.__signature__ = signature  # type: ignore[attr-defined]
     checked.__doc__ = f"{inspect.cleandoc(method.__doc__ or '')}\n{OPTIONS_DOC}"
     return cast(Method, checked)
+
+
+def with_unit_options(method: Method) -> Method:
+    """Show the options about people one by one, as `with_options` does all, and refuse others."""
+    written = inspect.signature(method)
+    own = [each for each in written.parameters.values() if each.kind is not each.VAR_KEYWORD]
+    signature = written.replace(parameters=[*own, *_offered(dict.fromkeys(UNIT_OPTIONS))])
+
+    @wraps(method)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs.keys() <= signature.parameters.keys():
+            _check_bound(method.__name__, signature, args, kwargs)
+        return method(*args, **kwargs)
+
+    checked.__signature__ = signature  # type: ignore[attr-defined]
+    return cast(Method, checked)
+
+
+def _offered(defaults: Mapping[str, Any]) -> list[inspect.Parameter]:
+    """Options as parameters, with what they are: by name, as `Bounds`, since what aliases stand for fills a screen."""
+    written = inspect.get_annotations(UnitOptions) | inspect.get_annotations(Options)
+    kinds = {name: getattr(kind, "__forward_arg__", kind) for name, kind in written.items()}
+    return [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kinds[name])
+        for name, default in defaults.items()
+    ]
+
+
+def _check_bound(called: str, signature: inspect.Signature, args: Sequence[Any], given: Mapping[str, Any]) -> None:
+    """Refuse arguments that a function does not take, with what to write instead."""
+    try:
+        signature.bind(*args, **given)
+    except TypeError as error:
+        problem = f"{called}(): {error}.{_hint(signature, given)}"
+    else:
+        return
+    raise TypeError(problem)
 
 
 def _is_pair(value: object) -> bool:
@@ -310,7 +337,8 @@ def _is_pair(value: object) -> bool:
 def _hint(signature: inspect.Signature, given: Mapping[str, object]) -> str:
     """What to write instead of a call that Python cannot bind."""
     unknown = [name for name in given if name not in signature.parameters]
+    offered = [name for name in signature.parameters if name != "self"]
     if not unknown:
         return " Options are passed by name, as in eps=1."
-    meant = (f" {name}=: {OF_PANDAS[name]}." if name in OF_PANDAS else did_you_mean(name, DEFAULTS) for name in unknown)
+    meant = (f" {name}=: {OF_PANDAS[name]}." if name in OF_PANDAS else did_you_mean(name, offered) for name in unknown)
     return next(filter(None, meant), "")

@@ -18,6 +18,7 @@ from pdrisk._core.statistics import Count, Statistic
 from pdrisk._model.aliases import Bounds, Eps
 from pdrisk._model.arguments import (
     MOST_STATISTICS,
+    check_step,
     epsilon,
     statistic,
     statistics,
@@ -142,8 +143,7 @@ def _line(
     interval: object,
     clip: object,
 ) -> Line:
-    if step is not None and (isinstance(step, bool) or step != 1):
-        raise ParameterError("step is 1, which declares that the values are whole numbers; leave it out otherwise.")
+    check_step(step)
     if isinstance(asked, Count):
         return answered_by(Line(column, asked, UNIT, None), mechanism, joint=True, interval=interval)
     if column is None:

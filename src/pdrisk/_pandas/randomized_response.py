@@ -14,13 +14,14 @@ from pdrisk._core.summary import Summary
 from pdrisk._guard import guarded
 from pdrisk._ledger import ledger_for
 from pdrisk._mechanisms.randomized_response import RandomizedResponse
+from pdrisk._model.arguments import checked_flag
 from pdrisk._model.columns import column_kind
 from pdrisk._model.frame_keys import checked_keys, key_codes, key_index
 from pdrisk._model.kinds import TRUTH
 from pdrisk._pandas.declared import codes_of, declared
 from pdrisk._printing import printable
 from pdrisk.engines.numpy.codes import without_codes
-from pdrisk.errors import ColumnTypeError, ParameterError
+from pdrisk.errors import ParameterError
 
 __all__ = ["RandomizedAnswers", "randomized"]
 
@@ -78,8 +79,7 @@ def randomized(
     series: pd.Series, name: Hashable, *, eps: Any, p_truth: Any, keys: object, collected: object
 ) -> RandomizedAnswers:
     """Randomised answers of a column, or what randomised answers that it holds already say."""
-    if not isinstance(collected, bool | np.bool_):
-        raise ColumnTypeError(f"collected is True or False, not of type {type(collected).__name__}.")
+    checked_flag("collected", collected)
     if not collected and ledger_for(None) is not None:
         raise ParameterError(
             "a ledger adds up what records that come and go may lose, and randomised response hides what people "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pdrisk._digits import rounded_up
 from pdrisk._model.arguments import (
     data_dependent,
     epsilon,
@@ -24,6 +24,7 @@ from pdrisk._model.joint import joined
 from pdrisk._model.keys import are_observed, take_categories, undeclared_keys
 from pdrisk._model.missing_arguments import all_given
 from pdrisk._model.missing_codes import check_keys_are_no_codes
+from pdrisk._model.plain import float_of
 from pdrisk._model.private_keys import are_private, check_delta_given, judged_groups_shown, share_of_values
 from pdrisk._model.query import (
     Groups,
@@ -67,7 +68,7 @@ def judged_query(frame: pd.DataFrame, asked: tuple[Line, ...], request: Request)
     for number in range(len(lines)):
         # The ratio of grid and sensitivity hardly depends on the universe, so one from the data can wait.
         query.mechanism(number).check()
-        _check_noise(query, number, request.max_noise95, request.n_at_least)
+        _check_noise(query, number, request.max_noise95, request.n_at_least, eps)
     return query, engine
 
 
@@ -158,17 +159,15 @@ def _check_all_rows(request: Request) -> None:
         )
 
 
-def _check_noise(query: Query, at: int, most: object, n_at_least: object) -> None:
-    """Refuse noise that is wider than the caller wants, as far as public facts decide it."""
-    line, share = query.lines[at], query.line_shares[at]
+def _check_noise(query: Query, at: int, most: object, n_at_least: object, eps: Fraction) -> None:
+    """Refuse noise that is wider than the caller wants, as far as public facts decide it; ``eps`` is that of all."""
+    line = query.lines[at]
     number = checked_number(n_at_least)
     if most is None and number is not None and line.mechanism != "two_stage":
         raise ParameterError('n_at_least= is for max_noise95=, or for mechanism="two_stage": pass one of them as well.')
     if most is None:
         return
-    if isinstance(most, bool) or not isinstance(most, numbers.Real):
-        raise ColumnTypeError(f"max_noise95 must be a number, not of type {type(most).__name__}.")
-    limit = float(most)
+    limit = float_of("max_noise95", most)
     if not 0 < limit < math.inf:
         raise ParameterError(f"max_noise95 must be above 0 and finite, but is {limit:g}.")
     mechanism = query.mechanism(at)
@@ -184,10 +183,10 @@ def _check_noise(query: Query, at: int, most: object, n_at_least: object) -> Non
             f"{told} of the answer{add}."
         )
     if half > limit:
-        enough = f"An eps of some {float(share) * half / limit:.3g} for it would do."
+        enough = rounded_up(float(eps) * half / limit, 3)  # noise and its share of eps are in inverse proportion
         raise ParameterError(
             f"the 95 % noise of {line.name} would be ±{half:.6g}, more than max_noise95={limit:g}: nothing was asked. "
-            f"{enough}"
+            f"Some eps={enough} for the whole question would do."
         )
 
 

@@ -17,22 +17,24 @@ from pdrisk._core.pairs import PairStatistic
 from pdrisk._disclosure.checked import CheckedTable
 from pdrisk._model.arguments import (
     MOST_STATISTICS,
+    checked_flag,
     statistic,
     statistic_of_two,
     statistics,
 )
+from pdrisk._model.columns import check_column
 from pdrisk._model.missing_arguments import all_given
 from pdrisk._model.query import Line, Query
 from pdrisk._pandas.answers import answered, answers
 from pdrisk._pandas.disclosure_views import DisclosureViews
 from pdrisk._pandas.histogram import histogram
-from pdrisk._pandas.lines import judged_lines, judged_pair, lines_of_names, lines_of_request
+from pdrisk._pandas.lines import judged_lines, judged_pair, lines_of_names, lines_of_request, listed_columns
 from pdrisk._pandas.options import DEFAULTS, Options, Request, with_options
 from pdrisk._pandas.requests import check_given, judged_query
 from pdrisk._pandas.suggested_bounds import SuggestedBounds, suggested
 from pdrisk._pandas.suggested_rows import SuggestedRows, suggested_rows
 from pdrisk.engines.base import Engine
-from pdrisk.errors import ColumnTypeError, ParameterError
+from pdrisk.errors import ParameterError
 
 __all__ = ["DESCRIBED", "Answer", "Statistics"]
 
@@ -172,14 +174,15 @@ class Statistics(DisclosureViews):
 
         Count, mean and standard deviation of a column come from one release, the quartiles from another.
         """
-        listed = columns if isinstance(columns, list) else [columns]
+        listed = listed_columns(self._frame, columns)
+        for column in listed:
+            check_column(self._frame, column)
         return self.agg(dict.fromkeys(listed, DESCRIBED), **options)
 
     @with_options
     def value_counts(self, column: Hashable, sort: bool = True, **options: Unpack[Options]) -> pd.DataFrame:
         """Noisy numbers of rows of each value in the public list ``keys``; the largest noisy number first."""
-        if not isinstance(sort, bool | np.bool_):
-            raise ColumnTypeError(f"sort is True or False, not of type {type(sort).__name__}.")
+        checked_flag("sort", sort)
         table = self._counts("value_counts", column, options)
         return table.sort_values("value", ascending=False, kind="stable") if sort else table
 

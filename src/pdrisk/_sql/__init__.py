@@ -25,7 +25,7 @@ from pdrisk._core.foreign import own_errors
 from pdrisk._guard import guarded
 from pdrisk._ledger import Identity, Ledger
 from pdrisk._model.aliases import Bounds, Eps, Keys
-from pdrisk._model.arguments import epsilon
+from pdrisk._model.arguments import checked_flag, epsilon
 from pdrisk._model.missing_arguments import all_given
 from pdrisk._model.private_keys import are_private, check_delta_given
 from pdrisk._sql import workspace
@@ -226,8 +226,7 @@ def answered(
 ) -> pd.DataFrame:
     """The noisy answer to a SELECT over these sources, which are closed then; `sql` says what the options mean."""
     try:
-        if not isinstance(risk_columns, bool | np.bool_):
-            raise ColumnTypeError(f"risk_columns is True or False, not of type {type(risk_columns).__name__}.")
+        checked_flag("risk_columns", risk_columns)
         if not isinstance(mechanism, str):
             raise ColumnTypeError(f'mechanism is a name, such as "auto", not of type {type(mechanism).__name__}.')
         name = mechanism

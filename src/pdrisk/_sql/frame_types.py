@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections.abc import Iterator
 from contextlib import suppress
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ from pdrisk._model.columns import column_kind
 from pdrisk._model.kinds import NUMBER, TEXT, TRUTH
 from pdrisk.engines.numpy.frame import column_values
 
-__all__ = ["Plain", "plain_frame"]
+__all__ = ["Plain", "plain_frame", "single_columns"]
 
 
 class Plain(NamedTuple):
@@ -67,6 +68,19 @@ def plain_frame(frame: pd.DataFrame) -> Plain:
     for at, values in changed.items():
         result.isetitem(at, values)
     return Plain(result, tuple(untyped), tuple(whole))
+
+
+def single_columns(frame: Any) -> Iterator[tuple[str, Any]]:
+    """Each column of a frame that DuckDB may read, by its name and without a row."""
+    if isinstance(frame, pd.DataFrame):
+        for at, label in enumerate(frame.columns):
+            yield str(label), plain_frame(frame.iloc[:0, [at]]).frame
+    elif type(frame).__module__.partition(".")[0] == "polars":
+        for name in frame.collect_schema().names():
+            yield name, frame.select(name).head(0)
+    elif type(frame).__module__.partition(".")[0] == "pyarrow" and hasattr(frame, "select"):
+        for name in frame.schema.names:
+            yield name, frame.select([name]).slice(0, 0)
 
 
 def _values(column: pd.Series) -> tuple[pd.Series, bool]:

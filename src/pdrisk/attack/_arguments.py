@@ -7,7 +7,7 @@ import numpy as np
 from pdrisk._core.foreign import shown
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["checked_flag", "checked_number"]
+__all__ = ["checked_number"]
 
 MOST = 10_000_000
 
@@ -19,10 +19,3 @@ def checked_number(name: str, value: object, *, least: int = 1) -> int:
     if not least <= value <= MOST:
         raise ParameterError(f"{name} is a whole number from {least:,} to {MOST:,}, not {shown(value)}.")
     return int(value)
-
-
-def checked_flag(name: str, value: object) -> bool:
-    """True or False."""
-    if not isinstance(value, bool | np.bool_):
-        raise ColumnTypeError(f"{name} is True or False, not of type {type(value).__name__}.")
-    return bool(value)

@@ -10,7 +10,8 @@ from pdrisk._core.foreign import own_errors
 from pdrisk._core.risk import posterior
 from pdrisk._core.summary import FloatArray
 from pdrisk._ledger import check_curator
-from pdrisk.attack._arguments import checked_flag, checked_number
+from pdrisk._model.arguments import checked_flag
+from pdrisk.attack._arguments import checked_number
 from pdrisk.attack._informed import worst_pair
 from pdrisk.attack._likelihood import Unknown, log_likelihoods
 from pdrisk.attack._outcome import LEVEL, Outcomes, of_guesses

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pdrisk._core.foreign import own_errors, shown
+from pdrisk._core.foreign import own_errors
 from pdrisk._core.summary import FloatArray, IntArray
 from pdrisk._ledger import check_curator
 from pdrisk._model.arguments import epsilon
+from pdrisk._model.columns import check_column
 from pdrisk.attack._outcome import LEVEL, Outcome, Outcomes, of_guesses
 from pdrisk.attack._publications import noisy_counts
-from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
+from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["attribute_disclosure", "intersection"]
 
@@ -158,8 +159,9 @@ def _counts(frame: pd.DataFrame, on: Any, secret: Hashable, known: Any = None) -
         raise ColumnTypeError("an attack on tables needs a DataFrame, with one row for each person.")
     columns = list(on) if isinstance(on, list) else [on]
     for column in (*columns, secret):
-        if column not in frame.columns:
-            raise UnknownColumnError(f"unknown column {shown(column)}.")
+        check_column(frame, column)
+    if not columns:
+        raise ParameterError("on= names no column: list what the attacker knows.")
     if not len(frame):
         raise ParameterError("the table is empty: there is nobody to guess about.")
     codes = frame.groupby(columns, dropna=False, observed=True, sort=False).ngroup().to_numpy()

@@ -19,7 +19,7 @@ from pdrisk._core.summary import FloatArray, Summary
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._guard import guarded
 from pdrisk._mechanisms import Drawn, Mechanism
-from pdrisk._model.arguments import OF_TWO_COLUMNS, epsilon, statistic_of_two, statistics, universe
+from pdrisk._model.arguments import OF_TWO_COLUMNS, check_step, epsilon, statistic_of_two, statistics, universe
 from pdrisk._model.joint import joined
 from pdrisk._model.query import UNIT, Groups, Line, Query, answered_by
 from pdrisk.engines.numpy.frame import FrameEngine
@@ -46,8 +46,7 @@ def mechanism_of(
     if isinstance(asked, str) and asked in OF_TWO_COLUMNS:
         line = Line("x", statistic_of_two(asked), _rectangle(bounds), "given", other="y")
         return answered_by(line, mechanism).calibrated(epsilon(eps))
-    if step is not None and (isinstance(step, bool) or step != 1):
-        raise ParameterError("step can only be 1, which declares that all values are whole numbers.")
+    check_step(step)
     wanted = statistics(asked)
     if n_at_least is not None:
         wanted = tuple(_with_number(each, n_at_least) for each in wanted)
@@ -92,7 +91,7 @@ def records_of(mechanism: Mechanism, records: Any) -> FloatArray:
             found = records.to_numpy(dtype=np.float64, na_value=np.nan)
         else:
             found = np.asarray(records, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         found = None
     shape = "pairs of numbers, one for each record" if pair else "one number for each record, such as a column"
     if found is None or found.ndim != 1 + pair or (pair and found.shape[1] != 2):

@@ -112,6 +112,8 @@ def exposure(
     """
     specs, losses = tuple(of_numbers(each) for each in judged_statistics(statistics)), eps_list(eps)
     groups_by = [] if by is None else by if isinstance(by, list) else [by]
+    for column in groups_by:
+        check_column(frame, column)
     left_out: dict[Hashable, str] = {}
     if columns is None:
         columns, left_out = usable(frame, bounds, groups_by)
@@ -128,8 +130,6 @@ def exposure(
 def _keys(frame: pd.DataFrame, by: list[Hashable], keys: Any) -> Any:
     if keys is not None:
         return keys
-    for column in by:
-        check_column(frame, column)
     return None if all(declared(frame, column).keys is not None for column in by) else "observed"
 
 

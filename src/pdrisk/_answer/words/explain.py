@@ -222,6 +222,8 @@ class _Telling:
         """How far the noise may carry it: to both sides alike only where nothing keeps it in a range or on a base."""
         if line.rank95 is not None and math.isnan(line.noise95):
             return self.said["noise_by_rank"].format(ranks=self._ranks(line), eps=self._eps_of_values(line))
+        if math.isnan(line.noise95):
+            return self.said["noise_of_nothing"].format(eps=self._eps_of_values(line))
         uneven = line.mechanism != "laplace" or line.rounded_to is not None
         half, width = formatting.number(line.noise95), formatting.number(2 * line.noise95)
         field = "noise_is" + "_uneven" * uneven + "_widest" * self.answer.grouped

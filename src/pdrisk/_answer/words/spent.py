@@ -38,6 +38,8 @@ def spent_so_far(so_far: object, answer: Answer, said: Mapping[str, str]) -> SoF
         account = remaining(so_far)
         total, delta = float(account.spent), max(float(account.delta_spent), delta)
         left = said["left_unlimited"] if account.eps is None else said["left_is"].format(eps=f"{account.eps:.6g}")
+        if account.delta is not None:
+            left = said["left_delta"].format(left=left, delta=f"{account.delta:.6g}")
     elif answer.delta:
         raise ParameterError(
             "so_far= of an answer with delta must be the ledger that paid: an eps alone says too little."

@@ -39,11 +39,12 @@ from pdrisk.engines.sql.plan import (
 from pdrisk.engines.sql.reading import Fetch, group_sizes, read
 from pdrisk.engines.sql.rowwise import RowSQL
 from pdrisk.engines.sql.values import StoredColumn, Value
-from pdrisk.errors import ParameterError
+from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["AnswerReading", "SQLTable", "TableEngine", "group_sql", "listed_keys", "only_for_frames", "plain_keys"]
 
 NOTHING: Final = Needs()
+WIDEST: Final = 40  # signs of a whole number as text, so that texts stand in the order of numbers that are not below 0
 MOST_EDGES: Final = 2001  # of bins: the time to plan a statement grows faster than they do
 
 
@@ -111,7 +112,11 @@ class SQLTable:
 
 
 def only_for_frames(where: object) -> ParameterError:
-    """The error for a filter that only a frame in Python can have."""
+    """The error for a filter that only a frame in Python can have, or nothing."""
+    if not callable(where) and not isinstance(where, list) and not hasattr(type(where), "__array__"):
+        return ColumnTypeError(
+            f"where cannot be a {type(where).__name__}; of these data it takes a query string or a pd.col expression."
+        )
     return ParameterError(
         f"a {'function' if callable(where) else 'mask'} belongs to a frame in Python, and these data are none: write "
         "where= as a query string or a pd.col expression."
@@ -296,7 +301,8 @@ def group_sql(rows: RowSQL, column: Hashable) -> tuple[str, str]:
     if value.span is None:
         return (rows.dialect.double(value.sql) if value.narrow else value.sql), DOUBLE
     if value.is_wide:  # of 64 bits without a sign: as text, which needs no wide parameter
-        return rows.dialect.exact_text(f"CAST({value.sql} AS {rows.dialect.text_type})"), CARRIED_TEXT
+        written = rows.dialect.call("LPAD", f"CAST({value.sql} AS {rows.dialect.text_type})", f"{WIDEST}", "' '")
+        return rows.dialect.exact_text(written), CARRIED_TEXT
     return f"CAST({value.sql} AS BIGINT)", WHOLE
 
 
@@ -312,7 +318,7 @@ def _carried(key: Any, value: Value, column: Hashable) -> Any:
         raise ParameterError(
             f"a key of column {column!r} is none that its type can hold, so no record could have it: leave it out."
         )
-    return str(int(exact)) if value.is_wide else int(exact)
+    return f"{int(exact):{WIDEST}}" if value.is_wide else int(exact)
 
 
 def plain_keys(value: Value, keys: list[Any]) -> list[Any]:
