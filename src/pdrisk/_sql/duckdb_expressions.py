@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 
 from pdrisk._model.nodes import Call, Case, Cast, Column, Constant, Node, Operation, Window
 from pdrisk._sql.calls import operation_of, percentile_of
-from pdrisk._sql.filled_in import FilledIn, Scalars
 from pdrisk._sql.literals import (
     Json,
     not_understood,
@@ -16,6 +15,7 @@ from pdrisk._sql.literals import (
     type_of_duckdb_1,
     type_of_duckdb_2,
 )
+from pdrisk._sql.parameters import Parameters
 from pdrisk._sql.pieces import quoted
 from pdrisk._sql.refusals import REFUSED, refuse
 from pdrisk._sql.tree import Order, Star
@@ -34,20 +34,21 @@ OPERATORS = {
 }  # fmt: skip
 
 
-class ExpressionsOfDuckDB(FilledIn, ABC):
+class ExpressionsOfDuckDB(ABC):
     """Turns the parser's expressions into nodes, filling in parameters.
 
     Attributes
     ----------
     text : str
         The query.
+    parameters : Parameters
     functions : set of str
         The names of the functions that were read.
     """
 
-    def __init__(self, text: str, parameters: object, scalars: Scalars | None) -> None:
-        super().__init__(parameters, scalars)
+    def __init__(self, text: str, parameters: Parameters) -> None:
         self.text = text
+        self.parameters = parameters
         self.functions: set[str] = set()
 
     def item(self, item: Json) -> Node | Star:
@@ -61,17 +62,17 @@ class ExpressionsOfDuckDB(FilledIn, ABC):
         return None if item is None else self.node(item)
 
     @abstractmethod
-    def scalar_subquery(self, item: Json) -> Node:
+    def scalar(self, item: Json) -> Node:
         """A subquery within an expression."""
 
     def node(self, item: Json) -> Node:
         kind = item["class"]
         if kind == "SUBQUERY":
-            return self.scalar_subquery(item)
+            return self.scalar(item)
         if kind in REFUSED:
             refuse(kind)
         read = {
-            "COLUMN_REF": self.column, "CONSTANT": self.constant, "PARAMETER": self.placeholder, "CAST": self.cast,
+            "COLUMN_REF": self.column, "CONSTANT": self.constant, "PARAMETER": self.parameter, "CAST": self.cast,
             "FUNCTION": self.function, "CASE": self.case, "COMPARISON": self.comparison,
             "CONJUNCTION": self.conjunction, "WINDOW": self.window, "OPERATOR": self.operator, "BETWEEN": self.between,
         }.get(kind)  # fmt: skip
@@ -87,8 +88,8 @@ class ExpressionsOfDuckDB(FilledIn, ABC):
         only(item, "class", "type", "alias", "value", "literal")
         return Constant(of_duckdb_2(item["literal"]) if "literal" in item else of_duckdb_1(item["value"]))
 
-    def placeholder(self, item: Json) -> Node:
-        return self.parameter(only(item, "class", "type", "alias", "identifier")["identifier"])
+    def parameter(self, item: Json) -> Node:
+        return self.parameters.constant(only(item, "class", "type", "alias", "identifier")["identifier"])
 
     def cast(self, item: Json) -> Node:
         only(item, "class", "type", "alias", "child", "cast_type", "type_expr", "try_cast")

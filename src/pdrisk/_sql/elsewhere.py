@@ -15,9 +15,9 @@ from pdrisk._model.nearest import did_you_mean
 from pdrisk._model.rowwise.families import family, of_values
 from pdrisk._sql import workspace
 from pdrisk._sql.clients import plain_text
-from pdrisk._sql.filled_in import Scalars
 from pdrisk._sql.pieces import lowered, quoted
 from pdrisk._sql.postgres import PostgresTable, is_postgres, one_connection, one_state
+from pdrisk._sql.scalars import Scalars
 from pdrisk._sql.source import Source
 from pdrisk._sql.sources import Sources
 from pdrisk._sql.sqlglot_expressions import POSTGRES, SPARK, Language

@@ -12,9 +12,10 @@ from dataclasses import replace
 from pdrisk._model.nodes import Call, Constant, Node, Operation
 from pdrisk._sql import workspace
 from pdrisk._sql.duckdb_expressions import ExpressionsOfDuckDB
-from pdrisk._sql.filled_in import Scalars
 from pdrisk._sql.literals import Json, literal, not_understood, only
+from pdrisk._sql.parameters import Parameters
 from pdrisk._sql.refusals import JOINS, REFUSED, refuse
+from pdrisk._sql.scalars import Scalars, ScalarsRead
 from pdrisk._sql.statements import no_select
 from pdrisk._sql.tree import (
     Cte,
@@ -57,7 +58,7 @@ def parsed(text: str, parameters: object = None, scalars: Scalars | None = None)
     statements = answer.get("statements", ())
     if answer["error"] or len(statements) != 1:
         raise no_select(text, str(answer.get("error_message", "")))
-    reader = _Reader(text, parameters, scalars)
+    reader = _Reader(text, Parameters(parameters), scalars)
     try:
         select = reader.select(only(statements[0], "node", "named_param_map")["node"])
     except ParameterError:
@@ -66,20 +67,24 @@ def parsed(text: str, parameters: object = None, scalars: Scalars | None = None)
         select = None
     if select is None:
         not_understood("a part")
-    return reader.finished(select, frozenset(reader.functions))
+    return reader.scalars.finished(select, reader.parameters, frozenset(reader.functions))
 
 
 class _Reader(ExpressionsOfDuckDB):
     """Turns the parser's statements into ours."""
 
+    def __init__(self, text: str, parameters: Parameters, scalars: Scalars | None) -> None:
+        super().__init__(text, parameters)
+        self.scalars = ScalarsRead(scalars)
+
     def select(self, node: Json) -> Select:
-        self.around.append({})
+        self.scalars.around.append({})
         if node["type"] != "SET_OPERATION_NODE" and node["type"] in REFUSED:
             refuse(node["type"])
         for item in node.get("cte_map", {}).get("map", []):
-            self.around[-1][item["key"]] = self.cte(item["value"])
+            self.scalars.around[-1][item["key"]] = self.cte(item["value"])
         found = self.union(node) if node["type"] == "SET_OPERATION_NODE" else self.plain_select(node)
-        return replace(found, ctes=self.around.pop())
+        return replace(found, ctes=self.scalars.around.pop())
 
     def union(self, node: Json) -> Select:
         only(node, "type", "modifiers", "cte_map", "setop_type", "setop_all", "left", "right", "children")
@@ -191,7 +196,7 @@ class _Reader(ExpressionsOfDuckDB):
             raise ParameterError(
                 "TABLESAMPLE and USING SAMPLE are refused: which records it picks is not theirs to say."
             )
-        if kind == "EMPTY" and self.scalars is not None:
+        if kind == "EMPTY" and self.scalars.known is not None:
             return Nothing()
         if kind in REFUSED and kind != "SUBQUERY":
             refuse(kind)
@@ -242,8 +247,9 @@ class _Reader(ExpressionsOfDuckDB):
             tuple(table["using_columns"]),
         )
 
-    def scalar_subquery(self, item: Json) -> Node:
-        if self.scalars is None or item["subquery_type"] != "SCALAR":
+    def scalar(self, item: Json) -> Node:
+        """A scalar subquery as the value it came to."""
+        if self.scalars.known is None or item["subquery_type"] != "SCALAR":
             refuse("SUBQUERY")
         only(item, "class", "type", "alias", "subquery_type", "subquery", "comparison_type")
-        return self.scalar(self.select(only(item["subquery"], "node")["node"]))
+        return self.scalars.value(self.select(only(item["subquery"], "node")["node"]))

@@ -22,11 +22,11 @@ from pdrisk._guard import guarded
 from pdrisk._model.arguments import epsilon
 from pdrisk._model.kinds import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH
 from pdrisk._sql import dry_run, workspace
-from pdrisk._sql.filled_in import Scalars
 from pdrisk._sql.headings import unique
 from pdrisk._sql.judged_query import Judged
 from pdrisk._sql.layers import NOISY, Layer, Layered, layer_over
 from pdrisk._sql.pieces import Expression, lowered
+from pdrisk._sql.scalars import Scalars
 from pdrisk._sql.sets import group_names, keys_of_part
 from pdrisk._sql.settings import Settings
 from pdrisk._sql.tree import Scalar, Select, Star, Union

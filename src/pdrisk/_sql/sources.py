@@ -19,12 +19,12 @@ from pdrisk._sql import workspace
 from pdrisk._sql.catalog import VIEW, CatalogEntry, entry_names, found_entry
 from pdrisk._sql.clients import plain_text
 from pdrisk._sql.declared import declared_for, declared_in_file, folded
-from pdrisk._sql.filled_in import Scalars
 from pdrisk._sql.frame_types import Plain, plain_frame, single_columns
 from pdrisk._sql.owners import PUBLIC, Owners
 from pdrisk._sql.parse import parsed
 from pdrisk._sql.pieces import kind_of_type, lowered, written_paths
 from pdrisk._sql.readable import WHOLE, checked, described, file_failure, files_of
+from pdrisk._sql.scalars import Scalars
 from pdrisk._sql.settings import Settings, check_macros, pin
 from pdrisk._sql.source import Source
 from pdrisk._sql.source_identity import asked, file_place, table_place

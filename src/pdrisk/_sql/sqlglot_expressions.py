@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -11,8 +12,9 @@ from typing import Any, Final, NoReturn
 
 from pdrisk._model.nodes import Call, Case, Cast, Column, Constant, Node, Operation, Window
 from pdrisk._sql.calls import percentile_of
-from pdrisk._sql.filled_in import FilledIn, Scalars
 from pdrisk._sql.literals import literal
+from pdrisk._sql.parameters import Parameters
+from pdrisk._sql.scalars import Scalars, ScalarsRead
 from pdrisk._sql.statistics import AGGREGATES
 from pdrisk._sql.tree import Order, Select
 from pdrisk.errors import ParameterError
@@ -38,7 +40,7 @@ class Language:
         Whether ``/`` of whole numbers drops the rest.
     functions : dict of str to str
         Aggregates that sqlglot has no node for, and what they are.
-    positional : str
+    by_place : str
         How a parameter without a name is written, for errors.
     """
 
@@ -47,11 +49,11 @@ class Language:
     folds: bool
     divides_whole: bool
     functions: tuple[tuple[str, str], ...] = ()
-    positional: str = "?"
+    by_place: str = "?"
 
 
 PLACE: Final = "pdrisk_parameter_"  # before the number of a parameter without a name
-POSTGRES: Final = Language("PostgreSQL", "postgres", folds=True, divides_whole=True, positional="$1 or %s")
+POSTGRES: Final = Language("PostgreSQL", "postgres", folds=True, divides_whole=True, by_place="$1 or %s")
 SPARK: Final = Language(
     "Spark", "spark", folds=False, divides_whole=False, functions=(("mean", "avg"), ("std", "stddev_samp"))
 )
@@ -89,16 +91,26 @@ ADVICE = {
 }
 
 
-class ExpressionsOfSqlglot(FilledIn):
-    """What reads expressions in a language; `StatementsOfSqlglot` reads the subqueries in them."""
+class ExpressionsOfSqlglot(ABC):
+    """What reads expressions in a language, filling in parameters.
+
+    Parameters
+    ----------
+    language : Language
+    parameters : object
+        As the caller passed them.
+    scalars : Scalars or None
+        The values of scalar subqueries that are known.
+    """
 
     def __init__(self, language: Language, parameters: object, scalars: Scalars | None) -> None:
-        super().__init__(parameters, scalars, language.positional, ":name")
         self.language = language
+        self.parameters = Parameters(parameters, language.by_place, ":name")
+        self.scalars = ScalarsRead(scalars)
 
+    @abstractmethod
     def select(self, node: Expression) -> Select:
         """A SELECT."""
-        raise NotImplementedError
 
     def refuse(self, node: Expression | str) -> NoReturn:
         name = node if isinstance(node, str) else type(node).__name__
@@ -273,19 +285,19 @@ class ExpressionsOfSqlglot(FilledIn):
         number = self.only(node, "this").this
         if type(number).__name__ != "Literal" or not str(number.this).isdigit() or self.language is not POSTGRES:
             self.refuse(node)
-        return self.parameter(str(int(number.this)))
+        return self.parameters.constant(str(int(number.this)))
 
     def placeholder(self, node: Expression) -> Node:
         written = self.only(node, "this").this
         if written is None:
             self.refuse("Parameter")
         name = written if isinstance(written, str) else self.name(written)
-        return self.parameter(name.removeprefix(PLACE))
+        return self.parameters.constant(name.removeprefix(PLACE))
 
     def scalar_subquery(self, node: Expression) -> Node:
-        if self.scalars is None:
+        if self.scalars.known is None:
             self.refuse(node)
-        return self.scalar(self.select(node))
+        return self.scalars.value(self.select(node))
 
     # Functions
 

@@ -13,10 +13,10 @@ from itertools import pairwise
 from typing import Any, Final
 
 from pdrisk._model.nodes import Node, Operation
-from pdrisk._sql.filled_in import Scalars
 from pdrisk._sql.literals import literal
 from pdrisk._sql.pieces import lowered
 from pdrisk._sql.refusals import JOINS
+from pdrisk._sql.scalars import Scalars
 from pdrisk._sql.sqlglot_expressions import ADVICE, PLACE, Expression, ExpressionsOfSqlglot, Language
 from pdrisk._sql.tree import Cte, From, Join, Membership, Nothing, Select, Star, Subquery, Table, union_of
 from pdrisk.errors import ColumnTypeError, ParameterError
@@ -70,7 +70,7 @@ def parsed_as(text: object, language: Language, parameters: object = None, scala
     if len(statements) != 1 or statements[0] is None:
         raise ParameterError(f"the query is no single SELECT of {language.engine}{problem.rstrip('. ')}.")
     reader = StatementsOfSqlglot(language, parameters, scalars)
-    return reader.finished(reader.select(statements[0]))
+    return reader.scalars.finished(reader.select(statements[0]), reader.parameters)
 
 
 def _numbered(text: str, tokens: Sequence[Any]) -> str:
@@ -112,7 +112,7 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
     """What reads statements in a language."""
 
     def select(self, node: Expression) -> Select:
-        self.around.append({})
+        self.scalars.around.append({})
         if node.args.get("with_") is not None:
             self.ctes(self.only(node.args["with_"], "expressions"))
         match type(node).__name__:
@@ -124,7 +124,7 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
                 found = self.select(self.only(node, "this", "with_").this)
             case name:
                 self.refuse(node if name in ADVICE else "Command")
-        return replace(found, ctes={**self.around.pop(), **found.ctes})
+        return replace(found, ctes={**self.scalars.around.pop(), **found.ctes})
 
     def union(self, node: Expression) -> Select:
         self.only(node, "this", "expression", "distinct", "order", "limit", "offset", "with_")
@@ -239,11 +239,11 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
         for each in node.expressions:
             self.only(each, "this", "alias")
             name, columns = self.alias(each.args["alias"])
-            self.around[-1][name] = Cte(self.select(each.this), columns)
+            self.scalars.around[-1][name] = Cte(self.select(each.this), columns)
 
     def joined_source(self, node: Expression | None, joins: Sequence[Expression]) -> From:
         """FROM with what is joined to it."""
-        if node is None and self.scalars is None:
+        if node is None and self.scalars.known is None:
             raise ParameterError("there is no FROM: ask a table.")
         found = Nothing() if node is None else self.source(self.only(node, "this").this)
         for each in joins:
@@ -252,11 +252,12 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
             how = method or ("" if side == "LEFT" and kind in ("SEMI", "ANTI") else side) or kind
             if how in JOINS:
                 raise ParameterError(f"{JOINS[how]}.")
-            if how not in KNOWN_JOINS:
-                self.refuse(each)
             on, using = each.args.get("on"), tuple(map(self.name, each.args.get("using") or ()))
-            how = (how or "INNER") if on is not None or using else "CROSS"
-            found = Join(found, self.source(each.this), how, None if on is None else self.node(on), using)
+            if on is None and not using:
+                how = how or "CROSS"
+            if how not in KNOWN_JOINS or ((on is None and not using) != (how == "CROSS")):
+                self.refuse(each)
+            found = Join(found, self.source(each.this), how or "INNER", None if on is None else self.node(on), using)
         return found
 
     def source(self, node: Expression) -> From:
