@@ -431,15 +431,3 @@ class TestRefusals:
     def test_exact_views(self):
         with pytest.raises(ParameterError, match="these are exact"):
             people().dprisk.assess("age", "mean", by="town", keys="private", **BOUNDS)
-
-    @pytest.mark.parametrize(
-        "query",
-        [
-            "SELECT town, COUNT(*) AS n FROM t GROUP BY town UNION ALL SELECT sex, COUNT(*) AS n FROM t GROUP BY sex",
-            "SELECT town, COUNT(*) AS n FROM t GROUP BY ROLLUP (town)",
-            "SELECT town, COUNT(*) / (SELECT COUNT(*) FROM t) AS n FROM t GROUP BY town",
-        ],
-    )
-    def test_several_queries(self, query):
-        with pytest.raises(ParameterError, match="one SELECT"):
-            pdrisk.sql(query, eps=3, t=people(), **PRIVATE)

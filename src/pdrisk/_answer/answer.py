@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
@@ -15,7 +13,7 @@ from pdrisk._answer import formatting
 from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._core.risk import Risk
 from pdrisk._core.universe import Rectangle
-from pdrisk._model.attributes import ATTRIBUTE, EXACT
+from pdrisk._model.attributes import ATTRIBUTE, EXACT, from_strict_json, strict_json
 from pdrisk._model.plain import plain_label
 from pdrisk._model.query import Query
 from pdrisk._model.unit import ONE_RECORD
@@ -108,6 +106,8 @@ class AnswerLine:
         Of a statistic of two columns, the second one.
     clip : (float, float) or None
         The points that all values were clipped at, which a share of eps found. ``name`` says them, too.
+    eps_groups : float
+        How much of ``eps`` chose the groups that are shown.
     """
 
     name: str
@@ -130,6 +130,7 @@ class AnswerLine:
     other: Any = None
     other_bounds: tuple[float, float] | None = None
     clip: tuple[float, float] | None = None
+    eps_groups: float = 0.0
 
     @classmethod
     def of(
@@ -158,6 +159,7 @@ class AnswerLine:
             step=mechanism.step,
             other=plain_label(line.other),
             clip=noisy.clip,
+            eps_groups=0.0 if noisy.selection is None else float(noisy.selection.eps),
             other_bounds=(universe.other.lo, universe.other.hi) if isinstance(universe, Rectangle) else None,
             **alone,
         )
@@ -331,7 +333,7 @@ class Answer:
         said = dataclasses.asdict(self)
         usual = {field.name: field.default for field in dataclasses.fields(self)}
         kept = {name: value for name, value in said.items() if value != usual[name]}
-        return json.dumps({"answer": _strict(kept)}, allow_nan=False)
+        return strict_json({"answer": kept})
 
     def attach(self, table: pd.DataFrame) -> pd.DataFrame:
         """The table, whose attrs hold nothing but this description."""
@@ -349,7 +351,7 @@ class Answer:
         """
         said, found = None, None
         try:
-            said = json.loads(attrs.get(ATTRIBUTE, "{}"), object_hook=_loose)
+            said = from_strict_json(attrs.get(ATTRIBUTE, "{}"))
             if said != EXACT and "answer" in said:
                 found = cls._from_values(said["answer"])
         except (TypeError, ValueError, KeyError, AttributeError):
@@ -371,26 +373,11 @@ class Answer:
 
 CLIP: Final = ("clip_low", "clip_high")
 TABLE: Final = ("value", "low", "high", "eps", "worst_case", "delta", "success", *CLIP, "release")
-FLOAT: Final = "float"
 SHOWN: Final = 3  # names in a title
 
 
 def _some(names: list[str]) -> str:
     return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
-
-
-def _strict(value: Any) -> Any:
-    """A JSON value in the place of what JSON has no number for: an object in that of NaN and of infinity."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return {FLOAT: str(value)}
-    if isinstance(value, dict):
-        return {name: _strict(each) for name, each in value.items()}
-    return [_strict(each) for each in value] if isinstance(value, list | tuple) else value
-
-
-def _loose(said: dict[str, Any]) -> Any:
-    """What `_strict` put an object in the place of."""
-    return float(said[FLOAT]) if said.keys() == {FLOAT} else said
 
 
 def _pair(bounds: Any) -> tuple[float, float] | None:

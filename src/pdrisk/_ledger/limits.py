@@ -21,7 +21,7 @@ from pdrisk._model.arguments import epsilon
 from pdrisk._model.private_keys import checked_delta
 from pdrisk.errors import BudgetExceededError, ColumnTypeError, ParameterError
 
-__all__ = ["WINDOWS", "Limits", "Spent", "check", "payable", "shown", "whole_number"]
+__all__ = ["WINDOWS", "Limits", "Spent", "check", "payable", "share_of", "shown", "whole_number"]
 
 DIGITS = 10**40
 LARGEST = 10**4000  # Python does not write out longer integers
@@ -206,6 +206,15 @@ def payable(eps: Fraction) -> Fraction:
     rest = (eps * DIGITS).denominator
     short = rest <= 2**64 and rest & (rest - 1) == 0  # decimals, and what a risk comes to
     return eps if short or eps.denominator <= 1000 else Fraction(math.ceil(eps * DIGITS), DIGITS)
+
+
+def share_of(total: Fraction, number: int) -> Fraction:
+    """One of so many equal shares that are paid one by one: rounded down where `payable` would round it up.
+
+    So all of them never cost more than the total.
+    """
+    share = total / number
+    return share if payable(share) == share else Fraction(math.floor(share * DIGITS), DIGITS)
 
 
 def shown(number: Fraction, rounding: str = ROUND_FLOOR) -> str:

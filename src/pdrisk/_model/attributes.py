@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any, Final
 
-__all__ = ["ATTRIBUTE", "EXACT", "mark_exact"]
+__all__ = ["ATTRIBUTE", "EXACT", "from_strict_json", "mark_exact", "strict_json"]
 
 ATTRIBUTE: Final = "dprisk"
 EXACT: Final = {"exact": True}
+FLOAT: Final = "float"
 
 
 def mark_exact(table: Any) -> Any:
     """A frame or series of exact numbers, marked as the curator's: `pdrisk.public` and `explain` refuse it."""
     table.attrs = {ATTRIBUTE: json.dumps(EXACT)}
     return table
+
+
+def strict_json(said: Any) -> str:
+    """JSON of a value, with an object in the place of NaN and of infinity, for which JSON has no number."""
+    return json.dumps(_strict(said), allow_nan=False)
+
+
+def from_strict_json(text: str) -> Any:
+    """What `strict_json` was made of; raises as ``json.loads``."""
+    return json.loads(text, object_hook=lambda said: float(said[FLOAT]) if said.keys() == {FLOAT} else said)
+
+
+def _strict(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return {FLOAT: str(value)}
+    if isinstance(value, dict):
+        return {name: _strict(each) for name, each in value.items()}
+    return [_strict(each) for each in value] if isinstance(value, list | tuple) else value

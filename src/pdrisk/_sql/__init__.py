@@ -39,8 +39,9 @@ from pdrisk._sql.judged_query import Judged
 from pdrisk._sql.layers import NOISY, Layered
 from pdrisk._sql.people import PeopleAsked, check_units
 from pdrisk._sql.pieces import lowered
-from pdrisk._sql.several import Stacked, planned
+from pdrisk._sql.several import Share, planned
 from pdrisk._sql.sources import Sources
+from pdrisk._sql.stacked import Stacked
 from pdrisk._sql.statements import too_deep
 from pdrisk._sql.tree import Select
 from pdrisk.engines.sql.reading import TableReading
@@ -113,7 +114,7 @@ def sql(
         ``"private"`` shows groups of enough people, which half of ``eps`` and ``delta`` decide by chance.
     delta : float, optional
         With ``keys="private"``, and needed there: with that probability the list of groups may show that somebody is in
-        the data; far less than 1/number of people.
+        the data; far less than 1/number of people. Several lists, as of GROUPING SETS, share it evenly.
     least_group : int, optional
         With ``keys="private"``: groups of fewer people are never shown.
     schema : pandera DataFrameSchema or DataFrameModel, optional
@@ -231,10 +232,10 @@ def answered(
             raise ColumnTypeError(f'mechanism is a name, such as "auto", not of type {type(mechanism).__name__}.')
         name = mechanism
 
-        def judge(select: Select, own: object, share: object) -> Judged:
-            is_part = are_private(keys) and not are_private(own)  # which is refused as one of several
+        def judge(select: Select, own: object, share: Share) -> Judged:
+            is_part = are_private(keys) and not are_private(own)  # without groups, among those that have some
             return judged(
-                select, sources, eps=share, bounds=bounds, keys=own, delta=None if is_part else delta,
+                select, sources, eps=share.eps, bounds=bounds, keys=own, delta=None if is_part else share.delta,
                 least_group=None if is_part else least_group, mechanism=name, interval=interval, clip=clip,
                 people=people,
             )  # fmt: skip
@@ -243,12 +244,7 @@ def answered(
             return layers_of(select, sources, bounds, people)
 
         all_given(partial(_check_eps_given, keys, eps), partial(check_delta_given, keys, delta))
-        plan = planned(sources.reader(query, params), nest, judge, eps, keys, sources.settings)
-        if are_private(keys) and len(plan.queries) > 1:
-            raise ParameterError(
-                'keys="private" chooses the groups of one SELECT, and here several are paid and put together: ask each '
-                "alone, or list keys."
-            )
+        plan = planned(sources.reader(query, params), nest, judge, Share(eps, delta), keys, sources.settings)
         grouped = any(each.groups for each in plan.queries)
         check_units(people, [each.query.unit for each in plan.queries], grouped)
         last = plan.statements[-1]

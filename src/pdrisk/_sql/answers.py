@@ -10,15 +10,13 @@ from pdrisk._core.universe import Universe
 from pdrisk._model.arguments import (
     universe,
 )
-from pdrisk._model.kinds import NUMBER, TRUTH
-from pdrisk._model.missing_arguments import missing_argument
+from pdrisk._model.kinds import NUMBER
 from pdrisk._model.nearest import unknown_column
 from pdrisk._model.nodes import Call, Column, Constant, Node, Operation, Window, below
 from pdrisk._model.query import (
-    UNIT,
     Source,
-    written,
 )
+from pdrisk._sql.argument_bounds import bounds_of_argument
 from pdrisk._sql.dry_run import types
 from pdrisk._sql.expressions import text
 from pdrisk._sql.grouping import Grouping, typed_key
@@ -255,7 +253,7 @@ class Answers:
         kept = None if filtered is None else filtered.sql
         different = AGGREGATES[call.name].statistic == "nunique" or (call.distinct and call.name in COUNTS)
         key = self._key(value, heading(call)) if different and value is not None else None
-        one = asked(call, value, kept, lambda: self._bounds_of(call, node, value), key)
+        one = asked(call, value, kept, lambda: self._bounds(call, node, value), key)
         if one.statistic.bounded and value is not None:
             self.relation.source.known(value.column).narrowed(one.universe)
         # Of an expression whose bounds nobody wrote: those of a stored column are for its schema to tell.
@@ -277,13 +275,16 @@ class Answers:
         filtered = None if call.condition is None else condition(call.condition, self.rows)
 
         def bounds(at: int) -> tuple[Universe, Source]:
-            own, source = self._bounds_of(call, nodes[at], values[at])
+            own, source = self._bounds(call, nodes[at], values[at])
             self.relation.source.known(values[at].column).narrowed(own)
             return own, source
 
         one = asked_of_two(call, values, None if filtered is None else filtered.sql, bounds)
         first, second = map(heading, nodes)
         return self._noted(Noted(one, call, values[0], filtered, first, values[1], second))
+
+    def _bounds(self, call: Call, node: Node | None, value: Expression | None) -> tuple[Universe, Source]:
+        return bounds_of_argument(call, node, value, self.bounds, self.relation.source)
 
     def _noted(self, noted: Noted) -> int:
         """Where a release stands that is asked for."""
@@ -292,54 +293,6 @@ class Answers:
             self.noted.append(noted)
         self.place_of[id(noted.call)] = self.places[noted.asked]
         return self.places[noted.asked]
-
-    def _bounds_of(self, call: Call, node: Node | None, value: Expression | None) -> tuple[Universe, Source]:
-        """The bounds of an argument: as passed or declared for a column, else those it has by what it is made of."""
-        name = lowered(node.name) if isinstance(node, Column) else None
-        given = self.bounds
-        if isinstance(given, Universe):
-            if name is not None and AGGREGATES[call.name].columns == 1:
-                return given, "given"
-        elif name is not None and given is not None and name in given:
-            return given[name], "given"
-        if value is not None:
-            if value.kind == TRUTH:
-                return UNIT, "declared"  # by their type
-            if (evident := self._evident(value, is_column=name is not None)) is not None:
-                return evident
-        shown = "x" if node is None else heading(node)
-        if AGGREGATES[call.name].columns == 2:
-            raise ParameterError(
-                f"{heading(call)} needs the bounds of {shown}: pass a dict with both, "
-                f"bounds={{{shown!r}: (lo, hi), ...}}, or declare them with df.dprisk.declare(bounds=...); an "
-                "expression needs a name in a subquery first."
-            )
-        statistic = AGGREGATES[call.name].statistic
-        if name is None:
-            raise ParameterError(
-                f"{call.name}({shown}) needs the bounds of the expression: write "
-                f"dp_{statistic}({shown}, lo := ..., hi := ...)."
-            )
-        raise missing_argument(
-            f"{written(call.name, shown)} needs bounds, the range its values can have: pass "
-            f"bounds={{{shown!r}: (lo, hi)}} or schema=, write dp_{statistic}({shown}, lo := ..., hi := ...), or "
-            "declare them with df.dprisk.declare(bounds=...).",
-            "" if AGGREGATES[call.name].private else "bounds",
-        )
-
-    def _evident(self, value: Expression, *, is_column: bool) -> tuple[Universe, Source] | None:
-        """The bounds that an argument has by what it is made of."""
-        used, given = value.range.columns, self.bounds
-        if isinstance(given, Universe) and used and not is_column:
-            return None  # whether one pair is that of the columns or of what is made of them, nobody says
-        found = value.range.universe
-        if found is None:
-            return None
-        source = self.relation.source
-        stated = [each for each in source.columns if lowered(each) in used & set(source.stated)]
-        for column in stated:
-            source.known(column).narrowed(source.stated[lowered(column)])
-        return found, "given" if isinstance(given, Mapping) and used & set(given) else "declared"
 
 
 def counting(call: Call) -> Call:

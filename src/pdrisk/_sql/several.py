@@ -6,22 +6,22 @@ paid, with 1 in the place of values that are not known yet.
 
 from __future__ import annotations
 
-import datetime
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from pdrisk._answer.answer import Answer
 from pdrisk._core.foreign import shown as shown_value
 from pdrisk._guard import guarded
+from pdrisk._ledger.limits import share_of
 from pdrisk._model.arguments import epsilon
-from pdrisk._model.kinds import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH
-from pdrisk._sql import dry_run, workspace
+from pdrisk._model.kinds import NOTHING
+from pdrisk._model.private_keys import checked_delta
+from pdrisk._sql import dry_run
 from pdrisk._sql.headings import unique
 from pdrisk._sql.judged_query import Judged
 from pdrisk._sql.layers import NOISY, Layer, Layered, layer_over
@@ -29,42 +29,30 @@ from pdrisk._sql.pieces import Expression, lowered
 from pdrisk._sql.scalars import Scalars
 from pdrisk._sql.sets import group_names, keys_of_part
 from pdrisk._sql.settings import Settings
+from pdrisk._sql.stacked import (
+    TYPES,
+    Stacked,
+    Statement,
+    check_scalar,
+    placeholder,
+    put_together,
+    queries,
+    scalar_of,
+    shown,
+)
 from pdrisk._sql.tree import Scalar, Select, Star, Union
 from pdrisk.errors import ParameterError
 
-__all__ = ["Stacked", "planned"]
-
-TYPES = {NUMBER: "DOUBLE", TEXT: "VARCHAR", TRUTH: "BOOLEAN", DATE: "DATE", TIME: "TIMESTAMP", NOTHING: "VARCHAR"}
+__all__ = ["Share", "planned"]
 
 
-@dataclass(frozen=True, slots=True)
-class Stacked:
-    """Statements whose noisy answers stand one below the other, and the SELECTs over that.
+class Share(NamedTuple):
+    """What a query, or all of them, may spend: eps, and delta where keys are private. As a caller writes them."""
 
-    Attributes
-    ----------
-    parts : tuple of Statement
-        None for a SELECT without FROM: one row.
-    kinds : tuple of str
-        Those of the columns that the parts give.
-    layers : tuple of Layer
-    has_parameters : bool
-    """
-
-    parts: tuple[Statement, ...]
-    kinds: tuple[str, ...]
-    layers: tuple[Layer, ...]
-    has_parameters: bool
-
-    def computed(self, noisy: str) -> str:
-        """The statement over the table of all rows."""
-        *inner, outer = self.layers
-        for layer in inner:
-            noisy = layer.subquery(noisy, ())
-        return outer.statement([f"{value.sql} AS i{at}" for at, (_, value) in enumerate(outer.items)], noisy)
+    eps: object
+    delta: object = None
 
 
-Statement = Judged | Stacked
 Judge = Callable[[Select, object], Judged]
 Nest = Callable[[Select], Layered]
 
@@ -81,7 +69,7 @@ class Plan:
         Gives the layers of a SELECT.
     judge : callable
         Takes a SELECT of one query, what the caller says of its keys, and what it may spend.
-    total : Fraction or None
+    total : Share
         What all may spend.
     keys : object
         As the caller passed them.
@@ -92,8 +80,8 @@ class Plan:
 
     read: Callable[[Scalars], Select]
     nest: Nest
-    judge: Callable[[Select, object, object], Judged]
-    total: Fraction | None
+    judge: Callable[[Select, object, Share], Judged]
+    total: Share
     keys: object
     settings: Settings
     statements: tuple[Statement, ...] = ()
@@ -119,7 +107,6 @@ class Plan:
 
     def answered(self, ask: Callable[[Judged, bool], pd.DataFrame]) -> pd.DataFrame:
         """The answer; ``ask`` takes a query and whether the columns of the answer are its own."""
-        shares = iter(shares_of(self.queries, self.total))
         before: list[Answer] = []
 
         def asked(statement: Statement) -> pd.DataFrame:
@@ -130,41 +117,45 @@ class Plan:
             answers = [asked(part) for part in statement.parts]
             return guarded(lambda: put_together(statement, answers))
 
-        statements = self.judged(
-            lambda select, keys: self.judge(select, keys, next(shares)), lambda statement: scalar_of(asked(statement))
-        )
-        last = statements[-1]
+        last = self.statements[-1]
+        if len(self.statements) > 1:  # the values of scalar subqueries are known now
+            last = self.shared(lambda statement: scalar_of(asked(statement)))[-1]
+        delta = sum((each.query.delta for each in self.queries), Fraction(0))
         if isinstance(last, Judged):
             answer = ask(last, True)
-            return merged(answer, before, _described(answer))
-        return merged(asked(last), before)
+            return merged(answer, before, delta, _described(answer))
+        return merged(asked(last), before, delta)
+
+    def shared(self, value: Callable[[Statement], Scalar]) -> tuple[Statement, ...]:
+        """The statements, each with its share of what all may spend."""
+        shares = iter(shares_of(self.queries, self.total))
+        return self.judged(lambda select, keys: self.judge(select, keys, next(shares)), value)
 
 
 def planned(
     read: Callable[[Scalars], Select],
     nest: Nest,
-    judge: Callable[[Select, object, object], Judged],
-    eps: object,
+    judge: Callable[[Select, object, Share], Judged],
+    total: Share,
     keys: object,
     settings: Settings,
 ) -> Plan:
     """What a query asks, judged with 1 and the like in the place of values that only answers tell.
+
+    How many queries share what may be spent is known once they have been judged with all of it.
 
     Raises
     ------
     ParameterError
         If anything is wrong with it.
     """
-    total = None if eps is None else epsilon(eps)
     plan = Plan(read, nest, judge, total, keys, settings)
-    found = replace(plan, statements=plan.judged(lambda select, own: judge(select, own, eps), placeholder))
+    found = replace(plan, statements=plan.judged(lambda select, own: judge(select, own, total), placeholder))
     if not found.queries:
         raise ParameterError("there is no FROM: ask a table, view, frame or Parquet file.")
     if len(found.statements) > 1 or isinstance(found.statements[0], Stacked):
         check_keys(keys, found.queries)
-        shares = iter(shares_of(found.queries, total))  # known once all of them are
-        asked = plan.judged(lambda select, own: judge(select, own, next(shares)), placeholder)
-        found = replace(plan, statements=asked)
+        return replace(found, statements=found.shared(placeholder))
     return found
 
 
@@ -248,11 +239,6 @@ def check_keys(keys: object, found: Sequence[Judged]) -> None:
             raise ParameterError(f"keys names {shown_value(name)}, by which no part of the query groups.")
 
 
-def shown(statement: Statement) -> list[tuple[str, str]]:
-    """The headings and kinds of what a statement gives."""
-    return [(label, value.kind) for label, value in statement.layers[-1].items]
-
-
 def _columns(parts: Sequence[Statement]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The headings, those of the first part, and the kinds, in which all have to agree."""
     listed = [shown(part) for part in parts]
@@ -271,97 +257,31 @@ def _columns(parts: Sequence[Statement]) -> tuple[tuple[str, ...], tuple[str, ..
     return tuple(label for label, _ in listed[0]) if listed else (), tuple(kinds)
 
 
-def queries(statement: Statement) -> Iterator[Judged]:
-    """The queries of a statement, in the order in which they are asked."""
-    if isinstance(statement, Judged):
-        yield statement
-        return
-    for part in statement.parts:
-        yield from queries(part)
+def shares_of(found: Sequence[Judged], total: Share) -> list[Share]:
+    """What each query may spend: what is written out in it, and for each other release an even share of the rest.
 
-
-def shares_of(found: Sequence[Judged], total: Fraction | None) -> list[Fraction | None]:
-    """What each query may spend: what is written out in it, and for each other release an even share of the rest."""
-    if total is None:
-        return [None] * len(found)
-    left = total - sum((each.written_out for each in found), Fraction(0))
+    Where keys are private the same again chooses them, and each query that does so has an even share of delta.
+    """
+    if total.eps is None:
+        return [total] * len(found)
+    eps, choosing = epsilon(total.eps), sum(each.query.selection is not None for each in found)
+    delta = share_of(checked_delta(total.delta), choosing) if choosing else None
+    fixed = [each.written_out * (1 if each.query.selection is None else 2) for each in found]
+    left = eps - sum(fixed, Fraction(0))
     waiting = sum(each.open_releases for each in found)
     if left < 0 or (waiting and left == 0):
         raise ParameterError(
-            f"the query may spend eps={float(total):g} in total, but asks for {float(total - left):g} in its dp_ "
+            f"the query may spend eps={float(eps):g} in total, but asks for {float(eps - left):g} in its dp_ "
             "functions: pass a larger eps=, or write smaller ones."
         )
-    return [each.written_out + each.open_releases * (left / waiting if waiting else Fraction(0)) for each in found]
-
-
-def scalar_of(answer: pd.DataFrame) -> Scalar:
-    """The one value of a scalar subquery; None if there is no row.
-
-    Raises
-    ------
-    ParameterError
-        If there are several rows.
-    """
-    if len(answer) > 1:
-        raise ParameterError(
-            f"a subquery gives {len(answer)} rows where one value stands: aggregate without GROUP BY, or add LIMIT 1."
-        )
-    value: Any = answer.iat[0, 0] if len(answer) else None
-    if value is None or pd.isna(value):
-        return None
-    if isinstance(value, bool | np.bool_):
-        return bool(value)
-    if isinstance(value, pd.Timestamp):
-        return value.to_pydatetime()
-    return value if isinstance(value, str | datetime.date) else float(value)
-
-
-def check_scalar(statement: Statement) -> None:
-    """Refuse a subquery of several columns where one value stands."""
-    if (number := len(shown(statement))) != 1:
-        raise ParameterError(f"a subquery gives {number} columns where one value stands: name one.")
-
-
-def placeholder(statement: Statement) -> Scalar:
-    """A value of the kind that a scalar subquery will come to."""
-    ((_, kind),) = shown(statement)
-    known: dict[str, Scalar] = {
-        NUMBER: 1.0, TEXT: "", TRUTH: True, DATE: datetime.date(2000, 1, 1), TIME: datetime.datetime(2000, 1, 1)
-    }  # fmt: skip
-    return known.get(kind)
-
-
-def put_together(statement: Stacked, answers: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The answer of several, computed on their noisy rows in a DuckDB that holds nothing else."""
-    columns: list[list[Any]] = [
-        [_plain(value) for answer in answers for value in answer.iloc[:, at]] for at in range(len(statement.kinds))
+    each_open = share_of(left, waiting) if waiting else Fraction(0)
+    return [
+        Share(own + each.open_releases * each_open, None if each.query.selection is None else delta)
+        for own, each in zip(fixed, found, strict=True)
     ]
-    types = [
-        "BIGINT" if kind == NUMBER and all(value is None or type(value) is int for value in values) else TYPES[kind]
-        for kind, values in zip(statement.kinds, columns, strict=True)
-    ]
-    size = sum(map(len, answers)) if answers else 1
-    lists = [f"unnest(CAST(${at + 1} AS {sql_type}[])) AS v{at}" for at, sql_type in enumerate(types)]
-    noisy = f"(SELECT {', '.join([*lists, f'unnest(system.main.range({size})) AS code'])}) AS {NOISY}"
-    bench = workspace.bench()
-    try:
-        answer = bench.execute(statement.computed(noisy), columns).df()
-    finally:
-        bench.close()
-    answer.columns = pd.Index(unique([label for label, _ in statement.layers[-1].items]), dtype=object)
-    return answer
 
 
-def _plain(value: Any) -> Any:
-    """A cell as a parameter of DuckDB; NULL where a value is withheld."""
-    if value is None or pd.isna(value):
-        return None
-    if isinstance(value, pd.Timestamp):
-        return value.to_pydatetime()
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def merged(answer: pd.DataFrame, inner: Sequence[Answer], own: Answer | None = None) -> pd.DataFrame:
+def merged(answer: pd.DataFrame, inner: Sequence[Answer], delta: Fraction, own: Answer | None = None) -> pd.DataFrame:
     """An answer with the description of all that it was made of.
 
     Parameters
@@ -369,6 +289,8 @@ def merged(answer: pd.DataFrame, inner: Sequence[Answer], own: Answer | None = N
     answer : DataFrame
     inner : sequence of Answer
         What was answered before.
+    delta : Fraction
+        Of all together.
     own : Answer, optional
         Of the last query, whose columns the answer has; without it they are the answer's own.
     """
@@ -399,6 +321,10 @@ def merged(answer: pd.DataFrame, inner: Sequence[Answer], own: Answer | None = N
         groups=() if own is None else own.groups,
         curators=() if own is None else own.curators,
         releases=tuple(numbers) if len(set(numbers)) < len(numbers) else (),
+        delta=float(delta),
+        eps_groups=math.fsum(each.eps_groups for each in every),
+        # What holds for the groups of each list.
+        sizes_shown=tuple(map(max, zip(*(each.sizes_shown for each in every if each.sizes_shown), strict=True))),
     )
     return said.attach(answer)
 

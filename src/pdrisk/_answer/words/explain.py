@@ -231,7 +231,7 @@ class _Telling:
 
     def _eps_of_values(self, line: AnswerLine) -> str:
         """What noise is made for: without what chose the groups that are shown."""
-        return _eps(line.eps - self.answer.eps_groups)
+        return _eps(line.eps - line.eps_groups)
 
     def _eps(self) -> Rows:
         answer, said = self.answer, self.said
