@@ -369,7 +369,7 @@ class TestAsked:
 
     @pytest.mark.parametrize("answer", [None, 1.0, FRAME["x"], "mean(x)"])
     def test_what_is_no_answer(self, answer: object) -> None:
-        with pytest.raises(ColumnTypeError, match="explain takes what pdrisk answered"):
+        with pytest.raises(ColumnTypeError, match="explain takes an answer of pdrisk"):
             pdrisk.explain(answer)
 
     def test_frames_that_are_no_answer(self) -> None:

@@ -207,8 +207,8 @@ class TestOfWorlds:
             ([1, 2], {"eps": 1, "risk": 0.9}, "exactly one of eps= and risk= .not both"),
             ([1, 2], {"eps": 0}, "eps must be finite and above 0"),
             ([1, 2], {"risk": 1}, "risk must be a probability"),
-            ([1, 2], {"risk": 0.5}, "cannot be had"),
-            ([1, 2, 3], {"risk": 0.4, "prior": 0.4}, "cannot be had"),
+            ([1, 2], {"risk": 0.5}, "is not possible"),
+            ([1, 2, 3], {"risk": 0.4, "prior": 0.4}, "is not possible"),
             ([], {"eps": 1}, "at least one world"),
             ([1, math.nan], {"eps": 1}, "finite"),
             ([1, 2], {"eps": 1, "sensitivity": 0}, "sensitivity must be finite and above 0"),
@@ -341,7 +341,7 @@ class TestOfAColumn:
         one = DISTANCES.dprisk.identifiability("distance", eps=1, bounds=BOUNDS, where="distance == 17")
         assert (one.worlds, one.prior, one.exact, one.bound) == (1, 1, 1, 1)
         for where in ("distance > 9999", "distance == 17"):
-            with pytest.raises(ParameterError, match=r"risk of 0\.9 cannot be had in these data"):
+            with pytest.raises(ParameterError, match=r"risk of 0\.9 is not possible in these data"):
                 DISTANCES.dprisk.identifiability("distance", risk=0.9, bounds=BOUNDS, where=where)
 
     def test_errors_hold_nothing_of_the_data(self):

@@ -282,7 +282,7 @@ class TestRisk:
         d = Dataset(FRAME, person="pid", bounds={"x": BOUNDS})
         with pytest.raises(ParameterError, match=r'by exponential .* one may have 2: ask with mechanism="laplace"'):
             d.identifiability("x", "median", eps=1, rows=2)
-        with pytest.raises(ParameterError, match="is one number, his belief about one person"):
+        with pytest.raises(ParameterError, match="is one number, the belief about one person"):
             d.identifiability("x", eps=1, rows=2, mechanism="laplace", prior=np.ones(len(FRAME)))
         assert d.identifiability("x", eps=1, rows=2, mechanism="laplace", prior=0.5).prior == 0.5
 
@@ -308,7 +308,7 @@ class TestRisk:
         assert reached == pytest.approx(0.8, abs=1e-6)
 
 
-UNDECIDED = r'one pid may have several rows, and nobody said how they count. Pass one of per_person="mean"'
+UNDECIDED = r'several rows, and the question does not say how they count. Pass one of per_person="mean"'
 
 
 @pytest.mark.parametrize("ask", [lambda r: r.attack(), lambda r: r.interval(kind="sampling")], ids=["attack", "sample"])
@@ -351,7 +351,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize("option", [{"per_person": "mean"}, {"rows": 2}, {"groups": 2}, {"unit": "row"}])
     def test_without_a_person(self, option):
-        with pytest.raises(ParameterError, match="nobody said who a person is: pass person= as well"):
+        with pytest.raises(ParameterError, match="no column of ids is declared: pass person= as well"):
             FRAME.dprisk.mean("x", eps=1, bounds=BOUNDS, **option)
 
     def test_two_units_in_one_budget(self, book):
@@ -487,7 +487,7 @@ class TestDeclared:
         ("said", "says"),
         [
             ({"person": "nobody"}, "nobody"),
-            ({"per_person": "mean"}, "person=, which is missing"),
+            ({"per_person": "mean"}, "needs person=, the column of ids"),
             ({"person": "pid", "per_person": "most"}, "per_person is one of"),
             ({"person": 1.5}, "the name of a column"),
         ],

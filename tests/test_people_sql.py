@@ -158,7 +158,7 @@ class TestCalls:
             pdrisk.sql("SELECT COUNT(*) FROM t", eps=1, person="pidd", rows=1, t=FRAME)
 
     def test_table_that_is_not_read(self):
-        with pytest.raises(ParameterError, match="person= speaks of table visits, and the query reads t"):
+        with pytest.raises(ParameterError, match="person= names table visits, and the query reads t"):
             pdrisk.sql("SELECT COUNT(*) FROM t", eps=1, person={"visits": "pid"}, rows=1, t=FRAME)
 
     def test_a_ledger_remembers_people(self, book):

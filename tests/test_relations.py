@@ -368,7 +368,7 @@ class TestWhereTablesAre:
     def test_a_public_table_is_the_one_that_is_named(self):
         """Not another one of the same name."""
         query = "SELECT COUNT(DISTINCT s.who) AS v FROM stays s JOIN other.codes c ON s.who = c.who"
-        with pytest.raises(ParameterError, match="person= speaks of table stays, and the query reads codes"):
+        with pytest.raises(ParameterError, match="person= names table stays, and the query reads codes"):
             pdrisk.sql(query, self.con(), eps=1, person={"stays": "who"}, public=["codes"])
         answer = pdrisk.sql(query, self.con(), eps=100, person={"stays": "who"}, public=["other.codes"])
         assert answer["v"].tolist() == [1]
@@ -399,7 +399,7 @@ class TestWhereTablesAre:
         [
             (("patients", "stays"), {"person": {"patients": "pid"}}, "says nothing of table stays"),
             (("patients", "stays"), {"person": "pid"}, "unknown column 'pid'"),
-            (("patients",), {"person": {"patients": "pid", "drugs": "pid"}}, "speaks of drugs, which is no table"),
+            (("patients",), {"person": {"patients": "pid", "drugs": "pid"}}, "names drugs, which is no table"),
             (("patients",), {"per_person": "one"}, "of person=, which is missing"),
             (("patients",), {"person": "pid", "per_person": {"patients": "mean"}}, 'per_person= by table is "one"'),
             (("patients", "stays"), {"person": {"patients": "pid", "stays": ["who", "x"]}}, "different numbers of col"),

@@ -226,7 +226,7 @@ class TestNames:
     def test_backticks_are_missing(self, text, name):
         error = refusal(text, ODD)
         assert f"the name of column '{name[1:-1]}'".replace("'it's'", '"it\'s"') in str(error)
-        assert str(error).endswith(f" stands in backticks: write {name}.")
+        assert str(error).endswith(f" has to be in backticks: write {name}.")
         assert selected(f"{name} > 0", ODD) == [True]
 
     @pytest.mark.parametrize(

@@ -188,7 +188,7 @@ class TestSilence:
             wide = release.high - release.low
             expected = [f"mean(x): {wide:.4g} wide, of 10 possible"] if wide > 10 / 4 else []
             told = [str(each.message) for each in seen if each.category is pdrisk.NoisyReleaseWarning]
-            assert [each.split(" interval is ")[1].split(". Ask")[0] for each in told] == expected
+            assert [each.split(" interval of ")[1].split(". Ask")[0] for each in told] == expected
 
     def test_accessors_say_nothing_of_the_data(self):
         frame = secret_frame()

@@ -43,7 +43,7 @@ ONE_TABLE = "data"  # its name in SQL
 
 @own_errors_of
 class Dataset(Statistics):
-    """Data about people, and what holds for every question about them: declarations, and the ledger that pays.
+    """Dataset about people: data, declarations that hold for all questions, and the ledger that pays for answers.
 
     It has all statistics of ``df.dprisk``, which is the anonymous Dataset of a frame, and takes the frame as it is now:
     what is done to it later is not seen.
@@ -59,9 +59,9 @@ class Dataset(Statistics):
     schema, bounds, keys, missing : optional
         As for ``df.dprisk.declare``: kept here, the frame stays as it is.
     person : column, list of columns, or dict by table, optional
-        Who a person is: what is protected is then all rows of a person. Of several columns together, as in ``["pid",
-        "day"]``, it is what has one value of each: a person's day. By it a ledger tells what each person lost: see
-        `Ledger.odometer`.
+        Column of ids: all rows of a person are protected together. With several columns, as in ``["pid", "day"]``,
+        the unit is each combination of their values: a person's day. By the ids a ledger adds up what each person lost:
+        see `Ledger.odometer`.
     per_person : {"one", "mean", "sum", "min", "max", "count", "any", "all"}, optional
         How several rows of a person count in questions that say nothing else. ``"one"``: each person has one row; if
         somebody has more, one is chosen, by the row's own content and a secret. Of several tables ``"one"`` may be
@@ -69,7 +69,7 @@ class Dataset(Statistics):
     constant : list of columns or dict by table, optional
         Columns that do not differ within a person; of somebody with several values one is chosen.
     ledger : Ledger, path or URL, optional
-        What pays for all answers: a ledger that exists. It remembers them: the same question gets the same answer
+        Existing ledger that pays for all answers. It remembers them: the same question gets the same answer
         again and costs nothing, unless it is asked with ``fresh=True``.
     version : str, optional
         The owner's word for the state of the data, for a ledger: then no content is compared, and tables of database
@@ -77,9 +77,9 @@ class Dataset(Statistics):
     public : list of names, or dict from name to table, optional
         Tables that nobody is in, such as lists of codes: for joins with those of people, in `sql`.
     curator : bool, default False
-        That of all its calls.
+        Default of ``curator=`` in all calls.
     as_ : {"pandas", "polars", "arrow"}
-        What noisy tables are, those of `sql` too; levels of the index become columns there.
+        Kind of noisy tables, also of `sql`. In Polars and Arrow tables, levels of the index become columns.
 
     Raises
     ------
@@ -162,12 +162,12 @@ class Dataset(Statistics):
 
     @property
     def name(self) -> str | None:
-        """What a ledger knows the data as."""
+        """Name of the dataset in a ledger."""
         return self._name
 
     @property
     def ledger(self) -> Ledger | None:
-        """What pays for all answers."""
+        """Ledger that pays for all answers."""
         return self._ledger
 
     def __repr__(self) -> str:
@@ -177,7 +177,7 @@ class Dataset(Statistics):
         return f"Dataset {named}{kept}; private answers: {answers}; see help() of each"
 
     def query(self, condition: Any) -> Dataset:
-        """The Dataset of the records that a row-wise condition selects: of the same people, paid by the same ledger.
+        """Dataset of the records that a row-wise condition selects, with the same people and the same ledger.
 
         Parameters
         ----------
@@ -203,7 +203,7 @@ class Dataset(Statistics):
         return selected
 
     def assign(self, **columns: str) -> Dataset:
-        """The Dataset with columns that are computed row by row: of the same people, paid by the same ledger.
+        """Dataset with columns that are computed row by row, with the same people and the same ledger.
 
         Parameters
         ----------
@@ -245,7 +245,7 @@ class Dataset(Statistics):
         own, schema = map(tuple, kept)
         left = replace(said, own=own, schema=schema)
         if left.speak_of(name):
-            raise ParameterError(f"a schema speaks of all columns that are named like {name!r}: use another name.")
+            raise ParameterError(f"a schema names all columns like {name!r}: use another name.")
         added = frame.copy(deep=False)
         added[name] = placeholder(one, len(frame))
         self._assigned = knowing(added, left) if said != Declarations() else added

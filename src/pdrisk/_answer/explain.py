@@ -31,7 +31,7 @@ def explain(
     prior: float | None = None,
     language: str = "en",
 ) -> str:
-    """What an answer means, in words for who has to know: a `Release`, or a frame of ``by=``, ``agg`` or ``sql``.
+    """Explanation of an answer in plain words: of a `Release`, or of a frame of ``by=``, ``agg`` or ``sql``.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def explain(
         return answer.explain(audience, so_far, prior=prior, language=language)
     table = _in_pandas(answer)
     if table is None:
-        raise ColumnTypeError(f"explain takes what pdrisk answered, not {type(answer).__name__}.")
+        raise ColumnTypeError(f"explain takes an answer of pdrisk, not {type(answer).__name__}.")
     said = Answer.from_attrs(table.attrs)
     if said is None:
         raise ParameterError("this frame does not say what was asked: pass the answer as pdrisk returned it.")

@@ -277,7 +277,7 @@ class Release(Arithmetic):
         prior: float | None = None,
         language: str = "en",
     ) -> str:
-        """What this release means, in words for who has to know.
+        """Explanation of this release in plain words, for one audience.
 
         Parameters
         ----------
@@ -369,7 +369,7 @@ class Release(Arithmetic):
 
     @own_errors
     def picture_text(self, kind: str = "icons", *, unit: str = "", language: str = "en") -> str:
-        """`picture` in signs, words and numbers, for who cannot see it; takes and raises the same."""
+        """`picture` as text, for a screen reader or a terminal; with the same parameters and errors."""
         return DisplayedText(pictures.of_release(self, kind, True, unit, language))
 
     def __repr__(self) -> str:

@@ -115,8 +115,8 @@ def _privacy_loss(risks: FloatArray, priors: FloatArray, *, nothing_told: NDArra
     if not np.all((risks > priors) | (nothing_told & (risks == priors))):
         at = np.unravel_index(np.argmin(risks - priors), risks.shape)
         raise ParameterError(
-            f"a risk of {risks[at]:g} cannot be had: an attacker who starts at a prior of {priors[at]:g} is there "
-            "without any release. Ask for a risk above the prior."
+            f"a risk of {risks[at]:g} is not possible: an attacker already starts from a prior of "
+            f"{priors[at]:g}. Ask for a risk above the prior."
         )
     loss: FloatArray = np.asarray(np.log(risks) - np.log1p(-risks) - np.log(priors) + np.log1p(-priors))
     loss = np.maximum(loss, 0.0)
@@ -167,7 +167,7 @@ def epsilon_for(
     Raises
     ------
     ParameterError
-        If a risk cannot be had, a needed number is missing or out of its range, or the metric is unknown.
+        If a risk is not possible, a needed number is missing or out of its range, or the metric is unknown.
 
     Notes
     -----

@@ -98,7 +98,7 @@ def tight_epsilon(
     Raises
     ------
     ParameterError
-        If ``rho`` cannot be had, or the sensitivity is not finite and above 0.
+        If ``rho`` is not possible, or the sensitivity is not finite and above 0.
 
     Notes
     -----
@@ -184,7 +184,7 @@ def positive(name: str, value: object) -> float:
 
 
 def _one_world(rho: float) -> float:
-    raise ParameterError(f"a risk of {rho:g} cannot be had: with one possible world the attacker is certain already.")
+    raise ParameterError(f"a risk of {rho:g} is not possible: with one possible world the attacker is certain already.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ def check_generalize(generalize: object, on: Sequence[Hashable]) -> Generalize:
         raise ColumnTypeError('generalize is a dict from key column to how, as in {"age": [0, 10, 20], "zip": 3}.')
     for column, how in generalize.items():
         if column not in on:
-            raise ParameterError(f"generalize= speaks of {shown(column)}, which is none of the key columns in on=.")
+            raise ParameterError(f"generalize= names {shown(column)}, which is none of the key columns in on=.")
         if isinstance(how, Mapping | pd.Series):
             continue
         if isinstance(how, int | np.integer) and not isinstance(how, bool):

@@ -169,7 +169,7 @@ class Ledger(Payer):
     # --- Looking --------------------------------------------------------------------------------------------------
 
     def remaining(self) -> Remaining:
-        """What may still be asked, by this analyst."""
+        """Remaining budget of this analyst."""
         with self._reading() as account:
             rules, spent = account.rules(), account.spent()
         return remaining_of({EVERYBODY: rules.whole, account.analyst: rules.each}, spent, EVERYBODY)

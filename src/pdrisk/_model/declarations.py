@@ -247,7 +247,7 @@ def narrower(column: Hashable, one: Ends, other: Ends) -> Ends:
     low, high = max(one[0], other[0]), min(one[1], other[1])
     if low > high:
         ranges = " and ".join(_range(ends) for ends in (one, other) if ends != EVERYTHING)
-        raise ParameterError(f"the schema allows no value of {column!r}: its checks say {ranges}. Mend it.")
+        raise ParameterError(f"the schema allows no value of {column!r}: its checks say {ranges}. Correct it.")
     return low, high
 
 

@@ -123,7 +123,7 @@ def undeclared_keys(asked: str, listed: str, declared: str) -> ParameterError:
         How the front end takes a list, and how it is declared once for all.
     """
     return missing_argument(
-        f"{asked} needs the public list of its groups, since which groups occur tells who is in the data: pass "
+        f"{asked} needs the public list of its groups, because the groups that occur reveal who is in the data: pass "
         f'{listed}, or declare them once with {declared}, or pass keys="private" with delta=1e-6, which shows those of '
         'many people, or keys="observed" to say that the keys themselves are public.',
         f"{listed}, the public list of the groups of {asked}",

@@ -191,7 +191,7 @@ def judged_people(person: object, per_person: object, constant: object) -> Peopl
     )
     if not columns and (way is not None or same):
         named = "per_person" if way is not None else "constant"
-        raise ParameterError(f"{named}= speaks of the people of person=, which is missing: pass it as well.")
+        raise ParameterError(f"{named}= needs person=, the column of ids: pass it as well.")
     return People(columns, way, tuple(dict.fromkeys(same)))
 
 
@@ -230,7 +230,7 @@ def judged_unit(
     if not people.columns:
         if said:
             raise ParameterError(
-                f"{said[0]}= says how the rows of a person count, but nobody said who a person is: pass person= as "
+                f"{said[0]}= says how the rows of a person count, but no column of ids is declared: pass person= as "
                 "well, the column of their ids."
             )
         return Unit()
@@ -314,9 +314,9 @@ def _groups_of(people: People, by: Sequence[Hashable], way: str | None, groups: 
         return 1
     named = ", ".join(str(column) for column in by if column not in people.constant)
     raise ParameterError(
-        f"a person may be in several groups of by={named}, and nobody said in how many: pass groups=1 to let each "
-        "person count in one of them, chosen at random, or groups=g for g of them, with g times the noise; or declare "
-        f"constant=[{named!r}] if it does not differ within a person."
+        f"a person may be in several groups of by={named}, and the question does not say in how many: pass groups=1 "
+        "to let each person count in one of them, chosen at random, or groups=g for g of them, with g times the noise; "
+        f"or declare constant=[{named!r}] if it does not differ within a person."
     )
 
 
@@ -332,7 +332,7 @@ def _undecided(
             'one row, or unit="row", which protects one row, not a person.'
         )
     return ParameterError(
-        f"{labels}: one {named} may have several rows, and nobody said how they count. Pass one of "
+        f"{labels}: one {named} may have several rows, and the question does not say how they count. Pass one of "
         f'per_person="mean" (or {", ".join(PER_PERSON[1:])}: first one number for each person, then the statistic of '
         "these), rows=k (at most k rows of each person count, chosen at random, with k times the noise), "
         'per_person="one" (each person has one row; of more, one is chosen), or unit="row" (protects one row, not a '

@@ -58,10 +58,10 @@ class FrameAccessor(Statistics):
         per_person: str | None = None,
         constant: str | int | Sequence[str | int] | None = None,
     ) -> pd.DataFrame:
-        """The same frame, knowing the bounds, group keys and missing codes of its columns from now on, and its people.
+        """Frame with declared bounds, group keys and missing codes of its columns, and ids of its people.
 
-        They travel in ``frame.attrs`` with queries, copies, pickles and Parquet files, and belong to the column's
-        name: after a change of its unit, ``rename``, ``merge`` or ``concat``, declare again.
+        Declarations are kept in ``frame.attrs`` through queries, copies, pickles and Parquet files. They belong to the
+        column's name: after a change of its unit, ``rename``, ``merge`` or ``concat``, declare again.
 
         Parameters
         ----------
@@ -89,10 +89,10 @@ class FrameAccessor(Statistics):
 
     @property
     def declared(self) -> pd.DataFrame:
-        """What is declared for which column, and by whom: one row for each column of which anything is known.
+        """Declarations of the frame: one row for each column with a declaration.
 
         ``lo`` and ``hi`` are the bounds, ``valid_lo`` and ``valid_hi`` the range that a schema's checks allow,
-        ``keys`` and ``missing`` lists, ``source`` who said so.
+        ``keys`` and ``missing`` lists, ``source`` where the declaration comes from.
         """
         return declared_table(self._frame)
 

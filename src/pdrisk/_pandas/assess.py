@@ -115,7 +115,7 @@ def planned_epsilon(frame: pd.DataFrame, column: Hashable | None, spec: object, 
     except ParameterError:
         pass  # its words would tell n
     raise ParameterError(
-        f"a {metric} risk of {highest:g} cannot be had in these data: an attacker is there without any release. "
+        f"a {metric} risk of {highest:g} is not possible in these data: an attacker reaches it without any release. "
         "Ask for a higher risk."
     )
 

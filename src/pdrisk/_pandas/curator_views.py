@@ -222,7 +222,7 @@ class CuratorViews(Hinting):
         """Curator only: what one release tells an attacker who knows all of these people but not who is missing.
 
         ``eps`` to judge it, or the highest ``risk`` wanted, for the eps of both bounds (Lee & Clifton 2011, 2012).
-        ``prior`` is his belief about one person, or one number for each row; all alike by default.
+        ``prior`` is the attacker's belief about one person, or one number for each row; all alike by default.
         """
         self._check_curator("identifiability()")
         said = {"eps": eps, "risk": risk, "prior": prior}

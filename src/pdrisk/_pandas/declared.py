@@ -94,7 +94,7 @@ def declarations(
         of_schema = people_of_schema(schema)
         if not named and of_schema is None and len(frame.columns):
             raise ParameterError(
-                f"the schema speaks of none of the frame's columns: it has {_some(entry.column for entry in entries)}, "
+                f"the schema names none of the frame's columns: it has {_some(entry.column for entry in entries)}, "
                 f"the frame has {_some(frame.columns)}."
             )
         known, told = known.and_schema(entries, of_schema if people is None else people), told + named

@@ -299,7 +299,7 @@ def _line(
         raise missing_argument(
             f"{written(statistic.label, column)} needs bounds, the range its values can have: pass bounds=(lo, hi), or "
             f"declare them once with df.dprisk.declare(bounds={{{column!r}: (lo, hi)}}) or a pandera schema. "
-            f"df.dprisk.suggest_bounds({column!r}, eps=...) finds some privately. "
+            f"df.dprisk.suggest_bounds({column!r}, eps=...) finds bounds with differential privacy. "
             'bounds="column" takes the data\'s own range, which is not differential privacy.',
             f"bounds=(lo, hi), the range that values of {column!r} can have",
         )

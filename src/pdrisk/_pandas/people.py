@@ -76,8 +76,8 @@ def check_worlds_of_people(query: Query, prior: object) -> None:
         )
     if prior is not None and not isinstance(prior, int | float):
         raise ParameterError(
-            "prior of several records a person is one number, his belief about one person: those of rows are not "
-            "beliefs about people."
+            "prior of several records a person is one number, the belief about one person: leave "
+            "out beliefs about rows."
         )
 
 

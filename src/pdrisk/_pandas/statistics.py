@@ -217,7 +217,7 @@ class Statistics(DisclosureViews):
     def suggest_bounds(
         self, column: Hashable, *, eps: float, ledger: Any = None, fresh: bool = False
     ) -> SuggestedBounds:
-        """Bounds found privately, for a column of which nobody knows the range.
+        """Bounds found with differential privacy, for a column whose range nobody knows.
 
         A noisy histogram over powers of two: the first and last that hold clearly more people than noise are the
         ends. It is a release and costs ``eps``.
@@ -263,7 +263,7 @@ class Statistics(DisclosureViews):
         ledger: Any = None,
         fresh: bool = False,
     ) -> SuggestedRows:
-        """Number of rows a person found privately, for ``rows=``: of a share of people it leaves all rows.
+        """Number of rows per person, found with differential privacy, for ``rows=``: enough for a share of the people.
 
         A noisy quantile of the numbers of rows that people have. It is a release and costs ``eps``.
 

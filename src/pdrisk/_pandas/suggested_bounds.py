@@ -51,7 +51,7 @@ class Sizes(Count):
 
 
 class SuggestedBounds(tuple[float, float]):
-    """A pair ``(lo, hi)`` that was found privately; its repr says what it assumed.
+    """A pair ``(lo, hi)`` of bounds, found with differential privacy; its repr says what it assumed.
 
     Attributes
     ----------

@@ -61,7 +61,7 @@ def of_tables(given: Given, public: frozenset[str], person: object, per_person: 
         found = {lowered(str(name)): value for name, value in said.items()}
         if unknown := sorted(set(found) - set(private)):
             raise ParameterError(
-                f"{option}= speaks of {unknown[0]}, which is no table of people here."
+                f"{option}= names {unknown[0]}, which is no table of people here."
                 f"{did_you_mean(unknown[0], list(private))}"
             )
         if needed and (missing := sorted(set(private) - set(found))):
@@ -74,7 +74,7 @@ def of_tables(given: Given, public: frozenset[str], person: object, per_person: 
     columns = {name: checked_columns("person", each) for name, each in by_table("person", person, needed=True).items()}
     if not columns and (per_person is not None or constant is not None):
         option = "per_person=" if per_person is not None else "constant="
-        raise ParameterError(f"{option} speaks of the people of person=, which is missing: pass it as well.")
+        raise ParameterError(f"{option} needs person=, the column of ids: pass it as well.")
     if len({len(each) for each in columns.values()}) > 1:
         raise ParameterError("person= names different numbers of columns in different tables: one unit has one number.")
     same = {

@@ -69,7 +69,7 @@ class PeopleAsked:
             if lowered(name) not in named:
                 listed = ", ".join(map(str, said))
                 advice = " Name its column, or the table in public= if nobody is in it." if option == "person" else ""
-                raise ParameterError(f"{option}= speaks of table {listed}, and the query reads {name}.{advice}")
+                raise ParameterError(f"{option}= names table {listed}, and the query reads {name}.{advice}")
             return named[lowered(name)]
 
         known = replace(self.known, per_person=ONE) if lowered(name) in self.one_row else self.known

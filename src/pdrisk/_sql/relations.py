@@ -166,7 +166,7 @@ def _found(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, d
     for label, value in found.columns if found.source.folded else ():
         if found.source.declared.speak_of(lowered(label)) and lowered(value.column or "") != lowered(label):
             raise ParameterError(
-                f"schema= speaks of {label!r}, which the view {entry.name} makes of something else: a schema is that "
+                f"schema= names {label!r}, which the view {entry.name} makes of something else: a schema is that "
                 "of the table behind a view. Ask the table, or give the column another name in the view."
             )
     return found

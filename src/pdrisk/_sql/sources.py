@@ -320,7 +320,7 @@ class Sources:
         entries = folded(entries_of(self.schema))
         if not any(Declarations(schema=entries).speak_of(lowered(name)) for name in source.columns):
             raise ParameterError(
-                "schema= speaks of none of the columns that are asked: pass the schema of this table or frame."
+                "schema= names none of the columns of this table: pass the schema of this table or frame."
             )
         own = replace(source.declared, own=folded(source.declared.own), schema=folded(source.declared.schema))
         said = own.and_schema(entries, people_of_schema(self.schema))

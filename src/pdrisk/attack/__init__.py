@@ -1,4 +1,4 @@
-"""Attacks: what somebody who really tries finds out from an answer, beside what was claimed.
+"""Simulated attacks on noisy answers, and their success beside the risk that was claimed.
 
 Each attack simulates an attacker many times and gives an `Outcome`, or several of them for several ways to publish:
 what was claimed, what was achieved with its Clopper-Pearson interval, a verdict, a picture and the same in text.

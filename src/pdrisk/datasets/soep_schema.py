@@ -13,7 +13,7 @@ __all__ = ["soep_like_schema"]
 
 
 def soep_like_schema() -> DataFrameSchema:
-    """What is known of `soep_like` before it is looked at: ranges, groups, missing codes.
+    """Schema of `soep_like`, a pandera schema: ranges, groups and missing codes, declared without the data.
 
     Returns
     -------

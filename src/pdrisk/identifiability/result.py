@@ -49,7 +49,7 @@ class Identifiability:
     worlds : int
         How many worlds the attacker thinks possible; m in the papers.
     prior : float
-        What he starts from: his belief in the likeliest of them, 1/m if all are alike.
+        The attacker's prior belief in the likeliest of them, 1/m if all are alike.
     sensitive_range : float
         Largest distance between these worlds, in the unit of the answer; S(f) in the 2012 paper.
     sensitivity : float
@@ -137,7 +137,7 @@ def of_worlds(
     sensitivity: float | None = None,
     prior: ArrayLike | None = None,
 ) -> Identifiability:
-    """What an answer tells about given worlds.
+    """Identifiability of given possible worlds: what an answer tells about them.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def of_column(frame: pd.DataFrame, column: Hashable | None, spec: object, reques
     start = _start(prior, people)
     if judged[1] is not None and not (judged[1] > start or (judged[1] == start and spread == 0)):
         raise ParameterError(  # without the prior, which would tell n
-            f"a risk of {judged[1]:g} cannot be had in these data: an attacker is there without any release. "
+            f"a risk of {judged[1]:g} is not possible in these data: an attacker reaches it without any release. "
             "Ask for a higher risk."
         )
     return _found(line.name, worlds, *judged, whole, prior, spread)

@@ -95,7 +95,7 @@ class QueryString(Builder):
             refusal = error
         if bare := self.bare_names():
             name = max(bare, key=len)
-            self.refuse(f"the name of column {name!r} stands in backticks: write {text_of(Column(name))}.")
+            self.refuse(f"the name of column {name!r} has to be in backticks: write {text_of(Column(name))}.")
         raise refusal
 
     def bare_names(self) -> list[str]:
