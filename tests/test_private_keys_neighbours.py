@@ -111,12 +111,6 @@ def test_labels_say_the_eps_that_noise_is_made_for():
     assert "eps 1; assuming one record per person" in said
 
 
-def test_exact_risks_of_rows_need_listed_keys():
-    frame = pd.DataFrame({"g": ["a"] * 1000, "x": 1.0})
-    with pytest.raises(pdrisk.ParameterError, match="these are exact: list keys"):
-        frame.dprisk.individual_risk("x", "mean", by="g", eps=1, bounds=(0, 10), keys="private")
-
-
 @pytest.mark.parametrize("key", [pd.Timestamp("2020-01-01 00:00:00.000000001"), pd.Timedelta(1), pd.Timedelta("1D")])
 def test_keys_of_nanoseconds_are_found(key):
     frame = pd.DataFrame({"k": pd.Series([key] * 1000)})

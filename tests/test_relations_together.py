@@ -244,8 +244,8 @@ def test_all_queries_see_one_moment(tmp_path, monkeypatch):
     writer = con.cursor()
     released = pdrisk._sql.released
 
-    def and_then_somebody_comes(*args):
-        found = released(*args)
+    def and_then_somebody_comes(*args, **options):
+        found = released(*args, **options)
         writer.execute("INSERT INTO stays VALUES (1, 'a', 3)")
         return found
 

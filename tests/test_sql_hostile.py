@@ -124,7 +124,7 @@ class TestErrors:
         ids=["complex", "period", "interval"],
     )
     def test_frames_of_unusual_types(self, column):
-        with pytest.raises(pdrisk.ParameterError, match="unusual types"):
+        with pytest.raises(pdrisk.ParameterError, match="leave out 'c', or make numbers or text of it"):
             pdrisk.sql("SELECT COUNT(*) FROM t", eps=1, t=pd.DataFrame({"c": column}))
 
 
