@@ -16,23 +16,20 @@ from pdrisk._core.foreign import own_errors, own_errors_of
 from pdrisk._disclosure.tables import ColumnKeys, KeyTable
 from pdrisk._ledger import Identity, Ledger, check_curator, ledger_for, opened_ledger, secret
 from pdrisk._ledger.names import named
-from pdrisk._model.columns import check_column
-from pdrisk._model.declarations import Declarations
-from pdrisk._model.nearest import unknown_column
 from pdrisk._model.rowwise import EXPRESSION, Derived, RowwiseFilter, Within, caller_names, is_of_polars, judged
-from pdrisk._model.rowwise.derived import derived
-from pdrisk._model.unit import People, checked_columns, judged_people
+from pdrisk._model.unit import People
+from pdrisk._pandas.assigned import assigned
 from pdrisk._pandas.converted import PANDAS, checked_form, converted
 from pdrisk._pandas.declared import codes_of, declarations, declarations_of, declared, knowing
 from pdrisk._pandas.options import Opened, frame_engine
 from pdrisk._pandas.statistics import Statistics
 from pdrisk._printing import printable
 from pdrisk._sql import answered
-from pdrisk._sql.given import public_tables, tables_given
-from pdrisk._sql.of_tables import of_tables
+from pdrisk._sql.given import Given, public_tables, tables_given
+from pdrisk._sql.joined_tables import JoinedTables, JoinSide, joined_tables
+from pdrisk._sql.of_tables import of_tables, people_given
 from pdrisk._sql.people import PeopleAsked
 from pdrisk.engines.columnar.table import ColumnTable, column_table
-from pdrisk.engines.numpy.derived import placeholder
 from pdrisk.engines.sql.table import only_for_frames
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -126,7 +123,7 @@ class Dataset(Statistics):
             raise ParameterError("version= names the state of the data for a ledger: pass ledger= as well.")
         said = {"bounds": bounds, "keys": keys, "missing": missing}
         self._several = type(data) is dict
-        self._given = tables_given(data if self._several else {ONE_TABLE: data})
+        self._given: Given | JoinedTables = tables_given(data if self._several else {ONE_TABLE: data})
         self._data: ColumnTable | None = None if self._several else column_table(data)
         self._form = checked_form(as_)
         self._public, with_it = public_tables(public)
@@ -135,7 +132,11 @@ class Dataset(Statistics):
         self._of_tables = None
         if self._several and is_by_table:
             self._of_tables = of_tables(self._given, self._public, person, per_person, constant)
-        people = self._checked_people(person, per_person, constant)
+        if self._of_tables is None:
+            header = None if self._data is None else self._data.header
+            people = people_given(self._given, header, person, per_person, constant)
+        else:
+            people = self._of_tables.people
         frames = self._given.frames
         if self._data is not None and ledger is not None:
             self._data = self._data.remembered(by_version=version is not None)
@@ -153,7 +154,8 @@ class Dataset(Statistics):
         self._assigned: pd.DataFrame | None = None
         self._header: pd.DataFrame | None = None
         self._defaults = {"curator": curator}
-        identity = Identity({} if self._ledger is None else frames, version, people.label)
+        public_frames = [self._given.frames[each] for each in with_it if each in self._given.frames]
+        identity = Identity({} if self._ledger is None else frames, version, people.label, public_frames)
         if self._ledger is not None:
             self._ledger.identify(identity)
         self._identity: Identity = identity
@@ -216,40 +218,62 @@ class Dataset(Statistics):
         ParameterError, UnknownColumnError, ColumnTypeError
             If one is not row-wise, or does not fit the data.
         """
-        assigned = copy.copy(self)
+        found = copy.copy(self)
         for name, expression in columns.items():
-            assigned._assign(name, expression)
-        return assigned
+            taken = (*self._people.columns, *self._people.constant, *(self._kept.columns if self._kept else ()))
+            found._assigned, found._derived = assigned(found._frame, name, expression, found._derived, taken)
+        return found
 
-    def _assign(self, name: str, expression: object) -> None:
-        frame = self._frame
-        if not isinstance(expression, str):
-            raise ColumnTypeError(
-                f"{name}= must be an expression as text, which is checked to be row-wise, as in "
-                f'"birth // 10 * 10", not of type {type(expression).__name__}.'
-            )
-        of_people = (*self._people.columns, *self._people.constant)
-        if name in (*of_people, *(() if self._kept is None else self._kept.columns)):
-            raise ParameterError(f"{name!r} says who a person is, or which records query() selected: use another name.")
-        if frame.columns.nlevels > 1:
-            raise ParameterError("assign needs columns of one level: flatten the frame's column labels first.")
-        if name in frame.columns:
-            check_column(frame, name)
+    def join(self, other: Any, on: str | list[str] | None = None, how: str = "inner") -> Dataset:
+        """The Dataset joined with a public table, or with another one of the same people, paid by the same ledger.
 
-        def levels(column: Hashable) -> tuple[Hashable, ...] | None:
-            return declared(frame, column).keys
+        Parameters
+        ----------
+        other : Dataset or table
+            A Dataset of the same people and the same ledger; or any other table, which nobody is in by your word, such
+            as a list of codes: what a Dataset takes as data.
+        on : str or list of str, optional
+            The columns of both that are equal. Of two Datasets all that says who a person is, and nothing else unless
+            it is listed here.
+        how : {"inner", "left"}
+            Whether rows that match none of the other table are left out, or stay with missing values.
 
-        one = derived(name, expression, frame, levels, partial(codes_of, frame), self._derived)
-        said = declarations_of(frame)
-        kept = [[e for e in said_by if e.pattern or e.column != name] for said_by in (said.own, said.schema)]
-        own, schema = map(tuple, kept)
-        left = replace(said, own=own, schema=schema)
-        if left.speak_of(name):
-            raise ParameterError(f"a schema names all columns like {name!r}: use another name.")
-        added = frame.copy(deep=False)
-        added[name] = placeholder(one, len(frame))
-        self._assigned = knowing(added, left) if said != Declarations() else added
-        self._derived = (*(each for each in self._derived if each.name != name), one)
+        Returns
+        -------
+        Dataset
+            Of the columns of both. A person has at most the product of both tables' rows a person, where these are
+            known, as of ``per_person="one"``; of a public table it is counted how many rows one row may match. So many
+            rows count, unless a question says otherwise.
+
+        Raises
+        ------
+        ParameterError, UnknownColumnError, ColumnTypeError
+            If a row would be made of several people's, or the columns do not fit.
+
+        Examples
+        --------
+        >>> import pandas as pd, pdrisk
+        >>> stays = pd.DataFrame({"pid": [1, 1, 2] * 50, "code": ["a", "b", "a"] * 50})
+        >>> codes = pd.DataFrame({"code": ["a", "b"], "chapter": ["I", "II"]})
+        >>> joined = pdrisk.Dataset(stays, person="pid").join(codes, on="code")
+        >>> joined.count(by="chapter", keys=["I", "II"], groups=2, eps=1).index.tolist()
+        ['I', 'II']
+        """
+        second = JoinSide(tables_given({ONE_TABLE: other})) if not isinstance(other, Dataset) else other._side()
+        joined = copy.copy(self)
+        joined._given = tables = joined_tables(self._side(), second, on, how)
+        joined._of_tables, joined._public, joined._identity = tables.of_tables, tables.public, tables.identity
+        joined._known_people = tables.people(self._people)
+        joined._data = joined._header = None
+        return joined
+
+    def _side(self) -> JoinSide:
+        """This Dataset as one table of a join."""
+        if self._several:
+            raise ParameterError("a Dataset of several tables joins them in d.sql(...): write the JOIN there.")
+        if self._kept is not None or self._derived:
+            raise ParameterError("join comes before query() and assign(), which then may use columns of both tables.")
+        return JoinSide(self._given, self._people, self._public, self._ledger, self._identity)
 
     def sql(
         self,
@@ -362,15 +386,17 @@ class Dataset(Statistics):
         """Judge what is declared, and keep it with the one table that there is."""
         if schema is None and all(value is None for value in said.values()):
             return
-        if len(self._given.names) != 1:
+        given = self._given
+        assert isinstance(given, Given)  # nothing is joined yet
+        if len(given.names) != 1:
             raise ParameterError(
                 "schema=, bounds=, keys= and missing= are those of one table: declare those of several in each frame, "
                 "with df.dprisk.declare(...)."
             )
         header = None if self._data is None else self._data.header
-        self._given = self._given.declared(lambda frame, before: declarations(frame, before, schema, **said), header)
+        self._given = given = given.declared(lambda frame, before: declarations(frame, before, schema, **said), header)
         if self._data is not None:
-            self._data = self._data.declared(lambda header: knowing(header, *self._given.said.values()))
+            self._data = self._data.declared(lambda header: knowing(header, *given.said.values()))
 
     @property
     def _people(self) -> People:
@@ -380,21 +406,3 @@ class Dataset(Statistics):
             return known
         said = declarations_of(self._stored).people
         return known if said is None else replace(said, secret=known.secret)
-
-    def _checked_people(self, person: object, per_person: object, constant: object) -> People:
-        """Who a person is, by the word of the Dataset, else by that of its frame or schema."""
-        if self._of_tables is not None:
-            return self._of_tables.people
-        frame = next(iter(self._given.frames.values()), None) if self._data is None else self._data.header
-        known = None if frame is None else declarations_of(frame).people
-        if known is not None:
-            person = list(known.columns) if person is None else person
-            per_person = known.per_person if per_person is None else per_person
-            constant = [*known.constant, *checked_columns("constant", constant)]
-        people = judged_people(person, per_person, constant)
-        for column in (*people.columns, *people.constant):
-            if frame is not None:
-                check_column(frame, column)
-            elif column not in (there := self._given.columns(self._given.names[0])):
-                raise unknown_column(column, there)
-        return people

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import pickle
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,16 +35,17 @@ FORM = 1  # of what is kept: with another one, everything is asked anew
 class _Table:
     """One frame of a Dataset as it was when the Dataset was made."""
 
+    name: str
     frame: pd.DataFrame
     index: pd.Index  # drop(inplace=True), as in a function that filters, keeps the frame and changes this
     columns: list[Hashable]
     digests: list[str | None]
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, key: bytes, version: str | None) -> _Table:
+    def of(cls, name: str, frame: pd.DataFrame, key: bytes, version: str | None) -> _Table:
         """Its content counts, keyed with a secret, unless the owner's word for its state does."""
         content = digests(frame, key) if version is None else []
-        return cls(frame, frame.index, list(frame.columns), content)
+        return cls(name, frame, frame.index, list(frame.columns), content)
 
     @property
     def said(self) -> tuple[Any, ...]:
@@ -63,28 +64,46 @@ class Identity:
         The owner's word for their state. Without it, their content counts, keyed with a secret.
     person : hashable or None
         The column of people's ids, or a tuple of those that tell people apart together, for the odometer.
-
-    Attributes
-    ----------
-    has_changed : bool
-        Whether the content was seen to change since; nothing is remembered from then on.
+    public : iterable of DataFrame
+        Frames that nobody is in, which questions may join: their content is part of a question.
     """
 
     def __init__(
-        self, tables: Mapping[str, pd.DataFrame], version: object = None, person: Hashable | None = None
+        self,
+        tables: Mapping[str, pd.DataFrame],
+        version: object = None,
+        person: Hashable | None = None,
+        public: Iterable[pd.DataFrame] = (),
     ) -> None:
         if version is not None and (not isinstance(version, str) or not version.strip() or not version.isprintable()):
             raise ColumnTypeError('version must be a text that names the state of the data, as in "2019, second".')
         self.person = person
         self._version = version
         self._key = secret() if tables and version is None else b""
-        self._tables = {name: _Table.of(frame, self._key, version) for name, frame in tables.items()}
+        self._tables = {name: _Table.of(name, frame, self._key, version) for name, frame in tables.items()}
         # The number of the record that names this state, by ledger and dataset; None if it has no name.
         self._numbers: dict[tuple[str, str], int | None] = {}
-        self.has_changed = False
+        self._changed: list[str] = []  # tables, for joins with others, too
+        self._public = tuple(public)
+        self._others: tuple[Identity, ...] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), ({}, self._version, self.person)  # a copy in another process holds other frames
+
+    def joined(self, other: Identity | Iterable[pd.DataFrame]) -> Identity:
+        """That of these data joined with others of the same people, or with public frames."""
+        found = object.__new__(Identity)  # a copy() would know no frames
+        found.__dict__ |= self.__dict__
+        if isinstance(other, Identity):
+            found._others = (*self._others, other)
+        else:
+            found._public = (*self._public, *other)
+        return found
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether the content was seen to change since; nothing is remembered from then on."""
+        return bool(self._changed) or any(each.has_changed for each in self._others)
 
     @property
     def state(self) -> str | None:
@@ -112,6 +131,10 @@ class Identity:
             return None
         if self.has_changed or not query.is_private:
             return None
+        if origin.tables:
+            made_of = [[name, self._joined_table(each, payer)] for name, each in sorted(origin.tables.items())]
+            is_known = all(said is not None for _, said in made_of)
+            return [FORM, query.said, origin.said, made_of] if is_known else None
         if origin.frame is None:
             place = None if self._version is None or origin.place is None else origin.place()
             return None if place is None else [FORM, query.said, self._version, place]
@@ -125,10 +148,38 @@ class Identity:
         if self._version is not None:
             return [FORM, query.said, self._version, named]
         if digests(origin.frame, self._key, read) != [table.digests[at] for at in read]:
-            self.has_changed = True
+            self._changed.append(table.name)
             return None
         known = all(table.digests[at] is not None for at in read)
         return [FORM, query.said, number, named] if known else None
+
+    def _joined_table(self, origin: Origin, payer: tuple[str, str]) -> list[Any] | None:
+        """What stands for one of several tables that a question reads, all of its columns; None if nothing does."""
+        frame = origin.frame
+        if frame is None:
+            versions = [data._version for data in (self, *self._others)]
+            place = None if None in versions or origin.place is None else origin.place()
+            return None if place is None else [versions, place]
+        if any(each is frame for each in self._public):
+            content = digests(frame, self._key)
+            return None if None in content else ["public", _headings(frame), content]
+        for data in (self, *self._others):
+            number = data._numbers.get(payer)
+            table = next((one for one in data._tables.values() if one.frame is frame), None)
+            if table is None or number is None:
+                continue
+            if data._version is not None:
+                return [data._version, table.name, _headings(frame)]
+            if frame.index is not table.index or digests(frame, data._key) != table.digests:
+                data._changed.append(table.name)
+                return None
+            return None if None in table.digests else [number, table.name, _headings(frame)]
+        return None
+
+
+def _headings(frame: pd.DataFrame) -> list[str]:
+    """The columns of a frame and their types."""
+    return [repr((label, str(dtype))) for label, dtype in zip(frame.columns, frame.dtypes, strict=True)]
 
 
 def _places(table: _Table, frame: pd.DataFrame, query: Query, read: Sequence[Hashable]) -> Sequence[int] | None:

@@ -71,12 +71,18 @@ class People:
         Columns that do not differ within a person.
     secret : callable
         Gives the bytes by which rows of a person are chosen.
+    rows : int or None
+        How many rows of a person a join has at most, for all questions that say nothing else; None if nobody knows.
+    joined_on : tuple of hashable
+        The columns on which the rows of several tables were joined; none of one table.
     """
 
     columns: tuple[Hashable, ...] = ()
     per_person: str | None = None
     constant: tuple[Hashable, ...] = ()
     secret: Secret = field(default=of_this_process, repr=False)
+    rows: int | None = None
+    joined_on: tuple[Hashable, ...] = ()
 
     @property
     def label(self) -> Hashable | None:
@@ -249,6 +255,8 @@ def judged_unit(
     is_counted = most is None and all(_is_of_people(columns, people, way) for _, columns in counted)
     is_counted = is_counted and way not in PER_PERSON
     if way is None and most is None and not is_counted:
+        most = checked_rows(people.rows)
+    if way is None and most is None and not is_counted:
         raise _undecided(people, wanted, counts_rows=counts_rows)
     of_values = [each.label for each, _ in wanted if each.needs.distinct]
     if way in PER_PERSON and of_values:
@@ -267,6 +275,8 @@ def _of_rows(people: People, unit: object, said: list[str]) -> Unit:
             f'unit is "row", which protects one row instead of all rows of a person, not {shown(unit)}; leave it out '
             "to protect people."
         )
+    if people.joined_on:
+        raise ParameterError('unit="row" is of one table: a row of one that was joined may be in many rows.')
     if said != ["unit"]:
         raise ParameterError(f'unit="row" protects each row for itself, so {said[0]}= means nothing: leave one out.')
     return Unit(people.columns, of_rows=True)

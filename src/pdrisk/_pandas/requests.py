@@ -100,6 +100,7 @@ def judged_selection(
             said = repr((said, [each.canonical for each in derived]))
         stored = where.stored
     shares = () if share is None else (share,) * (max(releases, default=len(lines) - 1) + 1)
+    reads = (*reads, *(each for each in request.people.joined_on if each not in reads))
     query = Query(lines, shares, rows, groups, missing, reads, derived, said=said, releases=releases, unit=unit)
     return query, request.opened(query, frame, stored, given_of(where, frame), request.people.secret)
 

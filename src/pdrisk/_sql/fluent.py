@@ -7,8 +7,9 @@ from dataclasses import replace
 from functools import partial
 
 from pdrisk._model.declarations import Declaration, Declarations
+from pdrisk._model.kinds import TEXT
 from pdrisk._sql.codes import relation_without_codes
-from pdrisk._sql.pieces import quoted
+from pdrisk._sql.pieces import Expression, quoted
 from pdrisk._sql.readable import WHOLE, described
 from pdrisk._sql.rows import Relation
 from pdrisk._sql.source import Source
@@ -22,10 +23,10 @@ __all__ = ["fluent_table"]
 
 
 def fluent_table(relation: Relation) -> tuple[SQLTable, Declarations]:
-    """What reads a relation of one table, and the declarations of its columns.
+    """What reads a relation, and the declarations of its columns.
 
-    Of a view missing codes are gone before it computes anything, and bounds and keys are those of the columns that it
-    shows as they are.
+    Of a view or a join missing codes are gone before it computes anything, and bounds and keys are those of the columns
+    that it shows as they are.
     """
     source, said = relation.source, relation.source.declared
     sql, types = source.sql, source.columns
@@ -34,7 +35,11 @@ def fluent_table(relation: Relation) -> tuple[SQLTable, Declarations]:
         types = described(source.connection, f"SELECT * FROM {sql}", source.name, WHOLE)
         said = _declared(relation)
     read = partial(fetched, source.connection)
-    origin = Origin(None, None if source.place is None else _place(source.place, sql, str(dict(types))))
+    origin = source.origin
+    if origin.tables:
+        origin = replace(origin, said=repr((sql, dict(types))))
+    elif source.place is not None:
+        origin = Origin(None, _place(source.place, sql, str(dict(types))))
     return SQLTable(sql, stored_columns(types), DuckDBDialect(), read, origin, source.rows), said
 
 
@@ -43,10 +48,14 @@ def _written(relation: Relation) -> str:
     source = relation.source
     codes = {name: codes for name in source.columns if (codes := source.known(name).missing)}
     below = relation_without_codes(source.sql, source.columns, codes)
-    shown = ", ".join(
-        f"{value.sql if value.column is None else quoted(value.column)} AS {quoted(label)}"
-        for label, value in relation.columns
-    )
+    is_joined = relation.owners is not None
+
+    def shown_as(value: Expression) -> str:
+        # Of a join as text: labels of an ENUM come from frames, too, where their order is no column's.
+        as_it_is = value.column is not None and not (is_joined and value.kind == TEXT)
+        return quoted(str(value.column)) if as_it_is else value.sql
+
+    shown = ", ".join(f"{shown_as(value)} AS {quoted(label)}" for label, value in relation.columns)
     where = " AND ".join(_conditions(relation))
     return f"(SELECT {shown} FROM {below}{f' WHERE {where}' if where else ''}) AS shown"
 

@@ -94,6 +94,22 @@ class Given:
         taken = set(map(lowered, self.names))
         if twice := [name for name in other.names if lowered(name) in taken]:
             raise ParameterError(f"public= holds {twice[0]}, which is a table of the data already: name it, as a list.")
+        return self.beside(other)
+
+    def renamed(self, old: str, new: str) -> Given:
+        """With another name for one table; both in lower case."""
+        return self._mapped(lambda tables: {new if name == old else name: tables[name] for name in tables})
+
+    def only(self, name: str) -> Given:
+        """One of the tables, by its name in lower case."""
+        return self._mapped(lambda tables: {each: tables[each] for each in tables if each == name})
+
+    def _mapped(self, of: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Given:
+        frames, others, tables, said, remote = map(of, (self.frames, self.others, self.tables, self.said, self.remote))
+        return Given(frames, others, tables, self.connection, said, remote)
+
+    def beside(self, other: Given) -> Given:
+        """With tables of other names; fails where they lie on another connection."""
         if None not in (self.connection, other.connection) and self.connection is not other.connection:
             raise ParameterError("the tables of a Dataset are on several connections: ATTACH them to one.")
         return Given(

@@ -273,14 +273,16 @@ def _owners(left: Relation, right: Relation, on: _On, how: str) -> Owners:
     if theirs.is_public:
         if ours.is_public or kept:
             return ours
-        found = ours.times(None if ours.most is None else _largest(right, [other for _, other in on.equal]))
+        factor = None if ours.most is None else _largest(right, [other for _, other in on.equal])
+        found = ours.times(factor).with_constant(right.source.columns)
     elif ours.is_public:
         if kept or optional:
             raise ParameterError(
                 f"{_word(how)} keeps the rows of {left.source.name}, which is public, by whether somebody is in "
                 f"{right.source.name}: write the table of people first."
             )
-        return theirs.times(None if theirs.most is None else _largest(left, [own for own, _ in on.equal]))
+        factor = None if theirs.most is None else _largest(left, [own for own, _ in on.equal])
+        found = theirs.times(factor).with_constant(left.source.columns)
     elif on.parts != frozenset(range(len(ours.key))):
         equal = " AND ".join(f"{own} = {other}" for own, other in zip(ours.key, theirs.key, strict=True))
         raise ParameterError(

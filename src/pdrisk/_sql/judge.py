@@ -49,7 +49,6 @@ from pdrisk._sql.source import Source
 from pdrisk._sql.sources import Sources
 from pdrisk._sql.tree import Select, Star, reads_several
 from pdrisk._sql.windows import ABOUT_RECORDS
-from pdrisk.engines.base import Origin
 from pdrisk.engines.sql.duckdb import DuckDBEngine
 from pdrisk.engines.sql.plan import SummaryPlan, combined
 from pdrisk.errors import ParameterError
@@ -158,8 +157,7 @@ def judged(
         engine = engine_elsewhere(core, relation, noted, asked, groups, columns, known)
     else:
         lists = None if groups is None or groups.keys is None else key_lists(groups.keys)
-        origin = Origin(relation.source.frame, relation.source.place)
-        engine = DuckDBEngine(relation.source.connection, plan, places, lists, origin)
+        engine = DuckDBEngine(relation.source.connection, plan, places, lists, relation.source.origin)
     names = list(relation.source.columns)
     read = [at for at, name in enumerate(names) if quoted(name) in said]
     query = Query(

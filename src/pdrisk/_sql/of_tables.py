@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 
+import pandas as pd
+
+from pdrisk._model.columns import check_column
 from pdrisk._model.nearest import did_you_mean, unknown_column
-from pdrisk._model.unit import ONE, People, checked_columns, checked_way
+from pdrisk._model.unit import ONE, People, checked_columns, checked_way, judged_people
+from pdrisk._pandas.declared import declarations_of
 from pdrisk._sql.given import Given
 from pdrisk._sql.people import PeopleAsked
 from pdrisk._sql.pieces import lowered
 from pdrisk.errors import ParameterError
 
-__all__ = ["OfTables", "of_tables"]
+__all__ = ["OfTables", "of_tables", "people_given"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +44,22 @@ class OfTables:
         columns = {name: list(each) for name, each in self.columns.items()}
         constant = {name: list(each) for name, each in self.constant.items()} or None
         said = asked.constant if asked.constant is not None else constant
-        known = replace(asked.known, columns=(), constant=())
+        way = None if asked.known.per_person == ONE else asked.known.per_person  # that of each table
+        known = replace(asked.known, columns=(), per_person=way, constant=(), rows=None, joined_on=())
         return replace(asked, person=columns, constant=said, known=known, one_row=self.one_row)
+
+    def beside(self, name: str, people: People) -> OfTables:
+        """With the people of one more table, who are the same; of nobody if they have no columns."""
+        if not people.columns:
+            return self
+        constant = {name: people.constant} if people.constant else {}
+        one_row = {lowered(name)} if people.per_person == ONE else set()
+        return replace(
+            self,
+            columns={**self.columns, name: people.columns},
+            constant={**self.constant, **constant},
+            one_row=self.one_row | one_row,
+        )
 
 
 def of_tables(given: Given, public: frozenset[str], person: object, per_person: object, constant: object) -> OfTables:
@@ -99,3 +117,35 @@ def of_tables(given: Given, public: frozenset[str], person: object, per_person: 
         {private[name]: each for name, each in same.items() if each},
         one_row,
     )
+
+
+def people_given(
+    given: Given, header: pd.DataFrame | None, person: object, per_person: object, constant: object
+) -> People:
+    """Who a person is in one table, by the word of the Dataset, else by that of its frame or schema.
+
+    Parameters
+    ----------
+    given : Given
+        Of several tables, those that are frames are looked at.
+    header : DataFrame or None
+        The columns of a Polars or Arrow table, with what is declared for them.
+
+    Raises
+    ------
+    ParameterError, UnknownColumnError, ColumnTypeError
+        If it is not understood, or the table has no such column.
+    """
+    frame = next(iter(given.frames.values()), None) if header is None else header
+    known = None if frame is None else declarations_of(frame).people
+    if known is not None:
+        person = list(known.columns) if person is None else person
+        per_person = known.per_person if per_person is None else per_person
+        constant = [*known.constant, *checked_columns("constant", constant)]
+    people = judged_people(person, per_person, constant)
+    for column in (*people.columns, *people.constant):
+        if frame is not None:
+            check_column(frame, column)
+        elif column not in (there := given.columns(given.names[0])):
+            raise unknown_column(column, there)
+    return people

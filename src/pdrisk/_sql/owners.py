@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 __all__ = ["PUBLIC", "Owners"]
@@ -46,6 +47,10 @@ class Owners:
     def limited(self, rows: int) -> Owners:
         """The rows of these people, so many of each at most."""
         return replace(self, most=rows if self.most is None else min(rows, self.most))
+
+    def with_constant(self, columns: Iterable[str]) -> Owners:
+        """With public columns, which do not differ within a person who has one row."""
+        return replace(self, constant=self.constant | frozenset(columns)) if self.most == 1 else self
 
 
 PUBLIC = Owners(())

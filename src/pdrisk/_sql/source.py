@@ -12,6 +12,7 @@ from pdrisk._core.universe import Universe
 from pdrisk._model.declarations import Declarations, Known
 from pdrisk._sql.pieces import lowered, quoted
 from pdrisk._sql.ranges import ANYTHING, Range, range_of
+from pdrisk.engines.base import Origin
 from pdrisk.engines.sql.table import SQLTable
 from pdrisk.errors import ParameterError
 
@@ -61,6 +62,8 @@ class Source:
         In lower case, the columns of the tables that it is written out of.
     elsewhere : SQLTable or None
         The table itself, if another engine than DuckDB has it; nothing runs ``sql`` then.
+    tables : mapping of str to Origin
+        Where the tables are that it is written out of, as they stand in FROM.
     """
 
     sql: str
@@ -82,6 +85,12 @@ class Source:
     public: bool = False
     below: frozenset[str] = frozenset()
     elsewhere: SQLTable | None = None
+    tables: Mapping[str, Origin] = field(default_factory=dict)
+
+    @property
+    def origin(self) -> Origin:
+        """Where it is."""
+        return Origin(tables=self.tables) if self.tables else Origin(self.frame, self.place)
 
     def range_of(self, column: str) -> Range:
         """Where the numbers of a column lie, as far as that is known."""

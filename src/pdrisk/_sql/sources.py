@@ -36,7 +36,7 @@ from pdrisk._sql.stored import (
     whole_in_arrow,
     whole_in_files,
 )
-from pdrisk._sql.tree import Select
+from pdrisk._sql.tree import Cte, Select
 from pdrisk.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ class Sources:
         Those that this connection reads.
     known : set of str
         Functions that no macro of the connection stands in for.
+    ctes : mapping of str to Cte
+        SELECTs that every query finds under a name, as if it began WITH them.
     """
 
     connection: DuckDBPyConnection | None
@@ -84,6 +86,7 @@ class Sources:
     opened: list[DuckDBPyConnection] = field(default_factory=list)
     frames: dict[str, Source] = field(default_factory=dict)
     known: set[str] = field(default_factory=set)
+    ctes: Mapping[str, Cte] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.named = {lowered(name): checked(name, value) for name, value in self.named.items()}
@@ -100,7 +103,16 @@ class Sources:
     def reader(self, query: Any, params: object) -> Callable[[Scalars], Select]:
         """What reads a query, given the values of its scalar subqueries."""
         text, values = plain_text(query, params)
-        return lambda scalars: parsed(text, values, scalars)
+
+        def read(scalars: Scalars) -> Select:
+            select = parsed(text, values, scalars)
+            scalars.selects = list(map(self._with_ctes, scalars.selects))
+            return self._with_ctes(select)
+
+        return read
+
+    def _with_ctes(self, select: Select) -> Select:
+        return replace(select, ctes={**self.ctes, **select.ctes}) if self.ctes else select
 
     def check(self, select: Select) -> None:
         """Refuse what settings or macros of the connection would give another meaning than pdrisk does."""
@@ -172,7 +184,8 @@ class Sources:
         if not self.several:  # apart from settings that are none of the frame's
             return self._frame(name, value, self._opened(workspace.reader()), FRAME)
         if lowered(name) not in self.frames:
-            self.frames[lowered(name)] = self._frame(name, value, self._for_all, f"{FRAME}_{len(self.frames)}")
+            place = sorted(self.named).index(lowered(name))  # whatever is read before: ledgers know questions by it
+            self.frames[lowered(name)] = self._frame(name, value, self._for_all, f"{FRAME}_{place}")
         return self.frames[lowered(name)]
 
     def _frame(self, name: str, value: Any, connection: DuckDBPyConnection, frame: str) -> Source:

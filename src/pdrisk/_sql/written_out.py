@@ -163,6 +163,7 @@ def _source(columns: _Columns, old: Source, key: Sequence[str]) -> tuple[Source,
         whole=frozenset(stored[name] for name in old.whole if name in stored),
         stated=columns.given,
         below=old.below | frozenset(map(lowered, old.columns)),
+        tables=old.tables or {old.sql: old.origin},
     ), listed
 
 
@@ -216,4 +217,5 @@ def read_together(left: Source, right: Source, sources: Sources, how: str) -> So
         is_table=left.is_table and right.is_table,
         stated={**left.stated, **right.stated},
         below=left.below | right.below,
+        tables={**left.tables, **right.tables},
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from pdrisk._core.people import PersonRecords
@@ -66,10 +66,16 @@ class Origin:
         The frame that is read, if it is one.
     place : callable or None
         Tells the table or file that is read and the settings it is read with; None if it does not outlive the process.
+    tables : mapping of str to Origin
+        Of data that are made of several tables: where each is, by the name that the engine has for it.
+    said : str
+        What is made of these, where a query does not say it.
     """
 
     frame: Any = None
     place: Callable[[], str | None] | None = None
+    tables: Mapping[str, Origin] = field(default_factory=dict)
+    said: str = ""
 
 
 Read = TypeVar("Read", bound=Reading, covariant=True)

@@ -1,0 +1,297 @@
+"""Joined tables of a Dataset, as one: a SELECT that joins them, judged like any other, read by methods and by SQL.
+
+Dataset.join ─> text of a SELECT ─> relations (types of rows) ─┬─> SQLTable ──> every method
+                                                               └─> WITH data AS (...) ──> d.sql
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
+from typing import Any
+
+import pandas as pd
+
+from pdrisk._core.foreign import shown
+from pdrisk._disclosure.tables import KeyTable
+from pdrisk._ledger import Identity, Ledger
+from pdrisk._model.declarations import Declarations
+from pdrisk._model.nearest import unknown_column
+from pdrisk._model.query import Query
+from pdrisk._model.unit import ONE, People, Secret, checked_columns
+from pdrisk._pandas.declared import knowing
+from pdrisk._sql.fluent import fluent_table
+from pdrisk._sql.given import Given
+from pdrisk._sql.of_tables import OfTables
+from pdrisk._sql.parse import parsed
+from pdrisk._sql.people import PeopleAsked, owners_of_table
+from pdrisk._sql.pieces import lowered, quoted
+from pdrisk._sql.relations import relation_of
+from pdrisk._sql.rows import Relation
+from pdrisk._sql.sources import Sources
+from pdrisk._sql.tree import Cte
+from pdrisk.engines.sql.table import SQLTable, TableEngine
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = ["JoinSide", "JoinedTables", "joined_tables"]
+
+NAME = "data"  # of what is joined
+NOBODY_KNOWN = People()
+WORDS = {"inner": "JOIN", "left": "LEFT JOIN"}
+
+
+@dataclass(frozen=True)
+class JoinSide:
+    """One table of a join.
+
+    Attributes
+    ----------
+    given : Given or JoinedTables
+        With the table as ``data``, and public ones.
+    people : People
+        Of the table; of nobody if it is public.
+    public : frozenset of str
+        The names of public tables.
+    ledger : Ledger or None
+    identity : Identity or None
+        By which the ledger knows the data; None of a public table.
+    """
+
+    given: Given | JoinedTables
+    people: People = NOBODY_KNOWN
+    public: frozenset[str] = frozenset()
+    ledger: Ledger | None = None
+    identity: Identity | None = None
+
+
+@dataclass(frozen=True)
+class JoinedTables:
+    """Tables that are read as one, called ``data``.
+
+    Attributes
+    ----------
+    tables : Given
+        Under names that say their order, and public ones.
+    of_tables : OfTables
+        Who the people of each are.
+    public : frozenset of str
+        Those that nobody is in.
+    text : str
+        The SELECT that joins them.
+    on : tuple of str
+        The columns that it compares.
+    identity : Identity
+    """
+
+    tables: Given
+    of_tables: OfTables
+    public: frozenset[str]
+    text: str
+    on: tuple[str, ...]
+    identity: Identity
+
+    @property
+    def names(self) -> list[str]:
+        """What SQL calls it."""
+        return [NAME]
+
+    @property
+    def frames(self) -> Mapping[str, pd.DataFrame]:
+        """None: it is computed where its tables are."""
+        return {}
+
+    def sources(self, public: frozenset[str] = frozenset()) -> Sources:
+        """What one call may read: the join as ``data``, and each table; more may be public."""
+        sources = self.tables.sources(self.public | public)
+        sources.ctes = {NAME: Cte(parsed(self.text), ())}
+        return sources
+
+    def columns(self, name: str) -> list[str]:  # noqa: ARG002 - there is one
+        """The names of the columns of the join."""
+        return [label for label, _ in self._relation().columns]
+
+    def people(self, known: People) -> People:
+        """Who the people of the join are, by the names of its columns, and how many rows each has at most.
+
+        Parameters
+        ----------
+        known : People
+            Of the first table.
+        """
+        relation = self._relation()
+        owners = relation.owners
+        assert owners is not None
+        labels: dict[str, Hashable] = {
+            value.column: label for label, value in relation.columns if value.column is not None
+        }
+        way = None if known.per_person == ONE else known.per_person
+        return replace(
+            known,
+            columns=tuple(labels[name] for name in owners.key),
+            constant=tuple(labels[name] for name in sorted(owners.constant) if name in labels),
+            per_person=ONE if owners.most == 1 and way is None else way,
+            rows=owners.most,
+            joined_on=self.on,
+        )
+
+    def header(self) -> pd.DataFrame:
+        """The columns of the join without a row, and what is declared for them; fails as `relation_of` does."""
+        table, said = self._fluent()
+        return knowing(table.header, said) if said != Declarations() else table.header
+
+    def opened(
+        self, query: Query, header: pd.DataFrame, stored: pd.DataFrame, given: Any, secret: Secret
+    ) -> TableEngine:
+        """What reads the join for a query that was judged by its header; fails as `Given.opened` does."""
+        table, _ = self._fluent()
+        if not table.header.dtypes.equals(stored.dtypes):
+            raise ParameterError("a table has other columns or types than when it was first asked: join it anew.")
+        return table.opened(query, header, given, secret)
+
+    def key_table(self) -> KeyTable:
+        """Refused: nobody could say of a key of joined rows whose it is."""
+        raise ParameterError("disclosure measures read one table, as it is stored: ask them of a table before join().")
+
+    def _fluent(self) -> tuple[SQLTable, Declarations]:
+        return fluent_table(self._relation())
+
+    def _relation(self) -> Relation:
+        sources = self.sources()
+        sources.several = True
+        asked = self.of_tables.asked(PeopleAsked(known=self.of_tables.people))
+        sources.owner_of = partial(owners_of_table, asked)
+        select = parsed(f"SELECT count(*) FROM ({self.text})")
+        sources.check(select)
+        sources.check_public()
+        relation = relation_of(select, sources)
+        sources.check_readable(relation.source)
+        return relation
+
+
+def joined_tables(first: JoinSide, second: JoinSide, on: object, how: object) -> JoinedTables:
+    """Two tables as one.
+
+    Parameters
+    ----------
+    first, second : JoinSide
+    on : str, list of str or None
+        The columns of both that are compared; None: all that say who a person is.
+    how : {"inner", "left"}
+
+    Raises
+    ------
+    ParameterError, UnknownColumnError, ColumnTypeError
+        If a row would be made of several people's, or the columns do not fit.
+    """
+    if not isinstance(how, str) or how not in WORDS:
+        raise ParameterError(f'how is "inner" or "left", not {shown(how)}.')
+    if not first.people.columns:
+        raise ParameterError(
+            "join needs to know who a person is, since a row may match any number of others: make the Dataset with "
+            'person="pid", the column of their ids.'
+        )
+    _check_same_people(first, second)
+    left, right = _begun(first), _alone(second)
+    own, theirs = _names(first.given), _names(right)
+    pairs = _pairs(first.people, second.people, on, own, theirs)
+    compared = {lowered(other) for _, other in pairs}
+    added = [name for name in theirs if lowered(name) not in compared]
+    if twice := sorted(set(map(lowered, added)) & set(map(lowered, own))):
+        raise ParameterError(f"both tables of the join have a column {twice[0]!r}: rename it in one of them.")
+    taken = set(map(lowered, left.tables.names))
+    name = next(each for at in count(2) if (each := f"table {at}") not in taken)
+    selected = [f"first_rows.{quoted(each)} AS {quoted(each)}" for each in own]
+    selected += [f"second_rows.{quoted(each)} AS {quoted(each)}" for each in added]
+    equal = " AND ".join(f"first_rows.{quoted(one)} = second_rows.{quoted(other)}" for one, other in pairs)
+    return JoinedTables(
+        left.tables.beside(right.renamed(NAME, name)),
+        left.of_tables.beside(name, second.people),
+        left.public if second.people.columns else left.public | {name},
+        f"SELECT {', '.join(selected)} FROM ({left.text}) AS first_rows {WORDS[how]} {quoted(name)} AS second_rows "
+        f"ON {equal}",
+        tuple(dict.fromkeys((*left.on, *(each for pair in pairs for each in pair)))),
+        left.identity.joined(second.identity or right.frames.values()),
+    )
+
+
+def _check_same_people(first: JoinSide, second: JoinSide) -> None:
+    """Refuse Datasets of other people, as far as that is known."""
+    if second.identity is None:
+        return
+    if not second.people.columns:
+        raise ParameterError(
+            'nobody said who a person is in the other Dataset: make it with person="pid", or pass the table itself if '
+            "nobody is in it."
+        )
+    budgets = [None if side.ledger is None else side.ledger._budget for side in (first, second)]
+    if budgets[0] != budgets[1]:
+        raise ParameterError(
+            "the two Datasets have different ledgers, and what is asked of both would be paid by one: make both of the "
+            "same people with the same ledger=."
+        )
+
+
+def _begun(side: JoinSide) -> JoinedTables:
+    """The first table of a join, with nothing joined yet."""
+    if isinstance(side.given, JoinedTables):
+        return side.given
+    name, people = "table 1", side.people
+    known = replace(people, per_person=None if people.per_person == ONE else people.per_person)
+    nobody = OfTables(known, {}, {}, frozenset())
+    tables = _of_duckdb(side.given).renamed(NAME, name)
+    assert side.identity is not None  # of a Dataset
+    text = f"SELECT * FROM {quoted(name)}"
+    return JoinedTables(tables, nobody.beside(name, people), side.public, text, (), side.identity)
+
+
+def _alone(side: JoinSide) -> Given:
+    if isinstance(side.given, JoinedTables):
+        raise ParameterError("the other table is joined itself: join its tables one after the other.")
+    return _of_duckdb(side.given).only(NAME)
+
+
+def _of_duckdb(given: Given) -> Given:
+    if given.remote:
+        raise ParameterError("tables of a server or of Spark are joined there: make a view, and a Dataset of that.")
+    return given
+
+
+def _names(given: Given | JoinedTables) -> list[str]:
+    """The columns of a table."""
+    found = given.columns(NAME)
+    if not all(isinstance(each, str) for each in found):
+        raise ColumnTypeError("join needs columns whose names are text: rename the others.")
+    return found
+
+
+def _pairs(
+    first: People, second: People, on: object, own: Sequence[str], theirs: Sequence[str]
+) -> list[tuple[str, str]]:
+    """The columns that are compared, of the first table and of the second."""
+    given = [str(each) for each in checked_columns("on", on)]
+    key = list(map(str, first.columns))
+    if not second.columns and (not given or set(key) <= set(given)):
+        raise ParameterError(
+            "a table that is no Dataset is one that nobody is in, such as a list of codes: join it on=, the columns of "
+            "both that are equal, which are not those that say who a person is. A table of the same people is joined "
+            "as pdrisk.Dataset(table, person=...)."
+        )
+    if second.columns and len(first.columns) != len(second.columns):
+        raise ParameterError(
+            f"the people of these tables are told apart by {len(first.columns)} and {len(second.columns)} columns: a "
+            "person and a person's day are different units."
+        )
+    if second.columns and given and not set(key) <= set(given):
+        raise ParameterError(
+            f"on= leaves out {', '.join(each for each in key if each not in given)}, so that others would decide how "
+            "often somebody counts: join on all that says who a person is, or leave on= out."
+        )
+    keys = dict(zip(key, map(str, second.columns), strict=True)) if second.columns else {}
+    pairs = [(each, keys.get(each, each)) for each in given] or list(keys.items())
+    for one, other in pairs:
+        for name, columns in ((one, own), (other, theirs)):
+            if name not in columns:
+                raise unknown_column(name, columns)
+    return pairs
