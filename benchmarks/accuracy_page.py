@@ -105,7 +105,7 @@ def page(rows: Sequence[Row], draws: int, peer_draws: int, fewest: int, peers: S
 INTRODUCTION = """\
 # Accuracy
 
-How far is a noisy answer from the exact one? This page is written by
+This page shows how far noisy answers are from the exact ones. It is written by
 `python benchmarks/accuracy.py --write docs/accuracy.md`, which anyone can run after `pip install -e .`. It takes some
 ten minutes on two processors, `--quick` one. Other libraries are measured if they are installed (`pip install opendp
 diffprivlib python-dp pipeline-dp`). It ends with status 1 if a goal is missed.
@@ -129,15 +129,15 @@ exact answer is that of the records within the bounds, by numpy.
 | nearly constant | 0 to 100 | 50, but for 1 % that are uniform |
 
 "auto" is pdrisk's default, "with interval" the same with `interval=True`, "laplace" the noise of the paper, "at the
-bound" an extreme with `bounds_reached=True`. The bold column is judged. "covered" is the share of the bold column's
+bound" an extreme with `bounds_reached=True`. The bold column is compared. "covered" is the share of the bold column's
 answers (of "with interval", where there is one) whose own 95 % interval holds the exact answer. A goal is the error
 that a prototype reached at eps 1; it is met within 10 %. "error, best peer" is the error as a multiple of that of the
 best library that keeps the number of records private, as pdrisk does; up to 1.05 is met, so ties count as met. Either
 is missed only where chance, three standard errors, does not explain it.
 
 **The other libraries.** All get the same bounds and eps, and protect against one record added or removed. diffprivlib
-takes the number of records as public (except in a count), which is a weaker promise: it is shown, and not compared
-with. OpenDP has no mean or variance of private n: its entry is what its users write, a noisy clamped sum over a noisy
+takes the number of records as public (except in a count), which is a weaker guarantee: it is shown, but not compared.
+OpenDP has no mean or variance of private n: its entry is what its users write, a noisy clamped sum over a noisy
 count with eps/2 each (variance: a third each, with the sum of squares). Its quantiles are chosen among 1,001 even
 candidates (675 whole numbers for distances), since more would take minutes. PyDP is called with its own algorithms.
 PipelineDP's entries are the mechanisms that its engines call, with sums made beforehand; its quantiles are PyDP's.
@@ -146,16 +146,16 @@ Impossible means and variances of OpenDP and PipelineDP are moved to the nearest
 ## When not to trust it
 
 - An error is that of *these* data. For quantiles, extremes and variances it depends on the records near the answer: a
-  median of rounded data is often exact, and one in a wide gap far off. What noise your own data would get, their
-  curator sees with `df.dprisk.assess`; what it may be whatever the data, `pdrisk.plan` says.
-- Nothing here says how close an answer is to the population behind a sample, nor what records beyond the bounds would
-  change: bounds that cut off values bias the answer without any noise.
-- Several answers share one eps. Here each has all of it.
-- A smaller error of a library is no promise that it keeps its eps: that is not tested here.
+  median of rounded data is often exact, and one in a wide gap has a large error. For your own data, the curator sees
+  the noise with `df.dprisk.assess`; `pdrisk.plan` gives the noise to expect from public facts.
+- This page does not cover sampling error, nor the effect of records beyond the bounds: bounds that cut off values bias
+  the answer even without noise.
+- Several answers share one eps. Here each answer gets all of it.
+- This page does not test whether a library keeps its eps, so a smaller error is no proof of quality.
 - Equal eps is not equal risk for the people in the data: see [which mechanism when](mechanisms.md).
-- Below some 100/eps records no quantile or extreme means much when the bounds are much wider than the data: all
-  libraries then answer with little but the bounds and their own habits, and whoever answers near the middle or near
-  a bound by habit can look good on data that happen to lie there.
+- Below about 100/eps records, no quantile or extreme means much if the bounds are much wider than the data. The answers
+  then depend mostly on the bounds and on the algorithm. A library that tends to answer near the middle or near a bound
+  looks good on data that happen to lie there.
 """
 
 COVERAGE = """\
@@ -194,7 +194,7 @@ Three changes would meet single rows, and are not made, since only public facts 
 - *Fewer points*, a thousand as OpenDP has: fewer of them lie where nobody is, which helps 300 nearly constant values,
   but no answer is then nearer than a thousandth of the bounds, however many records there are.
 
-Permute-and-flip itself might meet the rows with ties. Its privacy loss is not of bounded range: four times as much of a
-budget that adds up answers by zCDP would be spent on it, and what is known of the best attacker is only that he is
-right at most .73 of the time at eps 1, not .62.
+Permute-and-flip itself might meet the rows with ties. Its privacy loss does not have a bounded range: in a budget that
+adds up answers by zCDP it would cost four times as much. And the best attacker is only known to be right at most .73 of
+the time at eps 1, not .62.
 """
