@@ -7,7 +7,6 @@ text ─> parse ─> relations ─> judge ──> SummaryPlan ──> engines/sq
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -17,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from pdrisk._answer.answer import CLIP, Curator
 from pdrisk._answer.releasing import Asker, Released, Results, check_affordable, released
@@ -345,30 +343,16 @@ def _computed(question: Judged, expressions: list[str], columns: dict[str, Any],
     risks = [name for name in columns if name.startswith("r")]
     size, carried = len(columns["v0"]), len(question.groups)
     listed = key_relation(question.groups) if question.groups else "(SELECT 0 AS code) AS keys_listed"
-    lists = [
-        f"unnest(CAST(${at} AS {_sql_type(values)}[])) AS {name}"
-        for at, (name, values) in enumerate(columns.items(), carried + 1)
-    ]
-    numbered = f"(SELECT {', '.join(lists)}, unnest(system.main.range({size})) AS code) AS values_listed"
     named = ", ".join([*(f"g{at} AS k{at}" for at in range(carried)), *columns, "code"])
-    noisy = f"(SELECT {named} FROM {listed} JOIN {numbered} USING (code)) AS {NOISY}"
-    parameters = [*keys, *(_or_null(name, np.broadcast_to(values, size)) for name, values in columns.items())]
+    noisy = f"(SELECT {named} FROM {listed} JOIN values_listed USING (code)) AS {NOISY}"
+    values = {name: np.broadcast_to(each, size) for name, each in columns.items()}
     bench = workspace.bench()
     try:
-        return bench.execute(question.computed(chosen, noisy, risks), parameters).df()
+        # NaN, which is withheld, becomes NULL: else it would be more than any number in HAVING.
+        bench.register("values_listed", pd.DataFrame({**values, "code": np.arange(size)}))
+        return bench.execute(question.computed(chosen, noisy, risks), keys).df()
     finally:
         bench.close()
-
-
-def _sql_type(values: Any) -> str:
-    """Of a column of the noisy table: whole numbers stay whole."""
-    return "BIGINT" if np.asarray(values).dtype.kind == "i" else "DOUBLE"
-
-
-def _or_null(name: str, values: NDArray[Any]) -> list[Any]:
-    """A column of the noisy table; NULL where a value is withheld: NaN would be more than any number in HAVING."""
-    listed = values.tolist()
-    return [None if math.isnan(value) else value for value in listed] if name.startswith("v") else listed
 
 
 def _risks(one: Released, shows_curator: bool) -> dict[str, Any]:

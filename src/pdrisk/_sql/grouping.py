@@ -275,5 +275,11 @@ def key_relation(groups: Sequence[Grouping]) -> str:
 
 def key_lists(keys: Sequence[Key]) -> list[list[Any]]:
     """The parameters of `key_relation`."""
-    columns = zip(*keys, strict=True)
-    return [[part.to_pydatetime() if isinstance(part, pd.Timestamp) else part for part in column] for column in columns]
+    return [_parameters([key[at] for key in keys]) for at in range(len(keys[0]) if keys else 0)]
+
+
+def _parameters(column: list[Any]) -> list[Any]:
+    """The keys of one group as parameters."""
+    if pd.Timestamp not in set(map(type, column)):
+        return column
+    return [part.to_pydatetime() if isinstance(part, pd.Timestamp) else part for part in column]

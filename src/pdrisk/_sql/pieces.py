@@ -181,7 +181,9 @@ def case(branches: Iterable[tuple[str, str]], otherwise: str) -> str:
 
 def lowered(name: str) -> str:
     """A name as DuckDB compares names: ASCII letters without case, others as they are."""
-    return "".join(letter.lower() if letter.isascii() else letter for letter in name)
+    return (
+        name.lower() if name.isascii() else "".join(letter.lower() if letter.isascii() else letter for letter in name)
+    )
 
 
 def written_constant(value: Scalar) -> str:

@@ -50,6 +50,12 @@ STANDARD = {
     "TimeZone": "UTC", "Calendar": "gregorian", "default_order": "asc", "default_null_order": "nulls_last",
     **{name: value for name, (value, _) in REFUSED.items()}, **PINNED, **IN_FILES,
 }  # fmt: skip
+# To ask for one setting costs as much as to parse a short query.
+ASKED_TOGETHER: tuple[Collection[str], ...] = (
+    [name for name, (_, where) in REFUSED.items() if where is None],
+    *([name] for name, (_, where) in REFUSED.items() if where is not None),
+    ("default_order", "default_null_order"), ("TimeZone", "Calendar"), IN_FILES,
+)  # fmt: skip
 
 
 @cache
@@ -61,6 +67,8 @@ def _known() -> tuple[str, ...]:
 
 def _values(connection: DuckDBPyConnection, names: Collection[str]) -> dict[str, str]:
     here = [name for name in _known() if name in names]
+    if not here:
+        return {}
     chosen = ", ".join(f"CAST(system.main.current_setting({written_constant(name)}) AS VARCHAR)" for name in here)
     (row,) = asked(connection, f"SELECT {chosen}", [])
     return {name: value or "" for name, value in zip(here, row, strict=True)}
@@ -68,16 +76,15 @@ def _values(connection: DuckDBPyConnection, names: Collection[str]) -> dict[str,
 
 @dataclass(frozen=True)
 class Settings:
-    """What a connection is set to; DuckDB's own defaults, and UTC, without one."""
+    """What a connection is set to, asked when it matters; DuckDB's own defaults, and UTC, without one."""
 
-    values: dict[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, connection: DuckDBPyConnection | None) -> Settings:
-        """Those of a connection."""
-        return cls() if connection is None else cls(_values(connection, STANDARD))
+    connection: DuckDBPyConnection | None = None
+    values: dict[str, str] = field(default_factory=dict)  # those asked for
 
     def __getitem__(self, name: str) -> str:
+        if self.connection is not None and name not in self.values:
+            together = next(group for group in ASKED_TOGETHER if name in group)
+            self.values.update({each: STANDARD[each] for each in together} | _values(self.connection, together))
         return self.values.get(name, STANDARD[name])
 
     @property
@@ -89,7 +96,7 @@ class Settings:
         """Refuse settings under which these functions would mean something else."""
         for name, (standard, where) in REFUSED.items():
             used = None if where is None else sorted(set(where) & set(functions))
-            if self[name].lower() != standard and used != []:
+            if used != [] and self[name].lower() != standard:
                 raise _refusal(name, self[name], f"{used[0]} means something else then" if used else "")
 
     def check_calendar(self) -> None:

@@ -98,7 +98,7 @@ class Sources:
     @once
     def settings(self) -> Settings:
         """What the caller's connection is set to."""
-        return Settings.of(self.connection)
+        return Settings(self.connection)
 
     def reader(self, query: Any, params: object) -> Callable[[Scalars], Select]:
         """What reads a query, given the values of its scalar subqueries."""
