@@ -3,6 +3,7 @@
 import math
 import sys
 from functools import partial
+from types import MappingProxyType
 
 import duckdb
 import pandas as pd
@@ -66,26 +67,29 @@ def duck():
 
 
 class Elsewhere:
-    """The table as one of another engine, whose SQL is portable words; and the statements that it was sent."""
+    """Tables as those of another engine, whose SQL is portable words; and the statements that it was sent."""
 
-    def __init__(self, con, language):
+    def __init__(self, con, language, tables=MappingProxyType({"people": COLUMNS})):
         self.sent, self.language = [], language
-        self.table = SQLTable("people", stored_columns(COLUMNS), Dialect(), partial(self.fetched, con))
+        self.tables = {
+            (name,): SQLTable(name, stored_columns(columns), Dialect(), partial(self.fetched, con))
+            for name, columns in tables.items()
+        }
 
     def fetched(self, con, sql, values):
         self.sent.append(sql)
         return fetched(con, sql, values)
 
     def found(self, path):
-        if path != ("people",):
+        if path not in self.tables:
             raise ParameterError(f"no table {path}")
-        return self.table
+        return self.tables[path]
 
     def sql(
         self, query, *, eps=1, bounds=BOUNDS, keys=None, mechanism="auto", curator=True, schema=None, params=None,
-        delta=None, risk_columns=True, **people,
+        delta=None, risk_columns=True, public=(), **people,
     ):  # fmt: skip
-        sources = SourcesElsewhere(None, {}, schema, language=self.language, found=self.found)
+        sources = SourcesElsewhere(None, {}, schema, public=frozenset(public), language=self.language, found=self.found)
         return answered(
             query, sources, eps=eps, bounds=bounds, keys=keys, ledger=None, fresh=False, delta=delta, least_group=None,
             params=params, mechanism=mechanism, interval=False, clip=None, curator=curator, risk_columns=risk_columns,
@@ -135,6 +139,8 @@ SAME = {
     "SELECT COUNT(DISTINCT region), COUNT(DISTINCT income) FROM people": {},
     "SELECT SUM(DISTINCT age) FROM people": {},
     "SELECT AVG(income), SUM(big) FROM people": {"mechanism": "laplace"},
+    "WITH p AS (SELECT income AS i, works FROM people WHERE age > 3) SELECT AVG(i) AS m FROM (SELECT * FROM p "
+    "WHERE i < 50.5) AS q WHERE works": {"bounds": {"i": (0, 60)}},
     "SELECT dp_mean(income, eps := 0.5, lo := 1, hi := 50) AS m, dp_count(*) AS n FROM people": {},
     "SELECT dp_sum(age * 2 + 1, lo := 0, hi := 300) AS s FROM people": {},
     "SELECT AVG(works), AVG(CASE WHEN age > 30 THEN 1 ELSE 0 END) AS share FROM people": {},
@@ -314,7 +320,8 @@ REFUSED = [
     "SELECT COUNT(*) FROM nobody", "SELECT COUNT(*) FROM people, people AS p", "SELECT COUNT(*) FROM pg_sleep(9)",
     "SELECT COUNT(*) FROM people JOIN people AS p USING (pid)", "SELECT COUNT(*) FROM LATERAL (SELECT 1) AS x",
     "SELECT COUNT(*) FROM people TABLESAMPLE BERNOULLI (50)", "SELECT COUNT(*) FROM ONLY people",
-    "SELECT COUNT(*) FROM (SELECT * FROM people WHERE age > 3) AS p", "SELECT COUNT(*) FROM generate_series(1, 9)",
+    "SELECT COUNT(*) FROM (SELECT age + 1 AS a FROM people) AS p WHERE a > 3",
+    "SELECT COUNT(*) FROM generate_series(1, 9)",
     "SELECT COUNT(*) FROM (SELECT * FROM people LIMIT 5) AS p", "SELECT COUNT(*) FROM unnest(ARRAY[1]) AS x",
     "SELECT COUNT(*) FROM ROWS FROM (f()) AS x", "SELECT COUNT(*) FROM people p CROSS JOIN LATERAL unnest(ARRAY[1])",
     "SELECT COUNT(*) FROM people WHERE pid IN (SELECT pid FROM people)", "SELECT COUNT(*) FROM 'people'",
@@ -560,9 +567,11 @@ class TestOnAServer:
 
             monkeypatch.setattr(postgres, "fetched", written)
             both = "SELECT COUNT(*) AS n FROM t UNION ALL SELECT COUNT(*) FROM t WHERE a = 1"
-            for given in (con, pytest.importorskip("sqlalchemy").create_engine(url.replace("://", "+psycopg://"))):
+            engine = pytest.importorskip("sqlalchemy").create_engine(url.replace("://", "+psycopg://"))
+            for given in (con, engine):
                 first, second = pdrisk.sql(both, given, eps=1e6)["n"]
                 assert first == second
+            engine.dispose()
             assert con.info.transaction_status == 0  # idle: nothing is left open
 
     def test_a_dataset(self, postgres_server, tmp_path):

@@ -22,15 +22,15 @@ from pdrisk._sql.source import Source
 from pdrisk._sql.sources import Sources
 from pdrisk._sql.sqlglot_expressions import POSTGRES, SPARK, Language
 from pdrisk._sql.sqlglot_parse import parsed_as
+from pdrisk._sql.tables_elsewhere import NOT_HERE, table_of
 from pdrisk._sql.tree import Select
 from pdrisk.engines.sql.spark import SparkFrame, is_spark_session, table_of_session
 from pdrisk.engines.sql.table import SQLTable
 from pdrisk.engines.sql.values import StoredColumn
 from pdrisk.errors import ParameterError
 
-__all__ = ["NOT_HERE", "Remote", "SourcesElsewhere", "of_connection", "of_dataset", "several_records"]
+__all__ = ["Remote", "SourcesElsewhere", "of_connection", "of_dataset"]
 
-NOT_HERE: Final = "a table of another engine"  # in FROM of a statement that must never run
 INTEGERS: Final = {1: "TINYINT", 2: "SMALLINT", 4: "INTEGER", 8: "BIGINT"}
 
 
@@ -46,6 +46,8 @@ class SourcesElsewhere(Sources):
     language : Language
     found : callable
         Gives a table by the names of a query.
+    by_path : bool
+        Whether a name in other capitals is one of another table.
     snapshot : callable or None
         Opens what all reading sees one state of the data in, where the engine has that.
     held : ExitStack
@@ -54,6 +56,7 @@ class SourcesElsewhere(Sources):
 
     language: Language
     found: Callable[[tuple[str, ...]], SQLTable]
+    by_path: bool = True
     snapshot: Callable[[], AbstractContextManager[Any]] | None = None
     held: ExitStack = field(default_factory=ExitStack)
 
@@ -75,12 +78,14 @@ class SourcesElsewhere(Sources):
         super().close()
         self.held.close()
 
-    def check_readable(self, source: Source) -> None:  # noqa: ARG002
-        raise several_records()
+    def check_readable(self, source: Source) -> None:
+        """Refuse what this engine is not asked to put together."""
+        table_of(source)
 
     def check_public(self) -> None:
-        if self.public:
-            raise ParameterError("public= names tables for joins, which are made in a view of the database.")
+        """Refuse names of public tables that are none."""
+        for name in self.public:
+            self.found(tuple(name.split(".")))
 
     def at(self, path: tuple[str, ...]) -> Source:
         """The table that a query names.
@@ -94,11 +99,19 @@ class SourcesElsewhere(Sources):
         if len({lowered(str(label)) for label in table.columns}) < len(table.columns):
             raise ParameterError("two columns of the table differ in capitals alone: name them apart in a view.")
         types = {str(label): _duckdb_type(column) for label, column in table.columns.items()}
-        reader = workspace.reader()
-        self.opened.append(reader)
+        if not self.opened:
+            self.opened.append(workspace.reader())
         return self._told(
-            Source(NOT_HERE, types, reader, name=path[-1], is_table=True, place=table.origin.place, elsewhere=table)
-        )
+            Source(
+                NOT_HERE, types, self.opened[0], name=path[-1], is_table=True, place=table.origin.place,
+                public=self.is_of_nobody(path), elsewhere=table,
+            )
+        )  # fmt: skip
+
+    def is_of_nobody(self, path: tuple[str, ...]) -> bool:
+        """Whether nobody is in a table, by the caller's word, which names it as queries do."""
+        name = ".".join(path)
+        return (name if self.by_path else lowered(name)) in self.public
 
 
 def of_dataset(
@@ -128,10 +141,13 @@ def of_dataset(
 
     if isinstance(first, PostgresTable):
         names = {name: table.name for name, table in known.items() if isinstance(table, PostgresTable)}
-        return _on_server(first.connection, lambda path: names[named(path)], declared=declared, public=public)
+        return _on_server(
+            first.connection, lambda path: names[named(path)], declared=declared, public=public, by_path=False
+        )
     return SourcesElsewhere(
-        None, {}, declared=declared, public=public, language=SPARK, found=lambda path: known[named(path)].table()
-    )
+        None, {}, declared=declared, public=public, language=SPARK, found=lambda path: known[named(path)].table(),
+        by_path=False,
+    )  # fmt: skip
 
 
 def _on_server(connection: Any, name: Callable[[tuple[str, ...]], str], **options: Any) -> SourcesElsewhere:
@@ -172,14 +188,6 @@ def of_connection(con: Any, named: Mapping[str, Any], schema: object, public: fr
         )
 
     return _on_server(con, lambda path: ".".join(map(quoted, path)), schema=schema, public=public)
-
-
-def several_records() -> ParameterError:
-    """The error for records that are not those of one table."""
-    return ParameterError(
-        "a subquery, CTE or join of records is a view in a database: make one there, and ask that. SELECTs over "
-        "groups and noisy aggregates may stand in each other."
-    )
 
 
 def _duckdb_type(column: StoredColumn) -> str:

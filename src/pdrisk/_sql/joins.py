@@ -20,6 +20,7 @@ from pdrisk._sql.pieces import INTEGERS, Expression, kind_of_type, lowered, quot
 from pdrisk._sql.rows import Condition, Member, Relation, Rows, column_of, condition
 from pdrisk._sql.source import Source
 from pdrisk._sql.sources import Sources
+from pdrisk._sql.tables_elsewhere import NOT_HERE, joined_table, most_alike
 from pdrisk._sql.tree import Join
 from pdrisk._sql.written_out import conditions, read_together, written_out
 from pdrisk.errors import ParameterError, PdriskError
@@ -130,7 +131,9 @@ def member_condition(
     on = _equal([(own, right.columns[0][1])], merged, left, right)
     made = _related(left, right, on, how, merged)
     if negated:  # of a NULL nobody knows whether it is in it
-        made = replace(made, where=(Condition(f"({own.sql} IS NOT NULL)", f"({own.shown} IS NOT NULL)", False),))
+        present, rows = Operation("notna", (Column("own"),)), Rows(Relation(made.source, (("own", own),), ()), {})
+        known = Condition(f"({own.sql} IS NOT NULL)", f"({own.shown} IS NOT NULL)", False, node=present, rows=rows)
+        made = replace(made, where=(known,))
     return made
 
 
@@ -251,6 +254,10 @@ def _related(left: Relation, right: Relation, on: _On, how: str, merged: Source)
     sql = f"(SELECT * FROM {left.source.sql} AS first_rows {clause} {right.source.sql} AS second_rows ON ({said}))"
     kept = how in ("SEMI", "ANTI")
     source = replace(merged, sql=f"{sql} AS joined_rows", columns=left.source.columns if kept else merged.columns)
+    if left.source.elsewhere is not None:
+        persons = ((ours.key[at], theirs.key[at]) for at in sorted(on.parts))
+        table = joined_table(left.source, right.source, merged, how, persons, on.conditions)
+        source = replace(source, sql=NOT_HERE, elsewhere=table)
     inside = (*left.inside, *_shown(right, on, how))
     return replace(left, source=source, owners=_owners(left, right, on, how), inside=inside)
 
@@ -303,6 +310,8 @@ def _owners(left: Relation, right: Relation, on: _On, how: str) -> Owners:
 
 def _largest(public: Relation, equal: Sequence[Expression]) -> int:
     """How many rows of a public table go with one row at most: counted there, as they are compared."""
+    if public.source.elsewhere is not None:
+        return most_alike(public.source, [column for each in equal if (column := each.column) is not None])
     import duckdb
 
     groups = [_compared(each) for each in equal]

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pdrisk._model.nearest import did_you_mean
 from pdrisk._model.nodes import Column, Constant, Node
 from pdrisk._sql.catalog import CatalogEntry
-from pdrisk._sql.elsewhere import SourcesElsewhere, several_records
+from pdrisk._sql.elsewhere import SourcesElsewhere
 from pdrisk._sql.joins import conjuncts, joined, kept_by, member_condition
 from pdrisk._sql.numbered import has_windows, limited, numbered
 from pdrisk._sql.parse import parsed
@@ -62,8 +62,6 @@ def seen_by(select: Select, ctes: Ctes) -> Ctes:
 
 def _from(select: Select, sources: Sources, ctes: Ctes, home: CatalogEntry | None, depth: int) -> Relation:
     """What the FROM of a SELECT gives, of that what IN and EXISTS in its WHERE leave."""
-    if isinstance(sources, SourcesElsewhere) and (select.members or isinstance(select.source, Join | Union)):
-        raise several_records()
     relation = _relation(select.source, sources, ctes, home, depth, conjuncts(select.where))
     for member in select.members:
         relation = _kept(relation, member, sources, ctes, home, depth + 1)

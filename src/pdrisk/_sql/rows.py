@@ -43,12 +43,16 @@ class Condition:
         Whether the value of a parameter is in it.
     limits : callable
         What it says of single expressions.
+    node, rows : Node and Rows, or None
+        As it is written, and what names mean in it.
     """
 
     sql: str
     shown: str
     given: bool
     limits: Callable[[], Iterator[Limit]] = field(default=lambda: iter(()), compare=False, repr=False)
+    node: Node | None = field(default=None, compare=False, repr=False)
+    rows: Rows | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +218,7 @@ def condition(node: Node, scope: Rows) -> Condition:
     """What a WHERE keeps."""
     _check_codes(node, scope)
     found = truth(named(node, scope), "WHERE")
-    return Condition(found.sql, found.shown, found.given, lambda: limits(node, scope))
+    return Condition(found.sql, found.shown, found.given, lambda: limits(node, scope), node, scope)
 
 
 def _check_codes(node: Node, scope: Rows) -> None:

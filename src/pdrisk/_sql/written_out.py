@@ -15,6 +15,7 @@ from pdrisk._sql.pieces import Expression, kind_of_type, lowered, quoted
 from pdrisk._sql.rows import Member, Relation, column_of
 from pdrisk._sql.source import Source
 from pdrisk._sql.sources import Sources
+from pdrisk._sql.tables_elsewhere import NOT_HERE, written_table
 from pdrisk.engines.sql.plan import INFINITY
 from pdrisk.errors import ParameterError
 
@@ -88,7 +89,7 @@ def written_out(relation: Relation, sources: Sources, taken: set[str]) -> Relati
     taken : set of str
         Names in lower case that are in use; those of the new columns come to them.
     """
-    owners, old = owners_of(relation, sources), relation.source
+    owners, old, first = owners_of(relation, sources), relation.source, len(taken)
     columns = _Columns(relation, taken, sources.stated)
     for label, value in relation.columns:
         columns.place(label, value, relation.names)
@@ -104,6 +105,8 @@ def written_out(relation: Relation, sources: Sources, taken: set[str]) -> Relati
     missing = old.codes(said)
     inner = relation_without_codes(old.sql, old.columns, missing)
     made = replace(made, sql=f"(SELECT {', '.join(found)} FROM {inner}{conditions(kept)})")
+    if old.elsewhere is not None:
+        made = replace(made, sql=NOT_HERE, elsewhere=written_table(relation, columns.read, owners.key, first))
 
     def moved(label: str, value: Expression) -> tuple[str, Expression]:
         name = columns.names[value.sql if value.column is None else quoted(value.column)]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import secrets
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -180,27 +180,32 @@ class SparkFrame:
                 "them by toDF(...)."
             )
         columns = {each.name: _stored(f"c{at}", each.dataType) for at, each in enumerate(fields)}
-        session = self.frame.sparkSession
+        view = f"pdrisk_{secrets.token_hex(16)}"
         return SparkTable(
-            f"pdrisk_{secrets.token_hex(16)}",
+            view,
             columns,
             SparkDialect(),
-            partial(fetched, session),
-            frame=self.frame.toDF(*(f"c{at}" for at in range(len(fields)))),
+            partial(fetched, self.frame.sparkSession),
+            views={view: self.frame.toDF(*(f"c{at}" for at in range(len(fields))))},
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkTable(SQLTable):
-    """What reads a DataFrame of Spark by a view that is there while it reads.
+    """What reads DataFrames of Spark by views that are there while it reads.
 
     Attributes
     ----------
-    frame : DataFrame
-        With the columns c0, c1, ...
+    views : mapping of DataFrame
+        By the names of the views, with the columns c0, c1, ...
     """
 
-    frame: DataFrame = field(repr=False)
+    views: Mapping[str, DataFrame] = field(repr=False)
+
+    def made(self, source: str, columns: Mapping[str, StoredColumn], other: SQLTable | None = None) -> SQLTable:
+        """What a SELECT of it, and of another table of the same session, gives."""
+        views = {**self.views, **(other.views if isinstance(other, SparkTable) else {})}
+        return replace(self, source=source, columns=columns, views=views)
 
     @contextmanager
     def reading(self, plan: SummaryPlan, keys: list[list[Any]] | None) -> Iterator[tuple[Fetch, SummaryPlan]]:
@@ -211,11 +216,14 @@ class SparkTable(SQLTable):
         """
         from pyspark import StorageLevel
 
-        session, views, kept = self.frame.sparkSession, [self.source], None
-        self.frame.createOrReplaceTempView(self.source)
+        first, frame = next(iter(self.views.items()))
+        session, views, kept = frame.sparkSession, list[str](), None
         try:
+            for name, each in self.views.items():
+                each.createOrReplaceTempView(name)
+                views.append(name)
             if not is_read_once(plan) and (plan.keys is not None or not plan.groups):
-                views.append(f"{self.source}_kept")
+                views.append(f"{first}_kept")
                 kept = _asked(session, records_read(plan, self.dialect), keys or [])
                 kept.persist(StorageLevel.MEMORY_AND_DISK)
                 kept.createOrReplaceTempView(views[-1])

@@ -79,6 +79,23 @@ class SQLTable:
         """Its columns in pandas, without a row: what a request is judged by."""
         return pd.DataFrame({name: pd.Series(dtype=column.dtype) for name, column in self.columns.items()})
 
+    def made(
+        self,
+        source: str,
+        columns: Mapping[str, StoredColumn],
+        other: SQLTable | None = None,  # noqa: ARG002 - for engines that have to prepare it
+    ) -> SQLTable:
+        """What a SELECT of it, and of another table of the same connection, gives; answers of it are not remembered.
+
+        Parameters
+        ----------
+        source : str
+            As it stands in FROM.
+        columns : mapping of StoredColumn
+        other : SQLTable, optional
+        """
+        return replace(self, source=source, columns=columns, origin=Origin())
+
     @contextmanager
     def reading(
         self,

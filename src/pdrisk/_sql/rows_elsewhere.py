@@ -1,0 +1,144 @@
+"""Row-wise expressions of SQL written for another engine than DuckDB, with the meaning that they have there."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Hashable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, Final, NoReturn
+
+import pandas as pd
+
+from pdrisk._model.kinds import DATE, ZONED
+from pdrisk._model.nodes import COMPARISONS, LOGIC, MISSING, ORDERINGS, Call, Case, Column, Constant, Node, Operation
+from pdrisk._model.rowwise.families import family, of_values
+from pdrisk._sql.expressions import dated
+from pdrisk._sql.headings import heading
+from pdrisk._sql.pieces import constant
+from pdrisk._sql.rows import Condition, Rows
+from pdrisk._sql.source import Source
+from pdrisk.engines.sql.rowwise import RowSQL
+from pdrisk.engines.sql.table import SQLTable
+from pdrisk.engines.sql.three_valued import ThreeValuedSQL
+from pdrisk.errors import ParameterError
+
+__all__ = ["VIEW", "RowsElsewhere"]
+
+DIGITS: Final = 15  # of a number with a point, which a DOUBLE tells from all others of so many
+VIEW: Final = "make a view in the database with that as a column, and ask the view"
+
+
+class RowsElsewhere:
+    """Columns of a table and expressions of them.
+
+    Parameters
+    ----------
+    table : SQLTable
+    source : Source
+        What is declared of its columns.
+
+    Attributes
+    ----------
+    rows : RowSQL
+        Its columns as the methods of a Dataset read them.
+    """
+
+    def __init__(self, table: SQLTable, source: Source) -> None:
+        missing: Mapping[str, Sequence[Hashable]] = {
+            name: codes for name in source.columns if (codes := source.known(name).missing)
+        }
+        self.table = table
+        self.rows = RowSQL(table.columns, missing, (), table.dialect)
+        self.sql = ThreeValuedSQL(table.columns, missing, (), table.dialect)
+
+    def holds(self, condition: Condition) -> str:
+        """A condition of FROM or WHERE, NULL where it is unknown."""
+        assert condition.node is not None and condition.rows is not None
+        return self.truth(condition.node, condition.rows)
+
+    def truth(self, node: Node, scope: Rows) -> str:
+        """A condition, NULL where it is unknown."""
+        return self.sql.condition(self._made(node, scope))
+
+    def number(self, node: Node, scope: Rows) -> str:
+        """An expression as DOUBLE."""
+        if isinstance(node, Column):
+            return self.rows.double(self.column(node, scope))
+        return self.sql.number(self._made(node, scope))
+
+    def column(self, node: Node, scope: Rows) -> str:
+        """The name that the table has for a column."""
+        found = scope.column(node).column if isinstance(node, Column) else None
+        if found is None:
+            self._refuse(node)
+        return found
+
+    def _made(self, node: Node, scope: Rows) -> Node:
+        """A row-wise expression of SQL as one of columns of the table; equal in the logic of `ThreeValuedSQL`."""
+
+        def made(part: Node) -> Node:
+            return self._made(part, scope)
+
+        match node:
+            case Column():
+                return Column(self.column(node, scope))
+            case Constant():
+                return Constant(_plain(node.value))
+            case Case(branches, otherwise):
+                return Case(tuple((made(when), made(then)) for when, then in branches), made(otherwise))
+            case Call("nullif", (value, other)):
+                return made(Case(((Operation("==", (value, other)), Constant(None)),), value))
+            case Operation("unary -", (Constant(int() | float() | Decimal() as number),)):
+                return Constant(_plain(-number))
+            case Operation("between", (value, low, high)):
+                return made(Operation("and", (Operation(">=", (value, low)), Operation("<=", (value, high)))))
+            case Operation("in", (value, *members)):
+                return self._member(tuple(map(made, (value, *members))))
+            case Operation(symbol, parts) if symbol in COMPARISONS:
+                return Operation(symbol, self._compared(symbol, tuple(map(made, parts))))
+            case Operation("/", (_, Constant(int() | float() | Decimal() as divisor))) if divisor:
+                return Operation("/", tuple(map(made, node.parts)))
+            case Operation(symbol, parts) if symbol in {*LOGIC, *MISSING, "+", "-", "*", "unary -", "coalesce"}:
+                return Operation(symbol, tuple(map(made, parts)))
+        return self._refuse(node)
+
+    def _member(self, parts: tuple[Node, ...]) -> Node:
+        """One of a list: unknown of NULL, as is ``x <> x``, which is false of all else."""
+        value, *members = self._compared("==", parts)
+        if not all(isinstance(each, Constant) for each in members):
+            raise ParameterError("IN takes values that are written out.")
+        listed = [each.value for each in members if isinstance(each, Constant)]
+        return Operation("or", (Operation("in", (value, Constant(listed))), Operation("!=", (value, value))))
+
+    def _compared(self, symbol: str, parts: tuple[Node, ...]) -> tuple[Node, ...]:
+        """What is compared, dates that are written as text among dates, where engines agree how."""
+        if any(isinstance(each, Constant) and each.value is None for each in parts):
+            raise ParameterError("nothing equals NULL, nor is more or less: write IS NULL, or leave it out of a list.")
+        dtypes = [self.table.columns[each.name].dtype for each in parts if isinstance(each, Column)]
+        kinds = {family(of_values(dtype)) for dtype in dtypes}
+        if ZONED in kinds:
+            raise ParameterError(f"times with a zone are compared by the clock of a session: {VIEW}.")
+        if symbol in ORDERINGS and any(isinstance(dtype, pd.CategoricalDtype) for dtype in dtypes):
+            raise ParameterError("labels of an enumeration have an order of their own in some engines: write IN (...).")
+        return tuple(map(_dated, parts)) if DATE in kinds else parts
+
+    def _refuse(self, node: Node) -> NoReturn:
+        raise ParameterError(
+            f"{heading(node)} is computed of records, which pdrisk does not ask of this engine: {VIEW}."
+        )
+
+
+def _plain(value: Any) -> Any:
+    """A constant of SQL as one of filters."""
+    if isinstance(value, Decimal):
+        if len(value.as_tuple().digits) > DIGITS:
+            raise ParameterError(f"a number of the query has more than {DIGITS} digits: write a shorter one.")
+        return int(value) if value == value.to_integral_value() else float(value)
+    return pd.Timestamp(value) if isinstance(value, datetime.date) else value
+
+
+def _dated(node: Node) -> Node:
+    """A date that is written as text."""
+    if not isinstance(node, Constant) or not isinstance(node.value, str):
+        return node
+    return Constant(_plain(dated(constant(node.value), node).value))

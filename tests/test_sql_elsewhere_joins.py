@@ -1,0 +1,253 @@
+"""Joins on the person, and with public tables, of tables that another engine than DuckDB has."""
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+
+import pdrisk
+from pdrisk._sql.sqlglot_expressions import POSTGRES, SPARK
+from pdrisk.errors import ParameterError, PdriskError
+from postgres_databases import connected, database, needs_server
+from spark_sessions import needs_spark, session
+from test_sql_elsewhere import Elsewhere, Server, not_drawn
+
+TABLES = {
+    "patients": {"pid": "BIGINT", "canton": "VARCHAR", "born": "DATE", "weight": "DOUBLE", "ward": "INTEGER"},
+    "diagnoses": {"pid": "INTEGER", "code": "VARCHAR", "cost": "DOUBLE"},
+    "treatments": {"patient": "BIGINT", "what": "VARCHAR", "weight": "DOUBLE"},
+    "wards": {"ward": "BIGINT", "floor": "INTEGER", "kind": "VARCHAR"},
+    "names": {"name": "VARCHAR", "canton": "VARCHAR"},
+}
+OF_POSTGRES = {"DOUBLE": "double precision", "VARCHAR": "text"}
+OF_SPARK = {"VARCHAR": "string", "INTEGER": "int"}
+NAN = float("nan")
+
+
+def rows():
+    """Few people with many rows, with missing ids, codes of people who are nowhere else, and people without any."""
+    draw = np.random.default_rng(18)
+    cantons = ["ZH", "BE", "GE", None]
+    patients = [
+        (int(pid), cantons[draw.integers(4)], f"19{draw.integers(30, 99)}-02-03", float(draw.integers(40, 99)),
+         None if draw.random() < 0.1 else int(draw.integers(1, 5)))
+        for pid in range(1, 61)
+    ]  # fmt: skip
+    patients += [(None, "ZH", None, NAN, 1), (99, "GE", "2000-01-01", None, 4)]
+    diagnoses = [
+        (int(draw.integers(1, 80)), ("C18", "C19", "I10", None)[draw.integers(4)], float(draw.integers(0, 50)))
+        for _ in range(150)
+    ] + [(None, "C18", 1.0), (99, "C18", NAN)]
+    treatments = [
+        (int(draw.integers(1, 70)), ("X", "Y")[draw.integers(2)], float(draw.integers(1, 9))) for _ in range(90)
+    ] + [(None, "X", 1.0)]
+    wards = [(1, 0, "a"), (2, 0, "b"), (2, 1, "b"), (3, 1, "a"), (None, 9, "n")]
+    names = [("Zürich", "ZH"), ("Zurich", "ZH"), ("Bern", "BE"), ("nowhere", None)]
+    return dict(zip(TABLES, (patients, diagnoses, treatments, wards, names), strict=True))
+
+
+def filled(con, types):
+    for name, columns in TABLES.items():
+        con.execute(f"CREATE TABLE {name} ({', '.join(f'{each} {types.get(of, of)}' for each, of in columns.items())})")
+    return rows()
+
+
+@pytest.fixture(scope="module")
+def duck():
+    con = duckdb.connect()
+    for name, listed in filled(con, {}).items():
+        con.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(TABLES[name]))})", listed)
+    return con
+
+
+@pytest.fixture(scope="module")
+def server():
+    with database() as url, connected(url) as con:
+        for name, listed in filled(con, OF_POSTGRES).items():
+            con.cursor().executemany(f"INSERT INTO {name} VALUES ({', '.join(['%s'] * len(TABLES[name]))})", listed)
+        con.commit()
+        yield con
+
+
+@pytest.fixture(scope="module", params=["portable", "Spark's", pytest.param("PostgreSQL", marks=needs_server)])
+def other(request, duck):
+    if request.param == "PostgreSQL":
+        return Server(request.getfixturevalue("server"))
+    return Elsewhere(duck, {"portable": POSTGRES, "Spark's": SPARK}[request.param], TABLES)
+
+
+PEOPLE = {"patients": "pid", "diagnoses": "pid", "treatments": "patient"}
+PUBLIC = ["wards", "names"]
+CANTONS = {"canton": ["ZH", "BE", "GE", "TI"], "p.canton": ["ZH", "BE", "GE", "TI"]}
+ONE = {"rows": {"patients": 1, "diagnoses": 3, "treatments": 2}}
+C18 = (
+    "SELECT canton, COUNT(DISTINCT p.pid) AS n FROM patients p JOIN diagnoses d ON p.pid = d.pid "
+    "JOIN treatments t ON t.patient = p.pid WHERE d.code = 'C18' AND t.what = 'X' GROUP BY canton"
+)
+SAME = {
+    C18: {"keys": ["ZH", "BE", "GE", "TI"], "groups": 1},
+    "SELECT COUNT(DISTINCT pid) AS n FROM patients JOIN diagnoses USING (pid) WHERE code IN ('C18', 'C19')": {},
+    "SELECT COUNT(DISTINCT pid) AS n FROM patients WHERE pid IN (SELECT pid FROM diagnoses WHERE code = 'C18')": {},
+    "SELECT COUNT(DISTINCT pid) AS n FROM patients WHERE pid NOT IN (SELECT pid FROM diagnoses WHERE cost > 20.0)": {},
+    "SELECT COUNT(DISTINCT pid) AS n FROM patients p WHERE EXISTS (SELECT 1 FROM treatments t "
+    "WHERE t.patient = p.pid AND t.weight * 10 < p.weight)": {},
+    "SELECT COUNT(DISTINCT p.pid) AS n, AVG(p.weight) AS m FROM patients p WHERE NOT EXISTS (SELECT * FROM treatments "
+    "WHERE patient = p.pid) AND p.weight > 50": {"per_person": "one"},
+    "SELECT COUNT(DISTINCT p.pid) AS n, SUM(cost) AS s FROM patients p LEFT JOIN diagnoses d "
+    "ON d.pid = p.pid AND d.code <> 'I10'": ONE,
+    "SELECT AVG(d.cost) AS m FROM patients p, diagnoses d WHERE p.pid = d.pid AND p.canton = 'ZH'": ONE,
+    "SELECT COUNT(*) AS n FROM patients p JOIN diagnoses d USING (pid) JOIN treatments t ON t.patient = p.pid": ONE,
+    "SELECT kind, COUNT(DISTINCT pid) AS n FROM patients JOIN wards USING (ward) GROUP BY kind":
+        {"keys": ["a", "b", "n"], "groups": 2},
+    "SELECT COUNT(*) AS n, SUM(floor) AS s FROM patients p LEFT JOIN wards w ON w.ward = p.ward":
+        {"rows": {"patients": 1}},
+    "SELECT COUNT(*) AS n FROM patients p JOIN names USING (canton) JOIN wards w ON w.ward = p.ward AND floor < 1":
+        {"rows": {"patients": 1}},
+    "WITH old AS (SELECT pid AS who, canton FROM patients WHERE born < '1960-01-01') "
+    "SELECT COUNT(DISTINCT who) AS n FROM old JOIN (SELECT pid, cost FROM diagnoses WHERE cost >= 3) AS d "
+    "ON d.pid = who AND cost > 5.5": {},
+    "SELECT COUNT(DISTINCT a.pid) AS n FROM diagnoses a JOIN diagnoses b ON a.pid = b.pid AND a.code = 'C18' "
+    "AND b.code = 'I10'": {},
+}  # fmt: skip
+BOUNDS = {"weight": (0, 100), "cost": (0, 50), "floor": (0, 9)}
+
+
+def options_of(query):
+    bounds = {name: each for name, each in BOUNDS.items() if name in query}
+    return {"person": PEOPLE, "public": PUBLIC, "bounds": bounds or None, "eps": 1, **SAME[query]}
+
+
+@pytest.mark.sampled(8)
+@pytest.mark.parametrize("query", SAME)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_same_numbers_as_on_duckdb(duck, other, query):
+    wanted = pdrisk.sql(query, duck, curator=True, risk_columns=True, **options_of(query))
+    found = other.sql(query, **options_of(query))
+    assert list(found.columns) == list(wanted.columns)
+    pd.testing.assert_frame_equal(not_drawn(found), not_drawn(wanted), rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_patients_by_canton(duck, other):
+    """Patients with diagnosis C18 and treatment X: sensitivity 1, and of a large eps the number that is there."""
+    found = other.sql(C18, **options_of(C18)).set_index("canton")
+    assert (found["n_global_sensitivity" if "n_global_sensitivity" in found else "n_local_sensitivity"] <= 1).all()
+    exactly = duck.sql(C18).df().set_index("canton")["n"]
+    assert found["n_n"].to_dict() == {key: exactly.get(key, 0) for key in ["ZH", "BE", "GE", "TI"]}
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("SELECT COUNT(*) FROM patients p JOIN diagnoses d ON p.canton = d.code", "else than who a person is"),
+        ("SELECT COUNT(*) FROM patients p JOIN diagnoses d ON true", "else than who a person is"),
+        ("SELECT COUNT(*) FROM patients, diagnoses", "else than who a person is"),
+        ("SELECT COUNT(*) FROM patients p JOIN diagnoses d ON p.pid = d.pid OR d.cost > 3", "else than who"),
+        ("SELECT COUNT(*) FROM patients p JOIN diagnoses d ON p.pid = d.pid + 0", "else than who a person is"),
+        ("SELECT COUNT(*) FROM wards LEFT JOIN patients USING (ward)", "which is public"),
+        ("SELECT COUNT(*) FROM wards JOIN wards AS w USING (ward)", "all of it is public"),
+        ("SELECT COUNT(*) FROM patients WHERE pid IN (SELECT ward FROM wards)", "rows="),
+        ("SELECT COUNT(*) FROM patients WHERE canton IN (SELECT code FROM diagnoses)", "else than who a person is"),
+        ("SELECT COUNT(*) FROM patients p RIGHT JOIN diagnoses d ON p.pid = d.pid", "RIGHT JOIN"),
+        ("SELECT COUNT(*) FROM patients p JOIN names n ON n.canton || 'x' = p.canton", "not read this"),
+        ("SELECT COUNT(*) FROM patients p JOIN diagnoses d ON p.pid = d.pid AND d.cost * 1.5 / p.weight > 1",
+         "computed of"),
+        ("SELECT COUNT(*) FROM (SELECT pid, weight * 2 AS w FROM patients) p JOIN diagnoses USING (pid)",
+         "computed of"),
+        ("SELECT COUNT(*) FROM (SELECT pid FROM patients UNION ALL SELECT pid FROM diagnoses) AS p", "is a view"),
+        ("SELECT AVG(n) FROM (SELECT pid, COUNT(*) AS n FROM diagnoses GROUP BY pid) AS d", "bounds|is a view"),
+        ("SELECT COUNT(*) FROM patients JOIN nowhere USING (pid)", "nowhere"),
+        ("SELECT COUNT(*) FROM patients p JOIN names n ON n.canton = p.canton JOIN treatments t ON t.what = n.name",
+         "else than who a person is"),
+    ],
+)  # fmt: skip
+def test_what_would_mix_people_is_refused(duck, query, said):
+    own = Elsewhere(duck, POSTGRES, TABLES)
+    with pytest.raises(PdriskError, match=said):
+        own.sql(query, person=PEOPLE, public=PUBLIC, bounds=None)
+    assert not [each for each in own.sent if "diagnoses" in each or "patients" in each]
+
+
+def test_nobody_says_who_a_person_is(duck):
+    with pytest.raises(ParameterError, match="person="):
+        Elsewhere(duck, POSTGRES, TABLES).sql(C18, public=PUBLIC)
+
+
+def test_capitals_decide_which_table_is_public(duck):
+    """``"Wards"`` of PostgreSQL is another table than ``wards``."""
+    own = Elsewhere(duck, POSTGRES, {**TABLES, "Wards": TABLES["wards"]})
+    with pytest.raises(PdriskError, match="person="):
+        own.sql('SELECT COUNT(DISTINCT pid) FROM patients JOIN "Wards" USING (ward)', person=PEOPLE, public=PUBLIC)
+
+
+@pytest.mark.sampled(11)
+@pytest.mark.parametrize("removed", range(1, 12))
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_one_person_moves_an_answer_by_one(duck, removed):
+    """Brute force over the neighbours: all rows of one person are gone from all tables."""
+    queries = [query for query in SAME if "COUNT(DISTINCT" in query and "SUM" not in query and "AVG" not in query]
+    smaller = duckdb.connect()
+    for name in TABLES:
+        frame = duck.sql(f"SELECT * FROM {name}").df()
+        person = PEOPLE.get(name)
+        frame = frame if person is None else frame[frame[person] != removed]
+        smaller.execute(f"CREATE TABLE {name} AS SELECT * FROM frame")
+    for query in queries:
+        one, other = (
+            Elsewhere(con, POSTGRES, TABLES).sql(query, **options_of(query))["n_n"].sum() for con in (duck, smaller)
+        )
+        assert abs(one - other) <= SAME[query].get("groups", 1), query
+
+
+@needs_spark
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_on_spark(duck):
+    """Tables of a session, and DataFrames of a Dataset; no view is left behind."""
+    spark, frames = session(), {}
+    for name, columns in TABLES.items():
+        types = {each: OF_SPARK.get(of, of) for each, of in columns.items()}
+        texts = ", ".join(f"{each} {of}" for each, of in types.items()).replace("DATE", "string")
+        found = spark.createDataFrame(rows()[name], texts)
+        frames[name] = found.selectExpr(*(f"CAST({each} AS {of}) {each}" for each, of in types.items()))
+        frames[name].createOrReplaceTempView(name)
+    before = {each.name for each in spark.catalog.listTables()}
+    data = pdrisk.Dataset(frames, person=PEOPLE, public=PUBLIC)
+    for query in [C18, *list(SAME)[4::3]]:
+        options = options_of(query)
+        wanted = pdrisk.sql(query, duck, curator=True, **options)
+        found = pdrisk.sql(query, spark, curator=True, **options)
+        pd.testing.assert_frame_equal(not_drawn(found), not_drawn(wanted), rtol=1e-12)
+    again = data.sql(C18, eps=1, keys=["ZH", "BE"], groups=1, curator=True)
+    assert again["n_n"].tolist() == pdrisk.sql(C18, duck, curator=True, **options_of(C18))["n_n"][:2].tolist()
+    assert {each.name for each in spark.catalog.listTables()} == before
+    spark.stop()
+
+
+@needs_server
+class TestOnAServer:
+    def test_a_dataset_of_several_tables(self, server, duck):
+        tables = {name: (server, name) for name in TABLES}
+        data = pdrisk.Dataset(tables, person=PEOPLE, public=PUBLIC)
+        wanted = pdrisk.sql(C18, duck, curator=True, **options_of(C18))
+        found = data.sql(C18, eps=1, keys=["ZH", "BE", "GE", "TI"], curator=True, groups=1)
+        pd.testing.assert_frame_equal(not_drawn(found), not_drawn(wanted))
+
+    def test_ids_of_two_types(self, server):
+        """A decimal and a float are compared as floats, which could make one person of two."""
+        with server.transaction(force_rollback=True):
+            server.execute("CREATE TABLE a (pid numeric); CREATE TABLE b (pid double precision)")
+            with pytest.raises(ParameterError, match="in one type"):
+                pdrisk.sql("SELECT COUNT(DISTINCT pid) FROM a JOIN b USING (pid)", server, eps=1, person="pid")
+
+    def test_texts_are_equal_by_their_code_points(self, server):
+        with server.transaction(force_rollback=True):
+            server.execute(
+                "CREATE COLLATION ignores (provider = icu, locale = 'und-u-ks-level1', deterministic = false);"
+                "CREATE TABLE a AS SELECT CAST(unnest(ARRAY['ann', 'bob']) AS text) COLLATE ignores AS pid;"
+                "CREATE TABLE b AS SELECT CAST(unnest(ARRAY['Ann', 'bob']) AS text) COLLATE ignores AS pid"
+            )
+            query = "SELECT COUNT(DISTINCT pid) AS c FROM a JOIN b USING (pid)"
+            found = pdrisk.sql(query, server, eps=1, person="pid", curator=True)
+            assert found["c_n"].item() == 1
+            assert server.execute("SELECT COUNT(DISTINCT pid) FROM a JOIN b USING (pid)").fetchone()[0] == 2
