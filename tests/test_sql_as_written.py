@@ -327,7 +327,7 @@ REFUSED = {
     # aggregates
     "SELECT SUM(DISTINCT children) FROM staff": "sum(children) needs bounds",
     "SELECT MODE(region) FROM staff": "mode() picks the most frequent value",
-    "SELECT HISTOGRAM(age) FROM staff": "ask df.dprisk.hist",
+    "SELECT HISTOGRAM(age) FROM staff": NEEDS_LIST,
     "SELECT BOOL_AND(member) FROM staff": "are decided by one person alone",
     "SELECT MODE() WITHIN GROUP (ORDER BY age) FROM staff": "mode() picks the most frequent value",
     "SELECT STRING_AGG(region, ',' ORDER BY region) FROM staff": "is no statistic that pdrisk can add noise to",

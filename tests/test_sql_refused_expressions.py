@@ -201,7 +201,7 @@ ARGUMENTS = {
     "dp_var(id, ddof := 2)": "ddof must be 0 (population) or 1 (sample), but is 2",
     "dp_std(id, ddof := 0.5)": "ddof must be 0 (population) or 1 (sample)",
     "dp_avg(DISTINCT age, 1, 0, 9)": "Leave DISTINCT out, or ask for COUNT(DISTINCT ...)",
-    "AVG(DISTINCT age)": "what one person changes depends on whether others have the same value",
+    "MEDIAN(DISTINCT age)": "what one person changes depends on whether others have the same value",
     "COUNT(DISTINCT z)": "the argument of count(DISTINCT z) holds times with a zone: write TRY_CAST(",
     "COUNT(DISTINCT words)": "the argument of count(DISTINCT words) holds lists",
     "QUANTILE_CONT(id, [0.5, age])": f"q of quantile_cont {CONSTANT}",

@@ -137,8 +137,34 @@ def test_a_ledger_withholds_rounds_and_remembers_it(book, draws):
     assert pd.isna(pdrisk.sql(QUERY, eps=1, bounds=(LO, HI), ledger=few, t=frame)["v"].item())
 
 
+class TestMeans:
+    """AVG(DISTINCT x) is the quotient of two releases, the sum and the number of different values."""
+
+    def test_as_written_out(self, draws):
+        frame = table([1.0, 1.0, 0.0, 3.0, np.nan], g=["a", "a", "a", "b", "b"])
+        both = "AVG(DISTINCT x) AS a, SUM(DISTINCT x) / COUNT(DISTINCT x) AS b, COUNT(*) AS n"
+        answer = asked(
+            frame, f"SELECT g, {both} FROM t GROUP BY g HAVING AVG(DISTINCT x) < 3 ORDER BY a", keys=["a", "b"]
+        )
+        assert answer["a"].tolist() == answer["b"].tolist() == pytest.approx([0.5], abs=1e-6)
+        alone = asked(frame, "SELECT AVG(DISTINCT x) FROM t")
+        assert alone.columns.tolist() == ["avg(DISTINCT x)"] and alone.iat[0, 0] == pytest.approx(4 / 3, abs=1e-6)
+
+    def test_two_releases_are_paid(self, book):
+        ledger = book(eps=1)
+        answer = asked(table([1.0, 2.0]), "SELECT AVG(DISTINCT x) AS a FROM t", ledger=ledger, risk_columns=True)
+        assert ledger.remaining().spent == 1
+        assert answer[["sum(DISTINCT x)_eps", "count(DISTINCT x)_eps"]].to_numpy().tolist() == [[0.5, 0.5]]
+
+    def test_of_nothing(self, draws):
+        frame = table([1.0, 2.0])
+        assert asked(frame, "SELECT AVG(DISTINCT x) AS a FROM t WHERE x > 9")["a"].isna().tolist() == [True]
+        kept = asked(frame, "SELECT AVG(DISTINCT x) FILTER (WHERE x > 1) + 1 AS a FROM t")
+        assert kept["a"].tolist() == pytest.approx([3], abs=1e-6)
+
+
 REFUSED = {
-    "SELECT AVG(DISTINCT x) FROM t": "SUM(DISTINCT x) / COUNT(DISTINCT x)",
+    "SELECT STDDEV(DISTINCT x) FROM t": "SUM(DISTINCT ...) or AVG(DISTINCT ...)",
     "SELECT MEDIAN(DISTINCT x) FROM t": "DISTINCT",
     "SELECT VAR_SAMP(DISTINCT x) FROM t": "DISTINCT",
     "SELECT SUM(DISTINCT s) FROM t": "needs numbers",

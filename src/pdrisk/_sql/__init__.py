@@ -42,6 +42,7 @@ from pdrisk._sql.sources import Sources
 from pdrisk._sql.stacked import Stacked
 from pdrisk._sql.statements import too_deep
 from pdrisk._sql.tree import Select
+from pdrisk._sql.windows import MAPS
 from pdrisk.engines.sql.reading import TableReading
 from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError
 
@@ -324,6 +325,11 @@ def _table(question: Judged, results: Results, reading: TableReading, risk_colum
     for at, (sql, _) in enumerate(question.items):
         if sql in question.whole_keys and not answer[answer.columns[at]].isna().any():
             answer[answer.columns[at]] = answer[answer.columns[at]].astype(np.int64)
+    if f"k{len(question.groups) - 1}" in question.whole_keys:  # what a histogram counts by
+        for at, (_, value) in enumerate(question.layers[-1].items):
+            if value.kind == MAPS:
+                maps = [{int(key): number for key, number in each.items()} for each in answer[answer.columns[at]]]
+                answer[answer.columns[at]] = pd.Series(maps, index=answer.index, dtype=object)
     answer.columns = pd.Index(labels, dtype=object)
     hidden = tuple(label for label, is_hidden in zip(labels[len(question.items) :], secret, strict=True) if is_hidden)
     said = replace(

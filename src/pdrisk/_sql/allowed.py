@@ -143,11 +143,8 @@ _INSTEAD = {
         "COUNT(*) FILTER (WHERE ...)",
     ),
     "mode": "mode() picks the most frequent value: write COUNT(*) with GROUP BY, and ORDER BY COUNT(*) DESC LIMIT 1",
-    **dict.fromkeys(
-        ("histogram", "hist"),
-        "HISTOGRAM is not understood in SQL: ask df.dprisk.hist, or write COUNT(*) with GROUP BY "
-        "width_bucket(x, 0, 100, 10)",
-    ),
+    "histogram": "HISTOGRAM counts records by public values, and stands in SELECT alone, beside groups",
+    "hist": "SQL counts by values with HISTOGRAM(x): write that, or ask df.dprisk.hist",
     "average": "SQL's mean is AVG: write AVG(x)",
     **dict.fromkeys(("nunique", "n_unique"), "SQL counts different values with COUNT(DISTINCT x): write that"),
     **dict.fromkeys(("var", "std"), "SQL's are VAR_SAMP(x), VAR_POP(x), STDDEV_SAMP(x) and STDDEV_POP(x): write one"),

@@ -1,16 +1,18 @@
-"""SELECT DISTINCT, and GROUP BY without an aggregate: which of the public keys occur, by noisy numbers of records."""
+"""DISTINCT of a SELECT, which says by noisy numbers of records which public keys occur, and that of AVG(DISTINCT x)."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from pdrisk._model.nodes import Call, Column, Constant, Node, Operation, Window, below
+from pdrisk._model.nodes import Call, Column, Constant, Node, Operation, Window, below, rebuilt
+from pdrisk._sql.headings import heading
 from pdrisk._sql.pieces import lowered
 from pdrisk._sql.statistics import AGGREGATES
 from pdrisk._sql.tree import Order, Select, Star, Subquery
 
-__all__ = ["OCCURS", "each_once", "with_numbers"]
+__all__ = ["OCCURS", "each_once", "with_numbers", "without_means_of_different"]
 
+MEANS = frozenset({"avg", "mean"})
 OCCURS = Operation(">", (Call("count_star", ()), Constant(0)))
 
 
@@ -46,6 +48,33 @@ def each_once(select: Select) -> tuple[Select, Select | None]:
     )
     outer = Select(((Star(), ""),), Subquery(inner, "", ()), distinct=True, order=order)
     return inner, replace(outer, limit=select.limit, offset=select.offset)
+
+
+def without_means_of_different(select: Select) -> Select:
+    """A SELECT with the quotient SUM(DISTINCT x) / COUNT(DISTINCT x) in the place of each AVG(DISTINCT x)."""
+
+    def quotient(node: Node) -> Node | None:
+        if not (isinstance(node, Call) and node.name in MEANS and node.distinct):
+            return None
+        number = Call("nullif", (replace(node, name="count"), Constant(0)))
+        return Operation("/", (replace(node, name="sum"), number))
+
+    def without(node: Node) -> Node:
+        return rebuilt(node, quotient)
+
+    items: list[tuple[Node | Star, str]] = []
+    for item, alias in select.items:
+        if isinstance(item, Star) or (changed := without(item)) == item:
+            items.append((item, alias))
+        else:
+            items.append((changed, alias or heading(item)))
+    return replace(
+        select,
+        items=tuple(items),
+        having=None if select.having is None else without(select.having),
+        qualify=None if select.qualify is None else without(select.qualify),
+        order=tuple(Order(None if one.item is None else without(one.item), one.how) for one in select.order),
+    )
 
 
 def _shows_all_groups(select: Select) -> bool:

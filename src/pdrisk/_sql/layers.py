@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from pdrisk._model.nodes import Call, Constant, Node, Window, below
-from pdrisk._sql.distinct import each_once, with_numbers
+from pdrisk._sql.distinct import each_once, with_numbers, without_means_of_different
 from pdrisk._sql.expressions import text, truth
 from pdrisk._sql.headings import heading
+from pdrisk._sql.histograms import HISTOGRAM, without_histogram
 from pdrisk._sql.noisy import Values, looks_around
 from pdrisk._sql.personal import positional
 from pdrisk._sql.pieces import Expression, lowered
@@ -163,13 +164,19 @@ def layered(select: Select, is_by_person: IsByPerson) -> Layered:
             select = unfolded(select)
         below_ = _below(select, ctes)
         if below_ is None or not _aggregates(*below_[:2], is_by_person):
-            break
+            if (counted := without_histogram(select)) is select:
+                break
+            below_ = _below(counted, ctes)
+            if below_ is not None and is_by_person(*below_[:2]):
+                raise ParameterError("HISTOGRAM by who a person is would be a count for each: leave the person out.")
+            select = counted
+            continue
         inner, seen, names, columns = below_
         over.append(Over(select, names, columns))
         select, ctes = inner, seen
     if isinstance(select.source, Union | Nothing):
         return Layered(select, ctes, (Over(select, (), ()), *reversed(over)))
-    select = with_numbers(select)
+    select = without_means_of_different(with_numbers(select))
     if aggregates(select):
         select, once = each_once(select)
         over += [] if once is None else [Over(once, (), ())]
@@ -288,7 +295,8 @@ def _each_once(found: Sequence[Expression]) -> list[Expression]:
 
 
 def _has_aggregate(node: Node) -> bool:
-    return any(isinstance(part, Call) and part.name in {*AGGREGATES, *AGGREGATED} for part in below(node))
+    known = {*AGGREGATES, *AGGREGATED, HISTOGRAM}
+    return any(isinstance(part, Call) and part.name in known for part in below(node))
 
 
 class Ordered(Scope, Protocol):

@@ -14,7 +14,7 @@ from pdrisk._sql.statistics import AGGREGATES
 from pdrisk._sql.tree import Order, Select, Star, Subquery, Union
 from pdrisk.errors import ParameterError
 
-__all__ = ["group_names", "keys_of_part", "unfolded"]
+__all__ = ["folded", "group_names", "grouped_item", "keys_of_part", "ordered", "unfolded"]
 
 
 def unfolded(select: Select) -> Select:
@@ -22,15 +22,15 @@ def unfolded(select: Select) -> Select:
     assert select.sets is not None and select.groups is not None
     if any(isinstance(item, Star) for item, _ in select.items):
         raise ParameterError("SELECT * beside GROUPING SETS is refused: name the groups and aggregates.")
-    groups = [_group(node, select) for node in select.groups]
-    found = _Found([{_folded(node), _folded(Column(alias))} for node, alias in groups])
+    groups = [grouped_item(node, select) for node in select.groups]
+    found = _Found([{folded(node), folded(Column(alias))} for node, alias in groups])
     aliases = {lowered(alias) for _, alias in select.items if alias}
 
     def above(node: Node) -> Node:
         return rebuilt(node, lambda part: found.above(part, aliases))
 
     items = tuple((above(item), alias or heading(item)) for item, alias in select.items if not isinstance(item, Star))
-    order = tuple(Order(_ordered(one.item, aliases, above), one.how) for one in select.order)
+    order = tuple(Order(ordered(one.item, aliases, above), one.how) for one in select.order)
     qualify = None if select.qualify is None else above(select.qualify)
     conditions = [] if select.having is None else [above(select.having)]
     if not found.aggregates:  # which groups there are
@@ -82,8 +82,8 @@ class _Found:
 
     def place(self, node: Node) -> int | None:
         """Which group a node is."""
-        folded = _folded(node)
-        return next((at for at, group in enumerate(self.groups) if folded in group), None)
+        own = folded(node)
+        return next((at for at, group in enumerate(self.groups) if own in group), None)
 
 
 def _place(call: Call, calls: list[Call]) -> int:
@@ -92,7 +92,7 @@ def _place(call: Call, calls: list[Call]) -> int:
     return calls.index(call)
 
 
-def _group(node: Node, select: Select) -> tuple[Node, str]:
+def grouped_item(node: Node, select: Select) -> tuple[Node, str]:
     """The expression of an item of GROUP BY, which may be named by its number or alias, and its alias."""
     if isinstance(node, Constant) and type(node.value) is int and 1 <= node.value <= len(select.items):
         item, alias = select.items[node.value - 1]
@@ -101,13 +101,13 @@ def _group(node: Node, select: Select) -> tuple[Node, str]:
         if isinstance(item, Star) or not alias:
             continue
         by_name = isinstance(node, Column) and not node.qualifiers and lowered(node.name) == lowered(alias)
-        if item == node or (by_name and not any(_folded(part) == _folded(node) for part in below(item))):
+        if item == node or (by_name and not any(folded(part) == folded(node) for part in below(item))):
             return item, alias
     return node, ""
 
 
-def _folded(node: Node) -> Node:
-    """With names in lower case, as SQL compares them."""
+def folded(node: Node) -> Node:
+    """A node with names in lower case, as SQL compares them."""
 
     def fold(part: Node) -> Node | None:
         if not isinstance(part, Column):
@@ -117,7 +117,7 @@ def _folded(node: Node) -> Node:
     return rebuilt(node, fold)
 
 
-def _ordered(node: Node | None, aliases: set[str], above: Any) -> Node | None:
+def ordered(node: Node | None, aliases: set[str], above: Any) -> Node | None:
     """An item of ORDER BY, in which an alias goes before a column."""
     is_alias = isinstance(node, Column) and not node.qualifiers and lowered(node.name) in aliases
     return node if node is None or is_alias else above(node)
@@ -154,7 +154,7 @@ def _bits(call: Call, found: _Found, places: Iterable[int]) -> int:
 
 def group_names(node: Node, select: Select) -> frozenset[str]:
     """What an item of GROUP BY may be called, in lower case."""
-    group, alias = _group(node, select)
+    group, alias = grouped_item(node, select)
     return frozenset(map(lowered, filter(None, (alias, heading(group), heading(node)))))
 
 

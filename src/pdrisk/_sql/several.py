@@ -249,7 +249,12 @@ def _columns(parts: Sequence[Statement]) -> tuple[tuple[str, ...], tuple[str, ..
     kinds = []
     for at in range(len(listed[0]) if listed else 0):
         found = list(dict.fromkeys(each[at][1] for each in listed if each[at][1] != NOTHING)) or [NOTHING]
-        if len(found) > 1 or found[0] not in TYPES:
+        if found[0] not in TYPES:
+            raise ParameterError(
+                f"column {at + 1} of the parts of a UNION holds {found[0]}, of which nothing is put together: ask each "
+                "part alone."
+            )
+        if len(found) > 1:
             raise ParameterError(
                 f"column {at + 1} of the parts of a UNION holds {' and '.join(found)}: make them alike."
             )

@@ -100,9 +100,12 @@ def scalar_of(answer: pd.DataFrame) -> Scalar:
 
 
 def check_scalar(statement: Statement) -> None:
-    """Refuse a subquery of several columns where one value stands."""
+    """Refuse a subquery of several columns, or of lists, where one value stands."""
     if (number := len(shown(statement))) != 1:
         raise ParameterError(f"a subquery gives {number} columns where one value stands: name one.")
+    ((_, kind),) = shown(statement)
+    if kind not in TYPES:
+        raise ParameterError(f"a subquery gives {kind} where one value stands: ask for it in a query of its own.")
 
 
 def placeholder(statement: Statement) -> Scalar:

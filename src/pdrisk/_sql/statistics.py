@@ -212,8 +212,7 @@ def _options(call: Call, kind: Aggregate, used: int) -> dict[str, Scalar]:
     if call.distinct and kind.statistic not in DISTINCT:
         raise ParameterError(
             f"{call.name}(DISTINCT ...) is refused: what one person changes depends on whether others have the same "
-            "value. Leave DISTINCT out, or ask for COUNT(DISTINCT ...) or SUM(DISTINCT ...); a mean of different "
-            "values is SUM(DISTINCT x) / COUNT(DISTINCT x)."
+            "value. Leave DISTINCT out, or ask for COUNT(DISTINCT ...), SUM(DISTINCT ...) or AVG(DISTINCT ...)."
         )
     if call.ordered:
         raise ParameterError(

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from pdrisk._model.kinds import NOTHING, NUMBER
 from pdrisk._model.nodes import Window
 from pdrisk._sql.pieces import Expression
 from pdrisk.errors import ParameterError
 
-__all__ = ["ABOUT_RECORDS", "AGGREGATED", "aggregated", "of_rows", "window"]
+__all__ = ["ABOUT_RECORDS", "AGGREGATED", "MAPS", "MAP_OF_COUNTS", "aggregated", "of_rows", "window"]
 
 ABOUT_RECORDS = (
     "window functions (OVER) give one value per record: write an aggregate with GROUP BY instead, over which windows "
     "may stand, as in SUM(COUNT(*)) OVER ()"
 )
 #: Aggregates of noisy values: those that no value can stop.
-AGGREGATED = frozenset({"count", "count_star", "sum", "avg", "mean", "min", "max", "median"})
+PLAIN = frozenset({"count", "count_star", "sum", "avg", "mean", "min", "max", "median"})
+MAP_OF_COUNTS: Final = "Map of counts"  # which no query can write: parsers give names in lower case
+MAPS: Final = "maps"  # the kind of what it gives
+AGGREGATED = PLAIN | {MAP_OF_COUNTS}
 _OF_PLACES = frozenset({"row_number", "rank", "dense_rank", "percent_rank", "cume_dist"})
 _WITH_PLACE = {"ntile": 0, "lag": 1, "lead": 1, "nth_value": 1}  # which argument is a number of rows
 _OF_ROWS = frozenset({"lag", "lead", "first_value", "last_value", "nth_value"})
@@ -26,8 +30,11 @@ _COUNTING = frozenset({"row_number", "rank", "dense_rank", "ntile", "count", "co
 
 def aggregated(name: str, arguments: Sequence[Expression], distinct: bool = False) -> Expression:
     """An aggregate of noisy values, without its window or GROUP BY."""
-    if name not in AGGREGATED:
-        raise ParameterError(f"{name} is not understood over noisy values: write {', '.join(sorted(AGGREGATED))}.")
+    if name == MAP_OF_COUNTS:
+        lists = [f"list({each.sql} ORDER BY code) FILTER (WHERE {arguments[0].sql} IS NOT NULL)" for each in arguments]
+        return Expression(f"map({', '.join(f'coalesce({each}, [])' for each in lists)})", MAPS)
+    if name not in PLAIN:
+        raise ParameterError(f"{name} is not understood over noisy values: write {', '.join(sorted(PLAIN))}.")
     takes = 0 if name == "count_star" or (name == "count" and not arguments) else 1
     if len(arguments) != takes:
         raise ParameterError(f"{name} takes one column of noisy values and nothing else.")
