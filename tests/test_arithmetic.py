@@ -101,6 +101,7 @@ class TestIntervals:
     def test_repr_says_what_it_is(self, total, people):
         assert "95 % noise interval" in repr(total / people)
         assert "of 2 noisy answers" in repr(total / people)
+        assert "of 1 noisy answer)" in repr(people + 1)
         assert isinstance(total / people, type(total + 1))
 
     def test_repr_of_a_zero(self):

@@ -177,6 +177,28 @@ class TestRecommendation:
             assert row.noise95 == pytest.approx(sensitivity / row.eps * math.log(20), rel=1e-9)
             assert row.share == pytest.approx(row.noise95 / exact, rel=1e-9)
 
+    @pytest.mark.parametrize("statistic", ["count", "sum", "mean", "median", "max", "var"])
+    def test_the_default_noise_is_that_of_each_answer_alone(self, statistic):
+        frame = declared()
+        found = exposure(frame, ["age"]).recommendation.query("statistic == @statistic")
+        alone = [frame.dprisk.assess("age", statistic, eps=eps, mechanism="auto") for eps in found["eps"]]
+        assert found["auto95"].tolist() == [table["noise95"].item() for table in alone]
+
+    def test_the_default_noise_of_a_mean_shrinks_with_n(self):
+        few, many = (
+            exposure(pd.DataFrame({"x": np.tile(np.arange(101.0), times)}), "x", "mean", bounds=(0, 100)).recommendation
+            for times in (1, 100)
+        )
+        few, many = (table[table["statistic"] == "mean"] for table in (few, many))
+        np.testing.assert_allclose(few["auto95"], 100 * many["auto95"], rtol=0.03)
+        # docs/numbers.md: about ±2.1 R/(n eps) in the middle of the bounds; the laplace noise is the same for any n.
+        np.testing.assert_allclose(many["auto95"] * many["eps"] * 10_100 / 100, 2.1, rtol=0.15)
+        assert many["noise95"].tolist() == few["noise95"].tolist()
+
+    def test_the_page_shows_both(self):
+        text = repr(exposure(declared(), "age"))
+        assert "; auto ±" in text and "nan" not in text
+
     def test_narrower_bounds_help(self):
         frame = people()
         wide, narrow = (exposure(frame, "age", bounds={"age": (0, hi)}).recommendation for hi in (1000, 100))

@@ -315,6 +315,7 @@ class TestNoisyReleaseWarning:
         (said,) = self.said(self.FRAME, eps=0.05, bounds=(1, 675), mechanism="auto")
         assert "the noise leaves little of the answer. 95 % noise interval of mean(x): " in said
         assert "wide, of 674 possible. Ask with a larger eps, narrower bounds, or about more people at once" in said
+        assert said.endswith("If you expected more people, check the filter and the keys.")
         assert self.said(many, eps=5, bounds=(1, 675), mechanism="auto") == []
 
     def test_is_a_public_fact_of_groups_and_several_lines(self):

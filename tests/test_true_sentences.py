@@ -203,7 +203,8 @@ class TestReports:
     def test_assess_names_the_mechanism_of_its_noise_and_counts_records(self):
         found = pdrisk.study.exposure(people(200), "wage", bounds=(0, 9000), by="rare", keys=[False, True])
         page = flat(report("a survey", found).replace("&#x27;", "'"))
-        assert page.count("Noise and risks are those of mechanism='laplace', as in the SOEP paper.") == 2
+        assert "Noise and risks are those of mechanism='laplace', as in the SOEP paper. By 'auto'" in page
+        assert "The first number is the noise of mechanism='laplace', as in the SOEP paper" in page
         assert "200 records, each taken for one person." in page
         assert "A record is in one group at most" in page and "Everybody is in one group" not in page
 

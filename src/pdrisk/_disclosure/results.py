@@ -34,7 +34,7 @@ __all__ = [
     "UniqueRows",
 ]
 
-ESTIMATED = "an estimate: of what is not in the table a model speaks"
+ESTIMATED = "an estimate: a model stands in for the people outside the table"
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,9 +83,9 @@ def _sections(found: Exposure) -> list[tuple[str, list[str], pd.DataFrame]]:
             [
                 "How wide the noise is if the worst-case risk of an answer decides its eps (four digits, rounded down, "
                 "so that the risk is no more than this): 95 of 100 released numbers lie that close to the exact one. "
-                "The number in brackets is the noise divided by the answer: from 1 on, the number says little. "
-                "Then answer by mechanism='auto', declare narrower bounds, or spend more.",
-                f"{PAPER} 'pdrisk plan' says what to expect by 'auto'.",
+                "The first number is the noise of mechanism='laplace', as in the SOEP paper, and in brackets that "
+                "noise divided by the answer: from 1 on, a released number says little. Behind 'auto' is the noise of "
+                "the default of answers, in these data. If it is too wide, declare narrower bounds, or spend more.",
                 "The sampling error is how far the exact answer may be from that of the population, 95 % sure, if "
                 "these people are a simple random sample of it. Noise that is smaller costs little.",
                 "Losses add: of two answers with this eps, the worst case is that of twice the eps.",
@@ -160,9 +160,10 @@ def _bought(table: pd.DataFrame, units: Mapping[Hashable, str]) -> pd.DataFrame:
     )
     noise = table["noise95"].map(lambda value: f"±{shown(float(value))}") + unit
     times = table["share"].map(lambda share: "" if pd.isna(share) else f" ({shown(float(share))} ×)")
+    auto = table["auto95"].map(lambda value: f"; auto ±{shown(float(value))}") + unit
     sampling = table["sampling95"].map(lambda value: "" if pd.isna(value) else f"±{shown(float(value))}")
     at = [f"risk {risk:g}, eps {eps:g}" for risk, eps in zip(table["worst_case"], table["eps"], strict=True)]
-    said = table.assign(noise=noise + times, at=at, sampling=sampling + unit.where(sampling != "", ""))
+    said = table.assign(noise=noise + times + auto, at=at, sampling=sampling + unit.where(sampling != "", ""))
     order = said[["column", "statistic", "sampling"]].drop_duplicates(["column", "statistic"])
     wide = said.pivot(index=["column", "statistic"], columns="at", values="noise")[list(dict.fromkeys(at))]
     return order.merge(wide.reset_index(), on=["column", "statistic"])

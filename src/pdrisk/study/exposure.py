@@ -14,7 +14,7 @@ import pandas as pd
 from pdrisk._core.foreign import own_errors
 from pdrisk._core.risk import most_exposed_first, privacy_loss
 from pdrisk._core.statistics import Statistic
-from pdrisk._core.summary import Needs
+from pdrisk._core.summary import FloatArray, Needs
 from pdrisk._digits import rounded_down
 from pdrisk._mechanisms.laplace import half_width
 from pdrisk._model.arguments import of_numbers
@@ -54,7 +54,8 @@ class Exposure:
     recommendation : DataFrame
         For each answer the largest eps of four digits at which the worst-case risk is at most each of `RISKS`, and the
         noise that comes with it: ``noise95``, in the unit of the answer, and as a ``share`` of the exact answer, NaN
-        where that is 0. ``sampling95`` is the half-width of the 95 % sampling interval, to compare with: NaN where the
+        where that is 0. ``auto95`` is the noise of ``mechanism="auto"``, the default of answers, in these data.
+        ``sampling95`` is the half-width of the 95 % sampling interval, to compare with: NaN where the
         values alone tell none.
     left_out : dict from column to str
         Columns that cannot be assessed, or seem to be ids or weights, and why.
@@ -175,17 +176,26 @@ def _columns(frame: pd.DataFrame, answers: pd.DataFrame, chosen: Mapping[Hashabl
 
 def _recommended(chosen: Mapping[Hashable, Variable], specs: Sequence[Statistic]) -> pd.DataFrame:
     """What an eps buys."""
+    losses = [float(rounded_down(float(privacy_loss(risk, 0.5)))) for risk in RISKS]
     rows = []
     for column, one in chosen.items():
+        defaults = _default_noise(one, specs, losses)
         needs = reduce(or_, (statistic.needs for statistic in specs), Needs())
         summary = summary_of_one(one.values, one.universe, needs)
-        for statistic in specs:
+        for statistic, autos in zip(specs, defaults, strict=True):
             exact = abs(float(statistic.value(summary, one.universe)[0]))
             sampling = sampling95(statistic, one.values)
-            for risk in RISKS:
-                eps = float(rounded_down(float(privacy_loss(risk, 0.5))))
+            for risk, eps, auto in zip(RISKS, losses, autos, strict=True):
                 noise = float(half_width(statistic.global_sensitivity(one.universe) / eps))
-                rows.append((column, statistic.label, risk, eps, noise, noise / exact if exact else np.nan, sampling))
-    names = ["column", "statistic", "worst_case", "eps", "noise95", "share", "sampling95"]
+                share = noise / exact if exact else np.nan
+                rows.append((column, statistic.label, risk, eps, noise, share, float(auto), sampling))
+    names = ["column", "statistic", "worst_case", "eps", "noise95", "share", "auto95", "sampling95"]
     table = pd.DataFrame(rows, columns=names)
     return mark_exact(table)
+
+
+def _default_noise(one: Variable, specs: Sequence[Statistic], losses: list[float]) -> FloatArray:
+    """The 95 % noise of ``mechanism="auto"``: a row for each statistic, a column for each eps."""
+    asked = Request(eps=losses, bounds=(one.universe.lo, one.universe.hi), mechanism="auto")
+    table = assessment(pd.DataFrame({"values": one.values}), "values", list(specs), asked)
+    return table["noise95"].to_numpy(dtype=float).reshape(len(specs), len(losses))
