@@ -158,6 +158,16 @@ SAME = {
     "SELECT hours, COUNT(*) FROM people GROUP BY hours": {"keys": [0.5, 1, -1.0, None]},
     "SELECT income, COUNT(*) FROM people GROUP BY income": {"keys": [0, 0.5, math.inf, None]},
     "SELECT region, AVG(income) FROM people WHERE age > 3 GROUP BY region": {"keys": "observed"},
+    "SELECT CASE WHEN age < 30 THEN 'young' WHEN age >= 60 THEN 'Old' WHEN income > 5 THEN NULL ELSE '' END AS band, "
+    "COUNT(*) AS n, AVG(income) AS m FROM people GROUP BY band ORDER BY band NULLS LAST": {},
+    "SELECT CASE WHEN works THEN 1 WHEN age > 40 THEN 2.5 WHEN age > 20 THEN -1 WHEN age < 0 THEN 1.0 END AS c, "
+    "COUNT(*) AS n FROM people GROUP BY 1": {"keys": [2.5, 1, -1, 7, None]},
+    "SELECT age > 40 AS old, works, COUNT(*) AS n FROM people GROUP BY old, works": {"keys": {"works": [True, None]}},
+    "SELECT age > 40 OR works, COUNT(*) AS n FROM people GROUP BY age > 40 OR works": {"keys": [False, None]},
+    "SELECT CASE WHEN age > 40 THEN true WHEN works THEN false END AS c, region, COUNT(*) AS n FROM people "
+    "GROUP BY 1, 2": {"keys": {"region": ["north", "nowhere"]}},
+    "SELECT CASE region WHEN 'north' THEN 0 WHEN 'South' THEN 1 ELSE 2 END AS r, COUNT(DISTINCT pid) AS n FROM people "
+    "GROUP BY r HAVING COUNT(DISTINCT pid) > -9": {"person": "pid", "groups": 1},
     "SELECT COUNT(*), AVG(income) FROM people": {"person": "pid", "rows": 9},
     "SELECT COUNT(DISTINCT pid), AVG(income) FROM people WHERE age > 10": {"person": "pid", "per_person": "mean"},
     "SELECT region, SUM(age) FROM people GROUP BY region":
@@ -202,6 +212,8 @@ def test_what_is_computed_of_noisy_values(duck, other):
     [
         "SELECT region, COUNT(*) AS n FROM people WHERE age > 3 GROUP BY region",
         "SELECT day, works, AVG(income) AS m FROM people GROUP BY day, works",
+        "SELECT CASE WHEN age < 30 THEN 'b' WHEN age < 60 THEN 'a' WHEN age < 61 THEN 'c' END AS band, works, "
+        "COUNT(*) AS n FROM people GROUP BY band, works",
     ],
 )
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -337,7 +349,9 @@ REFUSED = [
     "SELECT age, COUNT(*) FROM people GROUP BY ROLLUP (age)", "SELECT COUNT(*) FROM people GROUP BY ALL",
     "SELECT COUNT(*) FROM people GROUP BY works WITH ROLLUP", "SELECT age, COUNT(*) FROM people GROUP BY CUBE (works)",
     f"SELECT COUNT(*) FROM people GROUP BY CUBE ({', '.join(f'age + {at}' for at in range(30))})",
-    "SELECT age > 3, COUNT(*) FROM people GROUP BY age > 3", "SELECT COUNT(*) FROM people GROUP BY DISTINCT works",
+    "SELECT age + 3, COUNT(*) FROM people GROUP BY age + 3", "SELECT COUNT(*) FROM people GROUP BY DISTINCT works",
+    "SELECT COUNT(*) FROM people GROUP BY CASE WHEN works THEN age ELSE 0 END", "SELECT COUNT(*) FROM people GROUP BY "
+    "CASE WHEN region LIKE 'n%' THEN 1 ELSE 0 END", "SELECT COUNT(*) FROM people GROUP BY COALESCE(region, 'none')",
     "SELECT COUNT(*) FROM people FETCH FIRST 1 ROWS ONLY", "SELECT COUNT(*) FROM people LIMIT (SELECT 1)",
     "SELECT COUNT(*) FROM people WINDOW w AS ()", "SELECT COUNT(*) FROM people ORDER BY age",
     "SELECT dp_mean(income, eps := (SELECT 1)) FROM people", "SELECT pdrisk(income) FROM people",

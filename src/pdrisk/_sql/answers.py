@@ -194,7 +194,7 @@ class Answers:
             return []
         sql_types = types(self.relation.source, [value for _, value in found], select.has_parameters)
         return [
-            typed_key(value, sql_type, self._group_names(node, value))
+            replace(typed_key(value, sql_type, self._group_names(node, value)), node=node)
             for (node, value), sql_type in zip(found, sql_types, strict=True)
         ]
 

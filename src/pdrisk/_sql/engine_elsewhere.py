@@ -12,10 +12,10 @@ from pdrisk._guard import guarded
 from pdrisk._model.nodes import Column, Node
 from pdrisk._model.query import Groups, Query
 from pdrisk._model.unit import People
-from pdrisk._sql.answers import Noted, counting
+from pdrisk._sql.answers import Answers, Noted, counting
 from pdrisk._sql.reads import parts_of
 from pdrisk._sql.rows import Relation, Rows
-from pdrisk._sql.rows_elsewhere import VIEW, RowsElsewhere
+from pdrisk._sql.rows_elsewhere import NO_LITERAL, RowsElsewhere
 from pdrisk._sql.tables_elsewhere import table_of
 from pdrisk._sql.tree import Select
 from pdrisk.engines.base import GroupSizes, Origin
@@ -23,7 +23,6 @@ from pdrisk.engines.sql.plan import PeopleRead, SummaryPlan, combined, for_query
 from pdrisk.engines.sql.reading import TableReading, group_sizes, read
 from pdrisk.engines.sql.rowwise import RowSQL
 from pdrisk.engines.sql.table import SQLTable, group_sql, listed_keys, plain_keys
-from pdrisk.errors import ParameterError
 
 __all__ = ["EngineElsewhere", "engine_elsewhere"]
 
@@ -44,6 +43,8 @@ class EngineElsewhere:
         Its columns.
     groups : Groups or None
         Those of the query, by the names of their columns in the table.
+    literals : tuple of tuple or None
+        For each group what its numbers stand for; None where they are values.
     """
 
     table: SQLTable
@@ -52,6 +53,7 @@ class EngineElsewhere:
     carried: list[list[Any]] | None
     rows: RowSQL
     groups: Groups | None
+    literals: tuple[tuple[Any, ...] | None, ...]
 
     @property
     def origin(self) -> Origin:
@@ -79,7 +81,7 @@ class EngineElsewhere:
         plan = for_query(self.plan, query, self.places)
         carried, keys = self.carried, None if query.groups is None else query.groups.keys
         if self.groups is not None and self.groups.is_private:
-            relation, carried = listed_keys(self.rows, replace(self.groups, keys=keys))
+            relation, carried = _listed(self.rows, replace(self.groups, keys=keys), self.literals)
             plan = replace(plan, keys=relation)
         with self.table.reading(plan, carried) as (fetch, own):
             parts, found = read(fetch, own, carried, self.table.dialect)
@@ -92,16 +94,19 @@ class EngineElsewhere:
     def _plain(self, lists: Sequence[list[Any]]) -> list[list[Any]]:
         """Keys that occur, a list for each column, as plain values."""
         columns = () if self.groups is None else self.groups.columns
-        return [plain_keys(self.rows.same(column), keys) for column, keys in zip(columns, lists, strict=True)]
+        plain = (plain_keys(self.rows.same(column), keys) for column, keys in zip(columns, lists, strict=True))
+        return [
+            keys if known is None else [None if each is None else known[each] for each in keys]
+            for keys, known in zip(plain, self.literals, strict=True)
+        ]
 
 
 def engine_elsewhere(
     select: Select,
-    relation: Relation,
+    answers: Answers,
     noted: Sequence[Noted],
     query: Query,
     groups: Groups | None,
-    columns: Sequence[str | None],
     people: People,
 ) -> EngineElsewhere:
     """What reads a judged SELECT of a table that another engine has.
@@ -110,16 +115,14 @@ def engine_elsewhere(
     ----------
     select : Select
         The one that reads people.
-    relation : Relation
-        What its FROM gives.
+    answers : Answers
+        What names mean in it, of what its FROM gives.
     noted : sequence of Noted
         What it asks for.
     query : Query
         The same, judged.
     groups : Groups or None
         Its groups, and their keys as DuckDB has them.
-    columns : sequence of str or None
-        The columns of its groups, None for expressions.
     people : People
 
     Raises
@@ -127,12 +130,17 @@ def engine_elsewhere(
     ParameterError
         If the engine cannot be asked for it with the meaning that it has on DuckDB.
     """
+    relation = answers.relation
     table = table_of(relation.source)
     reads = ReadsElsewhere(relation, table, query.unit.is_of_people)
     parts, places = combined(list(parts_of(noted, query, reads)))
-    named = [_named(column) for column in columns]
-    stored = None if groups is None else replace(groups, columns=tuple(named))
-    keys, carried = listed_keys(reads.rows, stored)
+    names = tuple(group.column or f"group {at} of GROUP BY" for at, group in enumerate(answers.groups))
+    literals = []
+    for name, group in zip(names, answers.groups, strict=True):
+        reads.rows.known[name], own = reads.written.group(group, answers.rows)
+        literals.append(own)
+    stored = None if groups is None else replace(groups, columns=names)
+    keys, carried = _listed(reads.rows, stored, literals)
     people_read = None
     if query.unit.is_of_people:
         ids = tuple(reads.rows.told_apart(column) for column in people.columns)
@@ -143,18 +151,27 @@ def engine_elsewhere(
         table.source,
         (),
         tuple(where),
-        tuple(group_sql(reads.rows, column)[0] for column in named),
+        tuple(group_sql(reads.rows, name)[0] for name in names),
         keys,
         parts,
         people_read,
     )
-    return EngineElsewhere(table, plan, places, carried, reads.rows, stored)
+    return EngineElsewhere(table, plan, places, carried, reads.rows, stored, tuple(literals))
 
 
-def _named(column: str | None) -> str:
-    if column is None:
-        raise ParameterError(f"GROUP BY takes columns of a table in another engine, no expressions: {VIEW}.")
-    return column
+def _listed(
+    rows: RowSQL, groups: Groups | None, literals: Sequence[tuple[Any, ...] | None]
+) -> tuple[str | None, list[list[Any]] | None]:
+    """As `listed_keys`, literals by their places."""
+    if groups is None or groups.keys is None:
+        return None, None
+    columns = []
+    for keys, known in zip(zip(*groups.keys, strict=True), literals, strict=True):
+        places = {each: at for at, each in enumerate(known or ())}
+        columns.append(
+            keys if known is None else [None if each is None else places.get(each, NO_LITERAL) for each in keys]
+        )
+    return listed_keys(rows, replace(groups, keys=tuple(zip(*columns, strict=True))))
 
 
 class ReadsElsewhere:

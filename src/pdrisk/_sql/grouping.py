@@ -6,7 +6,7 @@ import datetime
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import pandas as pd
 from pdrisk._core.foreign import shown
 from pdrisk._model.keys import Key, are_categories, are_observed, key_tuples, take_categories, undeclared_keys
 from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH, ZONED, kind_of_value, kind_phrase
+from pdrisk._model.nodes import Node
 from pdrisk._model.operands import comparable
 from pdrisk._model.plain import check_encodable, plain_key
 from pdrisk._model.private_keys import are_private
@@ -52,6 +53,8 @@ class Grouping:
         All that it can be, where that is written out in the query or known of a function.
     day : Day or None
         The column of dates or times whose day alone decides it.
+    node : Node or None
+        As it is written.
     """
 
     sql: str
@@ -62,6 +65,7 @@ class Grouping:
     column: str | None
     values: tuple[Scalar, ...] | None = None
     day: Day | None = None
+    node: Node | None = field(default=None, compare=False, repr=False)
 
     def public(self, declared: Sequence[Any] | None, limit: Limit | None) -> list[Any] | None:
         """The keys that nobody needs to list: declared or evident, and within what WHERE leaves; None without any.

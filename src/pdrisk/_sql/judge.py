@@ -154,7 +154,7 @@ def judged(
     )
     engine: DuckDBEngine | EngineElsewhere
     if isinstance(sources, SourcesElsewhere):
-        engine = engine_elsewhere(core, relation, noted, asked, groups, columns, known)
+        engine = engine_elsewhere(core, answers, noted, asked, groups, known)
     else:
         lists = None if groups is None or groups.keys is None else key_lists(groups.keys)
         engine = DuckDBEngine(relation.source.connection, plan, places, lists, relation.source.origin)

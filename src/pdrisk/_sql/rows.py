@@ -167,15 +167,17 @@ class Rows:
                 raise ParameterError(f"several columns of FROM are named {node.name!r}: give them different names.")
             return self._ranged(found[0])
         if not qualifiers and name in self.aliases:
-            # Without itself, so that no alias can stand for itself.
-            shorter = {alias: value for alias, value in self.aliases.items() if alias != name}
-            return named(self.aliases[name], Rows(self.relation, shorter))
+            return named(self.aliases[name], self.without(name))
         if not qualifiers and name != "age":  # of a person, not of time
             check_clock(name)
         error = unknown_column(node.path, [label for label, _ in self.relation.columns])
         if not node.in_quotes:
             raise error
         raise UnknownColumnError(f"{error} Text stands in single quotes: {written_constant(node.name)}.")
+
+    def without(self, alias: str) -> Rows:
+        """The scope of what an alias in lower case stands for, so that none can stand for itself."""
+        return Rows(self.relation, {name: value for name, value in self.aliases.items() if name != alias})
 
     def _ranged(self, found: Expression) -> Expression:
         """A number with what is declared of its column, which is asked for only where it is used."""

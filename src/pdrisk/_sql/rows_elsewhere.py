@@ -9,22 +9,25 @@ from typing import Any, Final, NoReturn
 
 import pandas as pd
 
-from pdrisk._model.kinds import DATE, ZONED
+from pdrisk._model.kinds import DATE, NUMBER, TEXT, TRUTH, ZONED
 from pdrisk._model.nodes import COMPARISONS, LOGIC, MISSING, ORDERINGS, Call, Case, Column, Constant, Node, Operation
 from pdrisk._model.rowwise.families import family, of_values
 from pdrisk._sql.expressions import dated
+from pdrisk._sql.grouping import Grouping
 from pdrisk._sql.headings import heading
-from pdrisk._sql.pieces import constant
+from pdrisk._sql.pieces import constant, lowered
 from pdrisk._sql.rows import Condition, Rows
 from pdrisk._sql.source import Source
 from pdrisk.engines.sql.rowwise import RowSQL
 from pdrisk.engines.sql.table import SQLTable
 from pdrisk.engines.sql.three_valued import ThreeValuedSQL
+from pdrisk.engines.sql.values import Value, checked
 from pdrisk.errors import ParameterError
 
-__all__ = ["VIEW", "RowsElsewhere"]
+__all__ = ["NO_LITERAL", "VIEW", "RowsElsewhere"]
 
 DIGITS: Final = 15  # of a number with a point, which a DOUBLE tells from all others of so many
+NO_LITERAL: Final = -1  # the place of a key that no branch gives
 VIEW: Final = "make a view in the database with that as a column, and ask the view"
 
 
@@ -72,6 +75,32 @@ class RowsElsewhere:
         if found is None:
             self._refuse(node)
         return found
+
+    def group(self, group: Grouping, scope: Rows) -> tuple[Value, tuple[Any, ...] | None]:
+        """A group as a value of each record, and what its numbers stand for, if they are places of literals.
+
+        Literals need no common type of the engine, and no collation decides which of them are equal.
+        """
+        if group.column is not None:
+            return self.rows.column(group.column), None
+        assert group.node is not None
+        node, scope = _behind(group.node, scope)
+        if isinstance(node, Case) and group.kind in (TEXT, NUMBER, TRUTH):
+            return self._of_literals(node, scope)
+        if group.kind != TRUTH:
+            raise _no_group()
+        return Value(self.truth(node, scope), nullable=True, is_truth=True), None
+
+    def _of_literals(self, node: Case, scope: Rows) -> tuple[Value, tuple[Any, ...]]:
+        """A CASE between literals as their places."""
+        results = [_literal(result) for result in (*(result for _, result in node.branches), node.otherwise)]
+        literals = tuple(sorted({each for each in results if each is not None}))  # as their groups are
+        *places, otherwise = (
+            "NULL" if each is None else self.rows.dialect.whole(literals.index(each)) for each in results
+        )
+        conditions = (self.truth(when, scope) for when, _ in node.branches)
+        arms = " ".join(f"WHEN {when} THEN {place}" for when, place in zip(conditions, places, strict=True))
+        return Value(checked(f"(CASE {arms} ELSE {otherwise} END)"), span=(NO_LITERAL, len(literals))), literals
 
     def _made(self, node: Node, scope: Rows) -> Node:
         """A row-wise expression of SQL as one of columns of the table; equal in the logic of `ThreeValuedSQL`."""
@@ -126,6 +155,33 @@ class RowsElsewhere:
         raise ParameterError(
             f"{heading(node)} is computed of records, which pdrisk does not ask of this engine: {VIEW}."
         )
+
+
+def _behind(node: Node, scope: Rows) -> tuple[Node, Rows]:
+    """What a name stands for that no column has, and what names mean there."""
+    name = lowered(node.name) if isinstance(node, Column) and not node.qualifiers else ""
+    if name not in scope.aliases or scope.relation.found(name, ()):
+        return node, scope
+    return _behind(scope.aliases[name], scope.without(name))
+
+
+def _literal(node: Node) -> Any:
+    """What a constant is as a key."""
+    match node:
+        case Constant(Decimal() as number):
+            return float(number)
+        case Constant(value):
+            return value
+        case Operation("unary -", (Constant(int() | float() | Decimal()) as number,)):
+            return -_literal(number)
+    raise _no_group()
+
+
+def _no_group() -> ParameterError:
+    return ParameterError(
+        "GROUP BY takes columns, conditions, and CASE between values that are written out, of a table in another "
+        f"engine, no other expressions: {VIEW}."
+    )
 
 
 def _plain(value: Any) -> Any:
