@@ -64,6 +64,13 @@ class TestSamplingError:
         assert sampling95(Median(), np.arange(101.0)) == pytest.approx(10.5, abs=0.5)  # 9.85 ranks to each side
         assert sampling95(Std(0), np.full(9, 3.0)) == 0 == sampling95(Var(1), np.full(9, 3.0))
 
+    @pytest.mark.parametrize("unit", [1e-90, 1e-3, 1e6, 1e90])
+    @pytest.mark.parametrize(("statistic", "power"), [(Mean(), 1), (Std(0), 1), (Var(1), 2)])
+    def test_any_unit(self, statistic, power, unit):
+        values = np.array([1.0, 2, 3, 4, 10])
+        expected = sampling95(statistic, values) * unit**power
+        assert sampling95(statistic, values * unit) == pytest.approx(expected, rel=1e-9)
+
     @pytest.mark.parametrize("statistic", [Max(), Count(), Quantile(0.0), Quantile(1.0)])
     def test_where_the_sample_tells_none(self, statistic):
         assert math.isnan(sampling95(statistic, np.arange(50.0)))

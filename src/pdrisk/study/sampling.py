@@ -54,9 +54,11 @@ def sampling95(statistic: Statistic, values: FloatArray) -> float:
         return float(values[high] - values[low]) / 2
     if isinstance(statistic, Var):
         away = values - values.mean()
+        largest = float(np.abs(away).max())
+        if not largest:
+            return 0.0
+        away /= largest  # whose fourth powers are then within floats, whatever the unit
         second, fourth = float(np.mean(away**2)), float(np.mean(away**4))
         error = NORMAL * math.sqrt(max(fourth - second**2, 0.0) / n)
-        if not isinstance(statistic, Std):
-            return error
-        return error / (2 * math.sqrt(second)) if second else 0.0
+        return error / (2 * math.sqrt(second)) * largest if isinstance(statistic, Std) else error * largest**2
     return math.nan
