@@ -29,6 +29,22 @@ def table(con, columns, rows):
 
 @warns
 class TestNamesAndKeys:
+    def test_keys_of_floats(self, con):
+        """A key is rounded to the column's precision, and there is one zero."""
+        d = pdrisk.Dataset(table(con, "x FLOAT, y DOUBLE", [(0.1, -0.0), (0.2, 0.0)]))
+        assert d.count(eps=1, by="x", keys=[0.1, 0.3], curator=True)["n"].tolist() == [1, 0]
+        zeros = d.count(eps=1, by="y", keys="observed", curator=True)["n"]
+        assert zeros.tolist() == [2] and str(zeros.index[0]) == "0.0"
+
+    def test_numbers_that_only_one_side_can_hold(self, con):
+        """Neither side is rounded to the type of the other."""
+        d = pdrisk.Dataset(table(con, "i BIGINT, x DOUBLE", [(3, 3.5), (4, 3.5), (3, 3.0), (2**53 + 1, 2.0**53)]))
+        found = {symbol: d.count(eps=1, where=f"i {symbol} x").curator.n for symbol in ("<", "<=", ">", ">=", "==")}
+        assert found == {"<": 1, "<=": 2, ">": 2, ">=": 3, "==": 1}
+        between = 2**53 + 1
+        found = {symbol: d.count(eps=1, where=f"x {symbol} {between}").curator.n for symbol in ("<", "<=", ">", ">=")}
+        assert found == {"<": 4, "<=": 4, ">": 0, ">=": 0}
+
     @pytest.mark.sampled(4)
     @pytest.mark.parametrize("name", ['a"b', "select", "group", "ä ö", "x; DROP TABLE people", "g0", "n_0", "code"])
     def test_any_name_of_a_column(self, con, name):

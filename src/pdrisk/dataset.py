@@ -16,6 +16,7 @@ from pdrisk._core.foreign import own_errors, own_errors_of
 from pdrisk._disclosure.tables import ColumnKeys, KeyTable
 from pdrisk._ledger import Identity, Ledger, check_curator, ledger_for, opened_ledger, secret
 from pdrisk._ledger.names import named
+from pdrisk._model.aliases import Bounds, Keys
 from pdrisk._model.rowwise import EXPRESSION, Derived, RowwiseFilter, Within, caller_names, is_of_polars, judged
 from pdrisk._model.unit import People
 from pdrisk._pandas.assigned import assigned
@@ -155,10 +156,11 @@ class Dataset(Statistics):
         self._header: pd.DataFrame | None = None
         self._defaults = {"curator": curator}
         public_frames = [self._given.frames[each] for each in with_it if each in self._given.frames]
-        identity = Identity({} if self._ledger is None else frames, version, people.label, public_frames)
+        self._identity: Identity = Identity(
+            {} if self._ledger is None else frames, version, people.label, public_frames
+        )
         if self._ledger is not None:
-            self._ledger.identify(identity)
-        self._identity: Identity = identity
+            self._ledger.identify(self._identity)
         own = secrets.token_bytes(32)
         self._known_people = replace(people, secret=secret if self._ledger is not None else partial(bytes, own))
 
@@ -280,8 +282,8 @@ class Dataset(Statistics):
         query: str,
         *,
         eps: float | None = None,
-        bounds: object = None,
-        keys: object = None,
+        bounds: Bounds | None = None,
+        keys: Keys | None = None,
         delta: float | None = None,
         least_group: int | None = None,
         per_person: str | None = None,

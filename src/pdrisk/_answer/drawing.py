@@ -28,7 +28,6 @@ __all__ = [
     "WIDTH",
     "WORDS",
     "apart",
-    "breadth",
     "canvas",
     "few_ticks",
     "legible",

@@ -16,7 +16,7 @@ from pdrisk._disclosure.keys import on_common_labels
 from pdrisk._disclosure.tables import FrameTable, KeyRequest, KeyTable, Side
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["ON_MISSING", "both_sides"]
+__all__ = ["both_sides"]
 
 ON_MISSING = ("error", "pessimistic")
 SHOWN = 3  # classes in an error

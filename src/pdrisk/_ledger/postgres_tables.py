@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pdrisk._ledger.store import Ask
 from pdrisk._ledger.tables import TABLES
 
-__all__ = ["FOUND", "IDENTITY", "SCHEMA", "VERSION", "changed", "statements"]
+__all__ = ["FOUND", "SCHEMA", "VERSION", "changed", "statements"]
 
 SCHEMA = "pdrisk"
 IDENTITY = "CREATE TABLE ledger (id TEXT PRIMARY KEY, version BIGINT NOT NULL)"

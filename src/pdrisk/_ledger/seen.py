@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING
 
 from pdrisk._ledger.records import START
+from pdrisk._ledger.store import Ask, Head, Rows
 from pdrisk.errors import ColumnTypeError, LedgerError
 
-if TYPE_CHECKING:
-    from pdrisk._ledger.store import Ask, Rows
-
-__all__ = ["Head", "Seen", "head_of"]
-
-Head = tuple[int, str]  # the number and the hash of a record
+__all__ = ["Seen", "head_of"]
 
 # The newest record, by where a ledger is and by the hash of its first record: a file may be deleted, and another ledger
 # begun at its path. Whatever was opened there counts, however often it is opened again.

@@ -7,13 +7,13 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from pdrisk._ledger.seen import Head
 from pdrisk._ledger.tables import VERSION
 from pdrisk.errors import LedgerError
 
 __all__ = ["WRONG", "Ask", "Head", "Rows", "Store", "advice_for", "check_version", "decoded"]
 
 Rows = list[tuple[Any, ...]]
+Head = tuple[int, str]  # the number and the hash of a record
 Told = TypeVar("Told")
 # What reading a text raises that no ledger wrote.
 WRONG = (

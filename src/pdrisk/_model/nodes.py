@@ -14,7 +14,6 @@ from typing import Any
 __all__ = [
     "ARITHMETIC",
     "COMPARISONS",
-    "EQUALITIES",
     "LOGIC",
     "MEMBERSHIP",
     "MISSING",

@@ -29,7 +29,6 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 __all__ = [
     "ONE",
     "ONE_RECORD",
-    "PER_PERSON",
     "People",
     "Unit",
     "checked_columns",

@@ -10,9 +10,7 @@ import pandas as pd
 from pdrisk._core.foreign import own_errors_of
 from pdrisk._ledger import Ledger
 from pdrisk._model.aliases import Bounds, Eps, Where
-from pdrisk._model.arguments import (
-    statistics as judged_statistics,
-)
+from pdrisk._model.arguments import statistics as judged_statistics
 from pdrisk._model.rowwise import EXPRESSION
 from pdrisk._model.unit import People, judged_people
 from pdrisk._pandas.compare import Comparison

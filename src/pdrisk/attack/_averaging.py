@@ -10,6 +10,7 @@ from pdrisk._core.foreign import own_errors
 from pdrisk._core.risk import posterior
 from pdrisk._core.summary import FloatArray
 from pdrisk._ledger import check_curator
+from pdrisk._model.aliases import Bounds, Eps
 from pdrisk._model.arguments import checked_flag
 from pdrisk.attack._arguments import checked_number
 from pdrisk.attack._informed import worst_pair
@@ -30,8 +31,8 @@ def averaging(
     *,
     answers: int = 100,
     memory: bool = False,
-    eps: Any = None,
-    bounds: Any = None,
+    eps: Eps | None = None,
+    bounds: Bounds | None = None,
     mechanism: str = "auto",
     step: int | None = None,
     trials: int = 2_000,

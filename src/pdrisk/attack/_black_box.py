@@ -11,6 +11,7 @@ import numpy as np
 from pdrisk._core.binomial import clopper_pearson
 from pdrisk._core.foreign import own_errors
 from pdrisk._core.summary import FloatArray
+from pdrisk._model.aliases import Eps
 from pdrisk._model.arguments import epsilon
 from pdrisk.attack._arguments import checked_number
 from pdrisk.attack._learned import learned_event
@@ -26,7 +27,7 @@ def epsilon_lower_bound(
     first: Any,
     second: Any,
     *,
-    eps: Any = None,
+    eps: Eps | None = None,
     draws: int = 10_000,
     at_once: int = 1,
     level: float = LEVEL,

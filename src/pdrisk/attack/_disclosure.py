@@ -11,6 +11,7 @@ import pandas as pd
 from pdrisk._core.foreign import own_errors
 from pdrisk._core.summary import FloatArray, IntArray
 from pdrisk._ledger import check_curator
+from pdrisk._model.aliases import Eps
 from pdrisk._model.arguments import epsilon
 from pdrisk._model.columns import check_column
 from pdrisk.attack._outcome import LEVEL, Outcome, Outcomes, of_guesses
@@ -24,7 +25,7 @@ MOST_CELLS = 50_000_000
 
 @own_errors
 def attribute_disclosure(
-    frame: pd.DataFrame, on: Hashable | list[Hashable], secret: Hashable, *, eps: Any = 1, level: float = LEVEL
+    frame: pd.DataFrame, on: Hashable | list[Hashable], secret: Hashable, *, eps: Eps = 1, level: float = LEVEL
 ) -> Outcomes:
     """Attribute disclosure: everybody's secret is guessed from a table of counts of their class. Curator only.
 

@@ -13,6 +13,7 @@ from pdrisk._core.risk import belief, posterior
 from pdrisk._core.summary import FloatArray, Summary
 from pdrisk._ledger import check_curator
 from pdrisk._mechanisms import Drawn, Mechanism
+from pdrisk._model.aliases import Bounds, Eps
 from pdrisk.attack._arguments import checked_number
 from pdrisk.attack._learned import learned_event
 from pdrisk.attack._likelihood import Unknown, log_likelihoods
@@ -35,8 +36,8 @@ def two_worlds(
     records: Any = None,
     person: int | None = None,
     *,
-    eps: Any = None,
-    bounds: Any = None,
+    eps: Eps | None = None,
+    bounds: Bounds | None = None,
     mechanism: str = "auto",
     step: int | None = None,
     interval: bool = False,
@@ -215,8 +216,8 @@ def many_worlds(
     asked: Any,
     records: Any,
     *,
-    eps: Any = None,
-    bounds: Any = None,
+    eps: Eps | None = None,
+    bounds: Bounds | None = None,
     mechanism: str = "auto",
     step: int | None = None,
     interval: bool = False,

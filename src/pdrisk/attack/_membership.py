@@ -12,6 +12,7 @@ from pdrisk._core.risk import posterior
 from pdrisk._core.statistics import Mean
 from pdrisk._core.summary import Summary
 from pdrisk._mechanisms import calibrated
+from pdrisk._model.aliases import Eps
 from pdrisk._model.arguments import epsilon
 from pdrisk._model.query import UNIT
 from pdrisk.attack._arguments import checked_number
@@ -25,7 +26,7 @@ MOST_NUMBERS = 20_000_000
 
 @own_errors
 def membership(
-    *, people: int = 100, attributes: int = 1_000, eps: Any = 1, trials: int = 1_000, level: float = LEVEL
+    *, people: int = 100, attributes: int = 1_000, eps: Eps = 1, trials: int = 1_000, level: float = LEVEL
 ) -> Outcomes:
     """Membership attack: is somebody among the people whose means of many attributes were published?
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from pdrisk._core.foreign import own_errors
 from pdrisk._core.risk import posterior
+from pdrisk._model.aliases import Eps
 from pdrisk._model.arguments import epsilon
 from pdrisk.attack._arguments import checked_number
 from pdrisk.attack._outcome import LEVEL, Outcomes, of_guesses
@@ -22,7 +21,7 @@ MOST_NUMBERS = 20_000_000
 
 @own_errors
 def reconstruction(
-    *, people: int = 60, queries: int = 240, eps: Any = 1, base: int = 5, trials: int = 1_000, level: float = LEVEL
+    *, people: int = 60, queries: int = 240, eps: Eps = 1, base: int = 5, trials: int = 1_000, level: float = LEVEL
 ) -> Outcomes:
     """Reconstruction attack: everybody's secret yes or no, by least squares from the counts of a small census.
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from pdrisk._core.foreign import own_errors, shown
 from pdrisk._ledger import check_curator
+from pdrisk._model.aliases import Eps
 from pdrisk.attack._arguments import checked_number
 from pdrisk.attack._outcome import LEVEL, Outcomes
 from pdrisk.attack._publications import Isolating, selected
@@ -30,7 +31,7 @@ def differencing(
     where: str,
     without: str,
     *,
-    eps: Any = 0.5,
+    eps: Eps = 0.5,
     least: int = 5,
     base: int = 10,
     trials: int = 10_000,
@@ -104,7 +105,7 @@ def tracker(
     secret: str,
     *,
     kind: str = "individual",
-    eps: Any = 0.5,
+    eps: Eps = 0.5,
     least: int = 5,
     base: int = 10,
     trials: int = 10_000,

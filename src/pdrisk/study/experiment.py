@@ -7,7 +7,7 @@ import json
 import math
 import os
 import threading
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +20,7 @@ from pdrisk._core.once import once
 from pdrisk._core.risk import METRICS
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray
+from pdrisk._model.aliases import Bounds, Eps
 from pdrisk._model.attributes import ATTRIBUTE, EXACT
 from pdrisk._model.plain import plain_label
 from pdrisk.engines.numpy.samples import summary_of_samples
@@ -48,11 +49,11 @@ def run(
     columns: Hashable | list[Hashable],
     statistics: Any = STATISTICS,
     *,
-    eps: Any = EPS,
+    eps: Eps | Sequence[Eps] = EPS,
     sample_sizes: Any = None,
     repetitions: int = 100,
     metrics: Any = METRICS,
-    bounds: Any = None,
+    bounds: Bounds | None = None,
     mechanism: str = "laplace",
     ddof: int = 1,
     seed: int = 0,

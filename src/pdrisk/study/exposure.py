@@ -17,6 +17,7 @@ from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Needs
 from pdrisk._digits import rounded_down
 from pdrisk._mechanisms.laplace import half_width
+from pdrisk._model.aliases import Bounds, By, Eps, Keys
 from pdrisk._model.arguments import of_numbers
 from pdrisk._model.arguments import statistics as judged_statistics
 from pdrisk._model.attributes import mark_exact
@@ -85,11 +86,11 @@ def exposure(
     frame: pd.DataFrame,
     columns: Any = None,
     statistics: Any = STATISTICS,
-    eps: Any = (0.1, 1.0),
+    eps: Eps | Sequence[Eps] = (0.1, 1.0),
     *,
-    bounds: Any = None,
-    by: Any = None,
-    keys: Any = None,
+    bounds: Bounds | None = None,
+    by: By | None = None,
+    keys: Keys | None = None,
 ) -> Exposure:
     """Curator only: what every answer that could be asked of these columns would mean for the people in them.
 

@@ -7,7 +7,7 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["ReportOrigin", "hash_of"]
+__all__ = ["ReportOrigin"]
 
 PIECE = 2**20  # bytes read at a time
 

@@ -22,7 +22,6 @@ __all__ = [
     "COLUMNS",
     "CURVES",
     "NAMES",
-    "NOTE",
     "Panel",
     "by_epsilon",
     "by_proportion",

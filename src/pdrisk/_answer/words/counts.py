@@ -9,7 +9,6 @@ from fractions import Fraction
 from pdrisk._core.risk import posterior, success_bound
 
 __all__ = [
-    "DENOMINATORS",
     "chances",
     "common_denominator",
     "counted",
