@@ -89,7 +89,7 @@ SUGGESTED = {
     "suggest_bounds": lambda d: d.suggest_bounds("income", eps=0.1),
     "suggest_rows": lambda d: d.suggest_rows(eps=1, person="pid"),
 }
-NO_ANSWERS = {"assign", "ledger", "name", "query"}
+NO_ANSWERS = {"assign", "join", "ledger", "name", "query"}
 SECRETS = {SECRET, float(N), float(N - 1), SECRET + (N - 1) * 1024.5, (SECRET + (N - 1) * 1024.5) / N}
 
 

@@ -131,7 +131,7 @@ class TestDeclarations:
         schema = pa.DataFrameSchema({"bir.*": pa.Column(int, pa.Check.in_range(1900, 2020), regex=True)})
         d = Dataset(FRAME, schema=schema)
         assert d.assign(age="2020 - birth").mean("birth", eps=SURE).bounds == (1900, 2020)
-        with pytest.raises(pdrisk.ParameterError, match="named like 'birthday'"):
+        with pytest.raises(pdrisk.ParameterError, match="columns like 'birthday'"):
             d.assign(birthday="birth * 1000")
 
 

@@ -72,5 +72,5 @@ class TestWords:
             FRAME.dprisk.var("x", eps=1, bounds=(0, 5), mechanism="laplace")
         with pytest.warns(pdrisk.NoisyReleaseWarning, match=r"make it smaller\.$"):
             FRAME.dprisk.max("x", eps=1, bounds=(0, 5), mechanism="laplace")
-        with pytest.warns(pdrisk.NoisyReleaseWarning, match=r"narrower bounds, or about more people at once\.$"):
+        with pytest.warns(pdrisk.NoisyReleaseWarning, match=r"narrower bounds, or about more people at once\. If"):
             FRAME.dprisk.mean("x", eps=1, bounds=(0, 5))

@@ -171,7 +171,7 @@ class TestEstimate:
         assert n == pytest.approx((1.96 * 0.5 / (2 * design.p_truth - 1) / width) ** 2, rel=0.06)
 
     def test_too_many(self):
-        with pytest.raises(pdrisk.ParameterError, match="billion"):
+        with pytest.raises(pdrisk.ParameterError, match="1,000,000,000"):
             RandomizedResponse(eps=1e-4).respondents(0.01)
         with pytest.raises(pdrisk.ParameterError, match="half_width"):
             RandomizedResponse(eps=1).respondents(0.7)
