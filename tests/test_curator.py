@@ -135,6 +135,16 @@ class TestIndividualRisk:
         losses = [eps * abs(ORACLES[name](left) - answer) / WHOLE[name] for left in others]
         assert risk.tolist() == pytest.approx([1 / (1 + math.exp(-loss)) for loss in losses], rel=1e-9)
 
+    @pytest.mark.parametrize("mechanism", ["laplace", "auto"])
+    def test_of_groups_it_is_that_of_each(self, mechanism):
+        frame = frame_of([3, 1, 10, 675, 17, 2, 9]).assign(g=["a", "b", "a", "a", "b", "c", None])
+        asked = {"eps": 1, "bounds": BOUNDS, "mechanism": mechanism}
+        risk = frame.dprisk.individual_risk("distance", by="g", keys=["a", "b"], **asked)
+        for key in ("a", "b"):
+            own = frame[frame["g"] == key]
+            assert risk[own.index].tolist() == own.dprisk.individual_risk("distance", **asked).tolist()
+        assert risk[5:].isna().all()
+
     def test_the_numbers_of_the_paper(self):
         # docs/numbers.md: each person, all five, eps = 1.
         frame = frame_of(PAPER)

@@ -208,7 +208,9 @@ class TestRowsOfAPerson:
         assert answer["n"].tolist() == [2, 0]
 
     def test_nobody_knows(self):
-        with pytest.raises(ParameterError, match="one pid may have several rows, and the question does not say how they count"):
+        with pytest.raises(
+            ParameterError, match="one pid may have several rows, and the question does not say how they count"
+        ):
             self.patients().join(Dataset(self.STAYS, person="pid")).nunique("code", eps=1)
 
     def test_rows_are_not_protected_one_by_one(self):

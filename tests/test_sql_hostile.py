@@ -6,6 +6,8 @@ from decimal import Decimal
 import duckdb
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import pdrisk
@@ -124,8 +126,19 @@ class TestErrors:
         ids=["complex", "period", "interval"],
     )
     def test_frames_of_unusual_types(self, column):
-        with pytest.raises(pdrisk.ParameterError, match="leave out 'c', or make numbers or text of it"):
-            pdrisk.sql("SELECT COUNT(*) FROM t", eps=1, t=pd.DataFrame({"c": column}))
+        frame = pd.DataFrame({"n": [1], "c": column, "text": ["a"]})
+        with pytest.raises(
+            pdrisk.ParameterError, match=r"cannot read the frame 't': leave out 'c', or make numbers or"
+        ):
+            pdrisk.sql("SELECT COUNT(*) FROM t", eps=1, t=frame)
+
+    def test_frames_of_others_with_unusual_types(self):
+        """Decimals of 256 bits of Arrow, and whole numbers of 128 of Polars, are types that DuckDB does not read."""
+        table = pa.table({"n": [1], "c": pa.array([1], pa.decimal256(60))})
+        frame = pl.DataFrame({"n": [1], "c": pl.Series([1], dtype=pl.Int128)})
+        for each in (table, frame, frame.lazy()):
+            with pytest.raises(pdrisk.ParameterError, match=r"leave out 'c', or make numbers or text of it\.$"):
+                pdrisk.Dataset(each).sql("SELECT COUNT(*) FROM data", eps=1)
 
 
 class TestOneRecordChangesNoOther:

@@ -139,6 +139,11 @@ class TestRefused:
         for where in (lambda rows: rows["x"] > 0, pd.Series([True]), np.array([True]), [False]):
             with pytest.raises(pdrisk.ParameterError, match="belongs to a frame in Python"):
                 d.count(eps=1, where=where)
+        for where in (3, 0.5, ("x", 1), {"x": 1}, object()):
+            with pytest.raises(
+                pdrisk.ColumnTypeError, match=f"^where cannot be a {type(where).__name__}; of these data"
+            ):
+                d.count(eps=1, where=where)
         with pytest.raises(pdrisk.ParameterError, match="from frames in Python only"):
             d.mean("x", eps=1, bounds="column")
 

@@ -11,7 +11,7 @@ __all__ = ["ATTRIBUTE", "EXACT", "from_strict_json", "mark_exact", "strict_json"
 ATTRIBUTE: Final = "dprisk"
 EXACT: Final = {"exact": True}
 FLOAT: Final = "float"
-NOT_FINITE: Final = {str(value): value for value in (math.nan, math.inf, -math.inf)}  # NaN always the same one
+FLOATS: Final = {str(value): value for value in (math.nan, math.inf, -math.inf)}  # one NaN, which equals itself
 
 
 def mark_exact(table: Any) -> Any:
@@ -27,7 +27,7 @@ def strict_json(said: Any) -> str:
 
 def from_strict_json(text: str) -> Any:
     """What `strict_json` was made of; raises as ``json.loads``."""
-    return json.loads(text, object_hook=lambda said: NOT_FINITE[said[FLOAT]] if said.keys() == {FLOAT} else said)
+    return json.loads(text, object_hook=lambda said: FLOATS[said[FLOAT]] if said.keys() == {FLOAT} else said)
 
 
 def _strict(value: Any) -> Any:

@@ -161,10 +161,14 @@ class CuratorViews(Hinting):
         eps: Eps,
         bounds: Bounds | None = None,
         where: Where | None = None,
+        by: By | None = None,
+        keys: Keys | None = None,
         mechanism: str = "auto",
         **people: Unpack[UnitOptions],
     ) -> pd.Series:
         """Curator only: the two-worlds risk that one release means for the person of each row.
+
+        With ``by`` and ``keys`` it is that of an answer for each group.
 
         Returns
         -------
@@ -173,7 +177,7 @@ class CuratorViews(Hinting):
             missing or the row not selected.
         """
         self._check_curator("individual_risk()")
-        asked = self._looked_at(eps=eps, bounds=bounds, where=where, mechanism=mechanism, **people)
+        asked = self._looked_at(eps=eps, bounds=bounds, where=where, by=by, keys=keys, mechanism=mechanism, **people)
         return individual_risk(self._frame, column, statistic, asked)
 
     @with_unit_options

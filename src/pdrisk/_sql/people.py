@@ -255,8 +255,9 @@ def check_units(asked: PeopleAsked, units: Sequence[Unit], grouped: bool) -> Non
     )
     if len(different) > 1:
         raise ParameterError(
-            f"the parts of this statement are about different units, {' and '.join(different)}, and what these lose "
-            "does not add up: ask one part after the other."
+            f"the parts of this statement protect different units, {' and '.join(different)}: what somebody loses as "
+            "the one and as the other does not add up to one eps. Ask each part alone; its answer says of whom eps "
+            "speaks."
         )
 
 
