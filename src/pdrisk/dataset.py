@@ -362,7 +362,7 @@ class Dataset(Statistics):
             return ColumnKeys(self._data, self._frame, self._rows(None))
         if self._several or self._is_frame:
             return super()._table()
-        return self._given.key_table()
+        return self._given.key_table(self._rows(None))
 
     def _rows(self, where: object) -> Any:
         if self._data is not None:

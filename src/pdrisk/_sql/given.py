@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from pdrisk._disclosure.duckdb_table import table_of
+from pdrisk._disclosure.sql_table import SQLKeys
 from pdrisk._disclosure.tables import KeyTable
 from pdrisk._guard import guarded
 from pdrisk._model.declarations import Declarations
 from pdrisk._model.query import Query
-from pdrisk._model.rowwise import is_of_polars
+from pdrisk._model.rowwise import Within, is_of_polars
 from pdrisk._model.unit import Secret
 from pdrisk._pandas.declared import declarations_of, knowing
 from pdrisk._sql.elsewhere import Remote, of_dataset
@@ -142,14 +143,12 @@ class Given:
             raise ParameterError("a view has no declarations of its own: declare those of the table behind it.")
         return replace(self, said={lowered(name): known(empty, relation.source.declared)})
 
-    def key_table(self) -> KeyTable:
-        """The one table that is no frame, as disclosure measures read it."""
+    def key_table(self, within: Within | None = None) -> KeyTable:
+        """The one table that is no frame, of that what a Dataset selected and assigned, as measures read it."""
         (name,) = self.names
-        if name in self.remote:
-            raise ParameterError(
-                "disclosure measures read frames, files and tables of DuckDB, not of a PostgreSQL server: ask them of "
-                "a frame of the key columns, if you may see those."
-            )
+        if name in self.remote or within is not None:
+            table, said = self._fluent()
+            return SQLKeys(table, said, within)
         data = self.others[name] if name in self.others else (self.connection, self.tables[name])
         if isinstance(data, str | os.PathLike):
             data = files_of(os.fspath(data)) or data
