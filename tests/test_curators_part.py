@@ -131,8 +131,10 @@ def numbers(thing, depth=12, seen=None):
         except Exception:  # noqa: BLE001 - whatever cannot be had tells nothing
             continue
         parts.append(value() if callable(value) and name in ("public", "to_dict", "to_series") else value)
+    yield from {float(part) for part in parts if type(part) in (int, float)}
     for part in parts:
-        yield from numbers(part, depth - 1, seen)
+        if type(part) not in (int, float):
+            yield from numbers(part, depth - 1, seen)
 
 
 def hidden(answer):
