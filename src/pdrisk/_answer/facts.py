@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from pdrisk._answer.answer import Curator
-from pdrisk._core.people import PersonRecords, local_sensitivity, top_of_groups, world_range
+from pdrisk._core.people import PersonRecords, PersonSums, local_sensitivity, top_of_groups, world_range
 from pdrisk._core.risk import risks_in_data
 from pdrisk._core.summary import FloatArray, IntArray, Summary
 from pdrisk._mechanisms import Mechanism
@@ -47,7 +47,7 @@ def facts(
     looked: float = 0.0,
     unit: Unit = ONE_EACH,
     weight: Fraction = ONE,
-    people: PersonRecords | None = None,
+    people: PersonRecords | PersonSums | None = None,
 ) -> Facts:
     """Sensitivities and risks of a release.
 
@@ -61,8 +61,8 @@ def facts(
     unit : Unit
     weight : Fraction
         How many times as much a person may change.
-    people : PersonRecords, optional
-        The records of those who may have several in a group: without them some numbers are upper bounds.
+    people : PersonRecords or PersonSums, optional
+        The records of those who may have several in a group, or sums: without them some numbers are upper bounds.
     """
     n, paid = summary.n, float(mechanism.eps * weight)
     if unit.weight == 1:
@@ -86,7 +86,9 @@ def facts(
     )
 
 
-def _local_sensitivity(mechanism: Mechanism, summary: Summary, unit: Unit, people: PersonRecords | None) -> FloatArray:
+def _local_sensitivity(
+    mechanism: Mechanism, summary: Summary, unit: Unit, people: PersonRecords | PersonSums | None
+) -> FloatArray:
     """That of a statistic by one person in one group, shape (G,); NaN where it is not known."""
     statistic, universe = mechanism.statistic, mechanism.universe
     if unit.rows == 1:
@@ -97,7 +99,7 @@ def _local_sensitivity(mechanism: Mechanism, summary: Summary, unit: Unit, peopl
 
 
 def _losses_of_several(
-    mechanism: Mechanism, summary: Summary, unit: Unit, paid: float, people: PersonRecords | None
+    mechanism: Mechanism, summary: Summary, unit: Unit, paid: float, people: PersonRecords | PersonSums | None
 ) -> tuple[FloatArray, FloatArray]:
     """Loss, and loss between worlds, where a person may have several records, shape (G,) each.
 
@@ -108,7 +110,7 @@ def _losses_of_several(
     if unit.rows == 1:
         loss = np.minimum(top_of_groups(mechanism.loss(summary), unit.groups), paid)
         return loss, 2 * loss
-    if people is None or mechanism.name != "laplace":
+    if people is None or not people.tells(statistic) or mechanism.name != "laplace":
         return most, 2 * most
     local = _local_sensitivity(mechanism, summary, unit, people)
     unit_of_loss = float(mechanism.eps) / statistic.global_sensitivity(universe)

@@ -20,7 +20,7 @@ from pdrisk._core.statistics import Count, Distinct, Mean, Statistic, Sum, Whole
 from pdrisk._core.summary import FloatArray, IntArray, whole_and_part
 from pdrisk._core.universe import Universe
 
-__all__ = ["PersonRecords", "local_sensitivity", "top_of_groups", "without_each", "world_range"]
+__all__ = ["PersonRecords", "PersonSums", "local_sensitivity", "top_of_groups", "without_each", "world_range"]
 
 MOST_TRIED = 100  # records of one person that are tried at both ends; beyond, a variance may change by all of its range
 
@@ -77,6 +77,14 @@ class PersonRecords:
         """The number of people of each group."""
         return np.bincount(self.portions, minlength=self.size)
 
+    def tells(self, statistic: Statistic) -> bool:
+        """Whether the change of a statistic can be worked out."""
+        return not isinstance(statistic, PairStatistic)
+
+    def sums_of(self, statistic: Statistic) -> tuple[FloatArray, FloatArray]:
+        """Of each group and of each portion, as a statistic adds records up."""
+        return self.sums(np.floor(self.values + 0.5) if isinstance(statistic, WholeSum) else self.values)
+
     def sums(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Of each group and of each portion."""
         whole, own = np.zeros(self.size), np.zeros(len(self.portions))
@@ -91,11 +99,50 @@ class PersonRecords:
         return order, np.concatenate([[0], np.cumsum(self.n)])
 
 
-def without_each(statistic: Statistic, people: PersonRecords, universe: Universe) -> FloatArray:
+@dataclass(frozen=True)
+class PersonSums:
+    """Portions in G groups that an engine tells instead of records: of each size those of the smallest and largest sum.
+
+    No other portion of a size changes a count, sum or mean by more, since those are monotone in its sum.
+
+    Attributes
+    ----------
+    sizes, portions : ndarray of int64, shape (P,)
+        The number of records of each portion, and its group.
+    own : ndarray of float64, shape (P,)
+        The sum of each portion.
+    number, n : ndarray of int64, shape (G,)
+        Of people, and of records.
+    total : ndarray of float64, shape (G,)
+    """
+
+    sizes: IntArray
+    portions: IntArray
+    own: FloatArray
+    number: IntArray
+    n: IntArray
+    total: FloatArray
+
+    @property
+    def size(self) -> int:
+        """G."""
+        return len(self.n)
+
+    def tells(self, statistic: Statistic) -> bool:
+        """As that of `PersonRecords`."""
+        return isinstance(statistic, Count | Sum | Mean) and not isinstance(statistic, Distinct)
+
+    def sums_of(self, statistic: Statistic) -> tuple[FloatArray, FloatArray]:
+        """As that of `PersonRecords`; of whole numbers, whose bounds are whole, k at an end change a sum by most."""
+        return self.total, self.own
+
+
+def without_each(statistic: Statistic, people: PersonRecords | PersonSums, universe: Universe) -> FloatArray:
     """The answer of its group without each portion, shape (P,)."""
     of = people.portions
     left = people.n[of] - people.sizes
     if isinstance(statistic, Distinct):
+        assert isinstance(people, PersonRecords)
         _, at, back = np.unique(
             np.stack([people.groups, people.values]), axis=1, return_index=True, return_inverse=True
         )
@@ -107,13 +154,13 @@ def without_each(statistic: Statistic, people: PersonRecords, universe: Universe
     if isinstance(statistic, Count):
         return left.astype(np.float64)
     if isinstance(statistic, Sum):
-        values = np.floor(people.values + 0.5) if isinstance(statistic, WholeSum) else people.values
-        whole, own = people.sums(values)
+        whole, own = people.sums_of(statistic)
         return whole[of] - own
     if isinstance(statistic, Mean):
-        whole, own = people.sums(people.values)
+        whole, own = people.sums_of(statistic)
         rest = np.clip((whole[of] - own) / np.maximum(left, 1), universe.lo, universe.hi)
         return np.where(left > 0, rest, universe.mid)
+    assert isinstance(people, PersonRecords)
     if isinstance(statistic, Var):
         return _spread_without(statistic, people)
     if isinstance(statistic, Min | Max):
@@ -123,20 +170,22 @@ def without_each(statistic: Statistic, people: PersonRecords, universe: Universe
 
 
 def local_sensitivity(
-    statistic: Statistic, people: PersonRecords, universe: Universe, value: FloatArray, k: int
+    statistic: Statistic, people: PersonRecords | PersonSums, universe: Universe, value: FloatArray, k: int
 ) -> FloatArray:
-    """Largest change by all records of one person, at most k, that come or go, shape (G,); NaN of two columns.
+    """Largest change by all records of one person, at most k, that come or go, shape (G,); NaN where it is not told.
 
     Parameters
     ----------
     statistic : Statistic
-    people : PersonRecords
+    people : PersonRecords or PersonSums
     universe : Universe
     value : ndarray of float64, shape (G,)
         The answers.
     k : int
     """
-    if isinstance(statistic, PairStatistic):
+    if isinstance(statistic, Count):  # k may always come
+        return np.full(people.size, float(k))
+    if not people.tells(statistic):
         return np.full(people.size, np.nan)
     change = np.zeros(people.size)
     np.maximum.at(change, people.portions, np.abs(without_each(statistic, people, universe) - value[people.portions]))
@@ -144,9 +193,9 @@ def local_sensitivity(
     return np.minimum(change, statistic.global_sensitivity(universe) * float(statistic.rows_weight(k)))
 
 
-def world_range(statistic: Statistic, people: PersonRecords, universe: Universe) -> FloatArray:
-    """Largest minus smallest answer over the sets that lack one person, shape (G,); NaN of two columns."""
-    if isinstance(statistic, PairStatistic):
+def world_range(statistic: Statistic, people: PersonRecords | PersonSums, universe: Universe) -> FloatArray:
+    """Largest minus smallest answer over the sets that lack one person, shape (G,); NaN where it is not told."""
+    if not people.tells(statistic):
         return np.full(people.size, np.nan)
     answers = without_each(statistic, people, universe)
     low, high = np.full(people.size, np.inf), np.full(people.size, -np.inf)
@@ -209,17 +258,16 @@ def _quantile_without(q: float, people: PersonRecords) -> FloatArray:
 
 
 def _by_adding(
-    statistic: Statistic, people: PersonRecords, universe: Universe, value: FloatArray, k: int
+    statistic: Statistic, people: PersonRecords | PersonSums, universe: Universe, value: FloatArray, k: int
 ) -> FloatArray:
     n = people.n
-    if isinstance(statistic, Count):
-        return np.full(people.size, float(k))
     if isinstance(statistic, Sum):
         return np.full(people.size, k * universe.magnitude)
     if isinstance(statistic, Mean):
-        total = people.sums(people.values)[0]
+        total, _ = people.sums_of(statistic)
         ends = [np.abs((total + k * end) / (n + k) - value) for end in (universe.lo, universe.hi)]
         return np.maximum(*ends)
+    assert isinstance(people, PersonRecords)
     if isinstance(statistic, Min | Max):
         return np.abs(value - (universe.hi if isinstance(statistic, Max) else universe.lo))
     if isinstance(statistic, Var):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from pdrisk._core.lattice import Points
 from pdrisk._core.products import Degrees
 from pdrisk._core.sizes import SizeSums
 from pdrisk._core.universe import Universe
+
+if TYPE_CHECKING:
+    from pdrisk._core.people import PersonSums
 
 __all__ = ["Bins", "FloatArray", "IntArray", "Needs", "Ranks", "Summary", "window_start"]
 
@@ -202,6 +205,8 @@ class Summary:
     other : Summary
         Of two columns: ``n`` and the ends of the second one, of the same records. Of sums of different values: those of
         the values that one record alone has.
+    portions : PersonSums
+        Of people who may have several records: what single ones have, for curators.
     """
 
     n: NDArray[np.int64]
@@ -223,6 +228,7 @@ class Summary:
     products: Mapping[Degrees, IntArray] = field(default_factory=dict)
     other: Summary | None = None
     size_sums: SizeSums | None = None
+    portions: PersonSums | None = None
 
     def of_rows(self, groups: NDArray[np.integer]) -> Summary:
         """For each of R records the summary of its group, shape (R,) instead of (G,)."""

@@ -78,8 +78,8 @@ class EngineElsewhere:
         return guarded(lambda: self._read(query))
 
     def _read(self, query: Query) -> TableReading:
-        plan = for_query(self.plan, query, self.places)
-        carried, keys = self.carried, None if query.groups is None else query.groups.keys
+        plan, carried = for_query(self.plan, query, self.places), self.carried
+        keys = None if query.groups is None else query.groups.keys
         if self.groups is not None and self.groups.is_private:
             relation, carried = _listed(self.rows, replace(self.groups, keys=keys), self.literals)
             plan = replace(plan, keys=relation)

@@ -150,7 +150,7 @@ class JoinedTables:
             raise ParameterError("a table has other columns or types than when it was first asked: join it anew.")
         return table.opened(query, header, given, secret)
 
-    def key_table(self) -> KeyTable:
+    def key_table(self, *_: object) -> KeyTable:
         """Refused: nobody could say of a key of joined rows whose it is."""
         raise ParameterError("disclosure measures read one table, as it is stored: ask them of a table before join().")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-from pdrisk._core.people import PersonRecords
+from pdrisk._core.people import PersonRecords, PersonSums
 from pdrisk._core.summary import IntArray, Summary
 from pdrisk._core.universe import Universe
 from pdrisk._model.keys import Key
@@ -35,9 +35,12 @@ class Reading:
         """How many selected records are of nobody known; None where the engine does not tell."""
         return None
 
-    def people(self, line: int) -> PersonRecords | None:  # noqa: ARG002 - for engines that know
-        """The records of a line of which a person may have several in a group; None where the engine does not tell."""
-        return None
+    def people(self, line: int) -> PersonRecords | PersonSums | None:
+        """The records of a line of which a person may have several in a group, or sums of them.
+
+        None where the engine does not tell, or was not asked to (`Query.has_facts`).
+        """
+        return self.summaries[line].portions
 
 
 @dataclass(frozen=True, slots=True)

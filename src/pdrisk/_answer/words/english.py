@@ -153,7 +153,7 @@ TEXTS = {
         "{value}: the most that one record can move the answer without noise, in any data within the bounds"
     ),
     "local_sensitivity": "local sensitivity",
-    "local_sensitivity_unknown": "not computed for two columns, nor in SQL where a person has several rows",
+    "local_sensitivity_unknown": "not computed for two columns, nor in SQL for all where a person has several rows",
     "local_sensitivity_is": "{value}: the most in these data, at most {share} of that",
     "records": "records used",
     "clamped": "moved to a bound",

@@ -34,7 +34,7 @@ def records_of_people(plan: SummaryPlan, dialect: Dialect, rows: str) -> str:
     Parameters
     ----------
     plan : SummaryPlan
-        With people.
+        With people; their ids come along as person0, person1, ... where the plan tells of them.
     dialect : Dialect
     rows : str
         A relation of all rows: groups as g0, ..., values as x0, y0, u0, c0, ... by the number of their part.
@@ -55,7 +55,8 @@ def records_of_people(plan: SummaryPlan, dialect: Dialect, rows: str) -> str:
         return f"SELECT {', '.join([*made.groups, *made.collapsed()])} FROM ({body}) AS people_grouped GROUP BY {by}"
     body = f"SELECT *, {', '.join(made.numbers())} FROM ({body}) AS people_grouped"
     body = f"SELECT *, {', '.join(made.places_of_rows())} FROM ({body}) AS people_numbered"
-    return f"SELECT {', '.join([*made.groups, *made.kept()])} FROM ({body}) AS people_placed"
+    persons = [f"{part} AS person{at}" for at, part in enumerate(made.person)] if plan.tells_people else []
+    return f"SELECT {', '.join([*made.groups, *persons, *made.kept()])} FROM ({body}) AS people_placed"
 
 
 class _People:

@@ -78,7 +78,7 @@ class Placing:
         needs = part.needs
         return self.is_summed(part) or (bool(needs.products) and needs.ends and self.sums is not Sums.CASES)
 
-    def derived(self, i: int, part: Measured, *, apart: bool) -> Iterator[tuple[str, str]]:
+    def derived(self, i: int, part: Measured, *, apart: bool, summed: bool) -> Iterator[tuple[str, str]]:
         """The value without NaN, clamped, and on the grids: those that the needs ask for.
 
         Parameters
@@ -87,6 +87,8 @@ class Placing:
         part : Measured
         apart : bool
             Whether records around ranks are told apart.
+        summed : bool
+            Whether the values of each person are summed.
         """
         needs, x, dialect = part.needs, f"x{i}", self.dialect
         lo, hi = part.universe.lo, part.universe.hi
@@ -97,7 +99,7 @@ class Placing:
         if needs.squares:
             yield f"v{i}", dialect.clamped(x, *ends)
         for wanted, name, grid in (
-            (needs.total or needs.squares, "s", part.grid),
+            (needs.total or needs.squares or summed, "s", part.grid),
             (needs.steps, "t", part.coarse_grid),
         ):
             if wanted:

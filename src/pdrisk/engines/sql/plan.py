@@ -135,7 +135,7 @@ def all_told_apart(plan: SummaryPlan) -> SummaryPlan:
 
 
 def for_query(plan: SummaryPlan, query: Query, places: Sequence[int]) -> SummaryPlan:
-    """The plan of a query without what only curators would see, where nobody will look at that.
+    """The plan of a query with all that curators would see, or without it, where nobody will look at that.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def for_query(plan: SummaryPlan, query: Query, places: Sequence[int]) -> Summary
         Which part of the plan each line finds its summary in.
     """
     if query.has_facts:
-        return plan
+        return replace(plan, tells_people=plan.people is not None and plan.people.unit.rows > 1)
     drawn = dict.fromkeys(places, Needs())
     for lead in query.leads:
         drawn[places[lead]] |= query.mechanism(lead).draws
@@ -248,6 +248,8 @@ class SummaryPlan:
         Whether one of the listed keys may be a missing one.
     has_facts : bool
         Whether the curator's numbers are read, too.
+    tells_people : bool
+        Whether sums of what single people have are read, too: see `portions`.
     rows : int
         How many the source has, or nearly; 0 where nobody knows. Decides the speed only.
     """
@@ -261,6 +263,7 @@ class SummaryPlan:
     people: PeopleRead | None = field(default=None, repr=False)  # a secret, and part of no question
     lists_missing: bool = field(default=True, repr=False)  # follows from the keys
     has_facts: bool = field(default=True, repr=False)  # by what is shown, and part of no question
+    tells_people: bool = field(default=False, repr=False)  # likewise
     rows: int = field(default=0, repr=False)
 
 

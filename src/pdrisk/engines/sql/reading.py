@@ -33,6 +33,7 @@ from pdrisk.engines.sql.plan import (
     all_told_apart,
     pivots,
 )
+from pdrisk.engines.sql.portions import portions_of
 from pdrisk.engines.sql.render import RANKED, looked_at, packed_counts, statement
 from pdrisk.engines.sql.sizes import SIZE_LISTS
 
@@ -88,6 +89,11 @@ def read(
             )
         except BandMissedError:  # once in millions of times: then all is read again, in the next way
             del ways[0]
+    if plan.tells_people:
+        summaries = tuple(
+            summary if isinstance(part, Binned) else replace(summary, portions=portions_of(found, i, part, size))
+            for i, (part, summary) in enumerate(zip(own.parts, summaries, strict=True))
+        )
     if key_lists is None:
         key_lists = [np.ma.getdata(found[f"g{i}"]).tolist() for i in range(len(plan.groups))]
     return summaries, key_lists

@@ -30,6 +30,7 @@ from pdrisk.engines.sql.plan import (
     MeasuredPair,
     SummaryPlan,
 )
+from pdrisk.engines.sql.portions import sums_of_portions
 from pdrisk.engines.sql.sizes import sums_by_size
 
 __all__ = [
@@ -106,6 +107,7 @@ class _Statement:
             if isinstance(part, Binned):
                 passes[f"binned_{i}"] = in_bins(self.dialect, i, part, self._rows())
         passes |= dict(self._different())
+        passes |= dict(self._portions())
         ctes = self._with_people(passes)
         if len(passes) == 1 and not self.groups and self.plan.people is None:
             return next(iter(passes.values())).removeprefix(self.dialect.materialized)[1:-1]
@@ -116,6 +118,17 @@ class _Statement:
         order = ", ".join(f"listed.{name} ASC NULLS LAST" for name in keys)  # whatever the settings say
         ctes = self._with_people(passes | {"listed": f"({self._keys()})"})
         return f"{ctes}SELECT * FROM listed {joins} ORDER BY {order}"
+
+    def _portions(self) -> Iterator[tuple[str, str]]:
+        """What single people have of each part, as far as sums tell."""
+        people = self.plan.people
+        if people is None or not self.plan.tells_people:
+            return
+        persons = [f"person{at}" for at in range(len(people.keys))]
+        for i, part in enumerate(self.plan.parts):
+            if not isinstance(part, Binned):
+                summed = sums_of_portions(self.dialect, i, part, self._rows(), self.groups, persons)
+                yield f"portions_{i}", f"({summed})"
 
     def _with_people(self, passes: dict[str, str]) -> str:
         """The records of people, if it is of people, and some passes over them, before a SELECT."""
@@ -167,7 +180,9 @@ class _Statement:
         derived = [
             f"{sql} AS {name}"
             for i, part in self.measured
-            for name, sql in self.placing.derived(i, part, apart=bool(self.aggregates.told_apart(part)))
+            for name, sql in self.placing.derived(
+                i, part, apart=bool(self.aggregates.told_apart(part)), summed=self.plan.tells_people
+            )
         ]
         return f"(SELECT {', '.join(['*', *derived, *self.dialect.once])} FROM {self._records()}) AS rows_read"
 

@@ -1,0 +1,214 @@
+"""People with several rows in SQL: the curator's numbers of counts, sums and means, as on frames of the same rows."""
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+
+import pdrisk
+import pdrisk.engines.sql.duckdb
+from pdrisk import Dataset
+from pdrisk._core.people import PersonSums, local_sensitivity, world_range
+from pdrisk._core.universe import Universe
+from pdrisk._model.arguments import statistic
+from postgres_databases import connected, database, needs_server
+from test_people_sensitivity import people_of, populations, together
+
+pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
+
+FACTS = ("n", "local_sensitivity", "two_worlds", "many_worlds", "clamped", "identifiability")
+K = 3
+GROUPS = {"by": "g", "keys": ["a", "b", "nobody's"], "groups": 2}
+BOUNDS = {"x": (-1, 10)}
+
+
+def rows(seed, people=25):
+    """Nobody has more than K rows, so that none is chosen: some equal, missing, or beyond the bounds."""
+    draw = np.random.default_rng(seed)
+    frame = pd.DataFrame({"pid": np.repeat(np.arange(people), draw.integers(1, K + 1, people))})
+    frame["x"] = draw.choice([-3.0, -1.0, 0.0, 2.5, 9.0, 12.0, np.nan], len(frame))
+    frame["g"] = draw.choice(list("abc"), len(frame))
+    frame.loc[::9, "pid"] = np.nan
+    return frame
+
+
+def table_of(frame, con):
+    con.register("frame", frame)
+    con.execute("CREATE OR REPLACE TABLE people AS SELECT * FROM frame")
+    return con, "people"
+
+
+def summed(people):
+    """What `PersonSums` keeps, by its definition."""
+    sizes, groups, own = [], [], []
+    portions = {}
+    for group, person, value in zip(people.groups, people.persons, people.values, strict=True):
+        portions.setdefault((int(group), int(person)), []).append(float(value))
+    for group in range(people.size):
+        alike = {}
+        for (of, _), values in portions.items():
+            if of == group:
+                alike.setdefault(len(values), []).append(sum(values))
+        for size, sums in alike.items():
+            sizes += [size, size]
+            groups += [group, group]
+            own += [min(sums), max(sums)]
+    number = np.array([sum(of == group for of, _ in portions) for group in range(people.size)])
+    integers = np.array(sizes, dtype=np.int64), np.array(groups, dtype=np.int64)
+    return PersonSums(*integers, np.array(own), number, people.n, people.sums(people.values)[0])
+
+
+@pytest.mark.parametrize("name", ["count", "sum", "mean", "proportion", "nunique"])
+@pytest.mark.parametrize(("k", "most"), [(2, 3), pytest.param(3, 3, marks=pytest.mark.slow)])
+def test_the_ends_of_sums_tell_all(name, k, most):
+    """Of every small multiset of people: no other portion of a size moves the answer farther."""
+    asked, universe = statistic(name), Universe(0.0, 4.0)
+    groups = list(populations(k, most))
+    people = people_of(*groups)
+    sums = summed(people)
+    value = np.array([0.0 if name in ("count", "sum") else 2.0] * len(groups))
+    for at, group in enumerate(groups):
+        records = together(group)
+        if records:
+            value[at] = {
+                "count": len(records), "sum": sum(records), "nunique": len(set(records)),
+            }.get(name, sum(records) / len(records))  # fmt: skip
+    for each in (sums, people):
+        assert np.isfinite(local_sensitivity(asked, each, universe, value, k)).all()
+    changes = [local_sensitivity(asked, each, universe, value, k) for each in (sums, people)]
+    np.testing.assert_allclose(*changes, rtol=1e-12)
+    if name == "nunique":
+        assert np.isnan(world_range(asked, sums, universe)).all()
+    else:
+        np.testing.assert_allclose(*(world_range(asked, each, universe) for each in (sums, people)), atol=1e-12)
+
+
+ASKS = {
+    "count": lambda d, **how: d.count("x", **how),
+    "rows": lambda d, **how: d.count(**how),
+    "sum": lambda d, **how: d.sum("x", **how),
+    "whole sum": lambda d, **how: d.sum("x", step=1, **how),
+    "mean": lambda d, **how: d.mean("x", **how),
+    "proportion": lambda d, **how: d.proportion("x > 2", **how),
+    "together": lambda d, **how: d.agg({"x": ["count", "mean", "sum"]}, **how),
+    "different": lambda d, **how: d.nunique("x", **how),
+}
+HOW = {"eps": 1, "rows": K, "curator": True}
+
+
+def told(answer):
+    """The curator's numbers, of each group."""
+    if isinstance(answer, pd.DataFrame):
+        return answer[list(FACTS)].to_numpy(dtype=float)
+    return np.array([getattr(answer.curator, name) for name in FACTS])
+
+
+class TestAsOfFrames:
+    @pytest.mark.sampled(13)
+    @pytest.mark.parametrize("by", [{}, GROUPS], ids=["all", "groups"])
+    @pytest.mark.parametrize("mechanism", ["auto", "laplace"])
+    @pytest.mark.parametrize("ask", ASKS)
+    def test_methods(self, ask, mechanism, by):
+        for seed in range(2):
+            frame, con = rows(seed), duckdb.connect()
+            found = [
+                told(ASKS[ask](Dataset(data, person="pid", bounds=BOUNDS), mechanism=mechanism, **HOW, **by))
+                for data in (frame, table_of(frame, con))
+            ]
+            assert not np.isnan(found[0][..., 1]).any()
+            np.testing.assert_allclose(found[1][..., :-1], found[0][..., :-1], rtol=1e-9)
+            if ask == "different":  # by laplace, how far its worlds lie apart is not told
+                assert (np.nan_to_num(found[1][..., -1]) >= np.nan_to_num(found[0][..., -1]) - 1e-12).all()
+            else:
+                np.testing.assert_allclose(found[1][..., -1], found[0][..., -1], rtol=1e-9)
+
+    @needs_server
+    @pytest.mark.parametrize("ask", ASKS)
+    def test_on_a_server(self, ask):
+        frame = rows(5).dropna(subset=["pid"])
+        with database() as url, connected(url) as con:
+            con.execute("CREATE TABLE people (pid bigint, x double precision, g text)")
+            with con.cursor() as cursor:
+                cursor.executemany("INSERT INTO people VALUES (%s, %s, %s)", frame.itertuples(index=False, name=None))
+            found = [
+                told(ASKS[ask](Dataset(data, person="pid", bounds=BOUNDS), mechanism="laplace", **HOW, **GROUPS))
+                for data in (frame, (con, "people"))
+            ]
+        columns = slice(None, -1 if ask == "different" else None)
+        np.testing.assert_allclose(found[1][..., columns], found[0][..., columns], rtol=1e-9)
+
+    @pytest.mark.parametrize("mechanism", ["auto", "laplace"])
+    @pytest.mark.parametrize("aggregate", ["COUNT(*)", "SUM(x)", "AVG(x)"])
+    def test_sql(self, aggregate, mechanism):
+        d = Dataset(rows(3), person="pid", bounds=BOUNDS)
+        name = {"COUNT(*)": "rows", "SUM(x)": "sum", "AVG(x)": "mean"}[aggregate]
+        own = told(ASKS[name](d, mechanism=mechanism, **HOW, **GROUPS))
+        how = {"keys": GROUPS["keys"], "groups": 2, "mechanism": mechanism}
+        answer = d.sql(f"SELECT g, {aggregate} AS v FROM data GROUP BY g", **HOW, **how)
+        np.testing.assert_allclose(answer[[f"v_{each}" for each in FACTS]].to_numpy(dtype=float), own, rtol=1e-9)
+
+    def test_assess(self):
+        frame = rows(4)
+        found = [
+            Dataset(data, person="pid", bounds=BOUNDS).assess("x", ["count", "mean"], eps=[0.1, 1], rows=K)
+            for data in (frame, table_of(frame, duckdb.connect()))
+        ]
+        pd.testing.assert_frame_equal(*found, rtol=1e-9)
+
+    def test_joined(self):
+        """The rows of a join are those of the merged frame."""
+        codes = pd.DataFrame({"g": ["a", "b"], "chapter": ["I", "II"]})
+        frame = rows(6)
+        joined = Dataset(frame, person="pid", bounds=BOUNDS).join(codes, on="g")
+        merged = Dataset(frame.merge(codes, on="g"), person="pid", bounds=BOUNDS)
+        how = {"by": "chapter", "keys": ["I", "II"], "groups": 2}
+        found = [told(each.mean("x", mechanism="laplace", **HOW, **how)) for each in (joined, merged)]
+        np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
+
+    @pytest.mark.parametrize("name", ["median", "max", "var"])
+    def test_what_sums_do_not_tell(self, name):
+        """Its loss is an upper bound; how many records there are is exact."""
+        frame = rows(7)
+        found = [
+            told(getattr(Dataset(data, person="pid", bounds=BOUNDS), name)("x", mechanism="laplace", **HOW))
+            for data in (frame, table_of(frame, duckdb.connect()))
+        ]
+        assert np.isnan(found[1][1])
+        assert found[1][0] == found[0][0]
+        assert (found[1][2:5] >= found[0][2:5] - 1e-12).all()
+
+
+class TestWhatIsRead:
+    """In the statement of the answer itself, and only for curators."""
+
+    @pytest.fixture
+    def statements(self, monkeypatch):
+        seen, fetched = [], pdrisk.engines.sql.duckdb.fetched
+
+        def noted(connection, sql, values):
+            seen.append(sql)
+            return fetched(connection, sql, values)
+
+        for module in ("pdrisk.engines.sql.duckdb", "pdrisk._sql.fluent"):
+            monkeypatch.setattr(f"{module}.fetched", noted)
+        return seen
+
+    @pytest.mark.parametrize("ask", [
+        lambda d, **how: d.mean("x", eps=1, rows=K, **GROUPS, **how),
+        lambda d, **how: d.sql(
+            "SELECT g, AVG(x) AS v FROM data GROUP BY g", eps=1, rows=K, groups=2, keys=GROUPS["keys"], **how
+        ),
+    ], ids=["method", "sql"])  # fmt: skip
+    def test_one_statement(self, statements, ask):
+        d = Dataset(table_of(rows(1), duckdb.connect()), person="pid", bounds=BOUNDS)
+        ask(d)
+        (plain,) = statements
+        ask(d, curator=True)
+        (_, told_too) = statements
+        assert "portions_0" not in plain
+        assert "portions_0" in told_too
+
+    def test_not_where_a_person_has_one_record(self, statements):
+        d = Dataset(table_of(rows(1), duckdb.connect()), person="pid", bounds=BOUNDS)
+        d.mean("x", eps=1, per_person="mean", curator=True)
+        assert "portions_0" not in statements[-1]
