@@ -10,17 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pdrisk._core.order import Median, Quantile
+from pdrisk._core.order import Max, Median, Min, Quantile
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Mean
 from pdrisk._core.summary import Needs, Summary, window_start
 from pdrisk._core.universe import Universe
+from pdrisk._mechanisms import calibrated
 from pdrisk.engines.numpy.grouped import summary_of_groups
 from pdrisk.engines.numpy.single import summary_of_one
 from pdrisk.engines.sql import reading
 from pdrisk.engines.sql.dialect import Dialect, DuckDBDialect
 from pdrisk.engines.sql.duckdb import fetched
-from pdrisk.engines.sql.plan import Counted, Measured, SummaryPlan
+from pdrisk.engines.sql.plan import Counted, Measured, SummaryPlan, sides_of
 
 QUANTILES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
 EVERYTHING = Needs(total=True, steps=True, ends=True, seconds=True, squares=True, windows=frozenset(QUANTILES))
@@ -239,11 +240,11 @@ class TestSums:
         (summary,), _ = read(con, SummaryPlan(f"({rows}) AS t", (), (), groups, None, (part,)), seen=seen)
         return summary, seen
 
-    # A place is 2**-30: 2**24 is 2**54 places away, of which a DOUBLE in units of 2**970 holds fewer.
+    # A place is 2**-30: 2**24 is 2**54 places from 0, 1 - 2**24 so far from 1; a DOUBLE holds fewer of 2**970.
     @pytest.mark.parametrize(
         ("far", "times"),
         [
-            (4.0, 1), (2.0**24 - 1, 1), (1 - 2.0**24, 1), (2.0**24, 2), (-(2.0**24), 2), (math.nan, 2), (1e30, 2),
+            (4.0, 1), (2.0**24 - 1, 1), (2 - 2.0**24, 1), (2.0**24, 2), (1 - 2.0**24, 2), (math.nan, 2), (1e30, 2),
             (-1e30, 2), (math.inf, 2), (-math.inf, 2),
         ],
     )  # fmt: skip
@@ -301,3 +302,32 @@ class TestSums:
         plan = SummaryPlan("t", (), (), (), None, (Measured("x", self.UNIT, Needs(places=True)),))
         (summary,), _ = reading.read(fetch, plan, None, DuckDBDialect())
         assert summary.places.tolist() == [2**63 - 1] and len(seen) == 2
+
+
+MANY = (*np.random.default_rng(3).normal(1, 0.6, 150).round(2).tolist(), *GAPS, math.inf)
+
+
+class TestStoredColumns:
+    """The ends of a whole stored column, which are looked up in its order, are those of its records."""
+
+    UNIT = Universe(0.5, 2.0)
+
+    @pytest.mark.parametrize("rows", [[], [1.0], [None, math.nan], [7.0, 7.0, -1.0], MANY], ids=len)
+    @pytest.mark.parametrize("statistic", [Max(), Min()], ids=["max", "min"])
+    def test_ends_and_what_is_next_to_them(self, con, rows, statistic):
+        con.execute("CREATE OR REPLACE TABLE stored (x DOUBLE)")
+        con.execute(f"INSERT INTO stored SELECT x FROM {rows_of([(x, 'a') for x in rows])}")
+        needs = calibrated("exponential", statistic, self.UNIT, Fraction(20)).reads
+        answers = []
+
+        def fetch(sql, parameters):
+            answers.append(fetched(con, sql, parameters))
+            return answers[-1]
+
+        plan = SummaryPlan("stored", (), (), (), None, (Measured("x", self.UNIT, needs, "x"),))
+        (summary,), _ = reading.read(fetch, plan, None, DuckDBDialect())
+        assert_summary(summary, 0, clean(rows, self.UNIT), self.UNIT, Needs(ends=True, seconds=True))
+        (ranks,) = plan.parts[0].ranks
+        present = sorted((x for x in rows if x is not None and not math.isnan(x)), reverse=isinstance(statistic, Max))
+        found = [] if np.ma.getmaskarray(answers[0]["end_0_0"])[0] else answers[0]["end_0_0"][0]
+        assert list(found) == present[: sum(sides_of(ranks))] and sum(sides_of(ranks)) < len(MANY)

@@ -12,7 +12,7 @@ from pdrisk._core.products import Degrees, divided
 from pdrisk._core.summary import Ranks
 from pdrisk.engines.sql.bands import within_band
 from pdrisk.engines.sql.binned import beyond_edges
-from pdrisk.engines.sql.dialect import Dialect
+from pdrisk.engines.sql.dialect import LARGEST, Dialect
 from pdrisk.engines.sql.placing import Placing, Sums
 from pdrisk.engines.sql.plan import (
     Binned,
@@ -29,7 +29,6 @@ from pdrisk.engines.sql.plan import (
 __all__ = ["Aggregates", "held", "product_name"]
 
 FEW = 25  # quantiles in a statement
-LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -178,27 +177,39 @@ class Aggregates:
         everything = not (plan.groups or plan.inner or plan.where or plan.people)
         return self.dialect.skips and everything and part.column is not None
 
-    def _end(self, part: Measured, direction: str) -> str:
-        """The first record of a stored column in an order, for which most blocks are left out."""
+    def _end(self, part: Measured, direction: str, before: int = 0) -> str:
+        """The first record of a stored column in an order, or the one that some are before."""
+        return f"({self._in_order(part, direction)} LIMIT 1 OFFSET {before})"
+
+    def _in_order(self, part: Measured, direction: str) -> str:
+        """The SELECT of the records of a stored column, of which a LIMIT leaves out most blocks."""
         real = f"{part.value} <= {self.dialect.infinity}"
-        rows = f"{self.plan.source} WHERE {real} ORDER BY {part.column} {direction}"
-        return f"(SELECT {part.value} FROM {rows} LIMIT 1)"
+        return f"SELECT {part.value} AS p FROM {self.plan.source} WHERE {real} ORDER BY {part.column} {direction}"
 
     def _order(self, i: int, part: Measured) -> Iterator[tuple[str, str]]:
         """Second ends, the records of ranks at an end, and pivots."""
         call = self.dialect.call
         if part.needs.seconds and self.dialect.by_pivot:
-            yield f"second_lowest_{i}", call("ARRAY_EXTRACT", call("MIN", f"p{i}", "2"), "2")
-            yield f"second_highest_{i}", call("ARRAY_EXTRACT", call("MAX", f"p{i}", "2"), "2")
+            for name, function, direction in (("lowest", "MIN", "ASC"), ("highest", "MAX", "DESC")):
+                of_group = call("ARRAY_EXTRACT", call(function, f"p{i}", "2"), "2")
+                yield f"second_{name}_{i}", self._end(part, direction, 1) if self._is_whole_column(part) else of_group
         for j, ranks in enumerate(self.told_apart(part)):
             below, above = sides_of(ranks)
             if not below or not above:
-                yield f"end_{i}_{j}", call("MAX" if below else "MIN", f"p{i}", f"{below or above}")
+                yield f"end_{i}_{j}", self._from_end(i, part, below, above)
         for k, q in enumerate(self._pivots(part)):
             if self.banded:
                 yield from within_band(self.dialect, i, k)
             else:
                 yield f"pivot_{i}_{k}", call("QUANTILE_DISC", f"p{i}", f"{q!r}")
+
+    def _from_end(self, i: int, part: Measured, below: int, above: int) -> str:
+        """The list of so many records below the largest, or above the smallest, that one first."""
+        if not self._is_whole_column(part):
+            return self.dialect.call("MAX" if below else "MIN", f"p{i}", f"{below or above}")
+        listed = self.dialect.listed("p", self.dialect.negative("p") if below else "p")
+        rows = f"{self._in_order(part, 'DESC' if below else 'ASC')} LIMIT {below or above}"
+        return f"(SELECT {listed} FROM ({rows}) AS at_end)"
 
     def _pivots(self, part: Measured) -> list[float]:
         return pivots(part) if self.dialect.by_pivot else []

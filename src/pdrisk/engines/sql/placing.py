@@ -32,8 +32,8 @@ class Sums(IntEnum):
     that it has once clamped. Terms are written in `UNIT`, so that they are multiples of ``2 UNIT``.
 
     - ``DOUBLES``: the sum of terms as a DOUBLE. It is exact or not finite: what is finite lies below 2**1024, where a
-      DOUBLE holds every multiple of 2**971; a record 2**54 places away makes an infinity, which never becomes finite
-      again, and so does a sum that would be rounded.
+      DOUBLE holds every multiple of 2**971; a record 2**54 places from either bound makes an infinity, which never
+      becomes finite again, and so does a sum that would be rounded.
     - ``WHOLES``: terms as whole numbers, of which a term that is not finite is none, so that fewer are counted.
     - ``CASES``: places by comparisons with the bounds, whatever the record is.
     """
