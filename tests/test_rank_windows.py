@@ -128,6 +128,20 @@ def test_nor_by_a_sample(monkeypatch, grouped, spare):
         compare(of_frame, asked, [each], Fraction(30), grouped=grouped)
 
 
+@pytest.mark.parametrize("bits", [ranks.CELL_BITS, 6])
+def test_nor_by_cells(monkeypatch, bits):
+    """Of groups too small for a sample."""
+    monkeypatch.setattr(ranks, "WORTH_CELLS", 0)
+    monkeypatch.setattr(ranks, "CELL_BITS", bits)
+    monkeypatch.setattr(cells, "RANKED", 0)
+    rng = np.random.default_rng(4)
+    groups = dict(zip(KEYS, (rng.uniform(-5, 105, 70), 30 + rng.uniform(0, 0.0004, 60), [30.0] * 50), strict=False))
+    rows = [(float(value), key) for key, values in groups.items() for value in values]
+    asked = GroupedColumn("DOUBLE", *zip(*rows, strict=True), keys=KEYS)
+    for each in STATISTICS[:3]:
+        compare(of_frame, asked, [each], Fraction(30), grouped=True)
+
+
 @pytest.fixture(scope="module")
 def heaps():
     """A table with heaps, some of several values at one point; and a DuckDB that has it."""

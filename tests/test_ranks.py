@@ -102,6 +102,41 @@ class TestManyGroups:
             assert_exact(values[codes == group], summary.windows, group)
 
 
+class TestSmallGroups:
+    """Groups of too few rows for a sample get their bands from sorted cells, which hold what is wanted."""
+
+    MANY = 300
+
+    @pytest.fixture(autouse=True)
+    def always(self, monkeypatch):
+        monkeypatch.setattr(ranks, "WORTH_CELLS", 0)
+
+    def codes(self, n: int) -> np.ndarray:
+        return np.random.default_rng(8).integers(3, self.MANY + 1, n).astype(np.int32)  # groups 0 to 2 have no rows
+
+    @pytest.mark.parametrize("bits", [ranks.CELL_BITS, 3])
+    @pytest.mark.parametrize("name", NAMES)
+    def test_any_column(self, name, bits, monkeypatch):
+        monkeypatch.setattr(ranks, "CELL_BITS", bits)
+        n = 25 * self.MANY
+        values, codes = columns(n)[name], self.codes(n)
+        summary = summary_of_groups(values, codes, self.MANY, UNIVERSE, NEEDS)
+        for group in range(self.MANY):
+            assert_exact(values[codes == group], summary.windows, group)
+
+    @pytest.mark.parametrize("bounds", [(0.0, 1000.0), (1e6, 1e6 + 1), (-1e-99, 1e-99), (-1e100, 1e100), (-7.3, -7.2)])
+    @pytest.mark.parametrize("q", QUANTILES)
+    def test_no_band_misses(self, q, bounds):
+        universe, n = Universe(*bounds), 20 * self.MANY
+        lo, width = universe.lo, universe.width
+        values, codes = lo + np.random.default_rng(9).uniform(-0.1, 1.1, n) * width, self.codes(n)
+        rows = ranks._Rows(values, universe, None, codes, self.MANY)
+        lower, upper = ranks._band(rows, q)
+        look = ranks._within(rows, q, lower, upper)
+        assert not look.missed(lower, upper, ()).any()
+        assert look.m.sum() < n / 2
+
+
 INF = np.inf
 WRONG = {
     "above": (2000.0, 3000.0),

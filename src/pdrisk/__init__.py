@@ -10,22 +10,23 @@
 (337.0, 0.8808)
 """
 
-from pdrisk import attack, datasets, identifiability, risk, study
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from pdrisk import risk
 from pdrisk._answer.explain import explain
 from pdrisk._answer.publishing import public
 from pdrisk._answer.release import Release
-from pdrisk._audit import audit
 from pdrisk._core.risk import Risk
-from pdrisk._functions import register
+from pdrisk._imported import when_imported as _when_imported
 from pdrisk._ledger import Ledger
 from pdrisk._model.schema import bounds_from, keys_from, missing_from, schema_for
 from pdrisk._pandas import accessor as _accessor
-from pdrisk._pandas.plan import plan
 from pdrisk._pandas.suggested_bounds import SuggestedBounds
 from pdrisk._pandas.validated import watch as _watch
-from pdrisk._polars_namespace import watch as _watch_polars
-from pdrisk._sql import sql
-from pdrisk.dataset import Dataset
 from pdrisk.errors import (
     BoundsNotFoundError,
     BudgetExceededError,
@@ -41,6 +42,14 @@ from pdrisk.errors import (
     UnknownColumnError,
     UnpaidReleaseWarning,
 )
+
+if TYPE_CHECKING:
+    from pdrisk import attack, datasets, identifiability, study
+    from pdrisk._audit import audit
+    from pdrisk._functions import register
+    from pdrisk._pandas.plan import plan
+    from pdrisk._sql import sql
+    from pdrisk.dataset import Dataset
 
 __all__ = [
     "BoundsNotFoundError",
@@ -81,11 +90,39 @@ __all__ = [
 __version__ = "0.1.0"
 
 
+# Who asks `df.dprisk` a question needs none of these, and half of the time of an import goes into them.
+_LATER = {
+    "Dataset": "pdrisk.dataset",
+    "audit": "pdrisk._audit",
+    "plan": "pdrisk._pandas.plan",
+    "register": "pdrisk._functions",
+    "sql": "pdrisk._sql",
+}
+_SUBMODULES = {"attack", "datasets", "identifiability", "study"}
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Import what is asked for the first time."""
+        if name in _SUBMODULES:
+            return import_module(f"pdrisk.{name}")
+        if name not in _LATER:
+            raise AttributeError(f"module 'pdrisk' has no attribute {name!r}")
+        found = globals()[name] = getattr(import_module(_LATER[name]), name)
+        return found
+
+
 def __dir__() -> list[str]:
     """The public names alone, for whoever presses Tab."""
     return sorted(__all__)
 
 
+def _register_polars(polars: ModuleType) -> None:
+    from pdrisk._polars_namespace import register
+
+    register(polars)
+
+
 _watch()
-_watch_polars()
-del _accessor, _watch, _watch_polars
+_when_imported("polars", _register_polars)
+del _accessor, _watch, _when_imported

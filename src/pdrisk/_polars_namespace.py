@@ -10,7 +10,6 @@ import pandas as pd
 
 from pdrisk._core.foreign import own_errors_of
 from pdrisk._disclosure.tables import ColumnKeys, KeyTable
-from pdrisk._imported import when_imported
 from pdrisk._pandas.converted import converted
 from pdrisk._pandas.options import Opened
 from pdrisk._pandas.statistics import Statistics
@@ -20,7 +19,7 @@ from pdrisk.engines.columnar.table import ColumnTable, column_table
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["PolarsAccessor", "watch"]
+__all__ = ["PolarsAccessor", "register"]
 
 
 @own_errors_of
@@ -94,15 +93,11 @@ class PolarsAccessor(Statistics):
         return converted(answer, "polars")
 
 
-def watch() -> None:
-    """Give Polars' frames the namespace: at once, or as soon as Polars is imported."""
-    when_imported("polars", _register)
-
-
-def _register(polars: ModuleType) -> None:
-    for kind, register in (
+def register(polars: ModuleType) -> None:
+    """Give Polars' frames the namespace."""
+    for kind, named in (
         (polars.DataFrame, polars.api.register_dataframe_namespace),
         (polars.LazyFrame, polars.api.register_lazyframe_namespace),
     ):
         if not hasattr(kind, "dprisk"):
-            register("dprisk")(PolarsAccessor)
+            named("dprisk")(PolarsAccessor)

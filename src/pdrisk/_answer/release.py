@@ -16,18 +16,19 @@ from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._answer.release_fields import fields_of, rows_of
 from pdrisk._answer.sampling import sampling_interval
 from pdrisk._answer.words import explained
+from pdrisk._core.binomial import LEVEL
 from pdrisk._core.foreign import own_errors, shown
 from pdrisk._core.risk import Risk
 from pdrisk._model.arguments import checked_flag, checked_probability
 from pdrisk._model.query import written
 from pdrisk._model.unit import ONE_RECORD
 from pdrisk._printing import DisplayedText
-from pdrisk.attack import two_worlds
-from pdrisk.attack._outcome import LEVEL, Outcome
 from pdrisk.errors import NotPublicError, ParameterError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from pdrisk.attack._outcome import Outcome
 
 __all__ = ["Release"]
 
@@ -328,6 +329,8 @@ class Release(Arithmetic):
         `pdrisk.attack.two_worlds` with the question of this release. Draws are new ones, so nothing is said of the
         value that was released; with ``records``, those that it is about, it is for curators only.
         """
+        from pdrisk.attack import two_worlds  # which few ask for, and `import pdrisk` need not wait for
+
         self._check_one_record_each("attack() is of somebody who has one record")
         return two_worlds(self, records, person, draws=draws, level=level)
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 import numbers
+from typing import Final
 
 from pdrisk._core.foreign import shown
 from pdrisk._core.worlds import positive
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["clopper_pearson"]
+__all__ = ["LEVEL", "clopper_pearson"]
 
+LEVEL: Final = 0.999
 HALVINGS = 200  # of [0, 1]: to the last float of any probability that can be told from 0
 MOST_TRIALS = 10**9
 TERMS = 100_000  # of the continued fraction, which needs some sqrt(trials)
 
 
-def clopper_pearson(times: int, trials: int, level: float = 0.999) -> tuple[float, float]:
+def clopper_pearson(times: int, trials: int, level: float = LEVEL) -> tuple[float, float]:
     """Exact interval of a probability p, of which ``times`` in ``trials`` independent trials were seen.
 
     Parameters

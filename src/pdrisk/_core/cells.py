@@ -63,7 +63,7 @@ class Cells:
         assert (rank[ends] == n[group[ends]]).all()
         keys = group * size + point
         starts = np.flatnonzero(np.append(True, keys[1:] > keys[:-1]))
-        return cls.of_keys(keys[starts], np.add.reduceat(count, starts), len(n), size)
+        return cls.of_groups(group[starts], point[starts], np.add.reduceat(count, starts), len(n))
 
     def of_rows(self, rows: NDArray[np.integer]) -> Cells:
         """The same cells for records that stand in these groups."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pdrisk._core.foreign import shown
 from pdrisk._model.columns import comparable_kind
+from pdrisk._model.integer_keys import codes_of_integers
 from pdrisk._model.keys import Key, are_categories, key_tuples
 from pdrisk._model.kinds import NOTHING, kind_of_value, kind_phrase
 from pdrisk._model.plain import check_encodable, plain_key
@@ -144,7 +145,9 @@ def _level_codes(series: pd.Series, levels: Sequence[Hashable]) -> NDArray[np.in
     series = series if _is_categorical(series) else _plain_column(series)
     if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biufO":
         index, place = _lookup(levels, series.dtype)
-        codes = place[_places(index, series.to_numpy(), len(index))]
+        values = series.to_numpy()
+        near = codes_of_integers(index, place, values)
+        codes = place[_places(index, values, len(index))] if near is None else near
         if for_missing != none:
             codes[series.isna().to_numpy()] = for_missing
         return codes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pandas as pd
 
 from pdrisk._answer.drawing import COLOURS, INK, LINE, PALE, SIZE, WIDTH, WORDS, canvas, legible, lines_of, styled
-from pdrisk._core.binomial import clopper_pearson
+from pdrisk._core.binomial import LEVEL, clopper_pearson
 from pdrisk._digits import probability
 from pdrisk.errors import ParameterError
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LEVEL", "Outcome", "Outcomes", "of_guesses"]
 
-LEVEL: Final = 0.999
 ROUNDING: Final = 1e-9  # of a claim
 ACROSS: Final = 50  # signs of a picture in text
 RIGHT, LOSS = "share of right guesses", "privacy loss in nats"

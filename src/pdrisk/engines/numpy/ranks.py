@@ -3,6 +3,7 @@
 A random sample tells, for each group, a narrow band of values that the wanted ranks almost surely lie in. One pass
 counts the records below the band and keeps those inside it, and only they are sorted. The counts are exact, so a
 band that missed is noticed, and its group is done again with the band of all values. The sample decides the speed only.
+Of many groups that are too small for a sample, sorted integers tell the bands: cells of the universe, by group.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ __all__ = ["Ranked", "windows"]
 SAMPLE = 2**14  # records of one group; the band is then 4 standard deviations of its rank wide to each side: 3 %
 SAMPLE_OF_MANY = 2**10  # per group of many: 13 %
 WORTH_SAMPLING = 8  # times as many records as the sample
+WORTH_CELLS = 2**16  # records: of fewer, all are sorted
+CELL_BITS = 46  # of a cell's number at most
+SPARE_CELLS = 2  # by which such a band is wider, for the rounding of its ends
 SPARE_STEPS = 2  # between points, by which a band is wider: the points at its ends are then not those of wanted records
 
 
@@ -135,11 +139,8 @@ class _Look:
     ordered: FloatArray
 
     def span(self) -> tuple[IntArray, IntArray]:
-        """First and last of the wanted ranks that there are, shape (G,) each; the last may be below the first."""
-        if isinstance(self.wanted, Ranks):
-            return self.wanted.first(self.n), self.wanted.last(self.n)
-        start = window_start(self.n, self.wanted)
-        return np.maximum(start, 1), np.minimum(start + (2 if self.wanted == 0.5 else 3), self.n)
+        """First and last of the wanted ranks that there are, as `_span` says."""
+        return _span(self.wanted, self.n)
 
     def at(self, rank: IntArray, group: IntArray) -> FloatArray:
         """The records at these ranks of groups; any value where the band does not hold it."""
@@ -169,6 +170,14 @@ class _Look:
                 outside |= some & (self.below > 0) & (each.index(lowest) <= low)
                 outside |= some & (above > 0) & (each.index(highest) >= high)
         return outside
+
+
+def _span(wanted: Ranks | float, n: IntArray) -> tuple[IntArray, IntArray]:
+    """First and last of the wanted ranks among n records, shape (G,) each; the last may be below the first."""
+    if isinstance(wanted, Ranks):
+        return wanted.first(n), wanted.last(n)
+    start = window_start(n, wanted)
+    return np.maximum(start, 1), np.minimum(start + (2 if wanted == 0.5 else 3), n)
 
 
 def _looked(rows: _Rows, wanted: Ranks | float, moved: IntArray | None) -> _Look:
@@ -209,7 +218,7 @@ def _band(rows: _Rows, wanted: Ranks | float) -> tuple[FloatArray, FloatArray]:
     lower, upper = np.full(groups, -np.inf), np.full(groups, np.inf)
     size = SAMPLE if groups == 1 else SAMPLE_OF_MANY * groups
     if not size or len(values) < WORTH_SAMPLING * size:
-        return lower, upper
+        return _band_of_cells(rows, wanted) if groups > 1 and len(values) >= WORTH_CELLS else (lower, upper)
     drawn = np.random.default_rng(0).integers(0, len(values), size)
     sample = np.clip(np.asarray(values[drawn], dtype=np.float64), rows.universe.lo, rows.universe.hi)
     code = np.zeros(size, dtype=np.int32) if rows.codes is None else rows.codes[drawn]
@@ -227,7 +236,37 @@ def _band(rows: _Rows, wanted: Ranks | float) -> tuple[FloatArray, FloatArray]:
         place = np.floor(expected - reach) if side < 0 else np.ceil(expected + reach)
         inside = (place >= 0) & (place < m)
         end[inside] = sample[(first + place.astype(np.int64))[inside]]
-        end += side * SPARE_STEPS * max((each.step for each in rows.points), default=0.0)
+        end += side * _spare(rows)
+    return lower, upper
+
+
+def _spare(rows: _Rows) -> float:
+    """By how much bands are wider on each side."""
+    return SPARE_STEPS * max((each.step for each in rows.points), default=0.0)
+
+
+def _band_of_cells(rows: _Rows, wanted: Ranks | float) -> tuple[FloatArray, FloatArray]:
+    """`_band` of small groups: the cells of their first and last wanted records, by one sort of integers."""
+    groups, universe = rows.groups, rows.universe
+    bits = min(62 - groups.bit_length(), CELL_BITS)
+    per_unit = 2.0 ** (bits - 1) / universe.width  # half of the cells, so that no rounding leaves them
+    keys = np.empty(len(rows.values), dtype=np.int64)
+    filled = 0
+    for _, records, code, *_ in clamped(rows.values, universe, selected=rows.selected, codes=rows.codes):
+        inside = code < groups
+        own = (records[inside] - universe.lo) * per_unit
+        keys[filled : filled + len(own)] = own.astype(np.int64) + (code[inside] << bits)
+        filled += len(own)
+    keys = keys[:filled]
+    keys.sort()
+    starts = np.searchsorted(keys, np.arange(groups + 1) << bits)
+    first, last = _span(wanted, np.diff(starts))
+    lower, upper = np.full(groups, -np.inf), np.full(groups, np.inf)
+    some = np.flatnonzero(first <= last)
+    for end, rank, side in ((lower, first, -1), (upper, last, 1)):
+        cell = keys[(starts[:-1] + rank - 1)[some]] & ((1 << bits) - 1)
+        end[some] = universe.lo + (cell + side * SPARE_CELLS) / per_unit + side * _spare(rows)
+        end[some] = np.nextafter(end[some], side * np.inf)
     return lower, upper
 
 

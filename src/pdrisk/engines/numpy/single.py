@@ -24,6 +24,7 @@ __all__ = ["summary_of_one"]
 WORTH_THREADS = 2**20  # records; of fewer, making threads costs more than it saves
 THREADS = 4  # at most: reading memory is what takes the time
 LARGE = 2**18  # records of a piece then: threads wait for the interpreter lock after each look at one
+PLACES_AND_ENDS = Needs(places=True, ends=True)
 
 Pieces = Callable[[], Iterator[Piece]]
 
@@ -112,18 +113,46 @@ def _moments_of_blocks(
 ) -> list[_Moments]:
     """The moments of each block, made of the same pieces whatever the blocks are: so sums are the same, too."""
 
-    def moments(start: int) -> _Moments:
+    def moments(start: int) -> list[_Moments]:
         rows = slice(start, start + block)
+        own = None if selected is None else selected[rows]
         with np.errstate(all="ignore"):  # a warning would depend on the data, and threads know nothing of the caller's
-            return _moments(values[rows], universe, needs, None if selected is None else selected[rows], start, size)
+            if needs == PLACES_AND_ENDS and own is None and values.dtype == np.float64:
+                return _places_and_ends(values[rows], universe, size)
+            return [_moments(values[rows], universe, needs, own, start, size)]
 
     many = len(values) >= WORTH_THREADS
     size, most = (LARGE, min(cores(), THREADS)) if many else (SIZE, 1)
     block = max(-(-len(values) // (most * size)) * size, 1)
     if most == 1:
-        return [moments(0)]
+        return moments(0)
     with ThreadPoolExecutor(most) as threads:  # numpy lets go of the interpreter lock
-        return list(threads.map(moments, range(0, len(values), block)))
+        return [each for found in threads.map(moments, range(0, len(values), block)) for each in found]
+
+
+def _places_and_ends(values: NDArray[np.generic], universe: Universe, size: int) -> list[_Moments]:
+    """The places and ends of a block of rows, in two looks at memory less where the first piece reaches both bounds.
+
+    The ends are known then. That a value is missing, the sum of places tells; from there on, rows are read as ever.
+    """
+    first = _moments(values[:size], universe, PLACES_AND_ENDS, None, 0, size)
+    if not (first.n == size < len(values) and first.lows == [universe.lo] and first.highs == [universe.hi]):
+        return [first, _moments(values[size:], universe, PLACES_AND_ENDS, None, size, size)]
+    sums, per_unit = _Moments(), places_per_unit(universe.width)
+    buffer, changed = np.empty(size), np.empty(size, dtype=bool)
+    start = size
+    while start < len(values):
+        piece = values[start : start + size]
+        records = np.clip(piece, universe.lo, universe.hi, out=buffer[: len(piece)])
+        moved = np.count_nonzero(np.not_equal(piece, records, out=changed[: len(piece)]))
+        places = float(placed(records, universe.lo, per_unit, records).sum())
+        if math.isnan(places):
+            break
+        sums.n += len(piece)
+        sums.places += int(places)
+        sums.moved += moved
+        start += size
+    return [first, sums, _moments(values[start:], universe, PLACES_AND_ENDS, None, start, size)]
 
 
 def _moments(

@@ -1,0 +1,47 @@
+"""Group codes of integer keys, by a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+__all__ = ["codes_of_integers"]
+
+PIECE = 2**16  # rows at a time, whose distances stay in the processor's cache
+TABLE = 2**20  # entries at most, and no more than rows: else keys are looked up
+
+
+def codes_of_integers(index: pd.Index, place: NDArray[np.int32], values: NDArray[Any]) -> NDArray[np.int32] | None:
+    """Codes of whole numbers by a table of all from the least key to the largest; None where keys lie too far apart.
+
+    Parameters
+    ----------
+    index : Index
+        Keys, each once.
+    place : ndarray of int32, shape (K + 1,)
+        The code of each key, then that of all other values.
+    values : ndarray, shape (N,)
+
+    Notes
+    -----
+    Distances from the least key wrap round in the column's own width, so that those of smaller numbers lie beyond the
+    largest key, too.
+    """
+    if values.dtype.kind not in "iu" or not len(index) or index.dtype != values.dtype:
+        return None
+    own, unsigned = values.dtype.type, np.dtype(f"u{values.dtype.itemsize}")
+    least, span = own(index.min()), int(index.max()) - int(index.min()) + 1
+    if span > min(TABLE, len(values)):
+        return None
+    table = np.full(span + 1, place[-1])
+    table[(index.to_numpy() - least).view(unsigned).astype(np.intp)] = place[:-1]
+    beyond = unsigned.type(min(span, np.iinfo(unsigned).max))
+    codes = np.empty(len(values), dtype=np.int32)
+    for start in range(0, len(values), PIECE):
+        rows = slice(start, start + PIECE)
+        distance = np.minimum((values[rows] - least).view(unsigned), beyond)
+        np.take(table, distance.astype(np.intp), out=codes[rows], mode="clip")
+    return codes
