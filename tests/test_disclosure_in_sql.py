@@ -17,6 +17,7 @@ from pdrisk.engines.sql.duckdb_types import stored_columns
 from pdrisk.engines.sql.table import SQLTable
 from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
 from postgres_databases import connected, database, needs_server
+from spark_sessions import needs_spark, session
 from test_disclosure_in_duckdb import ASKED, FRAME, MEASURES, assert_same
 
 TYPES = {"BIGINT": "bigint", "DOUBLE": "double precision", "VARCHAR": "text", "BOOLEAN": "boolean", "ENUM": "text"}
@@ -80,6 +81,20 @@ def test_the_same_classes(con, measure, at):
 def test_refusals(con, on, said, error, words):
     with pytest.raises(error, match=words):
         table(con).read(asked(on, **said))
+
+
+@needs_spark
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_on_spark():
+    spark = session()
+    rows = [tuple(None if pd.isna(each) else each for each in row) for row in FRAME[["age", "sex", "pid"]].to_numpy()]
+    data = spark.createDataFrame(rows, "age bigint, sex string, pid bigint")
+    selected = [pdrisk.Dataset(each).query("age > 21") for each in (data, FRAME)]
+    for said in ({}, {"person": "pid"}):
+        found, wanted = (each.k_anonymity(["age", "sex"], **said) for each in selected)
+        assert found.to_dict() == wanted.to_dict()
+    spark.stop()
 
 
 @needs_server

@@ -2,6 +2,7 @@
 
 import math
 import sys
+import traceback
 from functools import partial
 from types import MappingProxyType
 
@@ -14,8 +15,8 @@ from hypothesis import strategies as st
 import pdrisk
 from pdrisk._sql import answered, postgres
 from pdrisk._sql.elsewhere import SourcesElsewhere
+from pdrisk._sql.languages import POSTGRES, SPARK
 from pdrisk._sql.people import PeopleAsked
-from pdrisk._sql.sqlglot_expressions import POSTGRES, SPARK
 from pdrisk._sql.sqlglot_parse import parsed_as
 from pdrisk.engines.sql.dialect import Dialect
 from pdrisk.engines.sql.duckdb import fetched
@@ -587,6 +588,33 @@ class TestOnAServer:
                 assert first == second
             engine.dispose()
             assert con.info.transaction_status == 0  # idle: nothing is left open
+
+    def test_urls(self):
+        """Of a URL each reading opens a connection, and closes it."""
+        with database() as url, connected(url) as con:
+            con.execute("CREATE TABLE t AS SELECT CAST(i AS float8) AS a FROM generate_series(1, 100) AS i")
+            con.execute("CREATE TABLE u AS SELECT * FROM t")
+            data = pdrisk.Dataset((url, "t"), bounds={"a": (0, 100)})
+            assert data.mean("a", eps=1).curator.n == 100
+            assert data.sql("SELECT COUNT(*) AS c FROM data", eps=1, curator=True)["c_n"].item() == 100
+            query = "SELECT COUNT(DISTINCT a) AS c FROM t JOIN u USING (a)"
+            assert pdrisk.sql(query, url, eps=1, person="a", curator=True)["c_n"].item() == 100
+            both = pdrisk.Dataset({"t": (url, "t"), "u": (url, "u")}, person={"t": "a", "u": "a"})
+            assert both.sql(query, eps=1, curator=True)["c_n"].item() == 100
+            open_ones = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND state IS NOT NULL"
+            assert con.execute(open_ones).fetchone()[0] == 1
+            held = repr(both._given) + repr(data._given)
+            assert "PostgresAddress()" in held
+            assert url not in held
+
+    @pytest.mark.parametrize("url", ["postgresql://ann:sesame@127.0.0.1:1/x", "postgresql://ann:sesame@h:sesame/x"])
+    def test_urls_that_do_not_connect(self, url):
+        for ask in (
+            lambda: pdrisk.Dataset((url, "t")).count(eps=1), lambda: pdrisk.sql("SELECT COUNT(*) FROM t", url, eps=1)
+        ):  # fmt: skip
+            with pytest.raises(ParameterError, match="no connection to the PostgreSQL server") as caught:
+                ask()
+            assert "sesame" not in "".join(traceback.format_exception(caught.value))
 
     def test_a_dataset(self, postgres_server, tmp_path):
         ledger = pdrisk.Ledger(tmp_path / "budget.db", dataset="people", eps=2)

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk._sql.sqlglot_expressions import POSTGRES, SPARK
+from pdrisk._sql.languages import POSTGRES, SPARK
 from pdrisk.errors import ParameterError, PdriskError
 from postgres_databases import connected, database, needs_server
 from spark_sessions import needs_spark, session
@@ -173,11 +173,16 @@ def test_nobody_says_who_a_person_is(duck):
         Elsewhere(duck, POSTGRES, TABLES).sql(C18, public=PUBLIC)
 
 
-def test_capitals_decide_which_table_is_public(duck):
-    """``"Wards"`` of PostgreSQL is another table than ``wards``."""
-    own = Elsewhere(duck, POSTGRES, {**TABLES, "Wards": TABLES["wards"]})
+@pytest.mark.parametrize("name", ["Wards", "other.wards"])
+def test_which_table_is_public(duck, name):
+    """``"Wards"`` and ``"other.wards"`` of PostgreSQL are other tables than ``wards`` and ``other.wards``."""
+    own = Elsewhere(duck, POSTGRES, {**TABLES, name: TABLES["wards"]})
+    own.tables["other", "wards"] = own.tables["wards",]
+    query = "SELECT COUNT(DISTINCT pid) AS n FROM patients JOIN {} USING (ward)"
+    asked = {"person": PEOPLE, "public": ["wards", "other.wards"], "bounds": None, "curator": False}
     with pytest.raises(PdriskError, match="person="):
-        own.sql('SELECT COUNT(DISTINCT pid) FROM patients JOIN "Wards" USING (ward)', person=PEOPLE, public=PUBLIC)
+        own.sql(query.format(f'"{name}"'), **asked)
+    assert len(own.sql(query.format(name.lower()), **asked)) == 1
 
 
 @pytest.mark.sampled(11)

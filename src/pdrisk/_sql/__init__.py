@@ -98,9 +98,10 @@ def sql(
         ``QUANTILE_CONT``, ``MIN``, ``MAX``, ``VAR_*``, ``STDDEV_*``, ``CORR``, ``COVAR_*``, ``REGR_SLOPE`` or
         ``dp_mean(x, eps := 1, lo := 1, hi := 675)`` and the like; ``WHERE``, ``FILTER``, ``GROUP BY``, ``HAVING``,
         ``ORDER BY``, ``LIMIT``, row-wise subqueries, CTEs; with ``person``, joins of several tables.
-    con : DuckDBPyConnection, psycopg.Connection, or Engine or Connection of SQLAlchemy, optional
-        Where tables and views are; SQLAlchemy's by duckdb-engine, or by psycopg 3 to PostgreSQL, whose dialect the
-        query is written in then. Without it and without frames: DuckDB's own default connection.
+    con : DuckDBPyConnection, psycopg.Connection, or Engine or Connection of SQLAlchemy, or a URL, optional
+        Where tables and views are; SQLAlchemy's by duckdb-engine, or by psycopg 3 to PostgreSQL, as a URL
+        ``postgresql://...`` is; the query is written in its dialect then. Without it and without frames: DuckDB's own
+        default connection.
     eps : float, optional
         The privacy loss of the whole query. Aggregates without an eps of their own share evenly what the others leave;
         COUNT, SUM, AVG, VARIANCE and STDDEV of the same values come from one release, which has one share, and so do
@@ -138,7 +139,7 @@ def sql(
     fresh : bool, default False
         Pay and draw anew, even if the ledger remembers the answers.
     params : list or dict, optional
-        Values for ``?`` or ``$name``.
+        Values for ``?`` or ``$name``; on other engines as their drivers write parameters.
     mechanism : str, default "auto"
         How noise is made, as for every statistic of ``df.dprisk``.
     interval : bool, default False

@@ -15,12 +15,12 @@ from pdrisk._model.nearest import did_you_mean
 from pdrisk._model.rowwise.families import family, of_values
 from pdrisk._sql import workspace
 from pdrisk._sql.clients import plain_text
+from pdrisk._sql.languages import POSTGRES, SPARK, Language
 from pdrisk._sql.pieces import lowered, quoted
-from pdrisk._sql.postgres import PostgresTable, is_postgres, one_connection, one_state
+from pdrisk._sql.postgres import PostgresTable, one_connection, one_state, server_of
 from pdrisk._sql.scalars import Scalars
 from pdrisk._sql.source import Source
 from pdrisk._sql.sources import Sources
-from pdrisk._sql.sqlglot_expressions import POSTGRES, SPARK, Language
 from pdrisk._sql.sqlglot_parse import parsed_as
 from pdrisk._sql.tables_elsewhere import NOT_HERE, table_of
 from pdrisk._sql.tree import Select
@@ -110,8 +110,8 @@ class SourcesElsewhere(Sources):
 
     def is_of_nobody(self, path: tuple[str, ...]) -> bool:
         """Whether nobody is in a table, by the caller's word, which names it as queries do."""
-        name = ".".join(path)
-        return (name if self.by_path else lowered(name)) in self.public
+        own = path if self.by_path else tuple(map(lowered, path))
+        return own in {tuple(name.split(".")) for name in self.public}
 
 
 def of_dataset(
@@ -164,7 +164,7 @@ def _is_with(one: Remote, other: Remote) -> bool:
     """Whether one statement can read both."""
     if isinstance(one, SparkFrame):
         return isinstance(other, SparkFrame) and one.frame.sparkSession == other.frame.sparkSession
-    return isinstance(other, PostgresTable) and one.connection is other.connection
+    return isinstance(other, PostgresTable) and one.connection == other.connection
 
 
 def of_connection(con: Any, named: Mapping[str, Any], schema: object, public: frozenset[str]) -> Sources | None:
@@ -175,19 +175,20 @@ def of_connection(con: Any, named: Mapping[str, Any], schema: object, public: fr
     ParameterError
         If frames are passed as well.
     """
-    if not (is_postgres(con) or is_spark_session(con)):
+    server = server_of(con)
+    if server is None and not is_spark_session(con):
         return None
     if named:
         raise ParameterError(
             f"the frame {next(iter(named))} and tables of another engine are not asked together: write the frame to a "
             "table there, or leave con out."
         )
-    if is_spark_session(con):
+    if server is None:
         return SourcesElsewhere(
             None, {}, schema, public=public, language=SPARK, found=lambda path: table_of_session(con, path).table()
         )
 
-    return _on_server(con, lambda path: ".".join(map(quoted, path)), schema=schema, public=public)
+    return _on_server(server, lambda path: ".".join(map(quoted, path)), schema=schema, public=public)
 
 
 def _duckdb_type(column: StoredColumn) -> str:

@@ -22,7 +22,7 @@ from pdrisk._sql.elsewhere import Remote, of_dataset
 from pdrisk._sql.fluent import fluent_table
 from pdrisk._sql.parse import parsed
 from pdrisk._sql.pieces import lowered, quoted
-from pdrisk._sql.postgres import PostgresTable, is_postgres
+from pdrisk._sql.postgres import PostgresTable, server_of
 from pdrisk._sql.readable import files_of, is_readable
 from pdrisk._sql.relations import relation_of
 from pdrisk._sql.rows import Relation
@@ -268,8 +268,8 @@ def tables_given(data: Mapping[Any, Any]) -> Given:
             frames[name] = knowing(copied, before) if before != Declarations() else copied
         elif kind == "DuckDBPyRelation":
             others[name] = guarded(value.to_arrow_table)
-        elif type(value) is tuple and len(value) == 2 and isinstance(value[1], str) and is_postgres(value[0]):
-            remote[name] = PostgresTable(*value)
+        elif type(value) is tuple and len(value) == 2 and isinstance(value[1], str) and server_of(value[0]) is not None:
+            remote[name] = PostgresTable(server_of(value[0]), value[1])
         elif type(value) is tuple and len(value) == 2 and isinstance(value[1], str):
             connections.append(_connection(value[0]))
             tables[lowered(name)] = tuple(value[1].split("."))

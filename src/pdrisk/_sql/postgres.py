@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +19,7 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["PostgresTable", "is_postgres", "one_connection", "one_state"]
+__all__ = ["PostgresTable", "one_connection", "one_state", "server_of"]
 
 CATALOGS: Final = ("pg_catalog", "information_schema")  # and those of pg_toast
 OLDEST: Final = 140000  # the first version whose EXTRACT is exact
@@ -48,7 +48,43 @@ FROM resolved JOIN pg_type AS t ON t.oid = resolved.type WHERE t.typtype <> 'd' 
 """
 
 
-def is_postgres(value: object) -> bool:
+@dataclass(frozen=True)
+class PostgresAddress:
+    """A server by its URL, to which every reading connects for itself; nothing shows the URL."""
+
+    url: str = field(repr=False)
+
+    @contextmanager
+    def connect(self) -> Iterator[psycopg.Connection[Any]]:
+        """A connection that is closed behind."""
+        try:
+            import psycopg
+        except ImportError as error:
+            raise ParameterError(
+                'PostgreSQL is read by psycopg, which is missing: pip install "pdrisk[postgres]".'
+            ) from error
+        failure, connection = "", None
+        try:
+            connection = psycopg.connect(self.url, autocommit=True)
+        except psycopg.Error as error:  # whose text may quote a part of the URL
+            failure = type(error).__name__
+        if connection is None:
+            raise ParameterError(
+                f"no connection to the PostgreSQL server of the URL ({failure}): try psycopg.connect with it. Its "
+                "password may stand in ~/.pgpass or PGPASSWORD."
+            )
+        with closing(connection):
+            yield connection
+
+
+def server_of(value: object) -> Any:
+    """What connects to PostgreSQL: a connection as it is, or the address of a URL; None if it is neither."""
+    if isinstance(value, str) and value.startswith(("postgresql://", "postgres://")):
+        return PostgresAddress(value)
+    return value if _is_postgres(value) else None
+
+
+def _is_postgres(value: object) -> bool:
     """Whether it is a connection to PostgreSQL: psycopg's, or an Engine or Connection of SQLAlchemy."""
     names = {f"{each.__module__.partition('.')[0]}.{each.__name__}" for each in type(value).__mro__}
     if "psycopg.Connection" in names:
@@ -63,7 +99,7 @@ class PostgresTable:
 
     Attributes
     ----------
-    connection : psycopg.Connection, sqlalchemy.Engine or sqlalchemy.Connection
+    connection : psycopg.Connection, sqlalchemy.Engine, sqlalchemy.Connection or PostgresAddress
     name : str
         As in SQL: a capital needs quotes, and a schema may stand before it.
     """
@@ -146,8 +182,8 @@ def _found(connection: psycopg.Connection[Any], name: str) -> tuple[tuple[str, .
 
 @contextmanager
 def one_connection(connection: Any) -> Iterator[Any]:
-    """A connection as it is, of an Engine one that is open meanwhile."""
-    if type(connection).__name__ != "Engine":
+    """A connection as it is, of an Engine or address one that is open meanwhile."""
+    if type(connection).__name__ not in ("Engine", "PostgresAddress"):
         yield connection
         return
     with connection.connect() as opened:

@@ -6,89 +6,38 @@ import datetime
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final, NoReturn
 
 from pdrisk._model.nodes import Call, Case, Cast, Column, Constant, Node, Operation, Window
 from pdrisk._sql.calls import percentile_of
+from pdrisk._sql.languages import POSTGRES, Language
 from pdrisk._sql.literals import literal
 from pdrisk._sql.parameters import Parameters
 from pdrisk._sql.scalars import Scalars, ScalarsRead
+from pdrisk._sql.sqlglot_names import (
+    ADVICE,
+    ARITHMETIC,
+    COMPARISONS,
+    ENDS,
+    OF_NUMBERS,
+    OF_ONE,
+    OF_PLACES,
+    OF_ROWS,
+    OF_TWO,
+    PERCENTILES,
+    QUANTILES,
+    is_fractional,
+)
 from pdrisk._sql.statistics import AGGREGATES
 from pdrisk._sql.tree import Order, Select
 from pdrisk.errors import ParameterError
 
-__all__ = ["ADVICE", "PLACE", "POSTGRES", "SPARK", "Expression", "ExpressionsOfSqlglot", "Language"]
+__all__ = ["PLACE", "Expression", "ExpressionsOfSqlglot"]
 
 Expression = Any  # a node of sqlglot, which is imported where a query is read
-
-
-@dataclass(frozen=True, slots=True)
-class Language:
-    """SQL of an engine.
-
-    Attributes
-    ----------
-    engine : str
-        For people.
-    name : str
-        For sqlglot.
-    folds : bool
-        Whether a name of a table without quotes is in small letters.
-    divides_whole : bool
-        Whether ``/`` of whole numbers drops the rest.
-    functions : dict of str to str
-        Aggregates that sqlglot has no node for, and what they are.
-    by_place : str
-        How a parameter without a name is written, for errors.
-    """
-
-    engine: str
-    name: str
-    folds: bool
-    divides_whole: bool
-    functions: tuple[tuple[str, str], ...] = ()
-    by_place: str = "?"
-
-
 PLACE: Final = "pdrisk_parameter_"  # before the number of a parameter without a name
-POSTGRES: Final = Language("PostgreSQL", "postgres", folds=True, divides_whole=True, by_place="$1 or %s")
-SPARK: Final = Language(
-    "Spark", "spark", folds=False, divides_whole=False, functions=(("mean", "avg"), ("std", "stddev_samp"))
-)
-
-COMPARISONS = {"EQ": "==", "NEQ": "!=", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
-ARITHMETIC = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/"}
-OF_ONE = {
-    "Sum": "sum", "Avg": "avg", "Min": "min", "Max": "max", "Median": "median", "CountIf": "count_if",
-    "Stddev": "stddev", "StddevSamp": "stddev_samp", "StddevPop": "stddev_pop",
-    "Variance": "variance", "VariancePop": "var_pop",
-}  # fmt: skip
-OF_TWO = {"Corr": "corr", "CovarPop": "covar_pop", "CovarSamp": "covar_samp", "RegrSlope": "regr_slope"}
-QUANTILES = {"Quantile": "quantile", "ApproxQuantile": "quantile"}
-PERCENTILES = {"PercentileCont": "quantile_cont", "PercentileDisc": "quantile_disc"}
-OF_NUMBERS = {"Abs": "abs", "Sqrt": "sqrt", "Floor": "floor", "Ceil": "ceil"}
-OF_PLACES = {
-    "RowNumber": "row_number", "Rank": "rank", "DenseRank": "dense_rank", "PercentRank": "percent_rank",
-    "CumeDist": "cume_dist",
-}  # fmt: skip
-OF_ROWS = {
-    "Ntile": "ntile", "Lag": "lag", "Lead": "lead", "FirstValue": "first_value", "LastValue": "last_value",
-    "NthValue": "nth_value",
-}  # fmt: skip
-ENDS = {"Greatest": "greatest", "Least": "least"}
-FRACTIONAL = {"Avg", "Median", "Corr", "CovarPop", "CovarSamp", "RegrSlope", "Sqrt", "WithinGroup"}
-FRACTIONAL |= {name for name in OF_ONE if name.startswith(("Std", "Var"))}
-ADVICE = {
-    "Command": "a statement, or a part of one, that is no SELECT",
-    "Except": "EXCEPT: write NOT IN, or a condition",
-    "Intersect": "INTERSECT: write IN, or a condition",
-    "Parameter": "this way of writing a parameter: write ? or :name",
-    "Subquery": "a subquery inside an expression, unless it gives one value, or stands behind IN or EXISTS in WHERE",
-    "IntDiv": "a division of whole numbers: write FLOOR(a / 2.0)",
-    "Like": "LIKE: make a view in the database with a column that says it, and ask that",
-}
 
 
 class ExpressionsOfSqlglot(ABC):
@@ -236,7 +185,7 @@ class ExpressionsOfSqlglot(ABC):
     def arithmetic(self, node: Expression) -> Node:
         symbol = ARITHMETIC[type(node).__name__]
         parts = self.two(node, *(("typed", "safe") if symbol == "/" else ()))
-        if symbol == "/" and self.language.divides_whole and not any(map(_is_fractional, (node.this, node.expression))):
+        if symbol == "/" and self.language.divides_whole and not any(map(is_fractional, (node.this, node.expression))):
             raise ParameterError(
                 f"{self.language.engine} drops the rest where whole numbers are divided, and noisy numbers have one: "
                 "write CAST(a AS DOUBLE PRECISION) / b, or a / 2.0."
@@ -444,19 +393,3 @@ class ExpressionsOfSqlglot(ABC):
 def _call(name: str, *arguments: Node) -> Call:
     """A function of arguments by position."""
     return Call(name, arguments, ("",) * len(arguments))
-
-
-def _is_fractional(node: Expression) -> bool:
-    """Whether an operand of a division is no whole number by what is written."""
-    name = type(node).__name__
-    if name in FRACTIONAL:
-        return True
-    if name == "Literal":
-        return not node.args["is_string"] and not str(node.this).isdigit()
-    if name == "Cast":
-        return getattr(node.args["to"].this, "name", "") == "DOUBLE"
-    if name in ("Paren", "Neg", "Filter", "Abs"):
-        return _is_fractional(node.this)
-    if name in ARITHMETIC:
-        return _is_fractional(node.this) or _is_fractional(node.expression)
-    return False

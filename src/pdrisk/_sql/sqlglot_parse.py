@@ -13,11 +13,13 @@ from itertools import pairwise
 from typing import Any, Final
 
 from pdrisk._model.nodes import Node, Operation
+from pdrisk._sql.languages import Language
 from pdrisk._sql.literals import literal
 from pdrisk._sql.pieces import lowered
 from pdrisk._sql.refusals import JOINS
 from pdrisk._sql.scalars import Scalars
-from pdrisk._sql.sqlglot_expressions import ADVICE, PLACE, Expression, ExpressionsOfSqlglot, Language
+from pdrisk._sql.sqlglot_expressions import PLACE, Expression, ExpressionsOfSqlglot
+from pdrisk._sql.sqlglot_names import ADVICE
 from pdrisk._sql.tree import Cte, From, Join, Membership, Nothing, Select, Star, Subquery, Table, union_of
 from pdrisk.errors import ColumnTypeError, ParameterError
 
