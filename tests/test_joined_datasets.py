@@ -251,6 +251,10 @@ class TestRefused:
             (lambda p, s: p.join(Dataset(s, person="pid")).k_anonymity(["age"]), "disclosure measures read one table"),
             (lambda p, s: p.join(s.rename(columns={"code": 7}), on="canton"), "columns whose names are text"),
             (lambda p, s: p.join(3, on="canton"), "data must be a frame"),
+            (
+                lambda p, s: p.join(Dataset(s, person="pid")).count(by="canton", keys="observed", eps=1),
+                "which keys occur tells who is in both",
+            ),
         ],
     )
     def test_with_what_to_write(self, join, why):

@@ -76,12 +76,6 @@ FROM = {
     "another type": (f"{P} JOIN texts t ON p.name = t.pid", NOT_ON_PEOPLE),
     "ids of another type": ("texts p JOIN stays s USING (pid)", "ids are compared as they are"),
     "nobody's": (f"{P} JOIN nobody n ON p.pid = n.who", "Every table of a query has all columns of person="),
-    "in nobody's": (
-        f"{P} WHERE p.pid IN (SELECT who FROM nobody)",
-        "Every table of a query has all columns of person=",
-    ),
-    "a computed name": (f"{P} JOIN (SELECT pid % 2 AS pid, days FROM stays) s USING (pid)", NOT_ON_PEOPLE),
-    "another's name": (f"{P} JOIN (SELECT partner AS pid FROM stays) s USING (pid)", NOT_ON_PEOPLE),
     "names in another order": (f"{P} JOIN stays AS s(partner, pid) USING (pid)", NOT_ON_PEOPLE),
     "a CTE of a public name": (
         "p JOIN codes c ON p.age = c.days",
@@ -103,125 +97,16 @@ FROM = {
         "(SELECT s.pid FROM patients p LEFT JOIN stays s USING (pid)) q JOIN patients p USING (pid)",
         NOT_ON_PEOPLE,
     ),
-    "exists of nobody in particular": (f"{P} WHERE EXISTS (SELECT 1 FROM stays WHERE days > 1)", NOT_ON_PEOPLE),
-    "exists that binds inside": (f"{P} WHERE EXISTS (SELECT 1 FROM stays s WHERE s.pid = pid)", NOT_ON_PEOPLE),
-    "not exists of others": (f"{P} WHERE NOT EXISTS (SELECT 1 FROM stays s WHERE s.partner = p.pid)", NOT_ON_PEOPLE),
-    "exists that aggregates": (
-        f"{P} WHERE EXISTS (SELECT MAX(days) FROM stays s WHERE s.pid = p.pid)",
-        "leave out aggregates",
-    ),
-    "exists of a list": (f"{P} WHERE EXISTS (SELECT LIST(days) FROM stays s WHERE s.pid = p.pid)", "write SELECT 1"),
-    "exists with LIMIT": (
-        f"{P} WHERE EXISTS (SELECT 1 FROM stays s WHERE s.pid = p.pid LIMIT 1)",
-        "leave out aggregates",
-    ),
-    "exists under OR": (f"{P} WHERE age > 1 OR EXISTS (SELECT 1 FROM stays s WHERE s.pid = p.pid)", IN_PLACE),
-    "in of another": (f"{P} WHERE p.pid IN (SELECT partner FROM stays)", NOT_ON_PEOPLE),
-    "another in": (f"{P} WHERE p.doctor IN (SELECT pid FROM stays)", NOT_ON_PEOPLE),
-    "not in of another": (f"{P} WHERE p.doctor NOT IN (SELECT pid FROM stays)", NOT_ON_PEOPLE),
-    "a computed in": (f"{P} WHERE p.pid + 0 IN (SELECT pid FROM stays)", NOT_ON_PEOPLE),
-    "in of two": (f"{P} WHERE p.pid IN (SELECT pid, days FROM stays)", "IN compares with one column"),
-    "in under NOT of AND": (f"{P} WHERE NOT (age > 1 AND p.pid IN (SELECT pid FROM stays))", IN_PLACE),
-    "more than all": (f"{P} WHERE p.pid > ALL (SELECT pid FROM stays)", IN_PLACE),
-    "a scalar of rows": (f"{P} WHERE age > (SELECT days FROM stays)", "neither aggregated nor"),
-    "a correlated scalar": (f"{P} WHERE age > (SELECT MAX(days) FROM stays s WHERE s.pid = p.pid)", "unknown column"),
-    "groups of others": (f"{P} JOIN (SELECT partner AS pid, 1 AS n FROM stays GROUP BY ALL) s USING (pid)", DEPENDS),
-    "groups of a computed id": (f"{P} JOIN (SELECT pid % 2 AS pid FROM stays GROUP BY pid % 2) s USING (pid)", DEPENDS),
     "groups without an id": (f"{P} JOIN (SELECT code FROM stays GROUP BY code) s ON p.canton = s.code", DEPENDS),
-    "distinct of others": (f"{P} WHERE p.pid IN (SELECT DISTINCT partner FROM stays)", DEPENDS),
-    "distinct on": (f"{P} JOIN (SELECT DISTINCT ON (pid) * FROM stays) s USING (pid)", "DISTINCT ON picks records"),
-    "the first": (
-        f"{P} JOIN (SELECT pid, FIRST(days) FROM stays GROUP BY pid) s USING (pid)",
-        "neither aggregated nor",
-    ),
-    "a list of a person": (
-        f"{P} JOIN (SELECT pid, LIST(days) FROM stays GROUP BY pid) s USING (pid)",
-        "neither aggregated nor",
-    ),
-    "the commonest of a person": (
-        f"{P} JOIN (SELECT pid, MODE(days) FROM stays GROUP BY pid) s USING (pid)",
-        "neither aggregated nor",
-    ),
-    "a product of a person": (f"{P} JOIN (SELECT pid, CORR(days, cost) FROM stays GROUP BY pid) s USING (pid)", ORDER),
-    "an ordered median": (
-        f"{P} JOIN (SELECT pid, MEDIAN(days ORDER BY cost) FROM stays GROUP BY pid) s USING (pid)",
-        ORDER,
-    ),
-    "a quantile that a row decides": (
-        f"{P} JOIN (SELECT pid, QUANTILE_CONT(days, cost) FROM stays GROUP BY pid) s USING (pid)",
-        "a number from 0 to 1",
-    ),
-    "a spread of different values": (
-        f"{P} JOIN (SELECT pid, VAR_SAMP(DISTINCT days) FROM stays GROUP BY pid) s USING (pid)",
-        ORDER,
-    ),
-    "a sum of floats": (f"{P} JOIN (SELECT pid, SUM(cost) FROM stays GROUP BY pid) s USING (pid)", "order of the rows"),
-    "a mean of floats": (
-        f"{P} JOIN (SELECT pid, AVG(cost) FROM stays GROUP BY pid) s USING (pid)",
-        "order of the rows",
-    ),
-    "an ordered sum": (f"{P} JOIN (SELECT pid, SUM(days ORDER BY cost) FROM stays GROUP BY pid) s USING (pid)", ORDER),
-    "what no group has": (
-        f"{P} JOIN (SELECT pid, days FROM stays GROUP BY pid) s USING (pid)",
-        "neither aggregated nor",
-    ),
-    "rollup": (f"{P} JOIN (SELECT pid, COUNT(*) FROM stays GROUP BY ROLLUP (pid)) s USING (pid)", DEPENDS),
-    "a window": (
-        f"{P} JOIN (SELECT pid, ROW_NUMBER() OVER (ORDER BY days) AS n FROM stays) s USING (pid)",
-        "write PARTITION BY the person",
-    ),
-    "qualify": (
-        f"{P} JOIN (SELECT * FROM stays QUALIFY ROW_NUMBER() OVER (PARTITION BY pid) = 1) s USING (pid)",
-        "are understood, with ORDER BY",
-    ),
-    "a window of others": (
-        f"{P} JOIN (SELECT pid, RANK() OVER (PARTITION BY partner ORDER BY days) AS n FROM stays) s USING (pid)",
-        "write PARTITION BY the person",
-    ),
-    "a window of a computed id": (
-        f"{P} JOIN (SELECT pid, RANK() OVER (PARTITION BY pid % 2 ORDER BY days) AS n FROM stays) s USING (pid)",
-        "write PARTITION BY the person",
-    ),
     "a window of a renamed column": (
         f"{P} JOIN (SELECT id, RANK() OVER (PARTITION BY pid ORDER BY days) AS n FROM (SELECT pid AS id, partner AS "
         "pid, days FROM stays)) s ON s.id = p.pid",
         "write PARTITION BY the person",
     ),
-    "the row before, in no order": (
-        f"{P} JOIN (SELECT pid, LAG(days) OVER (PARTITION BY pid) AS n FROM stays) s USING (pid)",
-        "are understood, with ORDER BY",
-    ),
-    "the row before, of others": (
-        f"{P} JOIN (SELECT pid, LAG(days) OVER (PARTITION BY partner ORDER BY days) AS n FROM stays) s USING (pid)",
-        "write PARTITION BY the person",
-    ),
-    "the row before, of all": (
-        f"{P} JOIN (SELECT pid, LAG(days) OVER (ORDER BY days) AS n FROM stays) s USING (pid)",
-        "write PARTITION BY the person",
-    ),
-    "a row as far as another says": (
-        f"{P} JOIN (SELECT pid, LAG(days, days) OVER (PARTITION BY pid ORDER BY days) AS n FROM stays) s USING (pid)",
-        "a whole number of rows that is written out",
-    ),
-    "the id of the row before": (
-        f"{P} JOIN (SELECT LAG(pid) OVER (PARTITION BY pid ORDER BY days) AS pid FROM stays) s USING (pid)",
-        NOT_ON_PEOPLE,
-    ),
-    "the first of a window": (
-        f"{P} JOIN (SELECT pid, FIRST_VALUE(days) OVER (PARTITION BY pid ORDER BY days) AS n FROM stays) s USING (pid)",
-        "are understood, with ORDER BY",
-    ),
-    "a running sum": (
-        f"{P} JOIN (SELECT pid, SUM(cost) OVER (PARTITION BY pid ORDER BY days) AS n FROM stays) s USING (pid)",
-        "are understood, with ORDER BY",
-    ),
     "a window in ON": (
         f"{P} JOIN stays s ON p.pid = s.pid AND ROW_NUMBER() OVER (PARTITION BY s.pid ORDER BY days) = 1",
         "one value per record",
     ),
-    "limit": (f"{P} JOIN (SELECT * FROM stays LIMIT 2) s USING (pid)", DEPENDS),
-    "limit of a person's groups": (f"{P} JOIN (SELECT pid FROM stays GROUP BY pid LIMIT 1) s USING (pid)", DEPENDS),
-    "a sample": (f"{P} JOIN (SELECT * FROM stays USING SAMPLE 2) s USING (pid)", "USING SAMPLE are refused"),
     "union without an id": ("(SELECT age FROM patients UNION SELECT days FROM stays) p", DEPENDS),
     "union of computed ids": ("(SELECT pid + 0 AS pid FROM patients UNION SELECT pid FROM stays) p", DEPENDS),
     "except": (
@@ -245,16 +130,122 @@ FROM = {
         "recursive queries are refused",
         "WITH RECURSIVE n AS (SELECT pid FROM patients UNION ALL SELECT pid FROM n) ",
     ),
-    "unnest": (
-        f"{P} JOIN (SELECT pid, UNNEST([1, 2]) FROM stays) s USING (pid)",
-        "UNNEST makes several records of one",
-    ),
     "two of one name": (f"{P} JOIN stays p USING (pid) WHERE p.age > 1", "several tables of FROM are named 'p'"),
     "a row number": (f"{P} JOIN stays s ON p.pid = s.pid AND s.rowid = 1", "unknown column 's.rowid'"),
     "chance": (f"{P} JOIN stays s ON p.pid = s.pid AND random() < 0.5", "random() differs"),
 }
+SUBQUERIES = {  # that patients p are joined with by their id, by what is said of them
+    NOT_ON_PEOPLE: {
+        "a computed name": "SELECT pid % 2 AS pid, days FROM stays",
+        "another's name": "SELECT partner AS pid FROM stays",
+        "the id of the row before": "SELECT LAG(pid) OVER (PARTITION BY pid ORDER BY days) AS pid FROM stays",
+    },
+    DEPENDS: {
+        "groups of others": "SELECT partner AS pid, 1 AS n FROM stays GROUP BY ALL",
+        "groups of a computed id": "SELECT pid % 2 AS pid FROM stays GROUP BY pid % 2",
+        "rollup": "SELECT pid, COUNT(*) FROM stays GROUP BY ROLLUP (pid)",
+        "limit": "SELECT * FROM stays LIMIT 2",
+        "limit of a person's groups": "SELECT pid FROM stays GROUP BY pid LIMIT 1",
+    },
+    "DISTINCT ON picks records": {
+        "distinct on": "SELECT DISTINCT ON (pid) * FROM stays",
+    },
+    "neither aggregated nor": {
+        "the first": "SELECT pid, FIRST(days) FROM stays GROUP BY pid",
+        "a list of a person": "SELECT pid, LIST(days) FROM stays GROUP BY pid",
+        "the commonest of a person": "SELECT pid, MODE(days) FROM stays GROUP BY pid",
+        "what no group has": "SELECT pid, days FROM stays GROUP BY pid",
+    },
+    ORDER: {
+        "a product of a person": "SELECT pid, CORR(days, cost) FROM stays GROUP BY pid",
+        "an ordered median": "SELECT pid, MEDIAN(days ORDER BY cost) FROM stays GROUP BY pid",
+        "a spread of different values": "SELECT pid, VAR_SAMP(DISTINCT days) FROM stays GROUP BY pid",
+        "an ordered sum": "SELECT pid, SUM(days ORDER BY cost) FROM stays GROUP BY pid",
+    },
+    "a number from 0 to 1": {
+        "a quantile that a row decides": "SELECT pid, QUANTILE_CONT(days, cost) FROM stays GROUP BY pid",
+    },
+    "order of the rows": {
+        "a sum of floats": "SELECT pid, SUM(cost) FROM stays GROUP BY pid",
+        "a mean of floats": "SELECT pid, AVG(cost) FROM stays GROUP BY pid",
+    },
+    "write PARTITION BY the person": {
+        "a window": "SELECT pid, ROW_NUMBER() OVER (ORDER BY days) AS n FROM stays",
+        "a window of others": "SELECT pid, RANK() OVER (PARTITION BY partner ORDER BY days) AS n FROM stays",
+        "a window of a computed id": "SELECT pid, RANK() OVER (PARTITION BY pid % 2 ORDER BY days) AS n FROM stays",
+        "the row before, of others": (
+            "SELECT pid, LAG(days) OVER (PARTITION BY partner ORDER BY days) AS n FROM stays"
+        ),
+        "the row before, of all": "SELECT pid, LAG(days) OVER (ORDER BY days) AS n FROM stays",
+    },
+    "are understood, with ORDER BY": {
+        "qualify": "SELECT * FROM stays QUALIFY ROW_NUMBER() OVER (PARTITION BY pid) = 1",
+        "the row before, in no order": "SELECT pid, LAG(days) OVER (PARTITION BY pid) AS n FROM stays",
+        "the first of a window": (
+            "SELECT pid, FIRST_VALUE(days) OVER (PARTITION BY pid ORDER BY days) AS n FROM stays"
+        ),
+        "a running sum": "SELECT pid, SUM(cost) OVER (PARTITION BY pid ORDER BY days) AS n FROM stays",
+    },
+    "a whole number of rows that is written out": {
+        "a row as far as another says": (
+            "SELECT pid, LAG(days, days) OVER (PARTITION BY pid ORDER BY days) AS n FROM stays"
+        ),
+    },
+    "USING SAMPLE are refused": {
+        "a sample": "SELECT * FROM stays USING SAMPLE 2",
+    },
+    "UNNEST makes several records of one": {
+        "unnest": "SELECT pid, UNNEST([1, 2]) FROM stays",
+    },
+}
+WHERE = {  # of patients p
+    "Every table of a query has all columns of person=": {
+        "in nobody's": "p.pid IN (SELECT who FROM nobody)",
+    },
+    NOT_ON_PEOPLE: {
+        "exists of nobody in particular": "EXISTS (SELECT 1 FROM stays WHERE days > 1)",
+        "exists that binds inside": "EXISTS (SELECT 1 FROM stays s WHERE s.pid = pid)",
+        "not exists of others": "NOT EXISTS (SELECT 1 FROM stays s WHERE s.partner = p.pid)",
+        "in of another": "p.pid IN (SELECT partner FROM stays)",
+        "another in": "p.doctor IN (SELECT pid FROM stays)",
+        "not in of another": "p.doctor NOT IN (SELECT pid FROM stays)",
+        "a computed in": "p.pid + 0 IN (SELECT pid FROM stays)",
+    },
+    "leave out aggregates": {
+        "exists that aggregates": "EXISTS (SELECT MAX(days) FROM stays s WHERE s.pid = p.pid)",
+        "exists with LIMIT": "EXISTS (SELECT 1 FROM stays s WHERE s.pid = p.pid LIMIT 1)",
+    },
+    "write SELECT 1": {
+        "exists of a list": "EXISTS (SELECT LIST(days) FROM stays s WHERE s.pid = p.pid)",
+    },
+    IN_PLACE: {
+        "exists under OR": "age > 1 OR EXISTS (SELECT 1 FROM stays s WHERE s.pid = p.pid)",
+        "in under NOT of AND": "NOT (age > 1 AND p.pid IN (SELECT pid FROM stays))",
+        "more than all": "p.pid > ALL (SELECT pid FROM stays)",
+    },
+    "IN compares with one column": {
+        "in of two": "p.pid IN (SELECT pid, days FROM stays)",
+    },
+    "neither aggregated nor": {
+        "a scalar of rows": "age > (SELECT days FROM stays)",
+    },
+    "unknown column": {
+        "a correlated scalar": "age > (SELECT MAX(days) FROM stays s WHERE s.pid = p.pid)",
+    },
+    DEPENDS: {
+        "distinct of others": "p.pid IN (SELECT DISTINCT partner FROM stays)",
+    },
+}
 QUERIES = {name: (f"{COUNT} {P} JOIN {S} ON {on}", why) for name, (on, why) in ON.items()}
 QUERIES |= {name: (f"{''.join(rest)}{COUNT} {item}", why) for name, (item, why, *rest) in FROM.items()}
+QUERIES |= {
+    name: (f"{COUNT} {P} JOIN ({subquery}) s USING (pid)", why)
+    for why, subqueries in SUBQUERIES.items()
+    for name, subquery in subqueries.items()
+}
+QUERIES |= {
+    name: (f"{COUNT} {P} WHERE {where}", why) for why, listed in WHERE.items() for name, where in listed.items()
+}
 QUICK = 12
 
 

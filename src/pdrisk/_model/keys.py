@@ -21,6 +21,7 @@ __all__ = [
     "check_words",
     "key_tuples",
     "listed_values",
+    "observed_of_several",
     "take_categories",
     "undeclared_keys",
 ]
@@ -179,3 +180,11 @@ def _parts(key: object, columns: Sequence[Hashable]) -> tuple[Any, ...]:
             "a dict of lists means all their combinations."
         )
     return tuple(key)
+
+
+def observed_of_several() -> ParameterError:
+    """The error for observed keys of several tables."""
+    return ParameterError(
+        'keys="observed" are those of one table before any WHERE, and here several are put together, so that which '
+        "keys occur tells who is in both: pass the public list."
+    )

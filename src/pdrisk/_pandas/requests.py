@@ -21,7 +21,7 @@ from pdrisk._model.arguments import (
 from pdrisk._model.columns import check_column
 from pdrisk._model.frame_keys import checked_keys
 from pdrisk._model.joint import joined
-from pdrisk._model.keys import are_observed, take_categories, undeclared_keys
+from pdrisk._model.keys import are_observed, observed_of_several, take_categories, undeclared_keys
 from pdrisk._model.missing_arguments import all_given
 from pdrisk._model.missing_codes import check_keys_are_no_codes
 from pdrisk._model.plain import float_of
@@ -84,6 +84,8 @@ def judged_selection(
     groups = _groups(frame, request.by, request.keys)
     if share is None:
         check_groups_are_known(groups)
+    if groups is not None and groups.keys_from == "data" and request.people.joined_on:
+        raise observed_of_several()
     unit = unit_of(frame, lines, groups, request)
     rows = None if where is None else judged(where, frame, caller_names, lambda column: declared(frame, column).keys)
     reads: tuple[Hashable, ...] = tuple(_read(frame, lines, rows, groups))

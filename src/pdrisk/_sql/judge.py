@@ -13,6 +13,7 @@ from functools import partial
 
 from pdrisk._model.arguments import epsilon
 from pdrisk._model.joint import joined
+from pdrisk._model.keys import observed_of_several
 from pdrisk._model.missing_codes import check_levels_are_no_codes
 from pdrisk._model.nodes import Window, below
 from pdrisk._model.private_keys import judged_groups_shown, share_of_values
@@ -247,10 +248,7 @@ def _listed_groups(answers: Answers, keys: object, conditions: Sequence[Conditio
             if codes:
                 check_levels_are_no_codes(group.names[0], (key[at] for key in listed or ()), codes)
         if keys_from == "data" and answers.relation.owners is not None:
-            raise ParameterError(
-                'keys="observed" are those of one table before any WHERE, and here several are put together, so that '
-                "which keys occur tells who is in both: pass the public list."
-            )
+            raise observed_of_several()
         return Groups(tuple(group.names[0] for group in answers.groups), listed, keys_from)
     if keys is not None:
         raise ParameterError("keys= lists the groups of GROUP BY, which is missing: write it, or leave keys out.")
