@@ -431,3 +431,5 @@ class TestRefusals:
     def test_exact_views(self):
         with pytest.raises(ParameterError, match="these are exact"):
             people().dprisk.assess("age", "mean", by="town", keys="private", **BOUNDS)
+        with pytest.raises(ParameterError, match="these are exact"):
+            people().dprisk.individual_risk("age", eps=1, by="town", keys="private", **BOUNDS)

@@ -22,7 +22,7 @@ from pdrisk._model.attributes import mark_exact
 from pdrisk._model.query import Query
 from pdrisk._pandas.lines import judged_lines, lines_of_columns
 from pdrisk._pandas.options import Request
-from pdrisk._pandas.requests import check_rows_in_python, eps_values, judged_selection
+from pdrisk._pandas.requests import check_groups_are_known, check_rows_in_python, eps_values, judged_selection
 from pdrisk.engines.base import Reading
 from pdrisk.engines.numpy.influence import losses_of_line
 from pdrisk.errors import ParameterError
@@ -137,6 +137,7 @@ def individual_risk(frame: pd.DataFrame, column: Hashable | None, spec: object, 
     (line,) = judged_lines(frame, column, (statistic(spec),), request)
     query, engine = judged_selection(frame, (line,), request, epsilon(request.eps))
     check_rows_in_python(engine, "individual_risk()")
+    check_groups_are_known(query.groups)
     query.mechanism(0).check()
     reading = engine.read(query)
     own = query.mechanism(0, reading.universes[0])
