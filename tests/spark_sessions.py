@@ -23,12 +23,16 @@ CONFIGURATION = {
 }
 
 
+CONNECT = os.environ.get("PDRISK_TEST_SPARK") == "connect"  # as .ci/spark-connect sets it
+MASTER = "local[2, 4]"  # a task that fails is tried four times
+
+
 def session():
-    """The session of these tests; a task that fails is tried four times."""
+    """The session of these tests, classic, or of Spark Connect with a server of its own."""
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # of tasks that run Python: tests' own
-    builder = SparkSession.builder.master("local[2, 4]")
+    builder = SparkSession.builder.remote(MASTER) if CONNECT else SparkSession.builder.master(MASTER)
     for name, value in CONFIGURATION.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()

@@ -189,6 +189,36 @@ class TestRecords:
         assert data.count(eps=1, by="x", keys="observed")["value"].index.tolist() == sorted(values)
 
 
+class TestRanks:
+    """What is read at some ranks is what a sorted list has there."""
+
+    def test_of_groups_of_all_sizes(self, con):
+        rows = [
+            (n, float(random.Random(n * 100 + at).choice([-1, 0, 0.5, 0.5, at])))
+            for n in range(1, 60)
+            for at in range(n)
+        ]
+        con.execute("DROP TABLE IF EXISTS made CASCADE")
+        con.execute("CREATE TABLE made (n bigint, x double precision)")
+        insert(con, "made", rows)
+        for first, last, ranks in (("1", "n", slice(None)), ("n / 3", "n / 2 + 1", None)):
+            listed = PostgresDialect().at_ranks("x", "n", f"GREATEST({first}, 1)", f"LEAST({last}, n)")
+            for n, found in con.execute(f"SELECT n, {listed} FROM made GROUP BY n").fetchall():
+                kept = ranks or slice(max(n // 3, 1) - 1, min(n // 2 + 1, n))
+                assert found == sorted(x for size, x in rows if size == n)[kept]
+
+    def test_of_many_records(self, con):
+        n = 1_000_003
+        listed = PostgresDialect().at_ranks("x", f"{n}", f"{n - 2}", f"{n}")
+        rows = f"(SELECT CAST(at AS DOUBLE PRECISION) AS x FROM generate_series({n}, 1, -1) AS made (at)) AS made"
+        assert con.execute(f"SELECT {listed} FROM {rows}").fetchone()[0] == [n - 2, n - 1, n]
+
+    def test_of_nobody(self, con):
+        listed = PostgresDialect().at_ranks("x", "0", "1", "0")
+        rows = "(SELECT CAST(1 AS DOUBLE PRECISION) AS x WHERE false) AS made"
+        assert not con.execute(f"SELECT {listed} FROM {rows}").fetchone()[0]
+
+
 class TestTypes:
     """Columns are what the catalog says, and no record decides it."""
 

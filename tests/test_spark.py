@@ -13,7 +13,7 @@ from pdrisk._model.query import Groups, Line, Query
 from pdrisk.engines.conformance import ASKED, TABLES, UNIVERSES, check
 from pdrisk.engines.sql.spark import SparkFrame
 from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError
-from spark_sessions import needs_spark, session
+from spark_sessions import CONNECT, needs_spark, session
 from test_tables_like_frames import BOUNDS, QUESTIONS, WAYS, made_rows, numbers
 
 pytestmark = [needs_spark, pytest.mark.slow, pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning")]
@@ -85,8 +85,10 @@ def both(stored):
 
 
 def left_behind(spark):
+    from pyspark import SparkContext
+
     views = [each.name for each in spark.catalog.listTables() if each.name.startswith("pdrisk")]
-    return views, spark.sparkContext._jsc.getPersistentRDDs().size()
+    return views, SparkContext.getOrCreate()._jsc.getPersistentRDDs().size()  # Connect's server is of this process, too
 
 
 class TestConformance:
@@ -203,6 +205,8 @@ class TestReading:
 
     @staticmethod
     def plan_of(frame):
+        if CONNECT:
+            return frame._explain_string(mode="simple")
         return frame._sc._jvm.PythonSQLUtils.explainString(frame._jdf.queryExecution(), "simple")
 
     def plans(self, spark, monkeypatch, query):
@@ -235,6 +239,20 @@ class TestReading:
         plans = self.plans(spark, monkeypatch, Query(lines, (), groups=groups))
         assert plans
         assert [fault for plan in plans for fault in self.faults(plan)] == []
+
+    def test_listed_keys_are_put_in_order_by_the_driver(self, spark, monkeypatch):
+        line = Line("x", ASKED[0][0], UNIVERSES[0], "given", mechanism=ASKED[0][1])
+        plans = self.plans(spark, monkeypatch, Query((line,), (), groups=Groups(("g",), (("b",), ("a",)), "given")))
+        assert plans and not any("rangepartitioning" in plan for plan in plans)
+
+    def test_a_variance_scans_its_records_twice_and_plans_no_subquery(self, spark, monkeypatch):
+        asked = next(each for each in ASKED if each[0].needs.squares)
+        plans = self.plans(
+            spark, monkeypatch, Query((Line("x", asked[0], UNIVERSES[0], "given", mechanism=asked[1]),), ())
+        )
+        _, *passes = plans  # the first keeps the records
+        assert [plan.count("InMemoryTableScan") for plan in passes] == [1, 1]
+        assert not any("Subquery" in plan for plan in passes)
 
     def test_a_plan_that_does_is_noticed(self, spark):
         rows = spark.range(1000).repartition(3)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pdrisk._core.lattice import LARGEST_STEPS, PLACE_BITS
@@ -41,11 +41,14 @@ class Aggregates:
     placing : Placing
     banded : bool
         Whether order statistics are looked for in bands.
+    means : mapping of int to float, or None
+        Those of parts, by their numbers, where a second pass is told them.
     """
 
     plan: SummaryPlan
     placing: Placing
     banded: bool
+    means: Mapping[int, float] | None = None
 
     @property
     def dialect(self) -> Dialect:
@@ -64,7 +67,7 @@ class Aggregates:
 
     def told_apart(self, part: Measured) -> tuple[Ranks, ...]:
         """The ranks of a part whose records are to be told apart."""
-        return part.ranks if self.dialect.by_pivot else ()
+        return part.ranks if self.dialect.by_pivot or self.dialect.by_rank else ()
 
     def first(self) -> Iterator[tuple[str, str]]:
         """Numbers, sums, ends and pivots."""
@@ -106,7 +109,10 @@ class Aggregates:
         """The distance of a record from the mean, and its square's root on the grid of squares."""
         infix = self.dialect.infix
         if part.needs.squares:
-            mean = infix(infix(f"total_{i}", "*", self.dialect.number(1 / part.grid)), "/", f"n_{i}")
+            if self.means is not None:
+                mean = self.dialect.number(self.means[i])
+            else:
+                mean = infix(infix(f"total_{i}", "*", self.dialect.number(1 / part.grid)), "/", f"n_{i}")
             if self.dialect.once and not self.plan.groups:
                 mean = f"(SELECT {mean} FROM first_pass)"
             off = infix(f"v{i}", "-", mean)
@@ -193,7 +199,7 @@ class Aggregates:
             for name, function, direction in (("lowest", "MIN", "ASC"), ("highest", "MAX", "DESC")):
                 of_group = call("ARRAY_EXTRACT", call(function, f"p{i}", "2"), "2")
                 yield f"second_{name}_{i}", self._end(part, direction, 1) if self._is_whole_column(part) else of_group
-        for j, ranks in enumerate(self.told_apart(part)):
+        for j, ranks in enumerate(self.told_apart(part) if self.dialect.by_pivot else ()):
             below, above = sides_of(ranks)
             if not below or not above:
                 yield f"end_{i}_{j}", self._from_end(i, part, below, above)

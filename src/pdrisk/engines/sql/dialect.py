@@ -18,12 +18,17 @@ HALF: Final = 2**53  # up to here a whole number is a DOUBLE
 class Dialect:
     """SQL dialect of an engine: here in words that every engine has."""
 
-    by_pivot = False  # whether order statistics are found around a pivot, instead of by counting in cells
+    # How order statistics are found: around a pivot, by `at_ranks`, or else by counting in cells.
+    by_pivot = False
+    by_rank = False
     skips = False  # whether ORDER BY with LIMIT, and WHERE, leave out blocks that cannot matter
     double_type = "DOUBLE"
     text_type = "VARCHAR"
     once: tuple[str, ...] = ()  # columns of a subquery that have its others computed once, however often they are used
     materialized = "MATERIALIZED "  # before a CTE that is computed once, however often it is read
+    # Whether each step that needs the whole of the one before is left to us: the second pass over all records is a
+    # statement of its own, and who fetches the lines of listed keys puts them in their order.
+    stepwise = False
     any_order = ""  # behind PARTITION BY, where rows may be numbered in any order
 
     @property
@@ -46,6 +51,10 @@ class Dialect:
     def listed(self, value: str, by: str) -> str:
         """The values of a group as a list, in an order."""
         return f"ARRAY_AGG({value} ORDER BY {by})"
+
+    def at_ranks(self, value: str, n: str, first: str, last: str) -> str:
+        """The records of a group of n at ranks from 1 to n, as a list, of an engine that is `by_rank`."""
+        raise NotImplementedError
 
     def infix(self, left: str, operator: str, right: str) -> str:
         """An arithmetic operation."""

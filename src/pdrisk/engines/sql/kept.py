@@ -37,4 +37,13 @@ def of_records(plan: SummaryPlan, source: str) -> SummaryPlan:
         else:
             parts.append(Counted(None if part.condition is None else f"c{i}"))
     groups = tuple(f"g{at}" for at in range(len(plan.groups)))
-    return SummaryPlan(source, (), (), groups, plan.keys, tuple(parts), lists_missing=plan.lists_missing)
+    return SummaryPlan(
+        source,
+        (),
+        (),
+        groups,
+        plan.keys,
+        tuple(parts),
+        lists_missing=plan.lists_missing,
+        has_facts=plan.has_facts,
+    )

@@ -14,7 +14,7 @@ from pdrisk._core.sizes import SizeSums
 from pdrisk._core.summary import FloatArray, IntArray, window_start
 from pdrisk.engines.sql.plan import Measured, sides_of
 
-__all__ = ["Around", "Band", "BandMissedError", "Listed", "counted", "listed", "summed"]
+__all__ = ["Around", "Band", "BandMissedError", "Listed", "Lists", "Spanned", "counted", "listed", "summed"]
 
 Columns = dict[str, Any]
 Part = tuple[IntArray, IntArray, FloatArray]  # groups, ranks and records
@@ -186,6 +186,34 @@ class Band:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Spanned:
+    """Records of G groups whose ranks follow one another.
+
+    Attributes
+    ----------
+    q : float or None
+        The quantile whose window is among them.
+    first : ndarray of int64, shape (G,)
+        The rank of each group's first one.
+    records : Lists
+        In ascending order.
+    """
+
+    q: float | None
+    first: IntArray
+    records: Lists
+
+    def at(self, rank: IntArray) -> FloatArray:
+        """The records at these ranks, shape (..., G); any where they are beyond."""
+        return self.records.at(rank - self.first)
+
+    def known(self) -> list[Part]:
+        """The records and their ranks."""
+        group = self.records.group
+        return [(group, self.first[group] + self.records.place, self.records.values)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Listed:
     """Records of G groups whose ranks are known, in any order; the arguments of `Cells.of_ranks`."""
 
@@ -193,6 +221,14 @@ class Listed:
     rank: IntArray
     records: FloatArray
     n: IntArray
+
+    @classmethod
+    def of(cls, known: list[Part], n: IntArray, lowest: FloatArray, highest: FloatArray) -> Listed:
+        """From some records, and the first and last of each group."""
+        some = np.flatnonzero(n)
+        ends = [(some, np.ones_like(some), lowest[some]), (some, n[some], highest[some])]
+        group, rank, records = (np.concatenate(each) for each in zip(*ends, *known, strict=True))
+        return cls(group, rank, records, n)
 
     def cells(self, points: Points) -> Cells:
         """The cells of these records, for all."""
@@ -210,10 +246,7 @@ def listed(
     highest: FloatArray,
 ) -> Listed:
     """The records of part i that are told apart, and the first and last of each group."""
-    some = np.flatnonzero(n)
-    known = [(some, np.ones_like(some), lowest[some]), (some, n[some], highest[some])]
-    for each in around:
-        known += each.known()
+    known = [one for each in around for one in each.known()]
     for j, ranks in enumerate(part.ranks):
         below_, above_ = sides_of(ranks)
         if below_ and above_:
@@ -221,8 +254,7 @@ def listed(
         ends = Lists.of(found[f"end_{i}_{j}"])
         rank = n[ends.group] - ends.place if below_ else ends.place + 1
         known.append((ends.group, rank, ends.values))
-    group, rank, records = (np.concatenate(each) for each in zip(*known, strict=True))
-    return Listed(group, rank, records, n)
+    return Listed.of(known, n, lowest, highest)
 
 
 def counted(column: NDArray[Any], points: Points, size: int) -> Cells:

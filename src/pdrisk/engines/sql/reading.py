@@ -20,7 +20,7 @@ from pdrisk.engines.sql.bands import can_be_banded
 from pdrisk.engines.sql.binned import summary_of_bins
 from pdrisk.engines.sql.dialect import Dialect
 from pdrisk.engines.sql.looks import Look, Looked
-from pdrisk.engines.sql.ordered import Around, Band, BandMissedError, counted, listed, summed
+from pdrisk.engines.sql.ordered import Around, Band, BandMissedError, Listed, Spanned, counted, listed, summed
 from pdrisk.engines.sql.placing import MOST_IN_DOUBLES, MOST_PLACES, Placing, Sums, places_of
 from pdrisk.engines.sql.plan import (
     Binned,
@@ -34,7 +34,8 @@ from pdrisk.engines.sql.plan import (
     pivots,
 )
 from pdrisk.engines.sql.portions import portions_of
-from pdrisk.engines.sql.render import RANKED, looked_at, packed_counts, statement
+from pdrisk.engines.sql.ranked import spanned
+from pdrisk.engines.sql.render import RANKED, looked_at, packed_counts, second_statement, statement
 from pdrisk.engines.sql.sizes import SIZE_LISTS
 
 __all__ = ["Columns", "Fetch", "TableReading", "group_sizes", "read"]
@@ -82,6 +83,7 @@ def read(
         if (sure := max((_sure_sums(i, part, found, dialect, sums) for i, part in measured), default=sums)) is not sums:
             sums = sure
             continue
+        found |= _second_pass(fetch, own, dialect, found)
         looked = _looked(fetch, own, dialect, found)
         try:
             summaries = tuple(
@@ -110,9 +112,21 @@ def group_sizes(fetch: Fetch, plan: SummaryPlan, dialect: Dialect) -> GroupSizes
     return GroupSizes(tuple(zip(*keys, strict=True)), found.n)
 
 
+def _second_pass(fetch: Fetch, plan: SummaryPlan, dialect: Dialect, found: Columns) -> Columns:
+    """What a second pass over all records finds, of engines that are told the means."""
+    parts = [(i, part) for i, part in enumerate(plan.parts) if isinstance(part, Measured) and part.needs.squares]
+    if not dialect.stepwise or plan.groups or not parts:
+        return {}
+    means = {}
+    for i, part in parts:
+        total, n = _floats(found, f"total_{i}", 1, 0.0), _integers(found, f"n_{i}", 1)
+        means[i] = float(total[0] * (1 / part.grid) / max(n[0], 1))
+    return fetch(second_statement(plan, dialect, means), [])
+
+
 def _looked(fetch: Fetch, plan: SummaryPlan, dialect: Dialect, found: Columns) -> dict[int, Looked]:
-    """The order statistics of all records that parts read, of engines without a pivot."""
-    if dialect.by_pivot or plan.groups:
+    """The order statistics of all records that parts read, of engines that find them by cells."""
+    if dialect.by_pivot or dialect.by_rank or plan.groups:
         return {}
 
     def counted_in_cells(i: int, looks: Sequence[Look]) -> Columns:
@@ -158,13 +172,17 @@ def _summary(
         return np.clip(_floats(found, f"{name}_{i}", size, padding), universe.lo, universe.hi)
 
     lowest = highest = other = None
-    told_apart = part.ranks if dialect.by_pivot else ()
+    spans = spanned(found, i, part, dialect) if dialect.by_rank else []
+    told_apart = part.ranks if dialect.by_pivot or dialect.by_rank else ()
     if needs.ends or needs.seconds or told_apart:
         lowest, highest = _ends(found, f"lowest_{i}", f"lowest_of_negatives_{i}", n, universe)
         if needs.seconds:
             several = n > 1
-            lowest[1, several] = (looked.at(2 + 0 * n) if looked else inside("second_lowest", universe.hi))[several]
-            highest[1, several] = (looked.at(n - 1) if looked else inside("second_highest", universe.lo))[several]
+            second, last_but_one = spans[-2:] or (looked, looked)
+            low = second.at(2 + 0 * n) if second else inside("second_lowest", universe.hi)
+            high = last_but_one.at(n - 1) if last_but_one else inside("second_highest", universe.lo)
+            lowest[1, several] = np.clip(low, universe.lo, universe.hi)[several]
+            highest[1, several] = np.clip(high, universe.lo, universe.hi)[several]
         if isinstance(universe, Rectangle):
             own = f"other_lowest_{i}", f"other_lowest_of_negatives_{i}"
             other_lowest, other_highest = _ends(found, *own, n, universe.other)
@@ -176,12 +194,16 @@ def _summary(
     asked = enumerate(pivots(part) if dialect.by_pivot else ())
     around: list[Around | Band]
     around = [(Band if banded else Around).of(found, i, k, q, n, part) for k, q in asked]
-    by_quantile: dict[float, Around | Band | Looked] = {each.q: each for each in around}
+    by_quantile: dict[float, Around | Band | Looked | Spanned] = {each.q: each for each in around}
+    by_quantile |= {each.q: each for each in spans if each.q is not None}
     if looked:
         by_quantile = dict.fromkeys(needs.windows, looked)
     if told_apart:
         assert lowest is not None and highest is not None
-        records = listed(found, i, part, around, n, lowest[0], highest[0])
+        if dialect.by_rank:
+            records = Listed.of([one for each in spans for one in each.known()], n, lowest[0], highest[0])
+        else:
+            records = listed(found, i, part, around, n, lowest[0], highest[0])
         cells = {name: records.cells(points) for name, points in part.points.items()}
     else:
         cells = {
@@ -263,7 +285,11 @@ def _products(found: Columns, degrees: Degrees, part: int, size: int) -> NDArray
 
 
 def _windows(
-    i: int, part: Measured, n: NDArray[np.int64], found: Columns, by_quantile: dict[float, Around | Band | Looked]
+    i: int,
+    part: Measured,
+    n: NDArray[np.int64],
+    found: Columns,
+    by_quantile: dict[float, Around | Band | Looked | Spanned],
 ) -> dict[float, FloatArray]:
     """For each quantile the four order statistics from `window_start` on, padded."""
     lo, hi = part.universe.lo, part.universe.hi

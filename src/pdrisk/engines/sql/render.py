@@ -10,7 +10,7 @@ records give the same answer in whatever order, and however many threads, add th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from pdrisk._core.lattice import Points
@@ -31,6 +31,7 @@ from pdrisk.engines.sql.plan import (
     SummaryPlan,
 )
 from pdrisk.engines.sql.portions import sums_of_portions
+from pdrisk.engines.sql.ranked import records_at_ranks
 from pdrisk.engines.sql.sizes import sums_by_size
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "looked_at",
     "packed_counts",
     "records_read",
+    "second_statement",
     "statement",
 ]
 
@@ -65,6 +67,7 @@ def statement(plan: SummaryPlan, dialect: Dialect, banded: bool = False, sums: S
     ``size_i``, ``high_i`` and ``low_i`` as its needs say; of bins the lists ``bins_i`` and ``held_i``, ``under_i`` and
     ``over_i``; of two columns ``other_lowest_i``,
     ``other_lowest_of_negatives_i`` and the products named by `product_name`.
+    By rank, for its k-th span of ranks ``from_i_k`` and ``ranked_i_k``: see `records_at_ranks`.
     For its k-th band ``lower_i_k`` and ``upper_i_k``, the numbers of records ``less_i_k``, ``at_lower_i_k``,
     ``at_upper_i_k``, and the list ``inside_i_k`` of those between.
     For its k-th pivot ``pivot_i_k``, ``less_i_k``, ``equal_i_k``, and the nearest records ``below_i_k`` and
@@ -77,16 +80,31 @@ def statement(plan: SummaryPlan, dialect: Dialect, banded: bool = False, sums: S
     return _Statement(plan, dialect, banded, sums).text()
 
 
+def second_statement(plan: SummaryPlan, dialect: Dialect, means: Mapping[int, float]) -> str:
+    """The SELECT of what the second pass finds of all records, around the means of some parts.
+
+    It is for a `Dialect` that is `stepwise`, whose `statement` has the first pass alone.
+    """
+    return _Statement(plan, dialect, means=means).second_text()
+
+
 RANKED = range(-2, 5)  # around floor(n q), which rounding may move by one
 
 
 class _Statement:
-    def __init__(self, plan: SummaryPlan, dialect: Dialect, banded: bool = False, sums: Sums | None = None) -> None:
+    def __init__(
+        self,
+        plan: SummaryPlan,
+        dialect: Dialect,
+        banded: bool = False,
+        sums: Sums | None = None,
+        means: Mapping[int, float] | None = None,
+    ) -> None:
         self.plan = plan = with_people(plan)
         self.banded = banded
         self.dialect = dialect
         self.placing = Placing(dialect, Sums.first(plan, dialect) if sums is None else sums)
-        self.aggregates = Aggregates(plan, self.placing, banded)
+        self.aggregates = Aggregates(plan, self.placing, banded, means)
         self.measured = self.aggregates.measured
         self.groups = [f"g{i}" for i in range(len(plan.groups))]
 
@@ -98,9 +116,9 @@ class _Statement:
             rows = f"{rows} CROSS JOIN bands"
         if first := list(self.aggregates.first()):
             passes["first_pass"] = f"{self.dialect.materialized}({self._grouped(first, rows, '')})"
-        if second := list(self.aggregates.second()):
+        if not (self.dialect.stepwise and not self.groups) and (second := list(self.aggregates.second())):
             passes["second_pass"] = f"({self._grouped(second, self._rows_and_first_pass(), 'rows_read.')})"
-        passes |= dict(self._by_row_number())
+        passes |= dict(self._by_rank() if self.dialect.by_rank else self._by_row_number())
         passes |= dict(self._cells())
         passes |= dict(self._size_sums())
         for i, part in self.measured:
@@ -117,7 +135,11 @@ class _Statement:
         keys = ["code"] if self.plan.keys is not None else self.groups
         order = ", ".join(f"listed.{name} ASC NULLS LAST" for name in keys)  # whatever the settings say
         ctes = self._with_people(passes | {"listed": f"({self._keys()})"})
-        return f"{ctes}SELECT * FROM listed {joins} ORDER BY {order}"
+        ordered = "" if keys == ["code"] and self.dialect.stepwise else f" ORDER BY {order}"
+        return f"{ctes}SELECT * FROM listed {joins}{ordered}"
+
+    def second_text(self) -> str:
+        return self._with_people({}) + self._grouped(list(self.aggregates.second()), self._rows(), "rows_read.")
 
     def _portions(self) -> Iterator[tuple[str, str]]:
         """What single people have of each part, as far as sums tell."""
@@ -247,6 +269,20 @@ class _Statement:
                     f"different_{i}",
                     different_values(self.dialect, i, part, self._rows(), self.groups, partial(held, self.dialect)),
                 )
+
+    def _by_rank(self) -> Iterator[tuple[str, str]]:
+        """Order statistics of engines that list records by their ranks."""
+        keys = "".join(f"{name}, " for name in self.groups)
+        for i, part in self.measured:
+            rows, n = self._rows(), f"(SELECT n_{i} FROM first_pass)"
+            if self.groups:
+                chosen = ", ".join([*(f"rows_read.{name}" for name in self.groups), f"p{i}", f"n_{i}"])
+                joined = f"{rows} JOIN first_pass ON {self._same('rows_read', 'first_pass')}"
+                rows, n = f"(SELECT {chosen} FROM {joined}) AS counted", f"n_{i}"
+            columns = ", ".join(f"{sql} AS {name}" for name, sql in records_at_ranks(self.dialect, i, part, n))
+            if columns:
+                grouped = f" GROUP BY {keys}{n}" if self.groups else ""
+                yield f"by_rank_{i}", f"(SELECT {keys}{columns} FROM {rows}{grouped})"
 
     def _by_row_number(self) -> Iterator[tuple[str, str]]:
         """Order statistics of many groups for engines without a pivot, each group sorted for itself."""

@@ -49,6 +49,7 @@ class SparkDialect(Dialect):
     text_type = "STRING"
     materialized = ""  # Spark puts a CTE wherever it is read
     any_order = " ORDER BY NULL"
+    stepwise = True  # in one statement it would plan the first pass once for each use, and sort by a third one
 
     def call(self, name: str, *arguments: str) -> str:  # noqa: D102
         return f"system.builtin.{name.lower()}({', '.join(arguments)})"
@@ -231,10 +232,12 @@ class SparkTable(SQLTable):
                 plan = of_records(plan, views[-1])
             yield self.fetch, plan
         finally:
-            for view in views:
-                session.catalog.dropTempView(view)
-            if kept is not None:
-                kept.unpersist()
+            try:
+                if kept is not None:
+                    kept.unpersist()  # of Connect while there is what it is made of: it looks the views up again
+            finally:
+                for view in views:
+                    session.catalog.dropTempView(view)
 
 
 def fetched(session: SparkSession, sql: str, values: list[list[Any]]) -> Columns:
@@ -250,6 +253,8 @@ def fetched(session: SparkSession, sql: str, values: list[list[Any]]) -> Columns
     answer = _asked(session, sql, values)
     names = answer.columns
     table = answer.toDF(*(f"c{at}" for at in range(len(names)))).toArrow()  # a name may be there twice
+    if "code" in names:
+        table = table.take(np.argsort(table.column(names.index("code")).to_numpy()))
     return {name: _column(table.column(at)) for at, name in reversed(list(enumerate(names)))}
 
 

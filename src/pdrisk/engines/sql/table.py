@@ -16,7 +16,7 @@ from pdrisk._core.summary import Needs
 from pdrisk._guard import guarded
 from pdrisk._model.frame_keys import key_index
 from pdrisk._model.keys import Key
-from pdrisk._model.kinds import DATE, TEXT, ZONED
+from pdrisk._model.kinds import DATE, NUMBER, TEXT, ZONED
 from pdrisk._model.query import Groups, Query
 from pdrisk._model.rowwise.families import UNITS, as_number
 from pdrisk._model.unit import Secret
@@ -329,6 +329,8 @@ def _carried(key: Any, value: Value, column: Hashable) -> Any:
         return key
     if value.span is None:
         return float(np.float32(key) if value.narrow else key) + 0.0
+    if type(key) is int and value.family == NUMBER and value.span[0] <= key <= value.span[1]:  # most of very many
+        return str(key) if value.is_wide else key
     held = as_number(value.family, key)
     exact = Fraction(held) / value.unit if math.isfinite(held) else None
     if exact is None or exact.denominator > 1 or not value.span[0] <= exact <= value.span[1]:
