@@ -329,8 +329,8 @@ def _carried(key: Any, value: Value, column: Hashable) -> Any:
         return key
     if value.span is None:
         return float(np.float32(key) if value.narrow else key) + 0.0
-    if type(key) is int and value.family == NUMBER and value.span[0] <= key <= value.span[1]:  # most of very many
-        return str(key) if value.is_wide else key
+    if type(key) is int and value.family == NUMBER and not value.is_wide and value.span[0] <= key <= value.span[1]:
+        return key  # most of very many
     held = as_number(value.family, key)
     exact = Fraction(held) / value.unit if math.isfinite(held) else None
     if exact is None or exact.denominator > 1 or not value.span[0] <= exact <= value.span[1]:
