@@ -373,7 +373,7 @@ class TestRefusals:
             (PRIVATE | {"delta": 0}, "between 1e-30 and 0.001"),
             (PRIVATE | {"delta": math.nan}, "between 1e-30 and 0.001"),
             (PRIVATE | {"least_group": 0}, "least_group must be between 1"),
-            (PRIVATE | {"eps": 1e-5}, "larger eps, or a smaller groups="),
+            (PRIVATE | {"eps": 1e-5}, "larger eps\\.$"),
         ],
     )
     def test_options(self, options, said):

@@ -400,7 +400,7 @@ class TestWhereTablesAre:
             (("patients", "stays"), {"person": {"patients": "pid"}}, "says nothing of table stays"),
             (("patients", "stays"), {"person": "pid"}, "unknown column 'pid'"),
             (("patients",), {"person": {"patients": "pid", "drugs": "pid"}}, "names drugs, which is no table"),
-            (("patients",), {"per_person": "one"}, "of person=, which is missing"),
+            (("patients",), {"per_person": "one"}, "per_person= needs person="),
             (("patients",), {"person": "pid", "per_person": {"patients": "mean"}}, 'per_person= by table is "one"'),
             (("patients", "stays"), {"person": {"patients": "pid", "stays": ["who", "x"]}}, "different numbers of col"),
             (("patients",), {"person": "pid", "public": {"patients": CODES}}, "which is a table of the data already"),

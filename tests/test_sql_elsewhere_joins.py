@@ -95,7 +95,8 @@ SAME = {
     "WHERE patient = p.pid) AND p.weight > 50": {"per_person": "one"},
     "SELECT COUNT(DISTINCT p.pid) AS n, SUM(cost) AS s FROM patients p LEFT JOIN diagnoses d "
     "ON d.pid = p.pid AND d.code <> 'I10'": ONE,
-    "SELECT AVG(d.cost) AS m FROM patients p, diagnoses d WHERE p.pid = d.pid AND p.canton = 'ZH'": ONE,
+    "SELECT AVG(d.cost) AS m FROM patients p, diagnoses d WHERE p.pid = d.pid AND p.canton = 'ZH'":
+        {"rows": {"patients": 1, "diagnoses": 9}},  # of everybody: which rows are left of more is each Dataset's secret
     "SELECT COUNT(*) AS n FROM patients p JOIN diagnoses d USING (pid) JOIN treatments t ON t.patient = p.pid": ONE,
     "SELECT kind, COUNT(DISTINCT pid) AS n FROM patients JOIN wards USING (ward) GROUP BY kind":
         {"keys": ["a", "b", "n"], "groups": 2},
@@ -222,6 +223,9 @@ def test_on_spark(duck):
         options = options_of(query)
         wanted = pdrisk.sql(query, duck, curator=True, **options)
         found = pdrisk.sql(query, spark, curator=True, **options)
+        if "rows" in options:  # of people with several rows Spark knows no sensitivity
+            unknown = [name for name in found if name.endswith("_local_sensitivity") and found[name].isna().all()]
+            found, wanted = found.drop(columns=unknown), wanted.drop(columns=unknown)
         pd.testing.assert_frame_equal(not_drawn(found), not_drawn(wanted), rtol=1e-12)
     again = data.sql(C18, eps=1, keys=["ZH", "BE"], groups=1, curator=True)
     assert again["n_n"].tolist() == pdrisk.sql(C18, duck, curator=True, **options_of(C18))["n_n"][:2].tolist()

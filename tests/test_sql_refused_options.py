@@ -16,7 +16,9 @@ from sql_people import PEOPLE, connection, refusal
 AVG = "SELECT AVG(age) FROM people"
 COUNT = "SELECT COUNT(*) FROM people"
 GROUPED = "SELECT region, COUNT(*) FROM people GROUP BY region"
-NEED_KEYS = "public list of its groups, because the groups that occur reveal who is in the data: pass keys=[...]"
+NEED_KEYS = (
+    "needs the public list of its groups, because the groups that occur reveal who is in the data: pass keys=[...]"
+)
 
 
 @pytest.fixture(scope="module")

@@ -47,6 +47,7 @@ GOOD = {
     "epsilon_for": {"column": "x", "risk": 0.7, "bounds": (0, 5)},
     "suggest_generalization": ON | {"k": 2},
     "query": {"condition": "x > 1"},
+    "join": {"other": pd.DataFrame({"g": ["a", "b"], "chapter": ["I", "II"]}), "on": "g"},
     "sql": {"query": "SELECT g, SUM(x) AS s FROM data GROUP BY g", "keys": ["a", "b"], **ASKED},
 }
 OF_A_COLUMN = {
