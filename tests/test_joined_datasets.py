@@ -289,3 +289,13 @@ class TestPaid:
         for ask in (lambda j: j.count(eps=1), lambda j: j.sql("SELECT COUNT(DISTINCT pid) FROM data", eps=1)):
             with pytest.raises(PolicyError, match="does not allow column 'code'"):
                 ask(d.join(CODES, on="code"))
+
+
+def test_a_table_that_declares_people_is_not_public():
+    stays = pd.DataFrame({"pid": [1, 2, 3], "code": ["a", "b", "a"]})
+    other = pd.DataFrame({"code": ["a", "b"], "who": [1, 2]}).dprisk.declare(person="who")
+    data = Dataset(stays, person="pid", public={"other": other})
+    with pytest.raises(ParameterError, match="declares person=, so people are in it"):
+        data.sql("SELECT COUNT(DISTINCT pid) AS n FROM data JOIN other USING (code)", eps=1)
+    with pytest.raises(ParameterError, match="declares person=, so people are in it"):
+        Dataset(stays, person="pid").join(other, on="code").count(eps=1)

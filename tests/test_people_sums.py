@@ -212,3 +212,16 @@ class TestWhatIsRead:
         d = Dataset(table_of(rows(1), duckdb.connect()), person="pid", bounds=BOUNDS)
         d.mean("x", eps=1, per_person="mean", curator=True)
         assert "portions_0" not in statements[-1]
+
+
+def test_curators_numbers_of_bins_are_those_of_duckdb():
+    """Nobody tells who is in which bin, so risks are bounds; a person may bring all of her rows to one bin."""
+    frame = pd.DataFrame({"pid": [1, 1, 2, 3] * 9, "x": [1.0, 2, 3, 4] * 9})
+    con = duckdb.connect()
+    con.register("frame", frame)
+    con.execute("CREATE TABLE people AS SELECT * FROM frame")
+    asked = {"bins": 2, "bounds": (0, 5), "eps": 1, "rows": 18, "curator": True}
+    of_frame, of_table = (Dataset(each, person="pid").hist("x", **asked) for each in (frame, (con, "people")))
+    known = ["n", "local_sensitivity", "two_worlds", "many_worlds", "identifiability", "clamped"]
+    pd.testing.assert_frame_equal(of_frame[known], of_table[known])
+    assert of_frame["local_sensitivity"].tolist() == [18, 18]

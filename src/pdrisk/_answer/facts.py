@@ -11,6 +11,7 @@ import numpy as np
 from pdrisk._answer.answer import Curator
 from pdrisk._core.people import PersonRecords, PersonSums, local_sensitivity, top_of_groups, world_range
 from pdrisk._core.risk import risks_in_data
+from pdrisk._core.statistics import Count, Histogram
 from pdrisk._core.summary import FloatArray, IntArray, Summary
 from pdrisk._mechanisms import Mechanism
 from pdrisk._model.query import Query
@@ -93,6 +94,8 @@ def _local_sensitivity(
     statistic, universe = mechanism.statistic, mechanism.universe
     if unit.rows == 1:
         return statistic.local_sensitivity(summary, universe)
+    if isinstance(statistic, Count):  # k may always come
+        return np.full(summary.n.shape, float(unit.rows))
     if people is None:
         return np.full(summary.n.shape, np.nan)
     return local_sensitivity(statistic, people, universe, statistic.value(summary, universe), unit.rows)
@@ -124,8 +127,10 @@ def facts_of_lines(
 ) -> list[Facts]:
     """The facts of each line: losses and risks of its whole release, and the sensitivity of its own statistic."""
     leads, summaries = query.leads, reading.summaries
-
-    people = [reading.people(line) for line in range(len(summaries))]
+    # Who is in which bin of a histogram is not told: its numbers are bounds then.
+    people = [
+        None if isinstance(line.statistic, Histogram) else reading.people(at) for at, line in enumerate(query.lines)
+    ]
     of_release = [
         facts(mechanisms[lead], summaries[lead], looked[lead], query.unit, query.weight(lead), people[lead])
         for lead in leads

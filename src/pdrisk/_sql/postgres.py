@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from pdrisk.engines.base import Origin
 from pdrisk.engines.sql.plan import SummaryPlan
@@ -53,6 +53,9 @@ class PostgresAddress:
     """A server by its URL, to which every reading connects for itself; nothing shows the URL."""
 
     url: str = field(repr=False)
+
+    def __reduce__(self) -> NoReturn:
+        raise ParameterError("the URL of a server holds its password and is not pickled: make the Dataset anew there.")
 
     @contextmanager
     def connect(self) -> Iterator[psycopg.Connection[Any]]:

@@ -151,6 +151,11 @@ class Sources:
             If it is not public and nobody said who a person is, or it has no such columns.
         """
         if source.public:
+            if (people := source.declared.people) is not None and people.columns:
+                raise ParameterError(
+                    "a table that is passed as public declares person=, so people are in it: pass it as a table of "
+                    "people, or take the declaration back."
+                )
             return PUBLIC
         if self.owner_of is None:
             raise ParameterError(
