@@ -13,6 +13,7 @@ import os
 import platform
 import statistics
 import sys
+import textwrap
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -146,6 +147,12 @@ def row(cells: tuple[str, ...]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def in_short_lines(page: str) -> str:
+    """The page with its prose in lines of at most 120 letters."""
+    lines = ([line] if line.startswith("|") else textwrap.wrap(line, 120) or [""] for line in page.split("\n"))
+    return "\n".join(itertools.chain.from_iterable(lines))
+
+
 def report(lines: list[str], results: list[Result], rows: int, pairs: int) -> str:
     """The page docs/benchmarks.md."""
     cores = os.cpu_count() or 1
@@ -231,7 +238,7 @@ def main() -> int:
             lines.append(row(results[-1].cells))
         print(lines[-1], flush=True)
     if chosen.write is not None:
-        chosen.write.write_text(report(lines, results, rows, pairs), encoding="utf-8")
+        chosen.write.write_text(in_short_lines(report(lines, results, rows, pairs)), encoding="utf-8")
     missed = [result.case.name for result in results if result.misses]
     print(f"\nmissed: {'; '.join(missed)}" if missed else "\nall judged targets are met")
     return 1 if missed else 0
