@@ -128,7 +128,7 @@ class TestWorldsWith:
 
 class TestWorldsWithoutOne:
     def test_of_one_person_the_bounds_decide(self):
-        with pytest.raises(ParameterError, match="decide the answer for nobody"):
+        with pytest.raises(ParameterError, match="without it none is left"):
             worlds_without_one([4.0])
         assert worlds_without_one([4.0], bounds=(0, 10)).tolist() == [5.0]
         assert worlds_without_one([4.0], "count").tolist() == [0.0]

@@ -235,7 +235,7 @@ class TestRefused:
             (lambda p, s: Dataset(s).join(CODES, on="code"), "join needs to know who a person is"),
             (lambda p, s: p.join(s, on="pid"), "a table that is no Dataset is one that nobody is in"),
             (lambda p, s: p.join(CODES), "a table that is no Dataset is one that nobody is in"),
-            (lambda p, s: p.join(Dataset(s)), "nobody said who a person is in the other Dataset"),
+            (lambda p, s: p.join(Dataset(s)), "the other Dataset does not say who a person is"),
             (lambda p, s: p.join(Dataset(s, person=["pid", "code"])), "told apart by 1 and 2 columns"),
             (lambda p, s: p.join(Dataset(s, person="pid"), on="code"), "on= leaves out pid"),
             (lambda p, s: p.join(Dataset(s, person="pid"), how="outer"), 'how is "inner" or "left", not'),

@@ -156,10 +156,10 @@ class TestCategories:
                 pdrisk.sql(f"SELECT {of}, COUNT(*) FROM f GROUP BY {of}", eps=1, keys="categories", f=people())
         ledger = pdrisk.Ledger(tmp_path / "budget.db", dataset="d", eps=1)
         for keys in ("categories", {"region": "categories"}):
-            with pytest.raises(PolicyError, match='keys="categories" tells which categories'):
+            with pytest.raises(PolicyError, match='keys="categories" reveals which categories'):
                 people().dprisk.count(eps=1, by="region", keys=keys, ledger=ledger)
             query = "SELECT region, COUNT(*) FROM f GROUP BY region"
-            with pytest.raises(PolicyError, match='keys="categories" tells which categories'):
+            with pytest.raises(PolicyError, match='keys="categories" reveals which categories'):
                 pdrisk.sql(query, eps=1, keys=keys, ledger=ledger, f=people())
         assert ledger.remaining().spent == 0
 

@@ -33,7 +33,7 @@ CREATE VIEW constants AS SELECT 1 AS age;
 CREATE MACRO everyone() AS TABLE SELECT * FROM people;
 """
 DEPENDS = "makes its records depend on each other"
-AGGREGATED_TWICE = "aggregates belong into SELECT, HAVING and ORDER BY, and nothing can be aggregated twice"
+AGGREGATED_TWICE = "aggregates belong in SELECT, HAVING and ORDER BY, and nothing can be aggregated twice"
 SUBQUERY = "compute that value with a query of its own, and pass it as a parameter"
 NAMED_FILES = "a query may read only files that were named when pdrisk.sql was called: pass it by keyword"
 ONE_FUNCTION = "the only function in FROM is read_parquet('path')"
@@ -178,11 +178,11 @@ AGGREGATES = {
     "SELECT MODE(region) FROM people": "mode() picks the most frequent value: write COUNT(*) with GROUP BY",
     "SELECT ARG_MAX(region, age) FROM people": NO_STATISTIC,
     "SELECT HISTOGRAM(age) FROM people": "GROUP BY age needs the public list of its groups",
-    "SELECT HISTOGRAM(member), COUNT(*) FROM people": "HISTOGRAM stands alone beside the groups of its SELECT",
-    "SELECT HISTOGRAM(member), HISTOGRAM(age > 40) FROM people": "HISTOGRAM stands alone",
-    "SELECT DISTINCT HISTOGRAM(member) FROM people": "HISTOGRAM stands alone",
-    "SELECT *, HISTOGRAM(member) FROM people": "HISTOGRAM stands alone",
-    "SELECT region, HISTOGRAM(member) FROM people GROUP BY region HAVING COUNT(*) > 9": "HISTOGRAM stands alone",
+    "SELECT HISTOGRAM(member), COUNT(*) FROM people": "HISTOGRAM must be the only aggregate of its SELECT",
+    "SELECT HISTOGRAM(member), HISTOGRAM(age > 40) FROM people": "HISTOGRAM must be the only aggregate",
+    "SELECT DISTINCT HISTOGRAM(member) FROM people": "HISTOGRAM must be the only aggregate",
+    "SELECT *, HISTOGRAM(member) FROM people": "HISTOGRAM must be the only aggregate",
+    "SELECT region, HISTOGRAM(member) FROM people GROUP BY region HAVING COUNT(*) > 9": "must be the only aggregate",
     "SELECT HISTOGRAM(DISTINCT member) FROM people": "HISTOGRAM takes one column or expression and nothing else",
     "SELECT HISTOGRAM(age, [20, 40]) FROM people": "for bins, write it of width_bucket(x, 0, 100, 10)",
     "SELECT HISTOGRAM(member), age FROM people": "column 'age' is neither aggregated nor in GROUP BY",
@@ -293,8 +293,8 @@ ADVICE = {
     "SELECT COUNT(*) FROM people WHERE region GLOB 'a*'": "LIKE",
     "SELECT COUNT(*) FROM 'people.csv'": "load",
     "SELECT COUNT(*) FROM odd WHERE words[1] = 'x'": "list",
-    'SELECT COUNT(*) FROM people WHERE region = "north"': "member, day. Text stands in single quotes: 'north'.",
-    'SELECT COUNT(*) FROM people AS p WHERE p.region = "it\'s"': "Text stands in single quotes: 'it''s'.",
+    'SELECT COUNT(*) FROM people WHERE region = "north"': "member, day. Write text in single quotes: 'north'.",
+    'SELECT COUNT(*) FROM people AS p WHERE p.region = "it\'s"': "Write text in single quotes: 'it''s'.",
 }
 
 

@@ -158,7 +158,7 @@ class TestScalars:
             "SELECT COUNT(*) FROM people WHERE age > (SELECT age FROM people LIMIT 1)": "neither aggregated",
             "SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age), MAX(age) FROM people)": "gives 2 columns",
             "SELECT COUNT(*) FROM people WHERE age > (SELECT MAX(x) FROM (SELECT age AS x FROM people LIMIT 9))": "LIMIT in a",
-            "SELECT COUNT(*) FROM people WHERE age IN (SELECT AVG(age) FROM people)": "where one record is looked at",
+            "SELECT COUNT(*) FROM people WHERE age IN (SELECT AVG(age) FROM people)": "where a single record is read",
             "SELECT COUNT(*) FROM people WHERE EXISTS (SELECT COUNT(*) FROM people)": "EXISTS asks for rows",
             "SELECT COUNT(*) FROM people WHERE age > ANY (SELECT AVG(age) FROM people)": "subqueries inside",
             "SELECT COUNT(*) FROM people WHERE sex > (SELECT AVG(age) FROM people)": "compares text with numbers",
@@ -193,7 +193,7 @@ class TestScalars:
 
     def test_several_rows(self, con):
         query = "SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people GROUP BY sex)"
-        with pytest.raises(pdrisk.ParameterError, match="gives 2 rows where one value stands"):
+        with pytest.raises(pdrisk.ParameterError, match="gives 2 rows where one value is needed"):
             pdrisk.sql(query, con, eps=1, bounds=BOUNDS, keys=["f", "m"])
 
     def test_no_row_is_null(self, con, monkeypatch):

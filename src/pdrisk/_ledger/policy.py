@@ -240,12 +240,12 @@ def check_policy(query: Query, policy: Policy, name: str) -> None:
         )
     if query.groups is not None and query.groups.keys_from == "data" and not policy.keys_from_data:
         raise PolicyError(
-            f'{asked} under a ledger: keys="observed" tells which groups occur, which no eps pays for. List the keys, '
-            'or ask with keys="private" and delta=.'
+            f'{asked} under a ledger: keys="observed" reveals which groups occur, and no eps pays for that. List '
+            'the keys, or ask with keys="private" and delta=.'
         )
     if query.groups is not None and query.groups.keys_from == "categories" and not policy.keys_from_data:
         raise PolicyError(
-            f'{asked} under a ledger: keys="categories" tells which categories a column has, which may be those that '
+            f'{asked} under a ledger: keys="categories" reveals which categories a column has, which may be those that '
             'occur. List the keys, or have the owner declare them, with df.dprisk.declare(keys={"region": '
             '"categories"}).'
         )

@@ -40,7 +40,7 @@ def without_histogram(select: Select) -> Select:
     beside = any(isinstance(part, Window) or (isinstance(part, Call) and part.name in AGGREGATES) for part in parts)
     if len(calls) > 1 or beside or select.having is not None or select.distinct or len(nodes) < len(select.items):
         raise ParameterError(
-            "HISTOGRAM stands alone beside the groups of its SELECT: write WHERE for HAVING, and ask for other "
+            "HISTOGRAM must be the only aggregate of its SELECT: write WHERE instead of HAVING, and ask for other "
             "aggregates and histograms in queries of their own."
         )
     written = select.groups

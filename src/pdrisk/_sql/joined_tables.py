@@ -222,7 +222,7 @@ def _check_same_people(first: JoinSide, second: JoinSide) -> None:
         return
     if not second.people.columns:
         raise ParameterError(
-            'nobody said who a person is in the other Dataset: make it with person="pid", or pass the table itself if '
+            'the other Dataset does not say who a person is: make it with person="pid", or pass the table itself if '
             "nobody is in it."
         )
     budgets = [None if side.ledger is None else side.ledger._budget for side in (first, second)]

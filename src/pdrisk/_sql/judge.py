@@ -79,8 +79,8 @@ def judged(
     core, stated = nested.core, checked_bounds(bounds)
     if core.distinct:
         raise ParameterError(
-            "SELECT DISTINCT is refused: which values occur tells who is there. Ask for COUNT(*) with GROUP BY "
-            "and the public list of the values, or for COUNT(DISTINCT x)."
+            "SELECT DISTINCT is refused: the values that occur reveal who is in the data. Ask for COUNT(*) with "
+            "GROUP BY and the public list of the values, or for COUNT(DISTINCT x)."
         )
     if any(isinstance(item, Star) for item, _ in core.items):
         raise ParameterError("SELECT * would show records: only groups and noisy aggregates leave the data.")

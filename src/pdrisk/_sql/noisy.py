@@ -112,7 +112,7 @@ class Values:
     def _aggregate(self, call: Call) -> Expression:
         if self.groups is None:
             raise ParameterError(
-                f"{call.name} stands where one row is looked at: write HAVING, or QUALIFY for windows."
+                f"{call.name} cannot be used where a single row is read: write HAVING, or QUALIFY for windows."
             )
         if call.ordered or any(call.names):
             raise ParameterError(f"{call.name} takes one column of noisy values and nothing else.")
@@ -122,7 +122,9 @@ class Values:
             kept = truth(text(call.condition, rows), "FILTER").sql
             found = replace(found, sql=f"{found.sql} FILTER (WHERE {kept})")
         if rows.windows:
-            raise ParameterError(f"{call.name} stands over a window: give the window a name in a subquery first.")
+            raise ParameterError(
+                f"{call.name} cannot take a window as its argument: give the window a name in a subquery first."
+            )
         return column_of(found, "h", self.aggregated)
 
 

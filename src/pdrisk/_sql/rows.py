@@ -152,8 +152,8 @@ class Rows:
         """A column, or the error for what looks at several records."""
         if isinstance(node, Call) and node.name in AGGREGATES:
             raise ParameterError(
-                f"{node.name} stands where one record is looked at: aggregates belong into SELECT, HAVING and ORDER "
-                "BY, and nothing can be aggregated twice."
+                f"{node.name} cannot be used where a single record is read: aggregates belong in SELECT, HAVING "
+                "and ORDER BY, and nothing can be aggregated twice."
             )
         return self.column(node) if isinstance(node, Column) else None
 
@@ -173,7 +173,7 @@ class Rows:
         error = unknown_column(node.path, [label for label, _ in self.relation.columns])
         if not node.in_quotes:
             raise error
-        raise UnknownColumnError(f"{error} Text stands in single quotes: {written_constant(node.name)}.")
+        raise UnknownColumnError(f"{error} Write text in single quotes: {written_constant(node.name)}.")
 
     def without(self, alias: str) -> Rows:
         """The scope of what an alias in lower case stands for, so that none can stand for itself."""

@@ -168,7 +168,7 @@ class ExpressionsOfSqlglot(ABC):
     def is_null(self, node: Expression) -> Node:
         self.only(node, "this", "expression", "negate")
         if type(node.expression).__name__ != "Null":
-            raise ParameterError("IS stands before NULL alone here: write x = true AND x IS NOT NULL, or the like.")
+            raise ParameterError("IS is understood before NULL only: write x = true AND x IS NOT NULL, or the like.")
         return Operation("notna" if node.args.get("negate") else "isna", (self.node(node.this),))
 
     def member(self, node: Expression) -> Node:

@@ -102,7 +102,7 @@ def _check_texts(text: str, tokens: Any, language: Language) -> None:
             continue
         written = text[token.start : token.end + 1]
         if before is not None and before.token_type.name in ("FROM", "ALIAS", "DOT"):
-            raise ParameterError("a name stands in double quotes or in none, not in single ones.")
+            raise ParameterError("write a name in double quotes or without quotes, not in single quotes.")
         if token.token_type.name != "STRING" or not written.startswith("'") or "\\" in written:
             raise ParameterError(
                 f"a text of a query for {language.engine} stands in single quotes and has no backslash, which means "

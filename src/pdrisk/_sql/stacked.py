@@ -87,7 +87,8 @@ def scalar_of(answer: pd.DataFrame) -> Scalar:
     """
     if len(answer) > 1:
         raise ParameterError(
-            f"a subquery gives {len(answer)} rows where one value stands: aggregate without GROUP BY, or add LIMIT 1."
+            f"a subquery gives {len(answer)} rows where one value is needed: aggregate without GROUP BY, or "
+            "add LIMIT 1."
         )
     value: Any = answer.iat[0, 0] if len(answer) else None
     if value is None or pd.isna(value):
@@ -100,12 +101,12 @@ def scalar_of(answer: pd.DataFrame) -> Scalar:
 
 
 def check_scalar(statement: Statement) -> None:
-    """Refuse a subquery of several columns, or of lists, where one value stands."""
+    """Refuse a subquery of several columns, or of lists, where one value is needed."""
     if (number := len(shown(statement))) != 1:
-        raise ParameterError(f"a subquery gives {number} columns where one value stands: name one.")
+        raise ParameterError(f"a subquery gives {number} columns where one value is needed: name one.")
     ((_, kind),) = shown(statement)
     if kind not in TYPES:
-        raise ParameterError(f"a subquery gives {kind} where one value stands: ask for it in a query of its own.")
+        raise ParameterError(f"a subquery gives {kind} where one value is needed: ask for it in a query of its own.")
 
 
 def placeholder(statement: Statement) -> Scalar:

@@ -56,7 +56,9 @@ def worlds_without_one(
     if len(people) == 0:
         return people
     if bounds is None and len(people) == 1 and chosen.bounded:
-        raise ParameterError("without the one record nobody is left, and bounds=(lo, hi) decide the answer for nobody.")
+        raise ParameterError(
+            "there is one record; without it none is left, and the answer then depends on bounds: pass bounds=(lo, hi)."
+        )
     universe = _around(people) if bounds is None else declared_universe(bounds)
     people = np.clip(people, universe.lo, universe.hi)
     return chosen.leave_one_out(people, summary_of_one(people, universe, chosen.needs), universe)
