@@ -191,10 +191,19 @@ class TestScalars:
         answer = pdrisk.sql(query, con, eps=1, bounds=BOUNDS, ledger=ledger)
         assert len(described(answer).lines) == 5 and ledger.remaining().spent == 1
 
-    def test_several_rows(self, con):
-        query = "SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people GROUP BY sex)"
+    def test_several_rows(self, con, book):
+        """Refused before anything is paid where it is known, else when the noise has decided it."""
+        ledger = book()
+        asked = {"eps": 1, "bounds": BOUNDS, "keys": ["f", "m"]}
+        inner = "SELECT AVG(age) AS a FROM people GROUP BY sex"
+        for each in (inner, f"{inner} ORDER BY a", f"SELECT a + 1 FROM ({inner})"):
+            with pytest.raises(pdrisk.ParameterError, match="gives 2 rows where one value is needed"):
+                pdrisk.sql(f"SELECT COUNT(*) FROM people WHERE age > ({each})", con, ledger=ledger, **asked)
+        assert ledger.remaining().spent == 0
         with pytest.raises(pdrisk.ParameterError, match="gives 2 rows where one value is needed"):
-            pdrisk.sql(query, con, eps=1, bounds=BOUNDS, keys=["f", "m"])
+            pdrisk.sql(f"SELECT COUNT(*) FROM people WHERE age > ({inner} HAVING COUNT(*) > -99)", con, **asked)
+        for each in (f"{inner} LIMIT 1", f"SELECT MAX(a) FROM ({inner})"):
+            pdrisk.sql(f"SELECT COUNT(*) FROM people WHERE age > ({each})", con, **asked)
 
     def test_no_row_is_null(self, con, monkeypatch):
         without_noise(monkeypatch)

@@ -11,7 +11,7 @@ import numpy as np
 from pdrisk._answer.answer import Curator
 from pdrisk._core.people import PersonRecords, PersonSums, local_sensitivity, top_of_groups, world_range
 from pdrisk._core.risk import risks_in_data
-from pdrisk._core.statistics import Count, Histogram
+from pdrisk._core.statistics import Histogram
 from pdrisk._core.summary import FloatArray, IntArray, Summary
 from pdrisk._mechanisms import Mechanism
 from pdrisk._model.query import Query
@@ -94,11 +94,8 @@ def _local_sensitivity(
     statistic, universe = mechanism.statistic, mechanism.universe
     if unit.rows == 1:
         return statistic.local_sensitivity(summary, universe)
-    if isinstance(statistic, Count):  # k may always come
-        return np.full(summary.n.shape, float(unit.rows))
-    if people is None:
-        return np.full(summary.n.shape, np.nan)
-    return local_sensitivity(statistic, people, universe, statistic.value(summary, universe), unit.rows)
+    value = np.full(summary.n.shape, np.nan) if people is None else statistic.value(summary, universe)
+    return local_sensitivity(statistic, people, universe, value, unit.rows)
 
 
 def _losses_of_several(

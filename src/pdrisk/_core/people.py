@@ -170,23 +170,24 @@ def without_each(statistic: Statistic, people: PersonRecords | PersonSums, unive
 
 
 def local_sensitivity(
-    statistic: Statistic, people: PersonRecords | PersonSums, universe: Universe, value: FloatArray, k: int
+    statistic: Statistic, people: PersonRecords | PersonSums | None, universe: Universe, value: FloatArray, k: int
 ) -> FloatArray:
     """Largest change by all records of one person, at most k, that come or go, shape (G,); NaN where it is not told.
 
     Parameters
     ----------
     statistic : Statistic
-    people : PersonRecords or PersonSums
+    people : PersonRecords, PersonSums or None
+        None where it is not known what people have.
     universe : Universe
     value : ndarray of float64, shape (G,)
-        The answers.
+        The answers; of a histogram one for each bin.
     k : int
     """
     if isinstance(statistic, Count):  # k may always come
-        return np.full(people.size, float(k))
-    if not people.tells(statistic):
-        return np.full(people.size, np.nan)
+        return np.full(value.shape, float(k))
+    if people is None or not people.tells(statistic):
+        return np.full(value.shape, np.nan)
     change = np.zeros(people.size)
     np.maximum.at(change, people.portions, np.abs(without_each(statistic, people, universe) - value[people.portions]))
     change = np.maximum(change, _by_adding(statistic, people, universe, value, k))

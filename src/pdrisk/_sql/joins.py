@@ -208,11 +208,12 @@ def owners_key(relation: Relation) -> tuple[str, ...]:
 
 def check_alike(left: Relation, own: str, right: Relation, other: str) -> None:
     """Refuse ids that would be compared after a cast, or by a collation."""
-    first, second = left.source.columns[own], right.source.columns[other]
+    both = first, second = left.source.columns[own], right.source.columns[other]
     if first != second and not (first in INTEGERS and second in INTEGERS):
+        advice = ' A frame with missing ids makes DOUBLE of integers: use astype("Int64").' if "DOUBLE" in both else ""
         raise ParameterError(
             f"{own} of {left.source.name} is {first} and {other} of {right.source.name} is {second}: ids are compared "
-            "as they are, since a cast could make one person of two. Store both in one type."
+            f"as they are, since a cast could make one person of two. Store both in one type.{advice}"
         )
     if kind_of_type(first) == TEXT and (left.source.collated or right.source.collated):
         raise ParameterError(

@@ -106,6 +106,11 @@ class Layer:
     depth: int = 0
 
     @property
+    def keeps_rows(self) -> bool:
+        """Whether it has a row for each of the layer below, whatever the noise."""
+        return not (self.where or self.having or self.qualify or self.aggregates or "LIMIT" in self.tail)
+
+    @property
     def exposed(self) -> tuple[tuple[str, Expression], ...]:
         """Its columns, as the layer over it sees them."""
         return tuple((label, self._exposed(at)) for at, (label, _) in enumerate(self.items))

@@ -74,7 +74,7 @@ class PostgresAddress:
         if connection is None:
             raise ParameterError(
                 f"no connection to the PostgreSQL server of the URL ({failure}): try psycopg.connect with it. Its "
-                "password may stand in ~/.pgpass or PGPASSWORD."
+                "password can be kept in ~/.pgpass or PGPASSWORD."
             )
         with closing(connection):
             yield connection

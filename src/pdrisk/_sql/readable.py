@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from pdrisk._model.plain import check_encodable
+from pdrisk._sql.frame_types import single_columns
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WHOLE", "checked", "described", "file_failure", "files_of", "is_readable"]
 
+UNREAD = "pdrisk_column"  # of a frame, tried alone
 WHOLE = "see whether it exists and is whole"
 
 
@@ -36,6 +38,18 @@ def described(connection: DuckDBPyConnection, sql: str, what: str, advice: str) 
     else:
         return {row[0]: row[1] for row in rows}
     raise ParameterError(f"DuckDB cannot open {what} ({failure}): {advice}.")
+
+
+def columns_not_read(connection: DuckDBPyConnection, frame: Any) -> str:
+    """The columns that keep DuckDB from reading a frame, by their types alone, and what to do about them."""
+    found = []
+    for name, column in single_columns(frame):
+        try:
+            connection.register(UNREAD, column)
+            described(connection, f"SELECT * FROM {UNREAD}", "this frame", WHOLE)
+        except Exception:  # noqa: BLE001 - whatever it says: the column has no row
+            found.append(repr(name))
+    return f"{', '.join(found)}, or make numbers or text of it" if found else "columns of unusual types"
 
 
 def file_failure(path: str) -> tuple[str, str]:

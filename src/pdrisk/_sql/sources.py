@@ -19,11 +19,11 @@ from pdrisk._sql import workspace
 from pdrisk._sql.catalog import VIEW, CatalogEntry, entry_names, found_entry
 from pdrisk._sql.clients import plain_text
 from pdrisk._sql.declared import declared_for, declared_in_file, folded
-from pdrisk._sql.frame_types import Plain, plain_frame, single_columns
+from pdrisk._sql.frame_types import Plain, plain_frame
 from pdrisk._sql.owners import PUBLIC, Owners
 from pdrisk._sql.parse import parsed
 from pdrisk._sql.pieces import kind_of_type, lowered, written_paths
-from pdrisk._sql.readable import WHOLE, checked, described, file_failure, files_of
+from pdrisk._sql.readable import WHOLE, checked, columns_not_read, described, file_failure, files_of
 from pdrisk._sql.scalars import Scalars
 from pdrisk._sql.settings import Settings, check_macros, pin
 from pdrisk._sql.source import Source
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 __all__ = ["Sources"]
 
 FRAME = "frame_of_this_call"
-UNREAD = "pdrisk_column"  # of a frame, tried alone
 
 
 @dataclass
@@ -222,7 +221,7 @@ class Sources:
                     public=lowered(name) in self.public,
                 )
             )
-        raise ParameterError(f"DuckDB cannot read the frame {name!r}: leave out {_unread(connection, value)}.")
+        raise ParameterError(f"DuckDB cannot read the frame {name!r}: leave out {columns_not_read(connection, value)}.")
 
     def named_file(self, path: str) -> Source:
         """A file that a query names."""
@@ -382,18 +381,6 @@ class Sources:
     def _opened(self, connection: DuckDBPyConnection) -> DuckDBPyConnection:
         self.opened.append(connection)
         return connection
-
-
-def _unread(connection: DuckDBPyConnection, frame: Any) -> str:
-    """The columns that keep DuckDB from reading a frame, by their types alone."""
-    found = []
-    for name, column in single_columns(frame):
-        try:
-            connection.register(UNREAD, column)
-            described(connection, f"SELECT * FROM {UNREAD}", "this frame", WHOLE)
-        except Exception:  # noqa: BLE001 - whatever it says: the column has no row
-            found.append(repr(name))
-    return f"{', '.join(found)}, or make numbers or text of it" if found else "columns of unusual types"
 
 
 def _cursor(connection: DuckDBPyConnection) -> DuckDBPyConnection:

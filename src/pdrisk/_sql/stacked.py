@@ -85,11 +85,7 @@ def scalar_of(answer: pd.DataFrame) -> Scalar:
     ParameterError
         If there are several rows.
     """
-    if len(answer) > 1:
-        raise ParameterError(
-            f"a subquery gives {len(answer)} rows where one value is needed: aggregate without GROUP BY, or "
-            "add LIMIT 1."
-        )
+    _check_rows(len(answer))
     value: Any = answer.iat[0, 0] if len(answer) else None
     if value is None or pd.isna(value):
         return None
@@ -101,12 +97,22 @@ def scalar_of(answer: pd.DataFrame) -> Scalar:
 
 
 def check_scalar(statement: Statement) -> None:
-    """Refuse a subquery of several columns, or of lists, where one value is needed."""
+    """Refuse a subquery of several columns, of several rows whatever the noise, or of lists: one value is needed."""
     if (number := len(shown(statement))) != 1:
         raise ParameterError(f"a subquery gives {number} columns where one value is needed: name one.")
     ((_, kind),) = shown(statement)
     if kind not in TYPES:
         raise ParameterError(f"a subquery gives {kind} where one value is needed: ask for it in a query of its own.")
+    if isinstance(statement, Judged) and all(layer.keeps_rows for layer in statement.layers):
+        groups = statement.query.groups
+        _check_rows(1 if groups is None or groups.keys is None else len(groups.keys))
+
+
+def _check_rows(number: int) -> None:
+    if number > 1:
+        raise ParameterError(
+            f"a subquery gives {number} rows where one value is needed: aggregate without GROUP BY, or add LIMIT 1."
+        )
 
 
 def placeholder(statement: Statement) -> Scalar:
