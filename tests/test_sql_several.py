@@ -202,7 +202,7 @@ class TestScalars:
         assert ledger.remaining().spent == 0
         with pytest.raises(pdrisk.ParameterError, match="gives 2 rows where one value is needed"):
             pdrisk.sql(f"SELECT COUNT(*) FROM people WHERE age > ({inner} HAVING COUNT(*) > -99)", con, **asked)
-        for each in (f"{inner} LIMIT 1", f"SELECT MAX(a) FROM ({inner})"):
+        for each in (f"{inner} LIMIT 1", f"SELECT MAX(a) FROM ({inner})", f"SELECT a FROM ({inner}) WHERE a > 9999"):
             pdrisk.sql(f"SELECT COUNT(*) FROM people WHERE age > ({each})", con, **asked)
 
     def test_no_row_is_null(self, con, monkeypatch):
