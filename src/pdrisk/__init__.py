@@ -1,4 +1,4 @@
-"""Differentially private answers with their sensitivity and the risk they mean for a person.
+"""Differentially private statistics with their exact sensitivity and the risk that they mean for a person.
 
 ``import pdrisk`` gives every pandas frame and series the accessor ``dprisk``:
 

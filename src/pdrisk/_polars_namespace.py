@@ -24,9 +24,9 @@ __all__ = ["PolarsAccessor", "register"]
 
 @own_errors_of
 class PolarsAccessor(Statistics):
-    """Noisy statistics of a Polars frame: the anonymous `Dataset` of the frame as it is now, with tables of Polars.
+    """Noisy statistics of a Polars frame as it is now, each with its interval and its risk; tables are Polars frames.
 
-    Bounds, keys, people and a ledger are options of each call; `declare` keeps them.
+    Bounds, keys, people and a ledger are options of each call; `declare` gives a `Dataset` that keeps them.
     """
 
     def __init__(self, frame: pl.DataFrame | pl.LazyFrame) -> None:
@@ -43,19 +43,23 @@ class PolarsAccessor(Statistics):
         per_person: str | None = None,
         constant: str | Sequence[str] | None = None,
     ) -> Dataset:
-        """The Dataset of the frame, with the bounds, group keys and missing codes of its columns, and its people.
+        """Dataset of the frame, with declared bounds, group keys, missing codes and ids of people.
 
-        A Polars frame keeps nothing beside its columns, so that the Dataset is asked from then on.
+        A Polars frame cannot hold declarations itself. So ask the Dataset from here on, not the frame.
 
         Parameters
         ----------
         schema, bounds, keys, missing, person, per_person, constant : optional
             As for `Dataset`.
 
+        Returns
+        -------
+        Dataset
+
         Raises
         ------
         ParameterError
-            With what does not fit the frame.
+            If a declaration does not fit the frame.
         """
         return Dataset(
             self._own,

@@ -41,48 +41,50 @@ ONE_TABLE = "data"  # its name in SQL
 
 @own_errors_of
 class Dataset(Statistics):
-    """Dataset about people: data, declarations that hold for all questions, and the ledger that pays for answers.
+    """Dataset about people: the data, declarations for all questions, and the ledger that pays for answers.
 
-    It has all statistics of ``df.dprisk``, which is the anonymous Dataset of a frame, and takes the frame as it is now:
-    what is done to it later is not seen.
+    It has all statistics of ``df.dprisk``. It takes a frame as it is now: later changes to the frame are not seen.
 
     Parameters
     ----------
-    data : DataFrame, ``(connection, "table")``, path, or table for `sql` alone
-        A frame of pandas, Polars (also a LazyFrame) or Arrow (a Table, or a dataset of files). A table or view of
-        DuckDB or PostgreSQL, or a Parquet file, a list of them, a folder or a pattern: they stay where they are, and
-        each answer is one SELECT. For `sql` also a DuckDB relation (read at once), or a dict of such by name.
+    data : DataFrame, ``(connection, "table")``, path, or tables for `sql` alone
+        A frame of pandas, Polars (also a LazyFrame) or Arrow (a Table, or a dataset of files). Or a table or view of
+        DuckDB or PostgreSQL, a Parquet file, a list of them, a folder or a pattern: these stay where they are, and each
+        answer is one SELECT. For `sql` alone also a DuckDB relation, which is read at once, or a dict of several tables
+        by name.
     name : str, optional
-        What the ledger knows the data as; that of the ledger unless given. A path or URL as ``ledger`` needs it.
+        Name of the data in the ledger; by default the name of the ledger's dataset. Needed if ``ledger`` is a path or
+        URL.
     schema, bounds, keys, missing : optional
-        As for ``df.dprisk.declare``: kept here, the frame stays as it is.
+        As for ``df.dprisk.declare``. They are kept here; the frame stays as it is.
     person : column, list of columns, or dict by table, optional
-        Column of ids: all rows of a person are protected together. With several columns, as in ``["pid", "day"]``,
-        the unit is each combination of their values: a person's day. By the ids a ledger adds up what each person lost:
-        see `Ledger.odometer`.
+        Column of people's ids: all rows of a person are protected together. With several columns, as in ``["pid",
+        "day"]``, the unit is each combination of their values: a person's day. A ledger uses the ids to add up what
+        each person lost: see `Ledger.odometer`.
     per_person : {"one", "mean", "sum", "min", "max", "count", "any", "all"}, optional
-        How several rows of a person count in questions that say nothing else. ``"one"``: each person has one row; if
-        somebody has more, one is chosen, by the row's own content and a secret. Of several tables ``"one"`` may be
-        that of some, as a dict by table.
+        How several rows of a person count in questions that say nothing else. ``"one"`` declares that each person has
+        one row; if somebody has more, one of them is chosen by the row's own content and a secret. With several tables,
+        a dict may declare ``"one"`` for some of them.
     constant : list of columns or dict by table, optional
-        Columns that do not differ within a person; of somebody with several values one is chosen.
+        Columns with the same value in all rows of a person. If somebody has several values, one of them is chosen.
     ledger : Ledger, path or URL, optional
-        Existing ledger that pays for all answers. It remembers them: the same question gets the same answer
-        again and costs nothing, unless it is asked with ``fresh=True``.
+        Existing ledger that pays for all answers. It remembers them: the same question gets the same answer again and
+        costs nothing, unless it is asked with ``fresh=True``.
     version : str, optional
-        The owner's word for the state of the data, for a ledger: then no content is compared, and tables of database
-        files and Parquet files are remembered too.
+        The owner's name for the present state of the data. With it a ledger does not compare the content of data, and
+        it also remembers answers about database files and Parquet files.
     public : list of names, or dict from name to table, optional
-        Tables that nobody is in, such as lists of codes: for joins with those of people, in `sql`.
+        Tables without any person in them, such as lists of codes, which `sql` may join with tables of people.
     curator : bool, default False
         Default of ``curator=`` in all calls.
     as_ : {"pandas", "polars", "arrow"}
-        Kind of noisy tables, also of `sql`. In Polars and Arrow tables, levels of the index become columns.
+        Type of tables that answers come in, also from `sql`. In Polars and Arrow tables, levels of the index become
+        columns.
 
     Raises
     ------
     ParameterError, ColumnTypeError
-        If something does not fit the data, or is not supported yet, with what to write instead.
+        If something does not fit the data or is not supported yet; the text says what to write instead.
     LedgerError
         If the ledger cannot be used.
 
@@ -181,17 +183,21 @@ class Dataset(Statistics):
         return f"Dataset {named}{kept}; private answers: {answers}; see help() of each"
 
     def query(self, condition: Any) -> Dataset:
-        """Dataset of the records that a row-wise condition selects, with the same people and the same ledger.
+        """Filtered Dataset: the records that a row-wise condition selects, with the same people and the same ledger.
 
         Parameters
         ----------
         condition : str, pd.col or Polars expression
-            As ``where`` of every statistic, which may select further. Nothing is read before an answer is paid.
+            As ``where`` of every statistic, which may filter further. Nothing is read before an answer is paid.
+
+        Returns
+        -------
+        Dataset
 
         Raises
         ------
         ParameterError, UnknownColumnError, ColumnTypeError
-            If it is not row-wise, or does not fit the data.
+            If the condition is not row-wise, or does not fit the data.
         """
         frame = self._frame
         if not isinstance(condition, (str, EXPRESSION)) and not is_of_polars(condition, "Expr"):
@@ -212,13 +218,17 @@ class Dataset(Statistics):
         Parameters
         ----------
         **columns : str
-            Arithmetic or a comparison, as in ``decade="birth // 10 * 10"``; a later one may use those before. What was
-            declared of a column that is replaced does not hold any more. Nothing is computed before an answer is paid.
+            Arithmetic or a comparison, as in ``decade="birth // 10 * 10"``. A column may use those before it. The
+            declarations of a column that is replaced no longer hold. Nothing is computed before an answer is paid.
+
+        Returns
+        -------
+        Dataset
 
         Raises
         ------
         ParameterError, UnknownColumnError, ColumnTypeError
-            If one is not row-wise, or does not fit the data.
+            If an expression is not row-wise, or does not fit the data.
         """
         found = copy.copy(self)
         for name, expression in columns.items():
@@ -227,30 +237,30 @@ class Dataset(Statistics):
         return found
 
     def join(self, other: Any, on: str | list[str] | None = None, how: str = "inner") -> Dataset:
-        """The Dataset joined with a public table, or with another one of the same people, paid by the same ledger.
+        """Joined Dataset: with a public table, or with another Dataset of the same people. The same ledger pays.
 
         Parameters
         ----------
         other : Dataset or table
-            A Dataset of the same people and the same ledger; or any other table, which nobody is in by your word, such
-            as a list of codes: what a Dataset takes as data.
+            A Dataset of the same people with the same ledger. Or any other data that a Dataset takes, such as a list of
+            codes: then you declare that nobody is in it.
         on : str or list of str, optional
-            The columns of both that are equal. Of two Datasets all that says who a person is, and nothing else unless
-            it is listed here.
+            The columns that must be equal in both tables. For two Datasets these are the columns of people's ids, and
+            no others unless they are listed here.
         how : {"inner", "left"}
-            Whether rows that match none of the other table are left out, or stay with missing values.
+            ``"inner"`` leaves out rows without a match; ``"left"`` keeps them, with missing values.
 
         Returns
         -------
         Dataset
-            Of the columns of both. A person has at most the product of both tables' rows a person, where these are
-            known, as of ``per_person="one"``; of a public table it is counted how many rows one row may match. So many
-            rows count, unless a question says otherwise.
+            With the columns of both. The number of rows that a person has at most is the product of both tables'
+            numbers, where these are known, as with ``per_person="one"``. For a public table it is counted how many of
+            its rows match one row. So many rows of a person count, unless a question says otherwise.
 
         Raises
         ------
         ParameterError, UnknownColumnError, ColumnTypeError
-            If a row would be made of several people's, or the columns do not fit.
+            If a row would combine several people's data, or the columns do not fit.
 
         Examples
         --------
@@ -300,14 +310,16 @@ class Dataset(Statistics):
         curator: bool | None = None,
         risk_columns: bool = False,
     ) -> pd.DataFrame:
-        """Noisy answers to a SELECT from ``data``, or from the names of a dict of tables; options as of `pdrisk.sql`.
+        """Noisy answers to a SELECT from the table ``data``, or from the tables of a dict by their names.
+
+        The options are those of `pdrisk.sql`.
 
         Raises
         ------
         ParameterError
-            If anything is not understood, with what to write instead; nothing is read then.
+            If the query is not understood or not supported; the text says what to write instead. Nothing is read.
         QueryFailedError
-            If reading the data fails; it stays paid.
+            If reading the data fails; the eps stays paid.
         """
         if self._kept is not None or self._derived:
             raise ParameterError(

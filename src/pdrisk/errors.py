@@ -1,7 +1,7 @@
-"""Every exception and warning of pdrisk.
+"""Exceptions and warnings of pdrisk.
 
-All of them speak of declared things only: no value, count or label of the data. They keep plain string
-arguments, so they survive pickling, and also derive from the built-in a pandas user would catch.
+Their texts hold declared things only, never a value, count or label from the data. Each exception keeps plain string
+arguments, so it can be pickled, and also derives from the built-in exception that a pandas user would catch.
 """
 
 from fractions import Fraction
@@ -33,7 +33,7 @@ FAILED = (
 
 
 class PdriskError(Exception):
-    """Base of everything pdrisk raises on purpose."""
+    """Base class of all exceptions of pdrisk."""
 
     def __str__(self) -> str:
         # Names in it are the caller's or a file's, and a terminal must not obey them. Not super(): KeyError shows the
@@ -42,45 +42,45 @@ class PdriskError(Exception):
 
 
 class ParameterError(PdriskError, ValueError):
-    """A request that can be seen to be wrong without looking at the data."""
+    """Request that is wrong, as can be seen without reading the data."""
 
     lacks: str = ""  # what is missing, for an error that names all that is
 
 
 class ColumnTypeError(ParameterError, TypeError):
-    """A column, option or key of a kind that cannot be used there."""
+    """Column, option or key of a type that cannot be used there."""
 
 
 class UnknownColumnError(ParameterError, KeyError):
-    """A column name the frame does not have."""
+    """Name of a column that the frame does not have."""
 
 
 class QueryFailedError(PdriskError, RuntimeError):
-    """A request that failed while the data was read. It stays paid, and it hides its cause on purpose."""
+    """Request that failed while the data was read. It stays paid, and hides its cause on purpose."""
 
     def __init__(self, message: str = FAILED) -> None:
         super().__init__(message)
 
 
 class BoundsNotFoundError(PdriskError, RuntimeError):
-    """A private search for bounds that found nothing but noise. It stays paid."""
+    """Private search for bounds that found nothing but noise. It stays paid."""
 
 
 class LedgerError(PdriskError, RuntimeError):
-    """A ledger that cannot be read or written, or is not whole. Nothing was answered."""
+    """Ledger that cannot be read or written, or was damaged. Nothing was answered."""
 
 
 class PolicyError(PdriskError, RuntimeError):
-    """A request that the rules of a ledger do not allow. Nothing was paid, nothing read."""
+    """Request that the rules of a ledger do not allow. Nothing was paid, nothing was read."""
 
 
 class BudgetExceededError(PdriskError, RuntimeError):
-    """A request that goes over a limit. Nothing was paid, nothing read.
+    """Request that goes over a limit of a ledger. Nothing was paid, nothing was read.
 
     Attributes
     ----------
     requested, remaining, missing : Fraction
-        Of eps, or of a number of queries.
+        Amounts asked for, left, and lacking: eps in nats, delta, or numbers of queries.
     """
 
     def __init__(self, message: str, requested: Fraction, remaining: Fraction, missing: Fraction) -> None:
@@ -92,16 +92,16 @@ class BudgetExceededError(PdriskError, RuntimeError):
 
 
 class NotPublicError(PdriskError, ValueError):
-    """A result that holds nothing publishable was asked for its public part."""
+    """Request for the public part of a result that may not be published."""
 
 
 class DoubtfulReleaseWarning(UserWarning):
-    """An eps that hardly hides anybody, or bounds that nearly all values lie beyond."""
+    """Warning of an eps that hardly hides anybody, or of bounds that nearly all values exceed."""
 
 
 class NoisyReleaseWarning(UserWarning):
-    """The noise is wider than the range the answer is known to lie in."""
+    """Warning of noise that is wider than the range in which the answer is known to lie."""
 
 
 class UnpaidReleaseWarning(UserWarning):
-    """No ledger pays for an answer, though a ``with`` block of one is open elsewhere in the process."""
+    """Warning that no ledger pays for an answer, though a ``with`` block of one is open elsewhere in the process."""

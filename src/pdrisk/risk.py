@@ -1,4 +1,4 @@
-"""The formulas of risk, on scalars and arrays: see docs/numbers.md for what each one assumes."""
+"""Formulas of risk, on scalars and arrays. See docs/numbers.md for what each of them assumes."""
 
 from pdrisk._core.risk import METRICS, Risk, epsilon_for, metrics, posterior, privacy_loss
 from pdrisk._core.worlds import exact_identifiability, tight_epsilon

@@ -24,7 +24,7 @@ class Arithmetic:
     value: Any
 
     def interval(self, level: float = 0.95) -> Interval:
-        """Ends between which the exact number lies, with a probability of at least ``level`` over the noise."""
+        """Interval that holds the exact number with a probability of at least ``level`` over the noise."""
         raise NotImplementedError
 
     def _sources(self) -> dict[int, Arithmetic]:

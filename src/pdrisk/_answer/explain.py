@@ -31,25 +31,33 @@ def explain(
     prior: float | None = None,
     language: str = "en",
 ) -> str:
-    """Explanation of an answer in plain words: of a `Release`, or of a frame of ``by=``, ``agg`` or ``sql``.
+    """Explanation of an answer in plain words: of a `Release`, or of a table from ``by=``, ``agg`` or ``sql``.
 
     Parameters
     ----------
-    answer : Release, DataFrame or Table of Arrow
-        As pdrisk returned it; groups cost their eps once, since everybody is in at most one.
+    answer : Release, DataFrame, or Polars or Arrow table
+        As pdrisk returned it. Groups cost their eps once, since everybody is in at most one.
     audience : {"participant", "analyst", "curator", "publication"}
+        Reader of the text: a person who considers taking part, somebody who works with the values, somebody who may see
+        the data, or the public, as a label.
     so_far : float or Ledger, optional
         The eps of all releases so far about these people, this one included; or the ledger that paid for them.
     prior : float, optional
-        The chance that an attacker begins with, as ``1 / 551``; a coin's 1/2 unless given.
+        Probability from which the attacker starts, as in ``1 / 551``; by default a coin's 1/2.
     language : str
+        Language of the text, such as ``"en"``.
+
+    Returns
+    -------
+    str
 
     Raises
     ------
     NotPublicError
         For a participant or a publication, if the bounds came from the data.
     ParameterError, ColumnTypeError
-        If this is no answer, the curator's columns are asked for and gone, or ``so_far`` is less than this alone.
+        If pdrisk did not make this table, if its curator's columns are needed but missing, or if ``so_far`` is less
+        than this answer alone.
 
     See Also
     --------

@@ -21,17 +21,22 @@ def public(answer: pd.DataFrame) -> pd.DataFrame: ...
 def public(answer: Release) -> dict[str, Any]: ...
 @own_errors
 def public(answer: pd.DataFrame | Release) -> pd.DataFrame | dict[str, Any]:
-    """The publishable columns of a table of answers; of a `Release`, its `Release.public`.
+    """Publishable part of a table of answers: its columns that do not depend on the data beyond the noisy values.
 
     Parameters
     ----------
     answer : DataFrame or Release
         As pdrisk returned it, or with rows taken out; its ``attrs`` say what it is.
 
+    Returns
+    -------
+    DataFrame or dict
+        Of a `Release` the dict `Release.public`.
+
     Raises
     ------
     NotPublicError
-        If the bounds came from the data, or the frame does not say what it is.
+        If the bounds came from the data, or the table does not say what it is.
     """
     if isinstance(answer, Release):
         return answer.public()

@@ -35,19 +35,19 @@ __all__ = ["Release"]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Release(Arithmetic):
-    """A noisy answer. What it prints, pickles and exports may be published; `curator` holds the rest.
+    """Noisy answer with its interval and its risk. What it prints, pickles and exports may be published.
 
     Attributes
     ----------
     answer : Answer
-        Its description.
+        Description of the answer.
     noisy : NoisyAnswers
-        What was drawn, for intervals of other levels.
+        The noisy numbers that were drawn, from which intervals of other levels are computed.
     column : hashable or None
-        Column that was asked about, the first of two; None for a count of records.
+        The column, or the first of two; None for a count of rows.
     curator : Curator or None
-        Sensitivity and risk in these data: for whoever holds the data. Under a ledger None, unless a curator whom its
-        policy names asked with ``curator=True``. It stays out of reprs, pickles, `to_dict` and JSON.
+        Sensitivity and risk in these very data, for whoever may see the data. Under a ledger it is None, unless a
+        curator named by the policy asked with ``curator=True``. It is never in reprs, pickles, `to_dict` and JSON.
     """
 
     answer: Answer
@@ -58,27 +58,27 @@ class Release(Arithmetic):
 
     @property
     def other(self) -> Any:
-        """Second column of a statistic of two, else None."""
+        """Second column of a statistic of two columns, else None."""
         return self._line.other
 
     @property
     def statistic(self) -> str:
-        """Name with its parameters, as in ``"quantile(0.9)"``."""
+        """Name of the statistic with its parameters, as in ``"quantile(0.9)"``."""
         return self._line.statistic
 
     @property
     def value(self) -> Any:
-        """Noisy answer: an int for counts, else a float; NaN where a ledger's rule withholds it."""
+        """Noisy value: an int for counts, else a float; NaN if a rule of the ledger withholds it."""
         return self._line.value
 
     @property
     def low(self) -> float:
-        """Lower end of the 95 % noise interval: sampling error comes on top."""
+        """Lower end of the 95 % noise interval, in the unit of the value. Sampling error comes on top."""
         return _number(self._line.low)
 
     @property
     def high(self) -> float:
-        """Upper end of the 95 % noise interval."""
+        """Upper end of the 95 % noise interval, in the unit of the value."""
         return _number(self._line.high)
 
     @property
@@ -88,16 +88,16 @@ class Release(Arithmetic):
 
     @property
     def rank95(self) -> float | None:
-        """How many records may lie between the value and the rank asked for, 95 % sure; None where noise is added.
+        """Error in ranks: at most so many records lie between the value and the rank asked for, 95 % sure.
 
-        Records are first rounded to multiples of `step`. How far that is in the unit of the value, the data decide:
-        ``low``, ``high`` and ``noise95`` are NaN unless they are asked for with ``interval=True``.
+        None where noise is added. Values are first rounded to multiples of `step`. How far this is in the unit of the
+        value depends on the data, so ``low``, ``high`` and ``noise95`` are NaN unless the call says ``interval=True``.
         """
         return self._line.rank95
 
     @property
     def step(self) -> float | None:
-        """The distance of the public points that an answer chosen by its rank is one of; None where noise is added."""
+        """Distance between the public points from which an answer is chosen by its rank; None where noise is added."""
         return self._line.step
 
     @property
@@ -107,18 +107,18 @@ class Release(Arithmetic):
 
     @property
     def bounds(self) -> tuple[float, float] | dict[Any, tuple[float, float]] | None:
-        """Range of values that was declared; values outside counted as its ends. None for counts.
+        """Declared range of the values; values outside counted as its ends. None for counts.
 
-        Of two columns a dict from column to range.
+        For a statistic of two columns a dict from column to range.
         """
         line = self._line
         return line.bounds if line.other_bounds is None else {name: ends for name, ends in line.ranges if ends}
 
     @property
     def clip(self) -> tuple[float, float] | None:
-        """Points that all values were clipped at, which a share of eps found; None without ``clip="private"``.
+        """Clipping points, found with a share of eps; None without ``clip="private"``.
 
-        The value, and its interval, are those of the clipped values.
+        The value and its interval are those of the clipped values.
         """
         return self._line.clip
 
@@ -134,52 +134,52 @@ class Release(Arithmetic):
 
     @property
     def neighbours(self) -> str:
-        """What the noise hides: that one record is there, or with ``"replace-one"`` what its value is."""
+        """Neighbouring relation: the noise hides that a record is there or, with ``"replace-one"``, its value."""
         return "replace-one" if self.answer.replaces else "add-or-remove-one"
 
     @property
     def global_sensitivity(self) -> float:
-        """Largest change that one record can make to the statistic, in any data within the bounds."""
+        """Global sensitivity: largest change that one record can make to the statistic in any data within bounds."""
         return self._line.global_sensitivity
 
     @property
     def scale(self) -> float | None:
-        """Scale of additive noise, in the unit of the value; None where the mechanism adds no noise to the answer."""
+        """Scale of the additive noise, in the unit of the value; None where the mechanism adds no noise to it."""
         return self._line.scale
 
     @property
     def risk(self) -> Risk:
-        """Publishable risks: ``worst_case`` and ``success``."""
+        """Risks that may be published: ``worst_case`` and ``success``."""
         return self._line.risk
 
     @property
     def where(self) -> str | None:
-        """Filter, as far as it is known; None for all records."""
+        """Filter as text, as far as pdrisk can tell it; None for all records."""
         return self.answer.where
 
     @property
     def where_trusted(self) -> bool:
-        """Whether the filter decides record by record by the caller's word only."""
+        """Whether pdrisk could not check that the filter decides row by row, and took the caller's word for it."""
         return self.answer.where_trusted
 
     @property
     def bounds_from_data(self) -> bool:
-        """Whether the bounds are the data's own: then this is not differential privacy."""
+        """Whether the bounds came from the data. If so, this is not differential privacy."""
         return self.answer.bounds_from_data
 
     @property
     def least_group(self) -> tuple[int, float] | None:
-        """How many people a ledger wants an answer to be about, and the eps paid besides to see whether they are."""
+        """Least number of people that a ledger requires an answer to be about, and the eps paid to check it."""
         return None if self.answer.least_group is None else (self.answer.least_group, self.answer.extra)
 
     @property
     def rounded_to(self) -> float | None:
-        """Base that a ledger has answers rounded to, after the noise."""
+        """Base to whose multiples a ledger had the answer rounded, after the noise."""
         return self._line.rounded_to
 
     @property
     def name(self) -> str:
-        """As people write it: ``mean(distance)``, or ``mean(income) of values clipped to [0, 50000]``."""
+        """Name of the answer: ``mean(distance)``, or ``mean(income) of values clipped to [0, 50000]``."""
         return formatting.clipped(written(self.statistic, self.column, self.other), self.clip)
 
     @property
@@ -206,34 +206,35 @@ class Release(Arithmetic):
 
     @own_errors
     def interval(self, level: float = 0.95, kind: str = "noise") -> tuple[float, float]:
-        """Noise interval: where the noise-free answer lies, with a probability of at least ``level`` over the noise.
+        """Noise interval: the noise-free answer lies in it with a probability of at least ``level`` over the noise.
 
         Parameters
         ----------
         level : float
-            In (0, 1).
+            Probability, in (0, 1).
         kind : {"noise", "sampling"}
-            ``"sampling"``: where that of the population lies, over the noise and the choice of records together, if
-            these are a simple random sample of it. Of a mean or proportion it is the population's, of values clamped
-            to the bounds; of a count, or a sum of numbers of one sign, what a sample of this size holds on average.
+            ``"sampling"`` gives the interval for the population, over the noise and the choice of records together, if
+            the records are a simple random sample. For a mean or proportion it is that of the population, with values
+            clamped to the bounds. For a count, or a sum of numbers of one sign, it is what a sample of this size holds
+            on average.
 
         Returns
         -------
         (float, float)
-            In the unit of the value. The noise interval says nothing about sampling error.
+            In the unit of the value. The noise interval does not contain the sampling error.
 
         Raises
         ------
         ParameterError
-            For ``"sampling"`` where a person may have several records, of other statistics, and of means by
+            For ``"sampling"``: if a person may have several records, for other statistics, and for means by
             ``"laplace"``, which does not tell how many records there are.
 
         Notes
         -----
-        The interval of the population is made of published numbers only. So it cannot know how much values spread, and
-        holds for the widest spread that is possible with this mean and these bounds (Hoeffding 1963): some 40 %
-        wider than the usual one of a proportion, and several times as wide as that of a mean of values that lie close
-        to each other. A mean by ``"bernstein"`` tells the variance, too, and is then much narrower.
+        The interval of the population is made of published numbers only. So it cannot know how much the values spread,
+        and holds for the widest spread that this mean and these bounds allow (Hoeffding 1963). It is some 40 % wider
+        than the usual interval of a proportion, and several times as wide as that of a mean of values that lie close
+        together. A mean by ``"bernstein"`` tells the variance, too; its interval is much narrower.
         """
         sure = checked_probability("level", level)
         if not isinstance(kind, str) or kind not in ("noise", "sampling"):
@@ -244,7 +245,11 @@ class Release(Arithmetic):
         return float(low[0]), float(high[0])
 
     def public(self) -> dict[str, Any]:
-        """The publishable fields.
+        """Publishable fields of the release.
+
+        Returns
+        -------
+        dict
 
         Raises
         ------
@@ -259,14 +264,14 @@ class Release(Arithmetic):
         return fields_of(self)
 
     def to_dict(self, curator: bool = False) -> dict[str, Any]:
-        """Flat fields: the publishable ones as `public` gives them, or with ``curator=True`` all that there are."""
+        """Flat dict of the publishable fields, as `public` gives them; with ``curator=True`` of all fields."""
         if not checked_flag("curator", curator):
             return self.public()
         known = {} if self.curator is None else asdict(self.curator)
         return fields_of(self) | {"bounds_from_data": self.bounds_from_data} | known
 
     def to_series(self, curator: bool = False) -> pd.Series:
-        """`to_dict` as a Series, named like the answer."""
+        """Series of the fields of `to_dict`, named like the answer."""
         return pd.Series(self.to_dict(curator), name=self.name, dtype=object)
 
     @own_errors
@@ -283,14 +288,20 @@ class Release(Arithmetic):
         Parameters
         ----------
         audience : {"participant", "analyst", "curator", "publication"}
-            A person who thinks about taking part; who works with the value; who may see the data; a label for what
-            is published. Only the curator's text holds the curator's numbers.
+            Reader of the text: a person who considers taking part, somebody who works with the value, somebody who may
+            see the data, or the public, as a label. Only the curator's text holds the curator's numbers.
         so_far : float or Ledger, optional
             The eps of all releases so far about these people, this one included; or the ledger that paid for them.
         prior : float, optional
-            The chance to begin with that a person took part, as ``1 / 551`` where one of so many is asked: said is
-            what it rises to at most. Unless given, an attacker begins with a coin's 1/2, the hardest case.
+            Probability, before the release, that a person took part, as in ``1 / 551`` if one of so many people is
+            asked. The text says to what it rises at most. By default an attacker starts from a coin's 1/2, the hardest
+            case.
         language : str
+            Language of the text, such as ``"en"``.
+
+        Returns
+        -------
+        str
 
         Raises
         ------
@@ -301,8 +312,8 @@ class Release(Arithmetic):
 
         Notes
         -----
-        Whole numbers out of 100, 1,000 or 10,000, one denominator in each text, rounded up; never without what an
-        attacker can do anyway: docs/explaining.md.
+        Numbers are whole numbers out of 100, 1,000 or 10,000, with one denominator in each text, and rounded up. They
+        always stand beside what an attacker can do without the release. See docs/explaining.md.
 
         Examples
         --------
@@ -326,8 +337,9 @@ class Release(Arithmetic):
     ) -> Outcome:
         """Two-worlds attack on this kind of answer: how often an informed attacker is right, against ``risk.success``.
 
-        `pdrisk.attack.two_worlds` with the question of this release. Draws are new ones, so nothing is said of the
-        value that was released; with ``records``, those that it is about, it is for curators only.
+        It calls `pdrisk.attack.two_worlds` with the question of this release. The answers that are attacked are drawn
+        anew, so nothing is said about the value that was released. With ``records``, those that the answer is about,
+        the result is for curators only.
         """
         from pdrisk.attack import two_worlds  # which few ask for, and `import pdrisk` need not wait for
 
@@ -344,17 +356,18 @@ class Release(Arithmetic):
 
     @own_errors
     def picture(self, kind: str = "icons", *, unit: str = "", language: str = "en") -> Figure:
-        """This release as a picture, which needs matplotlib; `picture_text` is the same in words.
+        """Picture of this release, drawn with matplotlib; `picture_text` has the same content as text.
 
         Parameters
         ----------
         kind : {"icons", "two_worlds", "risk"}
-            How often an attacker is right, of a hundred signs; the noisy answer with and without the most exposed
-            person; the worst case against eps. ``"two_worlds"`` is the curator's and says so; the others may be
-            published.
+            ``"icons"``: how often an attacker is right, as a hundred signs. ``"two_worlds"``: the noisy answer with and
+            without the most exposed person; for the curator only, and it says so. ``"risk"``: the worst case against
+            eps.
         unit : str, optional
-            Of the answer, for the axis of ``"two_worlds"``.
+            Unit of the answer, for the axis of ``"two_worlds"``.
         language : str
+            Language of the texts, such as ``"en"``.
 
         Returns
         -------
@@ -372,7 +385,7 @@ class Release(Arithmetic):
 
     @own_errors
     def picture_text(self, kind: str = "icons", *, unit: str = "", language: str = "en") -> str:
-        """`picture` as text, for a screen reader or a terminal; with the same parameters and errors."""
+        """Picture as text, for a screen reader or a terminal; parameters and errors as for `picture`."""
         return DisplayedText(pictures.of_release(self, kind, True, unit, language))
 
     def __repr__(self) -> str:

@@ -33,36 +33,37 @@ def audit(
 ) -> AuditReport:
     """Self-test of this installation: noise distributions, black-box privacy loss, record and replay.
 
-    Nothing of your data is read: all tests are about invented records. It takes less than two minutes.
+    It reads none of your data: all tests are about invented records. It takes less than two minutes.
 
-    - *noise*: the discrete Laplace distribution at several scales, by either sampler, is accepted as such and as that
-      of no scale a tenth off; draws are independent; points are chosen with their exact weights; random bits are fair.
-    - *black box*: the privacy loss that answers show about the most telling neighbours, for every statistic and
-      mechanism, by the accessor and in SQL, is at most the eps that was asked for.
-    - *replay*: random questions about random frames are asked of two neighbours in another order of rows, with the same
-      noise frozen in both. Then the same draws must be asked for, the exact numbers under the noise be no farther apart
-      than was declared, and nothing else differ in what is shown, warnings and errors included.
+    - *noise*: the draws of the discrete Laplace distribution, at several scales and by both samplers, fit that
+      distribution, and fit no scale a tenth larger or smaller. Draws are independent, points are chosen with their
+      exact weights, and random bits are fair.
+    - *black box*: for every statistic and mechanism, by the accessor and in SQL, the privacy loss that answers about
+      the most telling neighbours show is at most the eps that was asked for.
+    - *replay*: random questions about random frames are asked of two neighbours whose rows stand in another order, with
+      the same noise frozen in both. Both must ask for the same draws, their exact numbers under the noise may differ by
+      no more than was declared, and nothing else may differ in what is shown, warnings and errors included.
 
     Parameters
     ----------
     deep : bool
         Test 10 to 100 times as much, for an hour or more.
     seed : int, optional
-        Of the random questions, to ask the same ones again; noise has no seed.
+        Seed of the random questions, to ask the same ones again. Noise has no seed.
     only : list of {"noise", "black box", "replay"}, optional
-        Which sections to run.
+        Sections to run; by default all.
     progress : bool
         Show a bar on terminals and in notebooks.
 
     Returns
     -------
     AuditReport
-        ``passed``, ``failures``, ``table``; ``save("audit.html")`` or ``.json`` files it.
+        ``passed``, ``failures``, ``table``; ``save("audit.html")`` or ``.json`` writes it to a file.
 
     Notes
     -----
-    Of sound software all checks of a run pass but for one run in millions: thresholds lie 7 standard deviations from
-    what is claimed, and replay has no chance in it.
+    For correct software, one run in millions has a check that fails by chance: thresholds lie 7 standard deviations
+    from what is claimed, and replay does not depend on chance.
     """
     for name, value in (("deep", deep), ("progress", progress)):
         checked_flag(name, value)

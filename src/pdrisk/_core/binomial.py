@@ -19,14 +19,14 @@ TERMS = 100_000  # of the continued fraction, which needs some sqrt(trials)
 
 
 def clopper_pearson(times: int, trials: int, level: float = LEVEL) -> tuple[float, float]:
-    """Exact interval of a probability p, of which ``times`` in ``trials`` independent trials were seen.
+    """Clopper-Pearson interval: exact confidence interval of a probability p, from ``times`` successes in ``trials``.
 
     Parameters
     ----------
     times, trials : int
-        ``0 <= times <= trials``, trials at least 1.
+        ``0 <= times <= trials``, trials at least 1; the trials are independent.
     level : float
-        In (0, 1): p lies in the interval with this probability at least, whatever it is.
+        Confidence level, in (0, 1): whatever p is, the interval holds it with at least this probability.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def clopper_pearson(times: int, trials: int, level: float = LEVEL) -> tuple[floa
     Raises
     ------
     ParameterError, ColumnTypeError
-        If a number is none of these.
+        If an argument is out of its range or of another type.
 
     Notes
     -----

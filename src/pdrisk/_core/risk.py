@@ -87,7 +87,7 @@ def success_bound(eps: float, delta: float) -> float:
 
 @own_errors
 def privacy_loss(risk: ArrayLike, prior: ArrayLike = 0.5) -> FloatArray:
-    """The loss at which `posterior` reaches a risk: ``logit(risk) - logit(prior)``.
+    """Privacy loss at which `posterior` reaches a risk: ``logit(risk) - logit(prior)``.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def privacy_loss(risk: ArrayLike, prior: ArrayLike = 0.5) -> FloatArray:
     Returns
     -------
     ndarray of float64, shape (...)
-        Rounded down where it cannot be exact, so that ``posterior(loss, prior) <= risk``.
+        In nats, rounded down where it cannot be exact, so that ``posterior(loss, prior) <= risk``.
 
     Raises
     ------
@@ -138,17 +138,17 @@ def epsilon_for(
     local_sensitivity: ArrayLike | None = None,
     world_range: ArrayLike | None = None,
 ) -> FloatArray:
-    """The epsilon at which a risk metric reaches a given risk.
+    """Epsilon at which a risk metric reaches a given risk.
 
-    Only ``worst_case`` may calibrate a release: an epsilon from any other metric depends on the data and is a
-    planning figure for the curator.
+    Only ``worst_case`` may calibrate a release. An epsilon from any other metric depends on the data: the curator may
+    use it for planning.
 
     Parameters
     ----------
     risk : array_like of float, shape (...)
         The highest risk wanted, in (0, 1) and above the prior.
     prior : array_like of float, shape (...), optional
-        What the attacker believes before; 1/2 for ``worst_case`` and ``two_worlds``, 1/n for the other two.
+        The attacker's belief before the release; 1/2 for ``worst_case`` and ``two_worlds``, 1/n for the other two.
     metric : {"worst_case", "two_worlds", "many_worlds", "identifiability"}
     n : array_like of int, shape (...), optional
         Number of records, at least 2; gives the prior of ``many_worlds`` and ``identifiability``.
@@ -162,7 +162,7 @@ def epsilon_for(
     Returns
     -------
     ndarray of float64, shape (...)
-        ``inf`` where the distance is 0: such an answer tells nothing, and any epsilon will do.
+        In nats. ``inf`` where the distance (LS or W) is 0: such an answer reveals nothing at any epsilon.
 
     Raises
     ------
@@ -171,8 +171,8 @@ def epsilon_for(
 
     Notes
     -----
-    `privacy_loss` solved for eps: L for ``worst_case``, L GS / LS for ``two_worlds`` and ``many_worlds``,
-    L GS / W for ``identifiability`` (Lee & Clifton 2011, section 4; 2012, section 4).
+    `privacy_loss` solved for eps: L for ``worst_case``, L GS / LS for ``two_worlds`` and ``many_worlds``, L GS / W for
+    ``identifiability`` (Lee & Clifton 2011, section 4; 2012, section 4).
 
     Examples
     --------
@@ -219,16 +219,16 @@ def _one_of(metric: str, n: ArrayLike | None) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Risk:
-    """How likely an attacker is to be right about a person because of a release; both may be published.
+    """Risk of a release: how likely an attacker is to be right about a person because of it. Both may be published.
 
     Attributes
     ----------
     worst_case : float
-        The highest belief that anybody who starts from a coin's 1/2 can reach, after the most telling noisy value:
-        from eps alone (Mehner et al. 2021; eq. 5 of the SOEP paper). NaN for answers with delta, which have no such
-        bound below 1.
+        Highest belief that anybody who starts from a coin's 1/2 can reach, after the most telling noisy value. It
+        depends on eps alone (Mehner et al. 2021; eq. 5 of the SOEP paper). NaN for answers with delta, for which this
+        belief has no bound below 1.
     success : float
-        How often the best such attacker is right, over all noisy values: from eps and the mechanism alone.
+        How often the best such attacker is right, over all noisy values. It depends on eps and the mechanism alone.
     """
 
     worst_case: float
@@ -243,15 +243,16 @@ def metrics(
     local_sensitivity: FloatArray,
     world_range: FloatArray,
 ) -> dict[str, FloatArray]:
-    """The four metrics of releases by the Laplace mechanism.
+    """The four risk metrics of releases by the Laplace mechanism.
 
     Parameters
     ----------
     eps, global_sensitivity : array_like of float, shape (...)
-        Both above 0.
+        Privacy loss in nats, and GS; both above 0.
     n : ndarray of int64, shape (...)
+        Number of records.
     local_sensitivity, world_range : ndarray of float64, shape (...)
-        At least 0; local_sensitivity at most global_sensitivity.
+        LS and W, at least 0; LS at most GS.
 
     Returns
     -------
@@ -260,8 +261,8 @@ def metrics(
 
     Notes
     -----
-    Each is ``posterior(loss, prior)``: prior 1/2 or 1/n, loss eps, eps LS/GS or eps W/GS. For n >= 2:
-    ``1/n <= many_worlds <= two_worlds <= worst_case``, and ``identifiability <= posterior(2 eps, 1/n)``.
+    Each is ``posterior(loss, prior)``: prior 1/2 or 1/n, loss eps, eps LS/GS or eps W/GS. For n >= 2: ``1/n <=
+    many_worlds <= two_worlds <= worst_case``, and ``identifiability <= posterior(2 eps, 1/n)``.
     """
     epsilon, whole = _floats("eps", eps), _floats("global_sensitivity", global_sensitivity)
     local, between = _floats("local_sensitivity", local_sensitivity), _floats("world_range", world_range)

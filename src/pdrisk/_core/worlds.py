@@ -25,12 +25,12 @@ __all__ = ["exact_identifiability", "exact_of_worlds", "tight_epsilon", "tight_o
 
 @own_errors
 def exact_identifiability(worlds: ArrayLike, scale: float, prior: ArrayLike | None = None) -> float:
-    """Largest posterior belief in one world over every possible noisy output.
+    """Exact identifiability: the largest posterior belief in one world, over every possible noisy output.
 
     Parameters
     ----------
     worlds : array_like of float, shape (m,)
-        The exact answer in each world the attacker thinks possible.
+        The exact answer in each world that the attacker thinks possible.
     scale : float
         Scale of the Laplace noise, above 0, in the unit of the answers.
     prior : array_like of float, shape (m,), optional
@@ -50,10 +50,10 @@ def exact_identifiability(worlds: ArrayLike, scale: float, prior: ArrayLike | No
     Notes
     -----
     The posterior of world i at output r is ``p_i exp(-|r - f_i|/b) / sum_j p_j exp(-|r - f_j|/b)``. By the triangle
-    inequality no output says more about i than ``r = f_i``, so the maximum is
-    ``max_i p_i / sum_j p_j exp(-|f_i - f_j|/b)``: no search over outputs. With the worlds sorted, the part of each sum
-    to its left is the left neighbour's, one world more, damped by the gap between them; likewise to the right: O(m).
-    What underflows is missing from a sum, which makes the posterior larger, never smaller.
+    inequality no output says more about i than ``r = f_i``. So the maximum is ``max_i p_i / sum_j p_j exp(-|f_i -
+    f_j|/b)``, without a search over outputs. With the worlds sorted, the part of each sum to the left of a world is
+    that of its left neighbour, with this neighbour added, damped by the gap between them; likewise to the right. So all
+    sums take O(m). What underflows is missing from a sum, which makes the posterior larger, never smaller.
 
     Examples
     --------
@@ -78,22 +78,23 @@ def exact_of_worlds(worlds: FloatArray, scale: float, prior: FloatArray | None =
 def tight_epsilon(
     worlds: ArrayLike, rho: float, sensitivity: float | None = None, prior: ArrayLike | None = None
 ) -> float:
-    """Largest epsilon for which the exact identifiability of given worlds stays within ``rho``.
+    """Largest epsilon at which the exact identifiability of given worlds stays within ``rho``.
 
     Parameters
     ----------
     worlds : array_like of float, shape (m,)
+        The exact answer in each world that the attacker thinks possible.
     rho : float
         The highest posterior wanted; below 1 and above the largest prior, 1/m by default.
     sensitivity : float, optional
-        What the noise is scaled by, ``scale = sensitivity / eps``; the range of the worlds by default.
+        Sensitivity that the noise is scaled by, ``scale = sensitivity / eps``; the range of the worlds by default.
     prior : array_like of float, shape (m,), optional
         As in `exact_identifiability`.
 
     Returns
     -------
     float
-        ``inf`` where the worlds give too many equal answers for any output to reach ``rho``.
+        In nats. ``inf`` if so many worlds give equal answers that no output reaches ``rho``.
 
     Raises
     ------
@@ -102,9 +103,9 @@ def tight_epsilon(
 
     Notes
     -----
-    The exact identifiability grows with eps, from the largest prior to the largest share of its own answer that one
-    world has; the result is the largest float that keeps the promise. The loose epsilon, where
-    every world is as far as the farthest, is a lower bound (Lee & Clifton 2012, section 4).
+    The exact identifiability grows with eps, from the largest prior to the largest share that one world has of the
+    worlds with its answer. The result is the largest float that keeps the promise. The loose epsilon, for which every
+    world is as far as the farthest, is a lower bound (Lee & Clifton 2012, section 4).
 
     Examples
     --------

@@ -21,33 +21,33 @@ REGISTERING = Lock()
 
 
 def register(con: DuckDBPyConnection, curator: bool = False) -> None:
-    """Give a DuckDB connection aggregate functions with noise, for plain SQL.
+    """Noisy aggregate functions for a DuckDB connection, to use in plain SQL.
 
     ``dp_count(x, eps)``, ``dp_count_star(eps)``, ``dp_sum(x, eps, lo, hi)``, likewise ``dp_mean`` (also ``dp_avg``),
     ``dp_median``, ``dp_min`` and ``dp_max``; ``dp_quantile(x, q, eps, lo, hi)``; ``dp_var(x, eps, lo, hi, ddof)`` and
-    ``dp_std``. Each gives one noisy DOUBLE for each group, as ``df.dprisk`` would by default; arguments may be named.
+    ``dp_std``. Each gives one noisy DOUBLE for each group, as ``df.dprisk`` would by default. Arguments may be named.
 
     Parameters
     ----------
     con : duckdb.DuckDBPyConnection
-        The functions belong to this connection, not to its cursors. Registering again does no harm.
+        The connection that gets the functions. Its cursors do not have them. Registering again does no harm.
     curator : bool, default False
-        Also ``dp_mean_risk`` and so on, with the same arguments: a STRUCT of eps, scale (NULL but for counts
-        and sums), the sensitivities, n and the four risks. They are exact and draw nothing: for the curator's eyes.
-        Without, this connection loses them.
+        Register also ``dp_mean_risk`` and so on, with the same arguments. Each gives a STRUCT of eps, scale (NULL
+        except for counts and sums), the sensitivities, n and the four risks. These are exact, without noise: for the
+        curator only. Without ``curator=True`` they are removed from the connection.
 
     Raises
     ------
     ColumnTypeError
-        If ``con`` is no connection.
+        If ``con`` is no connection of DuckDB.
     ImportError
         Without pyarrow.
 
     Notes
     -----
-    For a curator on a private connection, who adds up what is spent: *there is no budget*, and every draw is a release.
-    They charge no ledger, and are refused inside the ``with`` block of one: ask with `pdrisk.sql` there.
-    DuckDB draws more often than one might think:
+    These functions are for a curator on a private connection, who adds up what is spent: *there is no budget*, and
+    every draw is a release. They charge no ledger, and are refused inside the ``with`` block of one: use `pdrisk.sql`
+    there. DuckDB draws more often than one might think:
 
     - a relation (``con.sql``) runs anew at every read, its repr included; so does a view;
     - a view, or a CTE that is NOT MATERIALIZED, used twice draws twice; so do two equal calls, as in SELECT and HAVING;
@@ -56,15 +56,15 @@ def register(con: DuckDBPyConnection, curator: bool = False) -> None:
 
     Medians, quantiles and extremes get their records as one list for each group: 8 bytes a record in memory.
 
-    It cannot see what else goes on in the query. The group keys are the data's own: a group nobody is in does not show.
-    The argument x is written several times into what runs, so ``dp_mean(random())`` gives every part of the answer
-    another x. A WHERE or x that compares a person with others (``x > (SELECT avg(x) ...)``, window functions), a join
-    that repeats people, LIMIT and samples void the guarantee. If x itself fails, as in ``CAST(text AS DOUBLE)``,
+    The functions cannot see the rest of the query. The group keys are the data's own: a group nobody is in does not
+    show. The argument x is written several times into what runs, so ``dp_mean(random())`` gives every part of the
+    answer another x. A WHERE or x that compares a person with others (``x > (SELECT avg(x) ...)``, window functions), a
+    join that repeats people, LIMIT and samples void the guarantee. If x itself fails, as in ``CAST(text AS DOUBLE)``,
     DuckDB's message quotes the value.
 
-    eps, lo, hi, q and ddof must be constants or bound parameters. DuckDB refuses all else while it plans the query, in
-    its own words (about the "format" of "strftime"). It takes your word that they were not read off the data:
-    getvariable() is a constant too.
+    eps, lo, hi, q and ddof must be constants or bound parameters. DuckDB refuses all else while it plans the query,
+    with an error of its own (about the "format" of "strftime"). It takes your word that they were not read from the
+    data: getvariable() is a constant too.
 
     Examples
     --------

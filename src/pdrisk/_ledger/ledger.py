@@ -35,49 +35,50 @@ Told = TypeVar("Told")
 
 
 class Ledger(Payer):
-    """The budget of one dataset: limits, payments and an audit of every request.
+    """Privacy budget of one dataset: its limits, its payments and an audit of every request.
 
     Parameters
     ----------
     where : path or URL
-        A file, made if it is not there, or a PostgreSQL server, ``postgresql://user@host/database``. Many datasets may
-        share it.
+        A file, which is made if it does not exist, or a database of a PostgreSQL server, as in
+        ``postgresql://user@host/database``. Many datasets may share it.
     dataset : str
-        Whose budget this is: everything that is about the same people.
+        Name of the dataset: all data about the same people share one budget.
     eps, eps_per_day, eps_per_month, eps_per_query : float, optional
         Largest privacy loss, in nats: in total, in a calendar day or month (UTC), of one query.
     queries, queries_per_day, queries_per_month : int, optional
         Largest number of queries.
     risk : float, optional
-        Highest worst-case risk of all releases together, another way to write ``eps``.
+        Highest worst-case risk of all releases together; another way to write ``eps``.
     delta : float, optional
-        Largest sum of the ``delta`` of answers with ``keys="private"``, of all time; without it there are none.
+        Largest sum of the ``delta`` of all answers with ``keys="private"``. Without it such answers are refused.
     analyst : str, optional
-        Who asks; the name of the user unless given. Capitals and blanks make no other analyst. On a PostgreSQL server
-        it is the role of the session: leave it out.
+        Name of the analyst; by default that of the operating system's user. Names that differ only in capitals or
+        spaces are the same. On a PostgreSQL server the analyst is the role of the session: leave it out.
     each_analyst : dict, optional
-        The same limits for every analyst alone, as in ``{"eps": 1, "queries_per_day": 20}``.
+        The same limits for each analyst alone, as in ``{"eps": 1, "queries_per_day": 20}``.
     policy : dict, optional
-        Rules beside the budget: ``refuse_statistics`` and ``refuse_columns``, lists of names; ``round_to``, a dict from
-        statistic to the base its answers are rounded to; ``bounds_from_data`` and ``keys_from_data``, which allow
-        ``bounds="column"`` and ``keys="observed"``; ``least_group={"size": 20, "eps": 0.1}``, which withholds answers
-        about fewer people by a noisy number of them that costs eps; ``curator_facts``, which lets the ledger keep what
-        the answers meant; ``curators``, the analysts who may see what depends on the data, as `facts` and `odometer`.
+        Rules beside the budget. ``refuse_statistics`` and ``refuse_columns`` are lists of names. ``round_to`` is a dict
+        from statistic to the base to which its answers are rounded. ``bounds_from_data`` and ``keys_from_data`` allow
+        ``bounds="column"`` and ``keys="observed"``. ``least_group={"size": 20, "eps": 0.1}`` withholds answers about
+        fewer people, as decided by a noisy number of them that costs eps. ``curator_facts`` lets the ledger keep what
+        the answers meant. ``curators`` lists the analysts who may see what depends on the data, as in `facts` and
+        `odometer`.
     head : (int, str), optional
-        What `verify` returned earlier, kept elsewhere: a ledger that does not hold this record any more is refused.
+        An earlier result of `verify`, kept elsewhere. A ledger that no longer holds this record is refused.
 
     Raises
     ------
     ParameterError
-        If a new dataset gets no limit, or a known one other limits than it has.
+        If a new dataset gets no limit, or an existing one other limits than it has.
     LedgerError
         If the file cannot be used, or was put back to an earlier state than this process, or ``head``, knows of.
 
     Notes
     -----
-    Every answer is paid in one transaction before the data is read: whatever fails later stays paid. Sums are exact.
-    Limits are set when a dataset is entered and changed by `amend` only, which the audit shows. A ledger knows no data:
-    a `Dataset` that it pays for does, and lets it remember answers.
+    Every answer is paid for in one transaction before the data is read. Whatever fails later stays paid. Sums are
+    exact. Limits are set when a dataset is entered; afterwards only `amend` changes them, and the audit shows it. A
+    ledger itself knows no data. To have answers remembered, hand it to a `Dataset`.
 
     Examples
     --------
@@ -130,18 +131,23 @@ class Ledger(Payer):
 
     @classmethod
     def datasets(cls, where: str | os.PathLike[str], *, head: Head | None = None) -> list[str]:
-        """The datasets that a ledger file knows.
+        """Names of the datasets in a ledger.
 
         Parameters
         ----------
         where : path or URL
+            The ledger, as for `Ledger`.
         head : (int, str), optional
             As for `Ledger`.
+
+        Returns
+        -------
+        list of str
 
         Raises
         ------
         LedgerError
-            If there is no such file, or it does not hold the record that was noted down.
+            If there is no such ledger, or it does not hold the record that ``head`` names.
         """
         store = store_at(where, known=True, head=head)
         with store.reading() as ask:
@@ -149,7 +155,7 @@ class Ledger(Payer):
 
     @property
     def limits(self) -> Limits:
-        """What may be asked of the dataset by all together."""
+        """Limits of the dataset for all analysts together."""
         with self._reading() as account:
             return account.rules().whole
 
@@ -175,35 +181,35 @@ class Ledger(Payer):
         return remaining_of({EVERYBODY: rules.whole, account.analyst: rules.each}, spent, EVERYBODY)
 
     def history(self) -> pd.DataFrame:
-        """Every request of this dataset: when, who, what, what became of it, and what it cost.
+        """Audit of this dataset: every request with its time, its analyst, its outcome and its cost.
 
         Returns
         -------
         DataFrame
-            Indexed by ``seq``, with ``time analyst event asked eps delta total query bounds mechanism of reason``: what
-            was asked for and what was paid, ``total`` the eps paid so far, ``of`` the record that one is about, as the
-            payment of a query that failed.
+            Indexed by ``seq``, with columns ``time analyst event asked eps delta total query bounds mechanism of
+            reason``. ``asked`` is the eps that was asked for, ``eps`` the eps that was paid, ``total`` the eps paid so
+            far. ``of`` is the number of the record that this one refers to, such as the payment of a query that failed.
         """
         return self._told(table_of)
 
     def verify(self, head: Head | None = None) -> Head:
-        """See that no record was changed, added between, or taken out, and that the sums are those of the records.
+        """Check of the audit: no record was changed, inserted or removed, and the sums are those of the records.
 
         Parameters
         ----------
         head : (int, str), optional
-            What an earlier call returned, kept elsewhere: shows too whether records were cut off at the end, or all
-            hashes were computed anew.
+            An earlier result of this method, kept elsewhere. With it the check also finds records cut off at the end,
+            and a chain whose hashes were all computed anew.
 
         Returns
         -------
         (int, str)
-            Number and hash of the last record: note it down.
+            Number and hash of the last record. Note them down.
 
         Raises
         ------
         LedgerError
-            That says at which record the ledger is broken.
+            If the check fails; the text says at which record.
         """
         return verify(self._store, head)
 
@@ -217,12 +223,17 @@ class Ledger(Payer):
         return decoded(self._store.place, lambda: tell(rows))
 
     def export(self, path: str | os.PathLike[str] | TextIO) -> Path | None:
-        """Write the history, with every question as it was recorded.
+        """Export of the history, with every question as it was recorded.
 
         Parameters
         ----------
         path : path or open text file
-            A CSV or JSON file, which is written whole or not at all; an open file gets CSV.
+            A CSV or JSON file, which is written whole or not at all. An open file gets CSV.
+
+        Returns
+        -------
+        Path or None
+            The file that was written; None for an open file.
 
         Raises
         ------
@@ -243,14 +254,14 @@ class Ledger(Payer):
     def amend(
         self, each_analyst: Mapping[str, Any] | None = None, policy: Mapping[str, Any] | None = None, **limits: Any
     ) -> None:
-        """The owner's: change limits and rules from now on; the audit shows it. What is not named stays.
+        """Change of limits and rules by the owner, from now on; the audit shows it. What is not named stays.
 
         Parameters
         ----------
         each_analyst, policy : dict, optional
-            All limits of every analyst alone, and all rules.
+            All limits of each analyst alone, and all rules: they replace the old ones.
         **limits
-            As for `Ledger`; None takes a limit away, ``risk=None`` that of eps.
+            As for `Ledger`. None removes a limit; ``risk=None`` removes that of eps.
         """
         with self._writing() as account:
             account.amend(account.rules().amended(each_analyst, policy, limits))
@@ -258,17 +269,17 @@ class Ledger(Payer):
     # --- The curator's --------------------------------------------------------------------------------------------
 
     def facts(self) -> pd.DataFrame:
-        """Curator only: what each paid answer meant for the most exposed person in these very data.
+        """Curator only: privacy loss that each paid answer meant for the most exposed person in these very data.
 
-        Kept if the policy says ``curator_facts``, and of a Dataset with a declared ``person``. An answer of which
-        nothing is known counts in full.
+        The facts are kept if the policy says ``curator_facts``, for a Dataset with a declared ``person``. An answer
+        without facts counts with its full eps.
 
         Returns
         -------
         DataFrame
-            Indexed by ``seq``, with ``query eps loss known total two_worlds local_sensitivity n``. ``loss`` is
-            that of the most exposed group, added over the releases of an answer; ``total`` adds the answers up and
-            ``two_worlds`` is the risk that this total means.
+            Indexed by ``seq``, with columns ``query eps loss known total two_worlds local_sensitivity n``. ``loss``, in
+            nats, is that of the most exposed group, added up over the releases of an answer. ``total`` adds up the
+            answers, and ``two_worlds`` is the risk that this total means.
 
         Raises
         ------
@@ -284,9 +295,9 @@ class Ledger(Payer):
         )
 
     def odometer(self, people: pd.DataFrame | Iterable[Hashable]) -> pd.DataFrame:
-        """Curator only: what all answers together mean for each of these people.
+        """Curator only: privacy loss of each of these people, by all answers together.
 
-        Kept of a Dataset that declares the column of people's ids: ``Dataset(df, person="pid", per_person="one",
+        It is kept for a Dataset that declares the column of people's ids: ``Dataset(df, person="pid", per_person="one",
         ledger=ledger)``. Where pdrisk cannot tell whom an answer concerns (SQL, a frame without a Dataset, a filter
         that failed), everybody is charged the full eps.
 
@@ -297,9 +308,9 @@ class Ledger(Payer):
         Returns
         -------
         DataFrame
-            One row for each, in order, indexed by id: ``loss``, the sum of eps |f(D) - f(D - x)| / GS over all
-            answers, and ``two_worlds``, the risk that it means; NaN where the id is missing, or nobody was ever asked
-            about who has it.
+            One row for each id, in the given order, indexed by id. ``loss``, in nats, is the sum of eps |f(D) - f(D -
+            x)| / GS over all answers; ``two_worlds`` is the risk that it means. NaN if the id is missing, or if no
+            question was about data with this id.
 
         Raises
         ------

@@ -27,14 +27,14 @@ __all__ = ["Payer"]
 
 
 class Payer:
-    """A dataset's budget as releases meet it: payments, what is written down of them, and who is a curator.
+    """Ledger as releases use it: payments, what is recorded of them, and the check of who is a curator.
 
     Parameters
     ----------
     store : Store
-        Where the ledger is.
+        Where the ledger is kept.
     dataset, analyst : str
-        Whose budget this is, and who asks.
+        Name of the dataset that pays, and name of the analyst.
     """
 
     def __init__(self, store: Store, dataset: str, analyst: str) -> None:
@@ -44,31 +44,31 @@ class Payer:
 
     @property
     def dataset(self) -> str:
-        """Whose budget this is."""
+        """Name of the dataset that this budget belongs to."""
         return self._dataset
 
     @property
     def analyst(self) -> str:
-        """Who asks."""
+        """Name of the analyst."""
         return self._store.analyst or self._analyst
 
     @property
     def _payer(self) -> tuple[str, str, str]:
-        """What pays, however often it is opened: the ledger, the dataset and the analyst."""
+        """Identity of the payer, however often the ledger is opened: the ledger, the dataset and the analyst."""
         return self._store.where, self._dataset, self.analyst
 
     @property
     def _budget(self) -> tuple[str, str]:
-        """What is paid from, whoever asks: the ledger and the dataset."""
+        """Identity of the budget, whoever asks: the ledger and the dataset."""
         return self._store.where, self._dataset
 
     def identify(self, data: Identity) -> None:
-        """Write down which data a Dataset holds and who a person is in them, if that is new to the ledger.
+        """Record which data a Dataset holds and which columns say who a person is, if that is new to the ledger.
 
         Raises
         ------
         ParameterError
-            If people were told apart by another column before.
+            If another column told people apart before.
         """
         if data.is_known_to(self._budget):
             return
@@ -112,7 +112,7 @@ class Payer:
     def pay(
         self, query: Query, fresh: bool = False, dataset: Identity | None = None, origin: Origin | None = None
     ) -> Receipt:
-        """Check, record and spend in one transaction, unless the answer was paid for before and is remembered.
+        """Payment of a query: check, record and spend in one transaction, unless a paid answer is remembered.
 
         Parameters
         ----------
@@ -120,16 +120,16 @@ class Payer:
         fresh : bool
             Pay even if the answer is remembered.
         dataset : Identity, optional
-            The Dataset that is asked; without it nothing is remembered, and nobody knows who a person is.
+            The Dataset that is asked. Without it nothing is remembered, and it is not known who a person is.
         origin : Origin, optional
-            Where the data are that will be read; without it nothing is remembered.
+            Place of the data that will be read. Without it nothing is remembered.
 
         Raises
         ------
         BudgetExceededError
-            If a limit is in the way: recorded, nothing spent.
+            If the query goes over a limit. It is recorded; nothing is spent.
         PolicyError
-            If the owner's rules do not allow it: recorded, nothing spent.
+            If the owner's rules do not allow the query. It is recorded; nothing is spent.
         LedgerError
             If the ledger cannot be written.
         """
@@ -163,12 +163,12 @@ class Payer:
         raise refusal
 
     def check(self, queries: Sequence[Query]) -> None:
-        """Refuse queries that cannot be paid one after another; nothing is spent.
+        """Check of whether queries can be paid one after another; nothing is spent.
 
         Raises
         ------
         BudgetExceededError, PolicyError
-            As `pay` does for the first that cannot be paid: recorded.
+            As `pay` raises them for the first query that cannot be paid. This is recorded.
         """
         asked = [question(query) for query in queries]
         with self._writing() as account:
@@ -186,13 +186,13 @@ class Payer:
         raise refusal
 
     def failed(self, receipt: Receipt) -> None:
-        """Mark a query that was paid for and failed; it stays paid."""
+        """Record that a paid query failed; it stays paid."""
         if receipt.seq is not None:
             with self._writing() as account:
                 account.record("failed", {"of": receipt.seq})
 
     def keep(self, query: Query, receipt: Receipt, answer: str, meaning: Meaning | None) -> None:
-        """Keep what the owner wants to be kept of an answer, whose noisy values are a text of `memory.text_of`."""
+        """Store what the owner wants to keep of an answer; its noisy values are a text made by `memory.text_of`."""
         if receipt.seq is None or (receipt.key is None and meaning is None):
             return
         people = None
@@ -209,7 +209,7 @@ class Payer:
                 account.keep_odometer(before.after(receipt.policy.cost(query), *people))
 
     def check_curator(self, asked: str) -> None:
-        """Refuse to show what depends on the data to anybody but the curators; no data is read, and nothing paid.
+        """Refusal to show what depends on the data to anybody but the curators. No data is read, and nothing is paid.
 
         Parameters
         ----------
@@ -219,7 +219,7 @@ class Payer:
         Raises
         ------
         PolicyError
-            If the policy does not name the analyst as a curator: recorded.
+            If the policy does not name the analyst as a curator. This is recorded.
         """
         with self._reading() as account:
             if account.rules().policy.has_curator(account.analyst):

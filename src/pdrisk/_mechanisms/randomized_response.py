@@ -29,19 +29,19 @@ MOST_RESPONDENTS: Final = 10**9
 
 @dataclass(frozen=True, slots=True, init=False)
 class RandomizedResponse:
-    """Design of a survey by randomised response: what it tells, what it hides, and how many people it takes.
+    """Randomised response: design of a survey, with its privacy loss, its estimates and the number of people it needs.
 
-    Everybody gives their true answer with probability ``p_truth``, else one of the other ``categories - 1`` at random
-    (Warner 1965). So whatever somebody answers, no true answer becomes more than ``exp(eps)`` times likelier: *local*
-    differential privacy, of the answer, not of who took part.
+    Everybody gives their true answer with probability ``p_truth``, else one of the other ``categories - 1`` answers at
+    random (Warner 1965). So whatever a person answers, no true answer becomes more than ``exp(eps)`` times likelier.
+    This is *local* differential privacy: it protects the answer, not the fact that a person took part.
 
     Parameters
     ----------
     eps : float, optional
-        The local privacy loss of one answer; ``ln 3`` is the survey of two coins.
+        Local privacy loss of one answer, in nats; a survey with two coins has ``ln 3``.
     p_truth : float, optional
-        Instead, the probability that an answer is the true one, above ``1/categories`` and below 1; 3/4 with two coins:
-        the first says whether to tell the truth, the second what to say otherwise.
+        Instead of ``eps``, the probability that an answer is the true one, above ``1/categories`` and below 1. It is
+        3/4 with two coins, if the first decides whether to tell the truth and the second what to say otherwise.
     categories : int
         Number of possible answers, 2 to 10,000.
 
@@ -110,14 +110,18 @@ class RandomizedResponse:
 
     @own_errors
     def posterior(self, prior: float = 0.5, *, answered: bool = True) -> float:
-        """Belief that an answer is the true one of a person, after they gave it; or after they gave another one.
+        """Posterior belief that an answer is a person's true one, after they gave it; or after they gave another one.
 
         Parameters
         ----------
         prior : float
-            Belief in this true answer before, in (0, 1).
+            Belief, before, that this is the true answer, in (0, 1).
         answered : bool
-            False: they gave an answer, but not this one.
+            False: they gave another answer.
+
+        Returns
+        -------
+        float
         """
         before = _number("prior", prior)
         if not 0 < before < 1:
@@ -130,25 +134,27 @@ class RandomizedResponse:
 
     @own_errors
     def estimate(self, counts: ArrayLike, level: float = 0.95) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Shares of the true answers, unbiased, with their intervals, from how often each answer was given.
+        """Unbiased estimates of the shares of the true answers, with confidence intervals.
 
         Parameters
         ----------
         counts : array_like of int, shape (categories,)
+            How often each answer was given.
         level : float
             Confidence level of each interval, in (0, 1).
 
         Returns
         -------
         (ndarray, ndarray, ndarray) of float64, shape (categories,)
-            Estimate, low and high. An estimate may lie below 0 or above 1, the ends do not. NaN of no answers.
+            Estimate, low and high. An estimate may lie below 0 or above 1, the ends do not. NaN if there are no
+            answers.
 
         Notes
         -----
         A share f of answers estimates ``(f - q) / (p - q)``, p = ``p_truth`` and q = ``p_other``. The interval is
-        Clopper & Pearson's of f, moved likewise. It holds for the population of which the respondents are a random
-        sample, and also for the respondents themselves: the number of those who answer so is then a sum of unequal
-        trials, which varies less than a binomial one of the same mean (Hoeffding 1956).
+        Clopper & Pearson's of f, transformed in the same way. It holds for the population of which the respondents are
+        a random sample. It also holds for the respondents themselves: the number of those who give this answer is then
+        a sum of unequal trials, which varies less than a binomial one of the same mean (Hoeffding 1956).
         """
         times = np.asarray(counts)
         if times.dtype.kind not in "iu" or times.shape != (self.categories,) or (times < 0).any():
@@ -165,22 +171,22 @@ class RandomizedResponse:
 
     @own_errors
     def respondents(self, half_width: float, *, share: float = 0.5, level: float = 0.95) -> int:
-        """How many people have to answer for an interval of this half-width.
+        """Sample size: how many people have to answer for an interval of this half-width.
 
         Parameters
         ----------
         half_width : float
-            Of the interval of one share, in (0, 1/2).
+            Half-width of the interval of one share, in (0, 1/2).
         share : float
-            The true share that is expected; of two answers 1/2 takes the most people.
+            The true share that is expected. With two answers, 1/2 needs the most people.
         level : float
             Confidence level, in (0, 1).
 
         Returns
         -------
         int
-            The least number at which the interval around the expected number of answers is so narrow, as of all
-            larger ones but for steps of one answer.
+            The least number at which the interval around the expected number of answers is narrow enough. Larger
+            numbers are enough, too, up to steps of one answer.
 
         Raises
         ------
@@ -209,10 +215,10 @@ class RandomizedResponse:
         return many
 
     def draw(self, summary: Summary, sampler: Sampler = discrete_laplace, bits: Bits = system_bits) -> IntArray:
-        """A randomised answer for each of G people: groups of one, whose value is the number of their answer.
+        """Randomised answer for each of G people: groups of one, whose value is the number of their answer.
 
-        Of somebody whose answer is none of the categories, one of them at random: each with a probability of 1/k, which
-        lies between `p_other` and `p_truth`.
+        If a person's answer is none of the categories, a random one is drawn: each with probability 1/k, which lies
+        between `p_other` and `p_truth`.
         """
         assert summary.whole is not None  # group by group the number of the one answer
         own, k = summary.whole, self.categories

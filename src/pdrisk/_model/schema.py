@@ -26,24 +26,24 @@ OF_ALL = ("person", "per_person", "constant")
 
 @own_errors
 def bounds_from(schema: object, columns: Iterable[Hashable] | None = None) -> dict[Hashable, tuple[float, float]]:
-    """The bounds that a pandera schema declares, fit for ``bounds=``.
+    """Bounds that a pandera schema declares, fit for ``bounds=``.
 
     Parameters
     ----------
     schema : DataFrameSchema or DataFrameModel
-        Of any flavour.
+        Of pandas, Polars or another backend of pandera.
     columns : iterable of hashable, optional
-        Which columns to look for. Without them those the schema names; regular expressions name none.
+        Columns to look for; by default those that the schema names. A regular expression names none.
 
     Returns
     -------
     dict from column to (lo, hi)
-        Of the columns whose range has two ends.
+        For the columns whose range has two ends.
 
     Raises
     ------
     ColumnTypeError
-        If it is no schema.
+        If it is not a schema.
     ParameterError
         If the schema contradicts itself.
 
@@ -61,13 +61,13 @@ def bounds_from(schema: object, columns: Iterable[Hashable] | None = None) -> di
 
 @own_errors
 def keys_from(schema: object, columns: Iterable[Hashable] | None = None) -> dict[Hashable, list[Hashable]]:
-    """The group keys that a pandera schema declares, fit for ``keys=``; see `bounds_from`."""
+    """Group keys that a pandera schema declares, fit for ``keys=``; parameters and errors as for `bounds_from`."""
     return {column: list(known.keys) for column, known in _known(schema, columns) if known.keys is not None}
 
 
 @own_errors
 def missing_from(schema: object, columns: Iterable[Hashable] | None = None) -> dict[Hashable, list[Hashable]]:
-    """The missing codes that a pandera schema declares; see `bounds_from`."""
+    """Missing codes that a pandera schema declares, fit for ``missing=``; parameters as for `bounds_from`."""
     return {column: list(known.missing) for column, known in _known(schema, columns) if known.missing}
 
 
@@ -95,7 +95,7 @@ def schema_for(
     *,
     name: str | None = None,
 ) -> DataFrameSchema:
-    """A pandera schema that declares these bounds, group keys and missing codes.
+    """Pandera schema that declares these bounds, group keys and missing codes.
 
     Its checks accept what is declared: values within the bounds, listed keys, missing codes and missing values.
 
@@ -105,12 +105,12 @@ def schema_for(
     keys : dict from column to list
     missing : dict from column to list
     name : str, optional
-        Of the schema.
+        Name of the schema.
 
     Returns
     -------
     pandera.pandas.DataFrameSchema
-        ``bounds_from`` and the like give back what went in.
+        ``bounds_from``, ``keys_from`` and ``missing_from`` return the same declarations from it.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Accessors ``df.dprisk`` and ``series.dprisk``: without state, since pandas makes a new one whenever it likes."""
+"""Accessors ``df.dprisk`` and ``series.dprisk``. They keep no state, because pandas may make a new one at any time."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ __all__ = ["FrameAccessor", "SeriesAccessor"]
 @pd.api.extensions.register_dataframe_accessor("dprisk")
 @own_errors_of
 class FrameAccessor(Statistics):
-    """Noisy statistics of a frame, each with its interval and risk: the anonymous `Dataset` of the frame.
+    """Noisy statistics of a pandas frame, each with its interval and its risk.
 
-    Every statistic takes the same options by keyword, shown by ``help(df.dprisk.mean)``.
+    Every statistic takes the same keyword options, which ``help(df.dprisk.mean)`` shows. A `Dataset` has the same
+    statistics and also keeps people and a ledger.
     """
 
     def __init__(self, frame: pd.DataFrame) -> None:
@@ -56,29 +57,33 @@ class FrameAccessor(Statistics):
         per_person: str | None = None,
         constant: str | int | Sequence[str | int] | None = None,
     ) -> pd.DataFrame:
-        """Frame with declared bounds, group keys and missing codes of its columns, and ids of its people.
+        """Copy of the frame with declared bounds, group keys, missing codes and ids of people.
 
-        Declarations are kept in ``frame.attrs`` through queries, copies, pickles and Parquet files. They belong to the
-        column's name: after a change of its unit, ``rename``, ``merge`` or ``concat``, declare again.
+        The declarations are kept in ``frame.attrs`` through queries, copies, pickles and Parquet files. They belong to
+        a column's name. Declare again after a change of unit, ``rename``, ``merge`` or ``concat``.
 
         Parameters
         ----------
         schema : pandera DataFrameSchema or DataFrameModel, optional
-            Its ranges, ``isin``, written categories and ``metadata={"dprisk": {...}}``; nothing is validated. A
-            frame that pandera validated knows its schema already.
+            Its ranges, ``isin`` checks, listed categories and ``metadata={"dprisk": {...}}`` are declared; nothing is
+            validated. A frame that pandera validated has its schema declared already.
         bounds : dict from column to (lo, hi), optional
-            Win over a schema's, and must lie within its range.
+            Range of values, in the column's unit. It replaces the range of the schema, and must lie within it.
         keys : dict from column to list, optional
-            The public group keys; ``"categories"`` lists those of a categorical, as they are now.
+            The public group keys; ``"categories"`` lists those of a categorical as they are now.
         missing : dict from column to list, optional
-            Codes that stand for a missing answer, such as -1: missing before anything else is done.
+            Codes that stand for a missing answer, such as -1. They become missing before anything else is done.
         person, per_person, constant : optional
-            Who a person is, and how several rows of one count, as for `Dataset`.
+            Column of people's ids, and how several rows of a person count, as for `Dataset`.
+
+        Returns
+        -------
+        DataFrame
 
         Raises
         ------
         ParameterError
-            With what does not fit the frame, or contradicts the schema.
+            If a declaration does not fit the frame, or contradicts the schema.
         """
         people = None if person is None else judged_people(person, per_person, constant)
         if people is None:
@@ -87,10 +92,10 @@ class FrameAccessor(Statistics):
 
     @property
     def declared(self) -> pd.DataFrame:
-        """Declarations of the frame: one row for each column with a declaration.
+        """Declarations of the frame: one row for each column that has any.
 
-        ``lo`` and ``hi`` are the bounds, ``valid_lo`` and ``valid_hi`` the range that a schema's checks allow,
-        ``keys`` and ``missing`` lists, ``source`` where the declaration comes from.
+        ``lo`` and ``hi`` are the bounds, ``valid_lo`` and ``valid_hi`` the range that the schema's checks allow,
+        ``keys`` and ``missing`` are lists, and ``source`` says where the declaration comes from.
         """
         return declared_table(self._frame)
 
@@ -100,7 +105,8 @@ class FrameAccessor(Statistics):
 class SeriesAccessor(Hinting):
     """Noisy statistics of one column: as those of a frame, without the column's name.
 
-    ``where`` takes masks, callables and ``pd.col``; strings, ``by`` and ``keys`` name other columns and need the frame.
+    ``where`` takes masks, callables and ``pd.col``. Query strings, ``by`` and ``keys`` name other columns, so they need
+    the frame.
     """
 
     def __init__(self, series: pd.Series) -> None:
@@ -108,7 +114,7 @@ class SeriesAccessor(Hinting):
 
     @with_options
     def count(self, **options: Unpack[Options]) -> Answer:
-        """Noisy number of values that are not missing."""
+        """Noisy count of the values that are not missing."""
         return self._ask("count", options)
 
     @with_options
@@ -123,12 +129,15 @@ class SeriesAccessor(Hinting):
 
     @with_options
     def median(self, **options: Unpack[Options]) -> Answer:
-        """Noisy median; of no values, any public point, or with ``"laplace"`` the middle of the bounds."""
+        """Noisy median.
+
+        Without any value it is some public point, or with ``"laplace"`` the middle of the bounds.
+        """
         return self._ask("median", options)
 
     @with_options
     def quantile(self, q: float | Sequence[float] = 0.5, **options: Unpack[Options]) -> Answer:
-        """Noisy quantile, ``q`` in [0, 1]; a list of them shares ``eps`` and gives a table.
+        """Noisy quantile, ``q`` in [0, 1]; a list of quantiles shares ``eps`` and gives a table.
 
         Three or more come from one release and rise with ``q``.
         """
@@ -136,37 +145,43 @@ class SeriesAccessor(Hinting):
 
     @with_options
     def min(self, bounds_reached: bool = False, **options: Unpack[Options]) -> Answer:
-        """Noisy minimum; ``bounds_reached=True`` declares that values lie at the bound, for ``"exponential"``."""
+        """Noisy minimum.
+
+        ``bounds_reached=True`` declares that values lie at the bound, which makes ``"exponential"`` more accurate.
+        """
         return self._ask("min", options, bounds_reached=bounds_reached)
 
     @with_options
     def max(self, bounds_reached: bool = False, **options: Unpack[Options]) -> Answer:
-        """Noisy maximum; ``bounds_reached=True`` declares that values lie at the bound, for ``"exponential"``."""
+        """Noisy maximum.
+
+        ``bounds_reached=True`` declares that values lie at the bound, which makes ``"exponential"`` more accurate.
+        """
         return self._ask("max", options, bounds_reached=bounds_reached)
 
     @with_options
     def var(self, ddof: int = 1, **options: Unpack[Options]) -> Answer:
-        """Noisy variance over n - ``ddof`` (0 or 1); 0 if too few values are left."""
+        """Noisy variance, with n - ``ddof`` (0 or 1) in the denominator; 0 if too few values are left."""
         return self._ask("var", options, ddof=ddof)
 
     @with_options
     def std(self, ddof: int = 1, **options: Unpack[Options]) -> Answer:
-        """Noisy standard deviation over n - ``ddof`` (0 or 1); 0 if too few values are left."""
+        """Noisy standard deviation, with n - ``ddof`` (0 or 1) in the denominator; 0 if too few values are left."""
         return self._ask("std", options, ddof=ddof)
 
     @with_options
     def proportion(self, **options: Unpack[Options]) -> Answer:
-        """Noisy share of values that are true."""
+        """Noisy proportion: the share of values that are true."""
         return self._ask("proportion", options)
 
     @with_options
     def nunique(self, **options: Unpack[Options]) -> Answer:
-        """Noisy number of different values; missing ones are none."""
+        """Noisy number of different values, missing values not counted."""
         return self._ask("nunique", options)
 
     @with_options
     def agg(self, statistics: Sequence[Any], **options: Unpack[Options]) -> pd.DataFrame:
-        """Several statistics for one ``eps``, split evenly over releases; indexed by ``statistic``.
+        """Several noisy statistics for one ``eps``, split evenly over releases; a table indexed by ``statistic``.
 
         Count, sum, mean, var and std come from one release, and so do three or more quantiles, as in the ``agg`` of a
         frame.
@@ -177,7 +192,7 @@ class SeriesAccessor(Hinting):
 
     @with_options
     def describe(self, **options: Unpack[Options]) -> pd.DataFrame:
-        """Noisy count, mean, standard deviation, quartiles, minimum and maximum, as `agg` of all of them.
+        """Noisy summary: count, mean, standard deviation, quartiles, minimum and maximum, as `agg` gives them.
 
         Count, mean and standard deviation come from one release, the quartiles from another.
         """
@@ -185,12 +200,12 @@ class SeriesAccessor(Hinting):
 
     @with_options
     def hist(self, bins: int | Sequence[float] = 10, **options: Unpack[Options]) -> pd.DataFrame:
-        """Noisy histogram: numbers of values in bins, as that of a frame."""
+        """Noisy histogram: the number of values in each bin, as ``df.dprisk.hist`` gives it."""
         return self._ask("hist", options, bins=bins)
 
     @with_options
     def value_counts(self, sort: bool = True, **options: Unpack[Options]) -> pd.DataFrame:
-        """Noisy numbers of each value in the public list ``keys``; the largest noisy number first."""
+        """Noisy value counts: how often each value of the public list ``keys`` occurs; the largest number first."""
         keys = options.pop("keys", None)
         return self._ask("value_counts", options, sort=sort, keys=keys)
 
@@ -202,40 +217,40 @@ class SeriesAccessor(Hinting):
         keys: Sequence[Hashable] | None = None,
         collected: bool = False,
     ) -> RandomizedAnswers:
-        """Randomised response: each answer randomised by itself, and unbiased estimates of the true shares.
+        """Randomised response: each answer is randomised on its own, and the true shares are estimated without bias.
 
-        This is *local* differential privacy: what somebody answers is hidden even from whoever collects it, and that
-        they answered is not. It takes many more people than noise on a count, which whoever may hold the data can add.
-        Each row is one answer: somebody with k rows loses up to k times eps.
+        This is *local* differential privacy. It hides what a person answered, even from whoever collects the answers,
+        but not that they answered. It needs many more people than noise on a count, which anybody can add who may hold
+        the data. Each row is one answer: a person with k rows loses up to k times eps.
 
         Parameters
         ----------
         eps : float, optional
-            Local privacy loss of one answer, at most 40; ``ln 3`` is the survey of two coins.
+            Local privacy loss of one answer, in nats, at most 40. A survey with two coins has ``ln 3``.
         p_truth : float, optional
-            Instead, the probability that an answer is the true one: 3/4 with two coins, of which the first says whether
-            to tell the truth and the second what to say otherwise.
+            Instead of ``eps``, the probability that an answer is the true one. It is 3/4 with two coins, if the first
+            decides whether to tell the truth and the second what to say otherwise.
         keys : list, optional
-            The public list of possible answers, unless declared or by dtype: truth values are yes or no.
+            The public list of possible answers. Not needed if it is declared, or if the column holds truth values.
         collected : bool
-            The column holds answers that were randomised so when they were given: only estimate. Others than those
-            listed do not count then.
+            The answers in the column were randomised like this when they were given, so only estimate. Answers that are
+            not listed are then not counted.
 
         Returns
         -------
         RandomizedAnswers
-            ``answers``, ``table`` (shares with 95 % intervals), ``explain()``, and ``design``, whose ``posterior`` says
-            what an answer tells and whose ``respondents`` how many people an interval takes.
+            ``answers``; ``table``, the shares with 95 % intervals; ``explain()``; and ``design``, whose ``posterior``
+            says what an answer reveals and whose ``respondents`` says how many people an interval needs.
 
         Raises
         ------
         ParameterError
-            If the possible answers are not known, not exactly one of ``eps`` and ``p_truth`` is given, or a ledger's
-            block is around.
+            If the possible answers are not known, if not exactly one of ``eps`` and ``p_truth`` is given, or inside the
+            ``with`` block of a ledger.
 
         Notes
         -----
-        Missing answers stay missing. An answer that is not listed is replaced by one of those listed, at random. See
+        Missing answers stay missing. An answer that is not listed is replaced by a listed one, at random. See
         `pdrisk.risk.RandomizedResponse` for the proof, and for planning a survey.
         """
         _, name = self._frame()
@@ -250,7 +265,7 @@ class SeriesAccessor(Hinting):
         where: Where | None = None,
         mechanism: str = "auto",
     ) -> pd.DataFrame:
-        """Curator only: see that of a frame."""
+        """Curator only: sensitivities and risks of answers about this column, as ``df.dprisk.assess`` gives them."""
         return self._view("assess", statistics, eps, bounds=bounds, where=where, mechanism=mechanism)
 
     def compare(
@@ -264,7 +279,7 @@ class SeriesAccessor(Hinting):
         bounds: Bounds | None = None,
         where: Where | None = None,
     ) -> Comparison:
-        """Curator only: see that of a frame."""
+        """Curator only: comparison of mechanisms for this column, as ``df.dprisk.compare`` gives it."""
         said = {"eps": eps, "risk": risk, "noise95": noise95, "mechanisms": mechanisms, "bounds": bounds}
         return self._view("compare", statistic, where=where, **said)
 
@@ -277,7 +292,7 @@ class SeriesAccessor(Hinting):
         where: Where | None = None,
         mechanism: str = "auto",
     ) -> pd.Series:
-        """Curator only: see that of a frame."""
+        """Curator only: risk of each row's person from one release, as ``df.dprisk.individual_risk`` gives it."""
         return self._view("individual_risk", statistic, eps=eps, bounds=bounds, where=where, mechanism=mechanism)
 
     def epsilon_for(
@@ -291,7 +306,7 @@ class SeriesAccessor(Hinting):
         where: Where | None = None,
         mechanism: str = "auto",
     ) -> float:
-        """Curator only: see that of a frame."""
+        """Curator only: the eps at which a risk metric reaches ``risk``, as ``df.dprisk.epsilon_for`` gives it."""
         said = {"risk": risk, "metric": metric, "prior": prior, "bounds": bounds}
         return self._view("epsilon_for", statistic, where=where, mechanism=mechanism, **said)
 
@@ -306,12 +321,12 @@ class SeriesAccessor(Hinting):
         prior: Any = None,
         mechanism: str = "auto",
     ) -> Identifiability:
-        """Curator only: see that of a frame."""
+        """Curator only: differential identifiability of one release, as ``df.dprisk.identifiability`` gives it."""
         said = {"eps": eps, "risk": risk, "prior": prior, "bounds": bounds}
         return self._view("identifiability", statistic, where=where, mechanism=mechanism, **said)
 
     def suggest_bounds(self, *, eps: Eps, ledger: Ledger | None = None, fresh: bool = False) -> SuggestedBounds:
-        """Bounds found privately: see that of a frame."""
+        """Bounds found with differential privacy, as ``df.dprisk.suggest_bounds`` gives them."""
         frame, name = self._frame()
         return frame.dprisk.suggest_bounds(name, eps=eps, ledger=ledger, fresh=fresh)
 

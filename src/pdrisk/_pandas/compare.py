@@ -59,10 +59,10 @@ RISKS: Final = ("worst_case", "two_worlds", "many_worlds", "identifiability", "s
 
 
 class Comparison(pd.DataFrame):
-    """A table with a row for each mechanism, as ``df.dprisk.compare`` gives it. Curator only.
+    """Comparison table with a row for each mechanism, as ``df.dprisk.compare`` returns it. Curator only.
 
-    Columns ``mechanism eps noise95 worst_case two_worlds many_worlds identifiability success``; `picture` draws the
-    frontier. What is made of it, as by ``sort_values``, is a plain DataFrame.
+    Its columns are ``mechanism eps noise95 worst_case two_worlds many_worlds identifiability success``; `picture` draws
+    the frontier. Tables made from it, as by ``sort_values``, are plain DataFrames.
     """
 
     _metadata: ClassVar = ["_asked", "_frontier"]  # so that pandas keeps them, and makes no columns of them
@@ -74,7 +74,7 @@ class Comparison(pd.DataFrame):
         return pd.DataFrame
 
     def picture(self) -> Figure:
-        """The frontier: worst-case risk against the 95 % noise, a line for each mechanism; two_worlds is dotted.
+        """Frontier: worst-case risk against the 95 % noise, a line for each mechanism; two_worlds is dotted.
 
         Returns
         -------

@@ -87,7 +87,7 @@ class CuratorViews(Hinting):
         mechanism: str = "auto",
         **people: Unpack[UnitOptions],
     ) -> pd.DataFrame:
-        """Curator only: sensitivities and risks of answers, without noise and without spending anything.
+        """Curator only: sensitivities and risks of answers, without noise and without spending.
 
         Parameters
         ----------
@@ -95,15 +95,17 @@ class CuratorViews(Hinting):
         statistics : name, pair or list of these
             As in ``["mean", ("quantile", {"q": 0.9}), ("var", {"ddof": 0})]``.
         eps : float or list of float
+            Privacy losses to assess, in nats.
         bounds : (lo, hi), "column", or dict from column to these
+            Range of the values, in the column's unit.
         where, by, keys, mechanism
             As for every statistic.
 
         Returns
         -------
         DataFrame
-            Columns ``column statistic mechanism [group] eps n global_sensitivity local_sensitivity noise95`` (half the
-            width of the 95 % noise interval) and the four risks.
+            Columns ``column statistic mechanism [group] eps n global_sensitivity local_sensitivity noise95`` and the
+            four risks. ``noise95`` is half the width of the 95 % noise interval, in the unit of the answer.
         """
         self._check_curator("assess()")
         asked = self._looked_at(eps=eps, bounds=bounds, where=where, by=by, keys=keys, mechanism=mechanism, **people)
@@ -123,30 +125,32 @@ class CuratorViews(Hinting):
         where: Where | None = None,
         **people: Unpack[UnitOptions],
     ) -> Comparison:
-        """Curator only: comparison of mechanisms, their noise and their risk for these very data, without spending.
+        """Curator only: comparison of mechanisms by their noise and risk for these very data, without spending.
 
-        Exactly one of ``eps`` (or ``risk``, its worst case) and ``noise95``, at which they are compared. An eps that is
-        found by ``noise95`` depends on the data: round it to a grid that was declared beforehand.
+        The mechanisms are compared at a given ``eps`` (or ``risk``, its worst case), or at a given ``noise95``: pass
+        exactly one. An eps that is found by ``noise95`` depends on the data: round it to a grid that was declared
+        beforehand.
 
         Parameters
         ----------
         column, statistic, bounds, where
             As for every statistic.
         noise95 : float
-            What an answer may be off by, in 95 % of cases; in the unit of the answer.
+            What an answer may be off by in 95 % of cases, in the unit of the answer.
         mechanisms : list of str, optional
-            Which ones; all that can answer the statistic unless given.
+            Names of the mechanisms to compare; by default all that can answer the statistic.
 
         Returns
         -------
         Comparison
             A DataFrame with a row for each mechanism: ``mechanism eps noise95 worst_case two_worlds many_worlds
-            identifiability success``, NaN where a mechanism cannot be had there. ``picture()`` draws the frontier.
+            identifiability success``. NaN where a mechanism cannot reach the given number. ``picture()`` draws the
+            frontier.
 
         Notes
         -----
-        For a mean, ``laplace`` and ``two_sums`` have about the same noise at equal ``two_worlds``. What two_sums adds
-        is that its risk holds whatever the data are, and may be published.
+        For a mean, ``laplace`` and ``two_sums`` have about the same noise at equal ``two_worlds``. The risk of
+        two_sums, however, holds whatever the data are, and may be published.
         """
         self._check_curator("compare()")
         asked = self._looked_at(eps=eps, risk=risk, bounds=bounds, where=where, **people)
@@ -166,15 +170,15 @@ class CuratorViews(Hinting):
         mechanism: str = "auto",
         **people: Unpack[UnitOptions],
     ) -> pd.Series:
-        """Curator only: the two-worlds risk that one release means for the person of each row.
+        """Curator only: individual risk, the two-worlds risk of one release for the person of each row.
 
-        With ``by`` and ``keys`` it is that of an answer for each group.
+        With ``by`` and ``keys`` it is the risk of an answer for each group.
 
         Returns
         -------
         Series of float, indexed like the frame
             ``posterior`` of the privacy loss between the data with and without the person; NaN where the value is
-            missing or the row not selected.
+            missing or the row is not selected.
         """
         self._check_curator("individual_risk()")
         asked = self._looked_at(eps=eps, bounds=bounds, where=where, by=by, keys=keys, mechanism=mechanism, **people)
@@ -194,15 +198,15 @@ class CuratorViews(Hinting):
         mechanism: str = "auto",
         **people: Unpack[UnitOptions],
     ) -> float:
-        """Curator only: the eps at which a metric reaches ``risk``, for planning.
+        """Curator only: epsilon at which a risk metric reaches ``risk``, for planning.
 
-        All but ``worst_case`` depend on the data, so this number must not calibrate a release: round it to a grid
-        that was declared beforehand, and release with ``eps=``.
+        For every metric but ``worst_case`` it depends on the data. So never use it to calibrate a release: round it to
+        a grid that was declared beforehand, and release with ``eps=``.
 
         Returns
         -------
         float
-            ``inf`` where the answer tells nothing about anyone.
+            ``inf`` if the answer reveals nothing about anyone.
         """
         self._check_curator("epsilon_for()")
         said = {"risk": risk, "metric": metric, "prior": prior}
@@ -223,10 +227,15 @@ class CuratorViews(Hinting):
         mechanism: str = "auto",
         **people: Unpack[UnitOptions],
     ) -> Identifiability:
-        """Curator only: what one release tells an attacker who knows all of these people but not who is missing.
+        """Curator only: differential identifiability, what one release tells an attacker who knows all but one person.
 
-        ``eps`` to judge it, or the highest ``risk`` wanted, for the eps of both bounds (Lee & Clifton 2011, 2012).
-        ``prior`` is the attacker's belief about one person, or one number for each row; all alike by default.
+        The attacker knows all of these people, but not which one is missing. Pass ``eps`` to judge it, or the highest
+        ``risk`` wanted, to get the eps of both bounds (Lee & Clifton 2011, 2012). ``prior`` is the attacker's belief
+        about one person, or one number for each row; by default all are equally likely.
+
+        Returns
+        -------
+        Identifiability
         """
         self._check_curator("identifiability()")
         said = {"eps": eps, "risk": risk, "prior": prior}

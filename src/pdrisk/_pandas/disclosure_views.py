@@ -1,4 +1,4 @@
-"""Disclosure measures as the curator asks for them: of a frame, and of a Dataset that DuckDB reads."""
+"""Disclosure measures and output rules as the curator asks for them, of a frame or of a Dataset in a database."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ KEYS_DOC = """
 Keys
 ----
 on : column or list of columns
-    Key columns (quasi-identifiers): what an attacker may know of a person. A missing key is a value of its own.
+    Key columns (quasi-identifiers): what an attacker may know about a person. A missing key counts as a value.
 person : column or list of columns, optional
-    Whose a row is: people with several rows in a class count once there. That of the Dataset unless given. Rows without
-    an id are left out.
-generalize : dict from column to how, optional
-    Make keys coarser first: by the edges of bins that hold their left one (``{"age": [0, 10, 20]}``), by a number of
-    letters to keep (``{"zip": 3}``), or by a dict from value to coarser value.
+    Column of people's ids; by default that of the Dataset. A person with several rows in a class counts once there.
+    Rows without an id are left out.
+generalize : dict from column to rule, optional
+    Coarser keys: the edges of bins, each with its left edge (``{"age": [0, 10, 20]}``), the number of letters to keep
+    (``{"zip": 3}``), or a dict from value to coarser value.
 """
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def _with_keys(method: Method) -> Method:
-    """Show what all measures take to whoever asks for help."""
+    """The measure with the parameters of all measures appended to its docstring."""
     method.__doc__ = f"{inspect.cleandoc(method.__doc__ or '')}\n{KEYS_DOC}"
     return method
 
 
 @own_errors_of
 class DisclosureViews(CuratorViews):
-    """Disclosure measures of a table; under a ledger only for curators whom its policy names."""
+    """Disclosure measures of a table, for curators only; a ledger's policy names them."""
 
     def _table(self) -> KeyTable:
         """The table that measures read."""
@@ -71,7 +71,7 @@ class DisclosureViews(CuratorViews):
     def k_anonymity(
         self, on: Columns, *, person: Columns | None = None, generalize: Mapping[Hashable, Any] | None = None
     ) -> KAnonymity:
-        """Curator only: k-anonymity, how many people share each combination of keys, at least.
+        """Curator only: k-anonymity, the least number of people who share a combination of keys.
 
         Returns
         -------
@@ -80,8 +80,8 @@ class DisclosureViews(CuratorViews):
 
         Notes
         -----
-        Samarati & Sweeney 1998. It speaks of one table and of re-identification alone: see `l_diversity` for what all
-        of a class have in common, `delta_presence` for who is in the table at all.
+        Samarati & Sweeney 1998. It is about one table, and about re-identification alone. See `l_diversity` for what
+        everybody in a class has in common, and `delta_presence` for who is in the table at all.
         """
         return measures.k_anonymity(*self._measured("k_anonymity", on, generalize, person))
 
@@ -98,21 +98,24 @@ class DisclosureViews(CuratorViews):
         generalize: Mapping[Hashable, Any] | None = None,
         on_missing: str = "error",
     ) -> KMap | KMapEstimate:
-        """Curator only: k-map, how many people of the population share the keys of somebody in the table, at least.
+        """Curator only: k-map, the least number of people of a population who share the keys of a row in the table.
 
         Parameters
         ----------
         population : DataFrame, Polars or Arrow table, Parquet path, DuckDB relation or (connection, "table")
-            A table of people with the same key columns. Where it has the column of ``person``, it counts people, too.
+            A table of people with the same key columns. If it has the column of ``person``, people are counted, not
+            rows.
         population_counts : Series or DataFrame
-            Instead, numbers of people: a Series indexed by the keys, or a DataFrame of the keys and one more column.
+            Instead of ``population``, numbers of people: a Series indexed by the keys, or a DataFrame with the keys and
+            one more column.
         weights : column or float
-            Instead, of a sample alone: the column of sampling weights, or one weight of all. Gives an estimate.
+            Instead, if only a sample is known: the column of sampling weights, or one weight for all. The result is an
+            estimate.
         model : {"negative_binomial", "poisson"}
-            Of the estimate: how many people of a class were not sampled.
+            Model of the estimate: the distribution of the number of people in a class who were not sampled.
         on_missing : {"error", "pessimistic"}
-            What to do with a class that has fewer people in the population than in the table: an error that names it,
-            or take those in the table for all that there are.
+            How to treat a class with fewer people in the population than in the table: raise an error that names it, or
+            assume that the people in the table are all there are.
 
         Returns
         -------
@@ -142,12 +145,13 @@ class DisclosureViews(CuratorViews):
         generalize: Mapping[Hashable, Any] | None = None,
         on_missing: str = "error",
     ) -> DeltaPresence:
-        """Curator only: delta-presence, how likely somebody of the population is in the table, given the keys.
+        """Curator only: delta-presence, how likely a person of the population is in the table, given their keys.
 
         Parameters
         ----------
         population, population_counts, on_missing
-            As for `k_map`; a sample's weights do not tell the classes that are not in it.
+            As for `k_map`. Sampling weights are not enough, since they say nothing about classes that are not in the
+            sample.
 
         Returns
         -------
@@ -157,7 +161,7 @@ class DisclosureViews(CuratorViews):
 
         Notes
         -----
-        Nergiz, Atzori & Clifton 2007. Where one number delta is spoken of, it is ``delta_max``.
+        Nergiz, Atzori & Clifton 2007. Where a text gives a single delta, it is ``delta_max``.
         """
         table, wanted = self._measured("delta_presence", on, generalize, person)
         return measures.delta_presence(
@@ -173,7 +177,7 @@ class DisclosureViews(CuratorViews):
         person: Columns | None = None,
         generalize: Mapping[Hashable, Any] | None = None,
     ) -> LDiversity:
-        """Curator only: l-diversity, how many values a sensitive column has within each class of keys, at least.
+        """Curator only: l-diversity, the least number of different sensitive values within a class of keys.
 
         Parameters
         ----------
@@ -201,15 +205,15 @@ class DisclosureViews(CuratorViews):
         person: Columns | None = None,
         generalize: Mapping[Hashable, Any] | None = None,
     ) -> TCloseness:
-        """Curator only: t-closeness, how far the sensitive values of a class are from those of all, at most.
+        """Curator only: t-closeness, the largest distance of the sensitive values of a class from those of everybody.
 
         Parameters
         ----------
         sensitive : column
             Missing values are left out.
         distance : {"auto", "equal", "ordered"}
-            The earth mover's distance between ordered values, in steps from one value that occurs to the next, or with
-            equal distances between any two; numbers, dates and ordered categories are ordered unless told otherwise.
+            Earth mover's distance between ordered values, in steps from one value that occurs to the next, or with
+            equal distances between any two values. ``"auto"`` treats numbers, dates and ordered categories as ordered.
 
         Returns
         -------
@@ -232,7 +236,7 @@ class DisclosureViews(CuratorViews):
         person: Columns | None = None,
         generalize: Mapping[Hashable, Any] | None = None,
     ) -> UniqueRows:
-        """Curator only: unique rows, the people who share their keys with nobody else in the table.
+        """Curator only: sample uniques, the people who share their keys with nobody else in the table.
 
         Parameters
         ----------
@@ -258,9 +262,9 @@ class DisclosureViews(CuratorViews):
         on : column or list of columns
             Key columns.
         k : int
-            The size that every class must have, 2 or more.
+            Least size of every class, 2 or more.
         person : column or list of columns, optional
-            Whose a row is. That of the Dataset unless given.
+            Column of people's ids; by default that of the Dataset.
 
         Returns
         -------
@@ -269,10 +273,11 @@ class DisclosureViews(CuratorViews):
 
         Notes
         -----
-        Numbers go into bins of 5, 10, 20, 100, 200, ..., timestamps into months, years and decades, text of one length
-        loses letters, other text's rare values become "other"; in the end a column says nothing. Each step takes the
-        column after which the fewest people are in small classes; then steps that turned out not to be needed are taken
-        back. It is a suggestion: other cuts may keep more, and the result, made of these data, tells about them.
+        Numbers go into bins of 5, 10, 20, 100, 200, ...; timestamps into months, years and decades. Texts of one length
+        lose letters; rare values of other texts become "other". As a last step a column is replaced by a single value.
+        Each step takes the column that leaves the fewest people in small classes. Then steps that turned out to be
+        unnecessary are undone. The result is a suggestion: other cuts may keep more. It was made from these data, so it
+        reveals something about them.
         """
         return suggested(*self._measured("suggest_generalization", on, None, person), k)
 
@@ -286,19 +291,19 @@ class DisclosureViews(CuratorViews):
         rules: Any = True,
         person: Columns | None = None,
     ) -> CheckedTable:
-        """Curator only: classical output rules for an exact table by two keys: a verdict for each cell.
+        """Curator only: classical output rules for an exact table by two keys, with a verdict for each cell.
 
         Parameters
         ----------
         index, columns : column
-            Whose keys are the rows and the columns of the table.
+            The keys that make the rows and the columns of the table.
         values : column, optional
-            Of numbers, for every statistic but a count; rows without a value are left out.
+            Column of numbers, needed by every statistic but a count. Rows without a value are left out.
         statistic : {"count", "sum", "mean", "min", "max"}
         rules : True or dict
-            ``least_count`` (10), ``dominance`` ((2, 0.9)) and ``p_percent`` (10) in a dict; None switches one off.
+            ``least_count`` (10), ``dominance`` ((2, 0.9)) and ``p_percent`` (10) in a dict; None switches a rule off.
         person : column or list of columns, optional
-            Whose a row is; contributions of a person to a cell are added up. That of the Dataset unless given.
+            Column of people's ids; by default that of the Dataset. A person's contributions to a cell are added up.
 
         Returns
         -------
@@ -308,8 +313,8 @@ class DisclosureViews(CuratorViews):
 
         Notes
         -----
-        Hundepool et al. 2012. The rules look at one table: what several tables, or a total and all cells but one, give
-        away they do not see. They are flags for a person who checks outputs, and no protection on their own.
+        Hundepool et al. 2012. The rules look at one table. They do not see what several tables reveal together, or a
+        total with all cells but one. They are flags for a person who checks outputs, and no protection on their own.
         """
         if index is None or columns is None:
             raise ParameterError(

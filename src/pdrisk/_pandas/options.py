@@ -1,4 +1,4 @@
-"""Options of the accessors' statistics: written down once, shown by help, refused if unknown; and a request of them."""
+"""Options of all statistics: their documentation, their defaults, and the request that one call makes of them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = [
 
 
 class UnitOptions(TypedDict, total=False):
-    """Who is protected, and how several rows of a person count: see `OPTIONS_DOC`."""
+    """Options that say who is protected and how several rows of a person count: see `OPTIONS_DOC`."""
 
     person: Any
     per_person: str | None
@@ -47,7 +47,7 @@ class UnitOptions(TypedDict, total=False):
 
 
 class Options(UnitOptions, total=False):
-    """What every statistic takes, by keyword.
+    """Keyword options of every statistic.
 
     ``eps`` or ``risk`` (exactly one; ``prior`` and ``metric`` belong to ``risk``), ``bounds``, ``where``, ``by``,
     ``keys``, ``delta``, ``least_group``, ``mechanism``, ``person``, ``per_person``, ``rows``, ``groups``, ``unit``,
@@ -77,8 +77,8 @@ class Options(UnitOptions, total=False):
     fresh: bool
 
 
-# Of a judged query, the columns that it was judged by, the data as they are stored, what decides beside a filter's
-# tree, and the secret.
+# Makes the engine from the judged query, the frame whose columns it was judged by, the data as they are stored, a mask
+# or callable that filters beside the tree, and the secret by which a person's rows are chosen.
 Opened = Callable[[Query, pd.DataFrame, pd.DataFrame, Any, Secret], Engine[Any]]
 
 
@@ -89,7 +89,7 @@ def frame_engine(
     given: Any,
     secret: Secret,
 ) -> FrameEngine:
-    """What reads a frame."""
+    """The engine that reads a pandas frame."""
     return FrameEngine(frame, stored, given, secret)
 
 
@@ -99,7 +99,7 @@ ADD_OR_REMOVE, REPLACE = NEIGHBOURS = ("add-or-remove-one", "replace-one")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The options of one call, as they were written: not judged yet, so of any type.
+    """The options of one call as they were written, before they are judged.
 
     ``people`` is what the Dataset declares of them, ``opened`` the engine that reads its data.
     """
@@ -135,13 +135,13 @@ class Request:
 
     @property
     def way(self) -> str | None:
-        """What the rows of a person become, by the call or the Dataset, where they become one number."""
+        """How a person's rows become one number, by the call or else the Dataset; None where they do not."""
         if self.rows is not None or self.unit is not None:
             return None
         return self.people.per_person if self.per_person is None else checked_way(self.per_person)
 
     def asker(self, dataset: Identity | None) -> Asker:
-        """Who asks and pays."""
+        """The ledger, the Dataset and the wishes of whoever asks."""
         return Asker(self.ledger, self.fresh, self.curator, dataset)
 
 
@@ -155,86 +155,98 @@ OPTIONS_DOC = """
 Options
 -------
 eps : float
-    Privacy loss to spend, in nats, finite and above 0. Exactly one of ``eps`` and ``risk``.
+    Privacy loss to spend, in nats; finite and above 0. Give exactly one of ``eps`` and ``risk``.
 risk : float
-    Highest belief instead that an attacker may reach who starts at ``prior`` (1/2 unless given), in (0, 1) and above
-    it; the ``worst_case`` of a release is always that of a prior of 1/2. ``metric`` can only be ``"worst_case"``: an
-    eps from any other would depend on the data.
+    Instead of ``eps``, the highest belief that an attacker may reach who starts at ``prior`` (1/2 unless given). It
+    lies in (0, 1) and above the prior. The ``worst_case`` of a release is always that of a prior of 1/2. ``metric`` can
+    only be ``"worst_case"``: an eps from any other metric would depend on the data.
 bounds : (lo, hi) or "column"
-    The range values can have, in the unit of the column; values outside are clamped. Not needed where declared with
-    ``df.dprisk.declare``. ``"column"`` takes the data's own, which is not differential privacy.
+    The range that values can have, in the unit of the column; values outside count as its ends. Not needed where
+    bounds are declared with ``df.dprisk.declare``. ``"column"`` takes the smallest and the largest value of the data,
+    which is not differential privacy.
 where : str, pd.col or Polars expression, boolean mask or callable
-    Which rows to use, decided row by row. A missing decision is no.
+    Filter: which rows to use, decided row by row. A row is left out if the condition is missing there, as it may be
+    where a value is missing.
 by, keys : column or list of columns, and the public list of their keys
-    For several columns tuples, or a dict of lists for all combinations. ``"categories"`` says that the categories of a
-    categorical are a public code book, ``"observed"`` that the keys which occur are public. ``"private"`` shows those
-    that occur and have enough people, which half of ``eps`` and ``delta`` decide by chance. Not for a series.
+    Groups, one answer for each key. Keys of several columns are tuples, or a dict with a list for each column, which
+    stands for all combinations. ``"categories"`` declares that the categories of a categorical are public,
+    ``"observed"`` that the keys which occur are public. ``"private"`` shows the keys that enough people share, which is
+    decided by chance, for half of ``eps`` and for ``delta``. Not for a series.
 delta : float, optional
-    With ``keys="private"``, and needed there: with that probability the list of groups may show that somebody is in the
-    data. At most 0.001; take far less than 1/number of people, such as 1e-6.
+    Needed with ``keys="private"``, and only there: the probability with which the list of groups may show that
+    somebody is in the data. At most 0.001; choose far less than one over the number of people, such as 1e-6.
 least_group : int, optional
     With ``keys="private"``: groups of fewer people are never shown.
 mechanism : {"auto", "laplace", "geometric", "two_sums", "bernstein", "bernstein_products", "exponential", ...}
-    How noise is made. ``"auto"`` takes the most accurate one for each statistic, or for several of one column together;
-    ``"laplace"``, that of the SOEP paper, answers every statistic of one column.
+    Noise mechanism. ``"auto"`` takes the most accurate one for each statistic, or for several statistics of one column
+    together. ``"laplace"``, that of the SOEP paper, answers every statistic of one column.
 person : column or list of columns, optional
-    Who a person is, where one may have several rows; what is protected is then everything that a person has. Of
-    several columns together, as in ``["pid", "day"]``, it is what has one value of each: a person's day. Rows without
-    an id are nobody's, and left out. Of a `Dataset` it is declared there.
+    Column of people's ids, where a person may have several rows: all rows of a person are protected together. With
+    several columns, as in ``["pid", "day"]``, the unit is each combination of their values: a person's day. Rows
+    without an id are left out. A `Dataset` declares it once.
 per_person : {"mean", "sum", "min", "max", "count", "any", "all", "one"}, optional
-    What the rows of each person become, in each group, before the statistic is taken over people. ``bounds`` are then
-    those of the person's number. ``"one"`` says that each person has one row; if somebody has more, one is chosen.
+    How the rows of a person become one number, in each group, before the statistic is computed over people. ``bounds``
+    are then those of that number. ``"one"`` declares that each person has one row; if somebody has more, one of them
+    is chosen.
 rows : int, optional
-    Instead: how many rows of a person count at most, in each group, chosen at random; with so many times the noise.
+    Instead of ``per_person``: at most so many rows of a person count in each group, chosen at random. The noise grows
+    by this factor.
 groups : int, optional
-    In how many groups of ``by`` a person counts, with so many times the noise. Not needed for columns of ``constant``.
+    In how many groups of ``by`` a person counts. The noise grows by this factor. Not needed if the columns of ``by``
+    are ``constant``.
 unit : "row", optional
-    Protect one row for itself, not a person.
+    Protect each single row, not a person.
 constant : list of columns, optional
-    Columns that do not differ within a person.
+    Columns with the same value in all rows of a person.
 step : 1, optional
-    For ``sum``, ``median``, ``quantile``, ``min`` and ``max``: declares that all values are whole numbers, so that the
-    answer is one.
+    For ``sum``, ``median``, ``quantile``, ``min`` and ``max``: declares that all values are whole numbers. Then the
+    answer is one, too.
 interval : bool
-    Have ``low`` and ``high`` also where ``"exponential"`` answers, as ``"exponential_interval"``: two thirds of ``eps``
-    choose the ends, half of it the one of ``min`` and ``max`` that is no bound. Others have them anyway, for nothing.
+    Get ``low`` and ``high`` also for answers by ``"exponential"``, which then becomes ``"exponential_interval"``. The
+    ends cost two thirds of ``eps``. For ``min`` and ``max``, of which one end is a bound, the other end costs half.
+    Other mechanisms give an interval in any case, at no cost.
 clip : "private", optional
-    For ``mean`` and ``sum`` where nobody knows good bounds: half of ``eps`` finds round numbers, within the declared
-    bounds, that few values lie beyond, and the answer by ``"clipped_sums"`` is that of values clipped there, see
-    `Release.clip`. So is its interval: what clipping cuts off, nobody is told. All groups share the two points.
+    For ``mean`` and ``sum`` if nobody knows good bounds: half of ``eps`` finds round numbers within the declared bounds
+    that few values exceed, and values are clipped there. `Release.clip` tells them. The answer and its interval are
+    those of the clipped values; nothing says how much clipping changed. All groups share both points. The mechanism
+    is ``"clipped_sums"``.
 neighbours : {"add-or-remove-one", "replace-one"}
     ``"replace-one"``, for ``sum``, ``mean`` and ``proportion`` of all rows, declares that the number of rows is public
-    and that none has a missing value; noise then hides what anybody's value is, not who is in the data. No ``where``,
-    ``by`` or ledger. To replace a record is to remove one and add one: an eps of 2 promises here what 1 does otherwise.
+    and that no value is missing. The noise then hides the value of each person, but not who is in the data. It excludes
+    ``where``, ``by`` and a ledger. Replacing a record is removing one and adding one, so eps 2 promises here what eps 1
+    promises otherwise.
 max_noise95 : float, optional
-    Refuse, before anything is paid, if the answer would be farther than this from the exact one in more than 5 % of
-    cases; for mechanisms whose noise does not depend on the records, and with ``n_at_least`` for those whose noise
-    depends on their number.
+    Refuse the request, before anything is paid, if the answer would be farther than this from the exact one in more
+    than 5 % of cases. For mechanisms whose noise does not depend on the records; with ``n_at_least`` also for those
+    whose noise depends on the number of records.
 n_at_least : int, optional
-    For ``max_noise95`` and ``mechanism="two_stage"``: declares that an answer, or that of each group, is about so many
-    rows or more. It is not compared with the data.
+    For ``max_noise95`` and ``mechanism="two_stage"``: declares that an answer, or the answer for each group, is about
+    at least so many rows. It is not compared with the data.
 curator : bool
-    Also show the curator's numbers, which come from the data: the sensitivity and risk of the answer in these very
-    data. Under a ledger only for analysts whom its policy names.
+    Also show the curator's numbers: the sensitivity and the risks of the answer in these very data. They depend on the
+    data without noise. Under a ledger only analysts whom its policy names may see them.
 ledger : Ledger, optional
-    What pays, before the data is read; that of a ``with pdrisk.Ledger(...)`` block around otherwise.
+    The budget that pays before the data is read. Default: the ledger of the ``with pdrisk.Ledger(...)`` block around
+    the call, if there is one.
 fresh : bool
-    Pay and draw anew, even if the ledger remembers the answer to this question.
+    Pay and draw a new answer even if the ledger remembers one to this question.
 
 Returns
 -------
 Release
-    With ``by`` or from ``agg`` a DataFrame, one row for each key or line, with columns ``value low high eps
-    worst_case``; ``low`` and ``high`` are the ends of the 95 % noise interval, NaN where that is not
-    known: ``"exponential"`` tells how many records an answer may be from its rank, `Release.rank95`, and with
-    ``interval=True`` the ends, too.
+    The noisy value, its 95 % noise interval and its risk.
+DataFrame
+    Instead, with ``by`` or from ``agg``: one row for each key or statistic, with columns ``value low high eps
+    worst_case``. ``low`` and ``high`` are the ends of the 95 % noise interval. They are NaN for answers by
+    ``"exponential"`` without ``interval=True``; `Release.rank95` tells how many records such an answer may be from
+    its rank.
 
 Raises
 ------
 ParameterError
-    Whatever can be seen to be wrong without the data, in words.
+    If the request is wrong, as far as this can be known without the data; the text says what to write instead.
 QueryFailedError
-    One fixed sentence for whatever went wrong on the data.
+    If anything fails after reading began. Its text is always the same, so it tells nothing about the data.
 """
 
 KEYS_DECIDE = "the groups are those that keys= lists, in its order, whoever is in them: leave it out"
@@ -244,17 +256,17 @@ OF_PANDAS: dict[str, str] = {
     "dropna": "missing values are never used, and rows with a missing key are in no group: leave it out, or list None "
     "among the keys",
     "skipna": "missing values are never used: leave it out",
-    "as_index": "groups are the index of the answer: leave it out, and write .reset_index() behind the call",
+    "as_index": "groups are the index of the answer: leave it out, and write .reset_index() after the call",
     "group_keys": "groups are the index of the answer: leave it out",
-    "numeric_only": "each answer is of the columns that are named: leave it out",
-    "axis": "answers are about rows of people: leave it out",
+    "numeric_only": "only the columns you name are used: leave it out",
+    "axis": "statistics are always over rows: leave it out",
     "level": "groups are columns: write by=, after df.reset_index() for a level of the index",
     "normalize": "shares are quotients of noisy answers: table['value'] / table['value'].sum() costs nothing",
     **dict.fromkeys(("range", "density"), "bins= lists the edges, or divides bounds= evenly: leave it out"),
     "percentiles": "describe has the quartiles; others are quantile(q=[0.1, 0.9])",
     "margins": "sums of the noisy values cost nothing: leave it out",
     **dict.fromkeys(("epsilon", "privacy_budget", "budget"), "write eps="),
-    **dict.fromkeys(("seed", "random_state", "rng"), "noise has no seed: it would protect nobody"),
+    **dict.fromkeys(("seed", "random_state", "rng"), "noise has no seed: whoever knew it could take the noise away"),
     "weights": "a weighted mean is a quotient of noisy sums: .sum() of the products, by .sum() of the weights",
     "groupby": "write by=",
     "lower": "write bounds=(lo, hi)",
@@ -265,9 +277,9 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def with_options(method: Method, *, names: bool = False) -> Method:
-    """Show the options one by one to whoever asks for help or presses Tab, and refuse all others.
+    """The method with all options in its signature, for help and the Tab key, and with unknown options refused.
 
-    With ``names`` further ones are the method's own, which are named as the caller likes.
+    With ``names`` the caller may use other names too, for statistics: ``typical=("distance", "median")``.
     """
     parameters = inspect.signature(method).parameters.values()
     own, rest = ([p for p in parameters if (p.kind is p.VAR_KEYWORD) is is_rest] for is_rest in (False, True))
@@ -294,7 +306,7 @@ def with_options(method: Method, *, names: bool = False) -> Method:
 
 
 def with_unit_options(method: Method) -> Method:
-    """Show the options about people one by one, as `with_options` does all, and refuse others."""
+    """The method with the options about people in its signature, as `with_options` has all; others are refused."""
     written = inspect.signature(method)
     own = [each for each in written.parameters.values() if each.kind is not each.VAR_KEYWORD]
     signature = written.replace(parameters=[*own, *_offered(dict.fromkeys(UNIT_OPTIONS))])
@@ -310,7 +322,7 @@ def with_unit_options(method: Method) -> Method:
 
 
 def _offered(defaults: Mapping[str, Any]) -> list[inspect.Parameter]:
-    """Options as parameters, with what they are: by name, as `Bounds`, since what aliases stand for fills a screen."""
+    """Options as parameters. Annotations are names such as ``Bounds``: what they stand for would fill a screen."""
     written = inspect.get_annotations(UnitOptions) | inspect.get_annotations(Options)
     kinds = {name: getattr(kind, "__forward_arg__", kind) for name, kind in written.items()}
     return [
@@ -320,7 +332,7 @@ def _offered(defaults: Mapping[str, Any]) -> list[inspect.Parameter]:
 
 
 def _check_bound(called: str, signature: inspect.Signature, args: Sequence[Any], given: Mapping[str, Any]) -> None:
-    """Refuse arguments that a function does not take, with what to write instead."""
+    """Refuse arguments that the function does not take, and say what to write instead."""
     try:
         signature.bind(*args, **given)
     except TypeError as error:

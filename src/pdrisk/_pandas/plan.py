@@ -58,7 +58,7 @@ def plan(
     interval: bool = False,
     clip: str | None = None,
 ) -> pd.DataFrame:
-    """The noise to expect of each question, from public facts alone: no data are needed, and nothing is spent.
+    """Accuracy plan: the noise to expect of each question, from public facts alone, without data and without spending.
 
     Parameters
     ----------
@@ -68,39 +68,41 @@ def plan(
     n : int
         About how many records there will be.
     eps : float
-        The privacy loss of all questions together, split evenly over releases: count, sum, mean, var and std of one
-        column share one, and so do three or more quantiles, as in `agg`.
+        Privacy loss of all questions together, in nats, split evenly over releases. Count, sum, mean, var and std of
+        one column share a release, and so do three or more quantiles, as in `agg`.
     bounds : (lo, hi) or dict from column to (lo, hi)
+        Range of the values, in the column's unit.
     groups : int, default 1
-        Of how many groups each question asks, evenly sized; they cost eps once.
+        Number of groups, of equal size, for which each question is asked; they cost eps once.
     mechanism : str, default "auto"
+        As for every statistic.
     step : 1, optional
         Declares that the values are whole numbers.
     interval : bool, default False
-        Have an interval for every answer, for which medians, quantiles and extremes spend a share of eps.
+        Get an interval for every answer; medians, quantiles and extremes spend a share of eps on it.
     clip : "private", optional
-        Clip the values of means and sums at points that half of their eps finds. Evenly spread values, which this is
-        about, are hardly clipped: among others the noise is as much narrower as they are.
+        Clip the values of means and sums at points that half of their eps finds. This plan assumes evenly spread
+        values, which are hardly clipped. With a long tail, clipping makes the noise narrower.
 
     Returns
     -------
     DataFrame
-        A row for each question: ``question mechanism eps n noise95 worst_case success``, n that of one group. In 95 %
-        of cases an answer is within ``noise95`` of the exact one, if values spread evenly between the bounds. The noise
-        of a mean is up to a third wider where all values lie near one bound; that of a quantile depends on how many
-        values lie around it.
+        A row for each question, with columns ``question mechanism eps n noise95 worst_case success``; n is the size of
+        one group. In 95 % of cases an answer is within ``noise95`` of the exact one, if values are spread evenly
+        between the bounds. The noise of a mean is up to a third wider where all values lie near one bound. That of a
+        quantile depends on how many values lie around it.
 
     Raises
     ------
     ParameterError, ColumnTypeError
-        If a question cannot be asked so, with what to write instead.
+        If a question cannot be asked like this; the text says what to write instead.
 
     Examples
     --------
     >>> import pdrisk
     >>> pdrisk.plan("mean(distance)", n=14_734, eps=1, bounds=(1, 675)).round(3).to_dict("records")
-    [{'question': 'mean(distance)', 'mechanism': 'two_sums', 'eps': 1.0, 'n': 14734, 'noise95': 0.094, \
-'worst_case': 0.731, 'success': 0.697}]
+    [{'question': 'mean(distance)', 'mechanism': 'two_sums', 'eps': 1.0, 'n': 14734, 'noise95': 0.094, 'worst_case':
+    0.731, 'success': 0.697}]
     """
     size = _whole("n", n, 0) // _whole("groups", groups, 1)
     asked = [_line(column, each, bounds, mechanism, step, interval, clip) for column, each in _questions(questions)]

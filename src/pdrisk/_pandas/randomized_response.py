@@ -28,17 +28,17 @@ __all__ = ["RandomizedAnswers", "randomized"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RandomizedAnswers:
-    """Randomised answers, and what they say of the true ones. All of it may be published.
+    """Randomised answers and the estimates made of them. All of it may be published.
 
     Attributes
     ----------
     answers : Series
-        What each person answered, aligned with the column; missing where they gave no answer.
+        Each person's randomised answer, aligned with the column; missing where the true answer is missing.
     table : DataFrame
-        A row for each possible answer: ``given``, how many gave it; ``value``, the unbiased estimate of the share of
-        those of whom it is true, and its 95 % interval, ``low`` and ``high``.
+        A row for each possible answer. ``given`` is the number of people who gave it. ``value`` is an unbiased estimate
+        of the share of people for whom it is true; ``low`` and ``high`` are the ends of its 95 % interval.
     design : RandomizedResponse
-        How answers were randomised: its ``posterior`` and ``respondents``.
+        How answers were randomised; it has ``posterior`` and ``respondents``.
     """
 
     answers: pd.Series
@@ -56,12 +56,12 @@ class RandomizedAnswers:
         return self.design.p_truth
 
     def interval(self, level: float = 0.95) -> pd.DataFrame:
-        """Ends of the intervals at another level: ``low`` and ``high``, a row for each possible answer."""
+        """Ends of the confidence intervals at another level: ``low`` and ``high``, a row for each possible answer."""
         _, low, high = self.design.estimate(self.table["given"].to_numpy(), level)
         return pd.DataFrame({"low": low, "high": high}, index=self.table.index)
 
     def explain(self) -> str:
-        """What it means for a person who answers, in words."""
+        """Explanation in plain words of what the randomisation means for a person who answers."""
         after = self.design.posterior(0.5)
         return (
             f"Each answer is the true one with a probability of {self.p_truth:.4g}, decided anew for everybody, and "

@@ -46,32 +46,35 @@ DESCRIBED = ["count", "mean", "std", "min", "quantile(0.25)", "median", "quantil
 class Statistics(DisclosureViews):
     """Noisy statistics of a frame, each with its interval and its risk.
 
-    Every statistic takes the same options by keyword, shown by ``help(df.dprisk.mean)``.
+    Every statistic takes the same keyword options, which ``help(df.dprisk.mean)`` shows.
     """
 
     @with_options
     def count(self, column: Hashable | None = None, **options: Unpack[Options]) -> Answer:
-        """Noisy number of rows, or of the rows where ``column`` is not missing."""
+        """Noisy count: the number of rows, or of the rows where ``column`` is not missing."""
         return self._answer(column, "count", options)
 
     @with_options
     def sum(self, column: Hashable, **options: Unpack[Options]) -> Answer:
-        """Noisy sum."""
+        """Noisy sum of a column."""
         return self._answer(column, "sum", options)
 
     @with_options
     def mean(self, column: Hashable, **options: Unpack[Options]) -> Answer:
-        """Noisy mean."""
+        """Noisy mean of a column."""
         return self._answer(column, "mean", options)
 
     @with_options
     def median(self, column: Hashable, **options: Unpack[Options]) -> Answer:
-        """Noisy median; of no rows, any public point, or with ``"laplace"`` the middle of the bounds."""
+        """Noisy median of a column.
+
+        Without any value it is some public point, or with ``"laplace"`` the middle of the bounds.
+        """
         return self._answer(column, "median", options)
 
     @with_options
     def quantile(self, column: Hashable, q: float | Sequence[float] = 0.5, **options: Unpack[Options]) -> Answer:
-        """Noisy quantile, ``q`` in [0, 1]; a list of them shares ``eps`` and gives a table.
+        """Noisy quantile of a column, ``q`` in [0, 1]; a list of quantiles shares ``eps`` and gives a table.
 
         Three or more come from one release and rise with ``q``.
         """
@@ -82,46 +85,52 @@ class Statistics(DisclosureViews):
 
     @with_options
     def min(self, column: Hashable, bounds_reached: bool = False, **options: Unpack[Options]) -> Answer:
-        """Noisy minimum; ``bounds_reached=True`` declares that rows lie at the bound, for ``"exponential"``."""
+        """Noisy minimum of a column.
+
+        ``bounds_reached=True`` declares that values lie at the bound, which makes ``"exponential"`` more accurate.
+        """
         return self._answer(column, _extreme("min", bounds_reached), options)
 
     @with_options
     def max(self, column: Hashable, bounds_reached: bool = False, **options: Unpack[Options]) -> Answer:
-        """Noisy maximum; ``bounds_reached=True`` declares that rows lie at the bound, for ``"exponential"``."""
+        """Noisy maximum of a column.
+
+        ``bounds_reached=True`` declares that values lie at the bound, which makes ``"exponential"`` more accurate.
+        """
         return self._answer(column, _extreme("max", bounds_reached), options)
 
     @with_options
     def var(self, column: Hashable, ddof: int = 1, **options: Unpack[Options]) -> Answer:
-        """Noisy variance over n - ``ddof`` (0 or 1); 0 if too few rows are left."""
+        """Noisy variance of a column: squared deviations over n - ``ddof`` (0 or 1); 0 if too few rows are left."""
         return self._answer(column, ("var", {"ddof": ddof}), options)
 
     @with_options
     def std(self, column: Hashable, ddof: int = 1, **options: Unpack[Options]) -> Answer:
-        """Noisy standard deviation over n - ``ddof`` (0 or 1); 0 if too few rows are left."""
+        """Noisy standard deviation of a column: the root of `var`, with the same ``ddof``."""
         return self._answer(column, ("std", {"ddof": ddof}), options)
 
     @with_options
     def corr(self, x: Hashable, y: Hashable, **options: Unpack[Options]) -> Answer:
-        """Noisy correlation of two columns (Pearson's), of the rows that have both values; 0 if a column is constant.
+        """Noisy correlation (Pearson's) of two columns, over the rows that have both values; 0 if a column is constant.
 
-        ``bounds`` is a dict of both columns' bounds, unless they are declared.
+        ``bounds`` is a dict with the bounds of both columns, unless they are declared.
         """
         return self._answer_of_two(x, y, statistic_of_two("corr"), options)
 
     @with_options
     def cov(self, x: Hashable, y: Hashable, ddof: int = 1, **options: Unpack[Options]) -> Answer:
-        """Noisy covariance of two columns over n - ``ddof`` (0 or 1), of the rows that have both values.
+        """Noisy covariance of two columns, over the rows that have both values, with denominator n - ``ddof`` (0 or 1).
 
-        ``bounds`` is a dict of both columns' bounds, unless they are declared.
+        ``bounds`` is a dict with the bounds of both columns, unless they are declared.
         """
         return self._answer_of_two(x, y, statistic_of_two("cov", ddof), options)
 
     @with_options
     def slope(self, y: Hashable, x: Hashable, **options: Unpack[Options]) -> Answer:
-        """Noisy slope of the regression of ``y`` on ``x``: by how much y grows with x. SQL's ``REGR_SLOPE(y, x)``.
+        """Noisy regression slope of ``y`` on ``x``: by how much y grows with x. SQL's ``REGR_SLOPE(y, x)``.
 
-        Of the rows that have both values; 0 if x is constant. ``bounds`` is a dict of both columns' bounds, unless they
-        are declared.
+        It is computed over the rows that have both values, and is 0 if x is constant. ``bounds`` is a dict with the
+        bounds of both columns, unless they are declared.
         """
         return self._answer_of_two(y, x, statistic_of_two("slope"), options)
 
@@ -129,22 +138,22 @@ class Statistics(DisclosureViews):
     def proportion(self, condition: Hashable, **options: Unpack[Options]) -> Answer:
         """Noisy proportion: the share of rows where a column of truth values, or a condition, is true.
 
-        ``condition`` is a column's label, or a row-wise query string such as ``"age > 40"``. A row whose age is missing
-        counts as no; ``where="age.notna()"`` leaves it out.
+        ``condition`` is the name of a column, or a row-wise query string such as ``"age > 40"``. A row without an age
+        counts as false; ``where="age.notna()"`` leaves such rows out.
         """
         return self._answer(condition, "proportion", options)
 
     @with_options
     def nunique(self, column: Hashable, **options: Unpack[Options]) -> Answer:
-        """Noisy number of different values; missing ones are none."""
+        """Noisy number of different values in a column, missing values not counted."""
         return self._answer(column, "nunique", options)
 
     @partial(with_options, names=True)
     def agg(self, request: Mapping[Hashable, Any] | None = None, **named: Any) -> pd.DataFrame:
-        """Several statistics for one ``eps``, which is the total, split evenly over releases.
+        """Several noisy statistics for one ``eps``, their total, which is split evenly over releases.
 
         Count, sum, mean, var and std of one column come from one release, in which each is more accurate than with a
-        share of its own; so do three or more quantiles between 0 and 1, which then rise with q.
+        share of its own. So do three or more quantiles between 0 and 1, which then rise with q.
 
         Parameters
         ----------
@@ -152,13 +161,13 @@ class Statistics(DisclosureViews):
             As in ``{"distance": ["mean", "quantile(0.9)"], "hours": "mean"}``. ``bounds`` may be a dict from column to
             bounds.
         **named : pair of column and statistic
-            In the place of ``request``, as in ``typical=("distance", "median")``; names of options are no names.
+            Instead of ``request``, as in ``typical=("distance", "median")``. An option's name cannot be used.
 
         Returns
         -------
         DataFrame
-            Indexed by column and statistic, or by name, and by group with ``by``; ``release`` numbers what was paid
-            apart: lines of the same number cost their eps once, together.
+            Indexed by column and statistic, or by the given names; with ``by`` by group, too. Lines with the same
+            number in the column ``release`` come from one release and cost its eps once, together.
         """
         own = {name: spec for name, spec in named.items() if name not in DEFAULTS}
         asked = self._request(cast(Options, {name: value for name, value in named.items() if name in DEFAULTS}))
@@ -170,7 +179,7 @@ class Statistics(DisclosureViews):
 
     @with_options
     def describe(self, columns: Hashable | list[Hashable], **options: Unpack[Options]) -> pd.DataFrame:
-        """Noisy count, mean, standard deviation, quartiles, minimum and maximum, as `agg` of all of them.
+        """Noisy summary: count, mean, standard deviation, quartiles, minimum and maximum, as `agg` gives them.
 
         Count, mean and standard deviation of a column come from one release, the quartiles from another.
         """
@@ -181,7 +190,7 @@ class Statistics(DisclosureViews):
 
     @with_options
     def value_counts(self, column: Hashable, sort: bool = True, **options: Unpack[Options]) -> pd.DataFrame:
-        """Noisy numbers of rows of each value in the public list ``keys``; the largest noisy number first."""
+        """Noisy value counts: how many rows have each value of the public list ``keys``; the largest number first."""
         checked_flag("sort", sort)
         table = self._counts("value_counts", column, options)
         return table.sort_values("value", ascending=False, kind="stable") if sort else table
@@ -190,10 +199,11 @@ class Statistics(DisclosureViews):
     def crosstab(
         self, index: Hashable, columns: Hashable, rules: Any = None, **options: Unpack[Options]
     ) -> pd.DataFrame | CheckedTable:
-        """Noisy numbers of rows of each combination of two columns' public ``keys``: one row a key, one column a key.
+        """Noisy cross table: the number of rows for each combination of the public ``keys`` of two columns.
 
-        ``keys`` may be a dict of two lists. ``count(by=[index, columns])`` gives the same with intervals.
-        With ``rules`` and no options, the exact table with a verdict for each cell, for curators: see `output_rules`.
+        ``keys`` may be a dict of two lists. ``count(by=[index, columns])`` gives the same numbers with intervals. With
+        ``rules`` and without other options it is the exact table with a verdict for each cell, for curators only: see
+        `output_rules`.
         """
         if rules is not None:
             if options:
@@ -206,10 +216,11 @@ class Statistics(DisclosureViews):
 
     @with_options
     def hist(self, column: Hashable, bins: int | Sequence[float] = 10, **options: Unpack[Options]) -> pd.DataFrame:
-        """Noisy histogram: numbers of rows in bins, indexed by the bins.
+        """Noisy histogram: the number of rows in each bin, indexed by the bins.
 
-        ``bins`` lists the edges, as for numpy: each bin holds its left edge, the last one both, and what lies outside
-        is not counted. A number of bins divides the bounds evenly, and values outside count in the first and last bin.
+        A list of ``bins`` gives the edges, as for numpy: each bin holds its left edge, the last one both edges, and
+        values outside are not counted. A number of bins divides the bounds evenly; values outside count in the first
+        and the last bin.
         """
         request = self._request(options)
         return histogram(self._frame, column, bins, request, request.asker(self._identity))
@@ -219,29 +230,29 @@ class Statistics(DisclosureViews):
     ) -> SuggestedBounds:
         """Bounds found with differential privacy, for a column whose range nobody knows.
 
-        A noisy histogram over powers of two: the first and last that hold clearly more people than noise are the
-        ends. It is a release and costs ``eps``.
+        They come from a noisy histogram over powers of two: its first and its last bin that clearly hold more people
+        than noise are the ends. This is a release and costs ``eps``.
 
         Parameters
         ----------
         column : column
         eps : float
-            Privacy loss to spend. Some 15 / eps people must share a size of value to be seen first.
+            Privacy loss to spend, in nats. A bin is seen only if at least some 15 / eps people are in it.
         ledger : Ledger, optional
-            What pays for it.
+            The budget that pays.
         fresh : bool, default False
-            Pay and draw anew, even if the ledger remembers the answer.
+            Pay and draw a new answer even if the ledger remembers one.
 
         Returns
         -------
         SuggestedBounds
-            A pair ``(lo, hi)``, powers of two or 0, fit for ``bounds=`` and ``declare``; its repr says what it
-            assumed.
+            A pair ``(lo, hi)`` of powers of two or 0, fit for ``bounds=`` and ``declare``. Its repr says what the
+            search assumed.
 
         Raises
         ------
         BoundsNotFoundError
-            If no size of value stands out from the noise. It stays paid.
+            If no bin stands out from the noise. The eps stays paid.
         """
         request = Request(
             eps=eps,
@@ -263,30 +274,30 @@ class Statistics(DisclosureViews):
         ledger: Any = None,
         fresh: bool = False,
     ) -> SuggestedRows:
-        """Number of rows per person, found with differential privacy, for ``rows=``: enough for a share of the people.
+        """Number of rows per person, found with differential privacy and fit for ``rows=``.
 
-        A noisy quantile of the numbers of rows that people have. It is a release and costs ``eps``.
+        A share of the people has at most so many rows. It is a noisy quantile, a release that costs ``eps``.
 
         Parameters
         ----------
         eps : float
-            Privacy loss to spend.
+            Privacy loss to spend, in nats.
         share : float
-            In (0, 1). More rows leave out less, with more noise: where most people have few and some have many, less is
-            often better.
+            Share of the people, in (0, 1), who should have no more rows than this. A larger number leaves out fewer
+            rows but needs more noise: if most people have few rows and some have many, a smaller one is often better.
         most : int
-            Of rows that one person can have; who has more counts as having so many.
+            Most rows that one person can have; people with more count as having so many.
         person : column or list of columns, optional
-            Who a person is, unless it is declared.
+            Column of people's ids, unless it is declared.
         ledger : Ledger, optional
-            What pays for it.
+            The budget that pays.
         fresh : bool, default False
-            Pay and draw anew, even if the ledger remembers the answer.
+            Pay and draw a new answer even if the ledger remembers one.
 
         Returns
         -------
         SuggestedRows
-            An int, whose repr says what it means.
+            An int; its repr says what it means.
 
         Examples
         --------

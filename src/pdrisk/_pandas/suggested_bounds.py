@@ -51,15 +51,16 @@ class Sizes(Count):
 
 
 class SuggestedBounds(tuple[float, float]):
-    """A pair ``(lo, hi)`` of bounds, found with differential privacy; its repr says what it assumed.
+    """Bounds ``(lo, hi)`` found with differential privacy; the repr says what the search assumed.
 
     Attributes
     ----------
     column : hashable
+        The column that was searched.
     eps : float
-        The privacy loss paid, in nats.
+        Privacy loss paid, in nats.
     worst_case : float
-        The risk that it means.
+        Highest belief of an attacker, who starts from a coin's 1/2, that this release allows.
     """
 
     column: Hashable

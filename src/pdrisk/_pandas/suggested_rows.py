@@ -1,4 +1,4 @@
-"""Rows a person suggested privately: how many to let count, where nobody knows how many people have."""
+"""Number of rows per person, found privately: a value for ``rows=`` where nobody knows how many rows people have."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ __all__ = ["SuggestedRows", "suggested_rows"]
 
 
 class SuggestedRows(int):
-    """A number of rows a person, as `suggest_rows` found it: an int, fit for ``rows=``.
+    """Number of rows per person that `suggest_rows` found: an int, fit for ``rows=``.
 
     Attributes
     ----------
     share : float
-        Of people, about so many of whom have no more rows.
+        About this share of the people have no more rows.
     eps : float
-        The privacy loss paid, in nats.
+        Privacy loss paid, in nats.
     """
 
     share: float

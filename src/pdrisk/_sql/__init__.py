@@ -94,82 +94,90 @@ def sql(
     Parameters
     ----------
     query : str, or text() of SQLAlchemy
-        One SELECT over tables, views, frames or named Parquet files: ``COUNT``, ``SUM``, ``AVG``, ``MEDIAN``,
-        ``QUANTILE_CONT``, ``MIN``, ``MAX``, ``VAR_*``, ``STDDEV_*``, ``CORR``, ``COVAR_*``, ``REGR_SLOPE`` or
-        ``dp_mean(x, eps := 1, lo := 1, hi := 675)`` and the like; ``WHERE``, ``FILTER``, ``GROUP BY``, ``HAVING``,
-        ``ORDER BY``, ``LIMIT``, row-wise subqueries, CTEs; with ``person``, joins of several tables.
-    con : DuckDBPyConnection, psycopg.Connection, or Engine or Connection of SQLAlchemy, or a URL, optional
-        Where tables and views are; SQLAlchemy's by duckdb-engine, or by psycopg 3 to PostgreSQL, as a URL
-        ``postgresql://...`` is; the query is written in its dialect then. Without it and without frames: DuckDB's own
-        default connection.
+        One SELECT over tables, views, frames or named Parquet files. Aggregates: ``COUNT``, ``SUM``, ``AVG``,
+        ``MEDIAN``, ``QUANTILE_CONT``, ``MIN``, ``MAX``, ``VAR_*``, ``STDDEV_*``, ``CORR``, ``COVAR_*``, ``REGR_SLOPE``,
+        or with arguments of their own ``dp_mean(x, eps := 1, lo := 1, hi := 675)`` and the like. Clauses: ``WHERE``,
+        ``FILTER``, ``GROUP BY``, ``HAVING``, ``ORDER BY``, ``LIMIT``, row-wise subqueries, CTEs, and with ``person``
+        joins of several tables.
+    con : DuckDBPyConnection, psycopg.Connection, Engine or Connection of SQLAlchemy, or URL, optional
+        Connection to the tables and views. SQLAlchemy reaches DuckDB by duckdb-engine and PostgreSQL by psycopg 3, and
+        so does a URL such as ``postgresql://...``. The query is written in the dialect of that database. Without a
+        connection and without frames: DuckDB's own default connection.
     eps : float, optional
-        The privacy loss of the whole query. Aggregates without an eps of their own share evenly what the others leave;
-        COUNT, SUM, AVG, VARIANCE and STDDEV of the same values come from one release, which has one share, and so do
-        three or more quantiles.
+        Privacy loss of the whole query, in nats. Aggregates without an eps of their own share evenly what the others
+        leave. COUNT, SUM, AVG, VARIANCE and STDDEV of the same values come from one release, which has one share, and
+        so do three or more quantiles.
     bounds : (float, float) or dict, optional
-        The range of values, for every column or by column; or declared for a frame. An expression needs its own
-        ``lo`` and ``hi``.
+        Range of the values, for every column or by column, unless it is declared. An expression needs its own ``lo``
+        and ``hi``.
     keys : list, dict, "observed", "categories" or "private", optional
-        The public list of groups, as for ``by`` of ``df.dprisk``; tuples or a dict of lists for several columns.
-        ``"private"`` shows groups of enough people, which half of ``eps`` and ``delta`` decide by chance.
+        The public list of groups, as for ``by`` of ``df.dprisk``; for several columns tuples or a dict of lists.
+        ``"private"`` shows the groups that enough people share, which is decided by chance, for half of ``eps`` and for
+        ``delta``.
     delta : float, optional
-        With ``keys="private"``, and needed there: with that probability the list of groups may show that somebody is in
-        the data; far less than 1/number of people. Several lists, as of GROUPING SETS, share it evenly.
+        Needed with ``keys="private"``, and only there: the probability with which the list of groups may show that
+        somebody is in the data. Choose far less than one over the number of people. Several lists, as of GROUPING SETS,
+        share it evenly.
     least_group : int, optional
         With ``keys="private"``: groups of fewer people are never shown.
     schema : pandera DataFrameSchema or DataFrameModel, optional
-        Declares bounds, keys and missing codes of the table's columns. ``bounds`` and ``keys`` win, within its ranges.
+        Declares bounds, keys and missing codes of the table's columns. ``bounds`` and ``keys`` replace the schema's,
+        and must lie within them.
     person : column, list of columns, or dict by table, optional
-        Who a person is, where one may have several rows: what is protected is then everything that a person has.
-        ``COUNT(DISTINCT person)`` is the number of people; other aggregates need one of the options below.
+        Column of people's ids, where a person may have several rows: all rows of a person are protected together.
+        ``COUNT(DISTINCT person)`` is the number of people; other aggregates need one of the next four options.
     per_person : {"mean", "sum", "min", "max", "count", "any", "all", "one"} or dict by table, optional
-        What the rows of each person become, in each group, before they are aggregated.
+        How the rows of a person become one number, in each group, before they are aggregated.
     rows : int or dict by table, optional
-        Instead: how many rows of a person count at most, in each group; with so many times the noise.
+        Instead of ``per_person``: at most so many rows of a person count in each group. The noise grows by this factor.
     groups : int, optional
-        In how many groups a person counts, with so many times the noise; not needed for columns of ``constant``.
+        In how many groups a person counts. The noise grows by this factor. Not needed for columns of ``constant``.
     unit : "row", optional
-        Protect one row for itself, not a person.
+        Protect each single row, not a person.
     constant : list of columns or dict by table, optional
-        Columns that do not differ within a person.
+        Columns with the same value in all rows of a person.
     public : list of names, or dict from name to frame or path, optional
-        Tables that nobody is in, such as lists of codes, for joins with those of people.
+        Tables without any person in them, such as lists of codes, for joins with tables of people.
     ledger : Ledger, optional
-        What pays the total before the data is read; that of a ``with pdrisk.Ledger(...)`` block around otherwise.
+        The budget that pays the total before the data is read. Default: the ledger of the ``with pdrisk.Ledger(...)``
+        block around the call, if there is one.
     fresh : bool, default False
-        Pay and draw anew, even if the ledger remembers the answers.
+        Pay and draw new answers even if the ledger remembers them.
     params : list or dict, optional
-        Values for ``?`` or ``$name``; on other engines as their drivers write parameters.
+        Values for ``?`` or ``$name``; for other databases in the style of their drivers.
     mechanism : str, default "auto"
-        How noise is made, as for every statistic of ``df.dprisk``.
+        Noise mechanism, as for every statistic of ``df.dprisk``.
     interval : bool, default False
-        Have an interval also for MEDIAN, QUANTILE_CONT, MIN and MAX, as for ``df.dprisk``; `risk_columns` show it.
+        Get an interval also for MEDIAN, QUANTILE_CONT, MIN and MAX, as for ``df.dprisk``; `risk_columns` show it.
     clip : "private", optional
-        Clip the values of every AVG and SUM at points that half of its eps finds, as for ``df.dprisk``:
-        `pdrisk.explain` says which, and `risk_columns` add ``<name>_clip_low`` and ``_clip_high``.
+        Clip the values of every AVG and SUM at points that half of its eps finds, as for ``df.dprisk``.
+        `pdrisk.explain` tells them, and `risk_columns` add ``<name>_clip_low`` and ``_clip_high``.
     curator : bool, default False
         Add the curator's numbers for each noisy value, ``<name>_n``, ``_local_sensitivity``, ``_two_worlds``,
         ``_many_worlds``, ``_identifiability`` and ``_clamped``, beside those of ``risk_columns``. They come from the
-        data; `pdrisk.public` takes them out again. Under a ledger only for analysts whom its policy names.
+        data without noise; `pdrisk.public` removes them. Under a ledger only analysts whom its policy names may see
+        them.
     risk_columns : bool, default False
         Add ``<name>_low``, ``_high`` (ends of the 95 % noise interval), ``_eps`` and ``_worst_case``; with
-        ``keys="private"`` ``_delta`` and ``_success`` in the place of the last.
+        ``keys="private"`` ``_delta`` and ``_success`` instead of ``_worst_case``.
     tables : dict from name to frame or path, optional
         As ``**frames``, for tables named like an option.
     **frames
-        pandas, Polars or Arrow frames, or paths of Parquet files or lists of them, under the names the query uses.
+        Tables under the names that the query uses: pandas, Polars or Arrow frames, paths of Parquet files, or lists of
+        paths.
 
     Returns
     -------
     DataFrame
-        In the order of the keys unless ORDER BY says otherwise. `pdrisk.explain` says what each release is and cost.
+        In the order of the keys unless ORDER BY says otherwise. `pdrisk.explain` says what each release is and what it
+        cost.
 
     Raises
     ------
     ParameterError
-        If anything is not understood, with what to write instead; nothing is read then.
+        If the query is not understood or not supported; the text says what to write instead. Nothing is read.
     QueryFailedError
-        If reading the data fails; it stays paid.
+        If reading the data fails; the eps stays paid.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Simulated attacks on noisy answers, and their success beside the risk that was claimed.
 
-Each attack simulates an attacker many times and gives an `Outcome`, or several of them for several ways to publish:
-what was claimed, what was achieved with its Clopper-Pearson interval, a verdict, a picture and the same in text.
+Each attack simulates an attacker many times. It gives an `Outcome`, or several if it compares ways to publish: the
+claim, the success with its Clopper-Pearson interval, a verdict, a picture and the same as text.
 """
 
 from pdrisk._core.binomial import clopper_pearson

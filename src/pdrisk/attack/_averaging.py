@@ -41,25 +41,25 @@ def averaging(
     """Averaging attack: many answers to one question, each drawn anew, or remembered by a ledger.
 
     The attacker wants to know whether one person is in the data, and combines all answers: by their mean, by their
-    median, and by how likely they all are in either world, which nothing beats.
+    median, and by how likely all of them are in either world, which no method beats.
 
     Parameters
     ----------
     asked, records, eps, bounds, mechanism, step, level
-        As of `two_worlds`; ``records`` are those of everybody, the last one the person's.
+        As for `two_worlds`. ``records`` are everybody's; the last one is the person's.
     answers : int
-        How often the question is asked.
+        Number of times the question is asked.
     memory : bool
-        Whether who answers remembers the question: then all answers are the first one, and only that is paid.
+        Whether the question is remembered. Then all answers equal the first one, and only that is paid.
     trials : int
-        Attacks in each of both worlds.
+        Number of attacks in each of the two worlds.
 
     Returns
     -------
     Outcomes
-        ``"mean"``, ``"median"`` and ``"likelihood"``. What is claimed is the success of one answer with memory, and
-        the worst case of the whole eps without. The details of the first two have the share of attacks that come
-        ``nearer than half`` the distance of the two exact answers, of a count the number itself.
+        ``"mean"``, ``"median"`` and ``"likelihood"``. The claim is the success of one answer with memory, and the worst
+        case of the whole eps without. The details of the first two have the share of attacks that come ``nearer than
+        half`` the distance of the two exact answers; for a count such an attack finds the number itself.
 
     Examples
     --------

@@ -37,33 +37,34 @@ def epsilon_lower_bound(
     Parameters
     ----------
     answer : callable
-        Takes a data set and gives a number, or several: of ours, or of any other library.
+        Takes a data set and returns a number, or several. It may be of pdrisk or of any other library.
     first, second : object
-        Two data sets that differ by one person, each handed to ``answer`` again and again.
+        Two data sets that differ by one person; each is handed to ``answer`` again and again.
     eps : float, optional
-        What is claimed.
+        The claimed privacy loss, in nats.
     draws : int
-        Answers about each data set.
+        Number of answers about each data set.
     at_once : int
-        How many independent answers one call gives, along the first axis of an array.
+        Number of independent answers that one call returns, along the first axis of an array.
     level : float
         Probability with which the bound is right.
 
     Returns
     -------
     Outcome
-        ``achieved`` is the log-ratio seen, ``low`` the bound, in nats; ``"broken"`` if that exceeds ``eps``.
+        ``achieved`` is the log-ratio that was observed, ``low`` the bound, both in nats; ``"broken"`` if the bound
+        exceeds ``eps``.
 
     Raises
     ------
     ColumnTypeError
-        If what the callable gives are no numbers, or not as many as was said.
+        If the callable does not return numbers, or not as many as ``at_once`` says.
 
     Notes
     -----
-    Half of the answers choose the event whose probability differs most between both, the other half count it: so the
-    choice cannot mislead. Clopper-Pearson ends of both probabilities, each with half of the allowed failures, bound
-    their ratio, which ``exp(eps)`` bounds if eps is what it claims (Jagielski, Ullman & Oprea 2020).
+    Half of the answers choose the event whose probabilities differ most, the other half count it, so that the choice
+    cannot mislead. The Clopper-Pearson ends of both probabilities, each with half of the allowed failures, bound their
+    ratio. ``exp(eps)`` bounds it if the claim is true (Jagielski, Ullman & Oprea 2020).
 
     Examples
     --------

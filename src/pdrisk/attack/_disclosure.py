@@ -29,32 +29,33 @@ def attribute_disclosure(
 ) -> Outcomes:
     """Attribute disclosure: everybody's secret is guessed from a table of counts of their class. Curator only.
 
-    The attacker knows each person's values of the columns ``on`` and guesses the most frequent secret of their class:
-    right of everybody where all of a class share one, however large it is.
+    The attacker knows each person's values of the columns ``on`` and guesses the most frequent secret of the class. If
+    a whole class shares one secret, the guess is right for everybody in it, however large the class is.
 
     Parameters
     ----------
     frame : DataFrame
-        One row for each person; a missing value is a value of its own.
+        One row for each person; a missing value counts as a value.
     on : column or list of columns
-        What the attacker knows.
+        Columns that the attacker knows.
     secret : column
-        What they want to know: few different values.
+        Column that the attacker wants to know, with few different values.
     eps : float
-        Of the noisy table, all of it together.
+        Privacy loss of the whole noisy table, in nats.
     level : float
+        Confidence level of the intervals.
 
     Returns
     -------
     Outcomes
-        ``"exact"`` and ``"noisy"``, claimed nothing: a table may tell what people like you are like, with and without
-        your row in it. ``chance`` is the share of right guesses from the exact table of everybody but the person, and
-        what is achieved beyond it is due to the own row. Details of the exact one: the share of people ``sure``, whose
-        whole class has one secret.
+        ``"exact"`` and ``"noisy"``. Nothing is claimed: a table may tell what people like you are like, with and
+        without your row in it. ``chance`` is the share of right guesses from the exact table of everybody but the
+        person; what is achieved beyond it is due to the person's own row. The details of ``"exact"`` have the share of
+        people ``sure``, whose whole class has one secret.
 
     Notes
     -----
-    Guesses about people of one class depend on each other: the interval is that of independent ones.
+    Guesses about people of one class depend on each other; the interval is computed as if they did not.
 
     Examples
     --------
@@ -99,22 +100,24 @@ def intersection(
 ) -> Outcomes:
     """Intersection attack: two publications, each k-anonymous, of tables that share people. Curator only.
 
-    The attacker knows a person's values in both, and that their secret is among those of their class in either: so it
-    is among those of both. They guess the one that is most frequent, as a product of both shares.
+    The attacker knows a person's values in both tables, and that the secret is among those of the person's class in
+    each. So it is among the secrets that both classes have. The guess is the one with the largest product of both
+    shares.
 
     Parameters
     ----------
     first, second : DataFrame
-        One row for each person, whose index says who it is; both have the secret of those in both.
+        One row for each person, whose index says who it is; both have the secret of the people in both.
     on : pair of columns, or of lists of columns
-        By which each table is published in classes.
+        The columns by which each table is published in classes.
     secret : column
+        Column that the attacker wants to know.
 
     Returns
     -------
     Outcomes
-        ``"first"``, ``"second"`` and ``"both"``, of the people in both tables; nothing is claimed. Details: the
-        smallest class, ``k``, and the share of people ``sure``, of whom only one secret is left.
+        ``"first"``, ``"second"`` and ``"both"``, about the people in both tables; nothing is claimed. Details: ``k``,
+        the size of the smallest class, and ``sure``, the share of people for whom only one secret is left.
 
     References
     ----------

@@ -47,41 +47,42 @@ def two_worlds(
 ) -> Outcome:
     """Two-worlds attack: an informed attacker guesses whether one person is in the data, against ``risk.success``.
 
-    The attacker knows all other records, the record in question and how noise is drawn; before the answer a coin says
-    whether the person is in. They compare how likely the answer is in both worlds, and guess the likelier one.
+    The attacker knows all other records, the record in question and how noise is drawn. Before the answer, a coin
+    decides whether the person is in the data. The attacker compares how likely the answer is in both worlds, and
+    guesses the likelier one.
 
     Parameters
     ----------
     asked : Release, str, (str, dict) or list of these
-        A release, or a statistic as in ``agg``; several that come from one release, as a list.
+        A release, or a statistic as in ``agg``; a list for several statistics that come from one release.
     records : array_like of float, shape (n,), optional
-        The records that the answer is about, of two columns shape (n, 2). Curator only. Without them the most telling
-        pair of neighbours is looked for: then nothing of any data is in the outcome.
+        The records that the answer is about; for two columns shape (n, 2). Curator only. Without them the most telling
+        pair of neighbours is searched for; then the outcome depends on no data.
     person : int, optional
-        The place of the person's record among ``records``; the most exposed one if not given.
+        Position of the person's record in ``records``; by default the most exposed one.
     eps, bounds, mechanism, step, interval, n_at_least
-        As for every statistic, where ``asked`` is no release.
+        As for every statistic, if ``asked`` is not a release.
     draws : int
-        Real draws in each of both worlds.
+        Number of real draws in each of the two worlds.
     level : float
         Confidence level of the interval.
 
     Returns
     -------
     Outcome
-        ``claimed`` is ``risk.success``. Details: ``worst_case``, the ``highest belief`` any draw led to, the share of
-        draws ``at the worst case``, and the ``mean belief``, which is the share of right guesses if beliefs are
-        calibrated. These are NaN of a mechanism whose likelihood is not known: then the attacker learns from examples.
+        ``claimed`` is ``risk.success``. Details: ``worst_case``; the ``highest belief`` that any draw led to; the share
+        of draws ``at the worst case``; and the ``mean belief``, which equals the share of right guesses if beliefs are
+        calibrated. They are NaN for a mechanism whose likelihood is not known: there the attacker learns from examples.
 
     Raises
     ------
     ParameterError
-        If the question cannot be put, or draws are too few.
+        If the question cannot be asked, or there are too few draws.
 
     Notes
     -----
-    No attacker is right more often than ``(1 + total variation) / 2``, and the likelier world is the guess that is
-    (Neyman & Pearson 1933). So a sound claim is never broken, and that of the worst pair is reached.
+    No attacker is right more often than ``(1 + total variation) / 2``, and guessing the likelier world reaches it
+    (Neyman & Pearson 1933). So a correct claim is never broken, and that of the worst pair is reached.
 
     Examples
     --------
@@ -227,29 +228,30 @@ def many_worlds(
 ) -> Outcome:
     """Many-worlds attack: who of n people is missing, against ``identifiability`` (Lee & Clifton 2012). Curator only.
 
-    The attacker knows all n records, one of which was left out before the answer was drawn; each is as likely. They
-    guess the person without whom the answer is likeliest.
+    The attacker knows all n records. One of them was left out before the answer was drawn, each with the same
+    probability. The attacker guesses the person without whom the answer is likeliest.
 
     Parameters
     ----------
     asked, eps, bounds, mechanism, step, interval, n_at_least, level
-        As of `two_worlds`.
+        As for `two_worlds`.
     records : array_like of float, shape (n,)
         2 to 1,000 records.
     draws : int
-        Real draws in each of the n worlds.
+        Number of real draws in each of the n worlds.
 
     Returns
     -------
     Outcome
         ``claimed`` is the highest belief that the attacker may reach, `identifiability`; the share of right guesses is
-        less. Details: the ``highest belief`` any draw led to and the ``mean belief``, which is the share of right
-        guesses if beliefs are calibrated.
+        lower. Details: the ``highest belief`` that any draw led to, and the ``mean belief``, which equals the share of
+        right guesses if beliefs are calibrated.
 
     Raises
     ------
     ParameterError
-        Of a mechanism whose likelihood is not known, or of a public number of records, of which none is missing.
+        For a mechanism whose likelihood is not known, and if the number of records is public, so that none can be
+        missing.
 
     Examples
     --------

@@ -30,20 +30,21 @@ def membership(
 ) -> Outcomes:
     """Membership attack: is somebody among the people whose means of many attributes were published?
 
-    Each attribute is a yes or no, as a genetic marker, whose share in the population is known. The attacker holds the
-    target's own attributes and adds up how far they lean towards the published means rather than the population's.
+    Each attribute is a yes or no, such as a genetic marker, whose share in the population is known. The attacker has
+    the target's own attributes and adds up how far they lean towards the published means rather than the population's.
 
     Parameters
     ----------
     people : int
-        Whom the means are of.
+        Number of people whose means are published.
     attributes : int
         Number of means.
     eps : float
-        Of all noisy means together; each costs its part.
+        Privacy loss of all noisy means together, in nats; each gets an equal share.
     trials : int
-        Studies, each with other people; in every second one the target takes part.
+        Number of studies, each with other people; in every second one the target takes part.
     level : float
+        Confidence level of the intervals.
 
     Returns
     -------
@@ -53,8 +54,9 @@ def membership(
     Notes
     -----
     With x the target's attributes, p the population's shares and m the means, ``sum((x - p) (m - p))`` has the mean 0
-    if the target is none of n people, and ``sum(p (1 - p)) / n`` if they are one: the attacker guesses by half of that
-    (Homer et al. 2008; Dwork et al. 2015). So exact means give members away once there are more attributes than people.
+    if the target is none of the n people, and ``sum(p (1 - p)) / n`` if the target is one of them. The attacker's
+    threshold is half of that (Homer et al. 2008; Dwork et al. 2015). So exact means reveal members once there are more
+    attributes than people.
 
     Examples
     --------

@@ -32,30 +32,30 @@ VERDICTS: Final = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Outcome:
-    """What an attacker achieved in many simulated attacks, and what was claimed.
+    """Outcome of an attack: what an attacker achieved in many simulations, and what was claimed.
 
     Attributes
     ----------
     name : str
-        Of the attack.
+        Name of the attack.
     question : str
-        What the attacker wants to know.
+        Question that the attacker wants to answer.
     claimed : float or None
-        What they can achieve at most, as was claimed beforehand; None where nobody claimed anything.
+        Claimed upper limit of what an attacker achieves; None if nothing was claimed.
     achieved : float
-        Share of right guesses; or a privacy loss in nats, where ``measure`` says so.
+        Share of right guesses; or a privacy loss in nats, if ``measure`` says so.
     low, high : float
         Clopper-Pearson interval of what the attacker achieves on average.
     chance : float
-        What they achieve without any answer.
+        What the attacker achieves without any answer.
     trials : int
         Number of simulated attacks.
     level : float
         Confidence level of the interval.
     details : dict from str to object
-        What else was seen.
+        Further observations.
     measure : str
-        What the numbers are.
+        What the numbers measure.
     """
 
     name: str
@@ -72,9 +72,9 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        """``"kept"``, ``"reached"`` or ``"broken"``: whether the interval lies below, holds or exceeds the claim.
+        """Verdict on the claim: ``"kept"``, ``"reached"`` or ``"broken"``.
 
-        ``"unprotected"`` where nothing was claimed.
+        The interval lies below the claim, holds it, or lies above it. ``"unprotected"`` if nothing was claimed.
         """
         if self.claimed is None:
             return "unprotected"
@@ -83,11 +83,11 @@ class Outcome:
         return "kept" if self.high < self.claimed - ROUNDING else "reached"
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields and the verdict, flat but for the details."""
+        """Dict of all fields and the verdict, flat except for the details."""
         return asdict(self) | {"verdict": self.verdict}
 
     def picture(self) -> Figure:
-        """The claim, and what was achieved with its interval, on one axis; needs matplotlib.
+        """Picture of the claim, and of what was achieved with its interval, on one axis; needs matplotlib.
 
         `picture_text` is the same in signs and numbers.
         """
@@ -99,7 +99,7 @@ class Outcome:
         return _finished(axes, (self,))
 
     def picture_text(self) -> str:
-        """`picture` in signs and numbers: ``[==o==]`` is what was achieved, ``|`` the claim, ``:`` guessing."""
+        """Picture as text: ``[==o==]`` is what was achieved with its interval, ``|`` the claim, ``:`` guessing."""
         return f"{self.name}: {self.question}\n{_bar(self, _top((self,)))}"
 
     def __repr__(self) -> str:
@@ -120,7 +120,7 @@ class Outcome:
 
 
 class Outcomes(tuple[Outcome, ...]):
-    """Outcomes of one attack on several publications of the same data, in the order in which they protect."""
+    """Outcomes of one attack on several publications of the same data, the least protected first."""
 
     __slots__ = ()
 
@@ -135,13 +135,16 @@ class Outcomes(tuple[Outcome, ...]):
 
     @property
     def table(self) -> pd.DataFrame:
-        """A row for each: ``claimed achieved low high chance verdict``, indexed by name."""
+        """Table with a row for each outcome: ``claimed achieved low high chance verdict``, indexed by name."""
         columns = ["claimed", "achieved", "low", "high", "chance", "verdict"]
         rows = [[getattr(each, name) for name in columns] for each in self]
         return pd.DataFrame(rows, columns=columns, index=pd.Index([each.name for each in self], name="published"))
 
     def picture(self) -> Figure:
-        """All claims and achievements below each other; needs matplotlib. `picture_text` is the same in signs."""
+        """Picture of all claims and achievements, one below the other; needs matplotlib.
+
+        `picture_text` is the same in signs and numbers.
+        """
         title = _title(self[0].question)
         figure = canvas(0.8 + 0.3 * len(self) + LINE * len(title), "\n".join(title))
         axes = styled(figure.subplots())
@@ -152,7 +155,7 @@ class Outcomes(tuple[Outcome, ...]):
         return _finished(axes, self)
 
     def picture_text(self) -> str:
-        """`picture` in signs and numbers."""
+        """Picture as text, in signs and numbers, as `Outcome.picture_text`."""
         top = _top(self)
         return "\n".join([self[0].question, *(f"{each.name}\n{_bar(each, top)}" for each in self)])
 

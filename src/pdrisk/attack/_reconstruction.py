@@ -26,22 +26,23 @@ def reconstruction(
     """Reconstruction attack: everybody's secret yes or no, by least squares from the counts of a small census.
 
     A census publishes how many say yes in each of many groups, whose members are known. The attacker solves for the
-    answers that fit all counts best, and rounds.
+    answers that fit all counts best, and rounds them.
 
     Parameters
     ----------
     people : int
-        2 to 2,000.
+        Number of people, 2 to 2,000.
     queries : int
-        Groups, of half of the people each, chosen at random.
+        Number of groups; each holds every person with probability 1/2.
     eps : float
-        Of all noisy counts together; each costs its part.
+        Privacy loss of all noisy counts together, in nats; each gets an equal share.
     base : int
-        What the rounded census rounds to.
+        Base to whose multiples the rounded census rounds.
     trials : int
-        Censuses of the same groups with other secrets, each decided by a coin. One person of each counts as an attack,
-        so that attacks do not depend on each other; the ``share of all`` is in the details.
+        Number of censuses of the same groups, each with other secrets, which coins decide. One person of each census
+        counts as an attack, so that attacks do not depend on each other; the ``share of all`` people is in the details.
     level : float
+        Confidence level of the intervals.
 
     Returns
     -------
@@ -50,8 +51,8 @@ def reconstruction(
 
     Notes
     -----
-    With errors well below ``sqrt(people)``, some ``people`` random groups give nearly everybody away (Dinur & Nissim,
-    PODS 2003); noise that is sound for so many counts is larger than that.
+    If errors are well below ``sqrt(people)``, about as many random groups as people reveal nearly everybody (Dinur &
+    Nissim, PODS 2003). Noise that protects so many counts is larger than that.
 
     Examples
     --------

@@ -37,7 +37,7 @@ def differencing(
     trials: int = 10_000,
     level: float = LEVEL,
 ) -> Outcomes:
-    """Differencing attack: two filters that differ by one person give away that person's secret. Curator only.
+    """Differencing attack: two filters that differ by one person reveal that person's secret. Curator only.
 
     Parameters
     ----------
@@ -46,21 +46,21 @@ def differencing(
     secret : str
         What the attacker wants to know: a column of truth values, or a query string such as ``"income > 1e5"``.
     where, without : str
-        Filters as query strings; the second selects the same rows as the first, but for one person.
+        Filters as query strings. The second selects the same rows as the first except for one person.
     eps : float
-        Of each noisy answer.
+        Privacy loss of each noisy answer, in nats.
     least : int
-        Fewest records, and fewest left out, that the restricted publication answers about.
+        Fewest records, and fewest left out, for which the restricted publication answers.
     base : int
-        What the rounded publication rounds to.
+        Base to whose multiples the rounded publication rounds.
     trials : int
-        Attacks; before each a coin decides the person's secret.
+        Number of attacks; before each a coin decides the person's secret.
 
     Returns
     -------
     Outcomes
-        ``"exact"``, ``"rounded"``, ``"restricted"`` (queries about few records are refused) and ``"noisy"``; only the
-        last claims anything, the worst case of the eps of all answers that the person is in. The details have the
+        ``"exact"``, ``"rounded"``, ``"restricted"`` (queries about few records are refused) and ``"noisy"``. Only the
+        last claims anything: the worst case of the eps of all answers that the person is in. The details have the
         queries and how many records each selects.
 
     Raises
@@ -111,27 +111,30 @@ def tracker(
     trials: int = 10_000,
     level: float = LEVEL,
 ) -> Outcomes:
-    """Tracker attack: padded queries get round a least query size and isolate one person. Curator only.
+    """Tracker attack: padded queries evade a least query size and isolate one person. Curator only.
 
-    A database that refuses queries about fewer than ``least`` records, or all but fewer, answers each of these:
+    A database may refuse queries about fewer than ``least`` records, or about all but fewer. It still answers each of
+    these:
 
-    - *individual tracker*: of the conditions A and B that only this person meets, ``[A]`` less ``[A and not B]``;
-    - *general tracker*: any T of medium size, the same for everybody: ``[C or T] + [C or not T] - [T] - [not T]``.
+    - *individual tracker*: of the conditions A and B that together only this person meets, ``[A]`` less ``[A and not
+      B]``;
+    - *general tracker*: with any T of medium size, the same for everybody, ``[C or T] + [C or not T] - [T] - [not T]``.
 
     Parameters
     ----------
     frame : DataFrame
         One row for each person.
     person : dict from column to value
-        What the attacker knows, and only one person meets.
+        What the attacker knows about the person; nobody else may have all these values.
     secret, eps, least, base, trials, level
-        As of `differencing`.
+        As for `differencing`.
     kind : {"individual", "general"}
+        Kind of tracker.
 
     Returns
     -------
     Outcomes
-        As of `differencing`; the details show the queries and the number of records each selects.
+        As for `differencing`; the details show the queries and the number of records each selects.
 
     Raises
     ------

@@ -88,20 +88,20 @@ def soep_like(*, seed: int = 2019, missing: Literal["codes", "nan"] = "codes") -
     Parameters
     ----------
     seed : int, default 2019
-        Which synthetic persons; >= 0. The same seed gives the same frame, another seed other persons
+        Seed of the synthetic persons; >= 0. The same seed gives the same frame, another seed other persons
         with the same published figures.
     missing : {"codes", "nan"}, default "codes"
-        How a missing answer stands in ``hours``, ``distance`` and ``income``: as one of `MISSING_CODES`, as in
-        the raw file, or as NaN. Only which number stands there differs, never who is missing.
+        How a missing answer is written in ``hours``, ``distance`` and ``income``: as one of `MISSING_CODES`, as in
+        the raw file, or as NaN. The same persons' answers are missing in both.
 
     Returns
     -------
     DataFrame
-        One row a person, 15,000 households of one to six persons, and the columns
+        One row for each person, 15,000 households of one to six persons, and the columns
 
         =============== ========================================================================
         person_id       1 to 30,000, unique
-        household_id    1 to 15,000; a household's persons stand together and share the state
+        household_id    1 to 15,000; the rows of a household are adjacent and share the state
         sex             "female", "male"
         age             years, 17 to about 100
         state           one of `STATES`
@@ -124,8 +124,8 @@ def soep_like(*, seed: int = 2019, missing: Literal["codes", "nan"] = "codes") -
 
     See Also
     --------
-    MISSING_CODES : What each code means. The codes are negative numbers, and nothing drops them unless declared.
-    soep_like_schema : Declares them, with bounds and groups.
+    MISSING_CODES : Meaning of each code. The codes are negative numbers, and nothing drops them unless declared.
+    soep_like_schema : Schema that declares them, with bounds and groups.
 
     Notes
     -----

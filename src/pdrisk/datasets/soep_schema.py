@@ -13,13 +13,13 @@ __all__ = ["soep_like_schema"]
 
 
 def soep_like_schema() -> DataFrameSchema:
-    """Schema of `soep_like`, a pandera schema: ranges, groups and missing codes, declared without the data.
+    """Pandera schema of `soep_like`: ranges, groups and missing codes, declared without the data.
 
     Returns
     -------
     pandera.pandas.DataFrameSchema
-        It validates the frame with codes and the one with NaN; ``df.dprisk.declare`` and ``pdrisk.sql`` take it.
-        The ends of hours, distance and income are those of Table II (Allmann et al. 2024).
+        It validates the frame with codes and the one with NaN; ``df.dprisk.declare`` and ``pdrisk.sql`` take it. The
+        ends of hours, distance and income are those of Table II (Allmann et al. 2024).
 
     Examples
     --------

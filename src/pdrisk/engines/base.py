@@ -1,4 +1,4 @@
-"""Engine protocol: what turns a query into one `Summary` for each of its lines, and knows nothing of privacy."""
+"""Engine protocol: an engine turns a query into one `Summary` for each of its lines, and knows nothing of privacy."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["Engine", "GroupSizes", "Origin", "Reading"]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the data say to a query.
+    """Result of reading the data for a query.
 
     Attributes
     ----------
     universes : tuple of Universe
-        For each line the one that it declares, else that of the data.
+        For each line the universe that it declares, else that of the data.
     summaries : tuple of Summary
-        For each line, of its groups in the order of the answer.
+        For each line, the summary of its groups in the order of the answer.
     """
 
     universes: tuple[Universe, ...]
@@ -32,27 +32,27 @@ class Reading:
 
     @property
     def unlisted(self) -> int | None:
-        """How many selected records are of nobody known; None where the engine does not tell."""
+        """Number of selected records without a person's id; None if the engine does not tell."""
         return None
 
     def people(self, line: int) -> PersonRecords | PersonSums | None:
-        """The records of a line of which a person may have several in a group, or sums of them.
+        """Records of a line by person, or sums of them, where a person may have several in a group.
 
-        None where the engine does not tell, or was not asked to (`Query.has_facts`).
+        None if the engine does not tell, or was not asked to (`Query.has_facts`).
         """
         return self.summaries[line].portions
 
 
 @dataclass(frozen=True, slots=True)
 class GroupSizes:
-    """The groups that occur, and how many people each has.
+    """Sizes of the groups that occur, in people.
 
     Attributes
     ----------
     keys : tuple of tuple
         Sorted; one value for each column, none missing.
     n : ndarray of int64, shape (G,)
-        People with a row that the query selects.
+        Number of people with a row that the query selects.
     """
 
     keys: tuple[Key, ...]
@@ -61,18 +61,19 @@ class GroupSizes:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where data are, for whoever remembers answers.
+    """Place of the data, by which remembered answers know them again.
 
     Attributes
     ----------
     frame : DataFrame or None
         The frame that is read, if it is one.
     place : callable or None
-        Tells the table or file that is read and the settings it is read with; None if it does not outlive the process.
+        Returns the table or file that is read, with the settings it is read with; None if it does not outlive the
+        process.
     tables : mapping of str to Origin
-        Of data that are made of several tables: where each is, by the name that the engine has for it.
+        For data made of several tables: the place of each, by the engine's name for it.
     said : str
-        What is made of these, where a query does not say it.
+        What is computed from these, if the query does not say it.
     """
 
     frame: Any = None
@@ -85,20 +86,20 @@ Read = TypeVar("Read", bound=Reading, covariant=True)
 
 
 class Engine(Protocol[Read]):
-    """Some data, and how to read them."""
+    """Data of one source, and the way to read them."""
 
     @property
     def origin(self) -> Origin:
-        """Where they are."""
+        """Place of the data."""
 
     def group_sizes(self, query: Query) -> GroupSizes:
-        """The groups that occur; fails as `read` does."""
+        """Groups that occur, with their numbers of people; fails as `read` does."""
 
     def read(self, query: Query) -> Read:
-        """What the data say to a judged query.
+        """Reading of a judged query.
 
         Raises
         ------
         QueryFailedError
-            Whatever goes wrong: as `guarded` does it, without a cause that could reveal a record.
+            Whatever goes wrong: raised by `guarded`, without a cause that could reveal a record.
         """

@@ -45,17 +45,18 @@ Value = float | int | Decimal | None
 
 @dataclass(frozen=True, slots=True)
 class GroupedColumn:
-    """A table of three columns: numbers, ``x`` and ``y``, and the group of each row, ``g``.
+    """Test table of three columns: numbers, ``x`` and ``y``, and the group of each row, ``g``.
 
     Attributes
     ----------
     type : {"DOUBLE", "BIGINT", "TINYINT", "DECIMAL(20, 4)"}
         SQL type of the numbers; None is missing, and so is NaN. Groups are text.
     values : tuple
+        The numbers of ``x``.
     groups : tuple of (str or None)
-        None is a missing key.
+        The group of each row; None is a missing key.
     keys : tuple of str
-        The groups that are asked about, in the order of the answer; nobody may be in one.
+        The groups that are asked about, in the order of the answer; a group may be empty.
     """
 
     type: str
@@ -151,19 +152,19 @@ def questions(universe: Universe, keys: Sequence[str] | None) -> Iterator[Query]
 
 
 def check(opened: Opened, tables: Sequence[GroupedColumn] = TABLES, universes: Sequence[Universe] = UNIVERSES) -> None:
-    """Ask an engine about adversarial tables and compare what it reads with the definitions.
+    """Conformance check: asks an engine about adversarial tables and compares what it reads with the definitions.
 
     Parameters
     ----------
     opened : callable
-        Takes a `GroupedColumn` and a `Query` of it, and gives the `Engine` that is to read it.
+        Takes a `GroupedColumn` and a `Query` about it, and returns the `Engine` that reads it.
     tables : sequence of GroupedColumn, optional
     universes : sequence of Universe, optional
 
     Raises
     ------
     AssertionError
-        That names the table, the group, what was asked for and what is wrong.
+        If a reading is wrong; the text names the table, the group, the question and what is wrong.
     """
     for table, universe, grouped in itertools.product(tables, universes, (False, True)):
         rows = list(zip(table.values, table.others, table.groups, strict=True))
@@ -187,7 +188,7 @@ def check(opened: Opened, tables: Sequence[GroupedColumn] = TABLES, universes: S
 
 
 def check_group_sizes(opened: Opened, tables: Sequence[GroupedColumn] = TABLES) -> None:
-    """Ask an engine which groups occur, and how many records each has; raises as `check` does."""
+    """Conformance check of the groups that occur and their numbers of records; raises as `check` does."""
     counted = Query((Line(None, Count(), None, None),), (), groups=Groups(("g",), None, "private"), reads=("g",))
     for table in tables:
         found = opened(table, counted).group_sizes(counted)

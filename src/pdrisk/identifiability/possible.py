@@ -25,7 +25,7 @@ __all__ = ["numbers_of", "worlds_with", "worlds_without_one"]
 def worlds_without_one(
     records: ArrayLike, statistic: object = "mean", *, bounds: tuple[float, float] | None = None
 ) -> FloatArray:
-    """The answer of each world in which one of these people is missing.
+    """Possible worlds without one person: the answer of each world in which one of these people is missing.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def worlds_without_one(
     statistic : str or (str, dict)
         As in ``"mean"``, ``("quantile", {"q": 0.9})``.
     bounds : (float, float), optional
-        The universe; records outside are clamped. Needed for one record only, without which nobody is left.
+        The universe; records outside are clamped. Needed only for a single record, without which nobody is left.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def worlds_without_one(
 
     Notes
     -----
-    Lee & Clifton 2011, section 3. One pass for what all worlds have in common, one for what each lacks.
+    Lee & Clifton 2011, section 3. One pass finds what all worlds have in common, one what each world lacks.
 
     Examples
     --------
@@ -73,26 +73,28 @@ def worlds_with(
     unknown: int = 1,
     bounds: tuple[float, float] | None = None,
 ) -> FloatArray:
-    """The answer of each world made of the known people and one of the others in a finite universe.
+    """Possible worlds with one more person: the answer of each world made of the known people and one other.
 
     Parameters
     ----------
     known : array_like of float, shape (n,)
-        One number for each person the attacker knows to be in the data. Everybody of them is in the universe.
+        One number for each person whom the attacker knows to be in the data. All of them are in the universe.
     universe : array_like of float, shape (N,)
         One number for each person who could be in the data; equal numbers are different people.
     statistic : str or (str, dict)
+        As in ``"mean"``, ``("quantile", {"q": 0.9})``.
     unknown : int
-        How many people of the data the attacker does not know: one, as in the papers. With two or more a world would
-        be a set of people, and what he believes of one person the sum over all sets with this person. That can be near
-        1 where no world is likely, so the belief in a world, which is what `of_worlds` judges, would understate it.
+        Number of people in the data whom the attacker does not know: one, as in the papers. With two or more, a world
+        would be a set of people, and the belief in one person would be the sum over all sets with this person. This sum
+        can be near 1 though no world is likely. So the belief in a world, which `of_worlds` judges, would understate
+        it.
     bounds : (float, float), optional
         Numbers outside are clamped.
 
     Returns
     -------
     ndarray of float64, shape (m,)
-        m = N - n, in the order of the universe less the known people (of equal ones the first are known).
+        m = N - n, in the order of the universe without the known people (of equal numbers the first are known).
 
     Raises
     ------
@@ -101,8 +103,8 @@ def worlds_with(
 
     Notes
     -----
-    Lee & Clifton 2012, sections 3.5 and 4. The known records are looked at once: each world's statistic is made of
-    their sum, sum of squares, ends and middle ranks.
+    Lee & Clifton 2012, sections 3.5 and 4. The known records are read once: each world's statistic is made of their
+    sum, sum of squares, ends and middle ranks.
 
     Examples
     --------

@@ -40,31 +40,33 @@ __all__ = ["Identifiability", "of_column", "of_worlds"]
 
 @dataclass(frozen=True, slots=True)
 class Identifiability:
-    """What an answer tells an attacker who knows all but one. Curator only: nothing of it is publishable.
+    """Identifiability of an answer: what it tells an attacker who knows all people but one. Curator only.
 
     Attributes
     ----------
     name : str
-        What was asked, as in ``mean(distance)``.
+        The question, as in ``mean(distance)``.
     worlds : int
-        How many worlds the attacker thinks possible; m in the papers.
+        Number of worlds that the attacker thinks possible; m in the papers.
     prior : float
-        The attacker's prior belief in the likeliest of them, 1/m if all are alike.
+        The attacker's prior belief in the likeliest of them, 1/m if all are equally likely.
     sensitive_range : float
         Largest distance between these worlds, in the unit of the answer; S(f) in the 2012 paper.
     sensitivity : float
-        What the noise is scaled by, ``scale = sensitivity / eps``. Under ``two_sums`` and ``bernstein`` worlds are told
-        apart by the missing value itself: then distances are those of values, under ``bernstein`` of their squares as
-        shares of the width, and this is half the width of the bounds.
+        Sensitivity that the noise is scaled by, ``scale = sensitivity / eps``. Under ``two_sums`` and ``bernstein`` the
+        missing value itself tells worlds apart. Then distances are those of values (under ``bernstein`` of their
+        squares as shares of the width), and this is half the width of the bounds.
     eps : float
-        The one asked about; with ``risk=`` the loose one.
+        Privacy loss that was asked about, in nats; with ``risk=`` the loose one.
     bound : float
-        His belief in one world is at most this at ``eps``, if all worlds were as far apart as the farthest.
+        Upper bound of the attacker's belief in one world at ``eps``: the belief if all worlds were as far apart as the
+        farthest.
     exact : float
-        The largest belief that he can really reach at ``eps``.
+        Largest belief that the attacker can really reach at ``eps``.
     risk, loose_eps, tight_eps : float or None
         With ``risk=``: the risk asked for, the eps at which ``bound`` reaches it, and the eps at which ``exact`` does.
-        They depend on the data, so they must not calibrate a release: read, round to a grid declared beforehand.
+        They depend on the data, so never calibrate a release by them: round them to a grid that was declared
+        beforehand.
     """
 
     name: str
@@ -81,15 +83,15 @@ class Identifiability:
 
     @property
     def scale(self) -> float:
-        """Of the noise at ``eps``, in the unit of the answer; lambda in the 2012 paper."""
+        """Scale of the noise at ``eps``, in the unit of the answer; lambda in the 2012 paper."""
         return self.sensitivity / self.eps
 
     def to_dict(self) -> dict[str, Any]:
-        """Every field and the scale. Curator only."""
+        """Dict of every field and the scale. Curator only."""
         return dataclasses.asdict(self) | {"scale": self.scale}
 
     def to_series(self) -> pd.Series:
-        """`to_dict` as a Series. Curator only."""
+        """Series of the fields of `to_dict`. Curator only."""
         fields = self.to_dict()
         name = fields.pop("name")
         series = pd.Series(fields, name=name, dtype=object)
@@ -142,14 +144,14 @@ def of_worlds(
     Parameters
     ----------
     worlds : array_like of float, shape (m,)
-        As `worlds_with` and `worlds_without_one` give them.
+        The exact answers in the possible worlds, as `worlds_with` and `worlds_without_one` return them.
     eps, risk : float
-        Exactly one: the eps to judge, or the highest risk wanted.
+        Exactly one of them: the eps to judge, or the highest risk wanted.
     sensitivity : float, optional
-        What the noise is scaled by; the sensitive range by default, as in the 2012 paper.
+        Sensitivity that the noise is scaled by; the sensitive range by default, as in the 2012 paper.
     prior : float or array_like of float, shape (m,), optional
         The attacker's belief in one world, while all others share the rest evenly (as in 1/68: m = 68 in the loose
-        bound); or in each world, scaled to add up to 1. All alike by default.
+        bound); or in each world, scaled to add up to 1. By default all are equally likely.
 
     Returns
     -------

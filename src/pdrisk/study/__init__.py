@@ -1,4 +1,4 @@
-"""The papers' experiments on any data. Curator only: what these return comes from the data without noise."""
+"""Experiments of the SOEP paper on any data. Curator only: their results come from the data without noise."""
 
 from pdrisk.study import figures, texts
 from pdrisk.study.experiment import run

@@ -61,65 +61,66 @@ def run(
     progress: bool = True,
     resume: Any = None,
 ) -> pd.DataFrame:
-    """Curator only: the risks of answers about random samples of your data, by statistic, sample size and eps.
+    """Curator only: study of the risks of answers about random samples of your data, by statistic, sample size and eps.
 
-    Each column is taken as a whole population. From its values samples are drawn without replacement, several of each
-    size; for every sample the sensitivities of each statistic and the risks at each eps are computed. No noise is
-    drawn, nothing is spent, and nothing of it may be published.
+    Each column is taken as a whole population. Samples are drawn from its values without replacement, several of each
+    size. For every sample the sensitivities of each statistic and the risks at each eps are computed. No noise is
+    drawn, nothing is spent, and nothing of the result may be published.
 
     Parameters
     ----------
     df : DataFrame
     columns : column or list of columns
-        That hold numbers. Declared missing codes are missing.
+        Columns of numbers. Declared missing codes are missing.
     statistics : name, pair or list of these
         As in ``["mean", ("quantile", {"q": 0.9})]``.
     eps : float or list of float
-        Ten from 0.01 to 50 by default; the paper's text does not name its own.
+        Privacy losses, in nats; by default ten from 0.01 to 50. The paper's text does not name its own.
     sample_sizes : int, float or list of these, optional
-        Numbers of people (``int``), or shares of a column's values above 0 and up to ``1.0``, all of them. Sizes that
-        come out equal are taken once. Eight shares from 0.001 to 1 by default, of at least two people; the paper's
-        text does not name its own.
+        Numbers of people (``int``), or shares of a column's values above 0 and up to ``1.0``, which is all of them.
+        Sizes that come out equal are taken once. By default eight shares from 0.001 to 1, of at least two people. The
+        paper's text does not name its own.
     repetitions : int
-        Samples of each size. Of the size of all values there is one, since all would be equal.
+        Number of samples of each size. There is only one sample of all values, since all would be equal.
     metrics : list of str
-        Which of the four risks.
+        Which of the four risks to compute.
     bounds : (lo, hi), "column", or dict from column to these, optional
-        The universe of a column. Where neither given nor declared, the column's own finite range, as in the paper; so
-        with ``"column"``, whatever is declared.
+        Universe of a column, in its unit. If it is neither given nor declared, it is the column's own finite range, as
+        in the paper. ``"column"`` takes that range in any case.
     mechanism : str
-        Whose risks and noise: the paper's by default; ``"auto"`` for those that a release has by default, or the name
-        of one.
+        Mechanism whose risks and noise are computed: by default the paper's. ``"auto"`` takes those that a release has
+        by default; or the name of one.
     ddof : {1, 0}
         Of ``var`` and ``std`` without one of their own. The paper's global sensitivity of the variance, half of the
         squared range, is that of 1.
     seed : int
-        Of the samples, which depend on it, on the column's name and values and on their size alone: not on the other
-        columns, the order of rows or the number of workers. With more repetitions the first stay the same.
+        Seed of the samples. They depend on it, on the column's name and values and on their size alone, not on the
+        other columns, the order of rows or the number of workers. With more repetitions the first samples stay the
+        same.
     workers : int, optional
-        Threads; as many as there are processors by default, at most 4.
+        Number of threads; by default the number of processors, at most 4.
     progress : bool
-        A line on the terminal once it takes longer than a second; none where stderr is no terminal.
+        Show a bar on the terminal after a second; none if stderr is not a terminal.
     resume : path, optional
-        A folder where finished parts are kept, so that the same call goes on where it was stopped and gives the very
-        same frame. What other studies keep there is left alone. Its files are the curator's like the result.
+        Folder where finished parts are kept. The same call then goes on where it was stopped, and returns the very same
+        frame. Other studies may keep parts there, too. The files are for the curator only, like the result.
 
     Returns
     -------
     DataFrame
         One row for each column, statistic, sample and eps, in this order: ``column statistic mechanism sample_size
         proportion repetition eps n global_sensitivity local_sensitivity noise95`` and the risks. ``proportion`` is the
-        share of the column's values that the sample holds, in the words it was asked for, so that it is the same for
-        columns of different length: of 14,734 values a tenth is 1,473. ``noise95`` is the half-width of 95 % of the
-        noise, or what 95 % of the answers about the sample are off by at most. ``attrs["study"]`` says how it was made:
-        seed, repetitions, ddof, and of each column its bounds, where they are from, the number of values, and where
-        between the bounds their median lies (0 to 1), and ``sampling95``, how far the exact statistics of all values
-        may be from those of the population, 95 % sure, if the values are a simple random sample of it.
+        share of the column's values in the sample, as it was asked for, so it is the same for columns of different
+        length: of 14,734 values a tenth is 1,473. In 95 % of cases an answer is within ``noise95`` of
+        the exact one, in the unit of the answer. ``attrs["study"]`` says how the frame was made: seed, repetitions and
+        ddof; and for each column its bounds and their source, the number of values, where between the bounds their
+        median lies (0 to 1), and ``sampling95``: how far the exact statistics of all values may be from those of the
+        population, 95 % sure, if the values are a simple random sample of it.
 
     Raises
     ------
     ParameterError
-        Naming all columns that cannot be studied, each with what to do.
+        If columns cannot be studied; the text names all of them, each with what to do.
 
     Notes
     -----

@@ -92,25 +92,27 @@ def exposure(
     by: By | None = None,
     keys: Keys | None = None,
 ) -> Exposure:
-    """Curator only: what every answer that could be asked of these columns would mean for the people in them.
+    """Curator only: exposure report, what every possible answer about these columns would mean for the people in them.
 
     Parameters
     ----------
     frame : DataFrame
     columns : column or list of columns, optional
-        All that can be assessed, unless given.
+        By default all columns that can be assessed.
     statistics : name, pair or list of these
-        Ranked by exposure. The recommendation looks at counts and sums besides, which expose everybody alike.
+        Statistics to rank by exposure. The recommendation also considers counts and sums, which expose everybody alike.
     eps : float or list of float
+        Privacy losses, in nats.
     bounds : (lo, hi), "column", or dict from column to these, optional
-        Columns without declared bounds get the data's own, as in the SOEP paper: good for looking, not for a release.
+        Columns without declared bounds get the range of the data, as in the SOEP paper: good for looking, not for a
+        release.
     by, keys
         As for every statistic; without declared keys those that occur.
 
     Raises
     ------
     ParameterError
-        If columns that were asked for cannot be assessed: all of them, each with its reason.
+        If columns that you named cannot be assessed; the text names all of them, each with its reason.
     """
     specs, losses = tuple(of_numbers(each) for each in judged_statistics(statistics)), eps_list(eps)
     groups_by = [] if by is None else by if isinstance(by, list) else [by]

@@ -1,7 +1,7 @@
-"""The figures of a study, as in the SOEP paper: one column of print, readable in grey, curator only.
+"""Figures of a study, as in the SOEP paper: as wide as a printed column, readable in grey. Curator only.
 
-Each takes the frame of `pdrisk.study.run`, returns a matplotlib ``Figure``, and has a twin of the same name in
-`pdrisk.study.texts` with the same numbers. matplotlib is needed: ``pip install "pdrisk[plots]"``.
+Each function takes the frame of `pdrisk.study.run` and returns a matplotlib ``Figure``. `pdrisk.study.texts` has a
+function of the same name that gives the same numbers as text. matplotlib is needed: ``pip install "pdrisk[plots]"``.
 """
 
 from __future__ import annotations
@@ -54,19 +54,19 @@ WORST: Final = "grey: the worst case, with the marks of its queries"
 def risk_by_query(
     result: pd.DataFrame, *, metrics: Any = ("many_worlds", "two_worlds"), eps: float | list[float] | None = None
 ) -> Figure:
-    """Curator only: the spread of the risks of each query and column, over all samples and eps (the paper's Figure 1).
+    """Curator only: spread of the risks of each query and column, over all samples and eps (the paper's Figure 1).
 
-    A thin line from the smallest to the largest risk, a bar for the middle half, a mark at the median. Every sample
-    size and eps weighs the same.
+    A thin line spans the smallest to the largest risk, a bar the middle half, and a mark shows the median. Every sample
+    size and every eps has the same weight.
 
     Parameters
     ----------
     result : DataFrame
-        Of `pdrisk.study.run`.
+        As `pdrisk.study.run` returned it.
     metrics : list of str
-        One panel each, side by side.
+        Risk metrics, one panel each, side by side.
     eps : float or list of float, optional
-        All by default.
+        By default all.
 
     Returns
     -------
@@ -106,18 +106,20 @@ def risk_by_proportion(
     metrics: Any = ("many_worlds", "two_worlds"),
     eps: float | list[float] | None = None,
 ) -> Figure:
-    """Curator only: the risk against the share of the values in the sample, a curve for each eps (Figure 2).
+    """Curator only: risk against the share of the values in the sample, a curve for each eps (Figure 2).
 
     The curves are medians over the samples; a band holds nine tenths of them.
 
     Parameters
     ----------
     result : DataFrame
-        Of `pdrisk.study.run`.
+        As `pdrisk.study.run` returned it.
     statistic : str
+        Name of one statistic in it.
     metrics : list of str
+        Risk metrics, one panel each.
     eps : float or list of float, optional
-        At most six; by default six of those there are, from the smallest to the largest.
+        At most six; by default six of those in the result, from the smallest to the largest.
 
     Returns
     -------
@@ -146,15 +148,16 @@ def risk_by_proportion(
 
 @own_errors
 def risk_by_epsilon(result: pd.DataFrame, *, metric: str = "two_worlds", proportion: float | None = None) -> Figure:
-    """Curator only: the risk against eps, a curve for each query, and the worst case as a line.
+    """Curator only: risk against eps, a curve for each query, and the worst case as a line.
 
     Parameters
     ----------
     result : DataFrame
-        Of `pdrisk.study.run`, with at most six statistics.
+        As `pdrisk.study.run` returned it, with at most six statistics.
     metric : str
+        A risk metric.
     proportion : float, optional
-        Of the sample sizes, the one nearest to this share of the values; the largest by default.
+        Share of the values; the nearest sample size is shown. By default the largest.
 
     Returns
     -------
@@ -188,21 +191,22 @@ def noise_against_risk(
     proportion: float | None = None,
     units: Mapping[Hashable, str] | None = None,
 ) -> Figure:
-    """Curator only: what accuracy costs, the half-width of the noise against the risk, a curve for each query.
+    """Curator only: cost of accuracy, the half-width of the noise against the risk, a curve for each query.
 
-    Each mark is an eps. A dotted line is the sampling error of a query, of the whole data: noise to the right of it is
-    smaller. Thin grey lines are the worst case, for whoever must promise something without the data: one for all
-    queries of the same global sensitivity, with their marks, hollow.
+    Each mark is an eps. A dotted line is the sampling error of a query about all values: the noise of marks to the
+    right of it is smaller. Thin grey lines with hollow marks are the worst case, which holds whatever the data are: one
+    for all queries of the same global sensitivity.
 
     Parameters
     ----------
     result : DataFrame
-        Of `pdrisk.study.run`, with at most six statistics.
+        As `pdrisk.study.run` returned it, with at most six statistics.
     metric : str
+        A risk metric.
     proportion : float, optional
-        Of the sample sizes, the one nearest to this share of the values; the largest by default.
+        Share of the values; the nearest sample size is shown. By default the largest.
     units : dict from column to str, optional
-        As in ``{"distance": "km"}``, for the axes; the variance has a panel of its own, in km².
+        Units for the axes, as in ``{"distance": "km"}``; the variance has a panel of its own, in km².
 
     Returns
     -------

@@ -34,17 +34,17 @@ def findings(result: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     result : DataFrame
-        As `pdrisk.study.run` returned it, with all statistics, sizes and eps that the findings are about; what is
-        missing makes those "not applicable".
+        As `pdrisk.study.run` returned it, with all statistics, sizes and eps that the findings are about. Findings for
+        which some are missing are "not applicable".
 
     Returns
     -------
     DataFrame
         One row for each finding and column: ``finding column statistic expected threshold observed passed kind``.
-        ``threshold`` says whose it is that judges: the paper's, or ours where it gives none. ``passed`` is NA where
-        ``observed`` says "not applicable" and why. ``kind`` is "by formula" where no data can contradict the finding,
-        so that its failure would be a mistake in the table or the program; "about these data" where data can.
-        Risks are rounded up, as in ``0.5001``, and near 1 called ``> 0.9999``.
+        ``threshold`` says whose threshold judges: the paper's, or pdrisk's if the paper gives none. ``passed`` is NA if
+        ``observed`` says "not applicable" and why. ``kind`` is "by formula" if no data can contradict the finding, so
+        that its failure would be an error in the table or in pdrisk; and "about these data" if data can. Risks are
+        rounded up, as in ``0.5001``, and shown as ``> 0.9999`` near 1.
 
     Raises
     ------
@@ -53,8 +53,8 @@ def findings(result: pd.DataFrame) -> pd.DataFrame:
 
     Notes
     -----
-    Section 4.3 of the paper, mostly in words: of the thresholds here few are the paper's, the others are ours, and
-    lenient. By formula:
+    Section 4.3 of the paper states most findings in words. So only few of the thresholds here are the paper's; the
+    others are pdrisk's, and lenient. By formula:
 
     two_worlds_floor
         The two-worlds risk is never below 0.5.
@@ -67,32 +67,33 @@ def findings(result: pd.DataFrame) -> pd.DataFrame:
 
     About these data, by means over the samples:
     max_spans
-        The two-worlds risk of max spans the whole range, at most 0.55 to at least 0.95, in a bottom-heavy column (its
-        median in the lowest quarter of the bounds).
+        The two-worlds risk of max spans the whole range, from at most 0.55 to at least 0.95, in a bottom-heavy column
+        (one whose median is in the lowest quarter of the bounds).
     min_near_half
-        In such a column that of min stays near 0.5: its mean over samples rises at most a fifth of the way to the worst
-        case, at the largest eps up to 1.
+        In such a column the two-worlds risk of min stays near 0.5: its mean over samples rises at most a fifth of the
+        way to the worst case, at the largest eps up to 1.
     many_worlds_falls
         The many-worlds risk of max falls steeply from the smallest to the largest sample size, at least like 1/sqrt(n),
-        at every eps up to 10 ("even for a large value") at which it could do otherwise. At a small eps it cannot: it
-        is between 1/n and exp(eps)/n.
+        at every eps up to 10 ("even for a large value") at which it is free to do otherwise. At a small eps it is not:
+        it lies between 1/n and exp(eps)/n.
     two_worlds_falls_slightly
-        That of two worlds, for max, falls only slightly: at least half of its excess over 0.5 is left, at every eps at
-        which one of both sizes reaches 0.55. It does not rise either, by more than 0.01.
+        The two-worlds risk of max falls only slightly: at least half of its excess over 0.5 is left, at every eps at
+        which it reaches 0.55 for one of the two sizes. It does not rise by more than 0.01 either.
     middle_window
         The sample size matters to the two-worlds risk of max at middle eps only: at the smallest and at the largest eps
-        a quarter as much at most as where it matters most. Where LS = 0 in the largest sample, as when several people
+        at most a quarter as much as where it matters most. Where LS = 0 in the largest sample, as when several people
         share the maximum, this is false: no eps makes that risk rise. (The paper says it of both metrics. At a small
         eps the many-worlds risk is 1/n, where nothing but the size matters.)
     max_varies_more
         "Regardless of the variable, the risks for the query max varies more": the two-worlds risk of max has a larger
         standard deviation over all samples and eps than that of every other query of the paper.
     min_stays_low
-        That of min "stays in average below" a risk for the work hours, and near another for the other two columns: it
-        is at most 0.6 on average over all samples and eps.
+        The two-worlds risk of min "stays in average below" a number for the work hours, and near another for the other
+        two columns: it is at most 0.6 on average over all samples and eps.
     subgroups_are_riskier
-        "Queries filtering out small subsets of users would present greater risks": of no query of the paper is the mean
-        two-worlds risk lower in the smallest samples than in the largest, and of one at least it is higher by 0.01.
+        "Queries filtering out small subsets of users would present greater risks": for no query of the paper is the
+        mean two-worlds risk lower in the smallest samples than in the largest, and for at least one it is higher by
+        0.01.
     sensitivity_falls
         "Most queries are less locally sensitive on a larger sample": the mean local sensitivity of more than half of
         the paper's queries is smaller in the largest samples than in the smallest.

@@ -1,4 +1,4 @@
-"""The figures of a study as tables of text, with the same numbers; each function takes what its figure takes."""
+"""Figures of a study as tables of text with the same numbers; each function takes what its figure takes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PLAIN = {"statistic": "query", "sample_size": "people", "worst_case": "worst cas
 def risk_by_query(
     result: pd.DataFrame, *, metrics: Any = ("many_worlds", "two_worlds"), eps: float | list[float] | None = None
 ) -> str:
-    """`figures.risk_by_query` as text; half of the risks lie between lower and upper."""
+    """Table of `figures.risk_by_query`; half of the risks lie between lower and upper."""
     return _text("Risk by query and variable, over all samples and eps", by_query(result, metrics=metrics, eps=eps))
 
 
@@ -36,14 +36,14 @@ def risk_by_proportion(
     metrics: Any = ("many_worlds", "two_worlds"),
     eps: float | list[float] | None = None,
 ) -> str:
-    """`figures.risk_by_proportion` as text; nine of ten samples lie between lower and upper."""
+    """Table of `figures.risk_by_proportion`; nine of ten samples lie between lower and upper."""
     panels = by_proportion(result, statistic=statistic, metrics=metrics, eps=eps)
     return _text(f"Risk of {statistic} by the share of people in the sample", panels)
 
 
 @own_errors
 def risk_by_epsilon(result: pd.DataFrame, *, metric: str = "two_worlds", proportion: float | None = None) -> str:
-    """`figures.risk_by_epsilon` as text; nine of ten samples lie between lower and upper."""
+    """Table of `figures.risk_by_epsilon`; nine of ten samples lie between lower and upper."""
     return _text("Risk by eps", by_epsilon(result, metric=metric, proportion=proportion))
 
 
@@ -55,7 +55,7 @@ def noise_against_risk(
     proportion: float | None = None,
     units: Mapping[Hashable, str] | None = None,
 ) -> str:
-    """`figures.noise_against_risk` as text; nine of ten samples lie between lower and upper."""
+    """Table of `figures.noise_against_risk`; nine of ten samples lie between lower and upper."""
     panels = noise_and_risk(result, metric=metric, proportion=proportion, units=units)
     return _text("What accuracy costs: the half-width of the noise (95 %), and the risk", panels)
 
