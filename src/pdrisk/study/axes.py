@@ -15,7 +15,7 @@ from pdrisk.study.points import COIN, Panel, show_excess
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["log_axis", "risk_axis", "share_axis"]
+__all__ = ["log_axis", "place_of_zero", "risk_axis", "share_axis"]
 
 LETTERS = 40  # that an axis is long
 APART = 2  # letters between the labels of two ticks
@@ -59,18 +59,33 @@ def _excess(least: float) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     )
 
 
-def log_axis(axes: Axes, values: pd.Series) -> None:
-    """Powers of ten as people write them, few enough to be read."""
-    low, high = float(values.min()), float(values.max())
+def place_of_zero(values: pd.Series) -> float | None:
+    """Place of 0 on a `log_axis` of values of 0 or more: a tenth of the smallest other one; None if none is 0."""
+    above = values[values > 0]
+    return None if len(above) == len(values) else _smallest(above) / 10
+
+
+def log_axis(axes: Axes, values: pd.Series, zero: float | None = None) -> None:
+    """Powers of ten as people write them, few enough to be read; and 0 where values of 0 have a place."""
+    above = values[values > 0]
+    low = _smallest(above)
+    high = float(above.max()) if len(above) else low
     axes.set_xscale("log")
-    axes.set_xlim(low / 1.15, high * 1.15)
+    axes.set_xlim((low if zero is None else zero) / 1.15, high * 1.15)
     powers = range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)
     longest = max((len(tick_label(10.0**power)) for power in powers), default=0) + APART
     apart = longest / LETTERS * math.log10(high / low * 1.15**2)  # powers that the longest label needs
     every = max(1, math.ceil(len(powers) / 5), math.ceil(apart))
     ticks = [10.0**power for power in powers[::every]] or [float(f"{low:.2g}")]
-    axes.set_xticks(ticks, [tick_label(tick) for tick in ticks])
+    labels = [tick_label(tick) for tick in ticks]
+    if zero is not None:
+        ticks, labels = [zero, *ticks], ["0", *labels]
+    axes.set_xticks(ticks, labels)
     axes.tick_params(axis="x", which="minor", length=1.5, width=0.4, labelbottom=False)
+
+
+def _smallest(values: pd.Series) -> float:
+    return float(values.min()) if len(values) else 1.0
 
 
 def share_axis(axes: Axes, shares: pd.Series) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -29,7 +30,7 @@ from pdrisk._answer.drawing import (
     under,
 )
 from pdrisk._core.foreign import own_errors
-from pdrisk.study.axes import log_axis, risk_axis, share_axis
+from pdrisk.study.axes import log_axis, place_of_zero, risk_axis, share_axis
 from pdrisk.study.points import NAMES, Panel, by_epsilon, by_proportion, by_query, noise_and_risk, show_excess
 
 if TYPE_CHECKING:
@@ -216,7 +217,11 @@ def noise_against_risk(
     figure, places = _grid(panels, 1, key=[WORST, *([SAMPLING] if any(each.sampling for each in panels) else [])])
     named: dict[Axes, list[_End]] = {}
     order = list(dict.fromkeys(name for each in panels for name in each.points["statistic"]))
-    for each, (axes, _) in zip(panels, places, strict=True):
+    for panel, (axes, _) in zip(panels, places, strict=True):
+        errors = {order.index(name): error for name, error in panel.sampling.items() if name in order and error > 0}
+        widths = pd.Series([*panel.points["noise95"], *errors.values()])
+        zero = place_of_zero(widths)  # of answers that are hardly ever off
+        each = panel if zero is None else _moved_from_zero(panel, zero)
         ends = named.setdefault(axes, [])
         for _, same in each.points.groupby(each.points.groupby("statistic")["noise95"].transform("min")):
             worst = same.drop_duplicates("eps").sort_values("noise95", ascending=False)
@@ -234,8 +239,7 @@ def noise_against_risk(
             line = (dense["noise95"], dense["median"])
             _curve(axes, curve["noise95"], curve["median"], COLOURS[rank], rank, line=line)
             ends.append(_end(dense, "noise95", str(name), COLOURS[rank], rank))
-        errors = {order.index(name): error for name, error in each.sampling.items() if name in order and error > 0}
-        log_axis(axes, pd.Series([*each.points["noise95"], *errors.values()]))
+        log_axis(axes, widths, zero)
         axes.invert_xaxis()
         for rank, error in errors.items():
             axes.axvline(error, color=COLOURS[rank], linestyle=(0, (1, 1.5)), linewidth=0.9, zorder=0)
@@ -243,6 +247,12 @@ def noise_against_risk(
         _words(axes, each, more=share, xlabel=f"noise ± (95 %), {_short(each.unit, 24)}; less →")
     _name_curves(figure, named)
     return figure
+
+
+def _moved_from_zero(panel: Panel, zero: float) -> Panel:
+    """A panel whose noises of 0 are at their place on a `log_axis`."""
+    noise = panel.points["noise95"]
+    return replace(panel, points=panel.points.assign(noise95=noise.where(noise > 0, zero)))
 
 
 def _grid(panels: Sequence[Panel], across: int, *, key: Sequence[str] = ()) -> tuple[Figure, list[tuple[Axes, bool]]]:
