@@ -13,34 +13,28 @@ from typing import Any
 import pandas as pd
 
 from pdrisk._core.foreign import own_errors, own_errors_of
-from pdrisk._disclosure.tables import ColumnKeys, KeyTable
 from pdrisk._ledger import Identity, Ledger, check_curator, ledger_for, opened_ledger, secret
 from pdrisk._ledger.names import named
-from pdrisk._model.aliases import Bounds, Keys
-from pdrisk._model.rowwise import EXPRESSION, Derived, RowwiseFilter, Within, caller_names, is_of_polars, judged
-from pdrisk._model.unit import People
+from pdrisk._model.aliases import Bounds, Eps, Keys
+from pdrisk._model.rowwise import EXPRESSION, caller_names, is_of_polars, judged
 from pdrisk._pandas.assigned import assigned
 from pdrisk._pandas.converted import PANDAS, checked_form, converted
-from pdrisk._pandas.declared import codes_of, declarations, declarations_of, declared, knowing
-from pdrisk._pandas.options import Opened, frame_engine
-from pdrisk._pandas.statistics import Statistics
+from pdrisk._pandas.declared import codes_of, declarations, declared, knowing
 from pdrisk._printing import printable
 from pdrisk._sql import answered
 from pdrisk._sql.given import Given, public_tables, tables_given
-from pdrisk._sql.joined_tables import JoinedTables, JoinSide, joined_tables
+from pdrisk._sql.held_data import ONE_TABLE, HeldData
+from pdrisk._sql.joined_tables import JoinSide, joined_tables
 from pdrisk._sql.of_tables import of_tables, people_given
 from pdrisk._sql.people import PeopleAsked
-from pdrisk.engines.columnar.table import ColumnTable, column_table
-from pdrisk.engines.sql.table import only_for_frames
+from pdrisk.engines.columnar.table import column_table
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["Dataset"]
 
-ONE_TABLE = "data"  # its name in SQL
-
 
 @own_errors_of
-class Dataset(Statistics):
+class Dataset(HeldData):
     """Dataset about people: the data, declarations for all questions, and the ledger that pays for answers.
 
     It has all statistics of ``df.dprisk``. It takes a frame as it is now: later changes to the frame are not seen.
@@ -126,8 +120,8 @@ class Dataset(Statistics):
             raise ParameterError("version= names the state of the data for a ledger: pass ledger= as well.")
         said = {"bounds": bounds, "keys": keys, "missing": missing}
         self._several = type(data) is dict
-        self._given: Given | JoinedTables = tables_given(data if self._several else {ONE_TABLE: data})
-        self._data: ColumnTable | None = None if self._several else column_table(data)
+        self._given = tables_given(data if self._several else {ONE_TABLE: data})
+        self._data = None if self._several else column_table(data)
         self._form = checked_form(as_)
         self._public, with_it = public_tables(public)
         self._declare(schema, said)
@@ -152,10 +146,8 @@ class Dataset(Statistics):
             self._name = self._ledger.dataset
             if curator:
                 check_curator(self._ledger, "curator=True")
-        self._kept: RowwiseFilter | None = None
-        self._derived: tuple[Derived, ...] = ()
-        self._assigned: pd.DataFrame | None = None
-        self._header: pd.DataFrame | None = None
+        self._kept = self._assigned = self._header = None
+        self._derived = ()
         self._defaults = {"curator": curator}
         public_frames = [self._given.frames[each] for each in with_it if each in self._given.frames]
         self._identity: Identity = Identity(
@@ -291,7 +283,7 @@ class Dataset(Statistics):
         self,
         query: str,
         *,
-        eps: float | None = None,
+        eps: Eps | None = None,
         bounds: Bounds | None = None,
         keys: Keys | None = None,
         delta: float | None = None,
@@ -337,53 +329,8 @@ class Dataset(Statistics):
         ))  # fmt: skip
         return table
 
-    @property
-    def _frame(self) -> pd.DataFrame:
-        return self._stored if self._assigned is None else self._assigned
-
-    @property
-    def _stored(self) -> pd.DataFrame:
-        """The data without what was assigned: a frame, or the columns of another table without a row."""
-        if self._data is not None:
-            return self._data.header
-        if self._several:
-            raise ParameterError(
-                "this Dataset is of several tables, which d.sql(...) asks: write a SELECT, or pass one table."
-            )
-        if self._header is None:
-            frame = self._given.frames.get(ONE_TABLE)
-            self._header = self._given.header() if frame is None else frame
-        return self._header
-
-    @property
-    def _opened(self) -> Opened:
-        if self._data is not None:
-            return self._data.opened
-        return frame_engine if self._is_frame else self._given.opened
-
-    @property
-    def _is_frame(self) -> bool:
-        """Whether the data are one frame of pandas."""
-        return ONE_TABLE in self._given.frames
-
     def _shown(self, answer: Any) -> Any:
         return converted(answer, self._form)
-
-    def _table(self) -> KeyTable:
-        if self._data is not None:
-            return ColumnKeys(self._data, self._frame, self._rows(None))
-        if self._several or self._is_frame:
-            return super()._table()
-        return self._given.key_table(self._rows(None))
-
-    def _rows(self, where: object) -> Any:
-        if self._data is not None:
-            where = self._data.selecting(where)
-        elif not self._is_frame and not (where is None or isinstance(where, (str, EXPRESSION))):
-            raise only_for_frames(where)
-        if self._kept is None and not self._derived:
-            return where
-        return Within(where, self._kept, self._derived, self._stored)
 
     def _payer(self, ledger: object) -> Ledger | None:
         payer = ledger_for(self._ledger if ledger is None else ledger)
@@ -411,12 +358,3 @@ class Dataset(Statistics):
         self._given = given = given.declared(lambda frame, before: declarations(frame, before, schema, **said), header)
         if self._data is not None:
             self._data = self._data.declared(lambda header: knowing(header, *given.said.values()))
-
-    @property
-    def _people(self) -> People:
-        """As the Dataset declares it, else the file or schema of a table that is no frame."""
-        known = self._known_people
-        if known.columns or self._several or self._is_frame:
-            return known
-        said = declarations_of(self._stored).people
-        return known if said is None else replace(said, secret=known.secret)

@@ -23,6 +23,7 @@ __all__ = [
     "NumbersGrid",
     "Points",
     "numbers_grid",
+    "placed",
     "places_per_unit",
     "square_of_place",
 ]
@@ -100,6 +101,16 @@ def places_per_unit(width: float) -> float:
     less than 2**-21.
     """
     return PLACES / width
+
+
+def placed(
+    records: NDArray[np.float64], lo: float, per_unit: float, spare: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """The places of clamped records on the grid of `places_per_unit`; in ``spare``, if it is given and large enough."""
+    places = np.subtract(records, lo, out=None if spare is None else spare[: len(records)])
+    places *= per_unit
+    places += 0.5
+    return np.floor(places, out=places)
 
 
 @dataclass(frozen=True, slots=True)

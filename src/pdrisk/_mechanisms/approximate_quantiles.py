@@ -147,12 +147,6 @@ class ApproximateQuantiles(Mechanism):
     def _success(self, eps: float) -> float:
         return 1 / (1 + math.exp(-eps))
 
-    def loss(self, summary: Summary) -> FloatArray:
-        return np.full(summary.n.shape, float(self.eps))
-
-    def loss_of_records(self, records: FloatArray, summary: Summary) -> FloatArray:
-        return np.full(records.shape, float(self.eps))
-
     def worlds(self, records: FloatArray, summary: Summary) -> tuple[FloatArray, float]:
         """As the interface says, but the distance of two worlds is at least their loss: 2 eps from point to point."""
         return self.points.index(records) * 2, 1 / float(self.eps)

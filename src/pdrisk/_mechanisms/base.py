@@ -172,13 +172,12 @@ class Mechanism(ABC):
     def _success(self, eps: float) -> float:
         """`success` for an eps."""
 
-    @abstractmethod
     def loss(self, summary: Summary) -> FloatArray:
-        """Privacy loss of the most exposed neighbour of these data, shape (G,); at most eps."""
+        """Privacy loss of the most exposed neighbour of these data, shape (G,): eps, unless it is known to be less."""
+        return np.full(summary.n.shape, float(self.eps))
 
-    @abstractmethod
     def loss_of_records(self, records: FloatArray, summary: Summary) -> FloatArray:
-        """Privacy loss of each of these records: that between the data with and without it.
+        """Privacy loss of each of these records: that between the data with and without it; eps likewise.
 
         Parameters
         ----------
@@ -192,6 +191,7 @@ class Mechanism(ABC):
         ndarray of float64, shape (n,)
             May share its memory with nothing that is used later.
         """
+        return np.full(records.shape, float(self.eps))
 
     @abstractmethod
     def worlds(self, records: FloatArray, summary: Summary) -> tuple[FloatArray, float]:

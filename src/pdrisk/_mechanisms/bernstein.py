@@ -11,7 +11,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.lattice import LARGEST_PLACES, MOST_PLACED, PLACE_BITS, PLACES, places_per_unit, square_of_place
+from pdrisk._core.lattice import (
+    LARGEST_PLACES,
+    MOST_PLACED,
+    PLACE_BITS,
+    PLACES,
+    placed,
+    places_per_unit,
+    square_of_place,
+)
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Count, Mean, Statistic, Sum
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
@@ -193,12 +201,6 @@ class Bernstein(Mechanism):
     def _success(self, eps: float) -> float:
         return 1 - math.exp(-eps / 2) / 2  # of a record at a bound; a record between moves several sums by less
 
-    def loss(self, summary: Summary) -> FloatArray:
-        return np.full(summary.n.shape, float(self.eps))
-
-    def loss_of_records(self, records: FloatArray, summary: Summary) -> FloatArray:
-        return np.full(records.shape, float(self.eps))
-
     def worlds(self, records: FloatArray, summary: Summary) -> tuple[FloatArray, float]:
         return self._lines(records) * (self.universe.width / PLACES), self.universe.width / (2 * float(self.eps))
 
@@ -209,8 +211,7 @@ class Bernstein(Mechanism):
 
     def _lines(self, records: FloatArray) -> FloatArray:
         """``i2`` and ``S - i0`` of each record, which both rise with it, shape (2, ...)."""
-        per_unit = places_per_unit(self.universe.width)
-        k: IntArray = np.floor((records - self.universe.lo) * per_unit + 0.5).astype(np.int64)
+        k: IntArray = placed(records, self.universe.lo, places_per_unit(self.universe.width)).astype(np.int64)
         return np.stack([square_of_place(k), 2 * k - square_of_place(k)]).astype(np.float64)
 
 

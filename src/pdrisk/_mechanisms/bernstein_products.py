@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.lattice import LARGEST_PLACES, PLACES, places_per_unit
+from pdrisk._core.lattice import LARGEST_PLACES, PLACES, placed, places_per_unit
 from pdrisk._core.pairs import VARIES, Corr, Cov, Moments, PairStatistic
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Needs, Summary
@@ -118,12 +118,6 @@ class BernsteinProducts(Mechanism):
     def _success(self, eps: float) -> float:
         return 1 - math.exp(-eps / 2) / 2  # of a record in a corner; others move several sums by less
 
-    def loss(self, summary: Summary) -> FloatArray:
-        return np.full(summary.n.shape, float(self.eps))
-
-    def loss_of_records(self, records: FloatArray, summary: Summary) -> FloatArray:
-        return np.full(records.shape, float(self.eps))
-
     def worlds(self, records: FloatArray, summary: Summary) -> tuple[FloatArray, float]:
         raise ParameterError(f"the exact identifiability of {self.statistic.label}, of two columns, is not supported.")
 
@@ -143,9 +137,7 @@ def _total_variation(summary: Summary, universe: Universe, degree: int) -> Float
     """Largest total variation of the shares of two of these records by one column, shape (G,)."""
     assert summary.lowest is not None and summary.highest is not None
     per_unit = places_per_unit(universe.width)
-    low, high = (
-        np.floor((ends[0] - universe.lo) * per_unit + 0.5) / PLACES for ends in (summary.lowest, summary.highest)
-    )
+    low, high = (placed(ends[0], universe.lo, per_unit) / PLACES for ends in (summary.lowest, summary.highest))
     return high - low if degree == 1 else np.maximum(high**2 - low**2, (1 - low) ** 2 - (1 - high) ** 2)
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.lattice import LARGEST_STEPS, MOST_PLACED, PLACES, places_per_unit
+from pdrisk._core.lattice import LARGEST_STEPS, MOST_PLACED, PLACES, placed, places_per_unit
 from pdrisk._core.risk import posterior
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Statistic
@@ -153,7 +153,7 @@ class TwoStageSpread(Bernstein):
 
     def worlds(self, records: FloatArray, summary: Summary) -> tuple[FloatArray, float]:
         """As the interface says, but the distance of two worlds is at least their loss: 2 eps from place to place."""
-        places = np.floor((records - self.universe.lo) * places_per_unit(self.universe.width) + 0.5)
+        places = placed(records, self.universe.lo, places_per_unit(self.universe.width))
         return places * 2, 1 / float(self.eps)
 
     def loss_between_worlds(self, summary: Summary) -> FloatArray:

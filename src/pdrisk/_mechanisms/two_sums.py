@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.lattice import LARGEST_PLACES, MOST_PLACED, PLACES, places_per_unit
+from pdrisk._core.lattice import LARGEST_PLACES, MOST_PLACED, PLACES, placed, places_per_unit
 from pdrisk._core.statistics import Count, Mean, Statistic, Sum
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._mechanisms.base import Drawn, Mechanism
@@ -130,12 +130,6 @@ class TwoSums(Mechanism):
     def _success(self, eps: float) -> float:
         return 1 - math.exp(-eps / 2) / 2  # of a record at a bound; a record between moves both sums by less
 
-    def loss(self, summary: Summary) -> FloatArray:
-        return np.full(summary.n.shape, float(self.eps))
-
-    def loss_of_records(self, records: FloatArray, summary: Summary) -> FloatArray:
-        return np.full(records.shape, float(self.eps))
-
     def worlds(self, records: FloatArray, summary: Summary) -> tuple[FloatArray, float]:
         # Records count with their places.
         places = self._places(records) * (self.universe.width / PLACES)
@@ -147,7 +141,7 @@ class TwoSums(Mechanism):
         return np.where(summary.n > 0, 2 * float(self.eps) * apart / PLACES, 0.0)
 
     def _places(self, records: FloatArray) -> FloatArray:
-        return np.floor((records - self.universe.lo) * places_per_unit(self.universe.width) + 0.5)
+        return placed(records, self.universe.lo, places_per_unit(self.universe.width))
 
 
 def sum_of_two(share: float) -> float:

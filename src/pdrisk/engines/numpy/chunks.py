@@ -11,7 +11,7 @@ from pdrisk._core.lattice import square_of_place
 from pdrisk._core.summary import FloatArray, IntArray
 from pdrisk._core.universe import Universe
 
-__all__ = ["SIZE", "Piece", "clamped", "placed", "squares_of_places"]
+__all__ = ["SIZE", "Piece", "clamped", "squares_of_places"]
 
 # Pieces of 2**15 floats stay in the second-level cache: four times faster than pieces of 1e6. The error bound
 # in core.statistics counts on this size, and on LARGE of single.
@@ -123,14 +123,6 @@ def _count_moved(
             np.add.at(moved, group[changed], 1)
         else:
             moved += np.bincount(group[changed], minlength=len(moved))
-
-
-def placed(records: FloatArray, lo: float, per_unit: float, spare: FloatArray) -> FloatArray:
-    """The places of clamped records on the grid of `places_per_unit`, in ``spare``, which holds as many or more."""
-    places = np.subtract(records, lo, out=spare[: len(records)])
-    places *= per_unit
-    places += 0.5
-    return np.floor(places, out=places)
 
 
 def squares_of_places(places: FloatArray) -> IntArray:

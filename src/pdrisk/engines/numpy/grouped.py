@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.lattice import Lattice, places_per_unit
+from pdrisk._core.lattice import Lattice, placed, places_per_unit
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._core.universe import Universe
 from pdrisk.engines.numpy.cells import cells, told_apart
-from pdrisk.engines.numpy.chunks import SIZE, clamped, placed, squares_of_places
+from pdrisk.engines.numpy.chunks import SIZE, clamped, squares_of_places
 from pdrisk.engines.numpy.ranks import windows
 from pdrisk.engines.numpy.sizes import size_sums
 

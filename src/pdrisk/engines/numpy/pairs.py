@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.lattice import places_per_unit
+from pdrisk._core.lattice import placed, places_per_unit
 from pdrisk._core.products import products_of_places
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._core.universe import Rectangle, Universe
-from pdrisk.engines.numpy.chunks import SIZE, placed
+from pdrisk.engines.numpy.chunks import SIZE
 
 __all__ = ["pairs_of", "summary_of_pairs"]
 

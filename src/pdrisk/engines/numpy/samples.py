@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from pdrisk._core.cells import Cells
-from pdrisk._core.lattice import Lattice, Points, places_per_unit
+from pdrisk._core.lattice import Lattice, Points, placed, places_per_unit
 from pdrisk._core.summary import FloatArray, Needs, Summary, window_start
 from pdrisk._core.universe import Universe
-from pdrisk.engines.numpy.chunks import placed, squares_of_places
+from pdrisk.engines.numpy.chunks import squares_of_places
 
 __all__ = ["summary_of_samples"]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pdrisk._core.lattice import placed
 from pdrisk._core.sizes import HALF_BITS, SizePoints, SizeSums
 from pdrisk._core.summary import IntArray
 from pdrisk._core.universe import Universe
-from pdrisk.engines.numpy.chunks import SIZE, clamped, placed
+from pdrisk.engines.numpy.chunks import SIZE, clamped
 
 __all__ = ["size_sums"]
 
