@@ -88,13 +88,13 @@ class Elsewhere:
 
     def sql(
         self, query, *, eps=1, bounds=BOUNDS, keys=None, mechanism="auto", curator=True, schema=None, params=None,
-        delta=None, risk_columns=True, public=(), **people,
+        delta=None, risk_columns=True, public=(), ledger=None, **people,
     ):  # fmt: skip
         sources = SourcesElsewhere(None, {}, schema, public=frozenset(public), language=self.language, found=self.found)
         return answered(
-            query, sources, eps=eps, bounds=bounds, keys=keys, ledger=None, fresh=False, delta=delta, least_group=None,
-            params=params, mechanism=mechanism, interval=False, clip=None, curator=curator, risk_columns=risk_columns,
-            people=PeopleAsked(**people),
+            query, sources, eps=eps, bounds=bounds, keys=keys, ledger=ledger, fresh=False, delta=delta,
+            least_group=None, params=params, mechanism=mechanism, interval=False, clip=None, curator=curator,
+            risk_columns=risk_columns, people=PeopleAsked(**people),
         )  # fmt: skip
 
 

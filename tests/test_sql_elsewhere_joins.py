@@ -174,6 +174,37 @@ def test_nobody_says_who_a_person_is(duck):
         Elsewhere(duck, POSTGRES, TABLES).sql(C18, public=PUBLIC)
 
 
+FORBIDDEN = {
+    "in WHERE of a join": "FROM patients p JOIN diagnoses d ON p.pid = d.pid WHERE d.cost > 5",
+    "in ON": "FROM patients p JOIN diagnoses d ON p.pid = d.pid AND p.weight > d.cost",
+    "in IN": "FROM patients p WHERE p.pid IN (SELECT pid FROM diagnoses WHERE cost > 5)",
+    "in NOT EXISTS": "FROM patients p WHERE NOT EXISTS (SELECT 1 FROM diagnoses d WHERE d.pid = p.pid AND d.cost > 5)",
+    "by another name": "FROM patients p JOIN (SELECT pid, cost AS z FROM diagnoses) d ON p.pid = d.pid WHERE z > 4",
+    "by the place of a column": "FROM diagnoses AS p(pid, b, z) JOIN patients q ON p.pid = q.pid WHERE z > 4",
+    "on a public table": "FROM diagnoses p JOIN wards w ON p.cost = w.floor",
+    "left": "FROM patients p LEFT JOIN diagnoses d ON p.pid = d.pid AND d.cost = 3",
+}
+
+
+class TestForbiddenColumns:
+    """What an owner does not allow is not read inside FROM either; tables that have it may be joined."""
+
+    def ask(self, other, query, book):
+        ledger = book(eps=9, policy={"refuse_columns": ["Cost"]})
+        asked = {"person": PEOPLE, "public": PUBLIC, "bounds": None, "curator": False}
+        other.sql(f"SELECT COUNT(DISTINCT p.pid) AS n {query}", ledger=ledger, **asked)
+        return ledger
+
+    @pytest.mark.parametrize("query", FORBIDDEN.values(), ids=FORBIDDEN.keys())
+    def test_refused(self, other, query, book):
+        with pytest.raises(pdrisk.PolicyError, match="the owner does not allow column 'cost'"):
+            self.ask(other, query, book)
+
+    def test_answered(self, other, book):
+        query = "FROM patients p JOIN diagnoses d ON p.pid = d.pid AND d.code <> 'cost'"
+        assert self.ask(other, query, book).remaining().spent == 1
+
+
 @pytest.mark.parametrize("name", ["Wards", "other.wards"])
 def test_which_table_is_public(duck, name):
     """``"Wards"`` and ``"other.wards"`` of PostgreSQL are other tables than ``wards`` and ``other.wards``."""

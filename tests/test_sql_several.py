@@ -101,6 +101,14 @@ class TestEachOnce:
             pdrisk.sql(query, con, eps=0.75, ledger=ledger, **options)
         assert seen == []
 
+    def test_nothing_is_paid_of_tables_that_are_not_remembered(self, query, options, releases, con, seen, book):
+        """What a Dataset of a database's table asks first would be paid, and gone, where the rest cannot be."""
+        ledger = book(eps=0.7)
+        d = Dataset({"people": (con, "people")}, ledger=ledger)
+        with pytest.raises(pdrisk.BudgetExceededError, match="it asks for eps"):
+            d.sql(query, eps=0.75, **options)
+        assert seen == [] and ledger.remaining().spent == 0
+
     def test_a_dataset_remembers(self, query, options, releases, seen, book):
         ledger = book()
         d = Dataset({"people": people()}, ledger=ledger, version="1")

@@ -23,7 +23,7 @@ from pdrisk._mechanisms.partition_selection import PartitionSelection
 from pdrisk._mechanisms.randomized_response import RandomizedResponse
 from pdrisk._model.arguments import checked_flag
 from pdrisk._model.query import UNIT, Line, Query
-from pdrisk.engines.base import Engine, Reading
+from pdrisk.engines.base import Engine, Origin, Reading
 from pdrisk.errors import DoubtfulReleaseWarning, LedgerError, NoisyReleaseWarning, ParameterError
 
 __all__ = ["Asker", "Released", "Results", "check_affordable", "drawn", "drawn_once", "released"]
@@ -194,14 +194,15 @@ def released(
     return answer
 
 
-def check_affordable(queries: Sequence[Query], asker: Asker) -> None:
+def check_affordable(queries: Sequence[tuple[Query, Origin]], asker: Asker) -> None:
     """Refuse several queries that cannot all be paid, before the first one is; each is paid by itself later.
 
-    Of a Dataset nothing is checked: what its ledger remembers is free, and stays for the next time.
+    Those of a Dataset whose answers the ledger may remember are not checked: what it remembers is free, and what is
+    paid stays for the next time.
     """
     payer = ledger_for(asker.ledger)
-    if payer is not None and (asker.dataset is None or asker.fresh):
-        payer.check(queries)
+    if payer is not None:
+        payer.check(queries, None if asker.fresh else asker.dataset)
 
 
 def _with_groups_shown(query: Query, engine: Engine[Found], payment: Payment) -> Query:

@@ -124,6 +124,21 @@ class Identity:
         """Note that it has, and the number of the record that names this state."""
         self._numbers[payer] = number
 
+    def keeps(self, query: Query, origin: Origin | None, payer: tuple[str, str]) -> bool:
+        """Whether the answer to a question may be remembered, which costs nothing then; no content is looked at."""
+        if origin is None or query.said is None or self._numbers.get(payer) is None:
+            return False
+        return query.is_private and not self.has_changed and all(map(self._holds, origin.tables.values() or [origin]))
+
+    def _holds(self, origin: Origin) -> bool:
+        """Whether it is known which data lie there."""
+        datasets = (self, *self._others)
+        if origin.frame is None:
+            versions = [data._version for data in datasets]
+            return None not in versions and origin.place is not None and origin.place() is not None
+        frames = [*self._public, *(table.frame for data in datasets for table in data._tables.values())]
+        return any(each is origin.frame for each in frames)
+
     def about(self, query: Query, origin: Origin | None, payer: tuple[str, str]) -> list[Any] | None:
         """What a question is about and `question` does not say; None if it cannot be remembered."""
         number = self._numbers.get(payer)

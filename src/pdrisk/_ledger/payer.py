@@ -162,18 +162,28 @@ class Payer:
             account.record("refused", {"question": asked, "reason": str(refusal)})
         raise refusal
 
-    def check(self, queries: Sequence[Query]) -> None:
+    def check(self, queries: Sequence[tuple[Query, Origin]], dataset: Identity | None = None) -> None:
         """Check of whether queries can be paid one after another; nothing is spent.
+
+        Parameters
+        ----------
+        queries : sequence of (Query, Origin)
+            And where the data are that each will read.
+        dataset : Identity, optional
+            The Dataset that is asked: its answers that may be remembered are not counted.
 
         Raises
         ------
         BudgetExceededError, PolicyError
             As `pay` raises them for the first query that cannot be paid. This is recorded.
         """
-        asked = [question(query) for query in queries]
+        paid = [query for query, origin in queries if dataset is None or not dataset.keeps(query, origin, self._budget)]
+        asked = [question(query) for query in paid]
+        if not asked:
+            return
         with self._writing() as account:
             rules, spent = account.rules(), account.spent()
-            for query, said in zip(queries, asked, strict=True):
+            for query, said in zip(paid, asked, strict=True):
                 try:
                     check_policy(query, rules.policy, name_of(query))
                     _, spent = account.after(query, rules, spent)

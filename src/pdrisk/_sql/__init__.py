@@ -279,7 +279,9 @@ def answered(
                 sources.take_snapshot()
             return ask(last, True)
         sources.take_snapshot()
-        check_affordable([each.query for each in plan.queries], Asker(ledger, fresh, curator, dataset))
+        check_affordable(
+            [(each.query, each.engine.origin) for each in plan.queries], Asker(ledger, fresh, curator, dataset)
+        )
         return plan.answered(ask)
     except QueryFailedError:
         workspace.forget()

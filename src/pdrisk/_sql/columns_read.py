@@ -26,7 +26,7 @@ def columns_below(source: Source, said: str) -> list[str]:
     list of str
         In lower case. A column counts as read under every name that any column of its name is passed on by.
     """
-    whole = lowered(f"{source.sql} {said}").replace(" as ", " AS ")
+    whole = lowered(f"{source.text} {said}").replace(" as ", " AS ")
     rest = PASSED_ON.sub("", whole)
     names = {name: {name} for name in source.below}
     passed = PASSED_ON.findall(whole)

@@ -252,13 +252,13 @@ def _related(left: Relation, right: Relation, on: _On, how: str, merged: Source)
     written += [f"({quoted(ours.key[at])} = {quoted(theirs.key[at])})" for at in sorted(on.parts)]
     clause = "LEFT JOIN" if how == "LEFT" else f"{how} JOIN" if how in ("SEMI", "ANTI") else "JOIN"
     said = " AND ".join(written) or "true"
-    sql = f"(SELECT * FROM {left.source.sql} AS first_rows {clause} {right.source.sql} AS second_rows ON ({said}))"
+    sql = f"(SELECT * FROM {left.source.text} AS first_rows {clause} {right.source.text} AS second_rows ON ({said}))"
     kept = how in ("SEMI", "ANTI")
     source = replace(merged, sql=f"{sql} AS joined_rows", columns=left.source.columns if kept else merged.columns)
     if left.source.elsewhere is not None:
         persons = ((ours.key[at], theirs.key[at]) for at in sorted(on.parts))
         table = joined_table(left.source, right.source, merged, how, persons, on.conditions)
-        source = replace(source, sql=NOT_HERE, elsewhere=table)
+        source = replace(source, sql=NOT_HERE, meant=source.sql, elsewhere=table)
     inside = (*left.inside, *_shown(right, on, how))
     return replace(left, source=source, owners=_owners(left, right, on, how), inside=inside)
 

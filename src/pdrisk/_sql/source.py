@@ -64,6 +64,8 @@ class Source:
         The table itself, if another engine than DuckDB has it; nothing runs ``sql`` then.
     tables : mapping of str to Origin
         Where the tables are that it is written out of, as they stand in FROM.
+    meant : str
+        What another engine than DuckDB has put together, in DuckDB's words.
     """
 
     sql: str
@@ -86,6 +88,12 @@ class Source:
     below: frozenset[str] = frozenset()
     elsewhere: SQLTable | None = None
     tables: Mapping[str, Origin] = field(default_factory=dict)
+    meant: str = ""
+
+    @property
+    def text(self) -> str:
+        """The SQL of DuckDB that it is, or would be: which columns it reads stands there."""
+        return self.meant or self.sql
 
     @property
     def origin(self) -> Origin:

@@ -103,10 +103,11 @@ def written_out(relation: Relation, sources: Sources, taken: set[str]) -> Relati
     kept += [_is_known(name, old.columns[name]) for name in owners.key]
     said = " ".join((*found, *kept))
     missing = old.codes(said)
-    inner = relation_without_codes(old.sql, old.columns, missing)
+    inner = relation_without_codes(old.text, old.columns, missing)
     made = replace(made, sql=f"(SELECT {', '.join(found)} FROM {inner}{conditions(kept)})")
     if old.elsewhere is not None:
-        made = replace(made, sql=NOT_HERE, elsewhere=written_table(relation, columns.read, owners.key, first))
+        there = written_table(relation, columns.read, owners.key, first)
+        made = replace(made, sql=NOT_HERE, meant=made.sql, elsewhere=there)
 
     def moved(label: str, value: Expression) -> tuple[str, Expression]:
         name = columns.names[value.sql if value.column is None else quoted(value.column)]
