@@ -359,12 +359,12 @@ class TestAsked:
 
     @pytest.mark.parametrize("audience", ["Participant", "everybody", None, 3, ["analyst"]])
     def test_audiences(self, audience: object) -> None:
-        with pytest.raises(ParameterError, match="there are participant, analyst, curator, publication"):
+        with pytest.raises(ParameterError, match="available: participant, analyst, curator, publication"):
             release().explain(audience)
 
     @pytest.mark.parametrize("language", ["EN", "xx", None])
     def test_languages(self, language: object) -> None:
-        with pytest.raises(ParameterError, match=r"unknown language .*there are en"):
+        with pytest.raises(ParameterError, match=r"unknown language .*available: en"):
             release().explain(language=language)
 
     @pytest.mark.parametrize("answer", [None, 1.0, FRAME["x"], "mean(x)"])

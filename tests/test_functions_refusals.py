@@ -13,7 +13,7 @@ from pdrisk._functions import columns, scalars
 SECRET = 987654321.5
 EPS = {
     "NULL": "eps is missing, the privacy loss to spend: write eps := 1.",
-    "0": "eps must be finite and above 0, but is 0.",
+    "0": "eps must be finite and above 0, but is 0. An answer that costs no privacy at all would be noise alone.",
     "-1": "eps must be finite and above 0, but is -1.",
     "'inf'::DOUBLE": "eps must be finite and above 0, but is inf.",
     "'nan'::DOUBLE": "eps must be finite and above 0, but is nan.",

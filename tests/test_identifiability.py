@@ -90,8 +90,8 @@ class TestWorldsWith:
     @pytest.mark.parametrize(
         ("known", "everybody", "options", "message"),
         [
-            ([1, 7], [1, 2, 3], {}, "known holds people whom the universe does not"),
-            ([1, 1], [1, 2, 3], {}, "known holds people whom the universe does not"),
+            ([1, 7], [1, 2, 3], {}, "known holds people who are not in the universe"),
+            ([1, 1], [1, 2, 3], {}, "known holds people who are not in the universe"),
             ([1, 2, 3], [1, 2, 3], {}, "at least one person beside the known ones"),
             ([], [], {}, "at least one person beside the known ones"),
             ([1], [1, 2, 3], {"unknown": 0}, "unknown must be 1"),

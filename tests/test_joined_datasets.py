@@ -216,7 +216,7 @@ class TestRowsOfAPerson:
     def test_rows_are_not_protected_one_by_one(self):
         joined = self.patients().join(Dataset(self.STAYS, person="pid"))
         for ask in (joined.count, lambda **said: joined.sql("SELECT COUNT(*) FROM data", **said)):
-            with pytest.raises(ParameterError, match='unit="row" is of one table'):
+            with pytest.raises(ParameterError, match='unit="row" is for one table'):
                 ask(eps=1, unit="row")
 
     def test_another_person(self):
@@ -233,8 +233,8 @@ class TestRefused:
         ("join", "why"),
         [
             (lambda p, s: Dataset(s).join(CODES, on="code"), "join needs to know who a person is"),
-            (lambda p, s: p.join(s, on="pid"), "a table that is no Dataset is one that nobody is in"),
-            (lambda p, s: p.join(CODES), "a table that is no Dataset is one that nobody is in"),
+            (lambda p, s: p.join(s, on="pid"), "a table that is not a Dataset counts as one that nobody is in"),
+            (lambda p, s: p.join(CODES), "a table that is not a Dataset counts as one that nobody is in"),
             (lambda p, s: p.join(Dataset(s)), "the other Dataset does not say who a person is"),
             (lambda p, s: p.join(Dataset(s, person=["pid", "code"])), "told apart by 1 and 2 columns"),
             (lambda p, s: p.join(Dataset(s, person="pid"), on="code"), "on= leaves out pid"),
@@ -253,7 +253,7 @@ class TestRefused:
             (lambda p, s: p.join(3, on="canton"), "data must be a frame"),
             (
                 lambda p, s: p.join(Dataset(s, person="pid")).count(by="canton", keys="observed", eps=1),
-                "which keys occur tells who is in both",
+                "the keys that occur then reveal who is in both",
             ),
         ],
     )

@@ -33,4 +33,4 @@ def test_others_have_the_name_of_their_type(value):
 
 
 def test_an_error_says_of_what_type_others_are():
-    assert [kind_phrase(value) for value in (b"x", "x", 1)] == ["of type bytes", "text", "numbers"]
+    assert [kind_phrase(value) for value in (b"x", "x", 1)] == ["of type bytes", "text", "a number"]

@@ -177,9 +177,9 @@ LIMITS = {
     "eps_per_query": ([1, 1], 1.2, ("6/5", 1, "1/5"), "1 of 1 is left for one query (0.2 short). Ask with eps=1 or"),
     "eps_per_day": ([1], 0.4, ("2/5", 0, "2/5"), "nothing of 1 is left for this day (UTC) (0.4 short). Wait for the n"),
     "eps_per_month": ([0.9], 0.4, ("2/5", "1/10", "3/10"), "for this month (UTC) (0.3 short). Ask with eps=0.1 or les"),
-    "queries": ([1], 1, (1, 0, 1), "cannot answer count(): all 1 queries are asked. Have the owner raise"),
-    "queries_per_day": ([1], 1, (1, 0, 1), "all 1 queries for this day (UTC) are asked. Wait for the next day"),
-    "queries_per_month": ([1], 1, (1, 0, 1), "all 1 queries for this month (UTC) are asked. Wait for the next"),
+    "queries": ([1], 1, (1, 0, 1), "cannot answer count(): all 1 queries have been asked. Have the owner raise"),
+    "queries_per_day": ([1], 1, (1, 0, 1), "all 1 queries for this day (UTC) have been asked. Wait for the next day"),
+    "queries_per_month": ([1], 1, (1, 0, 1), "all 1 queries for this month (UTC) have been asked. Wait for the next"),
 }
 BAD = [
     *({"eps": eps} for eps in (0, -1, float("nan"), float("inf"), "1", True, 10**400)),

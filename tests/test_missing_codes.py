@@ -398,7 +398,7 @@ class TestRefusals:
     def test_a_column_that_changed_its_kind(self, ask, monkeypatch):
         frame = numbers("int64").frame().dprisk.declare(missing={"x": [-987654321]}).astype({"x": "string"})
         monkeypatch.setattr("pdrisk.engines.numpy.frame.FrameEngine.read", lambda *_: pytest.fail("the data were read"))
-        with pytest.raises(pdrisk.ColumnTypeError, match=r"code of column 'x' is numbers, .* holds text") as caught:
+        with pytest.raises(pdrisk.ColumnTypeError, match=r"code of column 'x' is a number, .* holds text") as caught:
             ask(frame)
         assert "987654321" not in everything_said(caught.value)
 

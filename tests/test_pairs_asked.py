@@ -144,7 +144,7 @@ class TestAnswers:
         assert (
             "income 0 to 1000" in texts[3]
             and "hours 0 to 80" in texts[3]
-            and "not computed for two columns" in texts[2]
+            and "not computed for statistics of two columns" in texts[2]
         )
         assert release.picture_text("two_worlds") and release._repr_html_().count("hours: 0 to 80")
         table = asked(FRAME.dprisk, method, eps=1, by="sex", keys=["f", "m"], curator=True)
@@ -193,12 +193,12 @@ class TestDeclarations:
                 lambda d: d.corr("hours", "income", eps=1, bounds=BOUNDS, mechanism="laplace"),
                 "available for it: auto, bernstein_products",
             ),
-            (lambda d: d.agg({"hours": ["mean", "corr"]}, eps=1, bounds=(0, 80)), "corr is of two columns"),
+            (lambda d: d.agg({"hours": ["mean", "corr"]}, eps=1, bounds=(0, 80)), "corr is a statistic of two columns"),
             (lambda d: d.assess("hours", ["cov"], bounds=(0, 80)), "cov is of two columns"),
             (lambda d: d.compare("hours", "slope", eps=1, bounds=(0, 80)), "slope is of two columns"),
-            (lambda d: d.individual_risk("hours", "corr", eps=1, bounds=(0, 80)), "corr is of two columns"),
-            (lambda d: pdrisk.plan("corr(hours)", n=100, eps=1, bounds=(0, 80)), "corr is of two columns"),
-            (lambda d: pdrisk.study.run(FRAME, "hours", statistics=["corr"]), "corr is of two columns"),
+            (lambda d: d.individual_risk("hours", "corr", eps=1, bounds=(0, 80)), "corr is a statistic of two columns"),
+            (lambda d: pdrisk.plan("corr(hours)", n=100, eps=1, bounds=(0, 80)), "corr is a statistic of two columns"),
+            (lambda d: pdrisk.study.run(FRAME, "hours", statistics=["corr"]), "corr is a statistic of two columns"),
         ],
     )
     def test_what_is_refused(self, ask, words):

@@ -340,9 +340,9 @@ class TestRefusals:
             (lambda d: d.mean("x", eps=1, rows=2, groups=2), "pass by= as well"),
             (lambda d: d.mean("x", eps=1, unit="rows"), 'unit is "row"'),
             (lambda d: d.mean("x", eps=1, unit="row", rows=2), "rows= means nothing"),
-            (lambda d: d.nunique("g", eps=1, per_person="mean"), "pass rows= for it"),
+            (lambda d: d.nunique("g", eps=1, per_person="mean"), "pass rows= instead"),
             (lambda d: d.mean("x", eps=1, rows=2, person="sex"), "losses of different units do not add up"),
-            (lambda d: d.mean("x", eps=1, rows=2, neighbours="replace-one"), "cannot be had with person="),
+            (lambda d: d.mean("x", eps=1, rows=2, neighbours="replace-one"), "leave it out, or leave out person="),
         ],
     )
     def test_in_words(self, ask, says):

@@ -227,7 +227,7 @@ class TestOfARelease:
 
     @pytest.mark.parametrize("kind", ["icon", None, ["risk"]])
     def test_unknown(self, kind: object) -> None:
-        with pytest.raises(ParameterError, match="there are icons, two_worlds, risk"):
+        with pytest.raises(ParameterError, match="available: icons, two_worlds, risk"):
             release().picture(kind)
 
     @pytest.mark.parametrize("ask", ["picture", "picture_text"])

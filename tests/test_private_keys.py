@@ -367,8 +367,8 @@ class TestRefusals:
         ("options", "said"),
         [
             ({"keys": "private"}, "needs delta=.*far below 1/number of people"),
-            ({"keys": SHOWN, "delta": 1e-6}, 'delta= belongs to keys="private"'),
-            ({"keys": "observed", "least_group": 5}, 'least_group= belongs to keys="private"'),
+            ({"keys": SHOWN, "delta": 1e-6}, 'delta= is for keys="private"'),
+            ({"keys": "observed", "least_group": 5}, 'least_group= is for keys="private"'),
             (PRIVATE | {"delta": 0.01}, "between 1e-30 and 0.001, but is 0.01"),
             (PRIVATE | {"delta": 0}, "between 1e-30 and 0.001"),
             (PRIVATE | {"delta": math.nan}, "between 1e-30 and 0.001"),
@@ -399,7 +399,9 @@ class TestRefusals:
             ),
         ]
         for one in ask:
-            with pytest.raises(ParameterError, match=rf'^"{word}" is about .* of \'town\' alone: pass keys="{word}"'):
+            with pytest.raises(
+                ParameterError, match=rf'^"{word}" is for all columns .* for \'town\' alone: pass keys="{word}"'
+            ):
                 one({"town": word, "sex": ["f", "m"]})
 
     @pytest.mark.parametrize(
@@ -425,7 +427,7 @@ class TestRefusals:
             people().dprisk.count(eps=1, **PRIVATE)
         with pytest.raises(ParameterError, match="GROUP BY, which is missing"):
             pdrisk.sql("SELECT COUNT(*) AS n FROM t", eps=1, t=people(), **PRIVATE)
-        with pytest.raises(ParameterError, match='delta= belongs to keys="private"'):
+        with pytest.raises(ParameterError, match='delta= is for keys="private"'):
             people().dprisk.hist("age", eps=1, bounds=(0, 9), delta=1e-6)
 
     def test_exact_views(self):

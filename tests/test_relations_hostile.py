@@ -271,7 +271,11 @@ def quick_and_slow(cases):
     quick_and_slow(
         [
             ("SELECT COUNT(*) FROM patients p JOIN stays s USING (pid)", {}, r"write COUNT(DISTINCT pid)"),
-            ("SELECT COUNT(*) FROM patients p JOIN stays s USING (pid)", {"unit": "row"}, 'unit="row" is of one table'),
+            (
+                "SELECT COUNT(*) FROM patients p JOIN stays s USING (pid)",
+                {"unit": "row"},
+                'unit="row" is for one table',
+            ),
             ("SELECT COUNT(*) FROM patients p JOIN stays s USING (pid)", {"person": None}, "pass person="),
             (
                 "SELECT COUNT(*) FROM patients p JOIN stays s USING (pid)",
@@ -286,7 +290,7 @@ def quick_and_slow(cases):
             (
                 "SELECT canton, COUNT(DISTINCT pid) FROM patients SEMI JOIN stays USING (pid) GROUP BY canton",
                 {"keys": "observed", "constant": ["canton"]},
-                "which keys occur tells who is in both",
+                "the keys that occur then reveal who is in both",
             ),
             (
                 "SELECT canton, COUNT(DISTINCT pid) FROM patients SEMI JOIN stays USING (pid) GROUP BY canton",

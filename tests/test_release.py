@@ -220,9 +220,9 @@ class TestPublic:
 
     def test_columns_that_others_added(self):
         table = pd.DataFrame({"x": [1.0]}).dprisk.agg({"x": ["mean"]}, eps=50, bounds=(0, 10), curator=True)
-        with pytest.raises(ParameterError, match="columns exact are not pdrisk's"):
+        with pytest.raises(ParameterError, match="columns exact are not from pdrisk"):
             pdrisk.public(table.assign(exact=1.0))
-        with pytest.raises(ParameterError, match="columns people are not pdrisk's"):
+        with pytest.raises(ParameterError, match="columns people are not from pdrisk"):
             pdrisk.public(table.rename(columns={"n": "people"}))
 
 

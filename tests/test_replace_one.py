@@ -148,7 +148,7 @@ class TestAnswers:
                 )
         assert "differ in the value of one record" in release.explain("publication")
         for kind in ("icons", "two_worlds", "risk"):
-            with pytest.raises(pdrisk.ParameterError, match="pictures are about"):
+            with pytest.raises(pdrisk.ParameterError, match="pictures show whether"):
                 release.picture_text(kind)
 
     def test_every_front_end(self):
@@ -222,5 +222,5 @@ class TestRefusals:
         with ledger, pytest.raises(pdrisk.ParameterError, match="a ledger adds up"):
             FRAME.dprisk.mean("x", **ASKED)
         assert ledger.remaining().spent == 0
-        with pytest.raises(pdrisk.ParameterError, match="no ledger paid"):
+        with pytest.raises(pdrisk.ParameterError, match="no ledger pays"):
             FRAME.dprisk.mean("x", **ASKED).explain(so_far=ledger)

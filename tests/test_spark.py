@@ -196,7 +196,7 @@ class TestLikeFrames:
             both[0].sql("SELECT java_method('java.lang.System', 'exit', 1), COUNT(*) FROM data", eps=1)
 
     def test_a_function_is_refused(self, both):
-        with pytest.raises(ParameterError, match="belongs to a frame"):
+        with pytest.raises(ParameterError, match="needs a frame in Python"):
             both[0].count(where=lambda rows: rows.age > 40, eps=1)
 
 

@@ -110,7 +110,7 @@ def test_people_with_several_rows(draws):
     with pytest.raises(pdrisk.ParameterError, match="COUNT is a number of rows here"):
         pdrisk.sql("SELECT HISTOGRAM(x) AS h FROM t", eps=1, **options)
     for query in ("SELECT HISTOGRAM(pid) AS h FROM t", "SELECT pid, HISTOGRAM(x) AS h FROM t GROUP BY pid"):
-        with pytest.raises(pdrisk.ParameterError, match="HISTOGRAM by who a person is"):
+        with pytest.raises(pdrisk.ParameterError, match="HISTOGRAM by the person would"):
             pdrisk.sql(query, eps=1, per_person="one", **options)
     (found,) = pdrisk.sql("SELECT HISTOGRAM(x) AS h FROM t", eps=1, per_person="one", **options)["h"]
     assert found == {1: 2, 2: 1}

@@ -137,11 +137,11 @@ class TestRefused:
     def test_what_belongs_to_a_frame(self, con):
         d = pdrisk.Dataset(table(con, "x BIGINT", [(1,)]))
         for where in (lambda rows: rows["x"] > 0, pd.Series([True]), np.array([True]), [False]):
-            with pytest.raises(pdrisk.ParameterError, match="belongs to a frame in Python"):
+            with pytest.raises(pdrisk.ParameterError, match="needs a frame in Python"):
                 d.count(eps=1, where=where)
         for where in (3, 0.5, ("x", 1), {"x": 1}, object()):
             with pytest.raises(
-                pdrisk.ColumnTypeError, match=f"^where cannot be a {type(where).__name__}; of these data"
+                pdrisk.ColumnTypeError, match=f"^where cannot be of type {type(where).__name__}; here it takes"
             ):
                 d.count(eps=1, where=where)
         with pytest.raises(pdrisk.ParameterError, match="from frames in Python only"):

@@ -97,7 +97,7 @@ class TestBaseRates:
     def test_of_a_value(self):
         release = people().dprisk.proportion("rare", eps=1, neighbours="replace-one")
         text = release.explain(prior=0.3)
-        assert "of yours that it is one of two.\nTo begin with, they see a chance of 30 of 100 of the first." in text
+        assert "that yours is one of two.\nTo begin with, they see a chance of 30 of 100 of the first." in text
 
     @pytest.mark.parametrize("prior", [0, 1, -1, 551, math.nan, "1/551"])
     def test_refused(self, prior):
@@ -203,7 +203,7 @@ class TestReports:
     def test_assess_names_the_mechanism_of_its_noise_and_counts_records(self):
         found = pdrisk.study.exposure(people(200), "wage", bounds=(0, 9000), by="rare", keys=[False, True])
         page = flat(report("a survey", found).replace("&#x27;", "'"))
-        assert "Noise and risks are those of mechanism='laplace', as in the SOEP paper. By 'auto'" in page
+        assert "Noise and risks are those of mechanism='laplace', as in the SOEP paper. With 'auto'" in page
         assert "The first number is the noise of mechanism='laplace', as in the SOEP paper" in page
         assert "200 records, each taken for one person." in page
         assert "A record is in one group at most" in page and "Everybody is in one group" not in page

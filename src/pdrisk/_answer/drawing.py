@@ -87,8 +87,8 @@ def canvas(height: float, title: str = "") -> Figure:
 
 def _no_matplotlib() -> ParameterError:
     return ParameterError(
-        'figures need matplotlib: pip install "pdrisk[plots]". The same in words and numbers needs nothing: see the '
-        "functions of the same name that give text."
+        'figures need matplotlib: pip install "pdrisk[plots]". The same numbers as text need nothing more: use the '
+        "function of the same name that returns text."
     )
 
 

@@ -48,7 +48,7 @@ def clipped(name: str, clip: tuple[float, float] | None) -> str:
 def ranks(number_of: float, step: float | None) -> str:
     """How far an answer is from the rank asked for."""
     if not math.isfinite(number_of):
-        return "not known at so small eps"
+        return "not known at such a small eps"
     steps = "" if step is None else f", in steps of {number(step)}"
     return f"within {number(number_of)} records of its rank{steps}"
 

@@ -373,10 +373,10 @@ def of_release(release: Release, kind: object, in_words: bool, unit: str, langua
         If its bounds came from the data.
     """
     if not isinstance(kind, str) or kind not in KINDS:
-        raise ParameterError(f"unknown picture {shown(kind)}; there are {', '.join(KINDS)}.")
+        raise ParameterError(f"unknown picture {shown(kind)}; available: {', '.join(KINDS)}.")
     if release.answer.replaces:
         raise ParameterError(
-            "pictures are about somebody who is in the data or not, which this answer does not hide: use explain()."
+            "pictures show whether somebody is in the data, which this answer does not hide: use explain()."
         )
     draw = KINDS[kind][in_words]
     if kind == "two_worlds":

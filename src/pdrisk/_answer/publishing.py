@@ -54,11 +54,12 @@ def public(answer: pd.DataFrame | Release) -> pd.DataFrame | dict[str, Any]:
     counted = named == [None] and answer.index.equals(pd.RangeIndex(len(answer)))  # as reset_index leaves it
     if not counted and any(name not in said.index for name in named):
         raise ParameterError(
-            "the index of this frame is not the one pdrisk gave it, and may hold what is the curator's."
+            "the index of this frame is not the one pdrisk gave it, so pdrisk cannot say whether it may be published: "
+            "pass the answer as pdrisk returned it."
         )
     if unknown := [name for name in kept.columns if plain_label(name) not in said.public_columns]:
         raise ParameterError(
-            f"columns {', '.join(map(str, unknown))} are not pdrisk's, so it cannot say whether they may be published: "
-            "take them out first."
+            f"columns {', '.join(map(str, unknown))} are not from pdrisk, so it cannot say whether they may be "
+            "published: take them out first."
         )
     return kept

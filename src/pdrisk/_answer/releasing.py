@@ -139,8 +139,8 @@ def released(
         check_curator(payer, "curator=True")
     if payer is not None and query.replaces:
         raise ParameterError(
-            'a ledger adds up what records that come and go may lose, and neighbours="replace-one" promises something '
-            "else for its eps: leave one of them out."
+            'a ledger adds up losses by adding or removing a record, and the eps of neighbours="replace-one" promises '
+            "something else: leave out the ledger or neighbours=."
         )
     warn_before(query)
     with paying(query, asker.ledger, asker.fresh, dataset, engine.origin) as payment:

@@ -69,7 +69,7 @@ def audit(
         checked_flag(name, value)
     wanted = tuple(SECTIONS) if only is None else tuple(only)
     if unknown := [each for each in wanted if each not in SECTIONS]:
-        raise ParameterError(f"there is no section {shown(unknown[0])}; there are {', '.join(SECTIONS)}.")
+        raise ParameterError(f"unknown section {shown(unknown[0])}; available: {', '.join(SECTIONS)}.")
     own = _seed(seed)
     began, started = time.monotonic(), datetime.datetime.now(datetime.UTC)
     work = [check for section in wanted for check in _checks(section, own, deep)]

@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"pdrisk: {printable(' '.join(map(str.strip, str(error).splitlines())))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("pdrisk: stopped. A study goes on where it was when the same command is given again.", file=sys.stderr)
+        print("pdrisk: stopped. The same command continues a study where it stopped.", file=sys.stderr)
         return 130
     try:
         if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal that cannot write a letter shows its number

@@ -33,7 +33,7 @@ def check_generalize(generalize: object, on: Sequence[Hashable]) -> Generalize:
     if generalize is None:
         return {}
     if not isinstance(generalize, Mapping):
-        raise ColumnTypeError('generalize is a dict from key column to how, as in {"age": [0, 10, 20], "zip": 3}.')
+        raise ColumnTypeError('generalize is a dict from key column to rule, as in {"age": [0, 10, 20], "zip": 3}.')
     for column, how in generalize.items():
         if column not in on:
             raise ParameterError(f"generalize= names {shown(column)}, which is none of the key columns in on=.")
@@ -74,8 +74,8 @@ def _edges(column: Hashable, how: Any) -> pd.Index:
     is_ordered = edges.dtype.kind in "iufM" or isinstance(edges.dtype, pd.DatetimeTZDtype)
     if not is_ordered or len(edges) < 2 or edges.hasnans or not (edges.is_monotonic_increasing and edges.is_unique):
         raise ParameterError(
-            f"generalize= has for {column!r} no edges of bins: list two at least, numbers or timestamps, that rise, as "
-            "in [0, 10, 20] for 0 to below 10 and 10 to below 20."
+            f"generalize= needs for {column!r} the edges of bins: two or more rising numbers or timestamps, as in "
+            "[0, 10, 20] for 0 to below 10 and 10 to below 20."
         )
     return edges
 

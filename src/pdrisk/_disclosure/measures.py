@@ -90,7 +90,7 @@ def somebody(sample: NDArray[np.int64]) -> NDArray[np.int64]:
         If nobody is in the table.
     """
     if not sample.any():
-        raise ParameterError("nobody is in the table: it has no row, or none of a known person.")
+        raise ParameterError("nobody is in the table: it has no row, or none with a person's id.")
     return sample
 
 

@@ -132,7 +132,7 @@ class ClassMeasure:
     def _lines(self) -> formatting.Rows:
         rows = [(name.replace("_", " "), _shown(getattr(self, name))) for name in self._told]
         rows += [("classes", f"{np.count_nonzero(self._found.present):,}"), ("people", f"{self.people:,}")]
-        rows += [("rows of nobody known", f"{self.left_out:,}")] if self.left_out else []
+        rows += [("rows without an id", f"{self.left_out:,}")] if self.left_out else []
         return [*rows, ("note", self._note)] if self._note else rows
 
     def _bars(self) -> Bars:

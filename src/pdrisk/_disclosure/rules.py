@@ -65,7 +65,8 @@ class OutputRules:
         known = cls.__slots__
         for name in rules:
             if name not in known:
-                raise ParameterError(f"unknown rule {name!r}; there are {', '.join(known)}.{did_you_mean(name, known)}")
+                meant = did_you_mean(name, known)
+                raise ParameterError(f"unknown rule {name!r}; available: {', '.join(known)}.{meant}")
         found = replace(cls(), **rules)
         found._check()
         return found

@@ -96,7 +96,7 @@ def suggested(table: KeyTable, wanted: KeyRequest, k: object) -> SuggestedGenera
     if isinstance(k, bool) or not isinstance(k, int | np.integer):
         raise ColumnTypeError(f"k must be a whole number, not of type {type(k).__name__}.")
     if k < 2:
-        raise ParameterError("k must be 2 or more: everybody is alike with themselves.")
+        raise ParameterError("k must be 2 or more: with k=1 every class is large enough.")
     side = _once(table.read(wanted), wanted)
     people = side.times.sum() if side.times is not None else len(np.unique(side.persons))  # type: ignore[arg-type]
     if people < k:

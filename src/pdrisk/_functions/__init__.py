@@ -86,7 +86,7 @@ def register(con: DuckDBPyConnection, curator: bool = False) -> None:
             f"not {type(con).__name__}."
         )
     if find_spec("pyarrow") is None:
-        raise ImportError("register needs pyarrow, by which DuckDB hands groups to Python: pip install pyarrow")
+        raise ImportError("register needs pyarrow, which carries groups from DuckDB to Python: pip install pyarrow")
     # Scalar functions belong to the database. Made through a cursor, they are there for every connection at once, and
     # stay when this one rolls back or is closed.
     with REGISTERING, con.cursor() as cursor:

@@ -62,7 +62,7 @@ class Limits:
         known = {field.name for field in fields(cls)}
         if unknown := [name for name in islice(said, len(known) + 2) if name not in known | {"risk"}]:
             raise ParameterError(
-                f"unknown limit {shown_value(unknown[0])}; there are {', '.join(sorted(known | {'risk'}))}."
+                f"unknown limit {shown_value(unknown[0])}; available: {', '.join(sorted(known | {'risk'}))}."
             )
         found: dict[str, Any] = {}
         for name, value in said.items():
@@ -181,7 +181,7 @@ def _overdrawn(
             yield eps, left, _short(eps, left, limit, when), _less(askable(left), wait or "or ", raised)
         if (most_queries := limits.queries_in(window)) is not None and before.queries + 1 > most_queries:
             left = Fraction(most_queries - before.queries)
-            yield Fraction(1), left, f"all {most_queries} queries{when} are asked", _sentence(f"{wait}{raised}")
+            yield Fraction(1), left, f"all {most_queries} queries{when} have been asked", _sentence(f"{wait}{raised}")
 
 
 def _short(asked: Fraction, left: Fraction, limit: Fraction, when: str, what: str = "eps") -> str:

@@ -89,7 +89,7 @@ class Policy:
         policy = cls.stored(said)
         if policy.person is not None:
             raise ParameterError(
-                "who a person is, is no rule of a ledger any more: declare it with the data, as in "
+                "a ledger has no rule about who a person is any more: declare the column of ids with the data, as in "
                 'pdrisk.Dataset(frame, person="pid", per_person="one", ledger=ledger).'
             )
         return policy
@@ -106,7 +106,7 @@ class Policy:
             value = said[name]
             if name not in known:
                 raise ParameterError(
-                    f"unknown rule {shown(name)}; there are {', '.join(offered)}.{did_you_mean(name, offered)}"
+                    f"unknown rule {shown(name)}; available: {', '.join(offered)}.{did_you_mean(name, offered)}"
                 )
             if name.endswith("_from_data") or name == "curator_facts":
                 if not isinstance(value, bool):

@@ -15,7 +15,7 @@ EXACT = re.compile(r"[0-9]+(/[0-9]+)?")
 EVENTS = {
     "opened": "the dataset was entered, with its limits",
     "amended": "the owner changed the limits",
-    "data": "the data are others than before, by their content or the owner's word",
+    "data": "the data differ from before, by their content or by the owner's version=",
     "person": "the column that says who a person is was declared: by it, losses of people are told apart",
     "changed": "the data changed after their Dataset was made: nothing of them is remembered until it is made anew",
     "paid": "a query was paid for, before the data was read",

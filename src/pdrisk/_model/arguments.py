@@ -94,8 +94,10 @@ def epsilon(eps: object = None, risk: object = None, prior: object = None) -> Fr
     number = float_of("eps", plain)
     if not math.isfinite(number) or number <= 0:
         said = "Usual values are 0.1 to 2."
+        if number == 0:
+            said = f"An answer that costs no privacy at all would be noise alone. {said}"
         if number == math.inf:
-            said = "Where epsilon_for answers inf, any eps will do: choose one by the accuracy you need."
+            said = "Where epsilon_for returns inf, any eps will do: choose one by the accuracy you need."
         raise ParameterError(f"eps must be finite and above 0, but is {number:g}. {said}")
     return as_written("eps", plain)
 
@@ -124,9 +126,9 @@ def data_dependent(metric: object) -> ParameterError:
     """The error for a metric that may not calibrate a release."""
     check_metric(metric)
     return ParameterError(
-        f"{metric} cannot calibrate a release: it depends on the data, so its eps would tell about them and bound "
-        f"nobody's risk. Plan with df.dprisk.epsilon_for(..., metric={metric!r}), round the result to a grid you chose "
-        "beforehand, and ask with eps=."
+        f"{metric} cannot calibrate a release: it depends on the data, so its eps would reveal something about them, "
+        f"and bound nobody's risk. Plan with df.dprisk.epsilon_for(..., metric={metric!r}), round the result to a grid "
+        "you chose beforehand, and ask with eps=."
     )
 
 
@@ -186,11 +188,11 @@ def statistic(spec: object) -> Statistic:
         parameters = {found["parameter"] or _PARAMETER.get(name, ""): _written(found["value"])}
     if name in OF_TWO_COLUMNS:
         raise ParameterError(
-            f"{name} is of two columns, and this asks for statistics of one: ask for it alone, as in "
-            'df.dprisk.corr("hours", "income", eps=1), or in SQL.'
+            f"{name} is a statistic of two columns, and only those of one column can be asked for here: ask for it "
+            'alone, as in df.dprisk.corr("hours", "income", eps=1), or in SQL.'
         )
     if name in TABLES:
-        raise ParameterError(f"{name} is a table of its own, no statistic: ask df.dprisk.{name}(...).")
+        raise ParameterError(f"{name} gives a table and is no statistic: ask df.dprisk.{name}(...).")
     if name not in STATISTICS:
         hint = f" Write {SAME[name.lower()]!r}." if name.lower() in SAME else misspelt(name, STATISTICS)
         raise ParameterError(f"unknown statistic {shown(name)}; it must be one of {', '.join(STATISTICS)}.{hint}")

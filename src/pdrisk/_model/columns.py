@@ -48,12 +48,12 @@ def check_column(frame: pd.DataFrame, column: object) -> None:
         raise raised
     if known is None:
         raise ColumnTypeError(
-            f"a column is named by its label, not by a value of type {type(column).__name__}: ask about several with "
-            "df.dprisk.agg, and about what is no column yet with df.assign(name=...)."
+            f"a column is named by its label, not by a value of type {type(column).__name__}: ask about several "
+            "columns with df.dprisk.agg, and compute a new column first with df.assign(name=...)."
         )
     if not known and (held := frame.attrs.get(UNREAD, {}).get(column)) is not None:
         raise ColumnTypeError(
-            f"column {column!r} is of type {held}, which nothing here reads: make it a column of numbers, truth "
+            f"column {column!r} is of type {held}, which pdrisk does not read: make it a column of numbers, truth "
             "values, text, dates or times first."
         )
     if not known:

@@ -108,8 +108,8 @@ def check_words(keys: object) -> None:
     for column, own in listed:
         if isinstance(own, str) and own in ("observed", "private"):
             raise ParameterError(
-                f'"{own}" is about the keys of all columns of the groups together, and here stands for those of '
-                f'{shown(column)} alone: pass keys="{own}", or list the keys of this column, too.'
+                f'"{own}" is for all columns of the groups together, but stands here for {shown(column)} alone: pass '
+                f'keys="{own}", or list the keys of this column, too.'
             )
 
 
@@ -185,6 +185,6 @@ def _parts(key: object, columns: Sequence[Hashable]) -> tuple[Any, ...]:
 def observed_of_several() -> ParameterError:
     """The error for observed keys of several tables."""
     return ParameterError(
-        'keys="observed" are those of one table before any WHERE, and here several are put together, so that which '
-        "keys occur tells who is in both: pass the public list."
+        'keys="observed" takes the keys that occur in one table. Here several tables are joined, and the keys that '
+        "occur then reveal who is in both: pass the public list."
     )

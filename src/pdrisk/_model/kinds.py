@@ -43,7 +43,10 @@ DURATION, PERIOD = "Timedelta", "Period"
 # Of SQL alone; the last two are known of files and Arrow tables only.
 INTERVAL, PERIODS_IN_SQL, UNCLEAR = "interval", "period", "values of several meanings"
 
-_OF_VALUES = (NUMBER, TRUTH, TEXT, DATE, TIME, ZONED)
+_OF_ONE_VALUE = {
+    NUMBER: "a number", TRUTH: "a truth value", TEXT: "text", DATE: "a date", TIME: "a timestamp",
+    ZONED: "a timestamp with a time zone",
+}  # fmt: skip
 
 _IN_PANDAS = {
     CATEGORIES: 'if they are numbers, convert them with astype("float64") first',
@@ -84,6 +87,6 @@ def kind_of_value(value: object) -> str:
 
 
 def kind_phrase(value: object) -> str:
-    """The kind of a value as an error tells it: ``numbers``, ``of type bytes``."""
+    """The kind of a single value in the words of an error: ``a number``, ``of type bytes``."""
     kind = kind_of_value(value)
-    return kind if kind in _OF_VALUES else f"of type {kind}"
+    return _OF_ONE_VALUE.get(kind, f"of type {kind}")

@@ -18,7 +18,7 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["are_private", "check_delta_given", "checked_delta", "judged_groups_shown", "share_of_values"]
 
-LACKS_DELTA: Final = 'delta=, how likely keys="private" may fail to hide somebody, far below 1/number of people'
+LACKS_DELTA: Final = 'delta=, the probability that keys="private" fails to hide somebody, far below 1/number of people'
 MOST_PEOPLE: Final = 10**9
 
 
@@ -41,8 +41,8 @@ def checked_delta(delta: object) -> Fraction:
     if exact is None or not SMALLEST_DELTA <= exact <= LARGEST_DELTA:
         raise ParameterError(
             f"delta must be between {float(SMALLEST_DELTA):g} and {float(LARGEST_DELTA):g}, but is {number:g}. With "
-            "that probability a group may show that one certain person is in it: take much less than 1/number of "
-            "people, such as 1e-6 or 1e-8."
+            "that probability the list of groups may show that a given person is in the data: choose much less than "
+            "1/number of people, such as 1e-6 or 1e-8."
         )
     return exact
 
@@ -85,7 +85,7 @@ def judged_groups_shown(
     if not are_private(keys):
         for name, value in (("delta", delta), ("least_group", least_group)):
             if value is not None:
-                raise ParameterError(f'{name}= belongs to keys="private", and the keys are others: leave it out.')
+                raise ParameterError(f'{name}= is for keys="private" alone: leave it out.')
         return None
     if risk is not None:
         raise ParameterError(

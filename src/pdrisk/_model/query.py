@@ -291,7 +291,7 @@ def _clipping(line: Line, mechanism: str, clip: object) -> str:
             f'clip="private" answers by mechanism {ClippedSums.name!r}: leave mechanism={mechanism!r} out.'
         )
     if line.statistic.replaces:
-        raise ParameterError('clip="private" hides that a record is there, as by default: leave neighbours= out.')
+        raise ParameterError('clip="private" works with neighbours="add-or-remove-one" alone: leave neighbours= out.')
     if not ClippedSums.answers(line.statistic):
         raise ParameterError(
             f'clip="private" is for sum and mean of a column: leave it out for {line.statistic.label}.'

@@ -31,11 +31,14 @@ __all__ = [
     "ONE_RECORD",
     "People",
     "Unit",
+    "bounds_per_person",
     "checked_columns",
     "checked_rows",
     "checked_way",
+    "different_units",
     "judged_people",
     "judged_unit",
+    "row_of_one_table",
     "same_people",
 ]
 
@@ -260,7 +263,8 @@ def judged_unit(
     of_values = [each.label for each, _ in wanted if each.needs.distinct]
     if way in PER_PERSON and of_values:
         raise ParameterError(
-            f'{of_values[0]} is about the values of rows, of which per_person="{way}" makes others: pass rows= for it.'
+            f'{of_values[0]} is about the values of rows, and per_person="{way}" makes one number of them: pass rows= '
+            "instead."
         )
     in_groups = _groups_of(people, by, way, groups)
     if most is not None or is_counted or way == ONE:
@@ -275,7 +279,7 @@ def _of_rows(people: People, unit: object, said: list[str]) -> Unit:
             "to protect people."
         )
     if people.joined_on:
-        raise ParameterError('unit="row" is of one table: a row of one that was joined may be in many rows.')
+        raise row_of_one_table()
     if said != ["unit"]:
         raise ParameterError(f'unit="row" protects each row for itself, so {said[0]}= means nothing: leave one out.')
     return Unit(people.columns, of_rows=True)
@@ -346,6 +350,27 @@ def _undecided(
         "these), rows=k (at most k rows of each person count, chosen at random, with k times the noise), "
         'per_person="one" (each person has one row; of more, one is chosen), or unit="row" (protects one row, not a '
         "person). Columns that do not differ within a person are declared with constant=[...]."
+    )
+
+
+def bounds_per_person(said: str | None, unit: Unit) -> ParameterError:
+    """The error for declared bounds of rows where a person's rows become one number."""
+    return ParameterError(
+        f'{said} with per_person="{unit.per_person}" needs the bounds of that number of a person, which differ from '
+        "those of a row: pass bounds=(lo, hi)."
+    )
+
+
+def row_of_one_table() -> ParameterError:
+    """The error for a protected row where tables are joined."""
+    return ParameterError('unit="row" is for one table: after a join, a row of a table may be in many rows.')
+
+
+def different_units() -> ParameterError:
+    """The error for tables of which one is about people and another, say, about their days."""
+    return ParameterError(
+        "person= names different numbers of columns in different tables: a person and a person's day are different "
+        "units."
     )
 
 

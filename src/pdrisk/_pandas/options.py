@@ -267,7 +267,7 @@ OF_PANDAS: dict[str, str] = {
     "margins": "sums of the noisy values cost nothing: leave it out",
     **dict.fromkeys(("epsilon", "privacy_budget", "budget"), "write eps="),
     **dict.fromkeys(("seed", "random_state", "rng"), "noise has no seed: whoever knew it could take the noise away"),
-    "weights": "a weighted mean is a quotient of noisy sums: .sum() of the products, by .sum() of the weights",
+    "weights": "a weighted mean is a quotient of noisy sums: .sum() of the products, divided by .sum() of the weights",
     "groupby": "write by=",
     "lower": "write bounds=(lo, hi)",
     "upper": "write bounds=(lo, hi)",

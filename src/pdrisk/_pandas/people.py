@@ -8,7 +8,7 @@ import pandas as pd
 
 from pdrisk._model.columns import check_column, check_ids
 from pdrisk._model.query import Groups, Line, Query
-from pdrisk._model.unit import People, Unit, checked_columns, judged_unit
+from pdrisk._model.unit import People, Unit, bounds_per_person, checked_columns, judged_unit
 from pdrisk._pandas.lines import OTHER_NUMBERS
 from pdrisk._pandas.options import REPLACE, Request
 from pdrisk.errors import ParameterError
@@ -53,15 +53,12 @@ def unit_of(frame: pd.DataFrame, lines: tuple[Line, ...], groups: Groups | None,
     )
     if unit.is_of_people and request.neighbours == REPLACE:
         raise ParameterError(
-            'neighbours="replace-one" is about rows, whose number is public: it cannot be had with person=.'
+            'neighbours="replace-one" is about rows, whose number is public: leave it out, or leave out person=.'
         )
     if unit.per_person in OTHER_NUMBERS:
         unbounded = [line.name for line in lines if line.statistic.bounded and line.bounds_from != "given"]
         if unbounded:
-            raise ParameterError(
-                f'{unbounded[0]} with per_person="{unit.per_person}" needs the bounds of that number of a person; '
-                "those of one row are others: pass bounds=(lo, hi)."
-            )
+            raise bounds_per_person(unbounded[0], unit)
     return unit
 
 

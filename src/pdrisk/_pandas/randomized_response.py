@@ -82,7 +82,7 @@ def randomized(
     checked_flag("collected", collected)
     if not collected and ledger_for(None) is not None:
         raise ParameterError(
-            "a ledger adds up what records that come and go may lose, and randomised response hides what people "
+            "a ledger adds up losses by adding or removing a record, and randomised response hides what people "
             "answer, not that they did: ask outside the ledger's block."
         )
     frame = series.to_frame(name=name)

@@ -158,7 +158,7 @@ def _check_all_rows(request: Request) -> None:
     if chosen or request.by is not None:
         raise ParameterError(
             f'neighbours="replace-one" is about all rows: with {"where" if chosen else "by"}= a replaced record could '
-            "move in or out, and the number of rows used would tell. Leave one of them out."
+            "move in or out, and the number of rows would reveal that. Leave one of them out."
         )
 
 

@@ -33,7 +33,7 @@ def interval(node: Call | Cast) -> Expression:
     while isinstance(inner, Call | Cast):
         inner = inner.operand if isinstance(inner, Cast) else inner.arguments[0] if inner.arguments else Constant(None)
     if not isinstance(inner, Constant) or inner.value is None:
-        raise ParameterError("an INTERVAL is written out, as in INTERVAL 3 DAY: one for each record is not understood.")
+        raise ParameterError("an INTERVAL must be a constant, as in INTERVAL 3 DAY, the same for all records.")
     if isinstance(node, Cast):
         made = f"CAST({written_constant(str(inner.value))} AS INTERVAL)"
     else:

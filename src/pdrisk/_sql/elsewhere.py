@@ -128,7 +128,7 @@ def of_dataset(
     first, *others = known.values()
     if not all(_is_with(first, each) for each in others):
         raise ParameterError(
-            "the tables of a Dataset are those of several engines or connections: make one Dataset of each."
+            "the tables of this Dataset belong to several engines or connections: make one Dataset for each."
         )
 
     def named(path: tuple[str, ...]) -> str:
@@ -180,8 +180,8 @@ def of_connection(con: Any, named: Mapping[str, Any], schema: object, public: fr
         return None
     if named:
         raise ParameterError(
-            f"the frame {next(iter(named))} and tables of another engine are not asked together: write the frame to a "
-            "table there, or leave con out."
+            f"the frame {next(iter(named))} cannot be asked together with tables of another engine: write the frame to "
+            "a table there, or leave con out."
         )
     if server is None:
         return SourcesElsewhere(

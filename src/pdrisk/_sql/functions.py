@@ -95,7 +95,7 @@ def _check_constants(name: str, form: Signature, arguments: list[Expression]) ->
         old, new = (str(part.value) for part in arguments[1:])
         if not old or len(new) > len(old):
             raise ParameterError(
-                "replace puts in no more characters than it takes out: write CASE WHEN x = 'a' THEN 'bc' ..."
+                "replace may not put in more characters than it takes out: write CASE WHEN x = 'a' THEN 'bc' ..."
             )
 
 

@@ -78,7 +78,7 @@ class Given:
         if self.remote:
             if len(self.remote) < len(self.names):
                 raise ParameterError(
-                    "tables of a server or of Spark and others are not asked together: make one Dataset of each, or "
+                    "tables of a server or of Spark cannot be asked together with others: make one Dataset of each, or "
                     "write the others to tables there."
                 )
             return of_dataset(self.remote, self.said, public)
@@ -223,8 +223,8 @@ class Given:
         path = (sources.tables or {}).get(lowered(name))
         if path is not None and sources.entry((name,)) is None:
             raise ParameterError(
-                f"the connection has no table {'.'.join(path)!r}: write its name as it is, without quotes, after its "
-                "schema if that is not looked in by itself, as in 'survey.people'."
+                f"the connection has no table {'.'.join(path)!r}: write its exact name without quotes, after the name "
+                "of its schema unless that is the current one, as in 'survey.people'."
             )
         return relation_of(parsed(f"SELECT count(*) FROM {quoted(name)}", None), sources)
 

@@ -228,8 +228,8 @@ def _check_same_people(first: JoinSide, second: JoinSide) -> None:
     budgets = [None if side.ledger is None else side.ledger._budget for side in (first, second)]
     if budgets[0] != budgets[1]:
         raise ParameterError(
-            "the two Datasets have different ledgers, and what is asked of both would be paid by one: make both of the "
-            "same people with the same ledger=."
+            "the two Datasets have different ledgers, and one of them would pay for both: make both with the same "
+            "ledger=."
         )
 
 
@@ -274,9 +274,9 @@ def _pairs(
     key = list(map(str, first.columns))
     if not second.columns and (not given or set(key) <= set(given)):
         raise ParameterError(
-            "a table that is no Dataset is one that nobody is in, such as a list of codes: join it on=, the columns of "
-            "both that are equal, which are not those that say who a person is. A table of the same people is joined "
-            "as pdrisk.Dataset(table, person=...)."
+            "a table that is not a Dataset counts as one that nobody is in, such as a list of codes: pass on=, the "
+            "columns that must be equal in both, without those of people's ids. To join a table of the same people, "
+            "pass pdrisk.Dataset(table, person=...)."
         )
     if second.columns and len(first.columns) != len(second.columns):
         raise ParameterError(
@@ -285,8 +285,8 @@ def _pairs(
         )
     if second.columns and given and not set(key) <= set(given):
         raise ParameterError(
-            f"on= leaves out {', '.join(each for each in key if each not in given)}, so that others would decide how "
-            "often somebody counts: join on all that says who a person is, or leave on= out."
+            f"on= leaves out {', '.join(each for each in key if each not in given)}, so the rows of others would "
+            "decide how often a person counts: join on all columns that say who a person is, or leave on= out."
         )
     keys = dict(zip(key, map(str, second.columns), strict=True)) if second.columns else {}
     pairs = [(each, keys.get(each, each)) for each in given] or list(keys.items())

@@ -173,7 +173,7 @@ def layered(select: Select, is_by_person: IsByPerson) -> Layered:
                 break
             below_ = _below(counted, ctes)
             if below_ is not None and is_by_person(*below_[:2]):
-                raise ParameterError("HISTOGRAM by who a person is would be a count for each: leave the person out.")
+                raise ParameterError("HISTOGRAM by the person would count each person alone: leave the person out.")
             select = counted
             continue
         inner, seen, names, columns = below_

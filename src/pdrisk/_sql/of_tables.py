@@ -9,7 +9,7 @@ import pandas as pd
 
 from pdrisk._model.columns import check_column
 from pdrisk._model.nearest import did_you_mean, unknown_column
-from pdrisk._model.unit import ONE, People, checked_columns, checked_way, judged_people
+from pdrisk._model.unit import ONE, People, checked_columns, checked_way, different_units, judged_people
 from pdrisk._pandas.declared import declarations_of
 from pdrisk._sql.given import Given
 from pdrisk._sql.people import PeopleAsked
@@ -94,7 +94,7 @@ def of_tables(given: Given, public: frozenset[str], person: object, per_person: 
         option = "per_person=" if per_person is not None else "constant="
         raise ParameterError(f"{option} needs person=, the column of ids: pass it as well.")
     if len({len(each) for each in columns.values()}) > 1:
-        raise ParameterError("person= names different numbers of columns in different tables: one unit has one number.")
+        raise different_units()
     same = {
         name: checked_columns("constant", each) for name, each in by_table("constant", constant, needed=False).items()
     }

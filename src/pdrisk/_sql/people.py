@@ -9,7 +9,17 @@ from pdrisk._core.statistics import Count, Distinct
 from pdrisk._model.kinds import NUMBER
 from pdrisk._model.nearest import unknown_column
 from pdrisk._model.query import Line
-from pdrisk._model.unit import ONE, People, Unit, checked_columns, checked_rows, judged_unit
+from pdrisk._model.unit import (
+    ONE,
+    People,
+    Unit,
+    bounds_per_person,
+    checked_columns,
+    checked_rows,
+    different_units,
+    judged_unit,
+    row_of_one_table,
+)
 from pdrisk._sql.answers import Noted
 from pdrisk._sql.owners import Owners
 from pdrisk._sql.pieces import kind_of_type, lowered, quoted
@@ -91,10 +101,7 @@ class PeopleAsked:
             return ()
         each = [checked_columns("person", columns) for columns in self.person.values()]
         if len({len(columns) for columns in each}) > 1:
-            raise ParameterError(
-                "person= names different numbers of columns in different tables: a person and a person's day are "
-                "different units."
-            )
+            raise different_units()
         return each[0]
 
 
@@ -170,7 +177,7 @@ def of_relation(asked: PeopleAsked, relation: Relation, owners: Owners) -> tuple
     if owners.is_public:
         raise ParameterError(f"{relation.source.name}: all of it is public, so ask it without pdrisk, and exactly.")
     if asked.unit is not None:
-        raise ParameterError('unit="row" is of one table: of several, a row of one may be in many rows of the answer.')
+        raise row_of_one_table()
     here = replace(
         asked,
         person=None,
@@ -230,10 +237,7 @@ def unit_of(
     if unit.per_person in ("sum", "count"):
         declared = [each.column for each in noted if each.asked.bounds_from == "declared"]
         if declared:
-            raise ParameterError(
-                f'{declared[0]} with per_person="{unit.per_person}" needs the bounds of that number of a person; those '
-                "of one row are others: pass bounds=(lo, hi)."
-            )
+            raise bounds_per_person(declared[0], unit)
     return unit
 
 
@@ -255,9 +259,8 @@ def check_units(asked: PeopleAsked, units: Sequence[Unit], grouped: bool) -> Non
     )
     if len(different) > 1:
         raise ParameterError(
-            f"the parts of this statement protect different units, {' and '.join(different)}: what somebody loses as "
-            "the one and as the other does not add up to one eps. Ask each part alone; its answer says of whom eps "
-            "speaks."
+            f"the parts of this statement protect different units, {' and '.join(different)}, whose losses do not add "
+            "up to one eps. Ask each part alone; its answer says whom it protects."
         )
 
 

@@ -136,7 +136,7 @@ class ExpressionsOfSqlglot(ABC):
             return Constant(Decimal(written))
         if re.fullmatch(r"[0-9.]+[eE][+-]?[0-9]+", written):
             return Constant(float(written))
-        raise ParameterError("a number of the query is written in a way of its own: write 1, 1.5 or 1e3.")
+        raise ParameterError("a number of the query has an unusual form: write 1, 1.5 or 1e3.")
 
     def inner(self, node: Expression) -> Node:
         return self.node(self.only(node, "this").this)
@@ -187,8 +187,8 @@ class ExpressionsOfSqlglot(ABC):
         parts = self.two(node, *(("typed", "safe") if symbol == "/" else ()))
         if symbol == "/" and self.language.divides_whole and not any(map(is_fractional, (node.this, node.expression))):
             raise ParameterError(
-                f"{self.language.engine} drops the rest where whole numbers are divided, and noisy numbers have one: "
-                "write CAST(a AS DOUBLE PRECISION) / b, or a / 2.0."
+                f"{self.language.engine} drops the fraction where it divides whole numbers, and quotients of noisy "
+                "numbers have one: write CAST(a AS DOUBLE PRECISION) / b, or a / 2.0."
             )
         return Operation(symbol, parts)
 

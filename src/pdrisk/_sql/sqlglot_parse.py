@@ -89,7 +89,7 @@ def _numbered(text: str, tokens: Sequence[Any]) -> str:
     if places and percents:
         raise ParameterError("parameters are written in one way in a query: all as ?, or all as %s.")
     if percents and any(each.token_type.name == "STRING" and "%" in each.text for each in tokens):
-        raise ParameterError("a text with % in a query with %s is another one for psycopg: pass it as a parameter.")
+        raise ParameterError("psycopg changes a text with % in a query with %s: pass the text as a parameter.")
     for at, (start, end) in reversed(list(enumerate(places or percents, 1))):
         text = f"{text[:start]} :{PLACE}{at} {text[end:]}"
     return text
@@ -105,8 +105,8 @@ def _check_texts(text: str, tokens: Any, language: Language) -> None:
             raise ParameterError("write a name in double quotes or without quotes, not in single quotes.")
         if token.token_type.name != "STRING" or not written.startswith("'") or "\\" in written:
             raise ParameterError(
-                f"a text of a query for {language.engine} stands in single quotes and has no backslash, which means "
-                "one thing or another by the settings of a session."
+                f"write a text in a query for {language.engine} in single quotes and without a backslash, whose "
+                "meaning depends on the settings of the session: pass other texts as parameters."
             )
 
 

@@ -96,7 +96,7 @@ def two_worlds(
     size = checked_number("draws", draws, least=100)
     if records is None:
         if person is not None:
-            raise ParameterError("person= is a place among records=: pass both.")
+            raise ParameterError("person= is a position in records=: pass both.")
         worlds = worst_pair(own, alone=True)
     else:
         check_curator(None, "attack.two_worlds()")
@@ -201,7 +201,7 @@ def _pair_of(mechanism: Mechanism, records: FloatArray, person: int | None) -> l
             at = np.argmax(mechanism.loss_of_records(inside, summary_of(mechanism, [held])))
         person = int(known[at])
     if isinstance(person, bool) or not isinstance(person, int | np.integer) or not 0 <= person < len(records):
-        raise ParameterError(f"person is a place from 0 to {len(records) - 1:,} among records, not {shown(person)}.")
+        raise ParameterError(f"person is a position from 0 to {len(records) - 1:,} among records, not {shown(person)}.")
     if person not in known:
         raise ParameterError("that person's record is missing: the answer is not about them.")
     if mechanism.statistic.replaces:
@@ -265,7 +265,7 @@ def many_worlds(
     check_curator(None, "attack.many_worlds()")
     size, held = checked_number("draws", draws, least=10), present(records_of(own, records))
     if own.statistic.replaces:
-        raise ParameterError("of a public number of records nobody is missing: attack this answer by two_worlds.")
+        raise ParameterError("the number of records is public, so nobody is missing: attack this answer by two_worlds.")
     if not 2 <= len(held) <= MOST_WORLDS:
         raise ParameterError(f"many_worlds is about 2 to {MOST_WORLDS:,} records, not {len(held):,}.")
     n = len(held)

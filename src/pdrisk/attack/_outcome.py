@@ -130,7 +130,7 @@ class Outcomes(tuple[Outcome, ...]):
             return super().__getitem__(which)
         found = [each for each in self if each.name == which]
         if not found:
-            raise ParameterError(f"no outcome is named {which!r}; there are {', '.join(each.name for each in self)}.")
+            raise ParameterError(f"no outcome is named {which!r}; available: {', '.join(each.name for each in self)}.")
         return found[0]
 
     @property

@@ -38,7 +38,7 @@ def mechanism_of(
     if noisy is not None:
         if not all(each is None for each in (eps, bounds, step, n_at_least)):
             raise ParameterError(
-                "a release says itself what was asked: leave eps=, bounds=, step= and n_at_least= out."
+                "a release already says what was asked: leave eps=, bounds=, step= and n_at_least= out."
             )
         if asked.bounds_from_data:
             raise ParameterError("a release whose bounds came from the data claims nothing: declare bounds=(lo, hi).")

@@ -154,8 +154,8 @@ def _others(known: FloatArray, everybody: FloatArray) -> FloatArray:
     first = np.searchsorted(ordered, values)
     if (np.searchsorted(ordered, values, side="right") - first < times).any():
         raise ParameterError(
-            "known holds people whom the universe does not: the universe lists everybody who could be in the data, the "
-            "known ones too."
+            "known holds people who are not in the universe: the universe must list everybody who could be in the "
+            "data, the known people too."
         )
     gone = np.zeros(len(everybody) + 1, dtype=np.int64)  # where runs of known ones begin and end
     np.add.at(gone, first, 1)

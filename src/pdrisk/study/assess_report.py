@@ -47,7 +47,7 @@ def _sections(found: Exposure) -> list[tuple[str, list[str], pd.DataFrame]]:
             [
                 f"{found.rows:,} records, each taken for one person. LS / GS is the share of eps that the most exposed "
                 "person bears: how far one person could move this very answer, against how far one could in any data.",
-                f"{PAPER} By 'auto', the default of answers, means and variances of more than a few people have less "
+                f"{PAPER} With 'auto', the default of answers, means and variances of more than a few people have less "
                 "noise, and everybody is at the worst case.",
                 "Two worlds is how sure somebody who knows everybody else can become, from a coin's 0.5, that this "
                 "person is in the data. Many worlds asks the same of somebody who starts at 1/n. Identifiability is "

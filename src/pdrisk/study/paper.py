@@ -267,15 +267,16 @@ def _end(page: Page, study: Study, found: pd.DataFrame | None) -> None:
         "gives 1/36; adding a person in the middle moves the variance by 1/20. Of {0, 1, 3} in {0, ..., 4}, with n - 1 "
         "in the denominator, it gives 11/6; taking the 1 out moves it by 13/6. The figures here try every neighbour.",
         "Its attacker of many worlds compares worlds in which one person is missing, two of which differ by two "
-        "people. So the distance between his worlds can exceed LS, and even GS; identifiability takes the largest.",
+        "people. So the distance between such worlds can exceed LS, and even GS; identifiability takes the largest.",
         "An eps chosen by two worlds, many worlds or identifiability is a fact about the data, and would reveal it. "
         "Choose by the worst case.",
     )
     page.heading("Differential identifiability")
     page.text(
         "Lee and Clifton's example: the numbers 1 to 10, of which the attacker knows that 1, 3 and one more are in the "
-        "data. For each highest risk the eps that their bound gives, what the attacker really reaches with it, and the "
-        "eps at which he reaches the risk: with their bound the noise is 1.7 to 2.9 times what it need be."
+        "data. For each highest risk the table shows the eps that their bound gives, the risk that the attacker really "
+        "reaches with it, and the eps at which the attacker reaches the highest risk: with their bound the noise is "
+        "1.7 to 2.9 times what is needed."
     )
     page.table(toy(), "The mean of three of ten people (2012, section 4)", HEADS)
     page.table(adult(), "The mean of columns of the Adult data (2012, section 5); – where no noise is enough", HEADS)

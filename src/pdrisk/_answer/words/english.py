@@ -11,8 +11,8 @@ TEXTS = {
         "took part."
     ),
     "imagine_replaced": (
-        "Imagine the hardest case we can think of: someone knows everybody else's answers, and of yours that it is "
-        "one of two, and must say which."
+        "Imagine the hardest case we can think of: someone knows everybody else's answers, knows that yours is one of "
+        "two, and must say which."
     ),
     # From a base rate instead of a coin.
     "imagine_prior": (
@@ -20,8 +20,8 @@ TEXTS = {
         "To begin with, they see a chance of {before} that you took part."
     ),
     "imagine_prior_replaced": (
-        "Imagine the hardest case we can think of: someone knows everybody else's answers, and of yours that it is one "
-        "of two.\nTo begin with, they see a chance of {before} of the first."
+        "Imagine the hardest case we can think of: someone knows everybody else's answers, and that yours is one of "
+        "two.\nTo begin with, they see a chance of {before} of the first."
     ),
     "with_prior_one": "After this number it is {after}, however they go about it.",
     "with_prior_several": "After all these numbers it is {after}, however they go about it.",
@@ -46,7 +46,9 @@ TEXTS = {
     "with_several_over": (
         "With all these numbers they may be right more than {times} times out of {out_of}: they hardly hide you."
     ),
-    "withheld": "The number itself is withheld, being about too few people; that tells something too, and is counted.",
+    "withheld": (
+        "The number itself is withheld because it is about too few people. That reveals something, too, and is counted."
+    ),
     "one_release": "This counts one release; every further one adds to it.",
     "so_far": "This counts one release. All releases so far together: at most {times} of {out_of}.",
     "so_far_over": "This counts one release. All releases so far together: more than {times} of {out_of}.",
@@ -78,8 +80,8 @@ TEXTS = {
     "interval_is": "where the answer without noise lies, 95 % sure; sampling error comes on top",
     "clip": "clipped",
     "clip_is": (
-        "a value below {low} counts as {low}, one above {high} as {high}, which half of eps found; answer and interval "
-        "are those of such values, and what this cuts off is not known"
+        "a value below {low} counts as {low}, one above {high} as {high}; half of eps found both. Answer and interval "
+        "are those of the clipped values; how much clipping cuts off is not known"
     ),
     "noise_is": "with noise: ±{half}, 95 % sure, for eps {eps}",
     "noise_is_widest": "with noise: ±{half} in the widest group, 95 % sure, for eps {eps}",
@@ -96,7 +98,7 @@ TEXTS = {
     "eps_of_groups": "; {groups} of it to choose the groups that are shown",
     "delta": "delta",
     "delta_is": (
-        "{delta}: at most so likely is it that the list of groups fails to hide one person; the risk below counts it"
+        "{delta}: the largest probability that the list of groups fails to hide one person; the risk below counts it"
     ),
     "delta_told": (
         "Chance also decides which groups are listed. At most one such list in {one_in} shows that you took part; that "
@@ -153,7 +155,10 @@ TEXTS = {
         "{value}: the most that one record can move the answer without noise, in any data within the bounds"
     ),
     "local_sensitivity": "local sensitivity",
-    "local_sensitivity_unknown": "not computed for two columns, nor in SQL for all where a person has several rows",
+    "local_sensitivity_unknown": (
+        "not computed for statistics of two columns, nor in SQL for all statistics together where a person has several "
+        "rows"
+    ),
     "local_sensitivity_is": "{value}: the most in these data, at most {share} of that",
     "records": "records used",
     "clamped": "moved to a bound",
@@ -165,7 +170,7 @@ TEXTS = {
     "two_worlds_means": "is one person in these data? The most exposed one",
     "two_worlds_means_replaced": "which of two values is one person's? The most exposed one",
     "many_worlds": "many worlds",
-    "many_worlds_means": "the same, for who starts from one of n",
+    "many_worlds_means": "the same, for an attacker who starts from 1/n",
     "identifiability": "identifiability",
     "identifiability_means": "which of these n people is missing?",
     "risk_row": "{prior} without this answer, at most {risk} with it: {meaning}",

@@ -71,7 +71,7 @@ def explained(
     """
     said = texts(language, replaces=answer.replaces)
     if not isinstance(audience, str) or audience not in AUDIENCES:
-        raise ParameterError(f"unknown audience {shown(audience)}; there are {', '.join(AUDIENCES)}.")
+        raise ParameterError(f"unknown audience {shown(audience)}; available: {', '.join(AUDIENCES)}.")
     if audience in PUBLIC and answer.bounds_from_data:
         raise not_for_others(answer.name)
     start = None if prior is None else checked_probability("prior", prior)

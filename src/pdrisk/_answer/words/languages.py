@@ -17,6 +17,6 @@ LANGUAGES: Final[dict[str, Mapping[str, str]]] = {"en": ENGLISH}
 def texts(language: object, *, replaces: bool = False) -> Mapping[str, str]:
     """The texts of a language, by the names of their fields; of records that are replaced where they differ."""
     if not isinstance(language, str) or language not in LANGUAGES:
-        raise ParameterError(f"unknown language {shown(language)}; there are {', '.join(LANGUAGES)}.")
+        raise ParameterError(f"unknown language {shown(language)}; available: {', '.join(LANGUAGES)}.")
     said = LANGUAGES[language]
     return {name: said.get(f"{name}_replaced", text) for name, text in said.items()} if replaces else said

@@ -33,7 +33,7 @@ def spent_so_far(so_far: object, answer: Answer, said: Mapping[str, str]) -> SoF
     # Of its class: an object that has whatever is asked for, such as a pd.col expression, is no ledger.
     remaining: Any = getattr(type(so_far), "remaining", None)
     if callable(remaining) and answer.replaces:
-        raise ParameterError("no ledger paid for this answer, whose neighbours are others: pass the sum of their eps.")
+        raise ParameterError('no ledger pays for neighbours="replace-one": pass the sum of the eps of all releases.')
     if callable(remaining):  # a ledger
         account = remaining(so_far)
         total, delta = float(account.spent), max(float(account.delta_spent), delta)

@@ -37,6 +37,7 @@ __all__ = [
     "caller_names",
     "fitting",
     "given_of",
+    "is_mask",
     "is_of_polars",
     "judged",
 ]
@@ -155,6 +156,11 @@ def _joined(*parts: Node) -> Node:
     return Operation("and", tuple(each for listed in both for each in listed))
 
 
+def is_mask(where: object) -> bool:
+    """Whether a ``where`` is meant as a mask, one decision for each row: a list or an array."""
+    return isinstance(where, list) or hasattr(type(where), "__array__")
+
+
 def fitting(mask: Any, frame: pd.DataFrame) -> Any:
     """The mask, if it is boolean and made for this frame; else the error that says what it is."""
     arrow = sys.modules.get("pyarrow")
@@ -167,7 +173,7 @@ def fitting(mask: Any, frame: pd.DataFrame) -> Any:
     if isinstance(mask, pd.DataFrame | np.ndarray) and mask.ndim != 1:
         raise ColumnTypeError("a mask must have one dimension: pass one boolean Series or array as where.")
     if not (type(mask) is np.ndarray or isinstance(mask, pd.Series | pd.api.extensions.ExtensionArray)):
-        raise ColumnTypeError(f"where cannot be a {type(mask).__name__}; it takes {FORMS}.")
+        raise ColumnTypeError(f"where cannot be of type {type(mask).__name__}; it takes {FORMS}.")
     if str(mask.dtype) not in BOOLEAN:
         advice = "Convert it with .astype('boolean')" if mask.dtype == object else "Compare it with something"
         raise ColumnTypeError(f"a mask must be boolean (bool, boolean or bool[pyarrow]), not {mask.dtype}. {advice}.")

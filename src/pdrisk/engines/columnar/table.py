@@ -12,7 +12,7 @@ import pandas as pd
 from pdrisk._guard import guarded
 from pdrisk._model.columns import ROWS, UNREAD
 from pdrisk._model.query import Query
-from pdrisk._model.rowwise import EXPRESSION, Fitted, fitting, is_of_polars
+from pdrisk._model.rowwise import EXPRESSION, Fitted, fitting, is_mask, is_of_polars
 from pdrisk._model.unit import Secret
 from pdrisk.engines.base import GroupSizes, Origin
 from pdrisk.engines.columnar.sources import ColumnSource, source_of
@@ -83,15 +83,16 @@ class ColumnTable:
             return where
         if callable(where) or type(where).__name__ == "Expression":
             raise ColumnTypeError(
-                f"where cannot be a {type(where).__name__} here: the data are no pandas frame. {WRITE}."
+                f"where cannot be of type {type(where).__name__} here: the data are no pandas frame. {WRITE}."
             )
-        if self.source.rows is None:
+        if self.source.rows is None and is_mask(where):
             raise ColumnTypeError(
-                f"a mask fits rows, and these are computed only when an answer is paid. {WRITE}, or collect the frame."
+                "a mask needs rows, and those of this frame are computed only when an answer is paid. "
+                f"{WRITE}, or collect the frame."
             )
         if is_of_polars(where, "Series"):
             where = where.to_arrow()
-        return Fitted(fitting(where, pd.DataFrame(index=pd.RangeIndex(self.source.rows))))
+        return Fitted(fitting(where, pd.DataFrame(index=pd.RangeIndex(self.source.rows or 0))))
 
     def frame(self, labels: Iterable[Hashable]) -> pd.DataFrame:
         """The columns of these names, all rows of them, as pandas holds them; what has no such column is left out."""

@@ -18,6 +18,7 @@ from pdrisk._model.frame_keys import key_index
 from pdrisk._model.keys import Key
 from pdrisk._model.kinds import DATE, NUMBER, TEXT, ZONED
 from pdrisk._model.query import Groups, Query
+from pdrisk._model.rowwise import is_mask
 from pdrisk._model.rowwise.families import UNITS, as_number
 from pdrisk._model.unit import Secret
 from pdrisk.engines.base import GroupSizes, Origin, Reading
@@ -130,13 +131,13 @@ class SQLTable:
 
 def only_for_frames(where: object) -> ParameterError:
     """The error for a filter that only a frame in Python can have, or nothing."""
-    if not callable(where) and not isinstance(where, list) and not hasattr(type(where), "__array__"):
+    if not callable(where) and not is_mask(where):
         return ColumnTypeError(
-            f"where cannot be a {type(where).__name__}; of these data it takes a query string or a pd.col expression."
+            f"where cannot be of type {type(where).__name__}; here it takes a query string or a pd.col expression."
         )
     return ParameterError(
-        f"a {'function' if callable(where) else 'mask'} belongs to a frame in Python, and these data are none: write "
-        "where= as a query string or a pd.col expression."
+        f"a {'function' if callable(where) else 'mask'} as where= needs a frame in Python, and these data are not one: "
+        "write a query string or a pd.col expression."
     )
 
 
