@@ -16,8 +16,9 @@ PIECE = 2**13  # ends at a time, whose arrays stay in the processor's cache
 def mean_interval(a: FloatArray, b: FloatArray, critical: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The hull of all means m in [0, 1] for which ``(1 - m) a - m b`` is no larger than its noise is likely to be.
 
-    The whole range where there is none, which happens among few records, or where a + b, the noisy number of records,
-    is no number of anybody.
+    A noisy number below 0 counts as 0: where a < 0 < b, ``|(1 - m) a - m b|`` is ``(1 - m) |a| + m b``, and at least
+    ``m b``. So no m is lost, and an end of the range is always among them, also of records that all lie there. The
+    whole range where a + b, the noisy number of records, is no number of anybody.
 
     Parameters
     ----------
@@ -27,17 +28,17 @@ def mean_interval(a: FloatArray, b: FloatArray, critical: FloatArray) -> tuple[F
         What the noise of ``(1 - m) a - m b`` stays within, for m = 0, 1 / CELLS, ..., 1: convex in m and symmetric, so
         that lines between these points lie above it.
     """
+    nobody = a + b <= 0
+    a, b = np.maximum(a, 0.0), np.maximum(b, 0.0)
     edges = _left_edge(np.stack([a, b]), np.stack([b, a]), critical)
-    unknown = np.isnan(edges[0]) | (a + b <= 0)
-    return np.where(unknown, 0.0, edges[0]), np.where(unknown, 1.0, 1 - edges[1])
+    return np.where(nobody, 0.0, edges[0]), np.where(nobody, 1.0, 1 - edges[1])
 
 
 def _left_edge(p: FloatArray, q: FloatArray, critical: FloatArray) -> FloatArray:
-    """The smallest m in [0, 1] with ``|(1 - m) p - m q|`` at most its critical value; NaN if there is none.
+    """The smallest m in [0, 1] with ``|(1 - m) p - m q|`` at most its critical value; p and q are not below 0.
 
-    ``z = p - m (p + q)`` is linear in m. Between 0, where it is too large, and its root, or 1 if that is accepted, the
-    excess of the critical value is convex and rises through 0 once: Newton's method from the right finds it in few
-    steps, and never passes it.
+    ``z = p - m (p + q)`` is linear in m. Between 0, where it is too large, and its root, the excess of the critical
+    value is convex and rises through 0 once: Newton's method from the right finds it in few steps, and never passes it.
     """
     edge = np.empty(p.shape)
     flat = p.ravel(), q.ravel(), edge.ravel()  # of edge: its own memory
@@ -49,13 +50,9 @@ def _left_edge(p: FloatArray, q: FloatArray, critical: FloatArray) -> FloatArray
 
 def _left_edge_of_piece(p: FloatArray, q: FloatArray, critical: FloatArray) -> FloatArray:
     total = p + q
-    with np.errstate(divide="ignore", invalid="ignore"):
-        root = p / total
-    m = np.where(p * q > 0, root, np.where(np.abs(q) <= critical[-1], 1.0, np.nan))
-    m[np.abs(p) <= critical[0]] = 0.0
+    m = np.divide(p, total, out=np.zeros(p.shape), where=p > critical[0])
     moving = np.flatnonzero(m > 0)
-    at, sign = m[moving], np.sign(p[moving])
-    far, falls = sign * p[moving], sign * total[moving]  # |z| = far - m falls
+    at, far, falls = m[moving], p[moving], total[moving]  # z = far - m falls
     for _ in range(STEPS):
         if not len(moving):
             break
