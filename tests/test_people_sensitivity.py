@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from oracle import DEFINITIONS, fractions, mean, multisets
-from pdrisk._core.people import PersonRecords, local_sensitivity, top_of_groups, without_each, world_range
+from pdrisk._core.people import local_sensitivity, top_of_groups, without_each, world_range
+from pdrisk._core.portions import PersonRecords
 from pdrisk._core.universe import Universe
 from pdrisk._model.arguments import statistic
 
@@ -62,7 +63,7 @@ class TestOnePersonAtMost:
         every = list(populations(k, most))
         people = people_of(*every)
         values = np.array([definition.value(together(each), LO, HI) for each in every])
-        found = local_sensitivity(asked, people, UNIVERSE, values, k)
+        found = local_sensitivity(asked, people.told(asked), UNIVERSE, values, k)
         for own, each in zip(found, every, strict=True):
             records = together(each)
             rests = [together(each[:i] + each[i + 1 :]) for i in range(len(each))]
@@ -73,7 +74,8 @@ class TestOnePersonAtMost:
         definition, asked = DEFINITIONS[name], chosen(name)
         every = [each for each in populations(k, most) if each]
         people = people_of(*every)
-        found, worlds = without_each(asked, people, UNIVERSE), world_range(asked, people, UNIVERSE)
+        told = people.told(asked)
+        found, worlds = without_each(asked, told, UNIVERSE), world_range(asked, told, UNIVERSE)
         for g, each in enumerate(every):
             answers = [definition.value(together(each[:i] + each[i + 1 :]), LO, HI) for i in range(len(each))]
             np.testing.assert_allclose(found[people.portions == g], answers, atol=1e-7)
@@ -104,14 +106,16 @@ def test_different_values():
     asked = statistic("nunique")
     # person 0 alone has 7, persons 0 and 1 have 8, person 2 has 9 twice
     people = PersonRecords(np.array([7, 8, 8, 9, 9]), np.zeros(5, int), np.array([0, 0, 1, 2, 2]), 1)
-    assert without_each(asked, people, UNIVERSE).tolist() == [2, 3, 2]
-    assert local_sensitivity(asked, people, UNIVERSE, np.array([3.0]), 2).tolist() == [2]
+    assert without_each(asked, people.told(asked), UNIVERSE).tolist() == [2, 3, 2]
+    assert local_sensitivity(asked, people.told(asked), UNIVERSE, np.array([3.0]), 2).tolist() == [2]
 
 
 def test_a_variance_of_many_records_a_person():
     """Beyond what is tried it is all that it can be, never less."""
     people = people_of([(Fraction(1),), (Fraction(2),)])
-    assert local_sensitivity(statistic("var"), people, UNIVERSE, np.array([0.5]), 101).tolist() == [8.0]
+    assert local_sensitivity(
+        statistic("var"), people.told(statistic("var")), UNIVERSE, np.array([0.5]), 101
+    ).tolist() == [8.0]
 
 
 @pytest.mark.parametrize("groups", [1, 2, 3, 9])

@@ -4,10 +4,12 @@ import re
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import pdrisk
+import test_people_sums as several
 from ledgers import script
 from pdrisk._model.query import Groups, Line, Query
 from pdrisk.engines.conformance import ASKED, TABLES, UNIVERSES, check
@@ -188,6 +190,25 @@ class TestLikeFrames:
         again = pdrisk.sql(query.format("people_of_a_test"), spark, **asked)
         spark.catalog.dropTempView("people_of_a_test")
         pd.testing.assert_frame_equal(again[numbers], wanted[numbers], check_dtype=False)
+
+    @pytest.mark.whole
+    @pytest.mark.parametrize("by", [{}, several.GROUPS], ids=["all", "groups"])
+    @pytest.mark.parametrize("ask", ["different", "several"])
+    def test_people_with_several_rows(self, spark, ask, by):
+        rows = several.rows(2)
+        plain = rows.astype(object).where(rows.notna(), None)
+        lines = [tuple(row) for row in plain.itertuples(index=False)]
+        stored = spark.createDataFrame(lines, "pid double, x double, g string")
+        found = [
+            several.told(
+                several.ASKS[ask](
+                    pdrisk.Dataset(data, person="pid", bounds=several.BOUNDS), mechanism="laplace", **several.HOW, **by
+                )
+            )
+            for data in (rows, stored)
+        ]
+        assert not np.isnan(found[0][..., 1]).any()
+        np.testing.assert_allclose(*found, rtol=1e-9)
 
     def test_sql_is_refused(self, spark, both):
         with pytest.raises(ParameterError, match="knows no table 'nowhere'"):

@@ -9,7 +9,8 @@ from fractions import Fraction
 import numpy as np
 
 from pdrisk._answer.answer import Curator
-from pdrisk._core.people import PersonRecords, PersonSums, local_sensitivity, top_of_groups, world_range
+from pdrisk._core.people import local_sensitivity, top_of_groups, world_range
+from pdrisk._core.portions import PersonRecords, PersonTold, Portions
 from pdrisk._core.risk import risks_in_data
 from pdrisk._core.statistics import Histogram
 from pdrisk._core.summary import FloatArray, IntArray, Summary
@@ -48,7 +49,7 @@ def facts(
     looked: float = 0.0,
     unit: Unit = ONE_EACH,
     weight: Fraction = ONE,
-    people: PersonRecords | PersonSums | None = None,
+    people: PersonRecords | PersonTold | None = None,
 ) -> Facts:
     """Sensitivities and risks of a release.
 
@@ -62,14 +63,15 @@ def facts(
     unit : Unit
     weight : Fraction
         How many times as much a person may change.
-    people : PersonRecords or PersonSums, optional
-        The records of those who may have several in a group, or sums: without them some numbers are upper bounds.
+    people : PersonRecords or PersonTold, optional
+        What those have who may have several records in a group: without it some numbers are upper bounds.
     """
     n, paid = summary.n, float(mechanism.eps * weight)
+    told = None if people is None else people.told(mechanism.statistic)
     if unit.weight == 1:
         loss, between = mechanism.loss(summary), mechanism.loss_between_worlds(summary)
     else:
-        loss, between = _losses_of_several(mechanism, summary, unit, paid, people)
+        loss, between = _losses_of_several(mechanism, summary, unit, paid, told)
     number = -(-n // unit.rows) if people is None else people.number  # of people, or as many as there are at least
     risk = risks_in_data(number, loss + looked, between)
     if mechanism.statistic.replaces:  # nobody is missing, so nobody starts from one of n
@@ -79,7 +81,7 @@ def facts(
     )
     return Facts(
         n=n,
-        local_sensitivity=_local_sensitivity(mechanism, summary, unit, people),
+        local_sensitivity=_local_sensitivity(mechanism, summary, unit, told),
         loss=loss + looked,
         loss_between_worlds=between,
         clamped=moved,
@@ -87,19 +89,17 @@ def facts(
     )
 
 
-def _local_sensitivity(
-    mechanism: Mechanism, summary: Summary, unit: Unit, people: PersonRecords | PersonSums | None
-) -> FloatArray:
+def _local_sensitivity(mechanism: Mechanism, summary: Summary, unit: Unit, told: Portions | None) -> FloatArray:
     """That of a statistic by one person in one group, shape (G,); NaN where it is not known."""
     statistic, universe = mechanism.statistic, mechanism.universe
     if unit.rows == 1:
         return statistic.local_sensitivity(summary, universe)
-    value = np.full(summary.n.shape, np.nan) if people is None else statistic.value(summary, universe)
-    return local_sensitivity(statistic, people, universe, value, unit.rows)
+    value = np.full(summary.n.shape, np.nan) if told is None else statistic.value(summary, universe)
+    return local_sensitivity(statistic, told, universe, value, unit.rows)
 
 
 def _losses_of_several(
-    mechanism: Mechanism, summary: Summary, unit: Unit, paid: float, people: PersonRecords | PersonSums | None
+    mechanism: Mechanism, summary: Summary, unit: Unit, paid: float, told: Portions | None
 ) -> tuple[FloatArray, FloatArray]:
     """Loss, and loss between worlds, where a person may have several records, shape (G,) each.
 
@@ -110,12 +110,12 @@ def _losses_of_several(
     if unit.rows == 1:
         loss = np.minimum(top_of_groups(mechanism.loss(summary), unit.groups), paid)
         return loss, 2 * loss
-    if people is None or not people.tells(statistic) or mechanism.name != "laplace":
+    if told is None or mechanism.name != "laplace":
         return most, 2 * most
-    local = _local_sensitivity(mechanism, summary, unit, people)
+    local = _local_sensitivity(mechanism, summary, unit, told)
     unit_of_loss = float(mechanism.eps) / statistic.global_sensitivity(universe)
     loss = np.minimum(top_of_groups(local * unit_of_loss, unit.groups), paid)
-    between = world_range(statistic, people, universe) * unit_of_loss if unit.groups == 1 else 2 * loss
+    between = world_range(statistic, told, universe) * unit_of_loss if unit.groups == 1 else 2 * loss
     return loss, between
 
 
@@ -128,6 +128,11 @@ def facts_of_lines(
     people = [
         None if isinstance(line.statistic, Histogram) else reading.people(at) for at, line in enumerate(query.lines)
     ]
+
+    def told(at: int) -> Portions | None:
+        own = people[at]
+        return None if own is None else own.told(query.lines[at].statistic)
+
     of_release = [
         facts(mechanisms[lead], summaries[lead], looked[lead], query.unit, query.weight(lead), people[lead])
         for lead in leads
@@ -137,7 +142,7 @@ def facts_of_lines(
         if at == leads[release]
         else replace(
             of_release[release],
-            local_sensitivity=_local_sensitivity(mechanisms[at], summaries[at], query.unit, people[at]),
+            local_sensitivity=_local_sensitivity(mechanisms[at], summaries[at], query.unit, told(at)),
         )
         for at, release in enumerate(query.releases)
     ]

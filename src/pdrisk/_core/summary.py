@@ -16,7 +16,7 @@ from pdrisk._core.sizes import SizeSums
 from pdrisk._core.universe import Universe
 
 if TYPE_CHECKING:
-    from pdrisk._core.people import PersonSums
+    from pdrisk._core.portions import PersonTold
 
 __all__ = ["Bins", "FloatArray", "IntArray", "Needs", "Ranks", "Summary", "window_start"]
 
@@ -205,7 +205,7 @@ class Summary:
     other : Summary
         Of two columns: ``n`` and the ends of the second one, of the same records. Of sums of different values: those of
         the values that one record alone has.
-    portions : PersonSums
+    portions : PersonTold
         Of people who may have several records: what single ones have, for curators.
     """
 
@@ -228,7 +228,7 @@ class Summary:
     products: Mapping[Degrees, IntArray] = field(default_factory=dict)
     other: Summary | None = None
     size_sums: SizeSums | None = None
-    portions: PersonSums | None = None
+    portions: PersonTold | None = None
 
     def of_rows(self, groups: NDArray[np.integer]) -> Summary:
         """For each of R records the summary of its group, shape (R,) instead of (G,)."""

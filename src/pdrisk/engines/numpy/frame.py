@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pdrisk._core.once import once
-from pdrisk._core.people import PersonRecords
+from pdrisk._core.portions import PersonRecords
 from pdrisk._core.statistics import Distinct
 from pdrisk._core.summary import Needs, Summary
 from pdrisk._core.universe import Rectangle, Universe

@@ -91,8 +91,7 @@ class Aggregates:
         call = self.dialect.call
         for i, part in self.measured:
             if part.needs.squares:
-                is_made = self.plan.groups and self.dialect.once
-                off, root = (name if is_made else sql for name, sql in self.distances(i, part))
+                off, root = self._distance(i, part)
                 yield f"squares_{i}", self.dialect.square_sum(root)
                 yield f"nearest_{i}", call("MIN", call("ABS", off))
             for k, q in enumerate([] if self.banded else self._pivots(part)):
@@ -104,6 +103,14 @@ class Aggregates:
                 ):
                     several = (str(size),) if size > 1 else ()
                     yield f"{side}_{i}_{k}", self._kept(name, p, f"{p} {operator} {pivot}", *several)
+
+    def _distance(self, i: int, part: Measured) -> list[str]:
+        is_made = self.plan.groups and self.dialect.once
+        return [name if is_made else sql for name, sql in self.distances(i, part)]
+
+    def root(self, i: int, part: Measured) -> str | None:
+        """The root of a squared distance on the grid of squares, where that is needed."""
+        return self._distance(i, part)[1] if part.needs.squares else None
 
     def distances(self, i: int, part: Measured) -> Iterator[tuple[str, str]]:
         """The distance of a record from the mean, and its square's root on the grid of squares."""

@@ -12,7 +12,8 @@ __all__ = ["is_read_once", "of_records"]
 
 def is_read_once(plan: SummaryPlan) -> bool:
     """Whether one pass over the records tells all that is to be read, where nothing is looked for by a pivot."""
-    return (not plan.groups or plan.keys is not None) and not any(map(_is_looked_at_again, plan.parts))
+    listed = not plan.groups or plan.keys is not None
+    return listed and plan.told is None and not any(map(_is_looked_at_again, plan.parts))
 
 
 def _is_looked_at_again(part: Part) -> bool:
@@ -46,4 +47,5 @@ def of_records(plan: SummaryPlan, source: str) -> SummaryPlan:
         tuple(parts),
         lists_missing=plan.lists_missing,
         has_facts=plan.has_facts,
+        told=plan.told,
     )

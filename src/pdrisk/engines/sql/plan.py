@@ -22,6 +22,7 @@ __all__ = [
     "MeasuredPair",
     "Part",
     "PeopleRead",
+    "PeopleTold",
     "SummaryPlan",
     "all_told_apart",
     "combined",
@@ -146,7 +147,10 @@ def for_query(plan: SummaryPlan, query: Query, places: Sequence[int]) -> Summary
         Which part of the plan each line finds its summary in.
     """
     if query.has_facts:
-        return replace(plan, tells_people=plan.people is not None and plan.people.unit.rows > 1)
+        people = plan.people
+        if people is None or people.unit.rows == 1:
+            return plan
+        return replace(plan, told=PeopleTold(len(people.keys), people.unit.rows))
     drawn = dict.fromkeys(places, Needs())
     for lead in query.leads:
         drawn[places[lead]] |= query.mechanism(lead).draws
@@ -229,6 +233,27 @@ class PeopleRead:
 
 
 @dataclass(frozen=True, slots=True)
+class PeopleTold:
+    """Records that say whose they are.
+
+    Attributes
+    ----------
+    keys : int
+        How many parts an id has: the columns person0, person1, ...
+    most : int
+        How many records a person has in a group at most.
+    """
+
+    keys: int
+    most: int
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the parts."""
+        return [f"person{at}" for at in range(self.keys)]
+
+
+@dataclass(frozen=True, slots=True)
 class SummaryPlan:
     """What is to be read.
 
@@ -248,8 +273,8 @@ class SummaryPlan:
         Whether one of the listed keys may be a missing one.
     has_facts : bool
         Whether the curator's numbers are read, too.
-    tells_people : bool
-        Whether sums of what single people have are read, too: see `portions`.
+    told : PeopleTold or None
+        Whose portions are read, too: see `portions`.
     rows : int
         How many the source has, or nearly; 0 where nobody knows. Decides the speed only.
     """
@@ -263,7 +288,7 @@ class SummaryPlan:
     people: PeopleRead | None = field(default=None, repr=False)  # a secret, and part of no question
     lists_missing: bool = field(default=True, repr=False)  # follows from the keys
     has_facts: bool = field(default=True, repr=False)  # by what is shown, and part of no question
-    tells_people: bool = field(default=False, repr=False)  # likewise
+    told: PeopleTold | None = field(default=None, repr=False)  # likewise
     rows: int = field(default=0, repr=False)
 
 

@@ -1,59 +1,198 @@
-"""Portions of people, what one has in one group, in the SQL of an engine: of each size the smallest and largest sum."""
+"""Portions of people, what one has in one group, in the SQL of an engine: those that can move an answer farthest.
+
+    records ──> one line for each portion ──> of each size, or around each rank, the few that matter
+
+Of portions of one size, a mean without one of them is monotone in its sum, and a variance in what squares lose with it.
+An end is lost with the first portion at it alone, and is that of the second one then. A quantile without a portion is
+at one of the ranks that k records can move it to: at which, its size, its own records there and the number of those
+below them say. So all portions without a record there are alike but for two numbers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from pdrisk._core.people import PersonSums
+from pdrisk._core.portions import Ordered, PersonTold, Portions
+from pdrisk._core.summary import FloatArray, IntArray, Summary
+from pdrisk._core.universe import Universe
 from pdrisk.engines.sql.dialect import Dialect
 from pdrisk.engines.sql.ordered import Lists
-from pdrisk.engines.sql.plan import Different, Measured, Part
+from pdrisk.engines.sql.plan import Different, DifferentNumbers, Measured, Part, PeopleTold
 
-__all__ = ["portions_of", "sums_of_portions"]
+__all__ = ["ReadPortions", "portions_of"]
 
 # Of the portions of each size: that, how many they are, the smallest and the largest of their sums, and all of them.
-LISTS = ("sizes", "held", "low_sums", "high_sums", "all_sums")
+SUMS = ("sizes", "held", "low_sums", "high_sums", "all_sums")
+# Of each size, the least and the most that the sum of squared distances from the mean loses with one of its portions.
+SPREAD = ("spread_sizes", "low_spread", "high_spread")
+# Around a rank, a line for each record: the size of its portion, how many of those are below, the first rank of one
+# that is not, its own rank, its value. Of all other portions a line for each size and number below, with three zeros.
+AROUND = ("size", "below", "owner", "place", "own")
+FINE = 2.0**8  # steps of a distance's unit, 2**-45 of the width, in sums of distances
 
 
-def sums_of_portions(
-    dialect: Dialect, i: int, part: Part, rows: str, groups: Sequence[str], persons: Sequence[str]
-) -> str:
-    """The SELECT of the lists ``sizes_i``, ``held_i``, ... of a part, for each group.
+@dataclass(frozen=True, slots=True)
+class ReadPortions:
+    """The SELECTs that tell of portions.
 
-    Parameters
+    Attributes
     ----------
     dialect : Dialect
-    i : int
-        The number of the part; its records stand in ``rows`` as s0, u0, c0, ...
-    part : Part
-    rows : str
-    groups, persons : sequence of str
-        The columns that tell groups and people apart.
+    rows, measured : str
+        Relations of the records, as s0, u0, c0, p0, ... by their part; in the second one, `Measured.needs` with squares
+        have what is needed for the distance from the mean. Both are called ``rows_read``.
+    groups : sequence of str
+        The columns that tell groups apart.
+    told : PeopleTold
     """
-    call, double = dialect.call, dialect.double
-    total = dialect.whole(0)
-    if isinstance(part, Measured):
-        size, total = call("COUNT", f"s{i}"), dialect.whole_sum(f"s{i}")
-    else:
-        size = call("COUNT", f"u{i}") if isinstance(part, Different) else dialect.counted(f"c{i}")
-    keys = "".join(f"{name}, " for name in groups)
-    portions = f"SELECT {keys}{size} AS sizes, {total} AS total FROM {rows} GROUP BY {keys}{', '.join(persons)}"
-    sized = (
-        f"SELECT {keys}sizes, {call('COUNT', '*')} AS held, {double(call('MIN', 'total'))} AS low_sums, "
-        f"{double(call('MAX', 'total'))} AS high_sums, {double(call('SUM', 'total'))} AS all_sums "
-        f"FROM ({portions}) AS portions WHERE sizes > {dialect.whole(0)} GROUP BY {keys}sizes"
-    )
-    listed = ", ".join(f"{dialect.listed(name, 'sizes')} AS {name}_{i}" for name in LISTS)
-    by = f" GROUP BY {', '.join(groups)}" if groups else ""
-    return f"SELECT {keys}{listed} FROM ({sized}) AS sized{by}"
+
+    dialect: Dialect
+    rows: str
+    measured: str
+    groups: Sequence[str]
+    told: PeopleTold
+
+    def of(self, i: int, part: Part, root: str | None) -> Iterator[tuple[str, str]]:
+        """For part i, by name.
+
+        Parameters
+        ----------
+        i : int
+        part : Part
+        root : str or None
+            The distance of a record from the mean, whose square is on the grid of squares, where that is needed.
+        """
+        yield f"portions_{i}", self._sums(i, part)
+        if isinstance(part, Different) and not isinstance(part, DifferentNumbers):
+            yield f"alone_{i}", self._alone(i)
+        if isinstance(part, Measured):
+            if root is not None:
+                yield f"spread_{i}", self._spread(i, root)
+            if part.needs.seconds:
+                yield f"firsts_{i}", self._ends(i)
+            for k, q in enumerate(sorted(part.needs.windows)):
+                yield f"around_{i}_{k}", self._around(i, k, q)
+
+    @property
+    def _keys(self) -> str:
+        return "".join(f"{name}, " for name in self.groups)
+
+    @property
+    def _portion(self) -> str:
+        return ", ".join([*self.groups, *self.told.columns])
+
+    def _over(self, *by: str, order: str = "") -> str:
+        keys = ", ".join([*self.groups, *by])
+        return f"OVER ({f'PARTITION BY {keys}' if keys else ''}{f' ORDER BY {order}' if order else ''})"
+
+    def _grouped(self, columns: Sequence[str], relation: str) -> str:
+        """One line for each group."""
+        by = f" GROUP BY {', '.join(self.groups)}" if self.groups else ""
+        return f"(SELECT {self._keys}{', '.join(columns)} FROM ({relation}) AS portions_told{by})"
+
+    def _listed(self, names: Sequence[str], suffix: str, by: str, relation: str) -> str:
+        return self._grouped([f"{self.dialect.listed(name, by)} AS {name}_{suffix}" for name in names], relation)
+
+    def _sums(self, i: int, part: Part) -> str:
+        dialect, call, double = self.dialect, self.dialect.call, self.dialect.double
+        total = dialect.whole(0)
+        if isinstance(part, Measured):
+            size, total = call("COUNT", f"s{i}"), dialect.whole_sum(f"s{i}")
+        else:
+            size = call("COUNT", f"u{i}") if isinstance(part, Different) else dialect.counted(f"c{i}")
+        portions = f"SELECT {self._keys}{size} AS sizes, {total} AS total FROM {self.rows} GROUP BY {self._portion}"
+        sized = (
+            f"SELECT {self._keys}sizes, {call('COUNT', '*')} AS held, {double(call('MIN', 'total'))} AS low_sums, "
+            f"{double(call('MAX', 'total'))} AS high_sums, {double(call('SUM', 'total'))} AS all_sums "
+            f"FROM ({portions}) AS portions WHERE sizes > {dialect.whole(0)} GROUP BY {self._keys}sizes"
+        )
+        return self._listed(SUMS, f"{i}", "sizes", sized)
+
+    def _alone(self, i: int) -> str:
+        """How many values a portion has that no other has."""
+        call = self.dialect.call
+        held = f"SELECT DISTINCT {self._portion}, u{i} AS u FROM {self.rows} WHERE u{i} IS NOT NULL"
+        shared = f"SELECT *, {call('COUNT', '*')} {self._over('u')} AS holders FROM ({held}) AS held"
+        alone = (
+            f"SELECT {self._keys}{self.dialect.counted('holders = 1')} AS alone FROM ({shared}) AS shared "
+            f"GROUP BY {self._portion}"
+        )
+        return self._grouped([f"{call(end, 'alone')} AS {end.lower()}_alone_{i}" for end in ("MIN", "MAX")], alone)
+
+    def _spread(self, i: int, root: str) -> str:
+        """What squares lose: those of the portion, and what moves with the mean of the others."""
+        dialect, call, infix = self.dialect, self.dialect.call, self.dialect.infix
+        keys = "".join(f"rows_read.{name} AS {name}, " for name in self.groups)
+        by = ", ".join([*(f"rows_read.{name}" for name in self.groups), *self.told.columns])
+        off = dialect.wide(dialect.whole_sum(dialect.nearest_whole(infix(root, "*", dialect.number(FINE)))))
+        portions = (
+            f"SELECT {keys}{call('COUNT', f'v{i}')} AS sizes, {off} AS away, {dialect.square_sum(root)} AS squares "
+            f"FROM {self.measured} WHERE v{i} IS NOT NULL GROUP BY {by}"
+        )
+        summed = ", ".join(f"{call('SUM', name)} {self._over()} AS all_{name}" for name in ("sizes", "away"))
+        away = infix(dialect.double(infix("all_away", "-", "away")), "*", dialect.number(1 / FINE))
+        left = call("GREATEST", dialect.double(infix("all_sizes", "-", "sizes")), dialect.number(1.0))
+        taken = infix("squares", "+", infix(infix(away, "*", away), "/", left))
+        told = f"SELECT {self._keys}sizes, {taken} AS taken FROM (SELECT *, {summed} FROM ({portions}) AS p) AS q"
+        sized = (
+            f"SELECT {self._keys}sizes AS spread_sizes, {call('MIN', 'taken')} AS low_spread, "
+            f"{call('MAX', 'taken')} AS high_spread FROM ({told}) AS sized GROUP BY {self._keys}sizes"
+        )
+        return self._listed(SPREAD, f"{i}", "spread_sizes", sized)
+
+    def _ends(self, i: int) -> str:
+        """The first portion at each end, and the second one."""
+        call = self.dialect.call
+        ends = (
+            f"SELECT {self._keys}{call('MIN', f'p{i}')} AS low, {call('MAX', f'p{i}')} AS high "
+            f"FROM {self.rows} WHERE p{i} IS NOT NULL GROUP BY {self._portion}"
+        )
+        number = call("ROW_NUMBER")
+        places = (("low", "low ASC"), ("high", "high DESC"))
+        placed = ", ".join(f"{number} {self._over(order=order)} AS place_of_{end}" for end, order in places)
+        columns = [
+            f"{call('MAX', f'CASE WHEN place_of_{end} = {at} THEN {end} END')} AS {end}_{at}_{i}"
+            for end, _ in places
+            for at in (1, 2)
+        ]
+        return self._grouped(columns, f"SELECT *, {placed} FROM ({ends}) AS ends")
+
+    def _around(self, i: int, k: int, q: float) -> str:
+        """The records that the quantile may be once k come or go, with a rank to spare on each side, and whose."""
+        dialect, call = self.dialect, self.dialect.call
+        ranked = (
+            f"SELECT {self._portion}, p{i} AS value, {call('ROW_NUMBER')} {self._over(order=f'p{i}')} AS rank_, "
+            f"{call('COUNT', '*')} {self._over()} AS n FROM {self.rows} WHERE p{i} IS NOT NULL"
+        )
+        middle = call("FLOOR", dialect.infix(dialect.double("n - 1"), "*", dialect.number(q)))
+        first = f"SELECT *, CAST({middle} AS BIGINT) - {self.told.most} AS first_ FROM ({ranked}) AS ranked"
+        inside = f"rank_ BETWEEN first_ AND first_ + {2 * self.told.most + 3}"
+        own = self._over(*self.told.columns)
+        owned = (
+            f"SELECT *, {call('COUNT', '*')} {own} AS size, "
+            f"{call('COUNT', 'CASE WHEN rank_ < first_ THEN 1 END')} {own} AS below, "
+            f"{call('MIN', f'CASE WHEN {inside} THEN rank_ END')} {own} AS owner_ FROM ({first}) AS placed"
+        )
+        zero = dialect.whole(0)
+        chosen = (
+            f"SELECT DISTINCT {self._keys}size, below, CASE WHEN {inside} THEN owner_ ELSE {zero} END AS owner, "
+            f"CASE WHEN {inside} THEN rank_ ELSE {zero} END AS place, "
+            f"CASE WHEN {inside} THEN value ELSE {dialect.number(0.0)} END AS own "
+            f"FROM ({owned}) AS owned WHERE {inside} OR owner_ IS NULL"
+        )
+        order = self._over(order="place, size, below")
+        lined = f"SELECT *, {call('ROW_NUMBER')} {order} AS line FROM ({chosen}) AS chosen"
+        return self._listed(AROUND, f"around_{i}_{k}", "line", lined)
 
 
-def portions_of(found: dict[str, Any], i: int, part: Part, size: int) -> PersonSums:
-    """What these lists tell of the records of a part in so many groups."""
-    lists = [Lists.of(found[f"{name}_{i}"]) for name in LISTS]
+def portions_of(found: dict[str, Any], i: int, part: Part, summary: Summary) -> PersonTold:
+    """What these SELECTs tell of the records of a part, beside their summary."""
+    size = len(summary.n)
+    lists = [Lists.of(found[f"{name}_{i}"]) for name in SUMS]
     groups = lists[0].group
     sizes, held = (each.values.astype(np.int64) for each in lists[:2])
     grid = part.grid if isinstance(part, Measured) else 1.0
@@ -62,5 +201,65 @@ def portions_of(found: dict[str, Any], i: int, part: Part, size: int) -> PersonS
     np.add.at(number, groups, held)
     np.add.at(n, groups, sizes * held)
     np.add.at(total, groups, added)
-    twice = np.concatenate([sizes, sizes]), np.concatenate([groups, groups])
-    return PersonSums(*twice, np.concatenate([low, high]), number, n, total)
+    told = PersonTold(
+        number, Portions(np.append(groups, groups), np.append(sizes, sizes), n, total, np.append(low, high))
+    )
+    if f"min_alone_{i}" in found:
+        of, alone = _some(found, f"min_alone_{i}", f"max_alone_{i}")
+        return replace(told, different=Portions(of, np.zeros_like(of), n, summary.distinct, alone.astype(np.int64)))
+    if not isinstance(part, Measured):
+        return told
+    if f"spread_sizes_{i}" in found:
+        lists = [Lists.of(found[f"{name}_{i}"]) for name in SPREAD]
+        of, sizes = (np.tile(each, 2).astype(np.int64) for each in (lists[0].group, lists[0].values))
+        taken = np.concatenate([each.values for each in lists[1:]]).astype(np.float64) / part.square_grid
+        told = replace(told, spread=Portions(of, sizes, n, summary.squares, taken, total / np.maximum(n, 1)))
+    if f"low_1_{i}" in found:
+        lowest, highest = (_ends(found, f"{end}_1_{i}", f"{end}_2_{i}", n, part.universe) for end in ("low", "high"))
+        told = replace(told, lowest=lowest, highest=highest)
+    windows = enumerate(sorted(part.needs.windows))
+    return replace(told, ordered={q: _ordered(found, f"around_{i}_{k}", n, part.universe) for k, q in windows})
+
+
+def _some(found: dict[str, Any], *names: str) -> tuple[IntArray, FloatArray]:
+    """The values of columns that have one, and their groups."""
+    columns = [np.ma.asarray(found[name], dtype=np.float64) for name in names]
+    there = [np.flatnonzero(~np.ma.getmaskarray(column)) for column in columns]
+    values = [np.ma.getdata(column)[own] for column, own in zip(columns, there, strict=True)]
+    return np.concatenate(there), np.concatenate(values)
+
+
+def _ends(found: dict[str, Any], first: str, second: str, n: IntArray, universe: Universe) -> Portions:
+    of, own = _some(found, first, second)
+    return Portions(of, np.zeros_like(of), n, own=_inside(own, universe))
+
+
+def _inside(values: FloatArray, universe: Universe) -> FloatArray:
+    return np.clip(values, universe.lo, universe.hi)
+
+
+def _ordered(found: dict[str, Any], suffix: str, n: IntArray, universe: Universe) -> Ordered:
+    """The records around a rank, and whose they are; a portion has as many below and above as it is told to have."""
+    lists = [Lists.of(found[f"{name}_{suffix}"]) for name in AROUND]
+    group, number = lists[0].group, len(n)
+    size, below, owner, place = (each.values.astype(np.int64) for each in lists[:4])
+    inside = place > 0
+    line = np.arange(len(group))
+    names = np.stack([group, np.where(inside, owner, -1 - line)])
+    _, at, whose = np.unique(names, axis=1, return_index=True, return_inverse=True)
+    whose = whose.reshape(-1)
+    within = np.bincount(group[inside], minlength=number)
+    first = np.full(number, np.iinfo(np.int64).max)
+    np.minimum.at(first, group[inside], place[inside])
+    first = np.where(within > 0, first, 1)
+    of, portion = group[at], np.arange(len(at))
+    above = size[at] - below[at] - np.bincount(whose[inside], minlength=len(at))
+    ranks = [place[inside], np.repeat((first - 1)[of], below[at]), np.repeat((first + within)[of], above)]
+    return Ordered(
+        of, size[at], n,
+        whose=np.concatenate([whose[inside], np.repeat(portion, below[at]), np.repeat(portion, above)]),
+        ranks=np.concatenate(ranks),
+        values=_inside(lists[4].values[inside].astype(np.float64), universe),
+        begins=np.concatenate([[0], np.cumsum(within)]),
+        first=first,
+    )  # fmt: skip

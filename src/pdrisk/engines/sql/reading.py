@@ -91,9 +91,9 @@ def read(
             )
         except BandMissedError:  # once in millions of times: then all is read again, in the next way
             del ways[0]
-    if plan.tells_people:
+    if plan.told is not None:
         summaries = tuple(
-            summary if isinstance(part, Binned) else replace(summary, portions=portions_of(found, i, part, size))
+            summary if isinstance(part, Binned) else replace(summary, portions=portions_of(found, i, part, summary))
             for i, (part, summary) in enumerate(zip(own.parts, summaries, strict=True))
         )
     if key_lists is None:

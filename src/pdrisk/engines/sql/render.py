@@ -30,7 +30,7 @@ from pdrisk.engines.sql.plan import (
     MeasuredPair,
     SummaryPlan,
 )
-from pdrisk.engines.sql.portions import sums_of_portions
+from pdrisk.engines.sql.portions import ReadPortions
 from pdrisk.engines.sql.ranked import records_at_ranks
 from pdrisk.engines.sql.sizes import sums_by_size
 
@@ -142,15 +142,14 @@ class _Statement:
         return self._with_people({}) + self._grouped(list(self.aggregates.second()), self._rows(), "rows_read.")
 
     def _portions(self) -> Iterator[tuple[str, str]]:
-        """What single people have of each part, as far as sums tell."""
-        people = self.plan.people
-        if people is None or not self.plan.tells_people:
+        """What single people have of each part, as far as it can move an answer."""
+        told = self.plan.told
+        if told is None:
             return
-        persons = [f"person{at}" for at in range(len(people.keys))]
+        made = ReadPortions(self.dialect, self._rows(), self._rows_and_first_pass(), self.groups, told)
         for i, part in enumerate(self.plan.parts):
             if not isinstance(part, Binned):
-                summed = sums_of_portions(self.dialect, i, part, self._rows(), self.groups, persons)
-                yield f"portions_{i}", f"({summed})"
+                yield from made.of(i, part, self.aggregates.root(i, part) if isinstance(part, Measured) else None)
 
     def _with_people(self, passes: dict[str, str]) -> str:
         """The records of people, if it is of people, and some passes over them, before a SELECT."""
@@ -183,6 +182,8 @@ class _Statement:
         """The values of groups and parts."""
         plan = self.plan
         read = [f"{sql} AS {name}" for sql, name in zip(plan.groups, self.groups, strict=True)]
+        if plan.told is not None and plan.people is None:  # records of people that are kept
+            read += plan.told.columns
         for i, part in enumerate(plan.parts):
             if isinstance(part, MeasuredPair):
                 read.append(f"CASE WHEN {part.other} <= {self.dialect.infinity} THEN {part.value} END AS x{i}")
@@ -203,7 +204,7 @@ class _Statement:
             f"{sql} AS {name}"
             for i, part in self.measured
             for name, sql in self.placing.derived(
-                i, part, apart=bool(self.aggregates.told_apart(part)), summed=self.plan.tells_people
+                i, part, apart=bool(self.aggregates.told_apart(part)), summed=self.plan.told is not None
             )
         ]
         return f"(SELECT {', '.join(['*', *derived, *self.dialect.once])} FROM {self._records()}) AS rows_read"

@@ -217,7 +217,6 @@ class SparkTable(SQLTable):
         """
         from pyspark import StorageLevel
 
-        plan = replace(plan, tells_people=False)  # records that are kept do not say whose they are
         first, frame = next(iter(self.views.items()))
         session, views, kept = frame.sparkSession, list[str](), None
         try:
