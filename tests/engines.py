@@ -11,10 +11,12 @@ from pdrisk._model.unit import of_this_process
 from pdrisk._sql.postgres import PostgresTable
 from pdrisk.engines.columnar.table import column_table
 from pdrisk.engines.numpy.frame import FrameEngine
+from pdrisk.engines.sql.described import DIALECTS
 from pdrisk.engines.sql.dialect import Dialect, DuckDBDialect
 from pdrisk.engines.sql.duckdb import fetched
 from pdrisk.engines.sql.duckdb_types import stored_columns
 from pdrisk.engines.sql.table import SQLTable
+from warehouses import on_duckdb
 
 DTYPES = {"DOUBLE": "float64", "BIGINT": "Int64", "TINYINT": "Int8", "DECIMAL(20, 4)": object}
 
@@ -51,7 +53,7 @@ def of_columns(made):
     return opened
 
 
-def of_table(con, dialect):
+def of_table(con, dialect, columns=stored_columns, fetch=None):
     stored = []  # the last table, which is asked many questions
 
     def opened(table, query):
@@ -61,8 +63,8 @@ def of_table(con, dialect):
             if table.values:
                 rows = list(zip(table.values, table.others, table.groups, strict=True))
                 con.executemany("INSERT INTO people VALUES (?, ?, ?)", rows)
-        columns = stored_columns({"x": table.type, "y": table.type, "g": "VARCHAR"})
-        people = SQLTable("people", columns, dialect, partial(fetched, con))
+        own = columns({"x": table.type, "y": table.type, "g": "VARCHAR"})
+        people = SQLTable("people", own, dialect, fetch or partial(fetched, con))
         return people.opened(query, people.header, None, bytes)
 
     return opened
@@ -90,10 +92,28 @@ def of_postgres(connection):
     return opened
 
 
+def of_warehouse(name):
+    """The text of a warehouse, which DuckDB runs in translation."""
+
+    def opened(con):
+        dialect = DIALECTS[name].dialect
+
+        def columns(types):
+            own = {"DOUBLE": "FLOAT64", "VARCHAR": "STRING"} if name == "bigquery" else {}
+            return {label: dialect.stored_column(label, own.get(each, each)) for label, each in types.items()}
+
+        return of_table(con, dialect, columns, on_duckdb(con, name))
+
+    return opened
+
+
 ENGINES = {
     "numpy": lambda con: of_frame,
     "Polars": lambda con: of_columns(in_polars),
     "Arrow": lambda con: of_columns(in_arrow),
     "DuckDB": lambda con: of_table(con, DuckDBDialect()),
     "portable SQL": lambda con: of_table(con, Dialect()),
+    "text of BigQuery": of_warehouse("bigquery"),
+    "text of Snowflake": of_warehouse("snowflake"),
+    "text of Trino": of_warehouse("trino"),
 }

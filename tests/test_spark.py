@@ -16,6 +16,7 @@ from pdrisk.engines.conformance import ASKED, TABLES, UNIVERSES, check
 from pdrisk.engines.sql.spark import SparkFrame
 from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError
 from spark_sessions import CONNECT, needs_spark, session
+from statements_asked import asked_by_methods
 from test_tables_like_frames import BOUNDS, QUESTIONS, WAYS, made_rows, numbers
 
 pytestmark = [needs_spark, pytest.mark.slow, pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning")]
@@ -31,6 +32,7 @@ def spark():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made = session()
+    assert type(made).__module__.startswith("pyspark.sql.connect.") == CONNECT
     yield made
     made.stop()
 
@@ -282,6 +284,37 @@ class TestReading:
         sorts = "SELECT row_number() OVER (ORDER BY id) FROM some_rows"
         for statement in (sorts, "SELECT sum(in_python(id)) FROM some_rows"):
             assert self.faults(self.plan_of(spark.sql(statement)))
+
+    @pytest.mark.whole
+    @pytest.mark.parametrize(
+        ("question", "options"),
+        [
+            ("mean(x)", {"where": "x > -40"}),
+            ("var(x)", {}),
+            ("median(x)", {"mechanism": "laplace"}),
+            ({"x": ["var", "median"]}, {"by": "g", "keys": ["a", "b"], "curator": True}),
+            ("mean(x)", {"by": "g", "keys": "observed"}),
+            ("sum(x)", {"person": "pid", "rows": 2}),
+        ],
+    )
+    def test_statements_are_what_is_sent(self, spark, monkeypatch, question, options):
+        from pdrisk.engines.sql import spark as own
+
+        sent, asked = [], own._asked
+
+        def noted(session, sql, values):
+            sent.append(re.sub("'[0-9a-f]{64}'", f"'{'0' * 64}'", sql))
+            return asked(session, sql, values)
+
+        monkeypatch.setattr(own, "_asked", noted)
+        rows = spark.range(-50, 51).selectExpr("CAST(id AS DOUBLE) AS x", "'a' AS g", "id AS pid")  # their mean is 0
+        asked_by_methods(pdrisk.Dataset(rows), question, {"eps": 1, "bounds": {"x": (-60, 60)}, **options})
+        columns = {"x": "double", "g": "string", "pid": "bigint"}
+        found = pdrisk.statements(
+            question, "a_view", columns, dialect="spark", eps=1, bounds={"x": (-60, 60)}, **options
+        )
+        sent = [re.sub("pdrisk_[0-9a-f]{32}(_kept)?", r"`a_view\1`", each) for each in sent]
+        assert found == sent[: len(found)]
 
     def test_no_record_is_collected(self, spark, monkeypatch):
         from pdrisk.engines.sql import spark as own

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from pdrisk._audit import audit
     from pdrisk._functions import register
     from pdrisk._pandas.plan import plan
+    from pdrisk._pandas.statements import statements
     from pdrisk._sql import sql
     from pdrisk.dataset import Dataset
 
@@ -84,6 +85,7 @@ __all__ = [
     "risk",
     "schema_for",
     "sql",
+    "statements",
     "study",
 ]
 
@@ -97,6 +99,7 @@ _LATER = {
     "plan": "pdrisk._pandas.plan",
     "register": "pdrisk._functions",
     "sql": "pdrisk._sql",
+    "statements": "pdrisk._pandas.statements",
 }
 _SUBMODULES = {"attack", "datasets", "identifiability", "study"}
 

@@ -26,7 +26,7 @@ from pdrisk._model.query import UNIT, Line, Query
 from pdrisk.engines.base import Engine, Origin, Reading
 from pdrisk.errors import DoubtfulReleaseWarning, LedgerError, NoisyReleaseWarning, ParameterError
 
-__all__ = ["Asker", "Released", "Results", "check_affordable", "drawn", "drawn_once", "released"]
+__all__ = ["Asker", "Released", "Results", "check_affordable", "drawn", "drawn_once", "is_release", "released"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +146,7 @@ def released(
     with paying(query, asker.ledger, asker.fresh, dataset, engine.origin) as payment:
         query = _with_groups_shown(query, engine, payment)
         sees = bool(curator) or payer is None
-        is_release = keeps_facts and query.groups is None and len(query.lines) == 1  # tables show what was asked for
-        wanted = sees and (bool(curator) or is_release)
+        wanted = sees and (bool(curator) or (keeps_facts and is_release(query)))
         reading = engine.read(query if wanted or payer is not None else replace(query, has_facts=False))
         rules = payment.policy
         mechanisms = [query.mechanism(at, universe) for at, universe in enumerate(reading.universes)]
@@ -192,6 +191,11 @@ def released(
         if payer is None:
             raise
     return answer
+
+
+def is_release(query: Query) -> bool:
+    """Whether the answer is one number, which keeps the curator's numbers unasked; tables show what was asked for."""
+    return query.groups is None and len(query.lines) == 1
 
 
 def check_affordable(queries: Sequence[tuple[Query, Origin]], asker: Asker) -> None:

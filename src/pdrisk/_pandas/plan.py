@@ -35,7 +35,7 @@ from pdrisk._model.query import (
 from pdrisk.engines.numpy.frame import FrameEngine
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["plan"]
+__all__ = ["plan", "questions_asked"]
 
 MOST_RECORDS: Final = 10_000_000  # of more the noise of means is smaller still
 WITH_PARAMETER = re.compile(r"\s*(\w+)\(\s*(?:(\w+)\s*=)?\s*([\w.+-]+)\s*\)\s+of\s+(.+)")
@@ -105,7 +105,9 @@ def plan(
     0.731, 'success': 0.697}]
     """
     size = _whole("n", n, 0) // _whole("groups", groups, 1)
-    asked = [_line(column, each, bounds, mechanism, step, interval, clip) for column, each in _questions(questions)]
+    asked = [
+        _line(column, each, bounds, mechanism, step, interval, clip) for column, each in questions_asked(questions)
+    ]
     if not asked:
         raise ParameterError(f"questions lists nothing: pass one at least, such as {FORMS}.")
     lines, releases = joined(asked, mechanism)
@@ -162,7 +164,7 @@ def _line(
     return answered_by(line, mechanism, whole=step is not None, joint=True, interval=interval, clip=clip)
 
 
-def _questions(questions: object) -> Iterator[tuple[Hashable | None, Statistic]]:
+def questions_asked(questions: object) -> Iterator[tuple[Hashable | None, Statistic]]:
     """Column and statistic of each question."""
     if isinstance(questions, Mapping):
         for column, specs in questions.items():

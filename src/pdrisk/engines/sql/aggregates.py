@@ -181,7 +181,7 @@ class Aggregates:
             if self._is_whole_column(part):
                 low, high = self._end(part, "ASC"), negative(self._end(part, "DESC"))
             else:
-                low, high = self.dialect.call("MIN", value), self.dialect.call("MIN", negative(value))
+                low, high = map(self.dialect.smallest, (value, negative(value)))
             yield f"{of}lowest_{i}", low
             yield f"{of}lowest_of_negatives_{i}", high
 

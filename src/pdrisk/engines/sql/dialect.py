@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -24,21 +25,27 @@ class Dialect:
     skips = False  # whether ORDER BY with LIMIT, and WHERE, leave out blocks that cannot matter
     double_type = "DOUBLE"
     text_type = "VARCHAR"
+    infinite = "infinity"  # the text of it
+    groups_by_floats = True  # whether groups and ids may be floats
     once: tuple[str, ...] = ()  # columns of a subquery that have its others computed once, however often they are used
     materialized = "MATERIALIZED "  # before a CTE that is computed once, however often it is read
     # Whether each step that needs the whole of the one before is left to us: the second pass over all records is a
     # statement of its own, and who fetches the lines of listed keys puts them in their order.
     stepwise = False
-    any_order = ""  # behind PARTITION BY, where rows may be numbered in any order
+    any_order = ""  # behind PARTITION BY, where rows may be numbered in any order; {} stands for their content
 
     @property
     def infinity(self) -> str:
         """The largest DOUBLE but for NaN, which no comparison with it selects."""
-        return f"CAST('infinity' AS {self.double_type})"
+        return self.number(math.inf)
 
     def number(self, value: float) -> str:
         """A DOUBLE literal."""
-        return f"CAST('{value!r}' AS {self.double_type})"
+        return f"CAST('{self.digits(value)}' AS {self.double_type})"
+
+    def digits(self, value: float) -> str:
+        """The text of a DOUBLE, all its digits."""
+        return repr(value) if math.isfinite(value) else f"{'-' if value < 0 else ''}{self.infinite}"
 
     def call(self, name: str, *arguments: str) -> str:
         """A function of the engine."""
@@ -47,6 +54,18 @@ class Dialect:
     def counted(self, condition: str) -> str:
         """How many records a condition holds for."""
         return f"{self.call('COUNT', '*')} FILTER (WHERE {condition})"
+
+    def smallest(self, value: str) -> str:
+        """The least of DOUBLEs; NaN is none, or the largest."""
+        return self.call("MIN", value)
+
+    def keyed_hash(self, secret: str, texts: Sequence[str]) -> str:
+        """A text that nobody can tell beforehand who does not know a secret; of texts that may be missing."""
+        return self.call("MD5", self.call("CONCAT_WS", "'|'", f"'{secret}'", *texts))
+
+    def all_columns(self, passes: Sequence[str], groups: Sequence[str]) -> str:  # noqa: ARG002 - a name may be there twice
+        """All columns of ``listed`` and of some passes joined to it, which have the columns of groups, too."""
+        return "*"
 
     def listed(self, value: str, by: str) -> str:
         """The values of a group as a list, in an order."""
@@ -90,8 +109,10 @@ class Dialect:
         return self.call(direction, value)
 
     def whole_double(self, value: str) -> str:
-        """A whole DOUBLE below 2**106 as a wide number, exactly."""
-        return self.wide(value)
+        """A whole DOUBLE below 2**106 as a wide number, exactly: by two halves, for casts may keep some digits only."""
+        high = self.call("FLOOR", self.infix(value, "*", self.number(1 / HALF)))
+        low = self.infix(value, "-", self.infix(high, "*", self.number(float(HALF))))
+        return f"({self.wide(f'CAST({high} AS BIGINT)')} * {HALF} + CAST({low} AS BIGINT))"
 
     def quotient(self, value: str, divisor: str) -> str:
         """The quotient of wide numbers, rounded towards zero; the divisor is not 0."""
@@ -138,25 +159,34 @@ class Dialect:
         lists : sequence of list
             Its values, text, whole numbers or floats, None for missing; ``code`` is the place in them, from 0.
         """
-        rows = ", ".join(
-            f"({', '.join(self._carried(carrier, value) for carrier, value in zip(carriers, row, strict=True))}, {at})"
-            for at, row in enumerate(zip(*lists, strict=True))
+        names = [*(f"g{at}" for at in range(len(carriers))), "code"]
+        rows = [
+            f"({', '.join(map(self._literal, (*row, at)))})" for at, row in enumerate(zip(*lists, strict=True))
+        ] or [f"({', '.join(['NULL'] * len(carriers))}, 0)"]
+        types = [*map(self.carried_type, carriers), WHOLE]
+        own = [f"CAST({name} AS {each})" for name, each in zip(names, types, strict=True)]
+        chosen = ", ".join(
+            f"{self.exact_text(sql) if each == TEXT else sql} AS {name}"
+            for sql, each, name in zip(own, (*carriers, WHOLE), names, strict=True)
         )
-        names = ", ".join([*(f"g{at}" for at in range(len(carriers))), "code"])
-        if not rows:
-            nobody = ", ".join(
-                [*(f"{self._carried(each, None)} AS g{at}" for at, each in enumerate(carriers)), "0 AS code"]
-            )
-            return f"(SELECT {nobody} WHERE false) AS keys_listed", []
-        return f"(SELECT {names} FROM (VALUES {rows}) AS keys_carried ({names})) AS keys_listed", []
+        nobody = "" if lists[0] else " WHERE false"
+        return f"(SELECT {chosen} FROM {self.rows_carried(names, types, rows)}{nobody}) AS keys_listed", []
 
-    def _carried(self, carrier: str, value: Any) -> str:
-        """A key as a literal of its type."""
+    def carried_type(self, carrier: str) -> str:
+        """The type of listed keys."""
+        return {TEXT: self.text_type, DOUBLE: self.double_type}.get(carrier, carrier)
+
+    def rows_carried(self, names: Sequence[str], types: Sequence[str], rows: Sequence[str]) -> str:  # noqa: ARG002
+        """Rows of literals as they stand in FROM; DOUBLEs are texts there."""
+        return f"(VALUES {', '.join(rows)}) AS keys_carried ({', '.join(names)})"
+
+    def _literal(self, value: Any) -> str:
+        """A key as a literal, which is cast to its type afterwards."""
         if value is None:
-            return f"CAST(NULL AS {carrier})"
-        if carrier == TEXT:
-            return self.exact_text(f"CAST({self.text(value)} AS {TEXT})")
-        return self.whole(value) if carrier == WHOLE else self.number(value)
+            return "NULL"
+        return (
+            str(value) if isinstance(value, int) else self.text(value if isinstance(value, str) else self.digits(value))
+        )
 
     def scaled(self, value: str, factor: float, *, divides: bool = False) -> str:
         """The product of a DOUBLE and a positive number, or their quotient, which is rounded to a whole number then."""
@@ -231,6 +261,9 @@ class DuckDBDialect(Dialect):
 
     def exact_text(self, value: str) -> str:  # noqa: D102
         return f'(CAST({value} AS VARCHAR) COLLATE "binary")'
+
+    def whole_double(self, value: str) -> str:  # noqa: D102
+        return self.wide(value)
 
     def keys(self, carriers: Sequence[str], lists: Sequence[Sequence[Any]]) -> tuple[str, list[list[Any]]]:
         """One list parameter for each column: a million keys are no text."""

@@ -96,7 +96,7 @@ class _People:
     def hashed(self, *said: str) -> str:
         """A keyed hash of a person and of what else is said."""
         texts = [f"CAST({each} AS {self.dialect.text_type})" for each in (*self.person, *said)]
-        return self.call("MD5", self.call("CONCAT_WS", "'|'", f"'{self.people.secret}'", *texts))
+        return self.dialect.keyed_hash(self.people.secret, texts)
 
     def places_of_groups(self) -> Iterator[str]:
         """The place of each row's group among those of its person that a part has rows in."""
@@ -109,7 +109,8 @@ class _People:
         """A number for each of equal rows of a person, whichever has it: equal as texts, so not 0.0 and -0.0."""
         for i in range(len(self.plan.parts)):
             by = ", ".join([*self.person, *self.groups, self.hashed(*self.values(i))])
-            yield f"{self.call('ROW_NUMBER')} OVER (PARTITION BY {by}{self.dialect.any_order}) AS same_{i}"
+            order = self.dialect.any_order.format(", ".join(self.values(i)))
+            yield f"{self.call('ROW_NUMBER')} OVER (PARTITION BY {by}{order}) AS same_{i}"
 
     def places_of_rows(self) -> Iterator[str]:
         """The place of each row among those of its person that a part reads, by their contents' hashes."""
@@ -164,6 +165,6 @@ def number_of_rows(way: str, value: str, universe: Universe, dialect: Dialect) -
     inside = call("GREATEST", call("LEAST", off, reach), dialect.negative(reach))
     place = call("FLOOR", infix(dialect.scaled(inside, grid.per_unit), "+", number(0.5)))
     # LEAST and GREATEST leave NULL out: a row that does not count would be one at an end.
-    sums = call("SUM", f"CASE WHEN ({value}) IS NOT NULL THEN CAST({place} AS BIGINT) END")
+    sums = dialect.whole_sum(f"CASE WHEN ({value}) IS NOT NULL THEN CAST({place} AS BIGINT) END")
     total = infix(dialect.double(sums), "/", number(grid.per_unit))
     return total if way == "sum" else infix(number(grid.origin), "+", infix(total, "/", n))

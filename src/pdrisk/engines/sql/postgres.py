@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pdrisk.engines.sql.dialect import DOUBLE, TEXT, Dialect
+from pdrisk.engines.sql.dialect import TEXT, Dialect
 from pdrisk.engines.sql.reading import Columns
 from pdrisk.errors import ParameterError
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["READ_ONLY", "PostgresDialect", "asked", "fetched", "reading"]
 
-HALF: Final = 2.0**53  # up to here a whole number is a DOUBLE
 TINY: Final = 2.0**-60  # below it a product is rounded to 0, with or without a half
 FLOAT4, FLOAT8, INT2, INT4, INT8 = 700, 701, 21, 23, 20  # numbers of types, the same on every server
 
@@ -118,12 +117,6 @@ class PostgresDialect(Dialect):
     def wide(self, value: str) -> str:  # noqa: D102
         return f"CAST({value} AS NUMERIC)"
 
-    def whole_double(self, value: str) -> str:  # noqa: D102
-        # The cast of a DOUBLE to NUMERIC keeps 15 digits.
-        high = self.call("TRUNC", self.infix(value, "*", self.number(1 / HALF)))
-        low = self.infix(value, "-", self.infix(high, "*", self.number(HALF)))
-        return f"(CAST(CAST({high} AS BIGINT) AS NUMERIC) * {int(HALF)} + CAST({low} AS BIGINT))"
-
     def quotient(self, value: str, divisor: str) -> str:  # noqa: D102
         return self.call("DIV", value, divisor)
 
@@ -151,9 +144,8 @@ class PostgresDialect(Dialect):
         """
         if any("\0" in key for keys in lists for key in keys if isinstance(key, str)):
             raise ParameterError("a key has a zero character, which PostgreSQL cannot store: leave it out.")
-        types = [self.text_type if each == TEXT else self.double_type if each == DOUBLE else each for each in carriers]
-        arrays = ", ".join(f"CAST(${at} AS {each}[])" for at, each in enumerate(types, 1))
-        names = [f"g{at}" for at in range(len(types))]
+        arrays = ", ".join(f"CAST(${at} AS {each}[])" for at, each in enumerate(map(self.carried_type, carriers), 1))
+        names = [f"g{at}" for at in range(len(carriers))]
         chosen = [
             f"{self.exact_text(name) if each == TEXT else name} AS {name}"
             for name, each in zip(names, carriers, strict=True)

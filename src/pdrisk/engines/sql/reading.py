@@ -38,7 +38,7 @@ from pdrisk.engines.sql.ranked import spanned
 from pdrisk.engines.sql.render import RANKED, looked_at, packed_counts, second_statement, statement
 from pdrisk.engines.sql.sizes import SIZE_LISTS
 
-__all__ = ["Columns", "Fetch", "TableReading", "group_sizes", "read"]
+__all__ = ["Columns", "Fetch", "TableReading", "group_sizes", "read", "statements"]
 
 Columns = dict[str, Any]  # by name, arrays of one value for each line of an answer, masked where it is NULL
 Fetch = Callable[[str, list[list[Any]]], Columns]  # runs a statement with the parameters of its keys
@@ -101,6 +101,22 @@ def read(
     return summaries, key_lists
 
 
+def statements(plan: SummaryPlan, dialect: Dialect) -> list[str]:
+    """The statements that `read` sends, each step once, without the numbers that one before has found.
+
+    Where a second statement is told means, they are 0 here. Looks are the first ones, at everything between the bounds;
+    later ones look inside the cells that hold what is asked for. What is asked again in another way, where large data
+    or a sample demand it, is left out.
+    """
+    first = statement(plan, dialect, can_be_banded(plan, dialect))
+    again = _second_parts(plan, dialect)
+    second = [second_statement(plan, dialect, {i: 0.0 for i, _ in again})] if again else []
+    looks = [
+        looked_at(plan, dialect, i, [Look(part.universe.lo, part.universe.hi)]) for i, part in _looks(plan, dialect)
+    ]
+    return [first, *second, *looks]
+
+
 def group_sizes(fetch: Fetch, plan: SummaryPlan, dialect: Dialect) -> GroupSizes:
     """The groups that occur in the rows of a plan, and how many people each has; raises what ``fetch`` does."""
     present = tuple(f"({key}) IS NOT NULL" for key in plan.groups)
@@ -112,10 +128,25 @@ def group_sizes(fetch: Fetch, plan: SummaryPlan, dialect: Dialect) -> GroupSizes
     return GroupSizes(tuple(zip(*keys, strict=True)), found.n)
 
 
+def _second_parts(plan: SummaryPlan, dialect: Dialect) -> list[tuple[int, Measured]]:
+    """The parts that a statement of its own reads a second time."""
+    if not dialect.stepwise or plan.groups:
+        return []
+    return [(i, part) for i, part in enumerate(plan.parts) if isinstance(part, Measured) and part.needs.squares]
+
+
+def _looks(plan: SummaryPlan, dialect: Dialect) -> list[tuple[int, Measured]]:
+    """The parts whose order statistics are found by looks."""
+    if dialect.by_pivot or dialect.by_rank or plan.groups:
+        return []
+    parts = ((i, part) for i, part in enumerate(plan.parts) if isinstance(part, Measured))
+    return [(i, part) for i, part in parts if part.needs.windows or part.needs.seconds]
+
+
 def _second_pass(fetch: Fetch, plan: SummaryPlan, dialect: Dialect, found: Columns) -> Columns:
     """What a second pass over all records finds, of engines that are told the means."""
-    parts = [(i, part) for i, part in enumerate(plan.parts) if isinstance(part, Measured) and part.needs.squares]
-    if not dialect.stepwise or plan.groups or not parts:
+    parts = _second_parts(plan, dialect)
+    if not parts:
         return {}
     means = {}
     for i, part in parts:
@@ -126,20 +157,17 @@ def _second_pass(fetch: Fetch, plan: SummaryPlan, dialect: Dialect, found: Colum
 
 def _looked(fetch: Fetch, plan: SummaryPlan, dialect: Dialect, found: Columns) -> dict[int, Looked]:
     """The order statistics of all records that parts read, of engines that find them by cells."""
-    if dialect.by_pivot or dialect.by_rank or plan.groups:
-        return {}
 
     def counted_in_cells(i: int, looks: Sequence[Look]) -> Columns:
         return fetch(looked_at(plan, dialect, i, looks), [])
 
     looked = {}
-    for i, part in enumerate(plan.parts):
-        if isinstance(part, Measured) and (part.needs.windows or part.needs.seconds):
-            n = _integers(found, f"n_{i}", 1)
-            ranks = [window_start(n, q) + np.arange(4) for q in part.needs.windows]
-            if part.needs.seconds:
-                ranks.append(np.append(n - 1, 2))
-            looked[i] = Looked.of(partial(counted_in_cells, i), part.universe, int(n[0]), np.concatenate(ranks))
+    for i, part in _looks(plan, dialect):
+        n = _integers(found, f"n_{i}", 1)
+        ranks = [window_start(n, q) + np.arange(4) for q in part.needs.windows]
+        if part.needs.seconds:
+            ranks.append(np.append(n - 1, 2))
+        looked[i] = Looked.of(partial(counted_in_cells, i), part.universe, int(n[0]), np.concatenate(ranks))
     return looked
 
 

@@ -136,7 +136,7 @@ class _Statement:
         order = ", ".join(f"listed.{name} ASC NULLS LAST" for name in keys)  # whatever the settings say
         ctes = self._with_people(passes | {"listed": f"({self._keys()})"})
         ordered = "" if keys == ["code"] and self.dialect.stepwise else f" ORDER BY {order}"
-        return f"{ctes}SELECT * FROM listed {joins}{ordered}"
+        return f"{ctes}SELECT {self.dialect.all_columns(list(passes), self.groups)} FROM listed {joins}{ordered}"
 
     def second_text(self) -> str:
         return self._with_people({}) + self._grouped(list(self.aggregates.second()), self._rows(), "rows_read.")

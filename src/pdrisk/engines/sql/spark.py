@@ -17,7 +17,7 @@ import pandas as pd
 from pdrisk.engines.sql.dialect import TEXT, Dialect
 from pdrisk.engines.sql.kept import is_read_once, of_records
 from pdrisk.engines.sql.plan import SummaryPlan
-from pdrisk.engines.sql.reading import Columns, Fetch
+from pdrisk.engines.sql.reading import Columns, Fetch, statements
 from pdrisk.engines.sql.render import records_read
 from pdrisk.engines.sql.table import SQLTable
 from pdrisk.engines.sql.values import StoredColumn
@@ -27,7 +27,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["SparkDialect", "SparkFrame", "fetched", "is_spark", "is_spark_session", "table_of_session"]
+__all__ = [
+    "SparkDialect",
+    "SparkFrame",
+    "SparkTable",
+    "fetched",
+    "is_spark",
+    "is_spark_session",
+    "stored_columns_of_spark",
+    "table_of_session",
+]
 
 HALF_BITS: Final = 26  # of the lower half of a whole number that is summed: 2**37 of them are below 2**63
 QUARTER: Final = 2**46  # squares below 2**90 are taken apart here
@@ -180,7 +189,7 @@ class SparkFrame:
                 "the DataFrame of Spark has several columns of one name, and nobody can say which is meant: rename "
                 "them by toDF(...)."
             )
-        columns = {each.name: _stored(f"c{at}", each.dataType) for at, each in enumerate(fields)}
+        columns = stored_columns_of_spark({each.name: each.dataType.simpleString() for each in fields})
         view = f"pdrisk_{secrets.token_hex(16)}"
         return SparkTable(
             view,
@@ -201,7 +210,7 @@ class SparkTable(SQLTable):
         By the names of the views, with the columns c0, c1, ...
     """
 
-    views: Mapping[str, DataFrame] = field(repr=False)
+    views: Mapping[str, DataFrame] = field(repr=False, default_factory=dict)
 
     def made(self, source: str, columns: Mapping[str, StoredColumn], other: SQLTable | None = None) -> SQLTable:
         """What a SELECT of it, and of another table of the same session, gives."""
@@ -223,12 +232,12 @@ class SparkTable(SQLTable):
             for name, each in self.views.items():
                 each.createOrReplaceTempView(name)
                 views.append(name)
-            if not is_read_once(plan) and (plan.keys is not None or not plan.groups):
+            records, plan = self._steps(plan, f"{first}_kept")
+            if records is not None:
                 views.append(f"{first}_kept")
-                kept = _asked(session, records_read(plan, self.dialect), keys or [])
+                kept = _asked(session, records, keys or [])
                 kept.persist(StorageLevel.MEMORY_AND_DISK)
                 kept.createOrReplaceTempView(views[-1])
-                plan = of_records(plan, views[-1])
             yield self.fetch, plan
         finally:
             try:
@@ -237,6 +246,18 @@ class SparkTable(SQLTable):
             finally:
                 for view in views:
                     session.catalog.dropTempView(view)
+
+    def statements(self, plan: SummaryPlan) -> list[str]:
+        """The records that are kept, where they are, as the view of the same name with ``_kept``; and all that read."""
+        records, plan = self._steps(plan, self.dialect.name(self.source.strip("`") + "_kept"))
+        return [*([] if records is None else [records]), *statements(plan, self.dialect)]
+
+    def _steps(self, plan: SummaryPlan, kept: str) -> tuple[str | None, SummaryPlan]:
+        """The SELECT of the records that are kept in a view, or none, and the plan of what is read then."""
+        plan = replace(plan, tells_people=False)  # records that are kept do not say whose they are
+        if is_read_once(plan) or (plan.keys is None and plan.groups):
+            return None, plan
+        return records_read(plan, self.dialect), of_records(plan, kept)
 
 
 def fetched(session: SparkSession, sql: str, values: list[list[Any]]) -> Columns:
@@ -270,11 +291,13 @@ def _column(values: pa.ChunkedArray) -> np.ma.MaskedArray[Any, Any]:
     return np.ma.MaskedArray(values.to_numpy(), missing)
 
 
-def _stored(name: str, data_type: Any) -> StoredColumn:
-    """A column as it is read: what stands for its type in pandas, and its values in normal form."""
-    kind = data_type.simpleString()
-    dtype, value, exact = _read(name, kind)
-    return StoredColumn(name, value, dtype, kind, exact)
+def stored_columns_of_spark(types: Mapping[str, str]) -> dict[str, StoredColumn]:
+    """Columns as they are read in a view, where they are c0, c1, ...: what stands for their types, and their values."""
+    columns = {}
+    for at, (label, kind) in enumerate(types.items()):
+        dtype, value, exact = _read(f"c{at}", kind)
+        columns[label] = StoredColumn(f"c{at}", value, dtype, kind, exact)
+    return columns
 
 
 def _read(name: str, kind: str) -> tuple[Any, str, str | None]:

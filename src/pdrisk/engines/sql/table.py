@@ -37,7 +37,7 @@ from pdrisk.engines.sql.plan import (
     combined,
     for_query,
 )
-from pdrisk.engines.sql.reading import Fetch, group_sizes, read
+from pdrisk.engines.sql.reading import Fetch, group_sizes, read, statements
 from pdrisk.engines.sql.rowwise import RowSQL
 from pdrisk.engines.sql.values import StoredColumn, Value
 from pdrisk.errors import ColumnTypeError, ParameterError
@@ -105,6 +105,10 @@ class SQLTable:
     ) -> Iterator[tuple[Fetch, SummaryPlan]]:
         """What fetches for one answer, and the plan of what is read then, with its parameters."""
         yield self.fetch, plan
+
+    def statements(self, plan: SummaryPlan) -> list[str]:
+        """The statements that read what a plan says, as `reading.statements` has them."""
+        return statements(plan, self.dialect)
 
     def opened(self, query: Query, header: pd.DataFrame, given: Any, secret: Secret) -> TableEngine:
         """What reads it for a judged query.
@@ -185,6 +189,7 @@ class TableEngine:
         parts, places = combined(_parts(query, rows))
         groups = () if query.groups is None else tuple(group_sql(rows, column)[0] for column in query.groups.columns)
         relation, keys = listed_keys(rows, query.groups)
+        _check_floats(table.dialect, query, rows)
         people = None
         if query.unit.is_of_people:
             ids = tuple(rows.told_apart(column) for column in query.unit.person)
@@ -198,6 +203,10 @@ class TableEngine:
     def origin(self) -> Origin:
         """Where the table is."""
         return self.table.origin
+
+    def statements(self, query: Query) -> list[str]:
+        """The statements that read it, without what depends on the data: see `reading.statements`."""
+        return self.table.statements(for_query(self.plan, query, self.places))
 
     def group_sizes(self, query: Query) -> GroupSizes:
         """The groups that occur, sorted, and their numbers of people; fails as `guarded` does."""
@@ -237,6 +246,17 @@ class TableEngine:
             plain_keys(self.rows.same(column), values) for column, values in zip(groups.columns, found, strict=True)
         )
         return tuple(zip(*plain, strict=True))
+
+
+def _check_floats(dialect: Dialect, query: Query, rows: RowSQL) -> None:
+    """Refuse groups and ids of floats, where an engine tells no groups apart by them."""
+    columns = (*(() if query.groups is None else query.groups.columns), *query.unit.person)
+    floats = [each for each in columns if rows.same(each).family == NUMBER and rows.same(each).span is None]
+    if floats and not dialect.groups_by_floats:
+        raise ParameterError(
+            f"column {floats[0]!r} is of floats or decimals, by which this engine cannot partition rows: take a column "
+            "of whole numbers, text or dates, which a view may compute."
+        )
 
 
 def _parts(query: Query, rows: RowSQL) -> list[Part]:

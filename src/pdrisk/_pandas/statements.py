@@ -1,0 +1,128 @@
+"""Statements that a question would send to an engine of SQL, as text: without data, and without an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, Unpack
+
+import pandas as pd
+
+from pdrisk._answer.releasing import is_release
+from pdrisk._core.foreign import own_errors
+from pdrisk._model.arguments import checked_flag
+from pdrisk._model.missing_arguments import all_given
+from pdrisk._model.query import Query
+from pdrisk._model.unit import People, Secret
+from pdrisk._pandas.lines import judged_lines
+from pdrisk._pandas.options import DEFAULTS, Options, Request
+from pdrisk._pandas.plan import FORMS, questions_asked
+from pdrisk._pandas.requests import check_given, judged_query
+from pdrisk.engines.sql.described import described
+from pdrisk.engines.sql.table import SQLTable, TableEngine
+from pdrisk.engines.sql.warehouses import Warehouse
+from pdrisk.errors import ParameterError
+
+__all__ = ["asked_of", "statements"]
+
+OF_ANSWERS: Final = ("ledger", "fresh")  # options that only an answer has
+NEVER_RUN: Final = (
+    "/* pdrisk for {}: text only, never run. A grammar has parsed such statements; nobody has shown that this engine "
+    "finds the same integers as others. */\n"
+)
+
+
+@own_errors
+def statements(
+    question: Mapping[Any, Any] | str | Iterable[str],
+    table: str,
+    columns: Mapping[str, str],
+    *,
+    dialect: str,
+    **options: Unpack[Options],
+) -> list[str]:
+    """The SQL that a question would send to an engine, as text: no data are read, and nothing is spent.
+
+    For ``"bigquery"``, ``"snowflake"`` and ``"trino"`` this is text only, never run: pdrisk reads no data there. Such
+    statements were parsed by a grammar, and what becomes of them on DuckDB was run there, but nobody has shown that
+    those engines find the same integers. Each text begins with a comment that says so. For ``"duckdb"``,
+    ``"postgres"`` and ``"spark"`` the texts are those that pdrisk sends.
+
+    Parameters
+    ----------
+    question : dict, str or list of str
+        As `agg` takes it, ``{"distance": ["mean", "median"]}``, or as `plan` does: ``"mean(distance)"``,
+        ``"quantile(0.9) of distance"``, ``"count()"``.
+    table : str
+        Its name, as in ``"survey.trips"``; each part is quoted as it stands. Of Spark, the view that pdrisk makes of a
+        DataFrame, in which the columns are c0, c1, ...
+    columns : dict from name to type
+        As the engine writes types, such as ``{"distance": "FLOAT64", "region": "STRING"}``.
+    dialect : {"bigquery", "snowflake", "trino", "duckdb", "postgres", "spark"}
+    **options
+        Those of every statistic, such as ``eps``, ``bounds``, ``where``, ``by``, ``keys``, ``person``, ``mechanism``;
+        with ``curator=True`` the statements also read what only curators see, as they do for an answer under a ledger.
+
+    Returns
+    -------
+    list of str
+        In the order in which they would be sent. What depends on the data is left out: where a second statement is told
+        means, they are 0; of the statements that look for an order statistic, in ever smaller intervals, the first
+        stands there. Listed keys are literals, but parameters ``$1``, ``:listed_keys`` on DuckDB, PostgreSQL and Spark.
+        The secret that decides which rows of a person count stands as zeros.
+
+    Raises
+    ------
+    ParameterError, UnknownColumnError, ColumnTypeError
+        If the question cannot be asked of such a table, with what to write instead.
+
+    Examples
+    --------
+    >>> import pdrisk
+    >>> columns = {"distance": "FLOAT64", "region": "STRING"}
+    >>> asked = {"eps": 1, "bounds": (0, 300), "where": "region == 'north'"}
+    >>> (text,) = pdrisk.statements("mean(distance)", "survey.trips", columns, dialect="bigquery", **asked)
+    >>> "never run" in text, "FROM `survey`.`trips` WHERE" in text
+    (True, True)
+    """
+    for name in options:
+        if name not in DEFAULTS or name in OF_ANSWERS:
+            why = "which an answer has, and no text" if name in OF_ANSWERS else "which no statistic has"
+            raise ParameterError(f"statements() got {name}=, {why}: leave it out.")
+    known = described(dialect, table, columns)
+    query, engine = asked_of(known, question, Request(**options))
+    found = engine.statements(query)
+    if not isinstance(known.dialect, Warehouse):
+        return found
+    texts = [NEVER_RUN.format(known.dialect.engine) + each for each in found]
+    if max(map(len, texts)) > known.dialect.most:
+        raise ParameterError(
+            f"a statement would have more than {known.dialect.most:,} characters, the most that {known.dialect.engine} "
+            "takes: list fewer keys or statistics."
+        )
+    return texts
+
+
+def asked_of(table: SQLTable, question: Any, request: Request) -> tuple[Query, TableEngine]:
+    """A question of a table, judged, as it would be read, and what would read it; fails as `statements` does."""
+
+    def opened(query: Query, header: pd.DataFrame, _: pd.DataFrame, given: Any, secret: Secret) -> TableEngine:
+        return table.opened(query, header, given, secret)
+
+    frame, request = table.header, replace(request, people=People(secret=lambda: bytes(32)), opened=opened)
+    checked_flag("curator", request.curator)
+    asked = list(questions_asked(question))
+    if not asked:
+        raise ParameterError(f"question asks nothing: pass one at least, such as {FORMS}.")
+    of = partial(judged_lines, frame, request=request, joint=len(asked) > 1 or isinstance(question, Mapping))
+    checks = (partial(of, column, (each,)) for column, each in asked)
+    *lines, _ = all_given(*checks, partial(check_given, frame, request))
+    query, engine = judged_query(frame, tuple(line for each in lines for line in each), request)
+    assert isinstance(engine, TableEngine)
+    if query.selection is not None:
+        raise ParameterError(
+            'keys="private" asks a second time, for the groups that noise has chosen: list the keys, or pass '
+            'keys="observed".'
+        )
+    return query if request.curator or is_release(query) else replace(query, has_facts=False), engine
