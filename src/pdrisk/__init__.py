@@ -92,7 +92,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 
-# Who asks `df.dprisk` a question needs none of these, and half of the time of an import goes into them.
+# A question to `df.dprisk` needs none of these, which take half of the time of an import.
 _LATER = {
     "Dataset": "pdrisk.dataset",
     "audit": "pdrisk._audit",

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and of which nothing is left for good if a process is killed."""
+"""Files that are written whole or not at all, also if the process is killed."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _remove_if_left(lock: Path) -> None:
 
 
 def _begun(path: Path) -> tuple[Path, Path, int]:
-    """Where to write, the lock that says so, and the lock's open file."""
+    """A file to write to, the lock file that marks it, and the open lock."""
     while True:
         part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
         lock = part.with_suffix(".lock")
@@ -122,7 +122,7 @@ def _locked(held: int, lock: Path) -> bool:
 
 
 def _sync(folder: Path) -> None:
-    """Bring the renaming itself to the disk, where folders can be opened."""
+    """Bring the renaming to the disk, where folders can be opened."""
     try:
         found = os.open(folder, os.O_RDONLY)
     except OSError:

@@ -20,12 +20,12 @@ def probability(value: float) -> str:
 
 
 def rounded_up(value: float, digits: int = 4) -> str:
-    """So many digits, the last one up."""
+    """A number in so many digits, rounded up."""
     return _rounded(value, digits, ROUND_CEILING)
 
 
 def rounded_down(value: float, digits: int = 4) -> str:
-    """So many digits, the last one down: an eps that is advice must not be more than what was found.
+    """A number in so many digits, rounded down: an advised eps must not exceed the one that was found.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Guard around reading: what fails there says nothing about the data."""
+"""Guard around reading: its error says nothing about the data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 
 def guarded(work: Callable[[], Result]) -> Result:
-    """Whatever ``work`` gives.
+    """Result of ``work``; an error in it is replaced by one that says nothing about the data.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def guarded(work: Callable[[], Result]) -> Result:
 
 
 def from_handler(error: BaseException) -> BaseException | None:
-    """The exception that a signal handler raised, be it one that another was made of; None if there is none.
+    """The exception that a signal handler raised, also behind exceptions made from it; None if there is none.
 
     Its traceback begins at the handler: the frames that it interrupted hold records, and so may exceptions that were
     being dealt with there.
@@ -66,7 +66,7 @@ def from_handler(error: BaseException) -> BaseException | None:
 
 
 def _is_handler(frame: FrameType) -> bool:
-    """Whether a frame was called as handlers are: with the number of a signal, and with the frame it interrupted.
+    """Whether a frame was called as signal handlers are: with a signal's number and the interrupted frame.
 
     Nobody else passes a function the frame that calls it; what is registered as a handler may be another by now, or a
     function that is called on the data, too.

@@ -1,4 +1,4 @@
-"""Modules of other libraries, watched until somebody imports them: pdrisk imports none of them for it."""
+"""Import watcher: runs something once another library is imported, without importing it."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def when_imported(name: str, then: Then) -> None:
 
 
 class _Waiting(MetaPathFinder):
-    """Looks out for some modules; all others are somebody else's."""
+    """Import finder that watches for some modules and leaves all others to other finders."""
 
     def __init__(self) -> None:
         self.watched: dict[str, Then] = {}
 
     def find_spec(self, fullname: str, *rest: Any) -> ModuleSpec | None:
-        """The module as the other finders find it, with a loader that tells of it afterwards."""
+        """The spec that other finders give, with a loader that reports when the module is loaded."""
         then = self.watched.get(fullname)
         if then is None:
             return None
@@ -48,7 +48,7 @@ class _Waiting(MetaPathFinder):
 
 
 class _Followed(Loader):
-    """A loader of somebody else, and what happens after it."""
+    """Loader of another finder, with a call after it."""
 
     def __init__(self, loader: Any, then: Then) -> None:
         self._loader = loader
@@ -58,11 +58,11 @@ class _Followed(Loader):
         return getattr(self._loader, name)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """As the other does."""
+        """As the other loader does."""
         made: ModuleType | None = self._loader.create_module(spec)
         return made
 
     def exec_module(self, module: ModuleType) -> None:
-        """As the other does."""
+        """As the other loader does; then the call."""
         self._loader.exec_module(module)
         self._then(module)

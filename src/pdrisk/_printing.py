@@ -1,4 +1,4 @@
-"""Text of others that is shown: on a terminal, which could obey it, and in a spreadsheet, which could compute it."""
+"""Escaping of other people's text: on a terminal, which could obey it, and in a spreadsheet, which could compute it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Dataset: data, and what holds for all questions about them: declarations, people, and the ledger that pays."""
+"""Dataset: data with what holds for all questions about them: declarations, people, and the ledger that pays."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ __all__ = ["CLIP", "Answer", "AnswerLine", "Curator", "Exposed"]
 
 @dataclass(frozen=True, slots=True)
 class Curator:
-    """What only the curator may see of one answer: these numbers come from the data and must not be published.
+    """The curator's numbers of one answer: they come from the data and must not be published.
 
     Attributes
     ----------
@@ -65,13 +65,13 @@ class Curator:
 
     @classmethod
     def columns(cls, has_delta: bool) -> tuple[str, ...]:
-        """The columns of a table: without bounds of beliefs, of which answers with delta have none."""
+        """Names of the table's columns; answers with delta have none for beliefs, which they do not bound."""
         return tuple(name for name in cls.COLUMNS if not (has_delta and name in cls.POSTERIORS))
 
 
 @dataclass(frozen=True, slots=True)
 class Exposed:
-    """The curator's numbers of a line; of several groups those of the most exposed one, with its name."""
+    """The curator's numbers of a line; with groups those of the most exposed group, and its name."""
 
     numbers: Curator
     group: str | None = None
@@ -170,7 +170,7 @@ class AnswerLine:
         return Risk(self.worst_case, self.success)
 
     def bounds_as(self, form: str, column: str = "{column}: {range}") -> str:
-        """Its bounds in words, "" without any; of two columns those of each, with its name.
+        """The bounds as text, "" without any; for two columns those of each, with its name.
 
         Parameters
         ----------
@@ -188,7 +188,7 @@ class AnswerLine:
 
     @property
     def ranges(self) -> list[tuple[Any, tuple[float, float] | None]]:
-        """Its columns with their bounds."""
+        """The columns with their bounds."""
         own = [(self.column, self.bounds)]
         return own if self.other_bounds is None else [*own, (self.other, self.other_bounds)]
 
@@ -295,7 +295,7 @@ class Answer:
 
     @property
     def name(self) -> str:
-        """Its lines, for a title."""
+        """Title of the answer: the names of its lines."""
         return _some([line.name for line in self.lines])
 
     @property
@@ -313,7 +313,7 @@ class Answer:
 
     @property
     def withheld(self) -> bool:
-        """Whether its one number was not given out."""
+        """Whether its only number was withheld."""
         value = self.lines[0].value
         return value is not None and value != value  # NaN
 
@@ -329,20 +329,20 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """As one JSON text, which ``attrs`` keep: pandas copies attrs deeply with every step of a chain."""
+        """The description as one JSON text for ``attrs``, which pandas copies deeply at every step of a chain."""
         said = dataclasses.asdict(self)
         usual = {field.name: field.default for field in dataclasses.fields(self)}
         kept = {name: value for name, value in said.items() if value != usual[name]}
         return strict_json({"answer": kept})
 
     def attach(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The table, whose attrs hold nothing but this description."""
+        """The table, with this description alone in its attrs."""
         table.attrs = {ATTRIBUTE: self.text}
         return table
 
     @classmethod
     def from_attrs(cls, attrs: Mapping[Any, Any]) -> Answer | None:
-        """The answer that attrs describe: None if they describe none.
+        """The answer that attrs describe; None if they describe none.
 
         Raises
         ------

@@ -28,11 +28,11 @@ class Arithmetic:
         raise NotImplementedError
 
     def _sources(self) -> dict[int, Arithmetic]:
-        """The releases it is made of, by identity."""
+        """The releases that it was computed from, by identity."""
         return {id(self): self}
 
     def _at(self, level: float) -> Interval:
-        """Its interval, if each of its sources lies within its own at ``level``."""
+        """The interval that holds if each source lies within its own interval at ``level``."""
         return self.interval(level)
 
     def __float__(self) -> float:
@@ -117,7 +117,7 @@ class Combined(Arithmetic):
         return self.interval()[1]
 
     def interval(self, level: float = 0.95) -> Interval:
-        """Ends between which the exact number lies, with a probability of at least ``level`` over all noise."""
+        """Interval that holds the exact number with a probability of at least ``level`` over all noise."""
         return self._at(1 - (1 - level) / len(self._sources()))
 
     def _sources(self) -> dict[int, Arithmetic]:
@@ -170,10 +170,10 @@ def _value(value: Any) -> Any:
 
 
 def _shown(end: float) -> str:
-    """An end in six digits; a zero that was moved by one float is one."""
+    """An end of an interval in six digits; a zero that rounding moved by one float is shown as zero."""
     return "0" if abs(end) < TINY else f"{end:.6g}"
 
 
 def _outward(low: float, high: float) -> Interval:
-    """One float farther on each side: the ends were rounded."""
+    """The interval one float wider on each side, because the ends were rounded."""
     return math.nextafter(float(low), -math.inf), math.nextafter(float(high), math.inf)

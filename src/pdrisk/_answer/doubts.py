@@ -27,13 +27,13 @@ USEFUL = 0.25  # of the range of possible answers: a wider noise interval is war
 
 
 def warn_before(query: Query) -> None:
-    """Warn of a query before anything is paid, from public facts."""
+    """Warn of a query from public facts, before anything is paid."""
     _warn_of_noise(query)
     _warn_of_eps(query)
 
 
 def warn_after(releases: Sequence[Released]) -> None:
-    """Warn of answers by what they publish themselves."""
+    """Warn of answers from their own published numbers."""
     _warn_of_width(releases)
     _warn_of_ends(releases)
 
@@ -118,7 +118,7 @@ def _warn_of_eps(query: Query) -> None:
 
 
 def _warn_of_ends(releases: Sequence[Released]) -> None:
-    """Warn of means and medians that lie at an end of their bounds, as far as their noise tells: they are clamped.
+    """Warn of means and medians that seem to lie at an end of their bounds: most values may be clamped.
 
     That is how bounds show which were declared before the column was changed, as from euros to cents.
     """

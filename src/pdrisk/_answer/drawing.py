@@ -130,7 +130,7 @@ def tick_label(place: float) -> str:
 
 
 def legible(text: str) -> str:
-    """Text with a box for every letter that the fonts of ``rcParams["font.family"]`` lack, on one line.
+    """Text on one line, with a box for every letter that the fonts of ``rcParams["font.family"]`` lack.
 
     matplotlib would draw a box too, and warn of it whenever the figure is drawn.
     """
@@ -156,7 +156,7 @@ def legible(text: str) -> str:
 
 
 def breadth(text: str) -> int:
-    """How many letters wide a text is: one of East Asia, or a box, takes the room of two."""
+    """Width of a text in letters; an East Asian letter or a box counts as two."""
     return sum(2 if letter == BOX or unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
@@ -176,7 +176,7 @@ def lines_of(text: str, inches: float) -> list[str]:
 
 
 def apart(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Places at least ``gap`` apart and within [low, high] if they fit, each as near as may be to where it was.
+    """Positions at least ``gap`` apart and within [low, high] if they fit, each as near as possible to its own.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def apart(places: Sequence[float], gap: float, low: float, high: float) -> list[
     [0.5, 1.5, 5.0]
     """
     order = np.argsort(places, kind="stable")
-    # Shifted by their gaps, places may not fall: the nearest such sequence is that of pooled means.
+    # Less their gaps, positions must not fall: the nearest such sequence is that of pooled means.
     pools: list[tuple[float, int]] = []
     for rank, at in enumerate(order.tolist()):
         pools.append((places[at] - rank * gap, 1))

@@ -94,7 +94,7 @@ def explain(
 
 
 def _in_pandas(answer: object) -> pd.DataFrame | None:
-    """A frame, or a table of Arrow as one, with what its metadata say; None for anything else."""
+    """A frame, or an Arrow table as a frame with the description from its metadata; None for anything else."""
     if isinstance(answer, pd.DataFrame):
         return answer
     arrow = sys.modules.get("pyarrow")
@@ -127,7 +127,7 @@ def _most_exposed(said: Answer, table: pd.DataFrame) -> list[Exposed | None]:
 
 
 def _rows_of(said: Answer, line: AnswerLine, table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of one line; those of ``agg`` say which they are in their index."""
+    """The rows of one line; in tables of ``agg`` the index says which these are."""
     if said.names:
         own_name = said.names[said.lines.index(line)]
         return table[[each == own_name for each in _level(table, "name")]]
@@ -157,7 +157,7 @@ def _of_rows(rows: pd.DataFrame, index: tuple[Hashable, ...], eps: float, groupe
 
 
 def _level(table: pd.DataFrame, name: Hashable) -> Any:
-    """The labels that pdrisk put into the index, also where they were made a column."""
+    """The labels that pdrisk put into the index, also if they have become a column since."""
     if name in table.index.names:
         return table.index.get_level_values(list(table.index.names).index(name))
     if name in table.columns:

@@ -26,7 +26,7 @@ ONE_EACH, ONE = Unit(), Fraction(1)
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What only the curator may see of the G groups of one line: arrays of shape (G,), named as in `Curator`."""
+    """The curator's numbers of the G groups of one line: arrays of shape (G,), named as in `Curator`."""
 
     n: IntArray
     local_sensitivity: FloatArray
@@ -90,7 +90,7 @@ def facts(
 
 
 def _local_sensitivity(mechanism: Mechanism, summary: Summary, unit: Unit, told: Portions | None) -> FloatArray:
-    """That of a statistic by one person in one group, shape (G,); NaN where it is not known."""
+    """Local sensitivity to one person in each group, shape (G,); NaN where it is not known."""
     statistic, universe = mechanism.statistic, mechanism.universe
     if unit.rows == 1:
         return statistic.local_sensitivity(summary, universe)
@@ -101,7 +101,7 @@ def _local_sensitivity(mechanism: Mechanism, summary: Summary, unit: Unit, told:
 def _losses_of_several(
     mechanism: Mechanism, summary: Summary, unit: Unit, paid: float, told: Portions | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Loss, and loss between worlds, where a person may have several records, shape (G,) each.
+    """Loss, and loss between worlds, where a person may have several records; shape (G,) each.
 
     A loss is that of a person in all groups. What is not computed is taken to be as large as it may be.
     """

@@ -31,22 +31,22 @@ CURATOR = "curator only: these come from the data, do not publish"
 
 
 def number(value: float) -> str:
-    """Six digits, and of large numbers all before the point."""
+    """A number in six digits; a large one with all digits before the point."""
     return f"{value:.0f}" if 1e5 <= abs(value) < 1e15 else f"{value:.6g}"
 
 
 def known(value: float) -> str:
-    """A number that may not be known."""
+    """A number, or a word where it is not known."""
     return "not known" if math.isnan(value) else number(value)
 
 
 def clipped(name: str, clip: tuple[float, float] | None) -> str:
-    """The name of an answer; with the points that all values were clipped at, if there are any."""
+    """The name of an answer, with the points that its values were clipped at, if there are any."""
     return name if clip is None else f"{name} of values clipped to [{number(clip[0])}, {number(clip[1])}]"
 
 
 def ranks(number_of: float, step: float | None) -> str:
-    """How far an answer is from the rank asked for."""
+    """The error of an answer in ranks, as text."""
     if not math.isfinite(number_of):
         return "not known at such a small eps"
     steps = "" if step is None else f", in steps of {number(step)}"
@@ -54,17 +54,17 @@ def ranks(number_of: float, step: float | None) -> str:
 
 
 def share(part: float) -> str:
-    """A share of records in per cent: never 0 % where there are any, nor 100 % where there are others."""
+    """A share of records in per cent: 0 % only for none, 100 % only for all."""
     return f"{(min(max(round(1000 * part), 1), 999) if part < 1 else 1000) / 10:g} %"
 
 
 def thousands(value: float) -> str:
-    """The same with thousands set apart, for tables and pictures."""
+    """A number with its thousands set apart, for tables and pictures."""
     return f"{value:,.0f}" if 1e5 <= abs(value) < 1e15 else f"{value:,.6g}"
 
 
 def risk(value: float, without: str = NOBODY) -> str:
-    """Four digits, rounded up as everywhere, or why there is none."""
+    """A risk in four digits, rounded up; or the reason why there is none."""
     return without if math.isnan(value) else probability(value)
 
 

@@ -22,7 +22,7 @@ WITHHELD: Final = np.iinfo(np.int64).min  # stands for NaN among integers
 
 @dataclass(frozen=True)
 class NoisyAnswers:
-    """What was drawn for G groups, and what may be shown of it.
+    """Drawn numbers of G groups, and the values and intervals that may be shown of them.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class NoisyAnswers:
 
     @property
     def risk_columns(self) -> dict[str, float]:
-        """What a table shows of the risk: in the place of a worst case, which answers with delta lack, their success.
+        """The risks in a table: answers with delta have no worst case, so their success is shown instead.
 
         Nobody who reads the one takes the other for it.
         """
@@ -73,18 +73,18 @@ class NoisyAnswers:
 
     @once
     def withheld(self) -> NDArray[np.bool_]:
-        """Which answers are not given out."""
+        """Which answers are withheld."""
         first = self.drawn if self.drawn.ndim == 1 else self.drawn[0]
         return np.isnan(first) if first.dtype.kind == "f" else first == WITHHELD
 
     @property
     def clip(self) -> tuple[float, float] | None:
-        """The points that all values were clipped at; None where none were, or where no answer is given out."""
+        """The points that all values were clipped at; None without clipping, or if every answer is withheld."""
         return self.mechanism.clip(self.drawn)
 
     @property
     def is_whole(self) -> bool:
-        """Whether the answers that are given are whole numbers."""
+        """Whether all answers that are not withheld are whole numbers."""
         return self.mechanism.value(self.drawn[..., :0]).dtype.kind == "i"
 
     @once
@@ -100,7 +100,7 @@ class NoisyAnswers:
         return np.where(withheld, np.nan, values) if withheld.any() else values
 
     def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Ends between which the exact answers lie; of rounded answers, multiples of their base farther out."""
+        """Intervals of the exact answers; if answers were rounded, wider by the rounding, to multiples of the base."""
         return self._usual if level == 0.95 else self._interval(level)
 
     @once
@@ -111,7 +111,7 @@ class NoisyAnswers:
         return self.shown(*self.mechanism.interval(self.drawn, level))
 
     def shown(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends as far as a ledger's rules let them out."""
+        """The interval as far as the rules of a ledger allow it to be shown."""
         if (base := self.rounded_to) is not None:  # else they would show what was rounded
             low, high = np.floor(low / base) * base, np.ceil(high / base) * base
             if self.mechanism.name != "laplace":
@@ -122,5 +122,5 @@ class NoisyAnswers:
 
 
 def withhold(drawn: Drawn, groups: NDArray[np.bool_]) -> Drawn:
-    """What was drawn without the numbers of some groups, which are never seen or kept by anybody."""
+    """The drawn numbers without those of some groups, which nobody ever sees or keeps."""
     return np.where(groups, np.nan if drawn.dtype.kind == "f" else WITHHELD, drawn)

@@ -50,7 +50,7 @@ ACROSS: Final = 54  # letters below an axis
 
 @dataclass(frozen=True, slots=True)
 class _Icons:
-    """A hundred signs, each for ``each`` tries; the one that stands for tries of two kinds, taken apart."""
+    """A hundred signs, each for ``each`` attempts; a sign for attempts of two kinds is shown enlarged."""
 
     times: int
     at_most: bool
@@ -62,12 +62,12 @@ class _Icons:
 
     @property
     def signs(self) -> str:
-        """In the order in which they are read."""
+        """The signs in reading order."""
         return "".join(self._sign(place * self.each, self.each) for place in range(100))
 
     @property
     def enlarged(self) -> str:
-        """The tries behind the mixed sign, "" without one."""
+        """The attempts behind the mixed sign as text, "" without one."""
         whole, rest = divmod(self.times, self.each)
         return "".join(self._sign(whole * self.each + at, 1) for at in range(self.each)) if rest else ""
 
@@ -94,7 +94,7 @@ def _icons(eps: float) -> _Icons:
 
 
 def icons(eps: float, *, language: str = "en") -> Figure:
-    """A hundred signs: how often an attacker is right anyway, how often because of a release, how often wrong.
+    """Icon array: how often an attacker is right anyway, right because of a release, and wrong.
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ def two_worlds_text(
 
 
 def _worlds_facts(said: Mapping[str, str], distance: float, scale: float, sketch: bool) -> list[str]:
-    """What is read off two Laplace curves: they overlap in exp(-distance / 2 scale) of each."""
+    """Facts of two Laplace curves: they overlap in exp(-distance / 2 scale) of each."""
     told = said["worlds_distance"].format(distance=formatting.thousands(distance), scale=formatting.thousands(scale))
     if sketch:
         told = said["worlds_sketch"].format(loss=formatting.thousands(distance / scale))
@@ -284,7 +284,7 @@ def _worlds_facts(said: Mapping[str, str], distance: float, scale: float, sketch
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """A release on the curve, and what is said of it."""
+    """A point on the risk curve with its label."""
 
     eps: float
     risk: float
@@ -292,7 +292,7 @@ class _Mark:
 
 
 def _marks(said: Mapping[str, str], eps: float) -> tuple[list[_Mark], int]:
-    """Half the eps, this one, twice it: for comparing, with one denominator."""
+    """Half the eps, the release's own eps, and twice it, with one denominator to compare them."""
     chosen = {"half": eps / 2, "here": eps, "twice": 2 * eps}
     risks = {name: reached(loss) for name, loss in chosen.items()}
     out_of = common_denominator(risks.values())

@@ -1,4 +1,4 @@
-"""Publication of answers: what of a table or a release may leave the house."""
+"""Publication of answers: which part of a table or a release may be shown to anybody."""
 
 from __future__ import annotations
 

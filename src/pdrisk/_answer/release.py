@@ -347,7 +347,7 @@ class Release(Arithmetic):
         return two_worlds(self, records, person, draws=draws, level=level)
 
     def _check_one_record_each(self, needed: str) -> None:
-        """Refuse what does not hold where a person may have several records."""
+        """Refuse what needs one record for each person, if a person may have several."""
         answer = self.answer
         if answer.rows * answer.groups_each > 1 or not (answer.has_person or answer.unit == ONE_RECORD):
             raise ParameterError(

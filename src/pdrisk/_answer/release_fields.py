@@ -17,7 +17,7 @@ WHERE_TO_LOOK = "curator's numbers: .curator (never published, printed or pickle
 
 
 def fields_of(release: Release) -> dict[str, Any]:
-    """The fields of a release that are public unless the bounds came from the data, flat."""
+    """The flat fields of a release that are public unless the bounds came from the data."""
     ruled = {
         "neighbours": release.neighbours if release.answer.replaces else None,
         "least_group": release.least_group,
@@ -48,7 +48,7 @@ def fields_of(release: Release) -> dict[str, Any]:
 
 
 def rows_of(release: Release) -> tuple[formatting.Rows, formatting.Rows, str | None]:
-    """The public and the curator's lines of the reprs, and where the curator's numbers are if not there."""
+    """Lines of the reprs, public and the curator's; a note if the curator's numbers are elsewhere."""
     bounds = release.answer.lines[0].bounds_as("{low} to {high}") or "none needed"
     withheld = math.isnan(release.value)
     scale = "" if release.scale is None else f", scale {formatting.number(release.scale)}"

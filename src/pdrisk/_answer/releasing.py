@@ -31,7 +31,7 @@ __all__ = ["Asker", "Released", "Results", "check_affordable", "drawn", "drawn_o
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who asks and pays.
+    """The wishes of whoever asks, and the ledger that pays.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Released:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The noisy answers to a query, whatever the front end shows them as.
+    """The noisy answers to a query, before a front end gives them their form.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ def released(
     *,
     keeps_facts: bool = True,
 ) -> Shown:
-    """The releases of a query, for every front end: warned of, paid, read, drawn and shown in this order.
+    """Release of a query, for every front end: warn, pay, read, draw and show, in this order.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def check_affordable(queries: Sequence[tuple[Query, Origin]], asker: Asker) -> N
 
 
 def _with_groups_shown(query: Query, engine: Engine[Found], payment: Payment) -> Query:
-    """The query with the keys that are shown, where they are chosen among those that occur: now, or when it was paid.
+    """The query with the private keys that are shown: chosen by chance now, or when the answer was paid.
 
     A second reading then knows no others, so that nothing of the answer tells of groups that are not shown.
     """
@@ -229,7 +229,7 @@ def _with_groups_shown(query: Query, engine: Engine[Found], payment: Payment) ->
 
 
 def drawn(query: Query, mechanisms: Sequence[Mechanism], summaries: Sequence[Summary], rules: Policy) -> list[Drawn]:
-    """What is drawn for each release; nothing where the owner wants more people than there are, by a noisy number."""
+    """The drawn numbers of each release; none for groups of too few people, which a noisy count decides."""
     result: list[Drawn] = []
     sizes: dict[Any, Drawn] = {}
     for lead in query.leads:
@@ -247,12 +247,12 @@ def drawn(query: Query, mechanisms: Sequence[Mechanism], summaries: Sequence[Sum
 
 
 def drawn_once(mechanism: Mechanism | RandomizedResponse | PartitionSelection, summary: Summary) -> Drawn:
-    """What a mechanism draws for a summary; nothing else in pdrisk calls for noise."""
+    """The draw of a mechanism for a summary. Nothing else in pdrisk draws noise."""
     return mechanism.draw(summary, discrete_laplace)
 
 
 def _looked(rules: Policy, line: Line) -> float:
-    """The eps paid to see whether a line is about enough people."""
+    """The eps paid for the noisy number of people that a line needs."""
     least = rules.least_group_of(line)
     return 0.0 if least is None else float(least.eps)
 
@@ -264,7 +264,7 @@ def _meant(
     people: Callable[[Found, Hashable], Losses | None],
     reading: Found,
 ) -> Meaning:
-    """What an answer means for the people in these data; `Meaning.counting` has what was paid to look for them."""
+    """Meaning of an answer for the people in these data; `Meaning.counting` holds what was paid to count them."""
     known = facts_of_lines(query, mechanisms, reading, [0.0] * len(mechanisms))
     values = sum(query.shares, Fraction(0)) * query.times
     return Meaning(

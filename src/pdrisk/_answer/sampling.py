@@ -1,4 +1,4 @@
-"""Intervals of noisy answers that sampling error is part of, from published numbers alone."""
+"""Intervals of noisy answers that include the sampling error, from published numbers alone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TO_NOISE: Final = 0.2  # of how often an interval fails: noise falls off faster 
 
 
 def sampling_interval(noisy: NoisyAnswers, level: float) -> tuple[FloatArray, FloatArray]:
-    """Ends between which lies what the records are a simple random sample of, shape (G,).
+    """Interval of the population's number, if the records are a simple random sample of it, shape (G,).
 
     Parameters
     ----------

@@ -98,7 +98,7 @@ def _rows(one: Released, results: Results) -> pd.DataFrame:
 
 
 def _stacked(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The rows of all lines; pandas 2 warns of concatenating columns that are withheld altogether."""
+    """The rows of all lines, put together without the warning of pandas 2 about columns of NaN alone."""
     columns: dict[str, Any] = {}
     for name in parts[0].columns:
         own = [part[name] for part in parts]

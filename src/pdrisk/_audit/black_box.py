@@ -95,7 +95,7 @@ QUESTIONS: Final = (
 
 
 def black_box_checks(draws: int) -> Iterator[Callable[[], Check]]:
-    """The checks, each to be run; of so many answers about each of two neighbours."""
+    """The black-box checks, each to be run with so many answers about each of two neighbours."""
     for question in QUESTIONS:
         for front in ("accessor", "sql"):
             if front == "accessor" or question.sql:
@@ -136,7 +136,7 @@ def _wanted(question: Question) -> list[Any]:
 
 
 def _by_group(rows: FloatArray, draws: int) -> FloatArray:
-    """Rows of statistic after statistic as one row for each group."""
+    """Rows that list the statistics of a group, from rows that list one statistic for all groups."""
     many = len(rows) // draws
     return rows.reshape(many, draws, -1).transpose(1, 0, 2).reshape(draws, -1)
 

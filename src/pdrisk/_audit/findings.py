@@ -86,7 +86,7 @@ class AuditReport:
 
     @property
     def failures(self) -> tuple[Check, ...]:
-        """Those that did not."""
+        """The checks that failed."""
         return tuple(each for each in self.checks if not each.passed)
 
     @property
@@ -98,15 +98,15 @@ class AuditReport:
         return table.rename(columns={"passed": "verdict"})
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain values."""
+        """The whole report as plain values."""
         return {"verdict": self._verdict, **dataclasses.asdict(self)}
 
     def to_json(self) -> str:
-        """All of it, to be filed."""
+        """The whole report as JSON, to be filed."""
         return json.dumps(self.to_dict(), indent=1)
 
     def to_html(self) -> str:
-        """A self-contained page, to be filed."""
+        """The whole report as a self-contained page, to be filed."""
         page = Page(f"pdrisk audit: {self._verdict}", self._said)
         known = ", ".join(f"{name} {version}" for name, version in self.versions.items())
         page.text(f"Started {self.started}, {self.seconds:.0f} seconds, questions of seed {self.seed}.", known)
@@ -124,7 +124,7 @@ class AuditReport:
         return page.html
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the report; ``.html`` and ``.json`` say as what.
+        """Write the report; the ending ``.html`` or ``.json`` decides its form.
 
         Raises
         ------
@@ -162,7 +162,7 @@ class AuditReport:
 
 
 def versions() -> dict[str, str]:
-    """Of what answers depend on, as it is installed here."""
+    """Versions of the installed software that answers depend on."""
     found = {"python": platform.python_version(), "machine": f"{platform.system()} {platform.machine()}"}
     for name in PACKAGES:
         try:

@@ -1,4 +1,4 @@
-"""Random questions in SQL about several tables, in which all rows of one person are there or not."""
+"""Random SQL questions about several tables, in which all rows of one person are there or not."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def random_join(generator: Generator) -> AuditQuestion:
 
 
 def _tables(generator: Generator) -> dict[str, pd.DataFrame]:
-    """Patients with one row each, or two by mistake, and up to four stays and drugs; some of nobody, or no patient."""
+    """Patients with one row each (or two by mistake), up to four stays and drugs each, and rows without a patient."""
     people = int(generator.choice([1, 2, 4, 9, 25]))
     patients = pd.DataFrame({"pid": np.arange(people), "age": generator.integers(0, 90, people)})
     patients["sex"] = generator.choice(["f", "m"], people)

@@ -31,7 +31,7 @@ OFF: Final = (Fraction(9, 10), Fraction(11, 10))
 
 
 def noise_checks(draws: int) -> Iterator[Callable[[], Check]]:
-    """The checks, each to be run; of so many draws."""
+    """The checks of noise, each to be run with so many draws."""
     for scale in SCALES:
         for name, at_once in (("OpenDP", FEW), ("exact sampler", draws)):
             yield lambda scale=scale, name=name, at_once=at_once: _scale(scale, name, at_once, draws)  # type: ignore[misc]
@@ -45,7 +45,7 @@ def noise_checks(draws: int) -> Iterator[Callable[[], Check]]:
 
 
 def _scale(scale: Fraction, name: str, at_once: int, draws: int) -> Check:
-    """Discrete Laplace noise of this scale is accepted as such, and as that of no scale a tenth off."""
+    """Discrete Laplace noise of this scale fits its distribution, and none whose scale is a tenth off."""
     change, eps = scale.numerator, Fraction(scale.denominator)
     parts = [discrete_laplace(np.zeros(at_once, dtype=np.int64), change, eps) for _ in range(-(-draws // at_once))]
     noise = np.concatenate(parts)
@@ -64,7 +64,7 @@ def _mean(scale: Fraction) -> float:
 
 
 def _unlike(noise: IntArray, scale: Fraction) -> str:
-    """What tells noise from the discrete Laplace distribution of a scale; "" if nothing does."""
+    """The first difference of noise from the discrete Laplace distribution of a scale; "" if there is none."""
     rate, n = float(1 / scale), len(noise)
     mean = _mean(scale)
     # E k**2 = 2 a / (1 - a)**2, and so the variance of the absolute value.
@@ -88,7 +88,7 @@ def _below(values: IntArray, rate: float) -> FloatArray:
 
 
 def _fresh(draws: int) -> Check:
-    """No number of one call tells of its neighbour, of another call, or of the number under it."""
+    """Numbers of one call are independent of their neighbours, of other calls, and of the exact numbers."""
     problem, worst = "", 0.0
     for at_once in (FEW, draws):
         calls = max(2, draws // at_once)
@@ -104,7 +104,7 @@ def _fresh(draws: int) -> Check:
 
 
 def _of_a_count(draws: int) -> Check:
-    """The noise in answers to a count is that of scale 1/eps, also after all that is done to answers."""
+    """The noise in a count that was released has scale 1/eps, whatever was done to it on the way."""
     mechanism = calibrated("geometric", Count(), UNIT, Fraction(1, 2))
     drawn = draws_of(mechanism, Summary(np.array([10**6])), draws)
     problem = _unlike(mechanism.value(drawn) - 10**6, Fraction(2))
@@ -145,7 +145,7 @@ def _choice(asked: str, draws: int) -> Check:
 
 
 def _randomized(draws: int) -> Check:
-    """Randomised responses are true as often as their design says, and others are alike."""
+    """Randomised responses are true as often as their design says, and all false ones are equally likely."""
     design = RandomizedResponse(eps=1.0, categories=3)
     own = np.arange(draws) % 3
     drawn = drawn_once(design, Summary(np.ones(draws, dtype=np.int64), whole=own))

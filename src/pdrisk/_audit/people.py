@@ -1,4 +1,4 @@
-"""Random questions about people with several rows, of whom one is there or not, with all of their rows."""
+"""Random questions about people with several rows, where one person is there with all rows or not at all."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def random_people(generator: Generator) -> AuditQuestion:
 
 
 def _panel(generator: Generator) -> pd.DataFrame:
-    """One to some dozen people with one to six rows each, and rows of nobody known."""
+    """Up to a few dozen people with one to six rows each, and rows without a person."""
     people = int(generator.choice([1, 2, 4, 9, 25]))
     rows = generator.integers(1, 7, people)
     pid = np.repeat(np.arange(people), rows)

@@ -114,7 +114,7 @@ def random_question(generator: Generator, front: str) -> AuditQuestion:
 
 
 def _paid(ask: Callable[[pd.DataFrame], Any], policy: dict[str, Any]) -> Callable[[pd.DataFrame], Any]:
-    """The answer, paid by a new ledger, and what is left there."""
+    """The answer, paid by a new ledger, and what is left in this ledger."""
 
     def paid(frame: pd.DataFrame) -> tuple[Any, object]:
         with TemporaryDirectory() as folder:
@@ -129,7 +129,7 @@ def _paid(ask: Callable[[pd.DataFrame], Any], policy: dict[str, Any]) -> Callabl
 def _neighbours(
     generator: Generator, bounds: tuple[float, float], dtype: str, *, hard: bool
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Frames that differ by one record; hard ones by one at the end of the bounds that is farther from 0."""
+    """Frames that differ by one record; hard ones differ by a record at the end of the bounds farther from 0."""
     size = int(
         generator.choice(
             [0, 1, 2, 5, 12, 40, MANY],
@@ -170,7 +170,7 @@ def shuffled(generator: Generator, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _values(generator: Generator, bounds: tuple[float, float], dtype: str, rows: int) -> Any:
-    """Numbers in and around the bounds, at them, far from them, and missing, as far as the dtype can hold them."""
+    """Numbers within the bounds, at them, near and far outside, and missing, as far as the dtype can hold them."""
     lo, hi = bounds
     if dtype in ("bool", "boolean"):
         values = generator.integers(0, 2, rows).astype(bool).astype(object)

@@ -47,7 +47,7 @@ class Diverged(Exception):  # noqa: N818 - a finding, no error of the program
 
 @dataclass(frozen=True, slots=True)
 class NoiseCall:
-    """Noise that was asked for once: the exact integers, their largest change, what is paid, and what came back."""
+    """One request for noise: the exact integers, their largest change, the eps paid, and the noisy integers."""
 
     exact: IntArray
     change: int
@@ -67,7 +67,7 @@ class Draw:
 
 @dataclass(slots=True)
 class Run:
-    """All draws of one question, what was shown in the end, and what was measured against another run.
+    """All draws of one question, what was shown, and the loss measured against another run.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Run:
 
 
 def recorded(ask: Ask, data: Any) -> Run:
-    """A question about data, with fresh noise; every draw is kept."""
+    """Recorded run: a question asked of data with fresh noise, with every draw kept."""
     run = Run()
 
     def draw(mechanism: Mechanism, summary: Summary) -> Drawn:
@@ -103,7 +103,7 @@ def recorded(ask: Ask, data: Any) -> Run:
 
 
 def replayed(ask: Ask, data: Any, before: Run) -> Run:
-    """The same question about a neighbour of the data, with the noise of the first run.
+    """Replayed run: the same question asked of a neighbour, with the noise of the first run.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def replayed(ask: Ask, data: Any, before: Run) -> Run:
 
 @contextmanager
 def _drawing_by(draw: Callable[[Mechanism, Summary], Drawn]) -> Iterator[None]:
-    """Have this thread's draws made by a function that sees them; those of other threads are made as ever."""
+    """Let this thread draw by another function; other threads draw as always."""
     me, own = threading.get_ident(), releasing.drawn_once
 
     def drawn_once(mechanism: Mechanism | RandomizedResponse | PartitionSelection, summary: Summary) -> Drawn:
@@ -156,7 +156,7 @@ def _drawing_by(draw: Callable[[Mechanism, Summary], Drawn]) -> Iterator[None]:
 
 
 class _Choosing(BaseException):
-    """A mechanism asks for random bits: its draw is a choice."""
+    """Signal that a mechanism asks for random bits: its draw is a choice."""
 
 
 def _bits(_: int) -> Words:
@@ -218,7 +218,7 @@ def _loss_of_choice(choice: Choice, first: Cells, second: Cells) -> float:
 
 
 def _starts(choice: Choice, cells: Cells) -> IntArray:
-    """The first point of each run of points that score alike, and of the one after it."""
+    """First point of each run of points that score alike, and the point after the run."""
     items = choice.losses(cells).items
     found = np.concatenate([items.start, items.start + items.width])
     own = [] if choice.spare is None else [choice.spare.point]
@@ -226,7 +226,7 @@ def _starts(choice: Choice, cells: Cells) -> IntArray:
 
 
 def _shown(ask: Ask, data: Any) -> object:
-    """All that leaves: the answer's public part, warnings, or the error."""
+    """Everything that leaves pdrisk: the answer's public part, warnings, or the error."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         try:
@@ -250,7 +250,7 @@ def _public(answer: Any) -> object:
 
 
 def _difference(one: object, other: object) -> str:
-    """Where two texts part, briefly."""
+    """The place where two texts begin to differ, in short."""
     first, second = repr(one), repr(other)
     at = next((at for at, pair in enumerate(zip(first, second, strict=False)) if pair[0] != pair[1]), 0)
     return f"...{first[max(at - 30, 0) : at + 40]}... instead of ...{second[max(at - 30, 0) : at + 40]}..."

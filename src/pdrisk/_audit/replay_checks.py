@@ -19,7 +19,7 @@ MOST_REFUSED = 0.2  # of the questions of a piece: else it tests too little
 
 
 def replay_checks(questions: Mapping[str, int], pieces: int, seed: int) -> Iterator[Callable[[], Check]]:
-    """The checks, each to be run: so many questions to each front end, in so many pieces."""
+    """The replay checks, each to be run: so many questions to each front end, in so many pieces."""
     for front, many in questions.items():
         for piece in np.array_split(np.arange(many), min(pieces, many)):
             yield lambda front=front, piece=piece: _checked(front, range(piece[0], piece[-1] + 1), seed)  # type: ignore[misc]
@@ -37,7 +37,7 @@ def _case(generator: Generator, front: str) -> AuditQuestion:
 
 
 def _checked(front: str, numbers: range, seed: int) -> Check:
-    """All questions of a piece; the first finding is told, with the number by which it is asked again."""
+    """Check of all questions of a piece; it reports the first finding, with the number that repeats its question."""
     worst, refused, asked = 0.0, 0, 0
     name = f"{front}: questions {numbers[0]:,} to {numbers[-1]:,}"
     for number in numbers:

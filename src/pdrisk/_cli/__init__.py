@@ -21,7 +21,7 @@ __all__ = ["demo", "main"]
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """Say where what is missing went: an option for several words takes all that follow."""
+        """The error, with a hint where a missing word may have gone: options for several words take all that follow."""
         hint = "; name it before options that take several words" if " are required: " in message else ""
         super().error(message + hint)
 

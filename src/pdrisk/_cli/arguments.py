@@ -1,4 +1,4 @@
-"""Arguments of the command line: one or several things in a word, with blanks or commas between them."""
+"""Arguments of the command line: one or several values in one argument, with blanks or commas between them."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ NEGATIVE = re.compile(r"-[\d.]+(,[-+]?[\d.]+)+")
 
 
 class Several(argparse.Action):
-    """Collects all things from all words after an option, however often it stands there."""
+    """Action that collects the words of an option, however often it is given."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:
         super().__init__(option_strings, dest, nargs="+", **options)
 
     def __call__(self, _: object, namespace: argparse.Namespace, values: Any, __: object = None) -> None:
-        """Add those of one option."""
+        """Add the words of one option."""
         before = getattr(namespace, self.dest) or []
         setattr(namespace, self.dest, [*before, *(thing for word in values for thing in word)])
 
 
 def several(each: Callable[[str], Any]) -> Callable[[str], list[Any]]:
-    """What reads a word with commas in it."""
+    """Parser of a word that may hold several values, with commas between them."""
 
     def things(word: str) -> list[Any]:
         return [each(part.strip()) for part in BETWEEN.split(word) if part.strip()]
@@ -39,12 +39,12 @@ def several(each: Callable[[str], Any]) -> Callable[[str], list[Any]]:
 
 
 def separate(words: Sequence[str]) -> list[str]:
-    """Words in which -1,-2 are two: argparse takes one negative number for a value, several for an option."""
+    """The words of a command, with -1,-2 as two words: argparse would take -1,-2 for an option."""
     return [part for word in words for part in (word.split(",") if NEGATIVE.fullmatch(word) else [word])]
 
 
 def file_first(words: Sequence[str]) -> list[str]:
-    """The words of a command, the name of its data file first: an option would take it for one more thing."""
+    """The words of a command with its data file first: an option before it would take it as one more value."""
     command, *rest = words
     single = {at + 1 for at, word in enumerate(rest) if word in ("--to", "--schema", "--file")}
     files = [at for at, word in enumerate(rest) if at not in single and DATA.search(word) and word[0] != "-"]

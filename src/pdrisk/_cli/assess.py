@@ -35,7 +35,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
 
 
 def assess(chosen: argparse.Namespace) -> str:
-    """The text of ``pdrisk assess``; writes the report instead if a folder is named."""
+    """Text of ``pdrisk assess``; with a folder, the report is written there instead."""
     groups = chosen.by or []
     others = [*groups, *(chosen.person or ())]
     frame = files.known(files.read(chosen), chosen, others)

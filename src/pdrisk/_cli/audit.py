@@ -19,7 +19,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def audit(chosen: argparse.Namespace) -> tuple[str, int]:
-    """What was found, and the exit status: 0 if all passed, 1 if not."""
+    """Report of the audit, and the exit status: 0 if all checks passed, else 1."""
     if chosen.to is not None and chosen.to.suffix.lower() not in (".html", ".json"):
         raise pdrisk.ParameterError("--to names a file that ends with .html or .json.")
     if chosen.to is not None:

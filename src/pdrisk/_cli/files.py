@@ -1,4 +1,4 @@
-"""A person's own data and what is known of them, from files."""
+"""Files of the command line: the user's data, and what is declared of them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def read(chosen: argparse.Namespace) -> pd.DataFrame:
 
 
 def _signs(chosen: argparse.Namespace) -> dict[str, Any]:
-    """What stands between values, before decimals and between thousands: three different characters."""
+    """The separators of values, decimals and thousands: three different characters."""
     sep = "\t" if chosen.sep == r"\t" else chosen.sep  # as it is typed in a shell
     signs = {"--sep": sep, "--decimal": chosen.decimal, "--thousands": chosen.thousands}
     for option, sign in signs.items():
@@ -81,7 +81,7 @@ def _signs(chosen: argparse.Namespace) -> dict[str, Any]:
 
 
 def arguments(command: argparse.ArgumentParser) -> None:
-    """What is known of a file."""
+    """Options that describe a data file."""
     command.add_argument("--sep", default=",", help="what stands between the values of a CSV file (default: a comma)")
     command.add_argument("--decimal", default=".", help="what stands before decimals there (default: a point)")
     command.add_argument("--thousands", help="what stands between thousands there (default: nothing)")
@@ -99,7 +99,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
 def columns_of(
     frame: pd.DataFrame, chosen: argparse.Namespace, others: Sequence[str] = ()
 ) -> tuple[list[Any], dict[Hashable, str]]:
-    """The columns to look at, and why not at others; what is wrong with them is said in words of the shell.
+    """The columns to look at, and the reasons for leaving others out, in terms of the command line.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def columns_of(
 
 
 def _advice(series: pd.Series, kind: str) -> str:
-    """What to do with a column that holds no numbers. It looks at the data: whoever reads it is their curator."""
+    """What to do with a column that holds no numbers. It may depend on the data: its reader is their curator."""
     if kind == TEXT:
         some = series.dropna().head(LOOKED_AT).astype(str)
         commas = some.str.fullmatch(DECIMAL_COMMA).mean() if len(some) else 0
@@ -126,7 +126,7 @@ def _advice(series: pd.Series, kind: str) -> str:
 
 
 def known(frame: pd.DataFrame, chosen: argparse.Namespace, others: Sequence[str] = ()) -> pd.DataFrame:
-    """The frame with what is declared of it.
+    """The frame with its declarations.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Records of a file: one number of each person, where a person may have several rows, and columns by groups."""
+"""Records of a file: one number for each person if a person may have several rows, and columns for each group."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST = 20  # columns by groups, each of which has panels of its own
 
 
 def arguments(command: argparse.ArgumentParser) -> None:
-    """What says whose records a file holds."""
+    """Options that say whose records a file holds."""
     command.add_argument(
         "--person",
         type=several(str),
@@ -32,14 +32,14 @@ def arguments(command: argparse.ArgumentParser) -> None:
 
 
 def said_of(chosen: argparse.Namespace) -> str:
-    """What a record is, beside the name of the file."""
+    """What a record is, as text beside the name of the file."""
     if not chosen.person or not chosen.per_person:
         return ""
     return f" (one record for each {', '.join(chosen.person)}: the {chosen.per_person} of the rows)"
 
 
 def known_bounds(frame: pd.DataFrame, columns: Sequence[Any], chosen: argparse.Namespace) -> dict[Any, Any]:
-    """The bounds of columns, as the command line says, else as they are declared for one row."""
+    """The bounds of columns, from the command line or else declared for a row."""
     rows = {column: declared(frame, column).universe for column in columns}
     own = {column: (one.lo, one.hi) for column, one in rows.items() if one is not None}
     return (own if not chosen.per_person or chosen.per_person in OF_ROWS else {}) | dict(chosen.bounds)
@@ -48,7 +48,7 @@ def known_bounds(frame: pd.DataFrame, columns: Sequence[Any], chosen: argparse.N
 def of_people(
     frame: pd.DataFrame, columns: Sequence[Any], chosen: argparse.Namespace, groups: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """The frame with one row for each person, of the columns that are looked at and those of groups.
+    """The frame with one row for each person: the columns that are looked at, and those of groups.
 
     Rows without an id are nobody's, and left out. As it is where no ``--person`` is named.
 
@@ -91,7 +91,7 @@ def _declared(
     groups: Sequence[str],
     chosen: argparse.Namespace,
 ) -> pd.DataFrame:
-    """Records with what is declared of the file, but for missing codes: these are missing already."""
+    """Records with the declarations of the file, without missing codes, which are missing values by now."""
     found = found.copy()
     found.attrs = {}
     bounds = known_bounds(frame, columns, chosen)

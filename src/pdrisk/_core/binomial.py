@@ -65,7 +65,7 @@ def clopper_pearson(times: int, trials: int, level: float = LEVEL) -> tuple[floa
 
 
 def _crossing(a: int, b: int, share: float, upper: float | None = None) -> tuple[float, float]:
-    """Neighbouring numbers between which ``I_p(a, b)`` reaches a share; by ``1 - I``, where that is given."""
+    """Two neighbouring floats between which ``I_p(a, b)``, or ``1 - I``, crosses a share."""
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
         middle = (low + high) / 2
@@ -101,5 +101,5 @@ def _beta(x: float, a: int, b: int) -> float:
 
 
 def _kept(value: float, least: float) -> float:
-    """A divisor away from 0."""
+    """A divisor that is not 0."""
     return value if abs(value) > least else least

@@ -39,7 +39,7 @@ class Cells:
 
     @classmethod
     def of_keys(cls, keys: IntArray, counts: IntArray, groups: int, size: int) -> Cells:
-        """Cells from sorted keys ``group * size + point`` of which none is there twice."""
+        """Cells from sorted keys ``group * size + point``, each of which occurs once."""
         group, point = np.divmod(keys, size) if groups > 1 else (np.zeros_like(keys), keys)
         return cls.of_groups(group, point, counts, groups)
 
@@ -50,7 +50,7 @@ class Cells:
 
     @classmethod
     def of_ranks(cls, group: IntArray, rank: IntArray, point: IntArray, n: IntArray, size: int) -> Cells:
-        """Cells from records whose ranks are known, in any order, the first and last of each group among them.
+        """Cells from records of known ranks in any order, among them the first and last of each group.
 
         Each other record stands at the point of the next known one below. A record may be listed twice.
         """

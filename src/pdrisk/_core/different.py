@@ -1,4 +1,4 @@
-"""Sums of different values: what several records have counts once."""
+"""Sums of different values: a value that several records share counts once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class DistinctSum(Total):
         return summary.steps.astype(np.float64) * self.lattice(universe).step
 
     def world_range(self, summary: Summary, universe: Universe) -> FloatArray:
-        """Worlds lack a value that one record alone has, or none, where others share theirs."""
+        """Range of the worlds: a world lacks a value if one record alone has it, and nothing if others share it."""
         alone = summary.other
         assert alone is not None and alone.lowest is not None and alone.highest is not None
         lowest, highest = (self._counted(ends[0]) for ends in (alone.lowest, alone.highest))
@@ -54,7 +54,7 @@ class DistinctSum(Total):
 
 @dataclass(frozen=True, slots=True)
 class DistinctWholeSum(DistinctSum, WholeStatistic):
-    """The same of values that are declared to be whole numbers; others are rounded, each for itself."""
+    """Sum of the different values declared to be whole numbers; others are rounded, each on its own."""
 
     @property
     def needs(self) -> Needs:

@@ -42,7 +42,7 @@ Made = TypeVar("Made", bound=type)
 
 
 def shown(value: object, depth: int = 0) -> str:
-    """A value as an error quotes it: as it is written if it is one and short, else what it is."""
+    """A value as an error quotes it: as it is written if it is a short number or text, else its type."""
     try:
         if isinstance(value, list | tuple) and type(value) in CONTAINERS and len(value) <= 3 and not depth:
             text = ", ".join(shown(part, depth + 1) for part in value)
@@ -61,7 +61,7 @@ def shown(value: object, depth: int = 0) -> str:
 
 
 def array_of(name: str, value: object) -> NDArray[Any]:
-    """What numpy makes of a number or of numbers in a list, an array or a column; nothing else is looked into.
+    """The numpy array of a number, or of numbers in a list, an array or a column; nothing else is looked into.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def array_of(name: str, value: object) -> NDArray[Any]:
 
 
 def own_errors(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """The function, whose arguments may fail when they are looked at.
+    """The function, with errors of its own for arguments that fail when they are looked at.
 
     Whatever comes of an argument that is no plain value is pdrisk's own error. A function that fails on plain
     arguments is mistaken itself, and its exception stays. The traceback of pdrisk's own error ends here: it says in
@@ -141,7 +141,7 @@ def _foreign(signature: inspect.Signature, args: Iterable[Any], given: dict[str,
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value and what it holds are of kinds whose code is not the caller's, as far as it is looked at."""
+    """Whether a value, and what it holds as far as it is looked at, runs no code of the caller."""
     left = [(value, 0)]
     for _ in range(MANY):
         if not left:

@@ -115,7 +115,7 @@ def placed(
 
 @dataclass(frozen=True, slots=True)
 class NumbersGrid:
-    """Public grid that the rows of one person are added up on, to the number that stands for them.
+    """Public grid on which the rows of one person are added up to one number.
 
     A row x has the place ``floor(clip(x - origin, -reach, reach) * per_unit + .5)``; a person's sum of places over
     ``per_unit`` is that of the rows. With ``per_unit`` a power of two whole numbers stay whole.
@@ -191,12 +191,12 @@ class Points:
 
     @property
     def divides(self) -> bool:
-        """Whether records are divided by `factor`, instead of multiplied."""
+        """Whether records are divided by `factor`; otherwise they are multiplied by it."""
         return self.exponent > 0
 
     @property
     def first(self) -> int:
-        """The multiple of a step that the point of index 0 is."""
+        """Which multiple of a step the point of index 0 is."""
         return self._multiple(self.lo)
 
     @property

@@ -15,7 +15,7 @@ Value = TypeVar("Value", covariant=True)
 
 
 class once(Generic[Value]):  # noqa: N801 - a decorator
-    """A property whose value is kept in the object's ``__dict__``; two threads may both compute it."""
+    """Property whose value is kept in the object's ``__dict__``; two threads may both compute it."""
 
     def __init__(self, compute: Callable[[Any], Value]) -> None:
         self._compute = compute

@@ -1,4 +1,4 @@
-"""Records of people who have several: how far the answer moves when all records of one person come or go.
+"""Records of people who have several: how far the answer moves if all records of one person are added or removed.
 
 A person has at most k records in a group. Removed are all that somebody has there; added are up to k, some at the lower
 end of the universe and the others at the upper one, or k at the mean: docs/numbers.md, "People with several records".
@@ -41,7 +41,7 @@ def without_each(statistic: Statistic, told: Portions, universe: Universe) -> Fl
 def local_sensitivity(
     statistic: Statistic, told: Portions | None, universe: Universe, value: FloatArray, k: int
 ) -> FloatArray:
-    """Largest change by all records of one person, at most k, that come or go, shape (G,); NaN where it is not told.
+    """Largest change by adding or removing all records of one person, at most k; shape (G,), NaN if unknown.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def _spread_by_adding(statistic: Var, told: Portions, universe: Universe, value:
 
 
 def top_of_groups(losses: FloatArray, groups: int) -> FloatArray:
-    """For each group its loss and the largest ones of others, as many as a person is in besides, shape (G,)."""
+    """For each group its loss plus the largest losses of other groups that a person may be in, shape (G,)."""
     if groups == 1 or len(losses) < 2:
         return losses
     ordered = np.sort(losses)[::-1]

@@ -45,7 +45,7 @@ class WholeArithmetic(Generic[Number]):
 
 
 def divided(k: Number, l: Number, degrees: Degrees, by: WholeArithmetic[Number]) -> list[Number]:  # noqa: E741
-    """The parts of a record with the places k and l, ``(degrees[0] + 1) * (degrees[1] + 1)``: those of l run first."""
+    """Parts of a record at the places k and l, shape ``(degrees[0] + 1) * (degrees[1] + 1)``; those of l vary first."""
     others = _shares(l, degrees[1], by)
     parts = []
     for share in _shares(k, degrees[0], by):

@@ -1,4 +1,4 @@
-"""Statistics of a public number of records: neighbours differ by the value of one, and none is added or removed."""
+"""Statistics of a public number of records: neighbours differ by the value of one record; none is added or removed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["MeanOfSize", "OfSize", "ProportionOfSize", "SumOfSize", "WholeSumOfS
 
 @dataclass(frozen=True, slots=True)
 class OfSize(Statistic):
-    """A sum or mean of so many records.
+    """Sum or mean of a public number of records.
 
     A missing record, of which there should be none, counts as the middle of the universe: so another value of one
     record moves the sum by the width of the universe at most, whatever the data are.
@@ -60,7 +60,7 @@ class OfSize(Statistic):
         return (universe.lo + universe.width * (self.whole_places(summary) / (PLACES * self.size))) * self.times
 
     def largest_change(self, summary: Summary, universe: Universe) -> FloatArray:
-        """By the largest record moved to lo or the smallest to hi; by half the width where all are missing."""
+        """Largest change: by the largest record moved to lo or the smallest to hi; half the width if none is there."""
         assert summary.lowest is not None and summary.highest is not None
         moved = np.maximum(summary.highest[0] - universe.lo, universe.hi - summary.lowest[0])
         return np.where(summary.n > 0, moved, universe.width / 2) * (self.times / self.size)
@@ -129,7 +129,7 @@ class WholeSumOfSize(SumOfSize, WholeStatistic):
 
 
 def of_size(statistic: Statistic, size: int) -> OfSize | None:
-    """The statistic of a public number of records; None if there is none."""
+    """The variant of a statistic for a public number of records; None if it has none."""
     kinds: dict[type[Statistic], type[OfSize]] = {Sum: SumOfSize, Mean: MeanOfSize, Proportion: ProportionOfSize}
     kind = kinds.get(type(statistic))
     return None if kind is None else kind(size)

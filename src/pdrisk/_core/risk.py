@@ -109,7 +109,7 @@ def privacy_loss(risk: ArrayLike, prior: ArrayLike = 0.5) -> FloatArray:
 
 
 def _privacy_loss(risks: FloatArray, priors: FloatArray, *, nothing_told: NDArray[np.bool_]) -> FloatArray:
-    """`privacy_loss`, where an answer that tells nothing may also stay at its prior."""
+    """`privacy_loss` that also allows a risk equal to the prior, for answers that reveal nothing."""
     _check_probability("risk", risks)
     _check_probability("prior", priors)
     if not np.all((risks > priors) | (nothing_told & (risks == priors))):
@@ -203,7 +203,7 @@ def epsilon_for(
 
 
 def check_metric(metric: object) -> None:
-    """Refuse what does not name a metric."""
+    """Refuse a name that is not that of a metric."""
     if not isinstance(metric, str) or metric not in METRICS:
         raise ParameterError(f"unknown metric {shown(metric)}; it must be one of {', '.join(METRICS)}.")
 
@@ -310,7 +310,7 @@ def risks_in_data(n: NDArray[np.int64], loss: FloatArray, loss_between_worlds: F
 def most_exposed_first(
     n: NDArray[np.int64], share: FloatArray, many_worlds: FloatArray, identifiability: FloatArray
 ) -> NDArray[np.intp]:
-    """The order of answers at one eps by how far they expose somebody; those about nobody are last.
+    """Order of answers at one eps by how far they expose somebody; answers about nobody come last.
 
     Parameters
     ----------

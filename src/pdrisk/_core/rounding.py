@@ -65,7 +65,7 @@ def controlled_rounding(table: IntTable, base: int) -> IntTable:
 
 
 def _cycle(free: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """A cycle of free entries, by turns in one row and in one column; empty if none is free."""
+    """A cycle of free entries, alternately in one row and in one column; empty if no entry is free."""
     rows = np.flatnonzero(free.any(axis=1))
     if len(rows) == 0:
         return []

@@ -18,7 +18,7 @@ NEAREST = 1e-7
 
 
 def expected_mean(low: FloatArray, high: FloatArray, n: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """Where the mean of a population lies, of values in [0, 1].
+    """Interval of a population's mean, for values in [0, 1].
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def _divergence(x: FloatArray, p: FloatArray) -> FloatArray:
 
 
 def expected_total(low: FloatArray, high: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """Where the expected total lies, of a sample's values in [0, 1] whose number is not known.
+    """Interval of the expected total of a sample whose values lie in [0, 1] and whose size is not known.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def expected_total(low: FloatArray, high: FloatArray, level: float) -> tuple[Flo
 
 
 def _farthest(excess: Callable[[FloatArray], FloatArray], near: FloatArray, far: FloatArray) -> FloatArray:
-    """A point at which the excess, which grows from near to far, is 0 or a little more; far if it never is."""
+    """A point at which a growing excess is 0 or a little more, between near and far; far if it stays below."""
     near, far = near.copy(), far.copy()
     for _ in range(HALVINGS):
         middle = (near + far) / 2

@@ -24,7 +24,7 @@ NARROWEST = 2.0**-19  # of the distance from 0, as of all bounds
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SizePoints:
-    """Round sizes on either side of the point between two bounds that is nearest to 0, some ten to each power of ten.
+    """Round sizes on both sides of the point between two bounds that is nearest to 0, some ten for each power of ten.
 
     A record stands at the place ``floor((x - lo) * per_unit + .5)``: one rule in float64, so that all engines find the
     same. It grows with x, so that the bounds have the places 0 and `SIZE_PLACES`.
@@ -69,7 +69,7 @@ class SizePoints:
 
     @property
     def bins(self) -> int:
-        """How many numbers `bin` has, 0 included."""
+        """Number of bins that `bin` can give, 0 included."""
         return len(self.thresholds) + 1
 
     @property
@@ -115,7 +115,7 @@ class SizeSums:
 
     @classmethod
     def of_keys(cls, keys: IntArray, n: IntArray, high: IntArray, low: IntArray, groups: int, bins: int) -> SizeSums:
-        """From sorted keys ``group * bins + bin`` of which none is there twice."""
+        """Sums from sorted keys ``group * bins + bin``, each of which occurs once."""
         return cls(keys % bins, n, high, low, np.searchsorted(keys, np.arange(groups + 1) * bins))
 
     def counts(self, bins: int) -> IntArray:
@@ -149,7 +149,7 @@ def _at(places: IntArray, at: int, otherwise: int) -> int:
 
 
 def _sizes(widest: float, least: float) -> list[float]:
-    """Round numbers from one trillionth of the widest size to below it, and at least so large."""
+    """Round numbers up to the widest size, from one trillionth of it or from the least size asked for."""
     if widest == 0:
         return []
     top = math.floor(math.log10(widest)) + 1

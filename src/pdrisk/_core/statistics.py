@@ -115,7 +115,7 @@ class Statistic(ABC):
         return np.minimum(self.largest_change(summary, universe), self.global_sensitivity(universe))
 
     def influence(self, records: FloatArray, summary: Summary, universe: Universe) -> FloatArray:
-        """How far the answer moves when each record is removed, shape (n,)."""
+        """Change of the answer if each record is removed, shape (n,)."""
         return np.abs(self.leave_one_out(records, summary, universe) - self.value(summary, universe))
 
     def lattice(self, universe: Universe) -> Lattice:
@@ -235,7 +235,7 @@ class Histogram(Count):
 
 @dataclass(frozen=True, slots=True)
 class Total(Statistic):
-    """Numbers added up, of which one record brings one: that farther from zero is always possible."""
+    """Sum of one number for each record; data farther from zero are always possible."""
 
     def value_range(self, universe: Universe) -> tuple[float, float]:
         return (-np.inf if universe.lo < 0 else 0.0), (np.inf if universe.hi > 0 else 0.0)

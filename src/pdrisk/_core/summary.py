@@ -67,7 +67,7 @@ class Ranks:
 
     @property
     def width(self) -> int | None:
-        """How many ranks there are, give or take one; None where that is up to the data."""
+        """Number of ranks, give or take one; None if it depends on the data."""
         return None if self.before is None or self.after is None else self.before + self.after
 
     def first(self, n: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -151,7 +151,7 @@ class Needs:
         return self.cells or self.whole_cells
 
     def points(self, universe: Universe) -> dict[str, Points]:
-        """The public points that records are counted at, by the part of a `Summary` that tells."""
+        """The public points at which records are counted, by the field of `Summary` that holds them."""
         wanted = [(name, whole) for name, whole in (("cells", False), ("whole_cells", True)) if getattr(self, name)]
         return {name: Points.between(universe.lo, universe.hi, whole) for name, whole in wanted}
 

@@ -70,7 +70,7 @@ class Universe:
 
 @dataclass(frozen=True, slots=True)
 class Rectangle(Universe):
-    """The values that two columns can have: the interval of the first, and beside it that of the other.
+    """Values that two columns can have: the interval of the first, and as ``other`` that of the second.
 
     Parameters
     ----------

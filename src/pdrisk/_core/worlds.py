@@ -146,7 +146,7 @@ def tight_of_worlds(
 def _last_within(
     excess: Callable[[float], tuple[bool, float]], low: float, high: float, below: float, above: float
 ) -> float:
-    """The largest float that keeps within, between one that does and one that does not.
+    """The largest float that is within, between one float that is and one that is not.
 
     Regula falsi with the Illinois rule (Dowell & Jarratt 1971): an end that stays twice counts half. Every fourth step
     halves the interval, which ends the search whatever the rounding of the last digits.
@@ -190,7 +190,7 @@ def _one_world(rho: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """The different answers of all worlds in rising order, shape (k,): worlds that give the same are one place.
+    """The different answers of all worlds in rising order, shape (k,): worlds with equal answers are one place.
 
     Attributes
     ----------
@@ -226,7 +226,7 @@ class _Answers:
         return exact <= rho, min(odds, 0.0) if exact <= rho else max(odds, 0.0)
 
     def exact_without_noise(self) -> float:
-        """Its limit: who knows the answer knows which worlds give it."""
+        """Limit of `exact` without noise: whoever knows the answer knows which worlds give it."""
         return float((self.heaviest / self.mass).max())
 
 

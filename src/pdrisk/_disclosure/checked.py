@@ -26,7 +26,7 @@ TOTAL: Final = "total"
 
 @dataclass(frozen=True, repr=False, eq=False)
 class CheckedTable:
-    """An exact table by two keys, and what classical output rules say of each cell. Curator only.
+    """Exact table by two keys with the verdict of classical output rules on each cell. Curator only.
 
     The rules judge one table at a time. They do not stop what follows from several tables, or from a total and all
     cells but one: see the page on traditional disclosure control in the docs.
@@ -58,7 +58,7 @@ class CheckedTable:
 
     @classmethod
     def of(cls, cells: pd.DataFrame, statistic: str, column: Hashable | None, rules: Any) -> CheckedTable:
-        """From one row a cell, with a column of truth values for each rule."""
+        """The table from one row for each cell, with a column of truth values for each rule."""
         named = [np.where(cells[name], name, "") for name in (*FAILING, "negative")]
         reasons = [", ".join(filter(None, each)) for each in zip(*named, strict=True)]
         told = cells.assign(reasons=reasons)
@@ -80,7 +80,7 @@ class CheckedTable:
 
     @property
     def summary(self) -> dict[str, int]:
-        """How many cells break each rule."""
+        """Number of cells that break each rule."""
         return {name: int(self.cells[name].sum()) for name in (*FAILING, "negative")}
 
     def suppressed(self) -> pd.DataFrame:
@@ -92,15 +92,15 @@ class CheckedTable:
         return mark_exact(self.table.mask(self.verdicts == "fail"))
 
     def rounded(self, base: int = 5) -> pd.DataFrame:
-        """The table with margins, each number as the nearest multiple of ``base``: margins do not add up any more."""
+        """Table with margins, each number rounded to a multiple of ``base``; margins no longer add up."""
         return self._with_margins(nearest_multiple(with_margins(self._whole(base)), base))
 
     def controlled_rounding(self, base: int = 5) -> pd.DataFrame:
-        """The table with margins, all next to their numbers as multiples of ``base``, so that margins are sums."""
+        """Table with margins, all rounded to neighbouring multiples of ``base`` so that margins are sums."""
         return self._with_margins(with_margins(controlled_rounding(self._whole(base), base)))
 
     def record(self, name: str = "output_0") -> dict[str, Any]:
-        """A record of this output in the style of ACRO, for output checkers; plain JSON values. Curator only.
+        """Record of this output in the style of ACRO, for output checkers; plain JSON values. Curator only.
 
         ``sdc`` has ACRO's names of rules, the number of cells of each and their places (row, column). Beside them are
         the rules with their limits, since those of ACRO are settings elsewhere.

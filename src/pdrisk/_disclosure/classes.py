@@ -23,7 +23,7 @@ LARGEST = 2**62  # combinations that are told apart by one number
 
 @dataclass(frozen=True)
 class Classes:
-    """Classes of one or two tables.
+    """Equivalence classes of one or two tables.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Classes:
     size: int
 
     def people(self, side: int = 0) -> NDArray[np.int64]:
-        """How many people of a table are in each class; a person with several rows there counts once."""
+        """Number of people of a table in each class; a person with several rows there counts once."""
         one, number = self.sides[side], self.numbers[side]
         if one.persons is not None:
             number, _ = distinct_pairs(number, one.persons)
@@ -48,7 +48,7 @@ class Classes:
         return np.rint(np.bincount(number, weights=one.times, minlength=self.size)).astype(np.int64)
 
     def lines(self, side: int = 0) -> NDArray[np.int64]:
-        """How many lines of a table are in each class."""
+        """Number of a table's lines in each class."""
         return np.bincount(self.numbers[side], minlength=self.size)
 
     def weights(self, side: int = 0) -> NDArray[np.float64]:
@@ -68,7 +68,7 @@ class Classes:
         return found
 
     def codes(self, at: int, chosen: NDArray[np.int64]) -> Codes:
-        """The codes that these classes have in a key column."""
+        """Codes of these classes in a key column."""
         found = np.zeros(len(chosen), dtype=np.int64)
         for side, example in zip(self.sides, self._examples, strict=True):
             lines = example[chosen]
@@ -99,7 +99,7 @@ class Classes:
         return mark_exact(pd.DataFrame({name: each[chosen] for name, each in values.items()}, index=self.index(chosen)))
 
     def aligned(self, values: NDArray[Any], name: str, rows: RowsRead) -> pd.Series:
-        """A value of classes for each row of the first table; missing for rows that were not counted."""
+        """A number of classes for each row of the first table; missing for rows that were not counted."""
         own = values[self.numbers[0]]
         if rows.kept is not None:
             whole: Any = pd.array(np.zeros(len(rows.index), dtype=own.dtype))
@@ -135,7 +135,7 @@ def _compressed(numbers: list[NDArray[np.int64]]) -> tuple[list[NDArray[np.int64
 def occurring(
     number: NDArray[np.int64], end: int, persons: Codes | None, times: NDArray[Any] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The numbers below ``end`` that occur, in order, and how many people have each."""
+    """The numbers below ``end`` that occur, in order, with their numbers of people."""
     found = None
     if end > max(DENSE, 4 * len(number)):
         number, found = pd.factorize(number, sort=True)

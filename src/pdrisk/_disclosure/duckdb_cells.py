@@ -17,7 +17,7 @@ __all__ = ["cells_in_duckdb"]
 
 
 def cells_in_duckdb(table: DuckDBTable, asked: KeyRequest, top: int) -> tuple[Side, pd.DataFrame]:
-    """The keys of cells, and what rules need to know of each.
+    """Keys of cells, and the facts that rules need about each.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ DIGITS = 15  # of a decimal, which comes as a float
 
 
 def table_of(data: object, what: str = "population", declared: Declarations = UNDECLARED) -> KeyTable:
-    """A table that measures can read, of whatever kind it is given; a frame declares its missing codes itself.
+    """Table that measures can read, of any kind of data; a frame declares its missing codes itself.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def _opened(data: Any) -> DuckDBTable | None:
 
 @dataclass(frozen=True, slots=True)
 class DuckDBTable:
-    """A table, file or relation.
+    """Table, file or relation of DuckDB.
 
     Attributes
     ----------
@@ -104,15 +104,15 @@ class DuckDBTable:
     declared: Declarations = UNDECLARED
 
     def has(self, columns: Sequence[Hashable]) -> bool:
-        """Whether it has all these columns."""
+        """Whether the table has all these columns."""
         return all(column in self.relation.columns for column in columns)
 
     def read(self, asked: KeyRequest) -> Side:
-        """The keys of groups of its rows; raises as `asked` does."""
+        """Keys of groups of its rows; raises as `asked` does."""
         return self.asked(asked, lambda types: self._read(asked, types))
 
     def asked(self, asked: KeyRequest, read: Callable[[dict[str, str]], T]) -> T:
-        """What is read of columns whose SQL types are told.
+        """Keys of groups, from columns whose SQL types are given.
 
         Raises
         ------
@@ -162,7 +162,7 @@ class DuckDBTable:
         return Side(tuple(columns), grouped["people"].to_numpy(dtype=np.int64), None, weights, left_out)
 
     def _counts(self, asked: KeyRequest) -> list[str]:
-        """What is counted of a group: people, their rows, all rows, and weights, NULL where one is no weight."""
+        """Counts of a group: people, their rows, all rows, and weights (NULL if one is invalid)."""
         if asked.person:
             ids = [f't."p{at}"' for at in range(len(asked.person))]
             there = " AND ".join(
@@ -178,7 +178,7 @@ class DuckDBTable:
         return lines if asked.weight is None else [*lines, weight]
 
     def _coarser(self, asked: KeyRequest, name: Hashable, at: int, relation: Any) -> tuple[KeyColumn, Any]:
-        """A key column made coarser before people are counted: its labels, and the relation with its codes."""
+        """A key column made coarser before people are counted: its labels, and a relation with its codes."""
         if self.connection is None:
             raise ParameterError(
                 "a relation does not tell its connection, which counting people in coarser classes needs: pass "
@@ -196,12 +196,12 @@ class DuckDBTable:
         return generalized(column, asked.generalize[name]) if name in asked.generalize else column
 
     def without_codes(self, name: Hashable) -> str:
-        """A column in SQL, NULL where a missing code stands."""
+        """A column in SQL that is NULL where it holds a missing code."""
         codes = ", ".join(map(_constant, self._codes(name)))
         return f"CASE WHEN {_quoted(name)} IN ({codes}) THEN NULL ELSE {_quoted(name)} END" if codes else _quoted(name)
 
     def key_without_codes(self, name: Hashable, sql_type: str) -> str:
-        """A key column in SQL, NULL where it is missing or a missing code stands."""
+        """A key column in SQL that is NULL where it is missing or holds a missing code."""
         codes, key = ", ".join(map(_constant, self._codes(name))), _key(name, sql_type)
         return f"CASE WHEN {_quoted(name)} IN ({codes}) THEN NULL ELSE {key} END" if codes else key
 
@@ -232,7 +232,7 @@ def _constant(value: Hashable) -> str:
 
 
 def _key(name: Hashable, sql_type: str) -> str:
-    """A key column as DuckDB is asked for it: NaN is missing."""
+    """A key column in SQL, with NaN as missing."""
     column = _quoted(name)
     if sql_type in FLOATS:
         return f"CASE WHEN isnan({column}) THEN NULL ELSE {column} END"

@@ -23,7 +23,7 @@ ORDERED = (NUMBER, TIME, ZONED, DATE)
 
 
 def check_generalize(generalize: object, on: Sequence[Hashable]) -> Generalize:
-    """How each key column is generalised, judged as far as it can be without the data.
+    """The rules of generalize=, judged as far as possible without the data.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def _binned(column: KeyColumn, edges: pd.Index) -> KeyColumn:
 
 
 def _places(column: KeyColumn, edges: pd.Index, labels: pd.Index, side: Any) -> NDArray[np.int64]:
-    """In which bin each label lies."""
+    """The bin of each label."""
     if labels.dtype == object:
         labels = pd.Index(pd.to_datetime(labels)) if edges.dtype.kind == "M" else labels.astype(float)
     try:
@@ -140,6 +140,6 @@ def _mapped(column: KeyColumn, how: Mapping[Any, Any] | pd.Series) -> KeyColumn:
 
 
 def _check_covered(column: KeyColumn, outside: NDArray[np.bool_], why: str) -> None:
-    """Refuse labels of rows that would belong nowhere; labels of no row may."""
+    """Refuse labels of rows that would be in no bin or mapping; labels without rows may be."""
     if outside.any() and (number := np.count_nonzero(outside & column.used)):
         raise ParameterError(f"{number} values of key column {column.name!r} {why}.")

@@ -26,7 +26,7 @@ EXACT = 2**53  # beyond it floats skip whole numbers
 
 @dataclass(frozen=True, slots=True)
 class KeyColumn:
-    """A column of keys.
+    """Column of keys as codes and labels.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class KeyColumn:
 
     @property
     def size(self) -> int:
-        """How many codes there may be."""
+        """Number of codes that there may be."""
         return len(self.labels) + 1
 
     @property
@@ -66,7 +66,7 @@ class KeyColumn:
 
 
 def coded(series: pd.Series, missing: Sequence[Hashable] = ()) -> KeyColumn:
-    """The codes of a column; ``missing`` lists further values that stand for a missing answer."""
+    """Codes of a column; ``missing`` lists values that stand for a missing answer."""
     column = _coded(series)
     if missing:
         at = column.labels.get_indexer(pd.Index(list(missing)))
@@ -104,7 +104,7 @@ def _coded(series: pd.Series) -> KeyColumn:
 
 
 def recoded(column: KeyColumn, places: NDArray[np.integer[Any]], labels: pd.Index) -> KeyColumn:
-    """The column with other labels: ``places`` has that of each label among the new ones, -1 for missing."""
+    """The column with new labels: ``places`` has the position of each old label among them, -1 for missing."""
     mapping = np.concatenate([[0], np.asarray(places, dtype=np.int64) + 1])
     return KeyColumn(column.name, mapping[column.codes], labels)
 

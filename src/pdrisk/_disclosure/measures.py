@@ -38,7 +38,7 @@ DISTANCES = ("auto", "equal", "ordered")
 
 
 def asked(on: object, generalize: object = None, person: object = None) -> KeyRequest:
-    """What a measure is asked about, judged without the data.
+    """Request of a measure, judged without the data.
 
     Raises
     ------
@@ -75,14 +75,14 @@ def _one_named(option: str, columns: Any) -> Hashable:
 
 
 def _classes(table: KeyTable, wanted: KeyRequest) -> tuple[Classes, NDArray[np.int64]]:
-    """The classes of one table, and how many people are in each."""
+    """Classes of one table, with their numbers of people."""
     side = table.read(wanted)
     classes = classes_of(side)
     return classes, somebody(classes.people())
 
 
 def somebody(sample: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Numbers of people, of which there must be one.
+    """Numbers of people, or the error if there is nobody.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def somebody(sample: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def k_anonymity(table: KeyTable, wanted: KeyRequest) -> KAnonymity:
-    """The size of the smallest class."""
+    """Size of the smallest class."""
     classes, sample = _classes(table, wanted)
     present = sample > 0
     return KAnonymity(
@@ -114,7 +114,7 @@ def k_map(
     model: object,
     on_missing: object,
 ) -> KMap | KMapEstimate:
-    """The size in the population of the smallest class of somebody in the table."""
+    """Smallest size in the population of a class in the table."""
     if weights is not None:
         if population is not None or population_counts is not None:
             raise ParameterError("pass exactly one of population=, population_counts= and weights=.")
@@ -136,7 +136,7 @@ def k_map(
 def delta_presence(
     table: KeyTable, wanted: KeyRequest, *, population: object, population_counts: object, on_missing: object
 ) -> DeltaPresence:
-    """The smallest and the largest share of a population class that is in the table."""
+    """Smallest and largest share of a population class that is in the table."""
     classes, sample, whole = both_sides(table, wanted, population, population_counts, on_missing)
     somebody(sample)
     present = whole > 0
@@ -150,7 +150,7 @@ def delta_presence(
 
 
 def unique_rows(table: KeyTable, wanted: KeyRequest, *, weights: object, model: object) -> UniqueRows:
-    """People who are alone in their class."""
+    """People alone in their class."""
     estimate = None
     if weights is None:
         classes, sample = _classes(table, wanted)
@@ -167,7 +167,7 @@ def unique_rows(table: KeyTable, wanted: KeyRequest, *, weights: object, model: 
 
 
 def _estimate(table: KeyTable, wanted: KeyRequest, weights: object, model: object) -> KMapEstimate:
-    """Sizes in the population by weights, and what they mean for a person."""
+    """Sizes in the population from weights, and the risks that follow."""
     if not isinstance(model, str) or model not in MODELS:
         raise ParameterError(f"model is one of {', '.join(MODELS)}, not {model!r}.")
     constant = None
@@ -239,7 +239,7 @@ def _keys_of(side: Side) -> Side:
 
 
 def l_diversity(table: KeyTable, wanted: KeyRequest, sensitive: Hashable) -> LDiversity:
-    """How many values of a sensitive column occur in each class."""
+    """Number of different values of a sensitive column in each class."""
     classes, sample, (at, _, counts, _) = _with_values(table, wanted, sensitive)
     distinct, entropy, largest = diversity(at, counts, classes.size)
     known = distinct > 0
@@ -257,7 +257,7 @@ def l_diversity(table: KeyTable, wanted: KeyRequest, sensitive: Hashable) -> LDi
 
 
 def t_closeness(table: KeyTable, wanted: KeyRequest, sensitive: Hashable, distance: object) -> TCloseness:
-    """How far the sensitive values of each class are from those of the whole table."""
+    """Distance of each class's sensitive values from those of the whole table."""
     if not isinstance(distance, str) or distance not in DISTANCES:
         raise ParameterError(f"distance is one of {', '.join(DISTANCES)}, not {distance!r}.")
     classes, sample, (at, place, counts, values) = _with_values(table, wanted, sensitive)

@@ -26,7 +26,7 @@ CURATOR_ONLY: Final = "Curator only: these come from the data, do not publish."
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Numbers of people by a property of their class."""
+    """Bars of the numbers of people by a property of their class."""
 
     title: str
     axis: str
@@ -34,7 +34,7 @@ class Bars:
     people: Sequence[int]
 
     def figure(self) -> Figure:
-        """Horizontal bars; the same in words: `text`."""
+        """Horizontal bars; `text` is the same in words."""
         figure = canvas(0.9 + 0.17 * len(self.labels), legible(self.title))
         axes = styled(figure.subplots())
         places = np.arange(len(self.labels))
@@ -87,7 +87,7 @@ def of_shares(title: str, axis: str, shares: NDArray[np.float64], people: NDArra
 
 
 def _bars(title: str, axis: str, labels: list[str], at: NDArray[np.generic], people: NDArray[np.generic]) -> Bars:
-    """The bars up to the last that anybody is in."""
+    """The bars up to the last with people in it."""
     numbers = np.rint(np.bincount(at, weights=people, minlength=len(labels))).astype(int)
     last = int(np.flatnonzero(numbers).max()) + 1 if numbers.any() else 1
     return Bars(title, axis, labels[:last], numbers[:last].tolist())

@@ -26,7 +26,7 @@ SIDES = ("the table", "the population")
 def both_sides(
     table: KeyTable, asked: KeyRequest, population: object, population_counts: object, on_missing: object
 ) -> tuple[Classes, NDArray[np.int64], NDArray[np.int64]]:
-    """The classes of a table and its population, and how many people of each are in them.
+    """Classes of a table and its population, with the people of each in them.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def both_sides(
 def _more_than_there_are(
     classes: Classes, sample: NDArray[np.int64], whole: NDArray[np.int64], short: NDArray[np.bool_]
 ) -> ParameterError:
-    """The error that names classes; only curators come here."""
+    """The error that names classes with more people in the table than in the population; only curators see it."""
     worst = classes.order(short)[:SHOWN]
     keys = classes.index(worst)
     named = [
@@ -78,7 +78,7 @@ def _more_than_there_are(
 
 
 def _counted(given: object, asked: KeyRequest) -> Side:
-    """The population by numbers of people."""
+    """The population from numbers of people."""
     frame, column = _as_frame(given, asked.keys)
     side = FrameTable(frame).read(KeyRequest(asked.keys, asked.generalize, weight=column))
     counts = side.weights

@@ -39,7 +39,7 @@ ESTIMATED = "an estimate: a model stands in for the people outside the table"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was found of classes: columns of values over all class numbers, and which classes there are."""
+    """Columns of values over all class numbers, and the classes that there are."""
 
     classes: Classes
     present: NDArray[np.bool_]
@@ -48,7 +48,7 @@ class Found:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ClassMeasure:
-    """What equivalence classes of keys say about a table. Curator only: nothing of it is publishable.
+    """Result of a measure of equivalence classes. Curator only: nothing of it is publishable.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class ClassMeasure:
 
     @cached_property
     def classes(self) -> pd.DataFrame:
-        """The classes, sorted by their keys: indexed by them, with a column for each number."""
+        """Table of the classes, sorted and indexed by their keys, with a column for each number."""
         return self._found.classes.table(self._found.present, self._found.values)
 
     def worst(self, n: int = 5) -> pd.DataFrame:
@@ -78,7 +78,7 @@ class ClassMeasure:
         return mark_exact(ordered.dropna(subset=[self._main]).head(n))
 
     def per_row(self) -> pd.Series:
-        """The number of each row's class, aligned to the index of the frame; missing for rows not counted.
+        """Number of each row's class, aligned to the index of the frame; missing for rows not counted.
 
         Raises
         ------
@@ -93,7 +93,7 @@ class ClassMeasure:
         return self._found.classes.aligned(self._found.values[self._main], self._main, rows)
 
     def picture(self) -> Figure:
-        """How many people are in classes of which size, as bars, which need matplotlib. Curator only.
+        """Bars of the number of people in classes of each size; needs matplotlib. Curator only.
 
         Raises
         ------
@@ -103,11 +103,11 @@ class ClassMeasure:
         return self._bars().figure()
 
     def picture_text(self) -> str:
-        """`picture` in signs and numbers."""
+        """Picture as text, in signs and numbers."""
         return self._bars().text()
 
     def to_dict(self) -> dict[str, Any]:
-        """The numbers, without the table of classes. Curator only."""
+        """Dict of the numbers, without the table of classes. Curator only."""
         return {"measure": self._title(), "on": [plain_label(name) for name in self.on], **self._numbers()}
 
     def __repr__(self) -> str:
@@ -122,7 +122,7 @@ class ClassMeasure:
     _name: ClassVar[str] = ""
 
     def _numbers(self) -> dict[str, Any]:
-        """What the result says, by name."""
+        """Numbers of the result by name."""
         shown = {name: getattr(self, name) for name in self._told}
         return {**shown, "people": self.people, "left_out": self.left_out}
 
@@ -167,14 +167,14 @@ class KAnonymity(ClassMeasure):
     _told: ClassVar = ("k", "unique")
 
     def below(self, k: int) -> int:
-        """How many people are in classes of fewer than ``k``."""
+        """Number of people in classes of fewer than ``k``."""
         sample = self._found.values["sample"]
         return int(sample[sample < k].sum())
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class KMap(ClassMeasure):
-    """k-map: the size in the population of the smallest class that somebody in the table belongs to.
+    """k-map: the smallest size in the population of a class with somebody in the table.
 
     Attributes
     ----------
@@ -200,7 +200,7 @@ class KMap(ClassMeasure):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class DeltaPresence(ClassMeasure):
-    """delta-presence: the smallest and the largest share of a population class that is in the table.
+    """delta-presence: smallest and largest share of a population class that is in the table.
 
     Attributes
     ----------
@@ -229,7 +229,7 @@ class DeltaPresence(ClassMeasure):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class LDiversity(ClassMeasure):
-    """l-diversity: how many values a sensitive column has within each class, at least.
+    """l-diversity: the least number of different sensitive values within a class.
 
     Attributes
     ----------

@@ -46,7 +46,7 @@ class OutputRules:
 
     @classmethod
     def given(cls, rules: object) -> OutputRules:
-        """From ``True`` (the default rules), a dict of rules, or rules.
+        """Rules from ``True`` (the default rules), from a dict, or as they are.
 
         Raises
         ------
@@ -73,7 +73,7 @@ class OutputRules:
 
     @property
     def top(self) -> int:
-        """How many of the largest contributions the rule of dominance looks at."""
+        """Number of the largest contributions that the dominance rule looks at."""
         return 1 if self.dominance is None else self.dominance[0]
 
     def _check(self) -> None:
@@ -105,7 +105,7 @@ def _is_share(value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CellFacts:
-    """What rules need to know of the cells of a table: one entry each.
+    """Facts that rules need about the cells of a table: one entry for each cell.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class CellFacts:
 
 
 def verdicts(cells: CellFacts, statistic: str, rules: OutputRules) -> dict[str, NDArray[np.bool_]]:
-    """Which cells each rule speaks of: those that fail by name, and ``negative`` for those to be looked at.
+    """Cells that fail each rule, by its name, and ``negative``: cells to be reviewed.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def _check_finite(column: Hashable | None, infinite: NDArray[np.bool_]) -> None:
 
 
 def _of_cells(classes: Classes, read: pd.DataFrame, statistic: str) -> tuple[CellFacts, NDArray[np.float64]]:
-    """The same as `_contributions`, of cells that a database has read."""
+    """`_contributions` for cells that a database has read."""
     own = classes.numbers[0]
 
     def placed(name: str) -> NDArray[np.float64]:
@@ -241,7 +241,7 @@ def _of_cells(classes: Classes, read: pd.DataFrame, statistic: str) -> tuple[Cel
 def _contributions(
     classes: Classes, values: NDArray[np.float64], statistic: str, rules: OutputRules
 ) -> tuple[CellFacts, NDArray[np.float64]]:
-    """What each cell shows, and what is to be known of the people's contributions."""
+    """Values of the cells, and facts about people's contributions to them."""
     known = ~np.isnan(values)
     cell, x = classes.numbers[0][known], values[known]
     persons = classes.sides[0].persons
@@ -282,7 +282,7 @@ def _checked(
     rules: OutputRules,
     wanted: KeyRequest,
 ) -> CheckedTable:
-    """The wide tables of it all."""
+    """The wide tables of values, people and verdicts."""
     found = verdicts(cells, statistic, rules)
     present = classes.lines() > 0
     fails = np.any([each for name, each in found.items() if name != "negative"], axis=0)

@@ -1,4 +1,4 @@
-"""Tables that engines of SQL other than DuckDB have, for measures: one GROUP BY gives the classes."""
+"""Tables in engines of SQL other than DuckDB, for disclosure measures: one GROUP BY gives the classes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DIGITS: Final = 15  # of a decimal, which comes as a float
 
 @dataclass(frozen=True, slots=True)
 class SQLKeys:
-    """A table of an engine of SQL.
+    """Table in an engine of SQL, for disclosure measures.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class SQLKeys:
     within: Within | None = None
 
     def has(self, columns: Sequence[Hashable]) -> bool:
-        """Whether it has all these columns."""
+        """Whether the table has all these columns."""
         return all(column in self._names for column in columns)
 
     @property
@@ -59,7 +59,7 @@ class SQLKeys:
         return [*self.table.columns, *(each.name for each in self._derived)]
 
     def read(self, asked: KeyRequest) -> Side:
-        """The keys of groups of its rows.
+        """Keys of groups of its rows.
 
         Raises
         ------
@@ -90,7 +90,7 @@ class SQLKeys:
         return Side(columns, people[some], None, None, int((every - n).sum()))
 
     def _check(self, column: Hashable) -> None:
-        """Refuse what is no column, or one whose values floats do not tell apart."""
+        """Refuse a label without a column, and a column whose values floats cannot tell apart."""
         if column not in self._names:
             raise unknown_column(column, self._names)
         if any(each.name == column for each in self._derived):
@@ -130,7 +130,7 @@ class SQLKeys:
         return f"SELECT {by}, {', '.join(sums)} FROM {each} GROUP BY {by}"
 
     def _selected(self, rows: RowSQL) -> str:
-        """The WHERE of what a Dataset selected."""
+        """WHERE clause of the rows that a Dataset selected."""
         kept = None if self.within is None else self.within.kept
         if kept is None:
             return ""

@@ -30,7 +30,7 @@ OTHER, ANYTHING = "other", "*"
 
 @dataclass(frozen=True, repr=False, eq=False)
 class SuggestedGeneralization:
-    """A generalisation of keys, and how it was found. Curator only: it is made of the data.
+    """Suggested generalisation of keys, with its steps. Curator only: it is made of the data.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class SuggestedGeneralization:
 
 @dataclass(slots=True)
 class _Ladder:
-    """A key column and the ways to make it coarser, each of which joins values of the one before."""
+    """A key column with ways to make it coarser; each way joins values of the one before."""
 
     column: KeyColumn
     hows: list[Any]
@@ -78,7 +78,7 @@ class _Ladder:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What a choice of levels leads to."""
+    """Result of a choice of levels."""
 
     k: int
     classes: int
@@ -164,7 +164,7 @@ def _once(side: Side, wanted: KeyRequest) -> Side:
 
 
 def _hows(side: Side, k: int) -> Iterator[tuple[KeyColumn, list[Any]]]:
-    """The ways to make each column coarser."""
+    """Ways to make each column coarser."""
     for column in side.columns:
         labels = column.labels[column.used]
         kind = column_kind(pd.Series(labels)) if len(labels) else None

@@ -1,4 +1,4 @@
-"""Tables that measures read: pandas frames in memory, and what DuckDB reads with one GROUP BY."""
+"""Tables that disclosure measures read: pandas frames in memory, and tables that DuckDB reads with one GROUP BY."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["ColumnKeys", "FrameTable", "KeyRequest", "KeyTable", "RowsRead", "Si
 
 @dataclass(frozen=True, slots=True)
 class KeyRequest:
-    """What a measure reads of a table.
+    """Columns and options that a measure reads of a table.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class RowsRead:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What was read of one table: a line for each row of a frame, or for each group of a database.
+    """Keys of one table: a line for each row of a frame, or for each group of a database.
 
     Attributes
     ----------
@@ -88,18 +88,18 @@ class Side:
 
 
 class KeyTable(Protocol):
-    """Something that measures can read."""
+    """Protocol of tables that measures can read."""
 
     def read(self, asked: KeyRequest) -> Side:
-        """The keys of its rows, or of groups of them."""
+        """Keys of its rows, or of groups of them."""
 
     def has(self, columns: Sequence[Hashable]) -> bool:
-        """Whether it has all these columns."""
+        """Whether the table has all these columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class FrameTable:
-    """A pandas frame.
+    """Pandas frame, for disclosure measures.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ class FrameTable:
         return Side(tuple(keys), None, of_kept(persons), of_kept(weights), left_out, RowsRead(frame.index, kept))
 
     def _selected(self, read: Sequence[Hashable]) -> tuple[pd.DataFrame, NDArray[np.bool_] | None]:
-        """The frame with the columns that were assigned, and the rows that were selected."""
+        """The frame with assigned columns, and its selected rows."""
         within = self.where
         if not isinstance(within, Within):
             return self.frame, None
@@ -159,7 +159,7 @@ class FrameTable:
 
 @dataclass(frozen=True, slots=True)
 class ColumnKeys:
-    """A frame of Polars or Arrow, of which the columns that a measure reads become one of pandas.
+    """Frame of Polars or Arrow, for disclosure measures: the columns that are read become a pandas frame.
 
     Attributes
     ----------
@@ -196,7 +196,7 @@ class ColumnKeys:
         return FrameTable(added, within._replace(stored=frame)).read(asked)
 
     def _knowing(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The frame, with what is declared for its columns."""
+        """The frame with the declarations of its columns."""
         known = frame.copy(deep=False)
         known.attrs = dict(self.table.header.attrs)
         return known

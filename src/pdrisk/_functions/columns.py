@@ -24,7 +24,7 @@ __all__ = ["grid", "summary_of"]
 
 
 def grid(name: str, universe: Universe) -> float:
-    """The step, a power of two, of the public grid that records are rounded to before DuckDB adds them up.
+    """Step of the public grid, a power of two, to which records are rounded before DuckDB adds them up.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def grid(name: str, universe: Universe) -> float:
 
 
 def summary_of(columns: Mapping[str, pa.ChunkedArray], mechanism: Mechanism) -> Summary:
-    """The parts of a summary that the columns say something about.
+    """Summary of the parts that these columns give.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ FLOATS = ("total", "lowest", "highest")
 
 
 def _floats(column: pa.ChunkedArray) -> FloatArray:
-    """NULL, which only a group without a (second) record has, as NaN."""
+    """The values with NaN for NULL, which stands for a missing first or second record of a group."""
     return column.to_numpy().astype(np.float64)
 
 
@@ -92,7 +92,7 @@ def _steps(column: pa.ChunkedArray, end: int = LARGEST_STEPS) -> NDArray[np.int6
 
 
 def _padded(parts: Mapping[str, FloatArray], name: str, end: float) -> FloatArray | None:
-    """The extreme records, shape (2, G), of which the second row is not read; the end of the universe without any."""
+    """Extreme records, shape (2, G), without the second row; the end of the universe if there is none."""
     if name not in parts:
         return None
     both = np.stack([parts[name], parts[name]])
@@ -131,7 +131,7 @@ def _ranked(column: pa.ChunkedArray, mechanism: Mechanism) -> Summary:
 
 
 def _lists(column: pa.ChunkedArray) -> tuple[FloatArray, NDArray[np.int64]]:
-    """The values of all lists in a row, NULL as NaN, and how many are of each."""
+    """Values of all lists in a row, NULL as NaN, with the length of each list."""
     import pyarrow.compute as pc
 
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy().astype(np.int64)

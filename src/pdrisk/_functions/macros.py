@@ -16,7 +16,7 @@ HALF = 26  # bits
 
 
 def call(name: str, *arguments: str) -> str:
-    """A call of a built-in function, or of one of ours.
+    """Call of a built-in function, or of one of pdrisk's.
 
     By its full name, because a user's macro called ``count`` or ``strftime`` would come first. Operators are functions
     too and are not used at all; CASE, CAST, IN, BETWEEN and comparisons are none.
@@ -25,7 +25,7 @@ def call(name: str, *arguments: str) -> str:
 
 
 def number(value: str) -> str:
-    """As DOUBLE. An error of a failing cast would quote the value, and the type is judged elsewhere."""
+    """The argument as DOUBLE; a cast that fails would quote the value, and the type is judged elsewhere."""
     return f"TRY_CAST({value} AS DOUBLE)"
 
 
@@ -41,7 +41,7 @@ def whole(grid: str, value: str) -> str:
 
 
 def exact_sum(value: str) -> str:
-    """The sum of whole numbers, beyond 64 bits too."""
+    """Exact sum of whole numbers, also beyond 64 bits."""
     return f"TRY_CAST({call('sum', value)} AS {EXACT})"
 
 
@@ -79,7 +79,7 @@ COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """One function of SQL.
+    """SQL function of pdrisk.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class Macro:
 
     @property
     def parameter(self) -> str | None:
-        """What the statistic itself takes."""
+        """Parameter of the statistic itself, such as q."""
         return {"quantile": "q", "var": "ddof", "std": "ddof"}.get(self.statistic)
 
     @property
@@ -121,12 +121,12 @@ class Macro:
 
     @property
     def constants(self) -> tuple[str, ...]:
-        """The parameters that data must not decide."""
+        """Parameters that must be constants."""
         return ("eps", *(("lo", "hi") if self.bounded else ()), *((self.parameter,) if self.parameter else ()))
 
     def definition(self) -> str:
-        """The statement that makes it."""
-        # A parameter that is left out is NULL, so that our own sentence says what is missing.
+        """Statement that creates the macro."""
+        # A parameter that is left out is NULL, so that pdrisk's own error says what is missing.
         parameters = {
             "x": "present" in self.reads or self.bounded,
             "q := NULL": self.parameter == "q",
@@ -147,7 +147,7 @@ class Macro:
         return "CAST(eps AS VARCHAR)", lo, hi, f"CAST({self.parameter or 'NULL'} AS VARCHAR)"
 
     def _judgement(self) -> str:
-        """A zero, and a refusal when the query is planned unless every argument but x is a constant.
+        """A zero; the query is refused when it is planned unless every argument but x is a constant.
 
         strftime evaluates its format while it is bound, and takes nothing that depends on data: no column, no
         aggregate, no subquery, no random(). Literals and bound parameters it takes. What evaluates there is our own

@@ -50,7 +50,7 @@ NO_BOUNDS: Final = Universe(0.0, 1.0)  # counts have none; any will do
 
 
 def judged(name: Column, eps: Column, lo: Column, hi: Column, parameter: Column, types: Column) -> Column:
-    """A zero if the arguments of a call are good. Nothing in here comes from a record; see `Macro`.
+    """A zero if the arguments of a call are valid; nothing in here comes from a record: see `Macro`.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def judged(name: Column, eps: Column, lo: Column, hi: Column, parameter: Column,
 
 
 def per_unit(name: Column, lo: Column, hi: Column) -> Column:
-    """How many steps of a grid make one unit of the column."""
+    """Number of steps of a grid in one unit of the column."""
     import pyarrow as pa
 
     bounds = universe((lo[0].as_py(), hi[0].as_py()))
@@ -93,7 +93,7 @@ def per_unit(name: Column, lo: Column, hi: Column) -> Column:
 
 @cache
 def answering(macro: Macro) -> Callable[..., Column]:
-    """The function that gives one noisy value, or one row of risks, for each group.
+    """Function that gives one noisy value, or one row of risks, for each group.
 
     DuckDB calls it with at most 2048 groups at a time, perhaps from several threads.
     """
@@ -117,7 +117,7 @@ def answering(macro: Macro) -> Callable[..., Column]:
 
 @lru_cache(maxsize=256)
 def request(name: str, eps: str | None, lo: float | None, hi: float | None, parameter: str | None) -> Mechanism:
-    """What a call asks for.
+    """Statistic, bounds and eps of a call.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def _number(text: str | None) -> float | None:
 
 
 def _kind(text: str) -> str:
-    """The first word of a type, and whether it is a list: what stands between may be labels, as of an ENUM."""
+    """First word of a type, and whether it is a list; the words between may be labels, as of an ENUM."""
     return re.findall(r"\w+", text)[0] + "[]" * text.endswith("]")
 
 

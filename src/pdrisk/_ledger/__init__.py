@@ -1,4 +1,4 @@
-"""A budget that holds: what was asked of a dataset, by whom, and what it cost; paid before the data is read.
+"""Ledger: a budget that holds, paid before the data is read, with a record of every question and its cost.
 
 question ─> Ledger.pay ─> one transaction: limits checked, recorded, spent ─> (data read, noise drawn)
                      └──> BudgetExceededError: recorded as refused, nothing spent

@@ -1,4 +1,4 @@
-"""One dataset and one analyst inside an open transaction."""
+"""Account: one dataset and one analyst inside an open transaction."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Told = TypeVar("Told")
 
 @dataclass(frozen=True)
 class Account:
-    """What the tables say of a dataset, and what may be written down there.
+    """One dataset and one analyst in the tables: what they say, and what may be written.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Account:
 
     @property
     def is_known(self) -> bool:
-        """Whether the dataset was entered."""
+        """Whether the dataset is in the ledger."""
         return bool(self.ask("SELECT 1 FROM datasets WHERE name = ?", (self.dataset,)))
 
     def rules(self) -> Rules:
@@ -56,13 +56,13 @@ class Account:
 
     @once
     def now(self) -> datetime.datetime:
-        """The clock, or the last record's time if the clock went back: no window is opened twice."""
+        """The time: that of the clock or of the last record, whichever is later, so that no window is opened twice."""
         now = datetime.datetime.now(datetime.UTC)
         rows = self.ask("SELECT time FROM records WHERE seq = (SELECT max(seq) FROM records)")
         return decoded(self.place, lambda: max([now, *(datetime.datetime.fromisoformat(time) for (time,) in rows)]))
 
     def spent(self) -> dict[str, dict[str, Spent]]:
-        """By all together and by the analyst, in each window."""
+        """Spending of all together, and of the analyst, in each window."""
         return {who: {window: self._spent(who, window) for window in WINDOWS} for who in (EVERYBODY, self.analyst)}
 
     def _spent(self, who: str, window: str) -> Spent:
@@ -75,7 +75,7 @@ class Account:
     # --- Writing down -----------------------------------------------------------------------------------------------
 
     def enter(self, rules: Rules) -> None:
-        """Enter the dataset.
+        """Enter a new dataset with its limits.
 
         Raises
         ------
@@ -102,7 +102,7 @@ class Account:
         self.record("opened", {"limits": json.loads(rules.text)})
 
     def check_same(self, rules: Rules, each_given: bool, policy_given: bool) -> None:
-        """Refuse other limits and rules than the dataset has.
+        """Refuse limits and rules other than those of the dataset.
 
         Raises
         ------
@@ -121,12 +121,12 @@ class Account:
             )
 
     def amend(self, rules: Rules) -> None:
-        """Let other rules hold from now on."""
+        """Change the rules from now on."""
         self.ask("UPDATE datasets SET limits = ? WHERE name = ?", (rules.text, self.dataset))
         self.record("amended", {"limits": json.loads(rules.text)})
 
     def pay(self, query: Query, rules: Rules, body: dict[str, Any]) -> int:
-        """Check, record and spend what a query costs under these rules; the number of the record.
+        """Check, record and spend what a query costs under these rules; returns the number of the record.
 
         Raises
         ------
@@ -152,7 +152,7 @@ class Account:
     def after(
         self, query: Query, rules: Rules, spent: dict[str, dict[str, Spent]]
     ) -> tuple[Fraction, dict[str, dict[str, Spent]]]:
-        """What a query costs under these rules, and what is spent after it.
+        """Cost of a query under these rules, and the spending after it.
 
         Raises
         ------
@@ -183,7 +183,7 @@ class Account:
         }
 
     def record(self, event: str, body: dict[str, Any], eps: Fraction = Fraction(0)) -> int:
-        """Append to the chain; the number of the record."""
+        """Append a record to the chain; returns its number."""
         rows = self.ask("SELECT seq, hash FROM records WHERE seq = (SELECT max(seq) FROM records)")
         last, before = decoded(self.place, lambda: (_number(rows[0][0]), _text(rows[0][1])) if rows else (0, START))
         text = json.dumps(body, sort_keys=True, separators=(",", ":"))
@@ -200,16 +200,16 @@ class Account:
     # --- Datasets and the answers that are given again --------------------------------------------------------------
 
     def state_of_data(self) -> tuple[int, str] | None:
-        """The number of the newest record that says which data these are, and what it says."""
+        """Number and content of the newest record that says which data these are."""
         return self._newest("data", lambda seq, said: (seq, _text(said["state"])))
 
     def person(self) -> Hashable | None:
-        """The column that says who a person is, or all that do, as it was declared first; None if it never was."""
+        """The columns that say who a person is, as declared first; None if they never were."""
         known = self.rules().policy.person
         return self.declared_person() if known is None else known
 
     def declared_person(self) -> Hashable | None:
-        """The same, but for the rule of the first edition, whose people had one row each."""
+        """The same without the rule ``person`` of the first edition, whose people had one row each."""
         return self._newest("person", lambda _, said: _label(said["column"]))
 
     def _newest(self, event: str, told: Callable[[int, dict[str, Any]], Told]) -> Told | None:
@@ -220,7 +220,7 @@ class Account:
         return decoded(self.place, lambda: told(_number(rows[0][0]), json.loads(rows[0][1])) if rows else None)
 
     def remembered(self, key: str) -> tuple[int, list[Noisy], list[str] | None] | None:
-        """The record of the payment, the noisy values and private keys, of an answer that was kept."""
+        """Record of the payment, noisy values and private keys of an answer that was kept; None without one."""
         rows = self.ask(
             "SELECT answers.body, records.body FROM answers JOIN records ON records.seq = answers.record "
             "WHERE answers.dataset = ? AND answers.question = ?",
@@ -236,7 +236,7 @@ class Account:
         return decoded(self.place, kept) if rows else None
 
     def keep(self, seq: int, key: str, answer: str) -> None:
-        """Keep the noisy values of a paid query for the next time; the newest win."""
+        """Keep the noisy values of a paid query; newer ones replace older ones."""
         record = self.record("kept", {"of": seq, "answer": digest(key, answer)})
         self.ask(
             "INSERT INTO answers (dataset, question, record, body) VALUES (?, ?, ?, ?) "
@@ -247,7 +247,7 @@ class Account:
     # --- The curator's --------------------------------------------------------------------------------------------
 
     def keep_facts(self, seq: int, text: str) -> None:
-        """What an answer meant."""
+        """Keep what an answer meant for the people."""
         self.ask("INSERT INTO curator_releases (dataset, record, body) VALUES (?, ?, ?)", (self.dataset, seq, text))
 
     def facts(self) -> Rows:
@@ -261,12 +261,12 @@ class Account:
         )
 
     def odometer(self, who: str) -> Odometer:
-        """What all answers mean for each person; ``who`` says by what people are told apart."""
+        """Losses of each person by all answers; ``who`` says how people are told apart."""
         rows = self.ask("SELECT who, counted, people, losses FROM curator_people WHERE dataset = ?", (self.dataset,))
         return decoded(self.place, lambda: Odometer.stored(rows, who))
 
     def keep_odometer(self, odometer: Odometer) -> None:
-        """Write it down in the place of the one before."""
+        """Replace the stored odometer."""
         self.ask(
             "INSERT INTO curator_people (dataset, who, counted, people, losses) VALUES (?, ?, ?, ?, ?) "
             "ON CONFLICT (dataset) DO UPDATE SET who = excluded.who, counted = excluded.counted, "
@@ -282,7 +282,7 @@ def names_of(ask: Ask, place: str) -> list[str]:
 
 
 def known_as(ask: Ask, place: str, dataset: str, analyst: str) -> str:
-    """An analyst's name in the spelling of their first payment, so that Anna and anna have one budget."""
+    """An analyst's name as spelled at the first payment, so that Anna and anna share one budget."""
     if ask("SELECT 1 FROM spending WHERE dataset = ? AND analyst = ? AND period = ''", (dataset, analyst)):
         return analyst
     rows = ask("SELECT analyst FROM spending WHERE dataset = ? AND period = '' ORDER BY analyst", (dataset,))
@@ -311,6 +311,6 @@ def _number(value: object) -> int:
 
 
 def _first(others: list[str]) -> str:
-    """What an owner does first, and what somebody does who meant another dataset."""
+    """Advice for an unknown dataset: give it a limit, or write the name of one that the ledger knows."""
     known = f", or write the name of one it knows: {', '.join(map(repr, others[:5]))}" if others else ""
     return f"give it a limit, such as eps=1{known}{' and others' if len(others) > 5 else ''}."

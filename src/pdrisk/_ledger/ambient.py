@@ -19,7 +19,7 @@ _open = 0  # blocks in the whole process
 
 
 def enter(ledger: Any) -> None:
-    """Its block begins.
+    """Begin the block of a ledger.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def _told(ledger: Any) -> str:
 
 
 def leave(ledger: Any) -> None:
-    """Its block ends: its own, not the innermost, for a generator leaves its block in whatever context closes it."""
+    """End the block of this ledger, which need not be the innermost: a generator may leave its block anywhere."""
     global _open
     around = list(_around.get())
     for place in range(len(around) - 1, -1, -1):
@@ -58,13 +58,13 @@ def leave(ledger: Any) -> None:
 
 
 def innermost() -> Any:
-    """The ledger of the ``with`` block around, None if there is none."""
+    """The ledger of the innermost ``with`` block, None outside of blocks."""
     around = _around.get()
     return around[-1] if around else None
 
 
 def warn_of_others() -> None:
-    """To be called before an answer that no ledger pays: somebody may have meant that it does."""
+    """Warn before an unpaid answer if another context has an open block, whose ledger may be meant to pay."""
     if _open:
         warnings.warn(
             "no ledger pays for this answer, though a `with` block of one is open: threads and executors started in it "

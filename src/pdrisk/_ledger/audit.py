@@ -1,4 +1,4 @@
-"""Whether the records are whole."""
+"""Audit of a ledger: whether its records are complete and unchanged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EVERYBODY = ""  # the analyst of what all have spent together
 
 
 def verify(store: Store, head: object = None) -> Head:
-    """The last record's number and hash, if everything fits together; raises as `Ledger.verify` does."""
+    """Number and hash of the last record if all records, sums and answers agree; raises as `Ledger.verify`."""
     with store.reading() as ask:
         if store.changed(ask):
             raise LedgerError(f"{store.place} is broken: somebody changed its tables or triggers.")
@@ -88,7 +88,7 @@ def _over(
     eps: Fraction,
     delta: Fraction,
 ) -> bool:
-    """Add a payment to the sums; whether it went over the limits that held when it was made."""
+    """Add a payment to the sums; whether it went over the limits of its time."""
     over = delta > 0 and rules[0].delta is None
     for who, limits in ((EVERYBODY, rules[0]), (analyst, rules[1])):
         before = {window: totals.get((dataset, who, period(window, moment)), Spent()) for window in WINDOWS}
@@ -109,7 +109,7 @@ def _sums(spending: Rows) -> object:
 
 
 def spent_of(eps: str, queries: object, delta: str | None) -> Spent:
-    """A row of sums; raises one of `store.WRONG` for what no ledger writes."""
+    """Spending in a row of sums; raises one of `store.WRONG` for what no ledger writes."""
     if not isinstance(queries, int) or isinstance(queries, bool) or queries < 0:
         raise TypeError
     return Spent(exact(eps), queries, Fraction(0) if delta is None else exact(delta))

@@ -36,7 +36,7 @@ IDS, SUMS = np.dtype("<u8"), np.dtype("<f8")
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What one answer meant.
+    """Meaning of one answer for the people in the data.
 
     Attributes
     ----------
@@ -57,14 +57,14 @@ class Meaning:
     people: tuple[pd.Series, FloatArray] | None = None
 
     def text(self, of_people: FloatArray) -> str:
-        """As JSON; of single people's losses only the largest, as who has several rows may lose more than a record."""
+        """The meaning as JSON; losses of people only as their maximum, which may exceed that of one record."""
         loss = max(self.loss + self.counting, float(np.max(of_people, initial=0.0)))
         return json.dumps({"loss": loss, "local_sensitivity": self.local_sensitivity, "n": self.n})
 
 
 @dataclass(frozen=True, slots=True)
 class Odometer:
-    """The loss that each person has from all answers: 16 bytes for each.
+    """Losses of people by all answers: 16 bytes for each person.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Odometer:
 
     @classmethod
     def stored(cls, rows: Rows, who: str) -> Odometer:
-        """From the row of a dataset; an empty one if there is none, or if it tells people apart by something else."""
+        """The odometer in a dataset's row; an empty one if there is none, or if it tells people apart differently."""
         if rows:
             known, counted, people, losses = rows[0]
             ids, sums = np.frombuffer(people, IDS), np.frombuffer(losses, SUMS)
@@ -97,11 +97,11 @@ class Odometer:
 
     @property
     def row(self) -> tuple[str, str, bytes, bytes]:
-        """As it is stored."""
+        """The odometer as it is stored."""
         return self.who, str(self.counted), self.people.astype(IDS).tobytes(), self.losses.astype(SUMS).tobytes()
 
     def after(self, eps: Fraction, found: NDArray[np.uint64], own: FloatArray) -> Odometer:
-        """With one more answer, which cost ``eps``, and what it cost each of the people it is about."""
+        """The odometer after one more answer, which cost ``eps``, and each of its people this loss."""
         known, sums = self.people, self.losses.copy()
         new = found[~self._has(found)]
         if len(new):
@@ -112,7 +112,7 @@ class Odometer:
         return Odometer(self.who, self.counted + eps, known, sums)
 
     def of(self, people: NDArray[np.uint64], paid: Fraction) -> FloatArray:
-        """The losses of these people, of all ``paid`` together; NaN for people whom no answer can be about."""
+        """Losses of these people by all that was ``paid``; NaN for people whom no answer can be about."""
         rest = float(max(paid - self.counted, Fraction(0)))  # of answers that may be about anybody
         own = np.full(len(people), np.nan if len(self.people) and not rest else 0.0)
         there = self._has(people)
@@ -127,14 +127,14 @@ class Odometer:
 
 
 def who_by(column: Hashable, key: bytes) -> str:
-    """By what people are told apart: a column, and a secret that this shows nothing of."""
+    """How people are told apart: by a column, and by a secret that this does not reveal."""
     return json.dumps([str(column), hashlib.blake2b(b"odometer", key=key, digest_size=16).hexdigest()])
 
 
 def who_lost(
     ids: pd.Series, losses: FloatArray, eps: Fraction, counting: float, key: bytes
 ) -> tuple[NDArray[np.uint64], FloatArray]:
-    """Hashes of the people that the rows say they are about, in order, and what an answer that costs ``eps`` cost each.
+    """Hashes of the people in the rows, in order, and their losses by an answer that costs ``eps``.
 
     ``counting`` is what it cost besides to count the rows.
 
@@ -154,7 +154,7 @@ def who_lost(
 
 
 def people_of(ids: pd.Series, key: bytes) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
-    """Keyed hashes of who people are, the same for 7, 7.0 and "7"; and who is missing.
+    """Keyed hashes of people's ids, the same for 7, 7.0 and "7"; and which ids are missing.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def people_of(ids: pd.Series, key: bytes) -> tuple[NDArray[np.uint64], NDArray[n
 
 
 def _spelled(value: object) -> str:
-    """An id in one spelling, whatever the column that holds it is made of."""
+    """An id in one spelling, whatever the dtype of its column."""
     if isinstance(value, bool | np.bool_):
         return str(int(value))
     if isinstance(value, numbers.Real | decimal.Decimal):
@@ -189,7 +189,7 @@ def _spelled(value: object) -> str:
 
 
 def people_table(people: object, column: Hashable, odometer: Odometer, paid: Fraction, key: bytes) -> pd.DataFrame:
-    """What everything that was paid means for each of these people; as `Ledger.odometer` gives it."""
+    """Table of the losses of these people by everything that was paid, as `Ledger.odometer` returns it."""
     ids = _ids(people, column)
     hashed, missing = guarded(lambda: people_of(ids, key))
     losses = np.where(missing, np.nan, odometer.of(hashed, paid))
@@ -202,7 +202,7 @@ def people_table(people: object, column: Hashable, odometer: Odometer, paid: Fra
 
 
 def _ids(people: object, column: Hashable) -> pd.Series:
-    """Who is asked for: a list or Series of ids, or a frame that has the column of them."""
+    """The ids asked for: a list or Series of ids, or the column of ids of a frame."""
     if isinstance(people, pd.DataFrame):
         if column is None or column not in people.columns:
             raise UnknownColumnError(
@@ -226,7 +226,7 @@ def _ids(people: object, column: Hashable) -> pd.Series:
 
 
 def facts_table(rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
-    """What each answer meant, from ``seq query eps body``; an answer without facts counts in full."""
+    """Table of what each answer meant, from ``seq query eps body``; an answer without facts counts in full."""
     facts = [None if body is None else _fact(body) for *_, body in rows]
     eps = [float(eps) for _, _, eps, _ in rows]
     loss = np.array([own if fact is None else fact["loss"] for own, fact in zip(eps, facts, strict=True)], dtype=float)

@@ -25,7 +25,7 @@ UNREADABLE: Final = "backslashreplace"  # what is no character, as half of a pai
 
 
 def words(body: dict[str, Any]) -> str | None:
-    """What was asked, for people."""
+    """The question of a record, as people read it."""
     said = _words(body)
     return None if said is None else printable(said)
 
@@ -55,7 +55,7 @@ def _words(body: dict[str, Any]) -> str | None:
 
 
 def _columns(line: dict[str, Any]) -> list[str]:
-    """What a statistic is about."""
+    """The columns that a statistic is about."""
     return [str(line[name]) for name in ("column", "other") if line.get(name) is not None]
 
 
@@ -94,7 +94,7 @@ def table_of(rows: Rows) -> pd.DataFrame:
 
 
 class _Said(NamedTuple):
-    """What a record says; ``asked`` and ``delta``, what was paid, are exact numbers as text."""
+    """Content of a record; ``asked`` and ``delta``, what was paid, are exact numbers as text."""
 
     query: str | None
     bounds: str | None
@@ -119,7 +119,7 @@ def _said(body: dict[str, Any]) -> _Said:
 
 
 def _bounds(lines: Iterable[dict[str, Any]]) -> str | None:
-    """Of each column that has some, ``distance: 1.0 to 675.0``."""
+    """The bounds of columns as text: ``distance: 1.0 to 675.0``."""
     said: dict[str, None] = {}
     for line in lines:
         if line["bounds"] is not None:
@@ -131,18 +131,18 @@ def _bounds(lines: Iterable[dict[str, Any]]) -> str | None:
 
 
 def _query(each: _Said, said: dict[int, _Said]) -> str | None:
-    """What was asked, here or in the record that this one is about."""
+    """The question of this record, or of the record that it refers to."""
     return said[each.of].query if each.query is None and each.of in said else each.query
 
 
 def listed(rows: Rows) -> pd.DataFrame:
-    """The same with the numbers of the records as a column, and with each question as it was recorded."""
+    """The history with the numbers of the records as a column, and with each question as it was recorded."""
     table = table_of(rows).reset_index()
     return table.assign(question=pd.Series([json.loads(row[5]).get("question") for row in rows], dtype=object))
 
 
 def exported(table: pd.DataFrame, dataset: str, path: str | os.PathLike[str]) -> Path:
-    """Write what `listed` gives to a CSV or JSON file, whole or not at all."""
+    """Export of `listed` to a CSV or JSON file, written whole or not at all."""
     target = Path(path)
     ending = target.suffix.lower()
     if ending not in (".csv", ".json"):
@@ -157,7 +157,7 @@ def exported(table: pd.DataFrame, dataset: str, path: str | os.PathLike[str]) ->
 
 
 def write(table: pd.DataFrame, dataset: str, file: TextIO, ending: str = ".csv") -> None:
-    """The same into an open file; ``ending`` is ``.csv`` or ``.json``."""
+    """Export of `listed` into an open file; ``ending`` is ``.csv`` or ``.json``."""
     table = table.assign(time=table["time"].dt.strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
     table.insert(1, "dataset", dataset)
     if ending == ".csv":

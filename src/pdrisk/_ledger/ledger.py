@@ -1,4 +1,4 @@
-"""The ledger of one dataset."""
+"""Ledger: the budget of one dataset, as people use it."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ class Ledger(Payer):
         return verify(self._store, head)
 
     def _told(self, tell: Callable[[Rows], Told]) -> Told:
-        """What all records of this dataset say."""
+        """A view of all records of this dataset."""
         with self._store.reading() as ask:
             rows = ask(
                 "SELECT seq, time, analyst, event, eps, body FROM records WHERE dataset = ? ORDER BY seq",

@@ -30,7 +30,7 @@ WINDOWS = ("", "day", "month")  # of all time, of a calendar day and of a month,
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most that may be asked; None is no limit.
+    """Limits of spending; None is no limit.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Limits:
 
     @classmethod
     def given(cls, said: Mapping[str, Any]) -> Limits:
-        """From what an owner writes; ``risk`` is the eps whose worst case it is.
+        """Limits as an owner writes them; ``risk`` is the worst case of an eps.
 
         Raises
         ------
@@ -81,14 +81,14 @@ class Limits:
 
     @classmethod
     def stored(cls, said: Mapping[str, str]) -> Limits:
-        """From what `texts` gave; raises one of `store.WRONG` for anything else."""
+        """Limits from the stored `texts`; raises one of `store.WRONG` for anything else."""
         return cls.given(
             {name: int(text) if name.startswith("queries") else exact(text) for name, text in said.items()}
         )
 
     @property
     def texts(self) -> dict[str, str]:
-        """Only what is limited, exactly."""
+        """The limits that are set, as exact texts."""
         return {f.name: str(value) for f in fields(self) if (value := getattr(self, f.name)) is not None}
 
     def eps_in(self, window: str) -> Fraction | None:
@@ -102,14 +102,14 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What was asked in one window."""
+    """Spending in one window."""
 
     eps: Fraction = Fraction(0)
     queries: int = 0
     delta: Fraction = Fraction(0)
 
     def with_query(self, eps: Fraction, delta: Fraction) -> Spent:
-        """After one more query."""
+        """Spending after one more query."""
         return Spent(self.eps + eps, self.queries + 1, self.delta + delta)
 
 
@@ -191,7 +191,7 @@ def _short(asked: Fraction, left: Fraction, limit: Fraction, when: str, what: st
 
 
 def _less(eps: Fraction, wait: str, raised: str) -> str:
-    """The next step of somebody who may still ask with this eps."""
+    """Advice for whoever may still ask with this eps."""
     if eps > 0:
         return f"Ask with eps={shown(eps)} or less, {wait}{raised}"
     return _sentence(f"{wait.removeprefix('or ')}{raised}")
@@ -202,14 +202,14 @@ def _sentence(said: str) -> str:
 
 
 def payable(eps: Fraction) -> Fraction:
-    """What is paid for a loss: itself, or for a fraction that would make the sums long, the next decimal above."""
+    """The eps that is paid for a loss: the loss itself, or the next decimal above if its fraction is long."""
     rest = (eps * DIGITS).denominator
     short = rest <= 2**64 and rest & (rest - 1) == 0  # decimals, and what a risk comes to
     return eps if short or eps.denominator <= 1000 else Fraction(math.ceil(eps * DIGITS), DIGITS)
 
 
 def share_of(total: Fraction, number: int) -> Fraction:
-    """One of so many equal shares that are paid one by one: rounded down where `payable` would round it up.
+    """One of so many equal shares that are paid separately: rounded down if `payable` would round it up.
 
     So all of them never cost more than the total.
     """
@@ -218,7 +218,7 @@ def share_of(total: Fraction, number: int) -> Fraction:
 
 
 def shown(number: Fraction, rounding: str = ROUND_FLOOR) -> str:
-    """As it was written or as a short decimal, else six digits, cut off so that it never says too much."""
+    """A number as it was written or as a short decimal; else six digits, rounded so that it never says too much."""
     near = float(number)
     if Fraction(str(near)) == number:  # as somebody wrote it
         return f"{Decimal(str(near)):f}".removesuffix(".0")
@@ -230,7 +230,7 @@ def shown(number: Fraction, rounding: str = ROUND_FLOOR) -> str:
 
 
 def whole_number(name: str, value: object) -> int:
-    """A number of things, at least 1."""
+    """A whole number, at least 1."""
     kind = type(value)  # not isinstance: an object may say that it is of another class
     if issubclass(kind, bool | np.timedelta64) or not issubclass(kind, numbers.Integral):
         raise ColumnTypeError(f"{name} must be a whole number, not of type {kind.__name__}.")

@@ -28,7 +28,7 @@ KEYWORDS = re.compile(
 
 
 def is_there(where: object) -> bool:
-    """Whether the file of a ledger exists; of a server, whether it can be used shows when it is."""
+    """Whether the file of a ledger exists; a server is asked when it is used."""
     path = _path(where)
     return path is None or os.path.exists(path)
 

@@ -33,7 +33,7 @@ FORM = 1  # of what is kept: with another one, everything is asked anew
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """One frame of a Dataset as it was when the Dataset was made."""
+    """One frame of a Dataset, as it was when the Dataset was made."""
 
     name: str
     frame: pd.DataFrame
@@ -43,18 +43,18 @@ class _Table:
 
     @classmethod
     def of(cls, name: str, frame: pd.DataFrame, key: bytes, version: str | None) -> _Table:
-        """Its content counts, keyed with a secret, unless the owner's word for its state does."""
+        """A frame with a keyed hash of its content; with the owner's version its content does not count."""
         content = digests(frame, key) if version is None else []
         return cls(name, frame, frame.index, list(frame.columns), content)
 
     @property
     def said(self) -> tuple[Any, ...]:
-        """What stands for its content."""
+        """The text that stands for its content."""
         return self.columns, self.digests, len(self.index)
 
 
 class Identity:
-    """The identity of a Dataset for a ledger: its frames and their state, and the column that says who a person is.
+    """Identity of a Dataset for a ledger: its frames with their state, and the columns that say who a person is.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Identity:
         return type(self), ({}, self._version, self.person)  # a copy in another process holds other frames
 
     def joined(self, other: Identity | Iterable[pd.DataFrame]) -> Identity:
-        """That of these data joined with others of the same people, or with public frames."""
+        """The identity of these data joined with others of the same people, or with public frames."""
         found = object.__new__(Identity)  # a copy() would know no frames
         found.__dict__ |= self.__dict__
         if isinstance(other, Identity):
@@ -102,12 +102,12 @@ class Identity:
 
     @property
     def has_changed(self) -> bool:
-        """Whether the content was seen to change since; nothing is remembered from then on."""
+        """Whether the content is known to have changed; from then on nothing is remembered."""
         return bool(self._changed) or any(each.has_changed for each in self._others)
 
     @property
     def state(self) -> str | None:
-        """What stands for the data as they were."""
+        """The text that stands for the data as they were."""
         if self._version is not None:
             return f"version {self._version}"
         if not self._tables:
@@ -117,11 +117,11 @@ class Identity:
         return hashlib.blake2b(said.encode("utf-8", "surrogatepass"), key=self._key, digest_size=32).hexdigest()
 
     def is_known_to(self, payer: tuple[str, str]) -> bool:
-        """Whether the ledger of a dataset has written down which data these are."""
+        """Whether this ledger has recorded which data these are."""
         return payer in self._numbers
 
     def know(self, payer: tuple[str, str], number: int | None) -> None:
-        """Note that it has, and the number of the record that names this state."""
+        """Note that the ledger has recorded this state, with the number of the record."""
         self._numbers[payer] = number
 
     def keeps(self, query: Query, origin: Origin | None, payer: tuple[str, str]) -> bool:
@@ -140,7 +140,7 @@ class Identity:
         return any(each is origin.frame for each in frames)
 
     def about(self, query: Query, origin: Origin | None, payer: tuple[str, str]) -> list[Any] | None:
-        """What a question is about and `question` does not say; None if it cannot be remembered."""
+        """The part of a question that `question` does not hold: its data; None if it cannot be remembered."""
         number = self._numbers.get(payer)
         if number is None or origin is None or query.said is None:
             return None
@@ -169,7 +169,7 @@ class Identity:
         return [FORM, query.said, number, named] if known else None
 
     def _joined_table(self, origin: Origin, payer: tuple[str, str]) -> list[Any] | None:
-        """What stands for one of several tables that a question reads, all of its columns; None if nothing does."""
+        """The text that stands for one of several tables, with all its columns; None if there is none."""
         frame = origin.frame
         if frame is None:
             versions = [data._version for data in (self, *self._others)]
@@ -198,7 +198,7 @@ def _headings(frame: pd.DataFrame) -> list[str]:
 
 
 def _places(table: _Table, frame: pd.DataFrame, query: Query, read: Sequence[Hashable]) -> Sequence[int] | None:
-    """Where the columns stand that a question reads; None if it is about other columns or rows."""
+    """Positions of the columns that a question reads; None if it is about other columns or rows."""
     if frame.index is not table.index:
         return None
     columns: list[Hashable] = list(frame.columns)
@@ -215,7 +215,7 @@ def _same(one: Hashable, other: Hashable) -> bool:
 
 
 def digests(frame: pd.DataFrame, key: bytes, columns: Sequence[int] | None = None) -> list[str | None]:
-    """A keyed hash of the content of each column, by their places; None where it cannot be taken.
+    """Keyed hash of the content of each column, by position; None where it cannot be computed.
 
     Other values, types and orders of rows give others. Equal values may give others too, as objects that were made in
     another way: then a question is paid again.
@@ -244,7 +244,7 @@ def _digest(series: pd.Series, key: bytes) -> str | None:
 
 
 def _parts(array: Any) -> Iterator[Any]:
-    """What an extension array holds; not what pandas notes of it meanwhile, as in its dtype."""
+    """The content of an extension array, without what pandas caches in it."""
     if hasattr(array, "_mask") and hasattr(array, "_data"):
         yield np.ascontiguousarray(array._data).view(np.uint8).data
         yield array._mask.tobytes()
@@ -255,18 +255,18 @@ def _parts(array: Any) -> Iterator[Any]:
 
 
 def key_of(asked: dict[str, Any], about: list[Any]) -> str:
-    """What stands for a question of unchanged data."""
+    """Key of a question about unchanged data."""
     return hashlib.sha256(json.dumps([asked, about], sort_keys=True).encode("ascii")).hexdigest()
 
 
 def text_of(answer: Sequence[Noisy], keys: Sequence[str] | None = None) -> str:
-    """Noisy values as JSON, every digit of them; with the groups that are shown, where keys are private."""
+    """Noisy values as JSON with every digit, and the groups that are shown if keys are private."""
     values = [each.tolist() for each in answer]
     return json.dumps(values if keys is None else {"keys": list(keys), "values": values})
 
 
 def answer_of(text: str) -> tuple[list[Noisy], list[str] | None]:
-    """Noisy values from their text, whole numbers whole; and the groups that are shown, None where keys are listed.
+    """Noisy values from their text, and the groups that are shown; None for groups if keys are listed.
 
     Raises one of `store.WRONG` for what no ledger writes.
     """

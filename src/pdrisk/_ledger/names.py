@@ -1,4 +1,4 @@
-"""Names of datasets and analysts: whose budget it is, and who asks."""
+"""Names of datasets and analysts, checked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def named(what: str, value: object) -> str:
 
 
 def check_asker(store: Store, analyst: str | None) -> None:
-    """Refuse a name that is not that of the session, where the database knows who asks."""
+    """Refuse a name other than the session's, if the database knows who asks."""
     if store.analyst is not None and analyst not in (None, store.analyst):
         raise ParameterError(
             f"{store.place} knows who asks: the role of the session, {store.analyst!r}, not {analyst!r}. Leave "
@@ -28,13 +28,13 @@ def check_asker(store: Store, analyst: str | None) -> None:
 
 
 def folded(name: str) -> str:
-    """A name as people read it: capitals, blanks and the way that letters are put together make no other one."""
+    """A name in the form by which names are compared: capitals, blanks and the composition of letters do not count."""
     whole = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
     return " ".join(whole.split())
 
 
 def user() -> str:
-    """The name of who runs the program."""
+    """Name of the operating system's user."""
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):

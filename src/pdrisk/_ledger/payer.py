@@ -1,4 +1,4 @@
-"""Payer: the budget of one dataset as releases meet it; each payment is one transaction of its ledger."""
+"""Payer: the budget of one dataset as releases use it; each payment is one transaction of its ledger."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Payer:
         data.know(self._budget, None if state is None or known is None else known[0])
 
     def _check_person(self, known: Hashable | None, asked: Hashable | None) -> None:
-        """Refuse another unit than that of the budget: what a person and what a person's day may lose do not add up."""
+        """Refuse another unit than that of the budget: losses of a person and of a person's day do not add up."""
         if known is not None and asked is not None and not same_people(known, asked):
             raise ParameterError(
                 f"the people of dataset {self._dataset!r} are told apart by column {known!r}, not {asked!r}, "
@@ -95,7 +95,7 @@ class Payer:
             )
 
     def _check_unit(self, unit: Unit, account: Account) -> None:
-        """Refuse a unit that is not that of the budget; the first one of people becomes it."""
+        """Refuse another unit than that of the budget; the first unit of people becomes the budget's."""
         known = account.person()
         self._check_person(known, unit.label)
         of_people = f"the budget of dataset {self._dataset!r} is that of people, told apart by {known!r}, and"

@@ -1,4 +1,4 @@
-"""Paying for a query, and what happens if it fails afterwards."""
+"""Payment for a query, and what happens if the query fails afterwards."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Payment", "check_curator", "ledger_for", "opened_ledger", "paying"]
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """What a query may do now.
+    """Permission to answer a query: the rules, and a remembered answer if there is one.
 
     Attributes
     ----------
@@ -49,17 +49,17 @@ class Payment:
 
     @property
     def remembered_keys(self) -> list[str] | None:
-        """The groups that were shown then, by `key_text`, where keys are private."""
+        """The groups that were shown, by `key_text`, if keys are private."""
         return self.receipt.keys
 
     def settle(self, noisy: Sequence[Noisy], meant: Callable[[], Meaning], keys: Sequence[str] | None = None) -> None:
-        """Write down what is to be kept of an answer: its noisy values for the next time, its facts for the curator.
+        """Record what is kept of an answer: its noisy values for the next time, its facts for the curator.
 
         With the groups that are shown, where keys are private.
         """
         if self.payer is None or self.remembered is not None:
             return
-        # The answer is paid, and the asker's; that something of it could not be kept is no reason to withhold it.
+        # The answer is paid for: a failure to keep it is no reason to withhold it.
         with suppress(PdriskError):
             meaning = meant() if self.policy.keeps_facts else None
             self.payer.keep(self.query, self.receipt, text_of(noisy, keys), meaning)
@@ -110,7 +110,7 @@ def opened_ledger(ledger: object, name: str | None) -> Ledger | None:
 
 
 def check_curator(ledger: object, asked: str) -> None:
-    """Refuse what depends on the data to an analyst who is no curator of the ledger that pays; without one, nothing.
+    """Refuse what depends on the data, if a ledger pays and the analyst is not one of its curators.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def paying(
     dataset: Identity | None = None,
     origin: Origin | None = None,
 ) -> AbstractContextManager[Payment]:
-    """Pay for a query before the block that reads and draws; whatever fails in it is marked, and stays paid.
+    """Context that pays for a query first; if the block fails, the payment stays and is marked as failed.
 
     Parameters
     ----------

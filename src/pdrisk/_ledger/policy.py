@@ -38,7 +38,7 @@ SAME = {0.0: "min", 0.5: "median", 1.0: "max"}  # quantiles that have names of t
 
 @dataclass(frozen=True, slots=True)
 class LeastGroup:
-    """How many people an answer must be about; ``eps`` is the cost of the noisy number that decides it."""
+    """Least number of people for an answer; ``eps`` is the cost of the noisy number that decides it."""
 
     size: int
     eps: Fraction
@@ -46,7 +46,7 @@ class LeastGroup:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Rules for every question.
+    """Owner's rules for every question.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Policy:
 
     @classmethod
     def given(cls, said: object) -> Policy:
-        """From what an owner writes.
+        """The rules as an owner writes them.
 
         Raises
         ------
@@ -96,7 +96,7 @@ class Policy:
 
     @classmethod
     def stored(cls, said: object) -> Policy:
-        """From what `said` gave, of this edition or the first, which had the rule ``person``; raises as `given`."""
+        """The rules from the stored `said`, also of the first edition with its rule ``person``; raises as `given`."""
         if not isinstance(said, Mapping):
             raise ColumnTypeError('policy must be a dict of rules, as in {"refuse_columns": ["income"]}.')
         known = [field.name for field in fields(cls)]
@@ -130,7 +130,7 @@ class Policy:
 
     @property
     def said(self) -> dict[str, Any]:
-        """Only what differs from the default, as JSON values."""
+        """The rules that differ from the default, as JSON values."""
         usual = asdict(Policy())
         said = {name: value for name, value in asdict(self).items() if value != usual[name]}
         if self.round_to:
@@ -141,42 +141,42 @@ class Policy:
 
     @property
     def keeps_facts(self) -> bool:
-        """Whether the curator wants to know what answers mean."""
+        """Whether the ledger keeps what answers meant."""
         return self.curator_facts or self.person is not None
 
     def for_person(self, person: Hashable | None) -> Policy:
-        """These rules for a dataset whose people a column tells apart, if one is declared."""
+        """These rules for a dataset with a column that tells people apart, if one is declared."""
         return self if person is None else replace(self, person=person)
 
     def has_curator(self, analyst: str) -> bool:
-        """Whether an analyst is one of the curators; names are compared as those of analysts are."""
+        """Whether an analyst is one of the curators; names are compared like those of analysts."""
         return folded(analyst) in map(folded, self.curators)
 
     def cost(self, query: Query) -> Fraction:
-        """What a query costs under these rules: itself, and what is added to it."""
+        """Cost of a query under these rules, with what they add to it."""
         return query.eps + self.added(query)
 
     def added(self, query: Query) -> Fraction | int:
-        """What the numbers of people cost that decide what is withheld."""
+        """Cost of the noisy numbers of people that decide what is withheld."""
         return sum(self.counted(query)) * query.times
 
     def counted(self, query: Query) -> list[Fraction]:
-        """The eps of each noisy number of people that decides what is withheld, one for each set of records."""
+        """The eps of each noisy number of people that decides what is withheld: one for each set of records."""
         if self.least_group is None:
             return []
         return [self.least_group.eps] * len({line.people for line in query.lines if self.least_group_of(line)})
 
     def least_group_of(self, line: Line) -> LeastGroup | None:
-        """How many people this line must be about; a search for bounds is about nobody's group."""
+        """Least number of people of a line; None for a search for bounds, which is about no group."""
         return self.least_group if line.statistic.name in ABOUT_A_GROUP else None
 
     def base_of(self, statistic: Statistic) -> float | None:
-        """What the noisy answers of a statistic are rounded to: the coarsest of what its names are rounded to."""
+        """Base to which answers of a statistic are rounded: the coarsest of those for its names."""
         return max((base for name, base in self.round_to if name in _names_of(statistic)), default=None)
 
 
 def _names_of(statistic: Statistic) -> set[str]:
-    """All that a statistic is called: a quantile by the fraction that it is answered as."""
+    """All names of a statistic; a quantile also by the exact fraction that is answered."""
     names = {statistic.name}
     if isinstance(statistic, Histogram):
         names.add("count")
@@ -197,7 +197,7 @@ def _least(said: object) -> LeastGroup:
 
 
 def _exactly(eps: object) -> object:
-    """What was stored is a text."""
+    """A stored number, which must be a text."""
     try:
         return Fraction(eps) if isinstance(eps, str) else eps
     except (ValueError, ZeroDivisionError):
@@ -224,7 +224,7 @@ def _bases(said: object) -> tuple[tuple[str, float], ...]:
 
 
 def check_policy(query: Query, policy: Policy, name: str) -> None:
-    """Refuse what the owner's rules do not allow.
+    """Refuse a query that the owner's rules do not allow.
 
     Raises
     ------
@@ -269,5 +269,5 @@ def check_policy(query: Query, policy: Policy, name: str) -> None:
 
 
 def _folded(name: object) -> str:
-    """A name as people read it."""
+    """A name in the form by which names are compared."""
     return unicodedata.normalize("NFC", str(name)).casefold().strip()

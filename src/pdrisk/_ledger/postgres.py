@@ -57,10 +57,10 @@ PARAMETERS = {  # unless the URL says otherwise: a server that is gone must not 
 
 
 class PostgresStore:
-    """One schema of one database. A connection for each thread and process; one that was forked opens its own."""
+    """Ledger in one schema of a PostgreSQL database, with a connection for each thread and process."""
 
     def __init__(self, url: str, known: bool = False, head: Head | None = None) -> None:
-        """``known``: it must be there already; ``head``: a record that it must hold."""
+        """Open the ledger. ``known``: it must exist already. ``head``: a record that it must hold."""
         self._url = url
         self._parameters = parameters(url)
         self._where = where(self._parameters)
@@ -83,7 +83,7 @@ class PostgresStore:
 
     @property
     def analyst(self) -> str | None:
-        """The role of the session, which the server vouches for."""
+        """The role of the session, as the server knows it."""
         return None if self._identity is None else self._identity.role
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -91,22 +91,22 @@ class PostgresStore:
 
     @contextmanager
     def reading(self) -> Iterator[Ask]:
-        """One state of the tables."""
+        """Transaction that reads one state of the tables."""
         with self._transaction("", "REPEATABLE READ READ ONLY") as ask:
             yield ask
 
     @contextmanager
     def writing(self) -> Iterator[Ask]:
-        """Alone, and durable at the end."""
+        """Transaction without others, durable at its end."""
         with self._transaction(ALONE) as ask:
             yield ask
 
     def holds(self, path: Path) -> bool:  # noqa: ARG002
-        """It is no file."""
+        """False: the ledger is no file."""
         return False
 
     def changed(self, ask: Ask) -> bool:
-        """Whether somebody changed the tables or what guards them."""
+        """Whether somebody changed the tables or their guards."""
         return postgres_tables.changed(ask)
 
     @contextmanager
@@ -182,7 +182,7 @@ class PostgresStore:
         check_version(self.place, version, VERSION)
 
     def _itself(self, rows: Rows) -> tuple[int, LedgerIdentity]:
-        """The version of the tables, and which ledger it is; from the answer to `SELF`."""
+        """Version of the tables and identity of the ledger, from the answer to `SELF`."""
 
         def read() -> tuple[int, LedgerIdentity]:
             ((name, version, number, role),) = rows
@@ -220,7 +220,7 @@ class PostgresStore:
             raise LedgerError(f"{self.place} needs a database in UTF8, but this one is in {encoding}: name another.")
 
     def _words(self, error: psycopg.Error, sql: str) -> str:
-        """What the server said, in one line, and what to do."""
+        """The server's message in one line, with advice."""
         said = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
         password = self._parameters.get("password")
         shown = said[0].replace(password, "***") if password else said[0]
@@ -228,7 +228,7 @@ class PostgresStore:
 
 
 class LedgerIdentity(NamedTuple):
-    """Which ledger it is, and who asks it."""
+    """Identity of a ledger on a server, and the role that asks it."""
 
     name: str
     number: int
@@ -236,7 +236,7 @@ class LedgerIdentity(NamedTuple):
 
 
 class Held:
-    """A thread's connection; it is closed when the thread has gone, or the ledger."""
+    """Connection of a thread; it is closed when the thread or the ledger is gone."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
@@ -257,7 +257,7 @@ class Held:
         return False
 
     def run(self, sql: str, values: Any = ()) -> Rows:
-        """`Ask`; of several statements the last one's rows."""
+        """`Ask`: for several statements the rows of the last one."""
         if self._owner != os.getpid():
             raise LedgerError("a ledger was asked in a process that was forked while it was written. Ask again.")
         # Bytes, since psycopg's types take a text for one only where it stands in the source.
@@ -267,7 +267,7 @@ class Held:
         return cursor.fetchall() if cursor.description else []
 
     def commit(self, place: str) -> None:
-        """End it for good."""
+        """Commit the transaction."""
         self._warnings.clear()
         # A transaction in which something failed ends with ROLLBACK here, and no error. A warning is that of a server
         # that gave up waiting for its standby.
@@ -275,7 +275,7 @@ class Held:
             raise LedgerError(f"{place} does not keep what is written; nothing was answered. Ask again.")
 
     def give_up(self) -> None:
-        """End it without a trace, and the connection too if it has none to end."""
+        """Roll the transaction back; close the connection if that fails."""
         import psycopg
         from psycopg.pq import TransactionStatus
 
@@ -302,7 +302,7 @@ def _noting(found: list[str | None]) -> Callable[[psycopg.errors.Diagnostic], No
 
 
 def parameters(url: str) -> dict[str, str]:
-    """What libpq connects with, by a URL.
+    """Connection parameters of libpq for a URL.
 
     Raises
     ------
@@ -335,7 +335,7 @@ def parameters(url: str) -> dict[str, str]:
 
 
 def where(given: Mapping[str, str]) -> str:
-    """Host and database, as libpq finds them where they are not given."""
+    """Host and database of a URL, with libpq's defaults where they are left out."""
     from psycopg.pq import Conninfo
 
     if "service" in given:
@@ -366,7 +366,7 @@ ADVICE = (  # by SQLSTATE, or by words where there is none: a server that lets n
 )
 
 
-# What no analyst may do, by the statement that was denied: no right to do it should be given away.
+# What no analyst may do, by the denied statement: its error must not advise to grant the right.
 OWNERS = (
     (
         ("INSERT INTO datasets", "UPDATE datasets"),
@@ -380,7 +380,7 @@ OWNERS = (
 
 
 def advice_for(code: str | None, said: str, sql: str = "") -> str:
-    """What to do now, by what the server said to the last statement."""
+    """Advice for an error of the server at a statement."""
     if code == "42501":
         for statements, advice in OWNERS:
             if sql.startswith(statements):

@@ -46,14 +46,14 @@ END
 
 
 class Function(NamedTuple):
-    """What triggers run, since a version of the tables."""
+    """Function that triggers run, since a version of the tables."""
 
     version: int
     body: str
 
 
 class Trigger(NamedTuple):
-    """What runs a function, since a version of the tables; ``number`` is PostgreSQL's for the moment."""
+    """Trigger that runs a function, since a version of the tables; ``number`` is PostgreSQL's for its moment."""
 
     version: int
     table: str
@@ -77,7 +77,7 @@ VERSION = max([*TABLES, *(function.version for function in FUNCTIONS.values())])
 
 
 def guards(version: int) -> Iterator[str]:
-    """What a version added to defend the records."""
+    """Functions and triggers that a version added to guard the records."""
     for name, function in FUNCTIONS.items():
         if function.version == version:
             yield (
@@ -93,7 +93,7 @@ def guards(version: int) -> Iterator[str]:
 
 
 def statements(version: int) -> Iterator[str]:
-    """What makes the tables of today from those of a version; 0 is none."""
+    """Statements that bring tables of a version to today's; version 0 is no tables."""
     if version == 0:
         yield IDENTITY
     for number in range(version + 1, VERSION + 1):
@@ -156,7 +156,7 @@ SELECT 'policy', own.relname, polname FROM own JOIN pg_policy ON polrelid = own.
 
 @cache
 def expected() -> list[tuple[str, str, str]]:
-    """The answer to `STRUCTURE` where nobody changed anything.
+    """The answer to `STRUCTURE` if nobody changed anything.
 
     SQLite reads the same statements and says which columns and keys they make.
     """
@@ -188,5 +188,5 @@ def expected() -> list[tuple[str, str, str]]:
 
 
 def changed(ask: Ask) -> bool:
-    """Whether somebody changed the tables, or what guards them."""
+    """Whether somebody changed the tables or their guards."""
     return sorted(ask(STRUCTURE)) != expected()

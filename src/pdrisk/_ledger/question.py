@@ -21,7 +21,7 @@ LISTED = 100  # keys that are written out; of more, a digest of the list
 
 
 def question(query: Query) -> dict[str, Any]:
-    """What is asked, as JSON values; two queries that ask the same give the same."""
+    """Canonical form of a query as JSON values: two queries that ask the same have the same."""
     asked: dict[str, Any] = {
         "lines": [_line(line, share) for line, share in zip(query.lines, query.line_shares, strict=True)],
         "eps": str(query.eps),
@@ -64,7 +64,7 @@ def question(query: Query) -> dict[str, Any]:
 
 
 def events(query: Query, counted: list[Fraction]) -> list[dict[str, Any]]:
-    """The mechanisms' events of a query, for accounting: one for each release, and for each count of people.
+    """Events for accounting: one for each release of a query, and one for each count of people.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def events(query: Query, counted: list[Fraction]) -> list[dict[str, Any]]:
 
 
 def name_of(query: Query) -> str:
-    """What is asked, for people: ``mean(distance)``, ``mean(distance) and 2 more``."""
+    """Name of a query as people read it: ``mean(distance)``, ``mean(distance) and 2 more``."""
     first = query.lines[0].name
     return first if len(query.lines) == 1 else f"{first} and {len(query.lines) - 1} more"
 
@@ -122,7 +122,7 @@ def _keys(keys: tuple[tuple[Hashable, ...], ...]) -> Any:
 
 
 def key_text(key: tuple[Hashable, ...]) -> str:
-    """The key of a group in one spelling, by which it is known again among those of its columns."""
+    """Canonical text of a group's key."""
     return json.dumps([_value(part) for part in key])
 
 

@@ -27,13 +27,13 @@ EVENTS = {
 
 
 def chained(before: str, seq: int, time: str, dataset: str, analyst: str, event: str, eps: str, body: str) -> str:
-    """The hash of a record that follows one with the hash ``before``; its parts as they are stored."""
+    """Hash of a record after one with the hash ``before``; its parts as they are stored."""
     line = json.dumps([before, seq, time, dataset, analyst, event, eps, body], ensure_ascii=True)
     return hashlib.sha256(line.encode("ascii")).hexdigest()
 
 
 def exact(text: str) -> Fraction:
-    """A number from its text in a record; raises like `int` for what no ledger writes."""
+    """Exact number from its text in a record; raises like `int` for what no ledger writes."""
     if not EXACT.fullmatch(text):
         raise ValueError
     number = Fraction(text)
@@ -42,5 +42,5 @@ def exact(text: str) -> Fraction:
 
 
 def digest(question: object, answer: object) -> str:
-    """The hash of an answer that is kept beside the records, and of what it answers."""
+    """Hash of a kept answer together with its question."""
     return hashlib.sha256(json.dumps([str(question), str(answer)], ensure_ascii=True).encode("ascii")).hexdigest()

@@ -19,7 +19,7 @@ USUAL = Fraction(1, 10)  # eps of the queries that are counted
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """What may still be asked.
+    """Remaining budget.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Remaining:
 
 
 def remaining_of(limits: Mapping[str, Limits], spent: Mapping[str, Mapping[str, Spent]], everybody: str) -> Remaining:
-    """By all limits together.
+    """The budget that all limits together leave.
 
     Parameters
     ----------
@@ -105,6 +105,6 @@ def remaining_of(limits: Mapping[str, Limits], spent: Mapping[str, Mapping[str, 
 
 
 def _down(value: Fraction) -> float:
-    """The float that, written out, is not above the fraction."""
+    """A float whose decimal text is not above the fraction."""
     found = float(value)
     return math.nextafter(found, -math.inf) if Fraction(str(found)) > value else found

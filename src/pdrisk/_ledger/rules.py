@@ -17,7 +17,7 @@ __all__ = ["Rules", "each_given"]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What holds for a dataset."""
+    """Limits and rules of a dataset."""
 
     whole: Limits
     each: Limits = field(default_factory=Limits)
@@ -25,13 +25,13 @@ class Rules:
 
     @classmethod
     def stored(cls, text: str) -> Rules:
-        """From what `text` gave; raises one of `store.WRONG` for anything else."""
+        """Rules from their stored `text`; raises one of `store.WRONG` for anything else."""
         said = json.loads(text)
         return cls(Limits.stored(said["whole"]), Limits.stored(said["each_analyst"]), Policy.stored(said["policy"]))
 
     @property
     def has_limits(self) -> bool:
-        """Whether anything is limited, as the rules of a dataset must."""
+        """Whether any limit is set, as a dataset needs."""
         return bool((self.whole.texts | self.each.texts).keys() - {"delta"})
 
     @property
@@ -41,7 +41,7 @@ class Rules:
         return json.dumps(said, sort_keys=True)
 
     def amended(self, each_analyst: object, policy: object, limits: dict[str, Any]) -> Rules:
-        """These with others in their place, as `Ledger.amend` takes them.
+        """These rules with changes, as `Ledger.amend` takes them.
 
         Raises
         ------
@@ -71,7 +71,7 @@ class Rules:
 
 
 def each_given(said: object) -> Limits:
-    """The limits of each analyst, from what an owner writes."""
+    """Limits of each analyst, as an owner writes them."""
     if not isinstance(said, Mapping):
         raise ColumnTypeError('each_analyst must be a dict of limits, as in {"eps": 1}.')
     return Limits.given(said)

@@ -18,7 +18,7 @@ SIZE = 32
 
 
 def secret() -> bytes:
-    """32 bytes: from the variable ``PDRISK_SECRET``, else from a file of the user that is made at the first time.
+    """Secret of 32 bytes: from the variable ``PDRISK_SECRET``, else from a file of the user, made when first needed.
 
     Raises
     ------

@@ -30,7 +30,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def head_of(said: object) -> Head | None:
-    """The number and hash of a record, as somebody noted them down.
+    """Number and hash of a record, as somebody noted them.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def head_of(said: object) -> Head | None:
 
 
 class Seen:
-    """The records that an open ledger must hold.
+    """Records that an open ledger must hold.
 
     Parameters
     ----------
@@ -64,16 +64,16 @@ class Seen:
 
     @property
     def head(self) -> Head | None:
-        """The newest that is known, for a copy in another process."""
+        """The newest known record, for a copy in another process."""
         return self.before().get(self._first or "", self._noted)
 
     def before(self) -> dict[str, Head]:
-        """To be taken before a transaction begins: what others find meanwhile need not be in its state."""
+        """What is known before a transaction begins; what others learn meanwhile need not be in its state."""
         with LOCK:
             return dict(SEEN.get(self._where, {}))
 
     def check(self, ask: Ask, before: dict[str, Head], place: str) -> None:
-        """Refuse what does not hold all that was known before the transaction.
+        """Refuse a state that lacks a record known before the transaction.
 
         Raises
         ------
@@ -96,13 +96,13 @@ class Seen:
         self._note(rows)
 
     def newest(self, ask: Ask) -> Rows:
-        """What a transaction will have written, for `remember`."""
+        """The record that a transaction writes last, for `remember`."""
         if self._first is None:
             self._first = next((own for (own,) in ask(FIRST)), None)
         return ask(NEWEST)
 
     def remember(self, rows: Rows) -> None:
-        """To be called when it has been written."""
+        """Note a record after its transaction was committed."""
         self._note(rows)
 
     def _note(self, rows: Rows) -> None:

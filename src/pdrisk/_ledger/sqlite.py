@@ -34,10 +34,10 @@ FORKED: list[Any] = []  # connections of a parent process
 
 
 class SqliteStore:
-    """One file. A connection for each thread and process; a process that was forked opens its own."""
+    """Ledger in one SQLite file, with a connection for each thread and process."""
 
     def __init__(self, path: str | os.PathLike[str], known: bool = False, head: Head | None = None) -> None:
-        """``known``: it must be there already; ``head``: a record that it must hold."""
+        """Open the ledger. ``known``: it must exist already. ``head``: a record that it must hold."""
         self._path = Path(path).absolute()
         self._local = threading.local()
         self._identity: tuple[int, int] | None = None
@@ -46,7 +46,7 @@ class SqliteStore:
         self._seen = Seen(self.where, head)
 
     def _made(self, known: bool) -> None:
-        """Make the tables of today, or see that they are there."""
+        """Make today's tables, or see that they are there."""
         if known and not os.path.isfile(self._path):
             raise LedgerError(
                 f"there is no ledger {self._path.name!r}; nothing was answered. See whether the path is right."
@@ -67,7 +67,7 @@ class SqliteStore:
                 ask(f"PRAGMA user_version = {VERSION}")
 
     def _version(self, ask: Ask) -> int:
-        """The version of the tables, 0 if there are none."""
+        """Version of the tables, 0 if there are none."""
         version: int = ask("PRAGMA user_version")[0][0]
         ours = ask("PRAGMA application_id")[0][0] == APPLICATION
         if not ours and (version or ask("SELECT count(*) FROM sqlite_master") != [(0,)]):
@@ -86,20 +86,20 @@ class SqliteStore:
 
     @property
     def analyst(self) -> None:
-        """A file does not know who asks."""
+        """None: a file does not know who asks."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._path, True, self._seen.head if self._seen is not None else None)
 
     @contextmanager
     def reading(self) -> Iterator[Ask]:
-        """One state of the tables."""
+        """Transaction that reads one state of the tables."""
         with self._transaction(READING) as ask:
             yield ask
 
     @contextmanager
     def writing(self) -> Iterator[Ask]:
-        """Alone, and durable at the end."""
+        """Transaction without others, durable at its end."""
         with self._transaction(WRITING) as ask:
             yield ask
 
@@ -176,7 +176,7 @@ class SqliteStore:
 
 
 def _begin(connection: sqlite3.Connection, begin: str) -> None:
-    """Begin when it is free.
+    """Begin a transaction as soon as the file is free.
 
     SQLite itself waits longer and longer, so that of many who want to write one may starve. Here who has waited for
     long tries more often: whoever writes goes on for a while, as that costs least, and then the others have their turn.
@@ -213,7 +213,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def statements(version: int) -> Iterator[str]:
-    """What makes the tables of today from those of a version; 0 is none."""
+    """Statements that bring tables of a version to today's; version 0 is no tables."""
     for number, added in TABLES.items():
         if number > version:
             yield from (statement.format(blob="BLOB") for statement in added)

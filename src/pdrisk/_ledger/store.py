@@ -22,38 +22,38 @@ WRONG = (
 
 
 class Ask(Protocol):
-    """Runs one statement; ``?`` stands for a value."""
+    """Function that runs one statement; ``?`` stands for a value."""
 
     def __call__(self, sql: str, values: Sequence[Any] = (), /) -> Rows:
         """All rows of the answer, none for a statement without one."""
 
 
 class Store(Protocol):
-    """What a ledger needs of a database. All failures are `LedgerError`."""
+    """Database that a ledger needs. All failures are `LedgerError`."""
 
     @property
     def place(self) -> str:
-        """Where it is, for people; no password."""
+        """Place of the ledger as people read it, without a password."""
 
     @property
     def where(self) -> str:
-        """The same for the same ledger; no password."""
+        """Identity of the ledger's place, without a password."""
 
     @property
     def analyst(self) -> str | None:
-        """Who asks, where the database knows it; None where the caller says it."""
+        """Name of the analyst, if the database knows it; None if the caller says it."""
 
     def reading(self) -> AbstractContextManager[Ask]:
-        """A context that gives `Ask` on one state of the tables."""
+        """Context that gives `Ask` on one state of the tables."""
 
     def writing(self) -> AbstractContextManager[Ask]:
-        """A context that gives `Ask`, alone; all of it is durable when the context ends, or none of it is there."""
+        """Context that gives `Ask` without others; all of it is durable when the context ends, or none of it exists."""
 
     def holds(self, path: Path) -> bool:
         """Whether this file is the ledger's own."""
 
     def changed(self, ask: Ask) -> bool:
-        """Whether somebody changed the tables or what guards them."""
+        """Whether somebody changed the tables or their guards."""
 
 
 def check_version(place: str, version: int, known: int = VERSION) -> None:
@@ -66,7 +66,7 @@ def check_version(place: str, version: int, known: int = VERSION) -> None:
 
 
 def decoded(place: str, read: Callable[[], Told]) -> Told:
-    """What ``read`` makes of what is stored. Nothing else may say that a ledger is damaged: an error elsewhere is ours.
+    """Result of ``read`` on stored data; only an error in here means that a ledger is damaged.
 
     Raises
     ------
@@ -81,5 +81,5 @@ def decoded(place: str, read: Callable[[], Told]) -> Told:
 
 
 def advice_for(problem: str, advice: Mapping[str, str]) -> str:
-    """What to do now, by a word of the problem."""
+    """Advice for a problem, by a word of it."""
     return next((said for sign, said in advice.items() if sign in problem), "Ask again, or see what holds the file.")

@@ -35,7 +35,7 @@ UNSURE = Fraction(1, 20)  # how often an answer may be farther from its rank tha
 
 @dataclass(frozen=True, slots=True)
 class ApproximateQuantiles(Mechanism):
-    """Several quantiles, which are public points and rise with q: the middle one first, then those on either side.
+    """Several quantiles as public points that rise with q: the middle quantile first, then those on its sides.
 
     Parameters
     ----------
@@ -104,12 +104,12 @@ class ApproximateQuantiles(Mechanism):
         return self.points.value(np.clip(own, 0, self.points.size - 1))  # what is withheld is marked by the least
 
     def interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
-        """Not known, as of the exponential mechanism."""
+        """NaN: not known, as for the exponential mechanism."""
         unknown = np.full(drawn.shape[1:], np.nan)
         return unknown, unknown
 
     def noise95(self, summary: Summary) -> FloatArray:
-        """What lies between the exact answer and the records `rank95` away from it, shape (G,): the curator's."""
+        """Distance of the exact answer from the records `rank95` away from it, shape (G,); curator only."""
         exact, points, ranks = self.statistic.value(summary, self.universe), self.points, self.rank95
         if not math.isfinite(ranks):
             return np.full(exact.shape, self.universe.width)
@@ -128,7 +128,7 @@ class ApproximateQuantiles(Mechanism):
 
     @property
     def rank95(self) -> float:
-        """How many records may lie between the answer and its rank, 95 % sure; infinite where not known.
+        """Error in ranks, 95 % sure; infinite where it is not known.
 
         Notes
         -----
@@ -148,7 +148,7 @@ class ApproximateQuantiles(Mechanism):
         return 1 / (1 + math.exp(-eps))
 
     def worlds(self, records: FloatArray, summary: Summary) -> tuple[FloatArray, float]:
-        """As the interface says, but the distance of two worlds is at least their loss: 2 eps from point to point."""
+        """Places whose distances are at least the losses: 2 eps from point to point."""
         return self.points.index(records) * 2, 1 / float(self.eps)
 
     def loss_between_worlds(self, summary: Summary) -> FloatArray:
@@ -186,7 +186,7 @@ def _score(node: Node) -> Score:
 
 
 def _places(node: Node, points: int) -> int:
-    """How many there are to choose from, at most."""
+    """Largest number of places to choose from."""
     return points if node.is_last else points << PLACE_BITS
 
 
@@ -219,7 +219,7 @@ def _ranks95(tree: Node, points: int) -> tuple[float, ...]:
 
 
 def _add_shares(node: Node | None, before: FloatArray, after: FloatArray, shares: FloatArray) -> None:
-    """How much of what each choice is off by moves each quantile, by row; of the neighbours that were chosen before."""
+    """Share of each choice's error that moves each quantile, by row; neighbours were chosen before."""
     if node is None:
         return
     own = shares[node.row]
@@ -230,7 +230,7 @@ def _add_shares(node: Node | None, before: FloatArray, after: FloatArray, shares
 
 
 def _reach_of_exponentials(scales: FloatArray, unsure: float) -> float:
-    """What a sum of independent exponential variables of these scales stays within but for that probability.
+    """Bound that a sum of independent exponential variables of these scales exceeds with this probability.
 
     Rounded up: each is rounded up to a multiple of a step, and their distributions are added up.
     """

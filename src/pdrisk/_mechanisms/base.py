@@ -59,7 +59,7 @@ class Mechanism(ABC):
 
     @classmethod
     def joins(cls, statistic: Statistic) -> bool:
-        """Whether it can answer this statistic beside others of the same records, all from one draw."""
+        """Whether it can answer this statistic together with others of the same records, all from one draw."""
         return False
 
     @classmethod
@@ -69,17 +69,17 @@ class Mechanism(ABC):
 
     @classmethod
     def needs(cls, statistic: Statistic) -> Needs:
-        """What it, and the statistic's sensitivity, read of the data."""
+        """Parts of a summary that it and the statistic's sensitivity read."""
         return statistic.needs
 
     @property
     def reads(self) -> Needs:
-        """`needs`, or less of it that tells the same at this eps."""
+        """`needs`, or a part of it that is enough at this eps."""
         return self.needs(self.statistic)
 
     @property
     def draws(self) -> Needs:
-        """What `draw` alone reads, of `reads`: no sensitivity, loss or error is computed of it."""
+        """The part of `reads` that `draw` needs: no sensitivity, loss or error is computed from it."""
         return self.reads
 
     def check(self) -> None:
@@ -129,31 +129,31 @@ class Mechanism(ABC):
         return None
 
     def least_records(self, drawn: Drawn, level: float) -> FloatArray | None:
-        """How many records there are at least, with a probability of ``level`` over the noise; None where not told."""
+        """Least number of records, with a probability of ``level`` over the noise; None if it does not tell."""
         return None
 
     def clip(self, drawn: Drawn) -> tuple[float, float] | None:
-        """The points that all values were clipped at, which were chosen by noise; None where there are no such."""
+        """Points, chosen with noise, at which all values were clipped; None without clipping."""
         return None
 
     @property
     def scale(self) -> float | None:
-        """Scale of noise that is added to the answer, in its unit; None where the noise is no such thing."""
+        """Scale of the noise that is added to the answer, in its unit; None without such noise."""
         return None
 
     @property
     def rank95(self) -> float | None:
-        """How many ranks the answer is from the one asked for, 95 % sure; None where noise is added to the answer."""
+        """Error of the answer in ranks, 95 % sure; None where noise is added to the answer."""
         return None
 
     @property
     def step(self) -> float | None:
-        """Distance of the public points that the answer is one of; None where it is no such point."""
+        """Distance between the public points of which the answer is one; None if it is not such a point."""
         return None
 
     @property
     def is_one_sided(self) -> bool:
-        """Whether an end of every interval is a bound, however little noise there is."""
+        """Whether one end of every interval is a bound, even with little noise."""
         return False
 
     @property
@@ -165,7 +165,7 @@ class Mechanism(ABC):
         return self.success_of(Fraction(1))
 
     def success_of(self, weight: Fraction) -> float:
-        """`success` about a person who can change the answer by so many times what one record can."""
+        """`success` about a person who can change the answer by ``weight`` times what one record can."""
         return self._success(float(self.eps * weight))
 
     @abstractmethod
@@ -207,16 +207,16 @@ class Mechanism(ABC):
         """Largest privacy loss between two worlds that lack one record each, shape (G,)."""
 
     def loss_by_eps(self, summary: Summary) -> FloatArray:
-        """`loss` divided by eps, whatever eps is; no less than that where it is not the same for all."""
+        """Upper bound of `loss` / eps at every eps."""
         return self.loss(summary) / float(self.eps)
 
     def loss_between_worlds_by_eps(self, summary: Summary) -> FloatArray:
-        """`loss_between_worlds` divided by eps, likewise."""
+        """Upper bound of `loss_between_worlds` / eps at every eps."""
         return self.loss_between_worlds(summary) / float(self.eps)
 
     @property
     def event(self) -> dict[str, str]:
-        """What accounting must know: the mechanism's name and eps, as JSON values."""
+        """Record for accounting: the mechanism's name and eps, as JSON values."""
         return {"mechanism": self.name, "eps": str(self.eps)}
 
 
@@ -226,7 +226,7 @@ def at_most(loss: FloatArray, eps: float) -> FloatArray:
 
 
 def check_smallest(eps: Fraction) -> None:
-    """Refuse an eps so small that numbers about it would leave the floats."""
+    """Refuse an eps so small that computations with it would leave the range of floats."""
     if eps < SMALLEST_EPS:
         raise ParameterError(
             f"eps={float(eps):g} is below {float(SMALLEST_EPS):g}, where the noise is a trillion "

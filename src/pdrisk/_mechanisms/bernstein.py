@@ -1,4 +1,4 @@
-"""Bernstein mechanism: three noisy sums to which all records add alike, as for variances (Takakura et al. 2025)."""
+"""Bernstein mechanism for variances: three noisy sums to which each record adds 1 in all (Takakura et al. 2025)."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Bernstein(Mechanism):
         return self._answer(spread * self._factor(sums.sum(axis=0)))
 
     def interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
-        """Of a mean Fieller's interval, of a variance that of `_interval`."""
+        """Fieller's interval for a mean, `_interval` for a variance."""
         sums, eps = self._records(drawn), float(self.eps)
         if is_total(self.statistic):
             return total_interval(self.statistic, self.universe, sums, eps, level)
@@ -146,7 +146,7 @@ class Bernstein(Mechanism):
         return low, high
 
     def widest_noise95(self, n: int | None) -> float | None:
-        """That of values at one place, and of values at both bounds only, at means from one end to the other.
+        """Widest of the intervals with all values at one place, or all at both bounds, over all means.
 
         A standard deviation is the least known where it is small, but not 0: so means close to an end are among them.
         """
@@ -165,11 +165,11 @@ class Bernstein(Mechanism):
 
     @property
     def _eps_of_sums(self) -> Fraction:
-        """What the three sums cost."""
+        """The eps of the three sums."""
         return self.eps
 
     def _reach(self, drawn: Drawn, weights: FloatArray, level: float) -> FloatArray:
-        """What the error of the sums, so weighted, stays within; of shape (3, ..., G) without the first axis."""
+        """Bound on the error of the sums with these weights, of shape (3, ..., G); the result lacks the first axis."""
         return critical(weights.reshape(3, -1), level).reshape(weights.shape[1:]) / float(self._eps_of_sums)
 
     def _records(self, drawn: Drawn) -> FloatArray:
@@ -177,7 +177,7 @@ class Bernstein(Mechanism):
         return drawn.astype(np.float64) / PLACES
 
     def _factor(self, n: FloatArray) -> FloatArray:
-        """n / (n - ddof), 2 at most; 0 where nobody is left."""
+        """n / (n - ddof), 2 at most; 0 without records."""
         if self._ddof == 0:
             return np.ones(n.shape)
         return np.where(n > 1, np.minimum(n / np.maximum(n - 1, 0.5), 2.0), 0.0)
@@ -216,7 +216,7 @@ class Bernstein(Mechanism):
 
 
 def moments(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The means of w and of its square; of nobody, 0."""
+    """Mean of w and mean of its square; 0 without records."""
     n = sums.sum(axis=0)
     n = np.where(n > 0, n, np.inf)
     return (sums[1] / 2 + sums[2]) / n, sums[2] / n
@@ -229,7 +229,7 @@ def influence(mean: FloatArray, spread: FloatArray) -> FloatArray:
 
 @lru_cache(maxsize=32)
 def _critical(level: float) -> FloatArray:
-    """What the noise of ``(1 - m) (B1/2 + B2) - m (B0 + B1/2)`` stays within, of scale 1 each, for `mean_interval`."""
+    """Bound on the noise of ``(1 - m) (B1/2 + B2) - m (B0 + B1/2)``, of scale 1 each, for `mean_interval`."""
     m = np.arange(CELLS + 1) / CELLS
     found = critical(np.stack([m, np.abs(m - 0.5), 1 - m]), level)
     # Where two scales are the same, `critical` is a little too large. A line between the neighbours is above it, too.

@@ -1,4 +1,4 @@
-"""Bernstein mechanism for two columns: noisy sums of products to which all records add alike (Takakura et al. 2025)."""
+"""Bernstein mechanism for two columns: noisy sums of products; each record adds 1 to them (Takakura et al. 2025)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FEWEST = 8.0  # records times eps, below which noisy sums say nothing of their o
 
 @dataclass(frozen=True, slots=True)
 class BernsteinProducts(Mechanism):
-    """A covariance, correlation or slope, of four, nine or six noisy sums; within the range of possible answers.
+    """A covariance, correlation or slope from four, nine or six noisy sums; within the range of possible answers.
 
     Notes
     -----
@@ -134,7 +134,7 @@ class BernsteinProducts(Mechanism):
 
 
 def _total_variation(summary: Summary, universe: Universe, degree: int) -> FloatArray:
-    """Largest total variation of the shares of two of these records by one column, shape (G,)."""
+    """Largest total variation between the shares of two of these records, by one column, shape (G,)."""
     assert summary.lowest is not None and summary.highest is not None
     per_unit = places_per_unit(universe.width)
     low, high = (placed(ends[0], universe.lo, per_unit) / PLACES for ends in (summary.lowest, summary.highest))
@@ -143,7 +143,7 @@ def _total_variation(summary: Summary, universe: Universe, degree: int) -> Float
 
 @dataclass(frozen=True, slots=True)
 class _Reach:
-    """How far moments of noisy sums may be off, in their own units.
+    """Bounds on the error of moments of noisy sums, in their own units.
 
     Attributes
     ----------
@@ -163,18 +163,18 @@ class _Reach:
 
     @classmethod
     def of(cls, moments: Moments, size: FloatArray, level: float) -> _Reach:
-        """That of these noisy moments."""
+        """The bounds for these noisy moments."""
         mean, other_mean = np.clip(moments.mean, 0.0, 1.0), np.clip(moments.other_mean, 0.0, 1.0)
         within = replace(moments, mean=mean, other_mean=other_mean)
         influences = within.influence_of_mean(), within.influence_of_other_mean()
         return cls(moments, size, level, *(critical_of_sum(each, level) / size for each in influences))
 
     def of_cov(self) -> FloatArray:
-        """Of the covariance."""
+        """Bound for the covariance."""
         return self._worst(Moments.influence_of_cov) + self.off * self.other_off + ROUNDING
 
     def of_slope(self) -> tuple[FloatArray, FloatArray]:
-        """The covariance over the variance of the other column, and how far that may be off."""
+        """The covariance over the variance of the other column, and a bound on its error."""
         var, sure = self._sure(self.moments.other_var, Moments.influence_of_other_var, self.other_off)
         slope = self.moments.cov / var
 
@@ -185,7 +185,7 @@ class _Reach:
         return slope, _of_ratio(self._worst(influence) + slack, np.where(sure > VARIES, sure, 0.0))
 
     def of_corr(self) -> tuple[FloatArray, FloatArray]:
-        """The covariance over both standard deviations, and how far that may be off.
+        """The covariance over both standard deviations, and a bound on its error.
 
         The product of these is ``(q v_x + v_y / q) / 2`` with q their ratio, a sum of variances: as long as q is known,
         the noises enter it as they enter those.
@@ -213,12 +213,12 @@ class _Reach:
     def _sure(
         self, var: FloatArray, influence: Callable[[Moments], FloatArray], off: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """A variance, and what it is at least; both are at least tiny."""
+        """A variance, and a lower bound of it; both are at least tiny."""
         var = np.maximum(var, TINY)
         return var, np.maximum(var - self._worst(influence) - off**2 - ROUNDING, TINY)
 
     def _worst(self, influence: Callable[[Moments], FloatArray]) -> FloatArray:
-        """Of what is linear in the sums; at the worst of five pairs of means, which are as uncertain themselves."""
+        """Bound for a number that is linear in the sums: the worst over five pairs of the uncertain means."""
         own, other = WAYS[:, :, None]
         mean = np.clip(self.moments.mean + own * self.off, 0.0, 1.0).ravel()
         other_mean = np.clip(self.moments.other_mean + other * self.other_off, 0.0, 1.0).ravel()
@@ -241,7 +241,7 @@ def _tiled(values: FloatArray) -> FloatArray:
 
 
 def _of_ratio(reach: FloatArray, sure: FloatArray) -> FloatArray:
-    """How far a ratio r may be off, of which it is known how far ``above - r below`` may be.
+    """Bound on the error of a ratio r, from a bound on the error of ``above - r below``.
 
     At another ratio that is farther by the difference times what ``below`` may be off: hence by what is sure of it.
     """

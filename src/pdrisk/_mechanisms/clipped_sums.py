@@ -74,7 +74,7 @@ class ClippedSums(Mechanism):
             )
 
     def draw(self, summary: Summary, sampler: Sampler = discrete_laplace, bits: Bits = system_bits) -> Drawn:
-        """Both noisy sums of each group, and for all the numbers of the chosen points, shape (4, G)."""
+        """Both noisy sums of each group, with the numbers of the two chosen points for all groups, shape (4, G)."""
         chosen = {False: 0, True: 0}
         for is_upper, choice, cells in self._choices(summary):
             chosen[is_upper] = int(choice.drawn(cells, bits)[0])
@@ -87,7 +87,7 @@ class ClippedSums(Mechanism):
         return self._within(*self._chosen(drawn)).value(drawn[:2])
 
     def interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
-        """Of the clipped values: that of two_sums, moved out by the rounding of records."""
+        """Interval of two_sums for the clipped values, wider by the rounding of records."""
         within = self._within(*self._chosen(drawn))
         low, high = within.interval(drawn[:2], level)
         rounding = np.full(low.shape, self.universe.width / SIZE_PLACES)
@@ -97,13 +97,13 @@ class ClippedSums(Mechanism):
         return np.clip(low - rounding, *ends), np.clip(high + rounding, *ends)
 
     def noise95(self, summary: Summary) -> FloatArray:
-        """As the interface says, at the points in the middle of those that are likely."""
+        """As for every mechanism, at the middle ones of the likely points."""
         drawn = self.draw(summary, lambda exact, *_: exact, lambda size: np.full(size, 2**63, dtype=np.uint64))
         low, high = self.interval(drawn, 0.95)
         return (high - low) / 2
 
     def widest_noise95(self, n: int | None) -> float | None:
-        """That of no clipping at all."""
+        """The widest interval without clipping."""
         return TwoSums(self.statistic, self.universe, self._stages[1]).widest_noise95(n)
 
     def least_records(self, drawn: Drawn, level: float) -> FloatArray | None:
@@ -116,19 +116,19 @@ class ClippedSums(Mechanism):
         return within.lo, within.hi
 
     def clips_most(self, drawn: Drawn) -> bool:
-        """Whether there seem to be so few records in all that about half of them are clipped."""
+        """Whether the records seem to be so few that about half of them are clipped."""
         sums = drawn[:2, drawn[0] != NOBODY].astype(np.float64)
         return bool(sums.sum() < 2 * self.left * PLACES)
 
     @property
     def left(self) -> int:
-        """How many records are clipped on a side, about."""
+        """About how many records are clipped on each side."""
         points = self._points
         most = max(len(points.lower), len(points.upper))
         return math.ceil((math.log(most) + MORE) * (1 + SHORT) / SHORT / self._stages[0])
 
     def _success(self, eps: float) -> float:
-        """Of a choice whose log-ratios lie within a range as long as eps/2, and a Laplace variable moved by eps/2."""
+        """`success` of a choice with log-ratios in a range of eps/2, and of a Laplace variable moved by eps/2."""
         return 1 - math.exp(-eps / 4) / (2 * math.cosh(eps / 8))
 
     def loss(self, summary: Summary) -> FloatArray:
@@ -152,7 +152,7 @@ class ClippedSums(Mechanism):
         return at_most(of_bins[bins] + float(self._stages[1]), float(self.eps))
 
     def worlds(self, records: FloatArray, summary: Summary) -> tuple[FloatArray, float]:
-        """As the interface says, but the distance of two worlds is at least their loss: 2 eps from place to place."""
+        """Places whose distances are at least the losses: 2 eps from place to place."""
         return self._places(records) * 2, 1 / float(self.eps)
 
     def loss_between_worlds(self, summary: Summary) -> FloatArray:
@@ -165,7 +165,7 @@ class ClippedSums(Mechanism):
 
     @property
     def _stages(self) -> tuple[Fraction, Fraction]:
-        """What the points cost, and the answer."""
+        """Eps of the points, and eps of the answer."""
         return self.eps / 2, self.eps / 2
 
     @property
@@ -173,7 +173,7 @@ class ClippedSums(Mechanism):
         return SizePoints.between(self.universe.lo, self.universe.hi)
 
     def _choices(self, summary: Summary) -> Iterator[tuple[bool, Choice, Cells]]:
-        """For each side that has points: whether it is the upper one, the choice, and what it chooses from.
+        """For each side that has points: whether it is the upper one, its choice, and the scores to choose from.
 
         The records of a side stand at the first of its points that does not clip them.
         """
@@ -189,14 +189,14 @@ class ClippedSums(Mechanism):
                 yield bool(is_upper), Choice(score, len(ends), self._stages[0]), cells
 
     def _of_bins(self, is_upper: bool, choice: Choice, cells: Cells) -> FloatArray:
-        """What the choice of a side tells of a record in each bin, shape (bins,); 0 of the other side."""
+        """Loss of a record in each bin by the choice of a side, shape (bins,); 0 on the other side."""
         items = choice.losses(cells).items
         at = self._points.nearest_uncut(np.arange(self._points.bins))[is_upper]
         item = np.searchsorted(items.start, np.maximum(at, 0), side="right") - 1
         return np.where(at >= 0, choice.removed(cells)[item], 0.0)
 
     def _clipped(self, summary: Summary, lower: int, upper: int) -> Summary:
-        """The records' numbers, and the sums of their places between the points."""
+        """Numbers of the records, and the sums of their places between the points."""
         points = self._points
         start, end = points.lower_places[lower : lower + 1], points.upper_places[upper : upper + 1]
         first, last = (int(each[0]) if len(each) else points.middle for each in (start, end))
@@ -206,14 +206,14 @@ class ClippedSums(Mechanism):
         return Summary(summary.n, places=places)
 
     def _within(self, lower: int, upper: int) -> TwoSums:
-        """What answers between two points."""
+        """The mechanism that answers between two points."""
         points = self._points
         low = float(points.lower[lower]) if len(points.lower) else self.universe.lo
         high = float(points.upper[upper]) if len(points.upper) else self.universe.hi
         return TwoSums(self.statistic, Universe(low, high), self._stages[1])
 
     def _chosen(self, drawn: Drawn) -> tuple[int, int]:
-        """The numbers of the points; of a group that is not withheld."""
+        """Numbers of the chosen points, from a group that is not withheld."""
         lower, upper = drawn[2:].max(axis=1, initial=0).tolist()
         return lower, upper
 

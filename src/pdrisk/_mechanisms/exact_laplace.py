@@ -100,7 +100,7 @@ class _Law:
 
     @property
     def most(self) -> int:
-        """Stands for every high part from here on, with which no sum is within 64 bits."""
+        """A high part that stands for all higher ones, with which every sum is beyond 64 bits."""
         return (2**64 - 1) >> self.shift
 
 
@@ -133,7 +133,7 @@ def _floor(exponent: Fraction) -> int:
 
 
 def _tried(law: _Law, size: int, bits: Bits) -> tuple[Words, Flags, Flags]:
-    """One try each: magnitudes, which of them are negative, and which are kept; all else is tried again from scratch.
+    """One attempt for each number: magnitudes, signs, and which are kept; the others are tried again.
 
     The bits of a word: 12 of the high part's uniform, 12 of the low part's, the low part, and at the end the sign.
     """
@@ -155,7 +155,7 @@ def _tried(law: _Law, size: int, bits: Bits) -> tuple[Words, Flags, Flags]:
 
 
 def _extended(first: IntArray, bits: Bits) -> IntArray:
-    """The first 32 bits of uniforms, of which 12 are known."""
+    """First 32 bits of uniforms whose first 12 bits are known."""
     return (first << (KNOWN - FIRST)) | (bits(len(first)) >> np.uint64(64 - KNOWN + FIRST)).view(np.int64)
 
 
@@ -176,7 +176,7 @@ def _high(law: _Law, first: IntArray, bits: Bits) -> Words:
 
 
 def _counted(law: _Law, uniform: ExactUniform, certain: int) -> int:
-    """How many k from 1 on have ``u < P(high >= k)``, of which some are certain."""
+    """Number of k from 1 on with ``u < P(high >= k)``; some of them are certain already."""
     step = 2**law.shift / law.scale
     while certain < law.most and uniform.is_below_exp((certain + 1) * step):
         certain += 1
@@ -205,7 +205,7 @@ def _is_kept(law: _Law, low: IntArray, first: IntArray, bits: Bits) -> Flags:
 
 
 def _sum(exact: IntArray, magnitude: Words, negative: Flags) -> IntArray:
-    """Exact sums, moved to the ends of int64 where they lie beyond; in uint64, where nothing is lost on the way."""
+    """Exact sums in uint64, where nothing is lost on the way; beyond int64 moved to its ends."""
     base = exact.view(np.uint64)
     moved = np.minimum(magnitude, np.where(negative, base + INT64_MIN, INT64_MAX - base))
     return np.where(negative, base - moved, base + moved).view(np.int64)

@@ -10,7 +10,7 @@ __all__ = ["ExactUniform", "scaled_exp"]
 
 
 class ExactUniform:
-    """A number u in [0, 1) of which the first bits are known, and all others are independent and fair.
+    """A uniform number u in [0, 1) whose first bits are known; all other bits are independent and fair.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ PIECE = 2**13  # ends at a time, whose arrays stay in the processor's cache
 
 
 def mean_interval(a: FloatArray, b: FloatArray, critical: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The hull of all means m in [0, 1] for which ``(1 - m) a - m b`` is no larger than its noise is likely to be.
+    """Hull of all means m in [0, 1] for which ``|(1 - m) a - m b|`` is within its likely noise.
 
     A noisy number below 0 counts as 0: where a < 0 < b, ``|(1 - m) a - m b|`` is ``(1 - m) |a| + m b``, and at least
     ``m b``. So no m is lost, and an end of the range is always among them, also of records that all lie there. The

@@ -23,7 +23,7 @@ __all__ = ["Laplace", "half_width", "noisy_steps"]
 
 
 def half_width(scale: Any, level: float = 0.95) -> Any:
-    """Distance from the answer that Laplace noise keeps within at a confidence level: ``scale ln(1/(1-level))``."""
+    """Half-width of the interval of Laplace noise at a confidence level: ``scale ln(1/(1-level))``."""
     return scale * -math.log1p(-level)
 
 
@@ -54,7 +54,7 @@ class Laplace(Mechanism):
 
     @classmethod
     def answers(cls, statistic: Statistic) -> bool:
-        """All but those of two columns, whose largest change is their range, and of a public number of records."""
+        """True for statistics of one column, unless the number of records is public."""
         return not (isinstance(statistic, PairStatistic) or statistic.replaces)
 
     def check(self) -> None:

@@ -1,4 +1,4 @@
-"""Sums of Laplace variables of different scales: their tails, and what they stay within."""
+"""Sums of Laplace variables with different scales: their tails and quantiles."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def tail(t: FloatArray, scales: FloatArray) -> FloatArray:
 
 
 def critical(weights: FloatArray, level: float) -> FloatArray:
-    """What the sum of three Laplace variables of scale 1, so weighted, stays within with probability ``level``.
+    """Bound that the weighted sum of three Laplace variables of scale 1 keeps with probability ``level``.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def critical(weights: FloatArray, level: float) -> FloatArray:
 
 
 def critical_of_sum(weights: FloatArray, level: float) -> FloatArray:
-    """What a sum of independent Laplace variables of scale 1, so weighted, stays within with probability ``level``.
+    """Bound that a weighted sum of independent Laplace variables of scale 1 keeps with probability ``level``.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def critical_of_sum(weights: FloatArray, level: float) -> FloatArray:
 
 
 def _of_piece(size: FloatArray, wanted: float) -> FloatArray:
-    """The same for a normal variable's critical value.
+    """`critical` for one piece, with a normal variable's critical value.
 
     Newton's method in t, with the derivative of s for that of all; where it leaves what is known, by halves.
     """
@@ -113,7 +113,7 @@ def _of_piece(size: FloatArray, wanted: float) -> FloatArray:
 
 
 def _apart(scales: FloatArray) -> FloatArray:
-    """The scales in rising order, none narrower than it was or closer than `APART` to the one below."""
+    """The scales in rising order, widened so that neighbours differ by at least `APART`."""
     narrow, middle, wide = np.sort(scales, axis=0)
     narrow = np.maximum(narrow, np.maximum(wide, TINY) * NARROWEST)
     middle = np.maximum(middle, narrow * APART)
@@ -121,6 +121,6 @@ def _apart(scales: FloatArray) -> FloatArray:
 
 
 def _shares(scales: FloatArray) -> FloatArray:
-    """What each scale's exponential counts in the tail of the sum."""
+    """Weight of each scale's exponential in the tail of the sum."""
     a, b, c = scales**2
     return np.stack([a * a / ((a - b) * (a - c)), b * b / ((b - a) * (b - c)), c * c / ((c - a) * (c - b))])

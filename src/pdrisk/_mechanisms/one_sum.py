@@ -60,7 +60,7 @@ class OneSum(Mechanism):
         return self._answer(drawn.astype(np.float64))
 
     def interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
-        """``P(|DLap(b)| > t) <= exp(-t/b)`` for whole t; and half a place for each record, by which it is rounded."""
+        """Interval by ``P(|DLap(b)| > t) <= exp(-t/b)`` for whole t, and half a place for each rounded record."""
         middle, reach = drawn.astype(np.float64), self._reach(level)
         return self._answer(middle - reach), self._answer(middle + reach)
 

@@ -1,4 +1,4 @@
-"""Partition selection: which groups an answer shows, where the list of groups itself tells who is in the data."""
+"""Partition selection: which groups an answer shows, if the list of groups itself could reveal who is in the data."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CERTAIN: Final = 1 << BITS  # stands for 1
 
 @dataclass(frozen=True, slots=True)
 class PartitionSelection:
-    """Show each group with a probability that its number of people decides: 0 for nobody, 1 from some number on.
+    """Choice of the groups to show, by their numbers of people: never an empty one, always from some size on.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class PartitionSelection:
     name: ClassVar[str] = "partition_selection"
 
     def check(self) -> None:
-        """Refuse an eps so small that only groups of more than a hundred thousand people would be sure to be shown."""
+        """Refuse an eps at which only groups of more than a hundred thousand people are sure to be shown."""
         if self._smallest_certain() > LONGEST_TABLE:
             each, smaller = "", ""
             if self.groups > 1:
@@ -80,12 +80,12 @@ class PartitionSelection:
             )
 
     def probability(self, people: int) -> Fraction:
-        """How likely a group of so many people is to be shown, exactly."""
+        """Exact probability that a group of so many people is shown."""
         table, at = self._table, max(people - self.least + 1, 0)
         return Fraction(table[min(at, len(table) - 1)], CERTAIN)
 
     def size_shown(self, probability: Fraction) -> int:
-        """The smallest number of people in a group that is shown at least as often as that."""
+        """Smallest number of people for which a group is shown at least this often."""
         wanted = probability * CERTAIN
         low, high = 0, len(self._table) - 1
         while low < high:
@@ -95,7 +95,7 @@ class PartitionSelection:
 
     @property
     def sizes_shown(self) -> tuple[int, int, int]:
-        """From how many people on a group may be shown, is shown half of the time or more, and always."""
+        """Smallest sizes of a group that is ever shown, shown at least half of the time, and always."""
         return self.least, self.size_shown(Fraction(1, 2)), self.size_shown(Fraction(1))
 
     def draw(
@@ -117,12 +117,12 @@ class PartitionSelection:
 
     @property
     def event(self) -> dict[str, str]:
-        """What accounting must know, as JSON values."""
+        """Record for accounting, as JSON values."""
         return {"mechanism": self.name, "eps": str(self.eps), "delta": str(self.delta)}
 
     @property
     def _each(self) -> tuple[Fraction, Fraction]:
-        """What a person may lose by one group."""
+        """Eps and delta of a person's choice of one group."""
         return min(self.eps / self.groups, STEEPEST), self.delta / self.groups
 
     @property
@@ -130,7 +130,7 @@ class PartitionSelection:
         return _table(*self._each)
 
     def _smallest_certain(self) -> float:
-        """From how many people on a group is shown in any case, one more or less: theorem 1 in closed form."""
+        """Smallest size that is always shown, give or take one: theorem 1 in closed form."""
         eps, delta = map(float, self._each)
         eps = max(eps, SMALLEST_EPS)
         rising = math.log1p(math.expm1(eps) * (1 - delta) / (math.exp(eps) + 1) / delta) / eps
@@ -140,7 +140,7 @@ class PartitionSelection:
 
 @lru_cache(maxsize=16)
 def _table(eps: Fraction, delta: Fraction) -> tuple[int, ...]:
-    """``p(n) * 2**192`` for n = 0, 1, ... up to the first that is certain."""
+    """``p(n) * 2**192`` for n = 0, 1, ... up to the first certain size."""
     ratio = exp_below(eps)
     added = (delta.numerator << BITS) // delta.denominator
     table = [0]

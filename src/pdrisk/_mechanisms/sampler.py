@@ -82,7 +82,7 @@ def _measurement(change: int, eps: Fraction) -> Measurement:
 
 @cache
 def _integer_vectors() -> tuple[Domain, Metric]:
-    # opendp takes 0.2 s to import; who only looks at pdrisk need not wait for it.
+    # opendp takes 0.2 s to import, for which somebody who only looks at pdrisk need not wait.
     from opendp.domains import atom_domain, vector_domain
     from opendp.metrics import l1_distance
     from opendp.mod import enable_features

@@ -1,4 +1,4 @@
-"""Counts and sums from noisy sums to which every record adds 1 in all, shared out by its place between the bounds."""
+"""Counts and sums from two noisy sums; each record adds 1 to them together, shared by its place between the bounds."""
 
 from __future__ import annotations
 
@@ -55,20 +55,20 @@ def total_interval(
 
 
 def total_reach(statistic: Statistic, universe: Universe, parts: int, eps: float, level: float) -> float:
-    """What an answer is within of the exact one: of ``parts`` noisy sums, each with noise of scale 1 / eps."""
+    """Bound on the error of a total of ``parts`` noisy sums, each with noise of scale 1 / eps."""
     reach = _reach(statistic, universe, parts, eps, level)
     return math.floor(reach + 0.5) if _is_whole(statistic) else reach
 
 
 def _reach(statistic: Statistic, universe: Universe, parts: int, eps: float, level: float) -> float:
-    """What the noise stays within."""
+    """Bound on the noise."""
     weights = np.zeros((3, 1))
     weights[:parts, 0] = _weights(statistic, universe, parts)
     return float(critical(weights, level)[0]) / eps * SLACK
 
 
 def _weights(statistic: Statistic, universe: Universe, parts: int) -> FloatArray:
-    """What a unit of each part counts."""
+    """Weight of each part in the total."""
     return np.ones(parts) if type(statistic) is Count else np.linspace(universe.lo, universe.hi, parts)
 
 
@@ -77,7 +77,7 @@ def _is_whole(statistic: Statistic) -> bool:
 
 
 def _answer(statistic: Statistic, universe: Universe, numbers: FloatArray) -> NDArray[Any]:
-    """Within the range of possible answers."""
+    """The answer, moved into the range of possible answers."""
     low, high = statistic.value_range(universe)
     held = np.clip(numbers, low, high)
     return np.clip(held, -LARGEST_STEPS, LARGEST_STEPS).astype(np.int64) if _is_whole(statistic) else held

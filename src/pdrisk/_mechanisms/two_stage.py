@@ -34,7 +34,7 @@ FOR_NUMBER = 0.2  # of how often an interval fails, for the number of records
 
 @dataclass(frozen=True, slots=True)
 class TwoStage(TwoSums):
-    """A mean that a share p of eps finds roughly, and the rest precisely; within the bounds.
+    """Mean in two stages: a share p of eps finds it roughly, the rest precisely; within the bounds.
 
     Notes
     -----

@@ -30,7 +30,7 @@ OFF = 6  # places by which the rounding of a record and of sums may move a chang
 
 
 def two_stages(eps: Fraction, n: int) -> tuple[Fraction, Fraction]:
-    """What a pilot about n records or more costs, and the rest."""
+    """Eps of a pilot about n records or more, and of the rest."""
     share = min(0.15, math.sqrt(40 / (n * float(eps))))
     pilot = eps * Fraction(math.ceil(share * 1000), 1000)
     return pilot, eps - pilot
@@ -38,7 +38,7 @@ def two_stages(eps: Fraction, n: int) -> tuple[Fraction, Fraction]:
 
 @dataclass(frozen=True, slots=True)
 class TwoStageSpread(Bernstein):
-    """A variance that a share p of eps finds roughly, and the rest precisely; within the range of possible answers.
+    """Variance in two stages: a share p of eps finds it roughly, the rest precisely; within its range.
 
     Notes
     -----
@@ -77,7 +77,7 @@ class TwoStageSpread(Bernstein):
             )
 
     def draw(self, summary: Summary, sampler: Sampler = discrete_laplace, bits: Bits = system_bits) -> Drawn:
-        """The pilot's sums, the mean and variance they are rounded to, and the noisy sum of both, shape (6, G)."""
+        """The pilot's sums, its rounded mean and variance, and the noisy sum of squared distances, shape (6, G)."""
         pilot, rest = self._stages
         drawn = super(TwoStageSpread, self).draw(summary, lambda exact, change, _: sampler(exact, change, pilot), bits)
         mean, square = moments(drawn.astype(np.float64) / PLACES)
@@ -105,7 +105,7 @@ class TwoStageSpread(Bernstein):
         return self._stages[0]
 
     def _reach(self, drawn: Drawn, weights: FloatArray, level: float) -> FloatArray:
-        """As of `Bernstein`, by what the four noises weigh in the sums that the least squares give."""
+        """As in `Bernstein`, with the weights of the four noises in the least-squares sums."""
         beta, gain, scale = self._second(drawn)
         if weights.ndim > 2:
             beta, gain = beta[:, np.newaxis], gain[np.newaxis]
@@ -114,14 +114,14 @@ class TwoStageSpread(Bernstein):
         return critical_of_sum(np.concatenate([pilot, (along * scale)[np.newaxis]]), level)
 
     def _records(self, drawn: Drawn) -> FloatArray:
-        """The sums that the least squares of all four noisy ones give, in units of one record, shape (3, G)."""
+        """Least-squares sums from all four noisy ones, in units of one record, shape (3, G)."""
         beta, gain, _ = self._second(drawn)
         sums, distance = drawn[:3].astype(np.float64) / PLACES, drawn[5].astype(np.float64) / PLACES
         found: FloatArray = sums + beta * (gain * (distance - (beta * sums).sum(axis=0)))
         return found
 
     def _second(self, drawn: Drawn) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """What the sums count in that of squared distances, how far that moves them, and the scale of its noise."""
+        """Weights of the sums in that of squared distances, its shift by them, and the scale of its noise."""
         centre, spread = np.clip(drawn[3], 0, CENTRES), np.clip(drawn[4], 0, SPREADS)
         mean = centre / CENTRES
         beta = np.stack([mean**2, -mean * (1 - mean), (1 - mean) ** 2]) - spread / SPREADS
@@ -152,7 +152,7 @@ class TwoStageSpread(Bernstein):
         return float(posterior(eps))  # of any mechanism that costs eps; this one's is a little less
 
     def worlds(self, records: FloatArray, summary: Summary) -> tuple[FloatArray, float]:
-        """As the interface says, but the distance of two worlds is at least their loss: 2 eps from place to place."""
+        """Places whose distances are at least the losses: 2 eps from place to place."""
         places = placed(records, self.universe.lo, places_per_unit(self.universe.width))
         return places * 2, 1 / float(self.eps)
 

@@ -90,7 +90,7 @@ class TwoSums(Mechanism):
         return self._answer(self._share(drawn))
 
     def interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
-        """Of a mean Fieller's interval, and the value itself."""
+        """Fieller's interval of a mean, and at least the value itself."""
         if is_total(self.statistic):
             return total_interval(self.statistic, self.universe, self._parts(drawn), float(self.eps), level)
         below, above = self._parts(drawn) * float(self.eps)
@@ -100,7 +100,7 @@ class TwoSums(Mechanism):
         return self._answer(np.maximum(low, 0.0)), self._answer(np.minimum(high, 1.0))
 
     def widest_noise95(self, n: int | None) -> float | None:
-        """That of means from one end to the other; more records make each narrower."""
+        """Widest interval over all means; more records make each narrower."""
         if is_total(self.statistic):
             return total_reach(self.statistic, self.universe, 2, float(self.eps), 0.95)
         if n is None:
@@ -110,7 +110,7 @@ class TwoSums(Mechanism):
         return float(self.noise95(Summary(records, places=shares * records)).max())
 
     def least_records(self, drawn: Drawn, level: float) -> FloatArray:
-        """The noisy number of records, less what the sum of both noises exceeds with probability ``1 - level``."""
+        """Noisy number of records, less a bound that the sum of both noises exceeds with probability ``1 - level``."""
         return drawn.astype(np.float64).sum(axis=0) / PLACES - sum_of_two(1 - level) / float(self.eps)
 
     def _parts(self, drawn: Drawn) -> FloatArray:
@@ -118,7 +118,7 @@ class TwoSums(Mechanism):
         return drawn[::-1].astype(np.float64) / PLACES
 
     def _share(self, drawn: Drawn) -> FloatArray:
-        """Where the mean lies between the bounds, from 0 to 1; the middle if nobody seems to be there."""
+        """Place of the mean between the bounds, from 0 to 1; the middle if there seem to be no records."""
         a, b = drawn.astype(np.float64)
         share: FloatArray = np.divide(a, a + b, out=np.full(a.shape, 0.5), where=a + b > 0)
         return np.clip(share, 0.0, 1.0)
@@ -145,7 +145,7 @@ class TwoSums(Mechanism):
 
 
 def sum_of_two(share: float) -> float:
-    """What the sum of two independent Laplace variables of scale 1 exceeds with this probability, of 1/2 at most.
+    """Bound that the sum of two independent Laplace variables of scale 1 exceeds with this probability (up to 1/2).
 
     It exceeds t with probability ``(2 + t)/4 exp(-t)``.
     """
@@ -167,7 +167,7 @@ def _tail(t: FloatArray, m: FloatArray) -> FloatArray:
 
 @lru_cache(maxsize=32)
 def _critical(level: float) -> FloatArray:
-    """What ``|(1 - m) X - m Y|`` stays within with probability ``level``, for m = 0, 1 / CELLS, ..., 1.
+    """Bound that ``|(1 - m) X - m Y|`` keeps with probability ``level``, for m = 0, 1 / CELLS, ..., 1.
 
     Convex in m and symmetric, so that lines between these points lie above it.
     """

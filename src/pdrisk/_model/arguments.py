@@ -116,7 +116,7 @@ def as_written(name: str, plain: Fraction | Decimal | float) -> Fraction:
 
 
 def _bits(number: object) -> int:
-    """About how long the exact fraction is that a number is."""
+    """About the length in bits of the exact fraction of a number."""
     if isinstance(number, Decimal):
         return 4 * len(number.as_tuple().digits)
     return max(number.numerator.bit_length(), number.denominator.bit_length()) if isinstance(number, Fraction) else 0
@@ -133,14 +133,14 @@ def data_dependent(metric: object) -> ParameterError:
 
 
 def checked_flag(name: str, value: object) -> bool:
-    """True or False."""
+    """A truth value, or the error for anything else."""
     if not isinstance(value, bool | np.bool_):
         raise ColumnTypeError(f"{name} is True or False, not of type {type(value).__name__}.")
     return bool(value)
 
 
 def checked_probability(name: str, value: object) -> float:
-    """A number strictly between 0 and 1."""
+    """A number strictly between 0 and 1, or the error for anything else."""
     number = float_of(name, value)
     if not 0 < number < 1:
         raise ParameterError(f"{name} must be a probability above 0 and below 1, but is {number:g}.")
@@ -223,7 +223,7 @@ def statistic_of_two(name: str, ddof: object = 1) -> PairStatistic:
 
 
 def of_numbers(found: Statistic) -> Statistic:
-    """The statistic, if it is one of numbers; of possible worlds and samples nothing else is known."""
+    """The statistic, unless it is about values of any kind: worlds and samples are numbers."""
     if found.needs.distinct:
         raise ParameterError(
             f"{found.label} is about values of any kind, and not supported here: ask df.dprisk for it."
@@ -269,7 +269,7 @@ def _checked_ddof(ddof: object) -> int:
 
 
 def _written(value: str) -> object:
-    """A parameter as it is written in a statistic's name: a whole number, another number, a truth value, or text."""
+    """A parameter in a statistic's name: a whole number, another number, a truth value, or text."""
     for kind in (int, float):
         try:
             return kind(value)

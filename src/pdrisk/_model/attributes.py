@@ -26,7 +26,7 @@ def strict_json(said: Any) -> str:
 
 
 def from_strict_json(text: str) -> Any:
-    """What `strict_json` was made of; raises as ``json.loads``."""
+    """The value that `strict_json` wrote; raises as ``json.loads``."""
     return json.loads(text, object_hook=lambda said: FLOATS[said[FLOAT]] if said.keys() == {FLOAT} else said)
 
 

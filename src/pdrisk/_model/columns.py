@@ -25,7 +25,7 @@ _OBJECT_KINDS = {
 
 
 def check_column(frame: pd.DataFrame, column: object) -> None:
-    """Refuse what does not name exactly one column.
+    """Refuse a label that does not name exactly one column.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def column_kind(series: pd.Series) -> str:
 
 
 def check_ids(series: pd.Series) -> None:
-    """Refuse a column that cannot say who a person is by its dtype: of objects nobody knows before they are read.
+    """Refuse a column that, by its dtype, cannot say who a person is. Objects are not known before they are read.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def check_ids(series: pd.Series) -> None:
 
 
 def _is_known(dtype: pd.ArrowDtype) -> bool:
-    """Whether pandas knows what it holds."""
+    """Whether pandas knows what kind of values it holds."""
     try:
         return bool(dtype.kind)
     except NotImplementedError:
@@ -118,7 +118,7 @@ def _is_known(dtype: pd.ArrowDtype) -> bool:
 
 
 def comparable_kind(series: pd.Series) -> str:
-    """The kind of key or missing code that a column can be compared with: of categories, that of their values.
+    """The kind of keys and missing codes for a column; for categories the kind of their values.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Declarations of columns: what is known before the data, who said so, and what holds where several did."""
+"""Declarations of columns: what is known before the data, who declared it, and which of several declarations wins."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Pattern = tuple[re.Pattern[str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What one place declares of a column.
+    """Declaration of a column by one source.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Declaration:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Merged declarations of one column; each ``*_from`` says who said so, None if nobody did."""
+    """Merged declarations of one column; each ``*_from`` names the source, None if there is none."""
 
     column: Hashable
     universe: Universe | None = None
@@ -89,7 +89,7 @@ class Known:
 
     @property
     def source(self) -> str:
-        """Who said what, for people."""
+        """Sources of the declarations, as text."""
         parts = {
             "bounds": self.bounds_from,
             "range": self.valid_from,
@@ -138,7 +138,7 @@ class Declarations:
     def _by_label(
         self,
     ) -> tuple[dict[Hashable, Declaration], dict[Hashable, Declaration], list[tuple[Pattern, Declaration]]]:
-        """Own entries, those of schemas, and patterns; of two with one label the first."""
+        """Own entries, entries of schemas, and patterns; of two with one label the first."""
         labelled = [entry for entry in reversed(self.schema) if not entry.pattern]
         return (
             {entry.column: entry for entry in reversed(self.own)},
@@ -152,12 +152,12 @@ class Declarations:
         return any(entry.missing or entry.problem for entry in (*self.own, *self.schema))
 
     def speak_of(self, column: Hashable) -> bool:
-        """Whether anything is said of a column, understood or not."""
+        """Whether anything is declared for a column, understood or not."""
         by_hand, by_schema, patterns = self._by_label
         return column in by_hand or column in by_schema or any(_fits(pattern, column) for pattern, _ in patterns)
 
     def of(self, column: Hashable) -> Known:
-        """What holds for a column. Whether declared bounds lie within the range is for `Known.narrowed` to say.
+        """Merged declarations of a column. `Known.narrowed` checks declared bounds against the range.
 
         Raises
         ------
@@ -186,7 +186,7 @@ class Declarations:
         return Known(column, interval, valid, keys, missing or (), *sources, any(entry.whole for entry in said))
 
     def and_schema(self, entries: tuple[Declaration, ...], people: People | None) -> Declarations:
-        """With a later schema: what it names is as it says, also if it says nothing; of the rest, what was known."""
+        """Declarations with a later schema, which replaces those of all columns that it names."""
         named = {(entry.column, entry.pattern) for entry in entries}
         before = (entry for entry in self.schema if (entry.column, entry.pattern) not in named)
         own = (*(entry for entry in entries if entry.says_something), *before)
@@ -210,7 +210,7 @@ def _compiled(column: Hashable) -> Pattern:
 
 
 def _fits(pattern: Pattern, column: Hashable) -> bool:
-    """As pandera matches a label; one of several levels, level by level."""
+    """Whether a pattern matches a label as pandera matches it, with several levels level by level."""
     levels = column if isinstance(column, tuple) else (column,)
     return len(levels) == len(pattern) and all(
         part.match(str(level)) for part, level in zip(pattern, levels, strict=True)
@@ -218,7 +218,7 @@ def _fits(pattern: Pattern, column: Hashable) -> bool:
 
 
 def universe_of(valid: Ends) -> Universe | None:
-    """The range of a schema as bounds, if it can be: one value, or one end alone, cannot."""
+    """The range of a schema as bounds, or None: a single value, or an open range, is none."""
     try:
         return Universe(*valid)
     except ParameterError:
@@ -226,7 +226,7 @@ def universe_of(valid: Ends) -> Universe | None:
 
 
 def _first(own: Declaration, said: list[Declaration], name: str) -> tuple[Any, str | None]:
-    """What the first says who says anything."""
+    """The first declaration that says anything."""
     for entry in (own, *said):
         if (value := getattr(entry, name)) is not None:
             return value, entry.source
@@ -234,7 +234,7 @@ def _first(own: Declaration, said: list[Declaration], name: str) -> tuple[Any, s
 
 
 def _valid(column: Hashable, said: list[Declaration]) -> tuple[Ends, str | None]:
-    """The range that all agree to."""
+    """The range on which all agree."""
     valid, source = EVERYTHING, None
     for entry in said:
         if entry.valid != EVERYTHING:
@@ -243,7 +243,7 @@ def _valid(column: Hashable, said: list[Declaration]) -> tuple[Ends, str | None]
 
 
 def narrower(column: Hashable, one: Ends, other: Ends) -> Ends:
-    """What two ranges have in common."""
+    """Intersection of two ranges."""
     low, high = max(one[0], other[0]), min(one[1], other[1])
     if low > high:
         ranges = " and ".join(_range(ends) for ends in (one, other) if ends != EVERYTHING)
@@ -252,7 +252,7 @@ def narrower(column: Hashable, one: Ends, other: Ends) -> Ends:
 
 
 def _keys(own: Declaration, said: list[Declaration]) -> tuple[tuple[Hashable, ...] | None, str | None]:
-    """The list of keys in the order of who lists them first, without those that another list leaves out."""
+    """Keys in the order of the first list, without those that another list leaves out."""
     lists = [entry for entry in said if entry.keys is not None]
     if own.keys is not None or not lists:
         return own.keys, own.source if own.keys is not None else None
@@ -273,7 +273,7 @@ class BadTextError(Exception):
 
 @lru_cache(maxsize=64)
 def from_text(text: str) -> Declarations:
-    """What `Declarations.text` wrote.
+    """The declarations that `Declarations.text` wrote.
 
     Raises
     ------
@@ -287,7 +287,7 @@ def from_text(text: str) -> Declarations:
         people = None if said is None else judged_people(said["person"], said["per_person"], said["constant"])
         found = Declarations(own, schema, people)
         found._by_label  # noqa: B018 - regular expressions that are none
-        # Whatever else it holds, or holds twice: it would be gone.
+        # Anything else in the text, or a column declared twice, would be lost: such a text is damaged.
         if found.text == text and len({entry.column for entry in found.own}) == len(found.own):
             return found
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError, re.error):
@@ -296,7 +296,7 @@ def from_text(text: str) -> Declarations:
 
 
 def _json(entry: Declaration) -> dict[str, Any]:
-    """Only what is said."""
+    """Only the parts that say something."""
     found: dict[str, Any] = {"column": json_value(entry.column), "source": entry.source}
     if entry.pattern:
         found["pattern"] = True

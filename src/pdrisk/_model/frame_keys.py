@@ -103,7 +103,7 @@ def observed_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...]) -> tuple[K
 
 
 def key_codes(frame: pd.DataFrame, columns: tuple[Hashable, ...], keys: Sequence[Key]) -> NDArray[np.int32]:
-    """For each row the place of its key in the list, ``len(keys)`` for rows of no listed key.
+    """For each row the position of its key in the list; ``len(keys)`` for rows without a listed key.
 
     Returns
     -------
@@ -139,7 +139,7 @@ def key_index(frame: pd.DataFrame, columns: tuple[Hashable, ...], keys: Sequence
 
 
 def _level_codes(series: pd.Series, levels: Sequence[Hashable]) -> NDArray[np.int32]:
-    """For each row the place of its value among the levels, ``len(levels)`` if it is none of them."""
+    """For each row the position of its value among the levels; ``len(levels)`` if it is none of them."""
     none = len(levels)
     for_missing = levels.index(None) if None in levels else none
     series = series if _is_categorical(series) else _plain_column(series)
@@ -166,7 +166,7 @@ def _level_codes(series: pd.Series, levels: Sequence[Hashable]) -> NDArray[np.in
 
 
 def _lookup(levels: Sequence[Hashable], dtype: Any) -> tuple[pd.Index, NDArray[np.int32]]:
-    """The levels that a column of this dtype can hold, in its dtype, and the place of each; then that of all others."""
+    """The levels that a column of this dtype can hold, in its dtype, with their positions; then that of all others."""
     held = [level for level in levels if level is not None]
     typed = _held(held, dtype)
     if typed is None:  # one by one: a fraction is no integer, 2**70 no int64
@@ -201,7 +201,7 @@ def _index(typed: Any) -> pd.Index:
 
 
 def _places(index: pd.Index, values: Any, none: int) -> NDArray[np.int32]:
-    """Where each value stands in the index, ``none`` if it does not; in pieces, which need no copy of the column."""
+    """Position of each value in the index, ``none`` if it has none; in pieces, without a copy of the column."""
     codes = np.empty(len(values), dtype=np.int32)
     as_objects = object if index.dtype == object else None
     for start in range(0, len(values), PIECE):
@@ -235,7 +235,7 @@ def _typed(values: list[Hashable], dtype: Any) -> pd.Index:
 
 
 def _plain_column(series: pd.Series) -> pd.Series:
-    """The column as something that can be looked up: categories unwrapped, floats whose NaN is missing, plain dates."""
+    """The column in a form that can be looked up: categories as values, NaN as missing, plain dates."""
     dtype: Any = series.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         return _plain_column(series.astype(dtype.categories.dtype))
@@ -250,7 +250,7 @@ def _plain_column(series: pd.Series) -> pd.Series:
 
 
 def _in_order(column: pd.Series) -> pd.Series:
-    """What the keys of a column are sorted by: themselves, or the places of ordered categories."""
+    """Sort keys for the keys of a column: the keys themselves, or positions of ordered categories."""
     is_ordered = isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.ordered
     return column.cat.codes if is_ordered else _plain_column(column)
 

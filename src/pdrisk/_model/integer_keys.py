@@ -15,7 +15,7 @@ TABLE = 2**20  # entries at most, and no more than rows: else keys are looked up
 
 
 def codes_of_integers(index: pd.Index, place: NDArray[np.int32], values: NDArray[Any]) -> NDArray[np.int32] | None:
-    """Codes of whole numbers by a table of all from the least key to the largest; None where keys lie too far apart.
+    """Codes of whole numbers from a table over all of them; None if the keys lie too far apart.
 
     Parameters
     ----------

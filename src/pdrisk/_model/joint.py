@@ -1,4 +1,4 @@
-"""Joint releases: which lines of a query are answered by one draw, and so paid once."""
+"""Joint releases: which lines of a query are answered by one draw, and therefore paid once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CLIPPED = "clipped_sums"
 def joined(
     lines: Sequence[Line], mechanism: str = "auto", alone: Collection[int] = ()
 ) -> tuple[tuple[Line, ...], tuple[int, ...]]:
-    """The lines of a query with the mechanisms that answer them together, and the number of the release of each.
+    """The lines of a query with the mechanisms that answer them together, and the number of each line's release.
 
     Parameters
     ----------

@@ -32,12 +32,12 @@ MOST = 1_000_000  # keys of one query: a million noisy values take seconds and a
 
 
 def are_categories(keys: object) -> bool:
-    """Whether a caller says with the word "categories" that those of a column are the public code book."""
+    """Whether keys are the word "categories": the column's categories are a public code book."""
     return isinstance(keys, str) and keys == "categories"
 
 
 def take_categories(keys: object) -> bool:
-    """Whether a caller says so of any column."""
+    """Whether keys are the word "categories" for any column."""
     listed = itertools.islice(keys.values(), MOST) if isinstance(keys, Mapping) else [keys]
     return any(map(are_categories, listed))
 
@@ -86,13 +86,13 @@ def key_tuples(
 
 
 def are_observed(keys: object) -> bool:
-    """Whether a caller says with the word "observed" that the keys which occur are public; raises as `check_words`."""
+    """Whether keys are the word "observed": the keys that occur are public; raises as `check_words`."""
     check_words(keys)
     return isinstance(keys, str) and keys == "observed"
 
 
 def check_words(keys: object) -> None:
-    """Refuse words in the place of keys that mean nothing there.
+    """Refuse words that mean nothing as keys.
 
     Raises
     ------
@@ -132,7 +132,7 @@ def undeclared_keys(asked: str, listed: str, declared: str) -> ParameterError:
 
 
 def _listed(keys: object) -> list[Any]:
-    """The keys that a caller passed as something list-like, `MOST` at most."""
+    """The keys that a caller passed in something list-like, at most `MOST`."""
     wrong = (str, bytes, set, frozenset, Mapping, pd.DataFrame)
     listed = (
         None if isinstance(keys, wrong) or (isinstance(keys, np.ndarray) and keys.ndim != 1) else listed_values(keys)
@@ -146,7 +146,7 @@ def _listed(keys: object) -> list[Any]:
 
 
 def listed_values(values: object, what: str = "keys") -> list[Any] | None:
-    """What a caller listed, read no further than `MOST`; None if it is nothing list-like."""
+    """The values of something list-like, read no further than `MOST`; None for anything else."""
     if not isinstance(values, Iterable):
         return None
     try:
@@ -160,7 +160,7 @@ def listed_values(values: object, what: str = "keys") -> list[Any] | None:
 
 
 def _combined(lists: Sequence[Sequence[Hashable]]) -> list[Key]:
-    """All combinations of the keys of several columns, if they are not too many: that is seen before there are any."""
+    """All combinations of the keys of several columns; too many are refused before they are made."""
     if (number := math.prod(map(len, lists))) > MOST:
         raise _too_many(number, "keys")
     return list(itertools.product(*lists))

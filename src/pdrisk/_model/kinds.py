@@ -74,7 +74,7 @@ def number_advice(kind: str, sql: bool = False) -> str:
 
 
 def kind_of_value(value: object) -> str:
-    """The kind of a key, missing code or constant in plain form; the name of its type where it has no other."""
+    """The kind of a key, missing code or constant in plain form; its type's name if it has no other kind."""
     if isinstance(value, bool):
         return TRUTH
     if isinstance(value, Real | Decimal):

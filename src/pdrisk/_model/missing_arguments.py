@@ -11,14 +11,14 @@ __all__ = ["all_given", "missing_argument"]
 
 
 def missing_argument(message: str, lacks: str) -> ParameterError:
-    """The error for one argument that is missing; ``lacks`` says which, beside others."""
+    """The error for a missing argument; ``lacks`` names it in a list of several."""
     error = ParameterError(message)
     error.lacks = lacks
     return error
 
 
 def all_given(*checks: Callable[[], Any]) -> list[Any]:
-    """What the checks of a request return, each of which may find that an argument is missing.
+    """Results of all checks of a request; missing arguments are collected into one error.
 
     Raises
     ------

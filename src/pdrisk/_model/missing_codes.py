@@ -76,7 +76,7 @@ def check_code_kinds(column: Hashable, codes: Iterable[Hashable], kind: str, *, 
 def check_keys_are_no_codes(
     frame: pd.DataFrame, columns: Sequence[Hashable], keys: Sequence[Key], missing: Mapping[Any, Sequence[Hashable]]
 ) -> None:
-    """Refuse keys that are declared to be missing codes, or that are one float, as integers with codes become."""
+    """Refuse keys that are missing codes, or integers that a column with missing codes cannot tell apart."""
     for column, codes in missing.items():
         at = columns.index(column)
         levels, dtype = {key[at] for key in keys}, frame[column].dtype
@@ -94,7 +94,7 @@ def check_keys_are_no_codes(
 
 
 def check_levels_are_no_codes(column: Hashable, levels: Iterable[Hashable], codes: Iterable[Hashable]) -> None:
-    """Refuse keys of one column that are declared to be missing codes, which no record has left."""
+    """Refuse keys of one column that are declared as missing codes: no record has them any more."""
     if not set(codes).isdisjoint(levels):
         raise ParameterError(
             f"a key of column {column!r} is declared to stand for a missing answer: list None for the group of those, "
@@ -108,7 +108,7 @@ Asked = tuple[Hashable, Any, str, str]  # a column, what it is compared with, an
 def asked_for_code(
     asked: Iterable[Asked], codes_of: Callable[[Any], Sequence[Hashable] | None], instead: str
 ) -> str | None:
-    """Why a filter that asks for a missing code is refused: no record has it left when the filter sees it.
+    """Why a filter may not ask for a missing code: the code is missing before the filter sees it.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ __all__ = ["did_you_mean", "misspelt", "unknown_column"]
 
 
 def did_you_mean(name: object, known: Iterable[str], form: str = "{!r}") -> str:
-    """The question after the known name that is nearest, whatever its case; empty if none is near.
+    """The question "Did you mean ...?" with the nearest known name; empty if none is near.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def did_you_mean(name: object, known: Iterable[str], form: str = "{!r}") -> str:
 def misspelt(
     name: object, known: Iterable[str], form: str = "{!r}", *, is_other: Callable[[str], object] = lambda _: False
 ) -> str:
-    """The question after the function that a name is one slip of the finger from; empty for every other name.
+    """The question "Did you mean ...?" for a name with one slip of the finger; empty for every other name.
 
     Functions whose names are alike mean different things, so none is offered for less.
 
@@ -63,7 +63,7 @@ def misspelt(
 
 
 def _is_one_slip(one: str, other: str) -> bool:
-    """Whether two names differ in one letter, missing, added or another, or in two neighbours; short ones in those."""
+    """Whether two names differ by one letter, missing, added or changed, or by two swapped neighbours."""
     short = min(len(one), len(other)) <= 3
     begin = _shared(one, other)
     one, other = one[begin:], other[begin:]
@@ -73,7 +73,7 @@ def _is_one_slip(one: str, other: str) -> bool:
 
 
 def _shared(one: str, other: str) -> int:
-    """How many letters two names begin with alike."""
+    """Number of letters with which two names begin alike."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 

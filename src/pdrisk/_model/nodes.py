@@ -89,7 +89,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Noisy(Constant):
-    """The noisy value of a subquery, which is public; no bounds or eps, since those are not made of answers.
+    """Noisy value of a subquery: public, but no bounds or eps, which may not depend on answers.
 
     ``place`` tells subqueries apart whose values are equal, or not known yet.
     """
@@ -107,7 +107,7 @@ class Rank:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operator on other nodes; ``in`` has one constant list after what it looks up, or in SQL its members."""
+    """Operator on other nodes; ``in`` has a constant list after its operand, or in SQL the members."""
 
     symbol: str
     parts: tuple[Node, ...]
@@ -183,7 +183,7 @@ def _parts(node: Node) -> tuple[Node, ...]:
 
 
 def rebuilt(node: Node, change: Callable[[Node], Node | None]) -> Node:
-    """A tree with other nodes in the place of those that ``change`` gives one for, from the top; None: as it is."""
+    """The tree with nodes replaced, from the top, wherever ``change`` does not return None."""
     if (other := change(node)) is not None:
         return other
 
@@ -209,7 +209,7 @@ def rebuilt(node: Node, change: Callable[[Node], Node | None]) -> Node:
 
 
 def mapped(node: Node, made: Callable[[Node], Node]) -> Node:
-    """A node with what ``made`` makes of its operands; conditions and windows stay as they are."""
+    """The node with ``made`` applied to its operands; conditions and windows stay."""
     match node:
         case Operation():
             return replace(node, parts=tuple(map(made, node.parts)))
@@ -229,12 +229,12 @@ def constants(node: Node) -> list[Constant]:
 
 
 def is_given(node: Node) -> bool:
-    """Whether a constant of it did not stand in the text."""
+    """Whether any of its constants came from outside the text."""
     return any(each.given is not None for each in constants(node))
 
 
 def equalities(node: Node) -> Iterator[tuple[Column, Constant]]:
-    """Each column that is asked whether it equals a constant or one of a list, and these."""
+    """Columns compared by equality with a constant or a list, and the constants."""
     for each in below(node):
         if isinstance(each, Operation) and each.symbol in EQUALITIES:
             for part, other in (each.parts, each.parts[::-1]):

@@ -13,12 +13,12 @@ __all__ = ["comparable", "compares_as", "gives", "no_arithmetic", "takes"]
 
 
 def gives(symbol: str) -> str:
-    """The kind of what an operation gives."""
+    """Kind of an operation's result."""
     return NUMBER if symbol in ARITHMETIC or symbol in SIGNS else TRUTH
 
 
 def takes(symbol: str, kind: str, *, sql: bool = False) -> bool:
-    """Whether an operation takes an operand of a kind; comparisons take all of them, two that are `comparable`."""
+    """Whether an operation takes an operand of a kind; comparisons take pairs that are `comparable`."""
     if gives(symbol) == NUMBER:
         return kind in ((NUMBER, NOTHING) if sql else (NUMBER, TRUTH))
     return symbol not in LOGIC or kind == TRUTH or (sql and kind == NOTHING)
@@ -35,5 +35,5 @@ def comparable(kind: str, other: str, *, sql: bool = False) -> bool:
 
 
 def no_arithmetic(symbol: str, shown: str) -> str:
-    """That an operand is no number."""
+    """The sentence for an operand that is no number."""
     return f"`{symbol.removeprefix('unary ')}` on {shown}: arithmetic takes numbers"

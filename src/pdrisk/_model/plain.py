@@ -35,7 +35,7 @@ _UNFIT = (TypeError, ValueError, ArithmeticError, RecursionError)
 
 
 def plain_key(value: Any, what: str = "a key") -> Hashable:
-    """A group key or missing code that compares by equality; every kind of missing becomes None.
+    """A group key or missing code in a form that compares by equality; every kind of missing becomes None.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def _unwrapped(value: Any) -> Any:
 
 
 def plain_label(column: Hashable | None) -> Hashable | None:
-    """A column's label for JSON and reports, where what is neither text nor a number is written out."""
+    """A column's label for JSON and reports; anything but text and numbers is written out."""
     if isinstance(column, np.generic):
         column = column.item()
     if isinstance(column, tuple):
@@ -104,7 +104,7 @@ def plain_label(column: Hashable | None) -> Hashable | None:
 
 
 def json_value(value: Any) -> Any:
-    """What `plain_value` gave, as a JSON value; dates become a one-entry object."""
+    """JSON value of what `plain_value` gave; dates become objects with one entry."""
     if isinstance(value, pd.Timestamp | pd.Timedelta):
         return {type(value).__name__: value.isoformat()}
     if isinstance(value, datetime.date):
@@ -113,7 +113,7 @@ def json_value(value: Any) -> Any:
 
 
 def from_json(value: Any) -> Hashable:
-    """What `json_value` was made of; the error of whatever Python or pandas cannot read otherwise."""
+    """The plain value that `json_value` wrote; raises what Python or pandas raises for anything else."""
     if isinstance(value, list):
         return tuple(map(from_json, value))
     if isinstance(value, dict):

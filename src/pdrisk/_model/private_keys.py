@@ -1,4 +1,4 @@
-"""Private keys: what a caller says of groups that a share of eps, with delta, chooses among those that occur."""
+"""Private keys: options of a request whose groups are chosen by chance, for a share of eps and for delta."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_PEOPLE: Final = 10**9
 
 
 def are_private(keys: object) -> bool:
-    """Whether a caller says with the word "private" that the keys are chosen among those that occur, at a price."""
+    """Whether keys are the word "private": chance chooses among those that occur, for eps and delta."""
     return isinstance(keys, str) and keys == "private"
 
 
@@ -48,7 +48,7 @@ def checked_delta(delta: object) -> Fraction:
 
 
 def check_delta_given(keys: object, delta: object) -> None:
-    """Refuse private keys without delta, as an argument that is missing, and words that mean nothing."""
+    """Refuse private keys without delta, and words that mean nothing."""
     check_words(keys)
     if are_private(keys) and delta is None:
         raise missing_argument(
@@ -59,14 +59,14 @@ def check_delta_given(keys: object, delta: object) -> None:
 
 
 def share_of_values(keys: object, eps: Fraction) -> Fraction:
-    """What is left of eps for values: half of it chooses private keys."""
+    """The eps left for values: private keys are chosen with half of it."""
     return eps / 2 if are_private(keys) else eps
 
 
 def judged_groups_shown(
     keys: object, delta: object, least_group: object, risk: object, eps: Fraction | None, groups: int
 ) -> PartitionSelection | None:
-    """How private keys are chosen with half of eps; None for keys that are listed.
+    """The choice of private keys, with half of eps; None for listed keys.
 
     Parameters
     ----------

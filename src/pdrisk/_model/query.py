@@ -68,26 +68,26 @@ class Line:
 
     @property
     def needs(self) -> Needs:
-        """What the statistic and its mechanism read of the data."""
+        """Parts of a summary that the statistic and its mechanism read."""
         return MECHANISMS[self.mechanism].needs(self.statistic)
 
     @property
     def is_trusted(self) -> bool:
-        """Whether a value that the caller computed is in the condition it reads."""
+        """Whether its condition contains a value that the caller computed."""
         return self.indicator is not None and self.indicator.trusted
 
     def calibrated(self, eps: Fraction, universe: Universe | None = None) -> Mechanism:
-        """The mechanism at eps, within the universe that was declared, else within this one."""
+        """The mechanism at eps, within the declared universe or else within this one."""
         return calibrated(self.mechanism, self.statistic, self.universe or universe or UNIT, eps, self.together)
 
     @property
     def name(self) -> str:
-        """As people write it: ``mean(distance)``."""
+        """Name as people write it: ``mean(distance)``."""
         return written(self.statistic.label, self.column, self.other)
 
     @property
     def people(self) -> tuple[Hashable | None, ...]:
-        """Whose values it uses: equal for lines about the same records."""
+        """Identity of its records: equal for lines about the same records."""
         own = (self.column if self.values is None else self.values), self.condition
         return own if self.other is None else (*own, self.other)
 
@@ -181,7 +181,7 @@ class Query:
 
     @property
     def leads(self) -> tuple[int, ...]:
-        """For each release the line whose records it is drawn from: the first that has bounds, else its first."""
+        """For each release the line whose records are drawn from: the first with bounds, else the first."""
         found: dict[int, int] = {}
         for at, release in enumerate(self.releases):
             before = found.setdefault(release, at)
@@ -191,16 +191,16 @@ class Query:
 
     @property
     def line_shares(self) -> tuple[Fraction, ...]:
-        """For each line what its release may spend."""
+        """For each line the eps of its release."""
         return tuple(self.shares[release] for release in self.releases)
 
     def weight(self, line: int, eps: Fraction | None = None) -> Fraction:
-        """By how much a person can change the answer of a line at eps, as a multiple of what one record can."""
+        """Largest change of a line's answer by a person, as a multiple of that by one record."""
         own, share = self.lines[line], self.shares[self.releases[line]] if eps is None else eps
         return self.unit.weight_of(own.statistic, own.mechanism, share)
 
     def mechanism(self, line: int, universe: Universe | None = None, eps: Fraction | None = None) -> Mechanism:
-        """The mechanism of a line, calibrated to what one record may lose for a person to lose eps, or its share."""
+        """Mechanism of a line, calibrated so that a person loses at most eps, or the line's share."""
         share = self.shares[self.releases[line]] if eps is None else eps
         weight = self.weight(line, share)
         return self.lines[line].calibrated(share if weight == 1 else share / weight, universe)
@@ -212,12 +212,12 @@ class Query:
         return statistic.global_sensitivity(universe) * several
 
     def needs_of(self, line: int, universe: Universe) -> Needs:
-        """What a line reads, in its universe: at the eps that it may spend, if that is known."""
+        """Parts of a summary that a line reads in its universe, at its eps if that is known."""
         return self.mechanism(line, universe).reads if self.shares else self.lines[line].needs
 
     @property
     def is_private(self) -> bool:
-        """Whether all that is declared was declared, so that eps says what it should."""
+        """Whether bounds and keys are declared, so that eps promises what it says."""
         listed = self.groups is None or self.groups.keys is not None or self.groups.is_private
         return listed and all(line.universe is not None or not line.statistic.bounded for line in self.lines)
 
@@ -234,7 +234,7 @@ class Query:
 
     @property
     def delta(self) -> Fraction:
-        """The probability with which eps may not hold; 0 but for private keys."""
+        """Probability with which eps may fail; 0 without private keys."""
         return Fraction(0) if self.selection is None else self.selection.delta * self.times
 
 
@@ -281,7 +281,7 @@ def answered_by(
 
 
 def _clipping(line: Line, mechanism: str, clip: object) -> str:
-    """The mechanism's name, that of the one that clips where this is asked for."""
+    """Name of the mechanism; with ``clip`` that of the one that clips."""
     if clip is None or not line.statistic.bounded:
         return mechanism
     if not isinstance(clip, str) or clip != "private":
@@ -302,7 +302,7 @@ def _clipping(line: Line, mechanism: str, clip: object) -> str:
 
 
 def _of_whole_numbers(statistic: Statistic, mechanism: str, middle: int, *, joint: bool) -> Statistic | None:
-    """The statistic of whole numbers, None if the mechanism that answers it knows no such thing."""
+    """The statistic for whole numbers; None if the mechanism does not know it."""
     if type(statistic) is Sum:
         return WholeSum()
     if type(statistic) is DistinctSum:
@@ -316,7 +316,7 @@ def _of_whole_numbers(statistic: Statistic, mechanism: str, middle: int, *, join
 
 
 def written(label: str, column: Hashable | None, other: Hashable | None = None) -> str:
-    """A statistic of one column, or two, as people write it: ``mean(distance)``, ``quantile(0.9) of distance``."""
+    """Name of a statistic as people write it: ``mean(distance)``, ``quantile(0.9) of distance``."""
     if column is None:
         return f"{label}()"
     name = ", ".join(printable(str(each)) for each in (column, other) if each is not None)

@@ -148,7 +148,7 @@ def schema_for(
 
 
 def entries_of(schema: object) -> tuple[Declaration, ...]:
-    """What a schema says of each of its columns.
+    """Declarations of a schema for each of its columns.
 
     What cannot be understood is kept as the ``problem`` of its column, for whoever asks for that column.
 
@@ -175,7 +175,7 @@ def entries_of(schema: object) -> tuple[Declaration, ...]:
     common = [check for check in checks if builtin_name(check)]
     dtype = getattr(schema, "dtype", None)
     if unknown or any(NAME in (check.statistics or {}) for check in checks):
-        # Kept for whoever asks for any column: what was meant, a missing code say, may matter for each.
+        # Kept as an error for every column: what was meant, such as a missing code, may concern each of them.
         problem = (
             f"{NAME!r} of the {source} as a whole tells {', '.join(OF_ALL)}; all else belongs to single columns: move "
             "it there."
@@ -186,7 +186,7 @@ def entries_of(schema: object) -> tuple[Declaration, ...]:
 
 
 def people_of_schema(schema: object) -> People | None:
-    """Who a person is by a schema's ``metadata={"dprisk": {"person": "pid"}}``; None if it does not say.
+    """People declared by a schema's ``metadata={"dprisk": {"person": "pid"}}``; None without.
 
     Raises
     ------
@@ -200,7 +200,7 @@ def people_of_schema(schema: object) -> People | None:
 
 
 def _of_all(schema: object) -> dict[Any, Any]:
-    """Our part in the metadata of a schema or model as a whole."""
+    """pdrisk's part of the metadata of a whole schema or model."""
     config = getattr(schema, "Config", None) if isinstance(schema, type) else schema
     written = getattr(config, "metadata", None)
     said = written.get(NAME) if isinstance(written, Mapping) else None

@@ -30,7 +30,7 @@ RANGES = {"in_range", "greater_than_or_equal_to", "less_than_or_equal_to", "grea
 
 
 def entry_of(label: Hashable, component: Any, source: str, common: list[Any], dtype: Any) -> Declaration:
-    """What one column of a schema says; ``common`` are the checks of all columns, and ``dtype`` that of all."""
+    """Declaration of one column of a schema; ``common`` are checks and ``dtype`` the type of all columns."""
     column: Hashable = str(label)
     pattern = bool(getattr(component, "regex", False))
     try:
@@ -85,7 +85,7 @@ def _understood(
 
 
 def declaration_of(column: Hashable, source: str, said: object) -> Declaration:
-    """What somebody wrote down as ``{"bounds": ..., "keys": ..., "missing": ...}``."""
+    """Declaration written as ``{"bounds": ..., "keys": ..., "missing": ...}``."""
     if not isinstance(said, Mapping):
         raise ColumnTypeError(f"{NAME!r} must be a dict with {', '.join(SAYS)}, not {type_phrase(said)}.")
     if unknown := [name for name in islice(said, len(SAYS) + 1) if name not in SAYS]:
@@ -156,7 +156,7 @@ def _ends(kind: str, statistics: Mapping[str, Any], whole: bool) -> Ends | None:
 
 
 def _closed(end: Any, is_open: bool, whole: bool, step: int) -> float:
-    """An end that values can reach: the next integer inside for integers, the same number for floats."""
+    """An end that values can reach: for integers the next integer inside, for floats the same number."""
     if abs(end) > LARGEST:
         return math.inf if end > 0 else -math.inf
     if not whole:
@@ -166,7 +166,7 @@ def _closed(end: Any, is_open: bool, whole: bool, step: int) -> float:
 
 
 def _plain_number(end: Any) -> Any:
-    """Without numpy's overflow."""
+    """A number of Python's own, without numpy's overflow."""
     return end.item() if isinstance(end, np.generic) else end
 
 
@@ -183,13 +183,13 @@ def _is_integer(dtype: Any) -> bool:
 
 
 def _categories(dtype: Any) -> list[Hashable] | None:
-    """The categories that are written in the schema."""
+    """The categories listed in the schema."""
     categories = getattr(dtype, "categories", None)
     return None if categories is None else _listed(categories)
 
 
 def _listed(values: Iterable[Any]) -> list[Hashable] | None:
-    """What a schema allows, but for missing; a set, which has no order, sorted. None if it cannot list groups."""
+    """Values that a schema allows, without missing ones; a set is sorted. None if they cannot be group keys."""
     try:
         plain = [plain_value(value, "a value of isin") for value in listed_values(values) or ()]
     except ColumnTypeError:

@@ -88,13 +88,13 @@ class People:
 
     @property
     def label(self) -> Hashable | None:
-        """The column that says who a person is, or a tuple of them; None where nobody said."""
+        """The column that says who a person is, or a tuple of columns; None if it is not declared."""
         return label_of(self.columns)
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """The unit of one query.
+    """Privacy unit of one query.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class Unit:
 
     @property
     def is_of_people(self) -> bool:
-        """Whether the rows of a person belong together."""
+        """Whether all rows of a person are protected together."""
         return bool(self.person) and not self.of_rows
 
     @property
@@ -128,11 +128,11 @@ class Unit:
 
     @property
     def weight(self) -> int:
-        """How many records one person has at most."""
+        """Largest number of records of one person."""
         return self.rows * self.groups
 
     def weight_of(self, statistic: Statistic, mechanism: str, eps: Fraction) -> Fraction:
-        """By how much a person can change an answer, as a multiple of what one record can, or a little above."""
+        """Largest change of an answer by a person, as a multiple of that by one record, or a little above."""
         if self.weight == 1:
             return ONCE
         if self.rows == 1 or mechanism != "laplace":
@@ -145,7 +145,7 @@ class Unit:
 
     @property
     def name(self) -> str:
-        """Whose presence the noise hides, in a word or two."""
+        """Name of what is protected, in a word or two."""
         if not self.person:
             return ONE_RECORD
         named = ", ".join(printable(str(column)) for column in self.person)
@@ -286,7 +286,7 @@ def _of_rows(people: People, unit: object, said: list[str]) -> Unit:
 
 
 def checked_way(per_person: object) -> str | None:
-    """What the rows of a person become: ``"one"`` of them, one of `PER_PERSON`, or None if nobody said."""
+    """How the rows of a person count: ``"one"`` of them, one of `PER_PERSON`, or None if it is not said."""
     if per_person is None:
         return None
     known = (ONE, *PER_PERSON)
@@ -298,7 +298,7 @@ def checked_way(per_person: object) -> str | None:
 
 
 def checked_rows(rows: object) -> int | None:
-    """How many rows of a person count; None if nobody said."""
+    """Number of rows of a person that count; None if it is not said."""
     return None if rows is None else _whole("rows", rows)
 
 
@@ -312,12 +312,12 @@ def _whole(name: str, value: object) -> int:
 
 
 def _is_of_people(columns: Sequence[Hashable], people: People, way: str | None) -> bool:
-    """Whether it needs no word about several rows: it is about what a person has one value of."""
+    """Whether a statistic needs no rule for several rows, because a person has one value of its columns."""
     return way is None and bool(columns) and set(columns) <= {*people.constant, *people.columns}
 
 
 def _groups_of(people: People, by: Sequence[Hashable], way: str | None, groups: object) -> int:
-    """In how many groups a person counts."""
+    """Number of groups in which a person counts."""
     if groups is not None:
         number = _whole("groups", groups)
         if not by:
@@ -367,7 +367,7 @@ def row_of_one_table() -> ParameterError:
 
 
 def different_units() -> ParameterError:
-    """The error for tables of which one is about people and another, say, about their days."""
+    """The error for tables with different units, such as people and people's days."""
     return ParameterError(
         "person= names different numbers of columns in different tables: a person and a person's day are different "
         "units."

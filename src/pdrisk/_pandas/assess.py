@@ -31,7 +31,7 @@ __all__ = ["assessment", "individual_risk", "planned_epsilon"]
 
 
 def assessment(frame: pd.DataFrame, columns: object, statistics: object, request: Request) -> pd.DataFrame:
-    """One row for each column, statistic, group and eps."""
+    """Table with one row for each column, statistic, group and eps."""
     lines = lines_of_columns(frame, columns, statistics, request)
     losses = eps_values(request.eps)
     for each in losses:
@@ -121,7 +121,7 @@ def planned_epsilon(frame: pd.DataFrame, column: Hashable | None, spec: object, 
 
 
 def _of_several(query: Query, reading: Reading) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Numbers of people, and their losses for each eps, where a person may have several records.
+    """Numbers of people, and their losses at each eps, where a person may have several records.
 
     Below the eps at which steps of the lattice count, a person loses less than in proportion.
     """
@@ -133,7 +133,7 @@ def _of_several(query: Query, reading: Reading) -> tuple[IntArray, FloatArray, F
 
 
 def individual_risk(frame: pd.DataFrame, column: Hashable | None, spec: object, request: Request) -> pd.Series:
-    """The two-worlds risk of the person of every row, NaN where nobody's row or none of theirs is used."""
+    """Two-worlds risk of each row's person; NaN for rows without a person or without a used record."""
     (line,) = judged_lines(frame, column, (statistic(spec),), request)
     query, engine = judged_selection(frame, (line,), request, epsilon(request.eps))
     check_rows_in_python(engine, "individual_risk()")

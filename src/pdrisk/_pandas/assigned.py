@@ -1,4 +1,4 @@
-"""Assigned columns of a Dataset: judged by its frame, with what is declared of the others."""
+"""Assigned columns of a Dataset, judged by its frame and by the declarations of the other columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["assigned"]
 def assigned(
     frame: pd.DataFrame, name: str, expression: object, before: tuple[Derived, ...], taken: Collection[Hashable]
 ) -> tuple[pd.DataFrame, tuple[Derived, ...]]:
-    """A frame with one more column, which stands for what will be computed, and all derived columns.
+    """The frame with a placeholder for one more derived column, and all derived columns.
 
     Parameters
     ----------

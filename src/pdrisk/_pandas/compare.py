@@ -148,7 +148,7 @@ def comparison(
 def _lines(
     frame: pd.DataFrame, column: Hashable | None, spec: object, mechanisms: object, request: Request
 ) -> Iterable[Line]:
-    """A line for each mechanism, those that were named or all that can."""
+    """A line for each mechanism: the named ones, or all that can answer."""
     asked = statistic(spec)
     if mechanisms is None:
         # A declared whole sum is another statistic, which Laplace noise does not answer.
@@ -167,7 +167,7 @@ def _lines(
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """One line of a query, of whose mechanism every eps is tried."""
+    """A line of a query whose mechanism is tried at many eps."""
 
     query: Query
     at: int
@@ -178,11 +178,11 @@ class _Asked:
         return self.reading.summaries[self.at]
 
     def mechanism(self, loss: Fraction) -> Mechanism:
-        """Calibrated to what one record may lose where a person may lose so much."""
+        """The mechanism, calibrated to one record if a person may have several."""
         return self.query.mechanism(self.at, self.reading.universes[self.at], loss)
 
     def known(self, mechanism: Mechanism, loss: Fraction) -> dict[str, float]:
-        """The risks in these data, and how often an attacker with a coin's prior is right in the worst."""
+        """Risks in these data, and `success` of the worst case."""
         weight = self.query.weight(self.at, loss)
         found = facts(mechanism, self.summary, 0.0, self.query.unit, weight, self.reading.people(self.at))
         risks = {name: float(getattr(found, name)[0]) for name in RISKS[1:-1]}
@@ -190,7 +190,7 @@ class _Asked:
 
 
 def _row(one: _Asked, loss: Fraction | None) -> dict[str, float]:
-    """The numbers of one mechanism; NaN where no eps within reach gives the noise, or noise cannot be that small."""
+    """The numbers of one mechanism; NaN if no eps within reach gives this noise."""
     try:
         mechanism = None if loss is None else one.mechanism(loss)
         if mechanism is not None:
@@ -204,7 +204,7 @@ def _row(one: _Asked, loss: Fraction | None) -> dict[str, float]:
 
 
 def _loss_for(one: _Asked, wanted: float) -> Fraction | None:
-    """The eps, to six digits, at which the 95 % noise falls to what is wanted; None if none within reach does."""
+    """The eps, to six digits, at which the 95 % noise falls to what is wanted; None if no eps within reach does."""
 
     def noise(loss: float) -> float:
         return float(one.mechanism(Fraction(loss)).noise95(one.summary)[0])

@@ -1,4 +1,4 @@
-"""Answers as frames of other libraries: what the caller gets in the end, made of the table of pandas."""
+"""Answers as frames of other libraries, made at the end of a call from the pandas table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MODULES = {PANDAS: "pandas", "polars": "polars", "arrow": "pyarrow"}
 
 
 def checked_form(form: object) -> str:
-    """The name of a library that answers can be frames of.
+    """Name of a library whose frames answers can be.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def checked_form(form: object) -> str:
 
 
 def converted(answer: Any, form: str) -> Any:
-    """An answer, as a frame of another library if it is a table; levels of its index become columns.
+    """An answer in another library's type, if it is a table; levels of its index become columns.
 
     A level whose name is taken gets an underscore behind it, and one of intervals becomes ``left`` and ``right``.
     Missing numbers are null. A table of Arrow says in its metadata what was asked, as ``attrs`` of pandas do.
@@ -64,7 +64,7 @@ def converted(answer: Any, form: str) -> Any:
 
 
 def _levels(index: pd.Index) -> Iterator[tuple[str, Any]]:
-    """The levels of an index by their names; none of one that only counts rows."""
+    """Levels of an index by name; none of an index that only counts rows."""
     if type(index) is pd.RangeIndex and index.name is None:
         return
     for at in range(index.nlevels):
@@ -76,7 +76,7 @@ def _levels(index: pd.Index) -> Iterator[tuple[str, Any]]:
 
 
 def _apart(columns: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """Columns whose labels are the same text, such as 1 and "1", under different names."""
+    """Columns under different names, also if their labels are the same text, such as 1 and "1"."""
     seen: set[str] = set()
     for name, values in columns:
         while name in seen:
@@ -86,7 +86,7 @@ def _apart(columns: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
 
 
 def _array(values: Any) -> Any:
-    """The values in Arrow; as texts where it has no type for them, since an answer that is paid must not fail."""
+    """The values in Arrow; as texts where Arrow has no type for them, since a paid answer must not fail."""
     import pyarrow as pa
 
     series = pd.Series(values)

@@ -31,46 +31,46 @@ __all__ = ["CuratorViews"]
 
 @own_errors_of
 class CuratorViews(Hinting):
-    """What a curator asks of a frame; under a ledger only those whom its policy names."""
+    """Views of a frame for curators; under a ledger for those whom its policy names."""
 
     _identity: Identity | None = None  # of a Dataset: by it a ledger remembers
     _defaults: Mapping[str, Any] = MappingProxyType({})  # of a Dataset: options of all its calls
 
     @property
     def _people(self) -> People:
-        """Who a person is, as far as it is declared."""
+        """The people of the frame, as far as they are declared."""
         return NOBODY_KNOWN
 
     @property
     def _opened(self) -> Opened:
-        """What reads its data."""
+        """Function that opens the engine of the data."""
         return frame_engine
 
     @property
     def _frame(self) -> pd.DataFrame:
-        """The frame that is asked; of data that are none, their columns without a row."""
+        """The frame; for data that are not one, their columns without rows."""
         raise NotImplementedError
 
     def _rows(self, where: object) -> Any:
-        """Which of its rows are asked about."""
+        """The filter of a question, joined with that of the Dataset."""
         return where
 
     def _payer(self, ledger: object) -> Any:
-        """What pays; None: the ledger of the ``with`` block around, if there is one."""
+        """The ledger that pays; None for that of the ``with`` block around, if there is one."""
         return ledger
 
     def _request(self, options: Options) -> Request:
-        """What is asked of this frame's rows, and paid by its ledger."""
+        """Request about this frame, with the Dataset's filter, defaults and ledger."""
         rows, payer = self._rows(options.get("where")), self._payer(options.get("ledger"))
         asked = {**self._defaults, **options, "where": rows, "ledger": payer}
         return Request(**asked, people=self._people, opened=self._opened)
 
     def _looked_at(self, **asked: Any) -> Request:
-        """What is asked of this frame's rows, without the Dataset's defaults."""
+        """Request about this frame, without the Dataset's defaults."""
         return Request(**{**asked, "where": self._rows(asked["where"])}, people=self._people, opened=self._opened)
 
     def _check_curator(self, asked: str) -> None:
-        """Refuse what is the curator's to other analysts of the ledger that would pay."""
+        """Refuse other analysts than the curators of the ledger that would pay."""
         check_curator(self._payer(None), asked)
 
     @with_unit_options

@@ -49,14 +49,14 @@ def declare(
     missing: Mapping[Hashable, Iterable[Hashable]] | None = None,
     people: People | None = None,
 ) -> pd.DataFrame:
-    """A copy of the frame that knows these, beside what was declared before."""
+    """Copy of the frame with these declarations beside the earlier ones."""
     before = declarations_of(frame)
     known = declarations(frame, before, schema, bounds=bounds, keys=keys, missing=missing, people=people)
     return knowing(frame.assign(), known)  # a lazy copy where pandas has them
 
 
 def knowing(copied: pd.DataFrame, known: Declarations) -> pd.DataFrame:
-    """This copy of a frame, with these declarations in the place of others."""
+    """This copy of a frame, with these declarations instead of others."""
     copied.attrs[ATTRIBUTE] = _text(known)
     return copied
 
@@ -71,7 +71,7 @@ def declarations(
     missing: Mapping[Hashable, Iterable[Hashable]] | None = None,
     people: People | None = None,
 ) -> Declarations:
-    """What was declared before for the columns of a frame, and these, judged by its names and dtypes."""
+    """Earlier declarations of a frame's columns with these, judged by names and dtypes."""
     if schema is None and bounds is None and keys is None and missing is None and people is None:
         raise ParameterError(
             'declare needs a pandera schema, or bounds={"column": (lo, hi)}, keys={"column": [...]}, '
@@ -111,7 +111,7 @@ def declarations(
 
 
 def declared(data: pd.DataFrame | pd.Series, column: Hashable) -> Known:
-    """What is declared for a column.
+    """Merged declarations of a column.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def declared(data: pd.DataFrame | pd.Series, column: Hashable) -> Known:
 
 
 def codes_of(frame: pd.DataFrame, columns: Iterable[Hashable]) -> dict[Hashable, tuple[Hashable, ...]]:
-    """The missing codes of those among these columns that have any."""
+    """Missing codes of those columns that have any."""
     said = declarations_of(frame)
     if not said.speak_of_codes:
         return {}
@@ -138,7 +138,7 @@ def codes_of(frame: pd.DataFrame, columns: Iterable[Hashable]) -> dict[Hashable,
 
 
 def declared_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """What is declared for each column of a frame of which anything is, and by whom."""
+    """Table of all columns with declarations, and who made these."""
     said = declarations_of(frame)
     known = [_shown(said, column) for column in frame.columns.unique() if said.speak_of(column)]
     table = pd.DataFrame(
@@ -157,7 +157,7 @@ def declared_table(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def attach(data: pd.DataFrame | pd.Series, schema: Any) -> None:
-    """Write what a schema says into the ``attrs`` of data that pandera validated by it."""
+    """Write a schema's declarations into the ``attrs`` of data that pandera validated by it."""
     before = _stored(data)
     now = before.and_schema(entries_of(schema), people_of_schema(schema))
     if now != before:
@@ -180,7 +180,7 @@ def declarations_of(data: pd.DataFrame | pd.Series) -> Declarations:
 
 
 def _text(said: Declarations) -> str:
-    """What ``attrs`` keep, if it can be read again."""
+    """The text in ``attrs``, if it can be read again."""
     try:
         text = said.text
         from_text(text)
@@ -236,7 +236,7 @@ def _judged(frame: pd.DataFrame, column: Hashable, part: str, value: Any) -> Any
 
 
 def _shown(said: Declarations, column: Hashable) -> Known:
-    """What is known of a column, or in the place of who said it, why it cannot be understood."""
+    """Declarations of a column as a row; where they cannot be understood, the reason instead of the source."""
     try:
         known = said.of(column)
         known.narrowed(known.universe)

@@ -1,4 +1,4 @@
-"""Hints of the accessors: what to write instead of a method that pandas has and pdrisk has not."""
+"""Hints of the accessors: what to write instead of a method that pandas has and pdrisk does not have."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ CURATORS_VIEWS = ("assess", "compare", "individual_risk", "epsilon_for", "identi
 
 
 class Hinting:
-    """An accessor that shows what it can do, and names what was meant by something it cannot."""
+    """Accessor with a repr that lists what it can do, and hints for names that it does not have."""
 
     __slots__ = ()
     _called: ClassVar[str] = "dprisk"
 
     def _shown(self, answer: Any) -> Any:
-        """An answer as the caller gets it."""
+        """The answer in the form that the caller gets."""
         return answer
 
     def __repr__(self) -> str:
@@ -72,5 +72,5 @@ class Hinting:
 
 
 def _is_of_pandas(name: str) -> bool:
-    """Whether pandas has a method of that name, which means something else."""
+    """Whether pandas has a method of that name."""
     return hasattr(pd.DataFrame, name) or hasattr(pd.Series, name)

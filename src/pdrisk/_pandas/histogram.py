@@ -49,7 +49,7 @@ def histogram(frame: pd.DataFrame, column: Hashable, bins: object, request: Requ
 
 
 def _asked(frame: pd.DataFrame, column: Hashable, bins: object, bounds: object) -> Histogram:
-    """The edges: those given, or of a number of bins that divide the bounds evenly."""
+    """The edges of the bins: as given, or by dividing the bounds evenly."""
     if isinstance(bins, bool | str | bytes | dict | set):
         raise ColumnTypeError("bins is a number of bins, or a list of edges, as in bins=[0, 10, 100].")
     if isinstance(bins, int | np.integer):

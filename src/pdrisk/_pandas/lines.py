@@ -100,7 +100,7 @@ def lines_of_columns(frame: pd.DataFrame, columns: object, specs: object, reques
 
 
 def listed_columns(frame: pd.DataFrame, columns: object) -> list[Any]:
-    """One column, or the list of them, which is read no further than `MOST_COLUMNS` beyond the frame's width."""
+    """One column or a list of columns, read no further than `MOST_COLUMNS` beyond the frame's width."""
     if not isinstance(columns, list | pd.Index):
         return [columns]
     most = len(frame.columns) + MOST_COLUMNS
@@ -166,7 +166,7 @@ def judged_pair(
     asked: PairStatistic,
     request: Request,
 ) -> tuple[Line, ...]:
-    """The one line of a statistic of two columns, whose bounds are a dict from column to bounds, or declared."""
+    """The line of a statistic of two columns; its bounds are a dict, or declared."""
     bounds = request.bounds
     for each in (column, other):
         if each is None:
@@ -200,14 +200,14 @@ def judged_pair(
 
 
 def _with_neighbours(frame: pd.DataFrame, lines: list[Line], neighbours: object) -> list[Line]:
-    """The lines by the neighbouring relation that is asked for: as they are, or of a public number of rows."""
+    """The lines under the wanted neighbouring relation: unchanged, or with a public number of rows."""
     if not isinstance(neighbours, str) or neighbours not in NEIGHBOURS:
         raise ParameterError(f"neighbours is one of {', '.join(NEIGHBOURS)}, not {shown(neighbours)}.")
     return lines if neighbours != REPLACE else [_of_all_rows(frame, line) for line in lines]
 
 
 def _with_number(lines: list[Line], request: Request) -> list[Line]:
-    """The lines, of means and variances that two stages answer with how many rows there are at the least."""
+    """The lines with the least number of rows, for mechanisms of two stages."""
     number = checked_number(request.n_at_least)
     if not isinstance(request.mechanism, str) or request.mechanism != "two_stage":
         return lines
@@ -222,7 +222,7 @@ def _with_number(lines: list[Line], request: Request) -> list[Line]:
 
 
 def checked_number(n_at_least: object) -> int | None:
-    """How many rows are declared to be there at the least; None where nobody said."""
+    """Declared least number of rows; None if it is not declared."""
     if n_at_least is None:
         return None
     if isinstance(n_at_least, bool | np.bool_) or not isinstance(n_at_least, numbers.Integral):
@@ -309,7 +309,7 @@ def _line(
 def _interval(
     frame: pd.DataFrame, column: Hashable, statistic: Statistic, bounds: object
 ) -> tuple[Universe | None, Source]:
-    """The bounds of a column of numbers, given or declared; None if nobody said any."""
+    """The bounds of a column, given or declared; None without any."""
     kind = check_numeric(frame[column], statistic)
     known = declared(frame, column)
     if bounds is not None:
@@ -319,7 +319,7 @@ def _interval(
 
 
 def check_numeric(series: pd.Series, statistic: Statistic) -> str:
-    """The kind of a column; one that holds no numbers, by its dtype, is refused, as is a proportion of numbers."""
+    """The kind of a column; refuses one without numbers by its dtype, and a proportion of numbers."""
     kind = column_kind(series)
     if isinstance(statistic, Proportion) and kind not in (TRUTH, NOTHING):
         raise ColumnTypeError(

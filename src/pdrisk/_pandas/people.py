@@ -19,7 +19,7 @@ ON_ONE_LINE = ("laplace", "geometric")  # mechanisms whose loss between two worl
 
 
 def people_of(frame: pd.DataFrame, request: Request) -> People:
-    """Who the people of a call are: those of the Dataset, or of the frame by the call's own word.
+    """People of a call: those of the Dataset, or those that the call names for a frame.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def unit_of(frame: pd.DataFrame, lines: tuple[Line, ...], groups: Groups | None,
 
 
 def check_worlds_of_people(query: Query, prior: object) -> None:
-    """Refuse worlds without all records of a person where they do not lie on one line, or have no belief each."""
+    """Refuse worlds without all records of a person, unless they lie on one line with one belief each."""
     name = query.lines[0].mechanism
     if name not in ON_ONE_LINE:
         raise ParameterError(

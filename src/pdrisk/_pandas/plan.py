@@ -194,7 +194,7 @@ def _parsed(question: object) -> tuple[Hashable | None, Statistic]:
 
 
 def _plain(text: str) -> object:
-    """A parameter as pdrisk writes it: a number or a truth value; else the text, which nothing takes."""
+    """A parameter as pdrisk writes it: a number, a truth value, or else text, which no statistic takes."""
     if text in ("True", "False"):
         return text == "True"
     for kind in (int, float):

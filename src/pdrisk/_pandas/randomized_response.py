@@ -1,4 +1,4 @@
-"""Randomised response to the question that a column holds the answers to."""
+"""Randomised response to a question whose answers are a column."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class RandomizedAnswers:
 def randomized(
     series: pd.Series, name: Hashable, *, eps: Any, p_truth: Any, keys: object, collected: object
 ) -> RandomizedAnswers:
-    """Randomised answers of a column, or what randomised answers that it holds already say."""
+    """Randomised answers of a column, or the estimates from answers that were randomised before."""
     checked_flag("collected", collected)
     if not collected and ledger_for(None) is not None:
         raise ParameterError(

@@ -55,7 +55,7 @@ MANY = 10**9  # records, of which any noise that depends on their number is know
 
 
 def judged_query(frame: pd.DataFrame, asked: tuple[Line, ...], request: Request) -> tuple[Query, Engine[Any]]:
-    """A request for noisy answers and what reads it, or the error that says what is wrong with it."""
+    """Query of a request for noisy answers and the engine that reads it, or the error that says what is wrong."""
     if not isinstance(request.metric, str) or request.metric != "worst_case":
         raise data_dependent(request.metric)
     _check_all_rows(request)
@@ -110,7 +110,7 @@ def judged_selection(
 def _read(
     frame: pd.DataFrame, lines: tuple[Line, ...], rows: RowwiseFilter | None, groups: Groups | None
 ) -> Iterator[Hashable]:
-    """The columns that are looked at; a callable may look at any."""
+    """The columns that are read; a callable may read any."""
     yield from (line.column for line in lines if line.column is not None and line.indicator is None)
     yield from (line.other for line in lines if line.other is not None)
     for line in lines:
@@ -121,7 +121,7 @@ def _read(
 
 
 def check_groups_are_known(groups: Groups | None) -> None:
-    """Refuse groups that only a noisy answer chooses."""
+    """Refuse private keys for exact numbers, which do not choose groups."""
     if groups is not None and groups.is_private:
         raise ParameterError(
             'keys="private" chooses the groups of noisy answers, and these are exact: list keys, or pass '
@@ -130,7 +130,7 @@ def check_groups_are_known(groups: Groups | None) -> None:
 
 
 def check_rows_in_python(engine: Engine[Any], asked: str) -> None:
-    """Refuse what is worked out row by row of data whose rows stay where they are."""
+    """Refuse a result for each row if the rows stay in a database."""
     if isinstance(engine, TableEngine):
         raise ParameterError(
             f"{asked} looks at single rows, which stay in the database: ask assess(), which has the same risks of the "
@@ -150,7 +150,7 @@ def eps_values(eps: object) -> list[Fraction]:
 
 
 def _check_all_rows(request: Request) -> None:
-    """Refuse neighbours of the same size where a replaced record may be selected, or change its group."""
+    """Refuse replaced records together with a filter or groups, between which they could move."""
     if request.neighbours != REPLACE:
         return
     where = request.where
@@ -163,7 +163,7 @@ def _check_all_rows(request: Request) -> None:
 
 
 def _check_noise(query: Query, at: int, most: object, n_at_least: object, eps: Fraction) -> None:
-    """Refuse noise that is wider than the caller wants, as far as public facts decide it; ``eps`` is that of all."""
+    """Refuse noise wider than the caller wants, as far as public facts tell; ``eps`` is the total."""
     line = query.lines[at]
     number = checked_number(n_at_least)
     if most is None and number is not None and line.mechanism != "two_stage":
@@ -194,7 +194,7 @@ def _check_noise(query: Query, at: int, most: object, n_at_least: object, eps: F
 
 
 def check_given(frame: pd.DataFrame, request: Request) -> None:
-    """Refuse a request without eps, or without keys of its groups."""
+    """Refuse a request without eps, or with groups without keys."""
     checks: list[Callable[[], object]] = [
         partial(epsilon, request.eps, request.risk, request.prior),
         partial(check_delta_given, request.keys, request.delta),

@@ -1,4 +1,4 @@
-"""Bounds for a column of which nobody knows the range, found privately.
+"""Bounds found privately, for a column whose range nobody knows.
 
 A noisy histogram over powers of two, as Tumult Analytics and Google's library use it: every record is in one bin, so
 all bins together cost eps once. What is done with the noisy counts costs nothing.

@@ -203,7 +203,7 @@ def sql(
 
 @contextmanager
 def sources_of(con: Any, named: Mapping[str, Any], schema: object, public: frozenset[str]) -> Iterator[Sources]:
-    """What a call may read, while its connection is open; fails as `connected` and `of_connection` do."""
+    """Sources that a call may read while its connection is open; fails as `connected` and `of_connection` do."""
     elsewhere = of_connection(con, named, schema, public)
     if elsewhere is not None:
         with closing(elsewhere):
@@ -233,7 +233,7 @@ def answered(
     people: PeopleAsked,
     dataset: Identity | None = None,
 ) -> pd.DataFrame:
-    """The noisy answer to a SELECT over these sources, which are closed then; `sql` says what the options mean."""
+    """Noisy answer to a SELECT over these sources, which are closed afterwards; options as for `sql`."""
     try:
         checked_flag("risk_columns", risk_columns)
         if not isinstance(mechanism, str):
@@ -294,7 +294,7 @@ def answered(
 
 
 def _check_eps_given(keys: object, eps: object) -> None:
-    """Refuse private keys without an eps of the whole query, of which half chooses them."""
+    """Refuse private keys without an eps for the whole query: half of it chooses them."""
     if are_private(keys):
         epsilon(eps)
 
@@ -318,7 +318,7 @@ def _tables(tables: object, frames: dict[str, Any]) -> dict[str, Any]:
 
 
 def _table(question: Judged, results: Results, reading: TableReading, risk_columns: bool) -> pd.DataFrame:
-    """The SELECT list, computed on noisy values alone."""
+    """Answer to the SELECT list, computed from noisy values alone."""
     items = list(question.items)
     columns = {f"v{at}": one.noisy.values for at, one in enumerate(results.releases)}
     secret: list[bool] = []

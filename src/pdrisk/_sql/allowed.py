@@ -23,7 +23,7 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a function takes and gives.
+    """Kinds of a function's arguments and of its result.
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ _EXACT = _names(
 
 
 def check_clock(name: str) -> None:
-    """Refuse what tells the time; some of it is written like a column."""
+    """Refuse functions that tell the time; some of them look like columns."""
     if name in _CLOCK:
         raise ParameterError(f"{name} changes with the clock: pass the day as a parameter, with ? and params=[...].")
 

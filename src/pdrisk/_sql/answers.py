@@ -39,7 +39,7 @@ __all__ = ["Answers", "Noted", "bounded", "checked_bounds"]
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """A release that is asked for, and the aggregate that asked first.
+    """Release that a query asks for, with the aggregate that asked first.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Noted:
 
     @property
     def values(self) -> str | None:
-        """What is read, exactly; None for COUNT(*) of all."""
+        """The exact values that are read; None for COUNT(*) of all."""
         read = [each.sql for each in (self.argument, self.other) if each is not None]
         argument = ", ".join(read) or None
         filtered = None if self.filtered is None else f"FILTER {self.filtered.sql}"
@@ -74,13 +74,13 @@ class Noted:
 
     @property
     def given(self) -> bool:
-        """Whether the value of a parameter decides what is read."""
+        """Whether a parameter's value decides what is read."""
         return any(each is not None and each.given for each in (self.argument, self.other, self.filtered))
 
 
 @dataclass
 class Answers:
-    """What names mean in SELECT, HAVING and ORDER BY.
+    """Scope of SELECT, HAVING and ORDER BY.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ class Answers:
         return column_of(found, "w", self.windows)
 
     def names(self) -> list[str]:
-        """A name for each release: of the SELECT item that is nothing else, or how it is written."""
+        """Names of the releases: those of SELECT items that are a release, else the aggregate as written."""
         names = [heading(noted.call) for noted in self.noted]
         for item, alias in reversed(self.select.items):  # the first of several aliases
             if isinstance(item, Call) and item.name in AGGREGATES and alias and id(item) not in self.lists:
@@ -199,7 +199,7 @@ class Answers:
         ]
 
     def _is_constant(self, node: Node, aliases: frozenset[str] = frozenset()) -> bool:
-        """Whether no column of a record is in an expression of GROUP BY, nor in the aliases it stands for."""
+        """Whether an expression of GROUP BY, aliases resolved, reads no column."""
         labels = {lowered(label) for label, _ in self.relation.columns}
         for part in below(node):
             if not isinstance(part, Column):
@@ -237,7 +237,7 @@ class Answers:
         return Expression(f"system.main.list_value({', '.join(f'v{place}' for place in places)})", "lists")
 
     def _place(self, call: Call) -> int:
-        """Where among the releases an aggregate stands: one asked before is not asked again."""
+        """Position of an aggregate among the releases; equal aggregates share one."""
         if id(call) in self.place_of:
             return self.place_of[id(call)]
         if AGGREGATES[call.name].columns == 2:
@@ -262,14 +262,14 @@ class Answers:
         return self._noted(Noted(one, original, value, filtered, None if node is None else heading(node), whole=whole))
 
     def _key(self, value: Expression, shown: str) -> str:
-        """An expression with one value for what is equal."""
+        """Expression with one value for all values that are equal."""
         (sql_type,) = types(self.relation.source, [value], self.select.has_parameters)
         if value.column is not None and sql_type in EXACT:
             return quoted(value.column)
         return typed_key(value, sql_type, (f"of {shown}",), "the argument").key_sql
 
     def _place_of_two(self, call: Call) -> int:
-        """The same of an aggregate of two columns."""
+        """Position of an aggregate of two columns among the releases."""
         nodes = call.arguments
         values = [named(node, self.rows) for node in nodes]
         filtered = None if call.condition is None else condition(call.condition, self.rows)
@@ -287,7 +287,7 @@ class Answers:
         return bounds_of_argument(call, node, value, self.bounds, self.relation.source)
 
     def _noted(self, noted: Noted) -> int:
-        """Where a release stands that is asked for."""
+        """Position of a release, which is added if it is new."""
         if noted.asked not in self.places:
             self.places[noted.asked] = len(self.noted)
             self.noted.append(noted)
@@ -296,7 +296,7 @@ class Answers:
 
 
 def counting(call: Call) -> Call:
-    """A COUNT_IF as the COUNT(*) of those for whom it holds; every other aggregate as it is."""
+    """COUNT_IF as COUNT(*) with a FILTER; other aggregates unchanged."""
     if call.name not in ("count_if", "countif") or len(call.arguments) != 1 or call.distinct or any(call.names):
         return call
     holds = call.arguments[0]
@@ -313,7 +313,7 @@ def _row_text(node: Node, rows: Rows) -> str | None:
 
 
 def _aggregates(node: Node) -> bool:
-    """Whether it is made of aggregates; a window always is, since nothing else has one."""
+    """Whether an expression contains aggregates; a window always does, since it may stand over nothing else."""
     return any(isinstance(part, Window) or (isinstance(part, Call) and part.name in AGGREGATES) for part in below(node))
 
 

@@ -1,4 +1,4 @@
-"""Bounds of an aggregate's argument: as passed or declared for a column, else by what the argument is made of."""
+"""Bounds of an aggregate's argument: those passed or declared for a column, else those that follow from its parts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def bounds_of_argument(
     given: Mapping[str, Universe] | Universe | None,
     table: Table,
 ) -> tuple[Universe, Source]:
-    """The bounds of an argument, and who said them.
+    """Bounds of an argument, and their source.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def bounds_of_argument(
 def _evident(
     value: Expression, given: Mapping[str, Universe] | Universe | None, table: Table, *, is_column: bool
 ) -> tuple[Universe, Source] | None:
-    """The bounds that an argument has by what it is made of."""
+    """Bounds that follow from the argument's parts."""
     used = value.range.columns
     if isinstance(given, Universe) and used and not is_column:
         return None  # whether one pair is that of the columns or of what is made of them, nobody says

@@ -40,14 +40,14 @@ def is_whole(parts: Sequence[Expression]) -> bool:
 
 
 def as_double(part: Expression) -> Expression:
-    """The same as DOUBLE."""
+    """The number as DOUBLE."""
     if part.kind == NOTHING:
         return part
     return replace(part, sql=part.double, type="DOUBLE", span=None, wide="")
 
 
 def as_bigint(part: Expression) -> str:
-    """A whole number as BIGINT, NULL if it does not fit; of other numbers the nearest."""
+    """A whole number as BIGINT, NULL if it does not fit; other numbers are rounded."""
     if part.span is None:
         return f"TRY_CAST({part.double} AS BIGINT)"
     return part.sql if part.type == "BIGINT" or part.wide else f"CAST({part.sql} AS BIGINT)"
@@ -98,7 +98,7 @@ def _whole(name: str, parts: Sequence[Expression]) -> Expression:
 
 
 def _span(name: str, spans: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], bool]:
-    """The range of results that fit BIGINT, and whether all do."""
+    """Range of results that fit BIGINT, and whether all results do."""
     (low, high), *others = spans
     if not others:
         ends = {"-": (-high, -low), "abs": (0 if low <= 0 <= high else min(abs(low), abs(high)), max(-low, high))}
@@ -119,7 +119,7 @@ def _span(name: str, spans: Sequence[tuple[int, int]]) -> tuple[tuple[int, int],
 
 
 def _end(name: str, parts: Sequence[Expression]) -> Expression:
-    """The greatest or the least."""
+    """GREATEST or LEAST."""
     sql = _called(name, [as_bigint(part) for part in parts])
     span = _hull(parts)
     if not any(part.wide for part in parts):
@@ -186,5 +186,5 @@ def cast_number(part: Expression, to: str, forgiving: bool) -> str:
 
 
 def cast_result(sql: str, kind: str, to: str) -> Expression:
-    """What a cast to this type gives."""
+    """Result of a cast to this type."""
     return number(sql, to) if kind == NUMBER else Expression(sql, kind, to)

@@ -13,7 +13,7 @@ __all__ = ["operation_of", "percentile_of"]
 
 
 def operation_of(call: Call) -> Operation | None:
-    """The operator that DuckDB has as a function, with nothing in its brackets but operands."""
+    """Operator for a function that DuckDB has for it, if its brackets hold operands alone."""
     if call.distinct or call.ordered or call.condition is not None or any(call.names):
         return None
     symbol = f"unary {call.name}" if len(call.arguments) == 1 else call.name
@@ -34,7 +34,7 @@ def percentile_of(call: Call, orders: Sequence[Order]) -> Call | None:
 
 
 def _from_above(q: Node) -> Node:
-    """The quantile of the values in descending order."""
+    """Quantile of values in descending order."""
     if isinstance(q, Call) and q.name == "list_value":
         return replace(q, arguments=tuple(map(_from_above, q.arguments)))
     if isinstance(q, Constant) and isinstance(q.value, int | float | Decimal) and not isinstance(q.value, bool):

@@ -63,7 +63,7 @@ NO_TEXT = {
 
 
 def type_of_cast(written: str) -> str:
-    """The SQL type that a cast names, by DuckDB's own name of it.
+    """SQL type of a cast, by DuckDB's own name.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def type_of_cast(written: str) -> str:
 
 
 def cast(operand: Expression, to: str, scope: Scope, *, forgiving: bool) -> Expression:
-    """A cast, NULL for a record whose value has no such form: DuckDB would stop at it, and so tell of it.
+    """Cast that is NULL for values it does not fit; DuckDB would stop there, and so reveal them.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def _range_of_cast(operand: Expression, to: str) -> Range:
 
 
 def _values_of_cast(operand: Expression, kind: str, to: str) -> tuple[Scalar, ...] | None:
-    """All values, where a cast leaves them what they are."""
+    """All values of the operand, if the cast leaves them unchanged."""
     values = operand.values
     if values is None or kind != operand.kind or kind not in (NUMBER, TEXT):
         return None
@@ -171,7 +171,7 @@ def _cannot_fail(operand: Expression, to: str, scope: Scope) -> bool:
 
 
 def constant_cast(operand: Constant, to: str) -> Expression:
-    """A cast that is done now: whether it fails has nothing to do with data."""
+    """Cast of a constant, done now: whether it fails does not depend on data."""
     sql = f"CAST({written_constant(operand.value)} AS {to})"
     if to == "DATE" and isinstance(operand.value, str) and re.fullmatch(r"[1-9]\d{3}-\d\d-\d\d", operand.value):
         with suppress(ValueError):  # lists of them may be long, and to ask DuckDB takes a while

@@ -50,7 +50,7 @@ class CatalogEntry:
 def found_entry(
     connection: DuckDBPyConnection, path: tuple[str, ...], home: CatalogEntry | None = None
 ) -> CatalogEntry | None:
-    """The table or view of this name, looked for where the view ``home`` lives first."""
+    """Table or view of this name, searched for first where the view ``home`` is."""
     rows = asked(connection, _CATALOG, [path[-1], path[-1]])
     wanted = tuple(map(lowered, path))
     found = [CatalogEntry(*row[:6]) for row in rows if lowered(row[2]) == wanted[-1]]
@@ -106,5 +106,5 @@ def _place(entry: CatalogEntry) -> tuple[str, str]:
 
 
 def _first(found: list[CatalogEntry], places: list[tuple[str, str]]) -> list[CatalogEntry]:
-    """The entries at the first of these places that has one."""
+    """Entries at the first of these places that has any."""
     return next(filter(None, ([entry for entry in found if _place(entry) == place] for place in places)), [])

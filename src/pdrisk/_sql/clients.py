@@ -17,7 +17,7 @@ __all__ = ["connected", "plain_text"]
 
 @contextmanager
 def connected(con: Any) -> Iterator[DuckDBPyConnection | None]:
-    """A caller's connection as DuckDB's, which is open in the block; of an engine one of its pool.
+    """DuckDB's own connection, open in the block; an engine lends one of its pool.
 
     Raises
     ------

@@ -17,7 +17,7 @@ __all__ = ["relation_without_codes"]
 
 
 def relation_without_codes(sql: str, columns: Mapping[str, str], missing: Mapping[str, Sequence[Hashable]]) -> str:
-    """What stands in FROM instead of a source, so that these codes are NULL in it.
+    """SQL for FROM in which these codes of a source are NULL.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def relation_without_codes(sql: str, columns: Mapping[str, str], missing: Mappin
 
 
 def _found(name: str, sql_type: str, codes: Sequence[Hashable]) -> str:
-    """The condition that a record has one of the codes; empty if the type can hold none."""
+    """Condition that a record has one of the codes; empty if the type can hold none."""
     value, kind = quoted(name), _KINDS.get(sql_type.partition("(")[0], kind_of_type(sql_type))
     constants = []
     for code in codes:

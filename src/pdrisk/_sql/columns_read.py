@@ -13,7 +13,7 @@ PASSED_ON = re.compile(r'"((?:[^"]|"")*)" AS "((?:[^"]|"")*)"')
 
 
 def columns_below(source: Source, said: str) -> list[str]:
-    """The columns of the tables that a source is written out of, but for those that are only passed on.
+    """Columns that a source reads from its tables, without those that it only passes on.
 
     Parameters
     ----------

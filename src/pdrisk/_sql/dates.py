@@ -1,4 +1,4 @@
-"""Dates and times in SQL: what is added to them and cut off from them, so that none can fail or leave the calendar."""
+"""Dates and times in SQL: additions and truncations, written so that none can fail or leave the calendar."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def interval(node: Call | Cast) -> Expression:
 
 
 def as_time(part: Expression) -> Expression:
-    """A date as the timestamp of its beginning; what is neither stays as it is."""
+    """A date as the timestamp at its beginning; other values unchanged."""
     if part.kind != DATE:
         return part
     return Expression(f"TRY_CAST({part.sql} AS TIMESTAMP)", TIME, "TIMESTAMP", constant=part.constant, value=part.value)
 
 
 def date_arithmetic(symbol: str, parts: Sequence[Expression], shown: Sequence[str]) -> Expression:
-    """What is added to a date or taken off it: a literal interval, days, or another date."""
+    """Sum or difference of a date with a literal interval, days, or another date."""
     kinds = tuple(part.kind for part in parts)
     wrong = next((at for at, kind in enumerate(kinds) if kind not in (NUMBER, NOTHING)), 0)
     said = f"`{symbol}` on {shown[wrong]}: arithmetic takes numbers: {number_advice(kinds[wrong], sql=True)}."
@@ -77,7 +77,7 @@ def _name(symbol: str) -> str:
 
 
 def date_function(name: str, arguments: Sequence[Expression]) -> Expression | None:
-    """A function that gives a date, a timestamp or a text of one; None for others.
+    """Function that gives a date, a timestamp or a text of one; None for others.
 
     Far dates and infinities, of which some functions make what no calendar has, are missing.
     """

@@ -1,4 +1,4 @@
-"""Keys of groups by dates: what an expression is on the days that a WHERE leaves."""
+"""Keys of groups by dates: the values of an expression on the days that a WHERE allows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHORTEST = datetime.timedelta(microseconds=1)
 
 
 def on_days(sql: str, day: Day, found: Sequence[Limit], scope: Scope) -> tuple[Any, ...] | None:
-    """The values of an expression on the days that a WHERE leaves, in order; None if it leaves no end.
+    """Values of an expression on the days that a WHERE allows, in order; None if an end is open.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def on_days(sql: str, day: Day, found: Sequence[Limit], scope: Scope) -> tuple[A
 
 
 def _ends(day: Day, own: Sequence[Limit], scope: Scope) -> tuple[datetime.date | None, datetime.date | None]:
-    """The first and the last day that there can be, give or take a unit that times are cut to."""
+    """First and last possible day, give or take the unit that times are cut to."""
     column = Expression(day.sql, kind_of_type(day.type), day.type)
     years = {function("date_part", [constant(unit), column]).sql for unit in ("year", "YEAR")}
     years.add(function("year", [column]).sql)
@@ -81,7 +81,7 @@ def _ends(day: Day, own: Sequence[Limit], scope: Scope) -> tuple[datetime.date |
 
 
 def _later(moment: datetime.datetime, spare: datetime.timedelta, symbol: str) -> datetime.date:
-    """The last day that can be before a moment."""
+    """Last possible day before a moment."""
     try:
         moment += spare
         return (moment - SHORTEST if symbol == "<" else moment).date()

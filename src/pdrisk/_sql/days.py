@@ -1,4 +1,4 @@
-"""Days: which column's day alone decides an expression, such as its month, as text or as a number."""
+"""Days: columns of which the day alone decides an expression, such as its month, as text or as a number."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _FORMAT_OF_DAYS = re.compile(r"(%-?[aAwudbBmyYGVjUW%]|[^%])*")
 
 
 class Named(Protocol):
-    """A scope whose names are columns of a source, or made of them."""
+    """Scope whose names are columns of a source, or expressions of them."""
 
     def column(self, node: Column) -> Expression:
         """The expression behind a name."""
 
 
 def day_of(node: Node, scope: Named) -> Day | None:
-    """The column whose day alone decides an expression; None if something else does as well, or nothing."""
+    """Column whose day alone decides an expression; None if anything else does."""
     found = _days(node, scope)
     return None if found is None or len(found) != 1 else next(iter(found))
 
 
 def _days(node: Node, scope: Named) -> frozenset[Day] | None:
-    """The columns whose days decide an expression; None if anything else does."""
+    """Columns whose days decide an expression; None if anything else does."""
     match node:
         case Constant():
             return frozenset()
@@ -75,7 +75,7 @@ def _of_column(node: Column, scope: Named, *, times: bool) -> frozenset[Day] | N
 
 
 def _cuts(name: str, arguments: tuple[Node, ...]) -> bool:
-    """Whether a function of a time, its last argument, looks at nothing below the day."""
+    """Whether a function of a time, its last argument, ignores the time of day."""
     first = arguments[0]
     unit = first.value.lower() if isinstance(first, Constant) and isinstance(first.value, str) else ""
     match name:

@@ -1,4 +1,4 @@
-"""Declarations of a SQL source, by the names that DuckDB knows its columns by."""
+"""Declarations of a SQL source, by DuckDB's names of its columns."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["declared_for", "declared_in_file", "folded"]
 
 
 def folded(entries: Iterable[Declaration]) -> tuple[Declaration, ...]:
-    """For labels in lower case, as DuckDB compares them."""
+    """Declarations for labels in lower case, as DuckDB compares them."""
     return tuple(replace(e, column=_any_case(str(e.column)) if e.pattern else lowered(str(e.column))) for e in entries)
 
 
 def _any_case(pattern: str) -> str:
-    """A pattern that ignores case; one that sets flags itself keeps them."""
+    """Pattern that ignores case; one with flags of its own keeps them."""
     try:
         re.compile(f"(?i){pattern}")
     except re.error:
@@ -31,7 +31,7 @@ def _any_case(pattern: str) -> str:
 
 
 def declared_for(frame: object, names: list[str]) -> Declarations:
-    """What is declared for a frame, by the names that DuckDB gives its columns."""
+    """Declarations of a frame by DuckDB's names of its columns."""
     if not isinstance(frame, pd.DataFrame):
         return Declarations()
     said = declarations_of(frame)
@@ -50,7 +50,7 @@ def declared_for(frame: object, names: list[str]) -> Declarations:
 
 
 def declared_in_file(said: Mapping[str, Mapping[str, bytes]]) -> Declarations:
-    """What a frame knew that pandas wrote into Parquet files, from their metadata."""
+    """Declarations of a frame that pandas wrote into Parquet files, from their metadata."""
     try:
         found = {json.loads(words["PANDAS_ATTRS"]).get(ATTRIBUTE) for words in said.values() if "PANDAS_ATTRS" in words}
     except (ValueError, AttributeError, TypeError):

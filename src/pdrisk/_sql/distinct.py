@@ -1,4 +1,4 @@
-"""DISTINCT of a SELECT, which says by noisy numbers of records which public keys occur, and that of AVG(DISTINCT x)."""
+"""DISTINCT: SELECT DISTINCT by noisy numbers of records for each public key, and AVG(DISTINCT x)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OCCURS = Operation(">", (Call("count_star", ()), Constant(0)))
 
 
 def with_numbers(select: Select) -> Select:
-    """A SELECT of groups alone, with the condition that there is somebody; every other as it is.
+    """SELECT of groups alone, with the condition that somebody is in them; other SELECTs unchanged.
 
     ``SELECT DISTINCT region`` is ``SELECT region ... GROUP BY region HAVING COUNT(*) > 0``, and so is GROUP BY without
     an aggregate.
@@ -35,7 +35,7 @@ def with_numbers(select: Select) -> Select:
 
 
 def each_once(select: Select) -> tuple[Select, Select | None]:
-    """A SELECT DISTINCT of groups or aggregates without DISTINCT, and the SELECT over it that leaves each row once.
+    """SELECT DISTINCT as a SELECT without DISTINCT, and a SELECT over it that leaves each row once.
 
     None where GROUP BY leaves each row once already.
     """
@@ -51,7 +51,7 @@ def each_once(select: Select) -> tuple[Select, Select | None]:
 
 
 def without_means_of_different(select: Select) -> Select:
-    """A SELECT with the quotient SUM(DISTINCT x) / COUNT(DISTINCT x) in the place of each AVG(DISTINCT x)."""
+    """SELECT with SUM(DISTINCT x) / COUNT(DISTINCT x) for each AVG(DISTINCT x)."""
 
     def quotient(node: Node) -> Node | None:
         if not (isinstance(node, Call) and node.name in MEANS and node.distinct):

@@ -1,4 +1,4 @@
-"""Statements shown to a DuckDB without people: what it refuses there costs nothing, and what it says holds no data."""
+"""Dry run: statements shown to a DuckDB without people. Its refusals cost nothing and hold no data."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def types(source: Source, expressions: Sequence[Expression], has_parameters: boo
 
 
 def typed_nothing(source: Source, said: str) -> str:
-    """One row of NULLs with the types of a source's columns, those that are spoken of."""
+    """One row of NULLs with the types of those columns of a source that are named."""
     columns = [
         f"CAST(NULL AS {sql_type if kind_of_type(sql_type) in _COMPUTED else 'VARCHAR'}) AS {quoted(name)}"
         for name, sql_type in source.columns.items()
@@ -39,7 +39,7 @@ def typed_nothing(source: Source, said: str) -> str:
 
 
 def described(sql: str, has_parameters: bool = False) -> list[tuple[str, str]]:
-    """Names and types of what a statement gives.
+    """Names and types of a statement's result.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def described(sql: str, has_parameters: bool = False) -> list[tuple[str, str]]:
 
 
 def computed(sql: str, has_parameters: bool = False) -> None:
-    """Compute a statement that reads nothing, down to the frame that is made of it; fails as `described` does."""
+    """Result of a statement that reads nothing, as a frame; fails as `described` does."""
     _tried(lambda bench: bench.execute(sql).df(), has_parameters)
 
 

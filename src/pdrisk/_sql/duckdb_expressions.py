@@ -154,7 +154,7 @@ class ExpressionsOfDuckDB(ABC):
         return Window(call, tuple(map(self.node, item["partitions"])), tuple(order), self.frame(item))
 
     def frame(self, item: Json) -> str:
-        """The frame of a window in SQL; none if it is the one that windows have anyway."""
+        """Frame of a window in SQL; empty if it is the default."""
         start, end = item["start"], item["end"]
         if (start, end) == ("UNBOUNDED_PRECEDING", "CURRENT_ROW_RANGE"):
             return ""

@@ -1,4 +1,4 @@
-"""Tables of other engines than DuckDB in a SELECT, which is judged by their types as DuckDB calls them."""
+"""Tables of engines other than DuckDB in a SELECT, which is judged by the types that DuckDB would give them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Remote = PostgresTable | SparkFrame  # a table of another engine, as it was give
 
 @dataclass(kw_only=True)
 class SourcesElsewhere(Sources):
-    """What one call may read of another engine.
+    """Sources of another engine that one call may read.
 
     Attributes
     ----------
@@ -69,21 +69,21 @@ class SourcesElsewhere(Sources):
         return lambda scalars: parsed_as(text, self.language, values, scalars)
 
     def take_snapshot(self) -> None:
-        """Read all tables as they are now, where the engine can."""
+        """Read all tables in one state, if the engine can."""
         if self.snapshot is not None:
             self.held.enter_context(self.snapshot())
 
     def close(self) -> None:
-        """Let go of all that is open."""
+        """Release everything that is open."""
         super().close()
         self.held.close()
 
     def check_readable(self, source: Source) -> None:
-        """Refuse what this engine is not asked to put together."""
+        """Refuse combinations that this engine is not asked for."""
         table_of(source)
 
     def check_public(self) -> None:
-        """Refuse names of public tables that are none."""
+        """Refuse public= names without a table."""
         for name in self.public:
             self.found(tuple(name.split(".")))
 
@@ -109,7 +109,7 @@ class SourcesElsewhere(Sources):
         )  # fmt: skip
 
     def is_of_nobody(self, path: tuple[str, ...]) -> bool:
-        """Whether nobody is in a table, by the caller's word, which names it as queries do."""
+        """Whether the caller declared a table public, by its name in queries."""
         own = path if self.by_path else tuple(map(lowered, path))
         return own in {tuple(name.split(".")) for name in self.public}
 
@@ -117,7 +117,7 @@ class SourcesElsewhere(Sources):
 def of_dataset(
     tables: Mapping[str, Remote], declared: Mapping[str, Declarations], public: frozenset[str]
 ) -> SourcesElsewhere:
-    """What the queries of a Dataset may read.
+    """Sources of the queries of a Dataset.
 
     Raises
     ------
@@ -161,14 +161,14 @@ def _on_server(connection: Any, name: Callable[[tuple[str, ...]], str], **option
 
 
 def _is_with(one: Remote, other: Remote) -> bool:
-    """Whether one statement can read both."""
+    """Whether one statement can read both tables."""
     if isinstance(one, SparkFrame):
         return isinstance(other, SparkFrame) and one.frame.sparkSession == other.frame.sparkSession
     return isinstance(other, PostgresTable) and one.connection == other.connection
 
 
 def of_connection(con: Any, named: Mapping[str, Any], schema: object, public: frozenset[str]) -> Sources | None:
-    """What a query may read of the server that a connection is to; None if it is none that pdrisk knows.
+    """Sources of the server that a connection leads to; None if pdrisk does not know it.
 
     Raises
     ------
@@ -192,7 +192,7 @@ def of_connection(con: Any, named: Mapping[str, Any], schema: object, public: fr
 
 
 def _duckdb_type(column: StoredColumn) -> str:
-    """What DuckDB calls the type of a column."""
+    """DuckDB's name of a column's type."""
     if not column.is_readable:
         return "BLOB"
     values = of_values(column.dtype)

@@ -1,4 +1,4 @@
-"""Engine of a SELECT of a table that is not DuckDB's, with the meaning that it has on DuckDB."""
+"""Engine for a SELECT from a table of another engine than DuckDB, with the meaning that it has on DuckDB."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["EngineElsewhere", "engine_elsewhere"]
 
 @dataclass(frozen=True)
 class EngineElsewhere:
-    """Engine of a table that is not DuckDB's, with the plan of the one query that it is made for.
+    """Engine of a table that is not DuckDB's, with the plan of one query.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class EngineElsewhere:
 
     @property
     def origin(self) -> Origin:
-        """Where the table is."""
+        """Place of the table."""
         return self.table.origin
 
     def group_sizes(self, query: Query) -> GroupSizes:  # noqa: ARG002 - that of the plan
@@ -109,7 +109,7 @@ def engine_elsewhere(
     groups: Groups | None,
     people: People,
 ) -> EngineElsewhere:
-    """What reads a judged SELECT of a table that another engine has.
+    """Engine for a judged SELECT from another engine's table.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def _listed(
 
 
 class ReadsElsewhere:
-    """Arguments of aggregates, written for an engine of SQL."""
+    """Writer of the arguments of aggregates for an engine of SQL."""
 
     def __init__(self, relation: Relation, table: SQLTable, of_people: bool) -> None:
         self.scope = Rows(relation, {})
@@ -189,7 +189,7 @@ class ReadsElsewhere:
         return None if call.condition is None else self.truth(call.condition)
 
     def key(self, noted: Noted) -> str:
-        """The argument, one value for what is equal, without the FILTER."""
+        """The argument, with one value for all values that are equal, without the FILTER."""
         return self.rows.told_apart(self.written.column(_arguments(noted)[0], self.scope))
 
     def present(self, noted: Noted) -> str | None:
@@ -206,7 +206,7 @@ class ReadsElsewhere:
         return tuple(self.written.number(each, self.scope) for each in _arguments(noted))
 
     def stored(self, noted: Noted) -> str | None:
-        """The column that the argument is and nothing else, as an identifier; None for all else."""
+        """Identifier of the column, if the argument is a column and nothing else; else None."""
         (argument, *_) = _arguments(noted)
         if self.of_people or not isinstance(argument, Column):
             return None
@@ -218,6 +218,6 @@ class ReadsElsewhere:
 
 
 def _arguments(noted: Noted) -> list[Node]:
-    """What is aggregated."""
+    """Arguments of an aggregate."""
     call = counting(noted.call)
     return list(call.arguments[: 1 if noted.other is None else 2])

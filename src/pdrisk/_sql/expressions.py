@@ -146,7 +146,7 @@ def _case(node: Case, scope: Scope) -> Expression:
 
 
 def _hull(results: Sequence[Expression]) -> Range:
-    """Where one of several expressions lies; a NULL lies nowhere."""
+    """Range that holds the values of several expressions; NULL has no value."""
     return hull([part.range for part in results if part.kind != NOTHING])
 
 
@@ -263,7 +263,7 @@ def dated(part: Expression, node: Node) -> Expression:
 
 
 def _alike(arguments: list[Expression], who: str) -> tuple[str, str, list[Expression]]:
-    """The one kind and type of all arguments, and the arguments with the casts that dates among times need.
+    """Common kind and type of all arguments, with casts where dates stand among times.
 
     DuckDB would cast by itself, but what it adds it may also move: out of a TRY, if another expression needs the same.
     So no cast that could fail is left to it.
@@ -290,7 +290,7 @@ def _alike(arguments: list[Expression], who: str) -> tuple[str, str, list[Expres
 
 
 def truth(found: Expression, where: str) -> Expression:
-    """The expression, if a condition can stand there."""
+    """The expression, which must be a condition."""
     if not takes("and", found.kind, sql=True):
         raise ParameterError(f"{where} needs a condition, but has {found.kind}: compare it with something.")
     return found

@@ -23,7 +23,7 @@ __all__ = ["fluent_table"]
 
 
 def fluent_table(relation: Relation) -> tuple[SQLTable, Declarations]:
-    """What reads a relation, and the declarations of its columns.
+    """Table for the methods of a Dataset, and the declarations of its columns.
 
     Of a view or a join missing codes are gone before it computes anything, and bounds and keys are those of the columns
     that it shows as they are.
@@ -44,7 +44,7 @@ def fluent_table(relation: Relation) -> tuple[SQLTable, Declarations]:
 
 
 def _written(relation: Relation) -> str:
-    """The relation as it stands in FROM."""
+    """The relation as SQL for FROM."""
     source = relation.source
     codes = {name: codes for name in source.columns if (codes := source.known(name).missing)}
     below = relation_without_codes(source.sql, source.columns, codes)
@@ -61,12 +61,12 @@ def _written(relation: Relation) -> str:
 
 
 def _conditions(relation: Relation) -> list[str]:
-    """Which records of the source it has."""
+    """Conditions on the records of the source."""
     return [each.sql for each in (*relation.owned, *relation.where)]
 
 
 def _declared(relation: Relation) -> Declarations:
-    """What is declared for the columns that are shown as they are, but for codes, which are missing by now."""
+    """Declarations of the columns that are passed on unchanged, without codes, which are missing by now."""
     source = relation.source
     own = [
         replace(entry, column=label, missing=None)
@@ -78,7 +78,7 @@ def _declared(relation: Relation) -> Declarations:
 
 
 def _entries(source: Source, column: str) -> list[Declaration]:
-    """What is known of a column of the source, in one entry."""
+    """Declarations of a column of the source as one entry."""
     known = source.known(column)
     bounds = None if known.universe is None else (known.universe.lo, known.universe.hi)
     found = Declaration(
@@ -88,7 +88,7 @@ def _entries(source: Source, column: str) -> list[Declaration]:
 
 
 def _place(place: Callable[[], str | None], *read: str) -> Callable[[], str | None]:
-    """Where a source lies, with what is read of it."""
+    """Place of a source together with what is read from it."""
 
     def found() -> str | None:
         own = place()

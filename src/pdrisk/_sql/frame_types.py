@@ -1,4 +1,4 @@
-"""Frames as DuckDB should see them: no column whose type it would guess from values."""
+"""Frames as DuckDB should see them, without columns whose type DuckDB would guess from values."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def single_columns(frame: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _values(column: pd.Series) -> tuple[pd.Series, bool]:
-    """A column of categories as the values that they stand for; as it is where they are text."""
+    """A column of categories as their values; unchanged if they are text."""
     categories = column.cat.categories
     if not len(categories):  # whose type pandas makes up
         return pd.Series(np.full(len(column), None), index=column.index), True
@@ -96,7 +96,7 @@ def _values(column: pd.Series) -> tuple[pd.Series, bool]:
 
 
 def _floats(column: pd.Series) -> Any:
-    """The numbers of a column; what is too large for a float is infinite, so that no record fails the query."""
+    """Numbers of a column as floats; too large ones are infinite, so that no record makes the query fail."""
     with suppress(OverflowError, ValueError, ArithmeticError):
         return column_values(column)
     return np.array([_float(value) for value in column])

@@ -1,4 +1,4 @@
-"""The tables of a Dataset as they were given, for SQL: frames, files, and tables of a connection."""
+"""Tables of a Dataset as they were given, for SQL: frames, files, and tables of a connection."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = ["Given", "public_tables", "tables_given"]
 
 @dataclass(frozen=True)
 class Given:
-    """Tables by name.
+    """Tables of a Dataset by name.
 
     Attributes
     ----------
@@ -64,11 +64,11 @@ class Given:
 
     @property
     def names(self) -> list[str]:
-        """What SQL calls them."""
+        """Names of the tables in SQL."""
         return [*self.frames, *self.others, *self.tables, *self.remote]
 
     def sources(self, public: frozenset[str] = frozenset()) -> Sources:
-        """What one call may read; nobody is in the tables of these names.
+        """Sources of one call; tables of these names are public.
 
         Raises
         ------
@@ -85,7 +85,7 @@ class Given:
         return Sources(self.connection, {**self.frames, **self.others}, None, self.tables, self.said, public=public)
 
     def and_public(self, other: Given) -> Given:
-        """With tables that nobody is in.
+        """The tables with public ones added.
 
         Raises
         ------
@@ -98,7 +98,7 @@ class Given:
         return self.beside(other)
 
     def renamed(self, old: str, new: str) -> Given:
-        """With another name for one table; both in lower case."""
+        """The tables with another name for one of them; both names in lower case."""
         return self._mapped(lambda tables: {new if name == old else name: tables[name] for name in tables})
 
     def only(self, name: str) -> Given:
@@ -110,7 +110,7 @@ class Given:
         return Given(frames, others, tables, self.connection, said, remote)
 
     def beside(self, other: Given) -> Given:
-        """With tables of other names; fails where they lie on another connection."""
+        """The tables with others of different names; fails if these are on another connection."""
         if None not in (self.connection, other.connection) and self.connection is not other.connection:
             raise ParameterError("the tables of a Dataset are on several connections: ATTACH them to one.")
         return Given(
@@ -125,7 +125,7 @@ class Given:
     def declared(
         self, known: Callable[[pd.DataFrame, Declarations], Declarations], header: pd.DataFrame | None = None
     ) -> Given:
-        """The one table, with what ``known`` makes of its columns and of what was declared before.
+        """The single table, with ``known`` applied to its columns and declarations.
 
         Its columns are those of ``header``, unless DuckDB alone knows them.
         """
@@ -144,7 +144,7 @@ class Given:
         return replace(self, said={lowered(name): known(empty, relation.source.declared)})
 
     def key_table(self, within: Within | None = None) -> KeyTable:
-        """The one table that is no frame, of that what a Dataset selected and assigned, as measures read it."""
+        """The single table, if it is no frame, as disclosure measures read it after query() and assign()."""
         (name,) = self.names
         if name in self.remote or within is not None:
             table, said = self._fluent()
@@ -159,7 +159,7 @@ class Given:
             sources.close()
 
     def header(self) -> pd.DataFrame:
-        """The columns of the one table that is no frame, without a row, and what is declared for them.
+        """Columns of the single table, if it is no frame, without rows, and their declarations.
 
         Raises
         ------
@@ -177,7 +177,7 @@ class Given:
         given: Any,
         secret: Secret,
     ) -> TableEngine:
-        """What reads it for a query that was judged by its header.
+        """Engine of the single table for a query that was judged by its header.
 
         Raises
         ------
@@ -206,7 +206,7 @@ class Given:
         return list(self.frames[name].columns if name in self.frames else self._looked_at(name)[1].columns)
 
     def _looked_at(self, name: str) -> tuple[Relation, pd.DataFrame]:
-        """A table that is no frame, and its columns without a record."""
+        """A table that is no frame, with its columns without rows."""
         sources = self.sources()
         try:
             relation = self._relation(name, sources)
@@ -230,7 +230,7 @@ class Given:
 
 
 def public_tables(public: object) -> tuple[frozenset[str], Mapping[Any, Any]]:
-    """The names of public tables in lower case, and those that come with it.
+    """Names of public tables in lower case, and tables that come with the option.
 
     Raises
     ------
@@ -246,7 +246,7 @@ def public_tables(public: object) -> tuple[frozenset[str], Mapping[Any, Any]]:
 
 
 def tables_given(data: Mapping[Any, Any]) -> Given:
-    """What a Dataset is given, by name; a pandas frame as it is now, a relation read at once.
+    """Tables given to a Dataset, by name; a pandas frame as it is now, a relation read at once.
 
     Raises
     ------
@@ -291,7 +291,7 @@ def tables_given(data: Mapping[Any, Any]) -> Given:
 
 
 def _as_it_is(value: Any) -> Any:
-    """What DuckDB reads, without what is done to it later."""
+    """A frame that DuckDB reads, unaffected by later changes."""
     if is_of_polars(value, "DataFrame"):
         return value.clone()
     return tuple(value) if isinstance(value, list) else value

@@ -35,7 +35,7 @@ FIRST_DAY, LAST_DAY = "CAST('0001-01-01' AS DATE)", "CAST('9999-12-31' AS DATE)"
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """One expression of GROUP BY.
+    """Expression of GROUP BY with its keys.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Grouping:
     node: Node | None = field(default=None, compare=False, repr=False)
 
     def public(self, declared: Sequence[Any] | None, limit: Limit | None) -> list[Any] | None:
-        """The keys that nobody needs to list: declared or evident, and within what WHERE leaves; None without any.
+        """Keys that are declared or evident, within what WHERE allows; None without any.
 
         Raises
         ------
@@ -91,7 +91,7 @@ class Grouping:
 
 
 def typed_key(group: Expression, sql_type: str, names: tuple[str, ...], who: str = "GROUP BY") -> Grouping:
-    """A group by an expression of this SQL type, or whatever else needs one value for what is equal."""
+    """Key of a group by an expression of this SQL type: one value for all values that are equal."""
     key, to = group.sql, sql_type
     if group.kind == TEXT:
         to = "VARCHAR"
@@ -125,7 +125,7 @@ def keys_given(
     categories: Categories,
     found: Sequence[Limit] = (),
 ) -> tuple[tuple[Key, ...] | None, Source]:
-    """The list of keys and where it is from; None for those observed, or private.
+    """Listed keys and their source; None if they are observed or private.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def _by_name(groups: Sequence[Grouping], given: Mapping[Any, object], categories
 
 
 def _categories(group: Grouping, categories: Categories) -> Sequence[Any]:
-    """What the word "categories" stands for."""
+    """Keys for the word "categories"."""
     found = categories(group)
     if found is None:
         raise ColumnTypeError(

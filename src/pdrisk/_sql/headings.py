@@ -13,7 +13,7 @@ __all__ = ["heading", "unique"]
 
 
 def heading(node: Node, name_of: Callable[[Column], str] = lambda column: column.name) -> str:
-    """How an expression is written: a name for a column that has none, or a condition for people.
+    """An expression as text: the name of an unnamed column, or a condition as people read it.
 
     Options of dp_ functions are left out, and parameters stand there by name: their values are not the query's.
 
@@ -59,7 +59,7 @@ def _call(node: Call, written: Callable[[Node], str]) -> str:
 
 
 def unique(names: Sequence[str]) -> tuple[str, ...]:
-    """The names, numbered where one would stand twice."""
+    """The names, with a number where a name is repeated."""
     found: dict[str, str] = {}
     tried: dict[str, int] = {}
     for name in names:

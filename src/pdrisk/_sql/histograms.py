@@ -20,7 +20,7 @@ VALUE, NUMBER = Column("value"), Column("number")
 
 
 def without_histogram(select: Select) -> Select:
-    """A SELECT with HISTOGRAM over groups as one that makes it of their counts; every other as it is.
+    """SELECT with HISTOGRAM over groups as a SELECT over their counts; other SELECTs unchanged.
 
     ``SELECT g, HISTOGRAM(x) FROM t GROUP BY g`` is a MAP of x and n for each g of ``SELECT g, x, COUNT(*) AS n FROM t
     GROUP BY g, x``: disjoint groups, which cost eps once.
@@ -99,7 +99,7 @@ def without_histogram(select: Select) -> Select:
 
 
 def _argument(call: Call) -> Node:
-    """What is counted by its values."""
+    """The argument whose values are counted."""
     if len(call.arguments) != 1 or any(call.names) or call.distinct or call.ordered:
         raise ParameterError(
             "HISTOGRAM takes one column or expression and nothing else: for bins, write it of width_bucket(x, 0, 100, "

@@ -68,7 +68,7 @@ class JoinSide:
 
 @dataclass(frozen=True)
 class JoinedTables:
-    """Tables that are read as one, called ``data``.
+    """Joined tables that are read as one table ``data``.
 
     Attributes
     ----------
@@ -94,16 +94,16 @@ class JoinedTables:
 
     @property
     def names(self) -> list[str]:
-        """What SQL calls it."""
+        """Names of the tables in SQL."""
         return [NAME]
 
     @property
     def frames(self) -> Mapping[str, pd.DataFrame]:
-        """None: it is computed where its tables are."""
+        """None: the join is computed where its tables are."""
         return {}
 
     def sources(self, public: frozenset[str] = frozenset()) -> Sources:
-        """What one call may read: the join as ``data``, and each table; more may be public."""
+        """Sources of one call: the join as ``data``, and each table; more may be public."""
         sources = self.tables.sources(self.public | public)
         sources.ctes = {NAME: Cte(parsed(self.text), ())}
         return sources
@@ -113,7 +113,7 @@ class JoinedTables:
         return [label for label, _ in self._relation().columns]
 
     def people(self, known: People) -> People:
-        """Who the people of the join are, by the names of its columns, and how many rows each has at most.
+        """People of the join by its names of columns, and the largest number of rows of one person.
 
         Parameters
         ----------
@@ -137,21 +137,21 @@ class JoinedTables:
         )
 
     def header(self) -> pd.DataFrame:
-        """The columns of the join without a row, and what is declared for them; fails as `relation_of` does."""
+        """Columns of the join without rows, and their declarations; fails as `relation_of` does."""
         table, said = self._fluent()
         return knowing(table.header, said) if said != Declarations() else table.header
 
     def opened(
         self, query: Query, header: pd.DataFrame, stored: pd.DataFrame, given: Any, secret: Secret
     ) -> TableEngine:
-        """What reads the join for a query that was judged by its header; fails as `Given.opened` does."""
+        """Engine of the join for a query that was judged by its header; fails as `Given.opened` does."""
         table, _ = self._fluent()
         if not table.header.dtypes.equals(stored.dtypes):
             raise ParameterError("a table has other columns or types than when it was first asked: join it anew.")
         return table.opened(query, header, given, secret)
 
     def key_table(self, *_: object) -> KeyTable:
-        """Refused: nobody could say of a key of joined rows whose it is."""
+        """Refused: the keys of joined rows belong to no single table."""
         raise ParameterError("disclosure measures read one table, as it is stored: ask them of a table before join().")
 
     def _fluent(self) -> tuple[SQLTable, Declarations]:
@@ -171,7 +171,7 @@ class JoinedTables:
 
 
 def joined_tables(first: JoinSide, second: JoinSide, on: object, how: object) -> JoinedTables:
-    """Two tables as one.
+    """Join of two tables.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def joined_tables(first: JoinSide, second: JoinSide, on: object, how: object) ->
 
 
 def _check_same_people(first: JoinSide, second: JoinSide) -> None:
-    """Refuse Datasets of other people, as far as that is known."""
+    """Refuse Datasets that are known to be about other people."""
     if second.identity is None:
         return
     if not second.people.columns:
@@ -234,7 +234,7 @@ def _check_same_people(first: JoinSide, second: JoinSide) -> None:
 
 
 def _begun(side: JoinSide) -> JoinedTables:
-    """The first table of a join, with nothing joined yet."""
+    """The first table of a join, before anything is joined."""
     if isinstance(side.given, JoinedTables):
         return side.given
     name, people = "table 1", side.people
@@ -269,7 +269,7 @@ def _names(given: Given | JoinedTables) -> list[str]:
 def _pairs(
     first: People, second: People, on: object, own: Sequence[str], theirs: Sequence[str]
 ) -> list[tuple[str, str]]:
-    """The columns that are compared, of the first table and of the second."""
+    """Pairs of columns that are compared, of the first and the second table."""
     given = [str(each) for each in checked_columns("on", on)]
     key = list(map(str, first.columns))
     if not second.columns and (not given or set(key) <= set(given)):

@@ -1,10 +1,10 @@
-"""Joins of relations: on all of what says who a person is, or with public tables.
+"""Joins of relations: on all columns that say who a person is, or with public tables.
 
     left  ──> written out ─┐
                            ├─> one SELECT, each row made of the rows of one person ──> a source like a table
     right ──> written out ─┘
 
-That two columns say who a person is is known of what they are bound to, never of their names.
+Whether a column says who a person is depends on the column it is bound to, never on its name.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["check_alike", "conjuncts", "joined", "kept_by", "member_condition", 
 
 @dataclass(frozen=True)
 class Nested(Rows):
-    """The scope of a subquery in EXISTS: names mean its own columns, and those around it where it has none."""
+    """Scope of a subquery in EXISTS: its own columns, then those around it."""
 
     inner: Relation
     outer: Relation
@@ -70,7 +70,7 @@ def conjuncts(node: Node | None) -> list[Node]:
 
 
 def joined(item: Join, left: Relation, right: Relation, sources: Sources, around: Sequence[Node]) -> Relation:
-    """The rows of two relations that belong together.
+    """Relation of the rows of two relations that belong together.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def joined(item: Join, left: Relation, right: Relation, sources: Sources, around
 
 
 def kept_by(left: Relation, right: Relation, sources: Sources, *, negated: bool, nodes: Sequence[Node]) -> Relation:
-    """The rows of a relation for which a subquery has one, or none; ``nodes`` are its conditions, seen from inside."""
+    """Rows of a relation for which a subquery has a row, or none; ``nodes`` are its conditions."""
     taken: set[str] = set()
     left, right = (written_out(each, sources, taken) for each in (left, right))
     how = "ANTI" if negated else "SEMI"
@@ -146,7 +146,7 @@ def _members(relation: Relation) -> tuple[Member, ...]:
 
 
 def _on(nodes: Sequence[Node], scope: Rows, left: Relation, right: Relation, *, is_around: bool) -> _On:
-    """What ON says; of conditions around, only what says that two columns are those of one person."""
+    """Conditions of ON; of the conditions around it only equalities of people's ids."""
     parts: set[int] = set()
     equal: list[tuple[Expression, Expression]] = []
     rest: list[Condition] = []
@@ -166,7 +166,7 @@ def _on(nodes: Sequence[Node], scope: Rows, left: Relation, right: Relation, *, 
 def _equality(
     node: Operation, scope: Rows, left: Relation, right: Relation, *, is_around: bool
 ) -> tuple[int | None, tuple[Expression, Expression] | None]:
-    """Which part of a person two sides are, and the sides of the first and the second relation, if there are both."""
+    """Part of the id that two sides compare, and the sides by relation; None if it is no such equality."""
     try:
         sides = [(_side(each, scope, left), text(each, scope)) for each in node.parts]
     except PdriskError:
@@ -180,13 +180,13 @@ def _equality(
 
 
 def _side(node: Node, scope: Rows, left: Relation) -> str:
-    """Of which relation all columns of an expression are."""
+    """The relation to which all columns of an expression belong."""
     found = {scope.column(each).column in left.source.columns for each in below(node) if isinstance(each, Column)}
     return "" if len(found) != 1 else "left" if found.pop() else "right"
 
 
 def _part(own: Expression, other: Expression, left: Relation, right: Relation) -> int | None:
-    """Which part of what says who a person is both columns are.
+    """The part of the id that both columns are.
 
     Raises
     ------
@@ -201,7 +201,7 @@ def _part(own: Expression, other: Expression, left: Relation, right: Relation) -
 
 
 def owners_key(relation: Relation) -> tuple[str, ...]:
-    """The columns that say who a person is, of a relation that is written out."""
+    """Columns that say who a person is, of a relation that is written out."""
     assert relation.owners is not None
     return relation.owners.key
 
@@ -231,7 +231,7 @@ def _using(names: Sequence[str], merged: Source, left: Relation, right: Relation
 
 
 def _equal(pairs: Sequence[tuple[Expression, Expression]], merged: Source, left: Relation, right: Relation) -> _On:
-    """What joins where each of these is the same on both sides."""
+    """Condition that all of these are equal on both sides."""
     node = Operation("==", (Column("own"), Column("other")))
     parts: set[int] = set()
     rest: list[Condition] = []
@@ -245,7 +245,7 @@ def _equal(pairs: Sequence[tuple[Expression, Expression]], merged: Source, left:
 
 
 def _related(left: Relation, right: Relation, on: _On, how: str, merged: Source) -> Relation:
-    """The relation that the two make, with the columns of the first."""
+    """Relation of the join, with the columns of the first."""
     ours, theirs = left.owners, right.owners
     assert ours is not None and theirs is not None
     written = [each.sql for each in on.conditions]
@@ -264,7 +264,7 @@ def _related(left: Relation, right: Relation, on: _On, how: str, merged: Source)
 
 
 def _shown(right: Relation, on: _On, how: str) -> tuple[Condition, ...]:
-    """What the second relation and ON say of the rows, for people."""
+    """The second relation and ON as people read them."""
     found = (*right.inside, *on.conditions)
     if how not in ("SEMI", "ANTI", "LEFT"):
         return found
@@ -274,7 +274,7 @@ def _shown(right: Relation, on: _On, how: str) -> tuple[Condition, ...]:
 
 
 def _owners(left: Relation, right: Relation, on: _On, how: str) -> Owners:
-    """Whose rows the two make, and how many a person has."""
+    """Owners of the join, and the largest number of rows of one person."""
     ours, theirs = left.owners, right.owners
     assert ours is not None and theirs is not None
     kept, optional = how in ("SEMI", "ANTI"), how == "LEFT"
@@ -310,7 +310,7 @@ def _owners(left: Relation, right: Relation, on: _On, how: str) -> Owners:
 
 
 def _largest(public: Relation, equal: Sequence[Expression]) -> int:
-    """How many rows of a public table go with one row at most: counted there, as they are compared."""
+    """Largest number of a public table's rows that match one row, counted there as they are compared."""
     if public.source.elsewhere is not None:
         return most_alike(public.source, [column for each in equal if (column := each.column) is not None])
     import duckdb
@@ -329,14 +329,14 @@ def _largest(public: Relation, equal: Sequence[Expression]) -> int:
 
 
 def _compared(value: Expression) -> str:
-    """What is equal where a comparison could take it for equal."""
+    """Expression that is equal wherever a comparison could take the values for equal."""
     if value.kind == NUMBER:
         return value.double
     return f"CAST({value.sql} AS TIMESTAMP)" if value.kind in (DATE, TIME) else value.sql
 
 
 def _with_one_key(found: Relation, left: Relation, right: Relation) -> Relation:
-    """The relation in which the second table's ids are those of the first, as they are."""
+    """The relation in which the second table's ids are those of the first, unchanged."""
     ours, theirs = owners_key(left), owners_key(right)
 
     def same(value: Expression) -> Expression:

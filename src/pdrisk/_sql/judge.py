@@ -1,4 +1,4 @@
-"""Judge of a SELECT: what is asked, what is read, what is computed on the noisy table, and all that is wrong with it.
+"""Judge of a SELECT: what is read, what is computed on the noisy table, and all errors that are known before.
 
 Only names and types are looked at. Whatever needs no data fails before anything is paid: the statements made here are
 shown to a DuckDB without people first.
@@ -73,7 +73,7 @@ def judged(
     clip: object = None,
     people: PeopleAsked = NOBODY_KNOWN,
 ) -> Judged:
-    """The query that a SELECT asks, or the error that says what is wrong with it."""
+    """Query of a SELECT, or the error that says what is wrong with it."""
     shared = people.shared_name
     nested = layers_of(select, sources, bounds, people)
     core, stated = nested.core, checked_bounds(bounds)
@@ -189,7 +189,7 @@ def judged(
 
 
 def layers_of(select: Select, sources: Sources, bounds: object, people: PeopleAsked) -> Layered:
-    """A SELECT in its layers, with the sources told what is asked of them and by whom."""
+    """Layers of a SELECT; the sources learn what is asked and by whom."""
     stated = checked_bounds(bounds)
     sources.stated = stated if isinstance(stated, Mapping) else {}
     sources.owner_of = partial(owners_of_table, people) if people.knows_people else None
@@ -212,7 +212,7 @@ def _line(noted: Noted, source: Source, mechanism: str, interval: object, clip: 
 
 
 def _layers(nested: Layered, answers: Answers, settings: Settings) -> tuple[Layer, ...]:
-    """What is computed of groups and aggregates, and the SELECTs over that."""
+    """Computations over groups and aggregates, and the SELECTs above."""
     core = nested.core
     items = [(alias or heading(item), item) for item, alias in core.items if not isinstance(item, Star)]
     if not aggregates(core) and any(isinstance(part, Window) for _, item in items for part in below(item)):
@@ -226,7 +226,7 @@ def _layers(nested: Layered, answers: Answers, settings: Settings) -> tuple[Laye
 
 
 def _canonical(plan: SummaryPlan, places: tuple[int, ...]) -> str:
-    """One spelling of what is read, by which ledgers remember answers: as the first edition wrote it."""
+    """Text of what is read, by which ledgers remember answers: spelled as in the first edition."""
     return repr((plan, places)).replace("(SummaryPlan(", "(Plan(", 1)
 
 
@@ -256,13 +256,13 @@ def _listed_groups(answers: Answers, keys: object, conditions: Sequence[Conditio
 
 
 def _on_its_days(group: Grouping, found: Sequence[Limit], rows: Rows) -> Grouping:
-    """A group with the keys that it has on the days that WHERE leaves of a date."""
+    """A group with its keys on the days of a date that WHERE allows."""
     values = None if group.day is None else on_days(group.sql, group.day, found, rows)
     return group if values is None else replace(group, values=values)
 
 
 def _shares(explicit: Sequence[Fraction | None], eps: Fraction | None) -> tuple[Fraction, ...]:
-    """What each release costs: its own eps, or an even share of what the others leave of the total."""
+    """Cost of each release: its own eps, or an even share of what the others leave of the total."""
     written_out = sum((share for share in explicit if share is not None), Fraction(0))
     open_places = sum(share is None for share in explicit)
     if eps is None:

@@ -26,7 +26,7 @@ BY_KEY = " ORDER BY code"
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A query that may be asked.
+    """Query that may be asked.
 
     Attributes
     ----------
@@ -59,11 +59,11 @@ class Judged:
 
     @property
     def merges(self) -> bool:
-        """Whether a row of the answer is made of several of the noisy table."""
+        """Whether a row of the answer combines several of the noisy table."""
         return any(layer.aggregates for layer in self.layers)
 
     def computed(self, chosen: Sequence[str], noisy: str, carried: Sequence[str] = ()) -> str:
-        """The statement that computes these expressions on the noisy table; ``carried`` are columns that they use."""
+        """Statement that computes these expressions on the noisy table; they use the ``carried`` columns."""
         *inner, outer = self.layers
         for layer in inner:
             noisy = layer.subquery(noisy, carried)
@@ -71,7 +71,7 @@ class Judged:
 
     @property
     def whole_keys(self) -> frozenset[str]:
-        """The keys read as floats that are whole numbers: as they were listed, or as the frame has them."""
+        """Whole numbers among keys that were read as floats, as they were listed or as the frame has them."""
         listed = None if self.query.groups is None else self.query.groups.keys
         source = self.relation.source
         return frozenset(
@@ -83,14 +83,14 @@ class Judged:
 
     @property
     def plain(self) -> bool:
-        """Whether SELECT lists keys and releases and nothing is computed of them."""
+        """Whether SELECT lists keys and releases without computations."""
         first = self.layers[0]
         only = len(self.layers) == 1 and not (first.where or first.windows or first.tail != BY_KEY)
         return only and all(COLUMN.fullmatch(sql) for sql, _ in self.items)
 
 
 def said_by(part: Part) -> str:
-    """The SQL of what is read."""
+    """SQL of what is read."""
     if isinstance(part, Different):
         return part.value
     if isinstance(part, MeasuredPair):
@@ -99,7 +99,7 @@ def said_by(part: Part) -> str:
 
 
 def try_out(found: Judged, plan: SummaryPlan, has_parameters: bool) -> None:
-    """Show both statements to a DuckDB without people: what it refuses there costs nothing.
+    """Show both statements to a DuckDB without people; what it refuses there costs nothing.
 
     Also that of a table elsewhere, of which another one is read: DuckDB knows which types go together.
     """
@@ -114,7 +114,7 @@ def try_out(found: Judged, plan: SummaryPlan, has_parameters: bool) -> None:
 
 
 def _reads_columns_only(found: Judged, plan: SummaryPlan) -> bool:
-    """Whether there is nothing in what is read that DuckDB could refuse."""
+    """Whether nothing is read that DuckDB could refuse."""
     plain = all(isinstance(part, Measured | Counted) and _reads_column(part) for part in plan.parts)
     return plain and not (plan.inner or plan.where or plan.people) and all(group.column for group in found.groups)
 

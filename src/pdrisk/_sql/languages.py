@@ -10,7 +10,7 @@ __all__ = ["POSTGRES", "SPARK", "Language"]
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """SQL of an engine.
+    """SQL dialect of an engine.
 
     Attributes
     ----------

@@ -37,7 +37,7 @@ IsByPerson = Callable[[Select, Ctes], bool]
 
 @dataclass(frozen=True, slots=True)
 class Layered:
-    """A SELECT that reads people, and those over it.
+    """SELECT that reads people, with the SELECTs over it.
 
     Attributes
     ----------
@@ -54,13 +54,13 @@ class Layered:
 
     @property
     def is_put_together(self) -> bool:
-        """Whether the innermost SELECT reads no people itself, but what others give, or nothing."""
+        """Whether the innermost SELECT reads no people itself, but noisy rows of others or nothing."""
         return isinstance(self.core.source, Union | Nothing)
 
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """A SELECT over noisy values, and what its FROM calls them."""
+    """SELECT over noisy values, with the names that its FROM gives them."""
 
     select: Select
     names: tuple[str, ...]
@@ -69,7 +69,7 @@ class Over:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A SELECT over the noisy table, written out.
+    """SELECT over the noisy table, as SQL.
 
     What it aggregates and its windows are computed first, below the rest: DuckDB has neither inside TRY.
 
@@ -107,7 +107,7 @@ class Layer:
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether it has a row for each of the layer below, whatever the noise."""
+        """Whether it has one row for each row of the layer below, whatever the noise."""
         return not (self.where or self.having or self.qualify or self.aggregates or "LIMIT" in self.tail)
 
     @property
@@ -116,7 +116,7 @@ class Layer:
         return tuple((label, self._exposed(at)) for at, (label, _) in enumerate(self.items))
 
     def _exposed(self, at: int) -> Expression:
-        """An item as the column that it becomes; each layer has names of its own, or ORDER BY would mix them up."""
+        """Column that an item becomes; names differ between layers, or ORDER BY would confuse them."""
         _, value = self.items[at]
         name = value.sql if OWN_NAME.fullmatch(value.sql) else f"c{self.depth}_{at}"
         sql_type = "DOUBLE" if value.wide else "" if value.type == "constant" else value.type
@@ -137,7 +137,7 @@ class Layer:
         return f"SELECT {', '.join(chosen)} FROM {source}{_where(where)}{self.tail}"
 
     def subquery(self, source: str, carried: Sequence[str]) -> str:
-        """As what stands in the FROM of the layer over it; ``carried`` are columns that pass through."""
+        """SQL for the FROM of the layer over it; ``carried`` columns pass through."""
         columns = {self._exposed(at).sql: value.wide or value.sql for at, (_, value) in enumerate(self.items)}
         columns |= {name: name for name in carried}
         code = f"row_number() OVER (ORDER BY {', '.join([*self.order, 'code'])})" if self.order else "code"
@@ -155,7 +155,7 @@ def _where(condition: str) -> str:
 
 
 def layered(select: Select, is_by_person: IsByPerson) -> Layered:
-    """A SELECT as the one that reads people, or puts together what several do, and those over it.
+    """The innermost SELECT of a SELECT, and the SELECTs over it.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def layered(select: Select, is_by_person: IsByPerson) -> Layered:
 
 
 def _below(select: Select, ctes: Ctes) -> tuple[Select, Ctes, tuple[str, ...], tuple[str, ...]] | None:
-    """The subquery that FROM is, the CTEs it sees, and what FROM calls it and its columns."""
+    """Subquery in FROM, the CTEs it sees, and the names of it and its columns there."""
     match select.source:
         case Subquery(inner, alias, columns):
             return inner, seen_by(inner, ctes), (alias,) if alias else (), columns
@@ -215,14 +215,14 @@ def _aggregates(select: Select, ctes: Ctes, is_by_person: IsByPerson) -> bool:
 
 
 def aggregates(select: Select) -> bool:
-    """Whether a SELECT makes one row of several."""
+    """Whether a SELECT combines several rows into one."""
     nodes = [item for item, _ in select.items if not isinstance(item, Star)]
     nodes += [node for node in (select.having, *(each.item for each in select.order)) if node is not None]
     return select.groups != () or select.having is not None or any(_has_aggregate(node) for node in nodes)
 
 
 def layer_over(layer: Layer, over: Over, settings: Settings) -> Layer:
-    """A SELECT over the columns of another one, written out."""
+    """SELECT over another one's columns, as SQL."""
     if over.select.members:
         raise ParameterError(
             "IN (SELECT ...) and EXISTS over noisy values are refused: write them into the inner SELECT."
@@ -276,7 +276,7 @@ def _grouped(columns: Iterable[tuple[str, Expression]], groups: list[Expression]
 
 
 def _groups(select: Select, rows: Values) -> list[Expression] | None:
-    """What a SELECT groups by; DISTINCT does by all items. None if it does not aggregate."""
+    """Groups of a SELECT; DISTINCT groups by all items. None if it does not aggregate."""
     if not aggregates(select):
         if not select.distinct:
             return None
@@ -305,14 +305,14 @@ def _has_aggregate(node: Node) -> bool:
 
 
 class Ordered(Scope, Protocol):
-    """A scope that knows when it is asked for ORDER BY, where an alias goes before a column."""
+    """Scope that knows whether ORDER BY asks, where an alias goes before a column."""
 
     ordering: bool
     windows: list[str]
 
 
 def tail(select: Select, items: Sequence[Expression], scope: Ordered) -> tuple[str, str, tuple[str, ...], str]:
-    """The conditions of HAVING and QUALIFY, the items of ORDER BY, and ORDER BY, LIMIT and OFFSET.
+    """Conditions of HAVING and QUALIFY, items of ORDER BY, and the text of ORDER BY, LIMIT and OFFSET.
 
     Parameters
     ----------

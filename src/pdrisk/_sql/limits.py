@@ -1,4 +1,4 @@
-"""Limits that a WHERE sets to an expression: what is written out there lists its values, and so the keys of a group."""
+"""Limits that a WHERE sets to an expression: the values it lists, which are the keys of a group."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _TURNED = {"==": "==", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class RowScope(Scope, Named, Protocol):
-    """A scope of records, whose names are columns of a source, or made of them."""
+    """Scope of records, whose names are columns of a source or expressions of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What a condition says of an expression.
+    """Limit that a condition sets to an expression.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Limit:
     day: Day | None = None
 
     def admits(self, key: Any) -> bool:
-        """Whether a key is within the limit; what cannot be compared is."""
+        """Whether a key is within the limit; what cannot be compared is admitted."""
         if key is None:
             return False
         key, listed = _as_moment(key), None if self.values is None else [_as_moment(value) for value in self.values]
@@ -59,7 +59,7 @@ class Limit:
 
     @property
     def listed(self) -> tuple[Scalar, ...] | None:
-        """The values, if they are known: those written out, or whole numbers between two ends."""
+        """The values if they are known: as written, or whole numbers between two ends."""
         if self.values is not None:
             return tuple(value for value in self.values if self.admits(value))
         ends = [(symbol, end) for symbol, end in self.ends if type(end) is int]
@@ -71,7 +71,7 @@ class Limit:
 
 
 def limit_of(expression: str, found: Sequence[Limit]) -> Limit | None:
-    """All limits of an expression together."""
+    """Intersection of all limits of an expression."""
     own = [each for each in found if each.sql == expression]
     if not own:
         return None
@@ -81,7 +81,7 @@ def limit_of(expression: str, found: Sequence[Limit]) -> Limit | None:
 
 
 def limits(node: Node, scope: RowScope) -> Iterator[Limit]:
-    """The limits that hold wherever a condition does; of parameters' values none, since they are not written out."""
+    """Limits that hold wherever a condition does; values of parameters set none, as they are not in the text."""
     if not isinstance(node, Operation):
         return
     match node.symbol:
@@ -101,7 +101,7 @@ def limits(node: Node, scope: RowScope) -> Iterator[Limit]:
 
 
 def _either(parts: list[list[Limit]]) -> Iterator[Limit]:
-    """Of OR: what each part lists for the same expression."""
+    """Limits of OR: the values that its parts list for the same expression."""
     first = parts[0]
     if not all(len(part) == 1 and part[0].values is not None and part[0].sql == first[0].sql for part in parts):
         return
@@ -126,7 +126,7 @@ def _compared(sql: str, symbol: str, value: Scalar, day: Day | None) -> Limit:
 
 
 def _day(node: Node, found: Expression, scope: RowScope) -> Day | None:
-    """The column of dates or times that an expression is, or whose day decides it."""
+    """Column of dates or times that an expression is, or whose day decides it."""
     if found.column is not None and found.kind in (DATE, TIME):
         return Day(found.column, found.sql, found.type)
     return day_of(node, scope)
@@ -144,7 +144,7 @@ def _as_moment(value: Any) -> Any:
 
 
 def midnight(value: datetime.date) -> datetime.datetime:
-    """A date as the moment it begins; a moment as it is."""
+    """A date as the moment at which it begins; a moment unchanged."""
     return value if isinstance(value, datetime.datetime) else datetime.datetime.combine(value, datetime.time())
 
 

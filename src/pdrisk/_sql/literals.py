@@ -19,7 +19,7 @@ __all__ = ["literal", "not_understood", "of_duckdb_1", "of_duckdb_2", "only", "t
 
 Json = dict[str, Any]
 
-# Where something stood in the text, and what is stored twice.
+# Fields for the position in the text, and fields that are stored twice.
 SILENT = frozenset({"query_location", "query_location_length", "qualified_name", "is_operator"})
 
 
@@ -29,7 +29,7 @@ def not_understood(what: str) -> NoReturn:
 
 
 def only(item: Json, *known: str) -> Json:
-    """The object, if it says nothing beyond the known fields."""
+    """The parser's object, if it has no field beyond the known ones."""
     for name, value in item.items():
         said = (
             value is not None and value is not False and value not in ("", [], {}, {"map": []}) and name not in SILENT
@@ -63,7 +63,7 @@ def literal(value: object, what: str) -> Scalar:
 
 
 def of_duckdb_2(item: Json) -> Scalar:
-    """A constant, kept there as it was written."""
+    """Constant in DuckDB 2's tree, which keeps it as written."""
     kind, text = item["kind"], item["text"].replace("_", "") if item["kind"] != "STRING" else item["text"]
     match kind:
         case "NULL_LITERAL":
@@ -80,7 +80,7 @@ def of_duckdb_2(item: Json) -> Scalar:
 
 
 def of_duckdb_1(item: Json) -> Scalar:
-    """A constant, kept there as a value with its type."""
+    """Constant in DuckDB 1's tree, which keeps a value with its type."""
     if item["is_null"]:
         return None
     kind, value = item["type"]["id"], item["value"]

@@ -21,7 +21,7 @@ Columns = Sequence[tuple[str, Expression]]
 
 @dataclass
 class Values:
-    """The scope of a SELECT over noisy values.
+    """Scope of a SELECT over noisy values.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class Values:
 
 
 def column_of(found: Expression, letter: str, columns: list[str]) -> Expression:
-    """An expression as a column that is computed below, each once."""
+    """Column for an expression that is computed below, once for equal ones."""
     if found.sql not in columns:
         columns.append(found.sql)
     name = f"{letter}{columns.index(found.sql)}"
@@ -138,7 +138,7 @@ def column_of(found: Expression, letter: str, columns: list[str]) -> Expression:
 
 
 def looks_around(node: Node) -> bool:
-    """Whether it is made of several rows."""
+    """Whether an expression reads several rows."""
     return any(
         isinstance(part, Window) or (isinstance(part, Call) and part.name in {*AGGREGATED, *AGGREGATES})
         for part in below(node)

@@ -1,4 +1,4 @@
-"""Numbers and neighbours of the rows of each person: windows over the person, in an order without ties.
+"""Numbered rows of each person: window functions over the person, in an order without ties.
 
 Rows that no column tells apart are the same to everything after, so whichever comes first changes nothing.
 """
@@ -32,7 +32,7 @@ CALL = DuckDBDialect().call
 
 
 def has_windows(select: Select) -> bool:
-    """Whether a SELECT looks at rows beside each other."""
+    """Whether a SELECT reads other rows than its own."""
     return select.qualify is not None or any(
         isinstance(part, Window) for node in _items(select) for part in below(node)
     )
@@ -43,7 +43,7 @@ def _items(select: Select) -> list[Node]:
 
 
 def limited(owners: Owners, where: Node | None, scope: Rows) -> Owners:
-    """The owners of the rows that a condition keeps, which may be about their numbers."""
+    """Owners of the rows that a condition keeps; the condition may limit the rows' numbers."""
     for node in conjuncts(where):
         match node:
             case _ if not owners.numbers:
@@ -57,7 +57,7 @@ def limited(owners: Owners, where: Node | None, scope: Rows) -> Owners:
 
 
 def _most(node: Node, owners: Owners, scope: Rows) -> int | None:
-    """How many rows of a person have such a number; None if it is no condition about one."""
+    """Largest number of a person's rows with such a number; None for other conditions."""
     parts = getattr(node, "parts", ())
     match getattr(node, "symbol", ""), parts:
         case ("==" | "<=" | "<") as symbol, (Column() as column, Constant(int() as value)) if value is not True:
@@ -67,7 +67,7 @@ def _most(node: Node, owners: Owners, scope: Rows) -> int | None:
 
 
 def numbered(select: Select, relation: Relation, sources: Sources, label_of: str) -> Relation:
-    """What a subquery gives that numbers the rows of each person, or looks from one to the next.
+    """Relation of a subquery that numbers the rows of each person, or reads the neighbours of a row.
 
     Parameters
     ----------
@@ -129,14 +129,14 @@ def numbered(select: Select, relation: Relation, sources: Sources, label_of: str
 
 
 def _without_aliases(node: Node, aliases: dict[str, Node]) -> Node:
-    """QUALIFY with the windows that it names by their alias."""
+    """QUALIFY with windows instead of their aliases."""
     if isinstance(node, Column) and not node.qualifiers and isinstance(aliases.get(lowered(node.name)), Window):
         return aliases[lowered(node.name)]
     return node if isinstance(node, Window) else mapped(node, lambda each: _without_aliases(each, aliases))
 
 
 def _written(window: Window, base: Relation, sources: Sources) -> tuple[Expression, bool]:
-    """A window in SQL, and whether it numbers the rows of each person."""
+    """Window as SQL, and whether it numbers the rows of each person."""
     assert base.owners is not None
     rows, call = Rows(base, {}), window.function
     by = [named(each, rows).column for each in window.partitions]
@@ -161,7 +161,7 @@ def _written(window: Window, base: Relation, sources: Sources) -> tuple[Expressi
 
 
 def _told_apart(name: str, base: Relation) -> list[str]:
-    """What tells the values of a column apart, 0 from -0 too."""
+    """Expression that differs for different values of a column, also for 0 and -0."""
     sql_type, column = base.source.columns[name], quoted(name)
     value = column_of(name, sql_type, base.source)
     if value.kind == NUMBER:

@@ -1,4 +1,4 @@
-"""People of a Dataset of several tables: which columns of each say who a person is."""
+"""People of a Dataset of several tables: the columns of each table that say who a person is."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["OfTables", "of_tables", "people_given"]
 
 @dataclass(frozen=True, slots=True)
 class OfTables:
-    """What a Dataset declares of people in several tables.
+    """People in several tables, as a Dataset declares them.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class OfTables:
     one_row: frozenset[str]
 
     def asked(self, asked: PeopleAsked) -> PeopleAsked:
-        """What a call says, beside what is declared."""
+        """People of a call, from its options and the declarations."""
         if not self.columns:
             return asked
         columns = {name: list(each) for name, each in self.columns.items()}
@@ -49,7 +49,7 @@ class OfTables:
         return replace(asked, person=columns, constant=said, known=known, one_row=self.one_row)
 
     def beside(self, name: str, people: People) -> OfTables:
-        """With the people of one more table, who are the same; of nobody if they have no columns."""
+        """The same with one more table of these people; a public one if it has no id columns."""
         if not people.columns:
             return self
         constant = {name: people.constant} if people.constant else {}
@@ -63,7 +63,7 @@ class OfTables:
 
 
 def of_tables(given: Given, public: frozenset[str], person: object, per_person: object, constant: object) -> OfTables:
-    """What is declared of people in several tables.
+    """Declared people in several tables.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def of_tables(given: Given, public: frozenset[str], person: object, per_person: 
 def people_given(
     given: Given, header: pd.DataFrame | None, person: object, per_person: object, constant: object
 ) -> People:
-    """Who a person is in one table, by the word of the Dataset, else by that of its frame or schema.
+    """People in one table, declared by the Dataset or else by its frame or schema.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Owners of a relation: whose rows it holds, which joins, unions and groups carry along."""
+"""Owners of a relation: whose rows it holds, through joins, unions and groups."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["PUBLIC", "Owners"]
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """Whose rows a relation holds: each row is made of the rows of one person, and of public ones.
+    """Owners of a relation's rows: each row is made of the rows of one person, and of public ones.
 
     Attributes
     ----------
@@ -34,22 +34,22 @@ class Owners:
 
     @property
     def is_public(self) -> bool:
-        """Whether they are rows of nobody."""
+        """Whether no row is of a person."""
         return not self.key
 
     def times(self, factor: int | None) -> Owners:
-        """The rows of these people, each that many times; None: nobody knows how many."""
+        """The owners if each row occurs so many times; None: unknown."""
         if factor == 1:
             return self
         most = None if self.most is None or factor is None else self.most * factor
         return replace(self, most=most, extra=(), numbers=frozenset())
 
     def limited(self, rows: int) -> Owners:
-        """The rows of these people, so many of each at most."""
+        """The owners if at most so many rows of each are kept."""
         return replace(self, most=rows if self.most is None else min(rows, self.most))
 
     def with_constant(self, columns: Iterable[str]) -> Owners:
-        """With public columns, which do not differ within a person who has one row."""
+        """The owners with public columns, which are constant for a person with one row."""
         return replace(self, constant=self.constant | frozenset(columns)) if self.most == 1 else self
 
 

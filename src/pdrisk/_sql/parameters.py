@@ -17,7 +17,7 @@ MOST = 100_000  # parameters by name
 
 
 class Parameters:
-    """The values that a caller passes for parameters, each of which must have its place in the query.
+    """Values of parameters, each of which must have its place in the query.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Parameters:
         self.used: set[str] = set()
 
     def constant(self, name: str) -> Constant:
-        """A parameter, by its place from 1 on or its name, as its value; it is then used."""
+        """Value of a parameter, by its position from 1 on or its name; it then counts as used."""
         return Constant(self._value(name), self.by_place if name.isdigit() else self._written(name))
 
     def _written(self, name: str) -> str:

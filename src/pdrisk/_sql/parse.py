@@ -36,7 +36,7 @@ __all__ = ["parsed"]
 
 
 def parsed(text: str, parameters: object = None, scalars: Scalars | None = None) -> Select:
-    """The one SELECT that ``text`` holds, its parameters filled in, and the values of its scalar subqueries.
+    """The SELECT in ``text``, with the values of its parameters and scalar subqueries.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def parsed(text: str, parameters: object = None, scalars: Scalars | None = None)
 
 
 class _Reader(ExpressionsOfDuckDB):
-    """Turns the parser's statements into ours."""
+    """Reader of the parser's statements."""
 
     def __init__(self, text: str, parameters: Parameters, scalars: Scalars | None) -> None:
         super().__init__(text, parameters)
@@ -146,7 +146,7 @@ class _Reader(ExpressionsOfDuckDB):
         return order, limit, offset, distinct
 
     def where(self, item: Json | None) -> tuple[Node | None, tuple[Membership, ...]]:
-        """The conditions of WHERE, and those of them that are IN or EXISTS of a subquery."""
+        """Conditions of WHERE, with IN and EXISTS of subqueries apart."""
         if item is None:
             return None, ()
         conjuncts = [item]
@@ -174,7 +174,7 @@ class _Reader(ExpressionsOfDuckDB):
         return Membership(select, operand, negated != (kind == "NOT_EXISTS"))
 
     def groups(self, node: Json) -> tuple[tuple[Node, ...] | None, tuple[tuple[int, ...], ...] | None]:
-        """GROUP BY, and the places of each of its GROUPING SETS, the finest first; None if there is one alone."""
+        """GROUP BY, and the positions in each of its GROUPING SETS, the finest first; None for a single set."""
         expressions, sets = node["group_expressions"], node["group_sets"]
         if node["aggregate_handling"] == "FORCE_AGGREGATES":
             return None, None
@@ -248,7 +248,7 @@ class _Reader(ExpressionsOfDuckDB):
         )
 
     def scalar(self, item: Json) -> Node:
-        """A scalar subquery as the value it came to."""
+        """Value of a scalar subquery."""
         if self.scalars.known is None or item["subquery_type"] != "SCALAR":
             refuse("SUBQUERY")
         only(item, "class", "type", "alias", "subquery_type", "subquery", "comparison_type")

@@ -1,4 +1,4 @@
-"""People of a SELECT: who they are, by the columns of its source, and how their rows count."""
+"""People of a SELECT: the columns of its source that say who they are, and how their rows count."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ NOBODY_KNOWN = People()
 
 @dataclass(frozen=True, slots=True)
 class PeopleAsked:
-    """What a call says of people, as it was written; ``known`` is what a Dataset declares of them.
+    """People as the options of a call say; ``known`` is what a Dataset declares.
 
     In `pdrisk.sql` each may be a dict by the name of a table; ``one_row`` are tables, in lower case, that a Dataset
     declares to have one row a person.
@@ -63,11 +63,11 @@ class PeopleAsked:
 
     @property
     def knows_people(self) -> bool:
-        """Whether anybody said who a person is."""
+        """Whether person= is given or declared."""
         return self.person is not None or bool(self.known.columns)
 
     def of_table(self, name: str, *, is_one_of_several: bool = False) -> PeopleAsked:
-        """What is said of one table; of one of several the rest need not be said."""
+        """The options for one table; for one of several the others may be missing."""
 
         def own(option: str) -> object:
             said = getattr(self, option)
@@ -90,7 +90,7 @@ class PeopleAsked:
 
     @property
     def shared_name(self) -> tuple[Hashable, ...]:
-        """What says who a person is, as the first table calls it; nothing where all call it the same.
+        """Name of the id column in the first table; empty if all tables call it the same.
 
         Raises
         ------
@@ -106,7 +106,7 @@ class PeopleAsked:
 
 
 def people_of(asked: PeopleAsked, source: Source) -> People:
-    """Who the people are, by the names that the source has for its columns."""
+    """People of a source, by its names of columns."""
     names = {lowered(name): name for name in source.columns}
 
     def stored(option: str, given: object) -> tuple[Hashable, ...]:
@@ -133,7 +133,7 @@ def people_of(asked: PeopleAsked, source: Source) -> People:
 
 
 def owners_of_table(asked: PeopleAsked, source: Source) -> Owners:
-    """Whose rows one of several tables holds.
+    """Owners of the rows of one of several tables.
 
     Raises
     ------
@@ -167,7 +167,7 @@ def owners_of_table(asked: PeopleAsked, source: Source) -> Owners:
 
 
 def of_relation(asked: PeopleAsked, relation: Relation, owners: Owners) -> tuple[PeopleAsked, People]:
-    """What is said of the people of several tables, as of one.
+    """The options for several tables as for one.
 
     Raises
     ------
@@ -194,7 +194,7 @@ def of_relation(asked: PeopleAsked, relation: Relation, owners: Owners) -> tuple
 def known_rows(
     people: People, asked: PeopleAsked, owners: Owners, noted: Sequence[Noted], by: Sequence[str | None]
 ) -> PeopleAsked:
-    """With how many rows a person has by what the tables are made of, where the call says nothing else."""
+    """The options with the number of a person's rows that follows from the tables, unless the call says it."""
     said = (asked.rows, asked.per_person, people.per_person)
     known = {*people.columns, *people.constant}
     most = 1 if owners.extra and set(owners.extra) <= set(by) else owners.most
@@ -242,7 +242,7 @@ def unit_of(
 
 
 def check_units(asked: PeopleAsked, units: Sequence[Unit], grouped: bool) -> None:
-    """Refuse several queries in one statement that protect different things, and groups= where none has groups.
+    """Refuse several queries that protect different units, and groups= without groups.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ def check_units(asked: PeopleAsked, units: Sequence[Unit], grouped: bool) -> Non
 
 
 def people_read(people: People, unit: Unit, source: Source) -> PeopleRead | None:
-    """What reads them; None where rows are protected one by one."""
+    """The people for an engine; None if single rows are protected."""
     if not unit.is_of_people:
         return None
     keys = []
@@ -277,6 +277,6 @@ def people_read(people: People, unit: Unit, source: Source) -> PeopleRead | None
 
 
 def _columns(noted: Noted) -> list[Hashable]:
-    """The columns that an aggregate is about; of expressions their text."""
+    """Columns of an aggregate; expressions as text."""
     found = [each.column or each.sql for each in (noted.argument, noted.other) if each is not None]
     return list(found)

@@ -43,7 +43,7 @@ CALL = DIALECT.call
 
 
 def aggregates_rows(select: Select) -> bool:
-    """Whether a SELECT makes one row of several."""
+    """Whether a SELECT combines several rows into one."""
     nodes = [item for item, _ in select.items if not isinstance(item, Star)]
     nodes += [select.having] if select.having is not None else []
     looks_around = any(_is_aggregate(part) for node in nodes for part in below(node))
@@ -56,7 +56,7 @@ def _is_aggregate(node: Node) -> bool:
 
 
 def positional(node: Node, select: Select) -> Node:
-    """What an item of GROUP BY means, which may be the number of one of SELECT."""
+    """The expression of an item of GROUP BY, which may be the number of an item of SELECT."""
     if not isinstance(node, Constant) or type(node.value) is not int:
         return node
     items = select.items
@@ -69,14 +69,14 @@ def positional(node: Node, select: Select) -> Node:
 
 
 def by_person(select: Select, relation: Relation, owners: Owners) -> bool:
-    """Whether the groups of a SELECT are those of single people: all that says who they are is among them."""
+    """Whether the groups of a SELECT belong to single people: all id columns are among them."""
     rows = Rows(relation, aliases_of(select))
     found = {value.column for _, value in _groups(select, relation, rows)}
     return select.sets is None and bool(owners.key) and set(owners.key) <= found
 
 
 def _groups(select: Select, relation: Relation, rows: Rows) -> list[tuple[str, Expression]]:
-    """The expressions of GROUP BY, or of DISTINCT, and what they are called."""
+    """Expressions of GROUP BY, or of DISTINCT, with their names."""
     if select.groups is not None and select.groups != ():
         nodes: list[Node | Star] = [positional(node, select) for node in select.groups]
     else:
@@ -95,7 +95,7 @@ def _groups(select: Select, relation: Relation, rows: Rows) -> list[tuple[str, E
 
 
 def grouped_by_person(select: Select, relation: Relation, sources: Sources) -> Relation:
-    """What a SELECT gives that groups by the person: one row for each, or for each and what else it groups by.
+    """Relation of a SELECT that groups by the person, and by more if it likes.
 
     Raises
     ------
@@ -202,7 +202,7 @@ class _Grouped:
         return replace(inner, columns=tuple((label, named(node, rows)) for label, node in items), where=kept)
 
     def rewritten(self, node: Node, seen: frozenset[str] = frozenset()) -> Node:
-        """The expression over groups and aggregates."""
+        """The expression over the columns of groups and aggregates."""
         if _is_aggregate(node):
             assert isinstance(node, Call)
             return Column(self._aggregate(node))
@@ -237,7 +237,7 @@ class _Grouped:
         return self.aggregates[sql]
 
     def _exact(self, call: Call) -> tuple[str, str, Expression]:
-        """An aggregate in SQL and its type; with what is shown of it."""
+        """An aggregate as SQL, its type, and its text."""
         name, several = call.name, len(call.arguments) > 1 + (call.name == "quantile_cont")
         is_known = name in EXACT or name in SORTED
         if not is_known or several or any(call.names) or call.ordered or (call.distinct and name != "count"):
@@ -280,7 +280,7 @@ class _Grouped:
         return f"CAST({what} AS BIGINT)"
 
     def _end(self, name: str, value: Expression, kept: list[str]) -> tuple[str, str]:
-        """The smallest or largest value: of -0 and 0 one, whichever comes first."""
+        """Smallest or largest value, with -0 as 0."""
         if value.kind == NUMBER and value.span is None:
             return CALL(name, _if(kept, CALL("+", value.double, "CAST(0 AS DOUBLE)"))), "DOUBLE"
         if value.kind == NUMBER:
@@ -291,7 +291,7 @@ class _Grouped:
         return CALL(name, _if(kept, f"CAST({value.sql} AS {kinds[value.kind]})")), kinds[value.kind]
 
     def _of_sorted(self, call: Call, value: Expression, kept: list[str]) -> str:
-        """A quantile or a spread of the values as DOUBLE, sorted first: the order of rows decides no digit."""
+        """Quantile or spread of sorted values as DOUBLE, so that the order of rows changes no digit."""
         if value.kind != NUMBER:
             raise ParameterError(f"{heading(call)} needs numbers.")
         one = _if(kept, CALL("+", value.double, "CAST(0 AS DOUBLE)"))  # of -0 and 0 one
@@ -303,7 +303,7 @@ class _Grouped:
         return CALL("list_aggregate", CALL("list_sort", listed, "'ASC'", "'NULLS LAST'"), f"'{call.name}'")
 
     def _sum(self, call: Call, value: Expression, kept: list[str]) -> str:
-        """The sum or the mean, to the last digit whatever the order of rows."""
+        """Sum or mean that the order of rows changes in no digit."""
         if value.kind != NUMBER:
             raise ParameterError(f"{heading(call)} needs numbers.")
         source, way = self.base.source, "sum" if call.name == "sum" else "mean"
@@ -334,7 +334,7 @@ def _if(kept: list[str], value: str) -> str:
 
 
 def _checked_quantile(call: Call) -> str:
-    """Which quantile, as it is written out."""
+    """The quantile of a call, a constant."""
     match call.arguments[1:]:
         case (Constant(int() | float() | Decimal() as q),) if not isinstance(q, bool) and 0 <= q <= 1:
             return DIALECT.number(float(q))

@@ -1,4 +1,4 @@
-"""Pieces of SQL with the kind of thing they give, and how names and constants are written."""
+"""Pieces of SQL with the kind of value each gives; how names and constants are written."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A piece of SQL.
+    """Piece of SQL with its kind.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class Expression:
 
 
 def kind_of_type(sql_type: str) -> str:
-    """What a column of this type holds."""
+    """Kind of a column of this type."""
     if sql_type.endswith("]"):
         return "lists"
     name = sql_type.partition("(")[0]
@@ -124,13 +124,13 @@ def kind_of_type(sql_type: str) -> str:
 
 
 def limits(sql_type: str) -> tuple[int, int]:
-    """The smallest and the largest whole number of an integer type."""
+    """Smallest and largest whole number of an integer type."""
     bits = 128 if sql_type == "UHUGEINT" else 8 << (INTEGERS.index(sql_type) // 2)
     return (0, 2**bits - 1) if sql_type.startswith("U") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
 def number(sql: str, sql_type: str, column: str | None = None) -> Expression:
-    """A number of this type, as expressions compute with it."""
+    """A number of this type as an expression."""
     if sql_type not in INTEGERS and sql_type != "UHUGEINT":
         return Expression(sql, NUMBER, sql_type, column)
     low, high = limits(sql_type)
@@ -180,7 +180,7 @@ def case(branches: Iterable[tuple[str, str]], otherwise: str) -> str:
 
 
 def lowered(name: str) -> str:
-    """A name as DuckDB compares names: ASCII letters without case, others as they are."""
+    """A name as DuckDB compares it: ASCII letters in lower case, others unchanged."""
     return (
         name.lower() if name.isascii() else "".join(letter.lower() if letter.isascii() else letter for letter in name)
     )
@@ -234,7 +234,7 @@ def constant(value: Scalar) -> Expression:
 
 
 def public(found: Expression, node: Constant) -> Expression:
-    """A constant; of a parameter's value without the range and the values that public texts would show."""
+    """A constant; for a parameter without range and values, which public texts would show."""
     return found if node.given is None else replace(found, range=ANYTHING, values=None)
 
 
@@ -258,5 +258,5 @@ def _kind_of_constant(value: Scalar) -> tuple[str, str]:
 
 
 def _is_short(value: Decimal) -> bool:
-    """As a DECIMAL of many digits it would pull the other side into one that may not hold it."""
+    """Whether a DECIMAL is short: a long one would convert the other side to a type that may not hold it."""
     return len(f"{value:f}") <= 12

@@ -50,7 +50,7 @@ FROM resolved JOIN pg_type AS t ON t.oid = resolved.type WHERE t.typtype <> 'd' 
 
 @dataclass(frozen=True)
 class PostgresAddress:
-    """A server by its URL, to which every reading connects for itself; nothing shows the URL."""
+    """Server by its URL, to which each reading connects anew; nothing shows the URL."""
 
     url: str = field(repr=False)
 
@@ -59,7 +59,7 @@ class PostgresAddress:
 
     @contextmanager
     def connect(self) -> Iterator[psycopg.Connection[Any]]:
-        """A connection that is closed behind."""
+        """Connection that is closed after the block."""
         try:
             import psycopg
         except ImportError as error:
@@ -81,7 +81,7 @@ class PostgresAddress:
 
 
 def server_of(value: object) -> Any:
-    """What connects to PostgreSQL: a connection as it is, or the address of a URL; None if it is neither."""
+    """Connection to PostgreSQL, or the address of a URL; None for anything else."""
     if isinstance(value, str) and value.startswith(("postgresql://", "postgres://")):
         return PostgresAddress(value)
     return value if _is_postgres(value) else None
@@ -111,7 +111,7 @@ class PostgresTable:
     name: str
 
     def table(self) -> SQLTable:
-        """What the catalog says of it now: names and types, nothing of the data.
+        """The table as the catalog describes it now: names and types, no data.
 
         Raises
         ------
@@ -154,7 +154,7 @@ class PostgresTable:
 
     @contextmanager
     def _cursor(self) -> Iterator[Any]:
-        """That all statements of one answer run by: they see one state of the data."""
+        """Cursor for all statements of one answer, in one state of the data."""
         with _connected(self.connection) as connection, reading(connection) as cursor:
             yield cursor
 
@@ -185,7 +185,7 @@ def _found(connection: psycopg.Connection[Any], name: str) -> tuple[tuple[str, .
 
 @contextmanager
 def one_connection(connection: Any) -> Iterator[Any]:
-    """A connection as it is, of an Engine or address one that is open meanwhile."""
+    """The connection itself, or one of an Engine or address that is open for the block."""
     if type(connection).__name__ not in ("Engine", "PostgresAddress"):
         yield connection
         return
@@ -195,14 +195,14 @@ def one_connection(connection: Any) -> Iterator[Any]:
 
 @contextmanager
 def one_state(connection: Any) -> Iterator[None]:
-    """One state of the data for all that is read of a connection meanwhile, as `reading` has it."""
+    """One state of the data for everything read from a connection in the block."""
     with _connected(connection) as found, reading(found, READ_ONLY):
         yield
 
 
 @contextmanager
 def _connected(given: Any) -> Iterator[psycopg.Connection[Any]]:
-    """The connection of psycopg, which no transaction that failed is open on."""
+    """Connection of psycopg, without a failed transaction."""
     import psycopg
     from psycopg.pq import TransactionStatus
 

@@ -1,4 +1,4 @@
-"""Ranges and values that expressions have by what they are made of: constants, functions, declared columns.
+"""Ranges and values of expressions that follow from their parts: constants, functions, declared columns.
 
 They are bounds for aggregates and keys for groups, where nobody passes any. A range holds for the records whose columns
 lie within what is declared of them; all others are moved to its ends, as under every bounds.
@@ -48,7 +48,7 @@ class Range:
 
     @property
     def universe(self) -> Universe | None:
-        """As bounds, if it has two ends; a single value and zero make a range."""
+        """The range as bounds, if it has two ends; a single value makes a range with zero."""
         lo, hi = self.lo, self.hi
         if not (math.isfinite(lo) and math.isfinite(hi)):
             return None
@@ -72,7 +72,7 @@ def hull(ranges: Sequence[Range]) -> Range:
 
 
 def range_of_function(name: str, parts: Sequence[Range], constant: Sequence[bool]) -> Range:
-    """The range of an operator or function of numbers.
+    """Range of an operator or function of numbers.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def _of_one(name: str, lo: float, hi: float) -> tuple[float, float]:
 
 
 def _end(name: str, parts: Sequence[Range], constant: Sequence[bool]) -> tuple[float, float]:
-    """Of the greatest or the least of what is not missing: only constants are there for certain."""
+    """End of GREATEST or LEAST, which skip missing values: only constants are certain to count."""
     sure = [part for part, fixed in zip(parts, constant, strict=True) if fixed]
     if name == "greatest":
         low = max(part.lo for part in sure) if sure else min(part.lo for part in parts)
@@ -192,7 +192,7 @@ DATE_NAMES: Mapping[str, tuple[str, ...]] = {
 
 
 def listed(parts: Sequence[tuple[Value, ...] | None]) -> tuple[Value, ...] | None:
-    """The values of all parts, each once and in their order; None if those of one are unknown."""
+    """Values of all parts, each once and in order; None if those of one are unknown."""
     if any(part is None for part in parts):
         return None
     return tuple(dict.fromkeys(itertools.chain.from_iterable(part for part in parts if part is not None)))

@@ -1,4 +1,4 @@
-"""Frames and files that DuckDB can read, and the columns of what is there."""
+"""Frames and files that DuckDB can read, and which of their columns it cannot."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WHOLE = "see whether it exists and is whole"
 
 
 def described(connection: DuckDBPyConnection, sql: str, what: str, advice: str) -> dict[str, str]:
-    """The SQL types of what a SELECT gives, by name.
+    """SQL types of a SELECT's columns, by name.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def described(connection: DuckDBPyConnection, sql: str, what: str, advice: str) 
 
 
 def columns_not_read(connection: DuckDBPyConnection, frame: Any) -> str:
-    """The columns that keep DuckDB from reading a frame, by their types alone, and what to do about them."""
+    """Columns that keep DuckDB from reading a frame, by their types, and advice."""
     found = []
     for name, column in single_columns(frame):
         try:
@@ -53,7 +53,7 @@ def columns_not_read(connection: DuckDBPyConnection, frame: Any) -> str:
 
 
 def file_failure(path: str) -> tuple[str, str]:
-    """What DuckDB cannot open, and what to do."""
+    """The error for what DuckDB cannot open, with advice."""
     ending = os.path.splitext(path)[1].lower()
     if ending in ("", ".parquet"):
         return "this Parquet file", WHOLE
@@ -66,7 +66,7 @@ def file_failure(path: str) -> tuple[str, str]:
 
 
 def files_of(path: str) -> tuple[str, ...] | None:
-    """The Parquet files of a folder, or those that a pattern fits, by name; None of a path that is one file.
+    """Parquet files of a folder or pattern, by name; None for the path of one file.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def is_readable(value: object) -> bool:
 
 
 def checked(name: str, value: object) -> Any:
-    """A frame as DuckDB reads it, or the path of a file as text, or several."""
+    """A frame that DuckDB reads, or paths of files as text."""
     if isinstance(value, list | tuple) and is_readable(value):
         paths = tuple(map(os.fspath, value))
         check_encodable(f"a path of {name}=", paths)

@@ -1,4 +1,4 @@
-"""Parts of a plan that the releases of a SELECT read, in the SQL of whoever writes expressions for an engine."""
+"""Parts of a plan that the releases of a SELECT read, for any engine."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["DuckDBReads", "Reads", "parts_of"]
 
 
 class Reads(Protocol):
-    """What writes the arguments of aggregates for an engine."""
+    """Writer of the arguments of aggregates for an engine."""
 
     def condition(self, noted: Noted) -> str | None:
         """The FILTER; None without one."""
 
     def key(self, noted: Noted) -> str:
-        """The argument, one value for what is equal, without the FILTER."""
+        """The argument, with one value for all values that are equal, without the FILTER."""
 
     def present(self, noted: Noted) -> str | None:
         """Whether a record has a value; None for COUNT(*)."""
@@ -31,11 +31,11 @@ class Reads(Protocol):
         """The arguments as DOUBLE, without the FILTER."""
 
     def stored(self, noted: Noted) -> str | None:
-        """The column that the argument is and nothing else, as an identifier; None for all else."""
+        """Identifier of the column, if the argument is a column and nothing else; else None."""
 
 
 def parts_of(releases: Sequence[Noted], query: Query, reads: Reads) -> Iterator[Part]:
-    """What each release reads."""
+    """Parts of a plan for the releases."""
     for at, (noted, line) in enumerate(zip(releases, query.lines, strict=True)):
         condition = reads.condition(noted)
         if noted.asked.key is not None:
@@ -60,7 +60,7 @@ def parts_of(releases: Sequence[Noted], query: Query, reads: Reads) -> Iterator[
 
 
 class DuckDBReads:
-    """Of expressions that are written out for DuckDB."""
+    """Writer of arguments for DuckDB."""
 
     def __init__(self, source: Source) -> None:
         self.source = source

@@ -34,12 +34,12 @@ DEEPEST = 50  # subqueries in subqueries: a view may name itself
 
 
 def relation_of(select: Select, sources: Sources, ctes: Ctes | None = None) -> Relation:
-    """What the FROM of a query gives, before its own WHERE; ``ctes`` are those it sees, if it is a part of another."""
+    """Relation of a query's FROM, before its own WHERE; ``ctes`` are those it sees as a part of another."""
     return _from(select, sources, seen_by(select, {}) if ctes is None else ctes, None, 0)
 
 
 def is_by_person(select: Select, sources: Sources, ctes: Ctes) -> bool:
-    """Whether a subquery makes one row of those of each person, so that nothing of it leaves without noise."""
+    """Whether a subquery makes one row of each person's rows, so that nothing in it needs noise."""
     if sources.owner_of is None or not aggregates_rows(select):
         return False
     try:
@@ -53,7 +53,7 @@ Ctes = Mapping[str, tuple[Cte, "Ctes"]]
 
 
 def seen_by(select: Select, ctes: Ctes) -> Ctes:
-    """The CTEs a SELECT sees: its own, each of which sees those before it, and those around it."""
+    """CTEs that a SELECT sees: its own (each sees those before it) and those around it."""
     known = dict(ctes)
     for name, cte in select.ctes.items():
         known[lowered(name)] = (cte, dict(known))
@@ -61,7 +61,7 @@ def seen_by(select: Select, ctes: Ctes) -> Ctes:
 
 
 def _from(select: Select, sources: Sources, ctes: Ctes, home: CatalogEntry | None, depth: int) -> Relation:
-    """What the FROM of a SELECT gives, of that what IN and EXISTS in its WHERE leave."""
+    """Relation of FROM, reduced by IN and EXISTS in WHERE."""
     relation = _relation(select.source, sources, ctes, home, depth, conjuncts(select.where))
     for member in select.members:
         relation = _kept(relation, member, sources, ctes, home, depth + 1)
@@ -71,7 +71,7 @@ def _from(select: Select, sources: Sources, ctes: Ctes, home: CatalogEntry | Non
 def _kept(
     relation: Relation, member: Membership, sources: Sources, ctes: Ctes, home: CatalogEntry | None, depth: int
 ) -> Relation:
-    """The rows for which IN or EXISTS holds."""
+    """Rows for which IN or EXISTS holds."""
     select = member.select
     if member.operand is not None:
         inner = _rowwise(select, sources, ctes, home, depth)
@@ -96,7 +96,7 @@ def _relation(
     depth: int,
     around: Sequence[Node],
 ) -> Relation:
-    """What an item of FROM gives; ``around`` are the conditions of its WHERE."""
+    """Relation of an item of FROM; ``around`` are the conditions of its WHERE."""
     if depth > DEEPEST:
         raise ParameterError(f"more than {DEEPEST} subqueries stand in each other: put them together.")
     match item:
@@ -171,14 +171,14 @@ def _found(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, d
 
 
 def _whole(source: Source, sources: Sources) -> Relation:
-    """All columns of a source, as the few types that expressions know."""
+    """All columns of a source, in the few types that expressions know."""
     source = replace(source, stated=sources.stated) if sources.stated else source
     columns = ((name, column_of(name, sql_type, source)) for name, sql_type in source.columns.items())
     return Relation(source, tuple(columns), ())
 
 
 def _renamed(relation: Relation, names: tuple[str, ...], columns: tuple[str, ...]) -> Relation:
-    """Under other names; the columns from the first on."""
+    """The relation with other names for its first columns."""
     if len(columns) > len(relation.columns):
         raise ParameterError(f"FROM names {len(columns)} columns, but there are {len(relation.columns)}.")
     labels = [*columns, *(label for label, _ in relation.columns[len(columns) :])]
@@ -187,7 +187,7 @@ def _renamed(relation: Relation, names: tuple[str, ...], columns: tuple[str, ...
 
 
 def _rowwise(select: Select, sources: Sources, ctes: Ctes, home: CatalogEntry | None, depth: int) -> Relation:
-    """A subquery that gives one record for each of its own FROM, or one for those of each person."""
+    """Relation of a subquery with one record for each record of its FROM, or for each person."""
     of_people = sources.owner_of is not None and aggregates_rows(select)
     has_numbers = sources.owner_of is not None and not of_people and has_windows(select)
     for said, what in (

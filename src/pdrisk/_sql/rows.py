@@ -57,7 +57,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One of the tables of a join: what may stand before a column's name, and its columns."""
+    """Table of a join: its qualifiers and columns."""
 
     names: tuple[str, ...]
     columns: Columns
@@ -65,7 +65,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """What FROM gives: one record of it for each record of the source that ``where`` keeps.
+    """Relation of FROM: one record for each record of the source that ``where`` keeps.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class Relation:
     inside: tuple[Condition, ...] = ()
 
     def found(self, name: str, qualifiers: tuple[str, ...]) -> list[Expression]:
-        """The columns of a name, in lower case like what stands before it."""
+        """Columns of a name and its qualifiers, all in lower case."""
         if not self.members or not qualifiers:
             fits = not qualifiers or _ends(self.names, qualifiers)
             return [value for label, value in self.columns if fits and lowered(label) == name]
@@ -104,7 +104,7 @@ class Relation:
         return [value for member in fitting for label, value in member.columns if lowered(label) == name]
 
     def starred(self, table: str) -> tuple[Columns, tuple[str, ...]]:
-        """The columns of ``table.*``, or of all, and the names that they are found under."""
+        """Columns of ``table.*``, or of all, with the names they are found under."""
         fitting = [each for each in self.members if table and _ends(each.names, (lowered(table),))]
         return (fitting[0].columns, fitting[0].names) if len(fitting) == 1 else (self.columns, self.names)
 
@@ -129,7 +129,7 @@ class Rows:
 
     @property
     def numbers(self) -> frozenset[str]:
-        """Columns of numbers whose type one record more could change: those of frames and files."""
+        """Columns of numbers whose type one more record could change: those of frames and files."""
         source = self.relation.source
         if source.is_table:
             return source.whole
@@ -137,15 +137,15 @@ class Rows:
 
     @property
     def zone(self) -> str:
-        """Whose clock times with a zone are read by."""
+        """Time zone by which times with a zone are read."""
         return self.relation.source.zone
 
     def order(self, how: str) -> str:
-        """Nothing orders people."""
+        """Empty: nothing orders people."""
         raise AssertionError(how)
 
     def windowed(self, found: Expression) -> Expression:
-        """Nor do windows look at them."""
+        """Refused: windows do not look at people."""
         raise AssertionError(found)
 
     def known(self, node: Node) -> Expression | None:
@@ -176,23 +176,23 @@ class Rows:
         raise UnknownColumnError(f"{error} Write text in single quotes: {written_constant(node.name)}.")
 
     def without(self, alias: str) -> Rows:
-        """The scope of what an alias in lower case stands for, so that none can stand for itself."""
+        """Scope for the expression of an alias, without the alias itself."""
         return Rows(self.relation, {name: value for name, value in self.aliases.items() if name != alias})
 
     def _ranged(self, found: Expression) -> Expression:
-        """A number with what is declared of its column, which is asked for only where it is used."""
+        """A number with the declared range of its column, which is looked up only where it is used."""
         if found.kind != NUMBER or found.column is None or found.range != ANYTHING:
             return found
         return replace(found, range=self.relation.source.range_of(found.column))
 
 
 def aliases_of(select: Select) -> dict[str, Node]:
-    """What a SELECT list gives a name to, by that in lower case."""
+    """Aliases of a SELECT list, in lower case."""
     return {lowered(alias): item for item, alias in select.items if alias and not isinstance(item, Star)}
 
 
 def named(node: Node, scope: Rows) -> Expression:
-    """The SQL of a node, and what it is for people."""
+    """SQL of a node, and its text for people."""
     found = text(node, scope)
     given = is_given(node) or any(isinstance(part, Column) and scope.column(part).given for part in below(node))
     day = None if given else day_of(node, scope)
@@ -200,7 +200,7 @@ def named(node: Node, scope: Rows) -> Expression:
 
 
 def column_of(name: str, sql_type: str, source: Source) -> Expression:
-    """A column of a source, as the few types that expressions know."""
+    """Column of a source, in the few types that expressions know."""
     sql, kind, collated = quoted(name), kind_of_type(sql_type), source.collated
     if kind == TEXT:
         # The labels of an ENUM may be people's values: their order is no column's, and DuckDB writes them into errors.
@@ -217,14 +217,14 @@ def column_of(name: str, sql_type: str, source: Source) -> Expression:
 
 
 def condition(node: Node, scope: Rows) -> Condition:
-    """What a WHERE keeps."""
+    """Condition of a WHERE."""
     _check_codes(node, scope)
     found = truth(named(node, scope), "WHERE")
     return Condition(found.sql, found.shown, found.given, lambda: limits(node, scope), node, scope)
 
 
 def _check_codes(node: Node, scope: Rows) -> None:
-    """Refuse to ask who has a missing code: it is NULL when the filter sees it, equal and unequal to nothing."""
+    """Refuse to ask for a missing code: it is NULL when the filter sees it."""
     source = scope.relation.source
     asked = _asked(node, scope) if source.declared.speak_of_codes else ()
     if said := asked_for_code(asked, lambda column: source.known(column).missing, "{} IS NULL, or IS NOT NULL"):
@@ -248,7 +248,7 @@ def _asked(node: Node, scope: Rows) -> Iterator[Asked]:
 
 
 def _as_code(value: object, kind: str) -> object:
-    """A constant as a code is written: a date beside dates as a Timestamp."""
+    """A constant in the form of codes: a date beside dates as a Timestamp."""
     if kind not in (DATE, TIME) or not isinstance(value, str | datetime.date):
         return value
     try:
@@ -263,7 +263,7 @@ def starred(
     names: Sequence[str],
     made: Callable[[Node], Expression],
 ) -> Iterator[tuple[str, Expression]]:
-    """What a star stands for.
+    """Columns of a star.
 
     Parameters
     ----------

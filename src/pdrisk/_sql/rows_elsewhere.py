@@ -32,7 +32,7 @@ VIEW: Final = "make a view in the database with that as a column, and ask the vi
 
 
 class RowsElsewhere:
-    """Columns of a table and expressions of them.
+    """Columns of a table and expressions of them, for another engine than DuckDB.
 
     Parameters
     ----------
@@ -70,14 +70,14 @@ class RowsElsewhere:
         return self.sql.number(self._made(node, scope))
 
     def column(self, node: Node, scope: Rows) -> str:
-        """The name that the table has for a column."""
+        """The table's name of a column."""
         found = scope.column(node).column if isinstance(node, Column) else None
         if found is None:
             self._refuse(node)
         return found
 
     def group(self, group: Grouping, scope: Rows) -> tuple[Value, tuple[Any, ...] | None]:
-        """A group as a value of each record, and what its numbers stand for, if they are places of literals.
+        """Group as a value of each record, and the literals that its numbers stand for, if any.
 
         Literals need no common type of the engine, and no collation decides which of them are equal.
         """
@@ -92,7 +92,7 @@ class RowsElsewhere:
         return Value(self.truth(node, scope), nullable=True, is_truth=True), None
 
     def _of_literals(self, node: Case, scope: Rows) -> tuple[Value, tuple[Any, ...]]:
-        """A CASE between literals as their places."""
+        """CASE between literals as their positions."""
         results = [_literal(result) for result in (*(result for _, result in node.branches), node.otherwise)]
         literals = tuple(sorted({each for each in results if each is not None}))  # as their groups are
         *places, otherwise = (
@@ -103,7 +103,7 @@ class RowsElsewhere:
         return Value(checked(f"(CASE {arms} ELSE {otherwise} END)"), span=(NO_LITERAL, len(literals))), literals
 
     def _made(self, node: Node, scope: Rows) -> Node:
-        """A row-wise expression of SQL as one of columns of the table; equal in the logic of `ThreeValuedSQL`."""
+        """Row-wise expression over the table's columns, with the meaning of `ThreeValuedSQL`."""
 
         def made(part: Node) -> Node:
             return self._made(part, scope)
@@ -132,7 +132,7 @@ class RowsElsewhere:
         return self._refuse(node)
 
     def _member(self, parts: tuple[Node, ...]) -> Node:
-        """One of a list: unknown of NULL, as is ``x <> x``, which is false of all else."""
+        """Membership in a list: unknown for NULL."""
         value, *members = self._compared("==", parts)
         if not all(isinstance(each, Constant) for each in members):
             raise ParameterError("IN takes values that are written out.")
@@ -140,7 +140,7 @@ class RowsElsewhere:
         return Operation("or", (Operation("in", (value, Constant(listed))), Operation("!=", (value, value))))
 
     def _compared(self, symbol: str, parts: tuple[Node, ...]) -> tuple[Node, ...]:
-        """What is compared, dates that are written as text among dates, where engines agree how."""
+        """Operands of a comparison; dates written as text become dates, where engines agree how."""
         if any(isinstance(each, Constant) and each.value is None for each in parts):
             raise ParameterError("nothing equals NULL, nor is more or less: write IS NULL, or leave it out of a list.")
         dtypes = [self.table.columns[each.name].dtype for each in parts if isinstance(each, Column)]
@@ -158,7 +158,7 @@ class RowsElsewhere:
 
 
 def _behind(node: Node, scope: Rows) -> tuple[Node, Rows]:
-    """What a name stands for that no column has, and what names mean there."""
+    """Expression of a name without a column, and the scope of its own names."""
     name = lowered(node.name) if isinstance(node, Column) and not node.qualifiers else ""
     if name not in scope.aliases or scope.relation.found(name, ()):
         return node, scope
@@ -166,7 +166,7 @@ def _behind(node: Node, scope: Rows) -> tuple[Node, Rows]:
 
 
 def _literal(node: Node) -> Any:
-    """What a constant is as a key."""
+    """A constant as a key."""
     match node:
         case Constant(Decimal() as number):
             return float(number)
@@ -185,7 +185,7 @@ def _no_group() -> ParameterError:
 
 
 def _plain(value: Any) -> Any:
-    """A constant of SQL as one of filters."""
+    """A constant of SQL as a constant of filters."""
     if isinstance(value, Decimal):
         if len(value.as_tuple().digits) > DIGITS:
             raise ParameterError(f"a number of the query has more than {DIGITS} digits: write a shorter one.")

@@ -1,4 +1,4 @@
-"""Scalar subqueries of a text, which are answered before the rest of it, whatever its parser."""
+"""Scalar subqueries of a text, for every parser: they are answered before the rest of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Scalars", "ScalarsRead"]
 
 @dataclass
 class Scalars:
-    """The scalar subqueries of a text, each once, those in others before them.
+    """Scalar subqueries of a text, each once, inner ones first.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Scalars:
 
 @dataclass
 class ScalarsRead:
-    """The scalar subqueries of a text while it is read.
+    """Scalar subqueries of a text that is being read.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class ScalarsRead:
     around: list[dict[str, Cte]] = field(default_factory=list)
 
     def value(self, select: Select) -> Noisy:
-        """A scalar subquery as the value it came to."""
+        """Value of a scalar subquery."""
         assert self.known is not None
         seen = dict(chain(*(ctes.items() for ctes in self.around)))
         select = replace(select, ctes={**_asked_for(select, seen), **select.ctes})
@@ -58,7 +58,7 @@ class ScalarsRead:
         return Noisy(values[place] if place < len(values) else 1, place=place)
 
     def finished(self, select: Select, parameters: Parameters, functions: frozenset[str] = frozenset()) -> Select:
-        """The whole statement, which has all parameters and these functions; `known` is told what it asks first."""
+        """The whole statement with its parameters and functions; `known` learns first what it asks."""
         parameters.check_used()
         select, *others = (
             replace(each, functions=functions, has_parameters=bool(parameters.used)) for each in (select, *self.selects)
@@ -69,7 +69,7 @@ class ScalarsRead:
 
 
 def _asked_for(select: Select, ctes: Mapping[str, Cte]) -> dict[str, Cte]:
-    """The CTEs around a SELECT that it reads, by others too: without the rest, SELECTs that ask the same are equal."""
+    """CTEs that a SELECT reads, also through others: without the rest, equal SELECTs are the same."""
     names, kept = set(_tables(select)), dict[str, Cte]()
     for name, cte in reversed(list(ctes.items())):  # each sees those before it
         if lowered(name) in names:

@@ -11,11 +11,11 @@ __all__ = ["Scope"]
 
 
 class Scope(Protocol):
-    """What names mean in one place of a query."""
+    """Meaning of names in one place of a query."""
 
     @property
     def of_people(self) -> bool:
-        """Whether the values are people's, not noisy ones."""
+        """Whether the values are people's, and not noisy."""
 
     @property
     def untyped(self) -> frozenset[str]:
@@ -23,17 +23,17 @@ class Scope(Protocol):
 
     @property
     def numbers(self) -> frozenset[str]:
-        """Columns of numbers whose type one record more could change."""
+        """Columns of numbers whose type one more record could change."""
 
     @property
     def zone(self) -> str:
-        """The clock that times with a zone are read by."""
+        """Time zone by which times with a zone are read."""
 
     def order(self, how: str) -> str:
         """The words after an item of ORDER BY, written out."""
 
     def windowed(self, found: Expression) -> Expression:
-        """A window as what stands for it."""
+        """Column that stands for a window."""
 
     def known(self, node: Node) -> Expression | None:
-        """What a node is, if the scope has a meaning for it as a whole; it has one for each column, or an error."""
+        """Expression that the scope has for a whole node; for each column one, or an error."""

@@ -1,4 +1,4 @@
-"""GROUPING SETS, ROLLUP and CUBE as one SELECT for each grouping, below a SELECT of all that they give."""
+"""GROUPING SETS, ROLLUP and CUBE as one SELECT for each grouping, with one SELECT over all of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["folded", "group_names", "grouped_item", "keys_of_part", "ordered", "
 
 
 def unfolded(select: Select) -> Select:
-    """A SELECT with GROUPING SETS as a SELECT over UNION ALL of one for each of them."""
+    """SELECT with GROUPING SETS as a SELECT over UNION ALL, with one part for each set."""
     assert select.sets is not None and select.groups is not None
     if any(isinstance(item, Star) for item, _ in select.items):
         raise ParameterError("SELECT * beside GROUPING SETS is refused: name the groups and aggregates.")
@@ -54,7 +54,7 @@ def unfolded(select: Select) -> Select:
 
 
 class _Found:
-    """Groups, aggregates and calls of GROUPING of a SELECT with GROUPING SETS, as columns of its parts."""
+    """Groups, aggregates and calls of GROUPING of such a SELECT, as columns of its parts."""
 
     def __init__(self, groups: list[set[Node]]) -> None:
         self.groups = groups  # each as it is written, and by its alias
@@ -66,7 +66,7 @@ class _Found:
         return tuple(f"{what} {at}" for what, number in numbers.items() for at in range(number))
 
     def above(self, node: Node, aliases: set[str]) -> Node | None:
-        """What stands for a node over the parts; None if its own parts are looked at."""
+        """Expression over the parts for a node; None if its own operands are to be looked at."""
         if (at := self.place(node)) is not None:
             return Column(f"group {at}")
         match node:
@@ -81,7 +81,7 @@ class _Found:
         return None
 
     def place(self, node: Node) -> int | None:
-        """Which group a node is."""
+        """Number of the group that a node is."""
         own = folded(node)
         return next((at for at, group in enumerate(self.groups) if own in group), None)
 
@@ -107,7 +107,7 @@ def grouped_item(node: Node, select: Select) -> tuple[Node, str]:
 
 
 def folded(node: Node) -> Node:
-    """A node with names in lower case, as SQL compares them."""
+    """A node with its names in lower case, as SQL compares them."""
 
     def fold(part: Node) -> Node | None:
         if not isinstance(part, Column):
@@ -142,7 +142,7 @@ def _part(select: Select, groups: list[tuple[Node, str]], found: _Found, places:
 
 
 def _bits(call: Call, found: _Found, places: Iterable[int]) -> int:
-    """What GROUPING gives: a bit for each argument, the last one being 1, set where the part has no such group."""
+    """Value of GROUPING: one bit for each argument, the last one being 1, set if the part lacks this group."""
     number = 0
     for argument in call.arguments:
         place = found.place(argument)
@@ -153,13 +153,13 @@ def _bits(call: Call, found: _Found, places: Iterable[int]) -> int:
 
 
 def group_names(node: Node, select: Select) -> frozenset[str]:
-    """What an item of GROUP BY may be called, in lower case."""
+    """Names of an item of GROUP BY, in lower case."""
     group, alias = grouped_item(node, select)
     return frozenset(map(lowered, filter(None, (alias, heading(group), heading(node)))))
 
 
 def keys_of_part(keys: object, union: Union, places: tuple[int, ...]) -> object:
-    """What a caller's ``keys`` say of the groups at some places of GROUPING SETS, each key once."""
+    """A caller's keys for some groups of GROUPING SETS, each key once."""
     if not places:
         return None
     if keys is None or isinstance(keys, str):

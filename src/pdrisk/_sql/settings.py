@@ -60,7 +60,7 @@ ASKED_TOGETHER: tuple[Collection[str], ...] = (
 
 @cache
 def _known() -> tuple[str, ...]:
-    """Those of them that this DuckDB has."""
+    """Those settings that this DuckDB has."""
     rows = workspace.bench().execute("SELECT name FROM system.main.duckdb_settings()").fetchall()
     return tuple(sorted({row[0] for row in rows} & set(STANDARD)))
 
@@ -76,7 +76,7 @@ def _values(connection: DuckDBPyConnection, names: Collection[str]) -> dict[str,
 
 @dataclass(frozen=True)
 class Settings:
-    """What a connection is set to, asked when it matters; DuckDB's own defaults, and UTC, without one."""
+    """Settings of a connection, read when they matter; without one DuckDB's defaults and UTC."""
 
     connection: DuckDBPyConnection | None = None
     values: dict[str, str] = field(default_factory=dict)  # those asked for
@@ -89,11 +89,11 @@ class Settings:
 
     @property
     def zone(self) -> str:
-        """Whose clock times with a zone are read by."""
+        """Time zone by which times with a zone are read."""
         return self["TimeZone"]
 
     def check(self, functions: Collection[str]) -> None:
-        """Refuse settings under which these functions would mean something else."""
+        """Refuse settings that change the meaning of these functions."""
         for name, (standard, where) in REFUSED.items():
             used = None if where is None else sorted(set(where) & set(functions))
             if used != [] and self[name].lower() != standard:
@@ -105,7 +105,7 @@ class Settings:
             raise _refusal("Calendar", self["Calendar"], "times with a zone are read by the gregorian one")
 
     def check_files(self) -> None:
-        """Refuse settings that change what a file holds, or which it is."""
+        """Refuse settings that change which file is read, or what is in it."""
         for name, standard in IN_FILES.items():
             if self[name].lower() != standard:
                 raise _refusal(name, self[name], "files are read without it")
@@ -130,7 +130,7 @@ def _refusal(name: str, value: str, why: str) -> ParameterError:
 
 
 def pin(cursor: DuckDBPyConnection, *, is_own: bool) -> None:
-    """Have a statement mean the same whatever the settings are.
+    """Pin the meaning of a statement, whatever the settings are.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def pin(cursor: DuckDBPyConnection, *, is_own: bool) -> None:
 
 
 def check_macros(connection: DuckDBPyConnection, functions: Collection[str]) -> None:
-    """Refuse functions that a macro of the connection stands in for.
+    """Refuse functions that are replaced by a macro of the connection.
 
     To list macros takes 30 ms, so a plan of each call is asked for first: who it is shows in why it cannot be made.
     """

@@ -1,4 +1,4 @@
-"""Statements of several queries, each of which is paid for: UNION ALL, GROUPING SETS, and scalar subqueries.
+"""Statements of several queries, each of which is paid: UNION ALL, GROUPING SETS, and scalar subqueries.
 
 Scalar subqueries are answered first; what they come to is a constant of the rest. All is judged before anything is
 paid, with 1 in the place of values that are not known yet.
@@ -47,7 +47,7 @@ __all__ = ["Share", "planned"]
 
 
 class Share(NamedTuple):
-    """What a query, or all of them, may spend: eps, and delta where keys are private. As a caller writes them."""
+    """Eps of a query or of several, and delta for private keys, as a caller writes them."""
 
     eps: object
     delta: object = None
@@ -59,7 +59,7 @@ Nest = Callable[[Select], Layered]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a text asks, judged, and how to ask it.
+    """Plan of a text: its judged queries, and how to ask them.
 
     Attributes
     ----------
@@ -88,11 +88,11 @@ class Plan:
 
     @property
     def queries(self) -> list[Judged]:
-        """All that is asked and paid."""
+        """All queries that are asked and paid."""
         return [each for statement in self.statements for each in queries(statement)]
 
     def judged(self, judge: Judge, value: Callable[[Statement], Scalar]) -> tuple[Statement, ...]:
-        """The statements, one after another; ``value`` gives what each scalar subquery comes to."""
+        """Statements one after another; ``value`` gives the values of scalar subqueries."""
         scalars, found = Scalars(), list[Statement]()
         while True:
             select = self.read(scalars)
@@ -106,7 +106,7 @@ class Plan:
             scalars.values.append(value(found[-1]))
 
     def answered(self, ask: Callable[[Judged, bool], pd.DataFrame]) -> pd.DataFrame:
-        """The answer; ``ask`` takes a query and whether the columns of the answer are its own."""
+        """The answer; ``ask`` takes a query, and whether its columns are those of the answer."""
         before: list[Answer] = []
 
         def asked(statement: Statement) -> pd.DataFrame:
@@ -127,7 +127,7 @@ class Plan:
         return merged(asked(last), before, delta)
 
     def shared(self, value: Callable[[Statement], Scalar]) -> tuple[Statement, ...]:
-        """The statements, each with its share of what all may spend."""
+        """The statements, each with its share of the total."""
         shares = iter(shares_of(self.queries, self.total))
         return self.judged(lambda select, keys: self.judge(select, keys, next(shares)), value)
 
@@ -140,7 +140,7 @@ def planned(
     keys: object,
     settings: Settings,
 ) -> Plan:
-    """What a query asks, judged with 1 and the like in the place of values that only answers tell.
+    """Plan of a query, judged with values such as 1 for those that only answers tell.
 
     How many queries share what may be spent is known once they have been judged with all of it.
 
@@ -166,7 +166,7 @@ def _described(answer: pd.DataFrame) -> Answer:
 
 
 def statement_of(select: Select, nest: Nest, judge: Judge, keys: object, settings: Settings) -> Statement:
-    """What a SELECT asks: one query, or several that are put together.
+    """Statement of a SELECT: one query, or several put together.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def statement_of(select: Select, nest: Nest, judge: Judge, keys: object, setting
 
 
 def own_keys(keys: object, select: Select, nest: Nest) -> object:
-    """What a caller's ``keys`` say of the groups of one SELECT of several."""
+    """A caller's keys for the groups of one SELECT of several."""
     nested = nest(select)
     core = nested.core
     if nested.is_put_together:
@@ -228,7 +228,7 @@ def own_keys(keys: object, select: Select, nest: Nest) -> object:
 
 
 def check_keys(keys: object, found: Sequence[Judged]) -> None:
-    """Refuse keys that none of several queries has a group for."""
+    """Refuse keys for groups that no query has."""
     if keys is None:
         return
     names = {lowered(name) for question in found for group in question.groups for name in group.names}
@@ -240,7 +240,7 @@ def check_keys(keys: object, found: Sequence[Judged]) -> None:
 
 
 def _columns(parts: Sequence[Statement]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The headings, those of the first part, and the kinds, in which all have to agree."""
+    """Headings of the first part, and the kinds on which all parts agree."""
     listed = [shown(part) for part in parts]
     if len({len(each) for each in listed}) > 1:
         raise ParameterError(
@@ -263,7 +263,7 @@ def _columns(parts: Sequence[Statement]) -> tuple[tuple[str, ...], tuple[str, ..
 
 
 def shares_of(found: Sequence[Judged], total: Share) -> list[Share]:
-    """What each query may spend: what is written out in it, and for each other release an even share of the rest.
+    """Cost of each query: the eps written in it, and an even share of the rest for each other release.
 
     Where keys are private the same again chooses them, and each query that does so has an even share of delta.
     """
@@ -287,7 +287,7 @@ def shares_of(found: Sequence[Judged], total: Share) -> list[Share]:
 
 
 def merged(answer: pd.DataFrame, inner: Sequence[Answer], delta: Fraction, own: Answer | None = None) -> pd.DataFrame:
-    """An answer with the description of all that it was made of.
+    """The answer with a description of all its parts.
 
     Parameters
     ----------
@@ -328,13 +328,13 @@ def merged(answer: pd.DataFrame, inner: Sequence[Answer], delta: Fraction, own: 
         releases=tuple(numbers) if len(set(numbers)) < len(numbers) else (),
         delta=float(delta),
         eps_groups=math.fsum(each.eps_groups for each in every),
-        # What holds for the groups of each list.
+        # Settings of the groups in each list.
         sizes_shown=tuple(map(max, zip(*(each.sizes_shown for each in every if each.sizes_shown), strict=True))),
     )
     return said.attach(answer)
 
 
 def _keys_from(every: Sequence[Answer]) -> str | None:
-    """Who listed the groups: the data or the categories of a column, if they did so anywhere."""
+    """Source of the groups, if it is the data or a column's categories anywhere."""
     said = [each.keys_from for each in every if each.keys_from is not None]
     return next((word for word in ("data", "categories") if word in said), next(iter(said), None))

@@ -1,4 +1,4 @@
-"""Source of a query: a table, file or frame, or what is written out of several, with the types of its columns."""
+"""Source of a query: a table, file or frame, or a SELECT from several of them, with the types of its columns."""
 
 from __future__ import annotations
 
@@ -97,11 +97,11 @@ class Source:
 
     @property
     def origin(self) -> Origin:
-        """Where it is."""
+        """Place of the source."""
         return Origin(tables=self.tables) if self.tables else Origin(self.frame, self.place)
 
     def range_of(self, column: str) -> Range:
-        """Where the numbers of a column lie, as far as that is known."""
+        """Range of a column's numbers, as far as it is known."""
         name = lowered(column)
         if name in self.stated:
             return range_of(self.stated[name], name)
@@ -111,7 +111,7 @@ class Source:
             return ANYTHING
 
     def known(self, column: str | None) -> Known:
-        """What is declared for a column; nothing for an expression."""
+        """Declarations of a column; none for an expression."""
         if column is None:
             return Known(None)
         return self.declared.of(lowered(column) if self.folded else column)
@@ -124,7 +124,7 @@ class Source:
         return list(dtype.categories) if isinstance(dtype, pd.CategoricalDtype) else None
 
     def codes(self, said: str) -> dict[str, tuple[Hashable, ...]]:
-        """The missing codes of the columns that a text of SQL speaks of."""
+        """Missing codes of the columns that a SQL text names."""
         if not self.declared.speak_of_codes:
             return {}
         return {name: codes for name in self.columns if quoted(name) in said and (codes := self.known(name).missing)}

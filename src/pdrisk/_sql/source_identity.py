@@ -1,4 +1,4 @@
-"""Questions to a connection about where its tables lie; nothing is read of them."""
+"""Identity of the tables of a connection: where they are stored; no rows are read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ASKING = Lock()
 
 
 def file_place(connection: DuckDBPyConnection, path: str | tuple[str, ...]) -> str | None:
-    """A file or several, when each was written, and how it is read; None for patterns and addresses."""
+    """Place of files: paths, sizes and times, with the settings they are read with; None for patterns and URLs."""
     if isinstance(path, tuple):
         places = [file_place(connection, each) for each in path]
         return None if None in places else repr(places)
@@ -31,14 +31,14 @@ def file_place(connection: DuckDBPyConnection, path: str | tuple[str, ...]) -> s
 
 
 def table_place(connection: DuckDBPyConnection, database: str) -> str | None:
-    """The file of the database that a table is in, and how it is read; None for one in memory."""
+    """Place of a table: its database file, with the settings it is read with; None for one in memory."""
     rows = asked(connection, _PATH, [database])
     path = rows[0][0] if rows else None
     return f"{os.path.realpath(path)} {_settings(connection)}" if path and os.path.isfile(path) else None
 
 
 def _settings(connection: DuckDBPyConnection) -> str:
-    """What decides the value of an expression beside the records."""
+    """Settings that decide the values of expressions."""
     return repr(sorted(asked(connection, _SETTINGS, [])))
 
 
@@ -50,7 +50,7 @@ WHERE name IN ('TimeZone', 'Calendar', 'default_collation', 'ieee_floating_point
 
 
 def asked(connection: DuckDBPyConnection, sql: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
-    """Rows about the catalog."""
+    """Rows of the catalog."""
     import duckdb
 
     try:

@@ -49,7 +49,7 @@ FRAME = "frame_of_this_call"
 
 @dataclass
 class Sources:
-    """What one call may read: the caller's connection, and what was passed by keyword.
+    """Sources that one call may read: the caller's connection, and tables passed by keyword.
 
     Attributes
     ----------
@@ -96,11 +96,11 @@ class Sources:
 
     @once
     def settings(self) -> Settings:
-        """What the caller's connection is set to."""
+        """Settings of the caller's connection."""
         return Settings(self.connection)
 
     def reader(self, query: Any, params: object) -> Callable[[Scalars], Select]:
-        """What reads a query, given the values of its scalar subqueries."""
+        """Reader of a query, given the values of its scalar subqueries."""
         text, values = plain_text(query, params)
 
         def read(scalars: Scalars) -> Select:
@@ -114,35 +114,35 @@ class Sources:
         return replace(select, ctes={**self.ctes, **select.ctes}) if self.ctes else select
 
     def check(self, select: Select) -> None:
-        """Refuse what settings or macros of the connection would give another meaning than pdrisk does."""
+        """Refuse settings and macros of the connection that would change a query's meaning."""
         if self.connection is not None:
             self.settings.check(select.functions)
             check_macros(self.connection, set(select.functions) - self.known)
             self.known.update(select.functions)
 
     def take_snapshot(self) -> None:
-        """Read all tables as they are now, whatever is written between one query and the next."""
+        """Read all tables in one state, whatever is written between one query and the next."""
         if self.connection is not None:
             self._for_all.begin()
 
     def check_public(self) -> None:
-        """Refuse names of public tables that are none."""
+        """Refuse public= names without a table."""
         if self.public:
             self._public_entries  # noqa: B018 - looks them up
 
     def check_readable(self, source: Source) -> None:
-        """Refuse what DuckDB cannot read as it is put together: nothing is paid then."""
+        """Refuse a combination of sources that DuckDB cannot read, before anything is paid."""
         found = described(source.connection, f"SELECT * FROM {source.sql}", "these tables together", WHOLE)
         if set(found) != set(source.columns):
             raise ParameterError("these tables have columns that DuckDB names otherwise: name the columns in SELECTs.")
 
     def close(self) -> None:
-        """Let go of the frames."""
+        """Release the frames."""
         for connection in self.opened:
             connection.close()
 
     def owners(self, source: Source) -> Owners:
-        """Whose rows a table holds.
+        """Owners of a table's rows.
 
         Raises
         ------
@@ -165,7 +165,7 @@ class Sources:
         return self.owner_of(source)
 
     def is_public(self, entry: CatalogEntry) -> bool:
-        """Whether nobody is in a table or view of the connection, by the caller's word."""
+        """Whether the caller declared a table or view public."""
         return entry in self._public_entries
 
     @once
@@ -179,7 +179,7 @@ class Sources:
         return found
 
     def keyword(self, name: str) -> Source | None:
-        """What was passed under this name."""
+        """Table passed under this name."""
         value = self.named.get(lowered(name))
         if value is None:
             return None
@@ -236,7 +236,7 @@ class Sources:
         return replace(self.file(path), asked_as=named)
 
     def file(self, path: str | tuple[str, ...]) -> Source:
-        """A Parquet file that the owner named, or several that are one table: a list, a folder or a pattern."""
+        """Parquet file that the caller named, or several that are one table: a list, a folder or a pattern."""
         self.settings.check_files()
         connection, asked_as, partitions = self._for_all, path, ""
         if isinstance(path, str) and (found := files_of(path)) is not None:
@@ -271,7 +271,7 @@ class Sources:
     def _check_alike(
         connection: DuckDBPyConnection, columns: Mapping[str, str], paths: tuple[str, ...], partitions: str
     ) -> None:
-        """Refuse listed files that DuckDB would find to be missing, or of other columns, while it reads."""
+        """Refuse listed files that are missing or have other columns, which DuckDB would find while reading."""
         for path in paths:
             sql = f"SELECT * FROM system.main.read_parquet({written_paths(path)}{partitions})"
             if described(connection, sql, *file_failure(path)) != columns:
@@ -281,7 +281,7 @@ class Sources:
                 )
 
     def entry(self, path: tuple[str, ...], home: CatalogEntry | None = None) -> CatalogEntry | None:
-        """The table or view of this name, looked for where the view ``home`` lives first."""
+        """Table or view of this name, searched for first where the view ``home`` is."""
         if home is None and self.tables is not None:
             path = self.tables.get(lowered(path[0]), ()) if len(path) == 1 else ()
         return None if self.connection is None or not path else found_entry(self.connection, path, home)
@@ -313,7 +313,7 @@ class Sources:
 
     @once
     def _for_all(self) -> DuckDBPyConnection:
-        """The one connection of a query: what reads several tables is one statement."""
+        """The one connection of a query: a single statement reads all tables."""
         if self.connection is None:
             return self._opened(workspace.reader())
         cursor = self._opened(_cursor(self.connection))
@@ -328,7 +328,7 @@ class Sources:
         )  # fmt: skip
 
     def _told(self, source: Source) -> Source:
-        """The source with what schema= declares, and the connection's clock."""
+        """The source with the declarations of schema=, and the connection's time zone."""
         if any(kind_of_type(sql_type) == ZONED for sql_type in source.columns.values()):
             self.settings.check_calendar()
             source = replace(source, zone=self.settings.zone)
@@ -344,7 +344,7 @@ class Sources:
         return replace(source, declared=said, folded=True)
 
     def names(self) -> list[str]:
-        """What can be asked, for an error."""
+        """Names of all tables, for an error."""
         if self.tables is not None:
             return sorted([*self.named, *self.tables])
         return sorted([*self.named, *([] if self.connection is None else entry_names(self.connection))])
@@ -354,7 +354,7 @@ class Sources:
         return list(described(self._connection(), f"SELECT * FROM {entry.sql}", entry.name, WHOLE))
 
     def view_text(self, entry: CatalogEntry) -> str | None:
-        """The SELECT of a view; None if it shows a Python frame."""
+        """SELECT of a view; None if it shows a Python frame."""
         if matched := VIEW.match(entry.definition):
             select = entry.definition[matched.end() :].rstrip().removesuffix(";")
             if not re.fullmatch(r"SELECT \* FROM (pandas|arrow|polars)_scan\(.*\) AS \w+", select, re.DOTALL):

@@ -41,7 +41,7 @@ PLACE: Final = "pdrisk_parameter_"  # before the number of a parameter without a
 
 
 class ExpressionsOfSqlglot(ABC):
-    """What reads expressions in a language, filling in parameters.
+    """Reader of expressions in a language, with the values of parameters.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class ExpressionsOfSqlglot(ABC):
         raise ParameterError(f"pdrisk does not read this in a query for {self.language.engine}: {what}.")
 
     def only(self, node: Expression, *known: str) -> Expression:
-        """The node, if it says nothing beyond the known fields."""
+        """The node, if it has no field beyond the known ones."""
         for name, value in node.args.items():
             if value is None or value is False or (isinstance(value, list | str) and not value):
                 continue
@@ -146,7 +146,7 @@ class ExpressionsOfSqlglot(ABC):
         return self.node(node.this), self.node(node.expression)
 
     def flat(self, node: Expression, name: str) -> list[Expression]:
-        """What the operators of one name join."""
+        """Operands of nested operators of one name."""
         parts = []
         waiting = [node]
         while waiting:
@@ -282,7 +282,7 @@ class ExpressionsOfSqlglot(ABC):
         )
 
     def frame(self, node: Expression | None) -> str:
-        """The frame of a window as DuckDB has it; none if it is the one that windows have anyway."""
+        """Frame of a window as DuckDB has it; empty if it is the default."""
         if node is None:
             return ""
         self.only(node, "kind", "start", "start_side", "end", "end_side")
@@ -337,7 +337,7 @@ class ExpressionsOfSqlglot(ABC):
         return self.distinct(OF_ONE[type(node).__name__], self.only(node, "this").this)
 
     def distinct(self, name: str, argument: Expression) -> Node:
-        """An aggregate of all values or of different ones."""
+        """Aggregate of all values or of different ones."""
         is_distinct = type(argument).__name__ == "Distinct"
         arguments = self.nodes(self.only(argument, "expressions")) if is_distinct else (self.node(argument),)
         return replace(_call(name, *arguments), distinct=is_distinct)

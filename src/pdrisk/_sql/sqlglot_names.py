@@ -53,7 +53,7 @@ ADVICE = {
 
 
 def is_fractional(node: Any) -> bool:
-    """Whether an operand of a division is no whole number by what is written."""
+    """Whether an operand of a division is, as written, no whole number."""
     name = type(node).__name__
     if name in FRACTIONAL:
         return True

@@ -31,7 +31,7 @@ KNOWN_JOINS: Final = ("", "INNER", "LEFT", "CROSS", "SEMI", "ANTI")
 
 
 def parsed_as(text: object, language: Language, parameters: object = None, scalars: Scalars | None = None) -> Select:
-    """The one SELECT that a text in this language holds, its parameters filled in as `parse.parsed` does.
+    """The SELECT in a text of this language, with its parameters, as `parse.parsed` does.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def parsed_as(text: object, language: Language, parameters: object = None, scala
 
 
 def _numbered(text: str, tokens: Sequence[Any]) -> str:
-    """The text with a name for each parameter that its place decides: ``?``, and ``%s`` of psycopg.
+    """The text with a name for each parameter by position: ``?``, and ``%s`` of psycopg.
 
     Beside ``%s``, psycopg would look for parameters inside of texts, too.
     """
@@ -96,7 +96,7 @@ def _numbered(text: str, tokens: Sequence[Any]) -> str:
 
 
 def _check_texts(text: str, tokens: Any, language: Language) -> None:
-    """Refuse texts in quotes whose meaning the settings of a session decide."""
+    """Refuse quoted texts whose meaning depends on the settings of a session."""
     for before, token in pairwise([None, *tokens]):
         if not token.token_type.name.endswith("STRING"):
             continue
@@ -111,7 +111,7 @@ def _check_texts(text: str, tokens: Any, language: Language) -> None:
 
 
 class StatementsOfSqlglot(ExpressionsOfSqlglot):
-    """What reads statements in a language."""
+    """Reader of statements in a language."""
 
     def select(self, node: Expression) -> Select:
         self.scalars.around.append({})
@@ -137,7 +137,7 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
         return union_of(parts, **self.modifiers(node), distinct=bool(node.args.get("distinct")))
 
     def _is_part(self, inner: Expression, outer: Expression) -> bool:
-        """Whether the parts of a UNION are parts of the one around: long lists of them are nested deeply."""
+        """Whether a UNION only nests parts of the one around it, as in long lists."""
         if inner is outer:
             return True
         same = type(inner) is type(outer) and inner.args.get("distinct") == outer.args.get("distinct")
@@ -171,7 +171,7 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
         )  # fmt: skip
 
     def where(self, node: Expression | None) -> tuple[Node | None, tuple[Membership, ...]]:
-        """The conditions of WHERE, and those of them that are IN or EXISTS of a subquery."""
+        """Conditions of WHERE, with IN and EXISTS of subqueries apart."""
         if node is None:
             return None, ()
         found = [(each, self.membership(each)) for each in self.flat(self.only(node, "this").this, "And")]
@@ -193,7 +193,7 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
         return None
 
     def groups(self, node: Expression | None) -> tuple[tuple[Node, ...], tuple[tuple[int, ...], ...] | None]:
-        """GROUP BY, and the places of each of its GROUPING SETS, the finest first; None if there is one alone."""
+        """GROUP BY, and the positions in each of its GROUPING SETS, the finest first; None for a single set."""
         if node is None:
             return (), None
         if node.args.get("all") is not None:
@@ -212,7 +212,7 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
         return tuple(found), tuple(sorted(map(tuple, map(sorted, sets)), key=lambda each: (-len(each), each)))
 
     def sets_of(self, node: Expression, found: list[Node]) -> list[tuple[int, ...]]:
-        """The grouping sets that one item of GROUP BY stands for, by places of expressions, which are added."""
+        """Grouping sets of one item of GROUP BY, by positions of expressions, which are added."""
         parts = node.expressions
         match type(node).__name__:
             case "GroupingSets":
@@ -231,7 +231,7 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
         return [self.places(node, found)]
 
     def places(self, node: Expression, found: list[Node]) -> tuple[int, ...]:
-        """The places of an expression, or of several in brackets, among all of GROUP BY."""
+        """Positions of an expression, or of several in brackets, in GROUP BY."""
         several = type(node).__name__ == "Tuple"
         own = self.nodes(self.only(node, "expressions")) if several else (self.node(node),)
         found += [each for each in dict.fromkeys(own) if each not in found]
@@ -244,7 +244,7 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
             self.scalars.around[-1][name] = Cte(self.select(each.this), columns)
 
     def joined_source(self, node: Expression | None, joins: Sequence[Expression]) -> From:
-        """FROM with what is joined to it."""
+        """FROM with its joins."""
         if node is None and self.scalars.known is None:
             raise ParameterError("there is no FROM: ask a table.")
         found = Nothing() if node is None else self.source(self.only(node, "this").this)
@@ -283,7 +283,7 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
         )
 
     def table_name(self, node: Expression) -> str:
-        """A name of a table as its engine keeps it."""
+        """Name of a table as its engine keeps it."""
         found = self.name(node)
         return found if node.args.get("quoted") or not self.language.folds else lowered(found)
 

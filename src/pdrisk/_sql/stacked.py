@@ -1,4 +1,4 @@
-"""Statements of one query or several: what is asked, and the answer that is put together of noisy rows."""
+"""Statements of one query or several: what each asks, and the answer made of all their noisy rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TYPES = {NUMBER: "DOUBLE", TEXT: "VARCHAR", TRUTH: "BOOLEAN", DATE: "DATE", TIME
 
 @dataclass(frozen=True, slots=True)
 class Stacked:
-    """Statements whose noisy answers stand one below the other, and the SELECTs over that.
+    """Statements whose noisy rows are put together, with the SELECTs over them.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ Statement = Judged | Stacked
 
 
 def shown(statement: Statement) -> list[tuple[str, str]]:
-    """The headings and kinds of what a statement gives."""
+    """Headings and kinds of a statement's columns."""
     return [(label, value.kind) for label, value in statement.layers[-1].items]
 
 
@@ -78,7 +78,7 @@ def queries(statement: Statement) -> Iterator[Judged]:
 
 
 def scalar_of(answer: pd.DataFrame) -> Scalar:
-    """The one value of a scalar subquery; None if there is no row.
+    """Value of a scalar subquery; None if it has no row.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def scalar_of(answer: pd.DataFrame) -> Scalar:
 
 
 def check_scalar(statement: Statement) -> None:
-    """Refuse a subquery of several columns, of several rows whatever the noise, or of lists: one value is needed."""
+    """Refuse a subquery of several columns, of several rows, or of lists: one value is needed."""
     if (number := len(shown(statement))) != 1:
         raise ParameterError(f"a subquery gives {number} columns where one value is needed: name one.")
     ((_, kind),) = shown(statement)
@@ -116,7 +116,7 @@ def _check_rows(number: int) -> None:
 
 
 def placeholder(statement: Statement) -> Scalar:
-    """A value of the kind that a scalar subquery will come to."""
+    """A value of the kind that a scalar subquery will have."""
     ((_, kind),) = shown(statement)
     known: dict[str, Scalar] = {
         NUMBER: 1.0, TEXT: "", TRUTH: True, DATE: datetime.date(2000, 1, 1), TIME: datetime.datetime(2000, 1, 1)
@@ -125,7 +125,7 @@ def placeholder(statement: Statement) -> Scalar:
 
 
 def put_together(statement: Stacked, answers: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The answer of several, computed on their noisy rows in a DuckDB that holds nothing else."""
+    """Answer of several statements, computed from their noisy rows alone."""
     columns: list[list[Any]] = [
         [_plain(value) for answer in answers for value in answer.iloc[:, at]] for at in range(len(statement.kinds))
     ]

@@ -28,7 +28,7 @@ DEPTH = "expression depth"  # in the words of DuckDB, which advise to raise it
 
 
 def no_select(text: str, message: str = "") -> ParameterError:
-    """The error for what is not one SELECT: with the name of the statement, and what to write instead.
+    """The error for a text that is not one SELECT: the name of the statement, and what to write instead.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def no_select(text: str, message: str = "") -> ParameterError:
 
 
 def too_deep() -> ParameterError:
-    """The error for what neither DuckDB nor Python can follow."""
+    """The error for a query nested too deeply for DuckDB or Python."""
     return ParameterError("the query is nested too deeply (its depth is limited): write it flatter.")
 
 

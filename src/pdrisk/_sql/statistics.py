@@ -1,4 +1,4 @@
-"""The aggregates of a query: which statistic each one is, of what, under which bounds, and for how much."""
+"""Aggregates of a query: the statistic that each one is, with its argument, bounds and eps."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["AGGREGATES", "Asked", "asked", "asked_of_two", "check_number"]
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A function that stands for a statistic; ``private`` ones take eps, lo and hi."""
+    """Aggregate function of a statistic; ``private`` ones take eps, lo and hi."""
 
     statistic: str
     ddof: int | None = None
@@ -40,7 +40,7 @@ class Aggregate:
 
     @property
     def columns(self) -> int:
-        """How many columns it is about."""
+        """Number of columns that it takes."""
         return 2 if self.statistic in OF_TWO_COLUMNS else 1
 
     @property
@@ -89,7 +89,7 @@ DISTINCT = frozenset({"count", "nunique", "min", "max", "sum"})  # statistics th
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One release that a query asks for. Two that are equal are one.
+    """Release that a query asks for; equal ones are one release.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ def asked(
     bounds: Callable[[], tuple[Universe, Source]],
     key: str | None = None,
 ) -> Asked:
-    """What an aggregate asks for.
+    """Release of an aggregate.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def asked_of_two(
     condition: str | None,
     bounds: Callable[[int], tuple[Universe, Source]],
 ) -> Asked:
-    """What an aggregate of two columns asks for.
+    """Release of an aggregate of two columns.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def asked_of_two(
 
 
 def check_number(name: str, argument: Expression) -> None:
-    """Refuse what cannot be counted with."""
+    """Refuse an argument that is no number."""
     if argument.kind in (NUMBER, TRUTH):
         return
     raise ColumnTypeError(

@@ -42,7 +42,7 @@ _STORED = frozenset(stored for stored, *_ in _MEANT.values())
 
 
 def as_meant(sql: str, columns: Mapping[str, str], meanings: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """A source and its SQL types, with its columns as what they mean."""
+    """A source and its SQL types, with its columns in the types that they mean."""
     types, read = dict(columns), {}
     for name, meaning in meanings.items():
         stored, meant, form = _MEANT[meaning]
@@ -54,7 +54,7 @@ def as_meant(sql: str, columns: Mapping[str, str], meanings: Mapping[str, str]) 
 
 
 def metadata(connection: DuckDBPyConnection, path: str | tuple[str, ...]) -> dict[str, dict[str, bytes]]:
-    """What pandas and Arrow wrote into Parquet files, for each that has such metadata."""
+    """Metadata that pandas and Arrow wrote into Parquet files, for each file that has any."""
     source = f"system.main.parquet_kv_metadata({written_paths(path)})"
     keys = "'PANDAS_ATTRS', 'ARROW:schema', 'pandas'"
     sql = f"SELECT file_name, CAST(key AS VARCHAR), value FROM {source} WHERE key IN ({keys})"
@@ -70,7 +70,7 @@ def meanings_in_files(
     said: Mapping[str, Mapping[str, bytes]],
     columns: Mapping[str, str],
 ) -> dict[str, str]:
-    """The meanings of columns that any file gives one; "" where the files do not agree.
+    """Meanings of columns in any of the files; "" where files do not agree.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def meanings_in_files(
 
 
 def meanings_in_arrow(frame: Any, columns: Mapping[str, str]) -> dict[str, str]:
-    """The meanings of the columns of an Arrow table; none for other frames."""
+    """Meanings of an Arrow table's columns; none for other frames."""
     if not type(frame).__module__.startswith("pyarrow"):
         return {}
     meanings = _by_name(_fields(frame.schema))
@@ -98,12 +98,12 @@ def meanings_in_arrow(frame: Any, columns: Mapping[str, str]) -> dict[str, str]:
 
 
 def whole_in_files(said: Mapping[str, Mapping[str, bytes]], columns: Mapping[str, str]) -> frozenset[str]:
-    """The columns that pandas wrote as whole numbers of a kind that one missing value makes floats."""
+    """Columns of whole numbers, by pandas' metadata, that one missing value would make floats."""
     return frozenset().union(*(_whole(words.get("pandas"), columns) for words in said.values()))
 
 
 def whole_in_arrow(frame: Any, columns: Mapping[str, str]) -> frozenset[str]:
-    """Those of an Arrow table that was made of a pandas frame."""
+    """Such columns of an Arrow table that was made of a pandas frame."""
     if not type(frame).__module__.startswith("pyarrow"):
         return frozenset()
     return _whole((frame.schema.metadata or {}).get(b"pandas"), columns)
@@ -129,13 +129,13 @@ def _rows(connection: DuckDBPyConnection, sql: str) -> list[tuple[Any, ...]]:
 
 
 def _by_name(fields: list[tuple[str, str | None]]) -> dict[str, str]:
-    """Meanings by DuckDB's names in lower case: those that differ in case only get numbers."""
+    """Meanings by DuckDB's names in lower case; names that differ in case only get numbers."""
     names = unique([name for name, _ in fields])
     return {lowered(name): meaning for name, (_, meaning) in zip(names, fields, strict=True) if meaning in _MEANT}
 
 
 def _in_schema(words: bytes) -> list[tuple[str, str | None]]:
-    """What `_fields` finds in an Arrow schema as a Parquet file holds it, in base64."""
+    """`_fields` of an Arrow schema as a Parquet file holds it, in base64."""
     try:
         import pyarrow as pa
         import pyarrow.ipc
@@ -153,7 +153,7 @@ def _in_schema(words: bytes) -> list[tuple[str, str | None]]:
 
 
 def _fields(schema: Any) -> list[tuple[str, str | None]]:
-    """The columns of an Arrow schema: names, and what they mean beyond their numbers."""
+    """Columns of an Arrow schema: names, and their meaning beyond bare numbers."""
     from pyarrow.types import is_dictionary, is_duration
 
     fields: list[tuple[str, str | None]] = []

@@ -1,4 +1,4 @@
-"""Tables of another engine than DuckDB put together there: rows that WHERE keeps, and joins.
+"""Tables of another engine than DuckDB, filtered and joined in that engine.
 
     written_table ──> one SELECT of normal forms, whose columns have names of ours ─┐
                                                                                     ├──> joined_table
@@ -32,7 +32,7 @@ NOT_HERE: Final = "a table of another engine"  # in FROM of a statement that mus
 
 
 def several_records() -> ParameterError:
-    """The error for records that are put together in a way that only DuckDB is asked for."""
+    """The error for combinations of records that only DuckDB can make."""
     return ParameterError(
         "UNION of records, a subquery that groups or numbers them, or one that computes columns, is a view in a "
         "database: make one there, and ask that. Joins, row-wise subqueries of columns, and SELECTs over groups and "
@@ -54,7 +54,7 @@ def table_of(source: Source) -> SQLTable:
 
 
 def written_table(relation: Relation, read: Mapping[str, Expression], key: Sequence[str], first: int) -> SQLTable:
-    """The rows that the conditions of a relation keep, as a table of their own; rows of nobody known are left out.
+    """Rows of a relation that its conditions keep, as a table; rows without an id are left out.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def written_table(relation: Relation, read: Mapping[str, Expression], key: Seque
 def joined_table(
     left: Source, right: Source, merged: Source, how: str, persons: Iterable[tuple[str, str]], on: Sequence[Condition]
 ) -> SQLTable:
-    """What a join of two written tables gives.
+    """Join of two written tables.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def joined_table(
 
 
 def _check_exact(own: StoredColumn, theirs: StoredColumn) -> None:
-    """Refuse ids of which one side would be rounded to the type of the other."""
+    """Refuse ids that one side would round to the type of the other."""
     if (own.exact is not None or theirs.exact is not None) and own.type != theirs.type:
         raise ParameterError(
             f"who a person is has type {own.type} in one table and {theirs.type} in another: ids are compared as they "
@@ -130,7 +130,7 @@ def _check_exact(own: StoredColumn, theirs: StoredColumn) -> None:
 
 
 def most_alike(public: Source, columns: Sequence[str]) -> int:
-    """How many rows of a public table are equal in these columns, at most: counted there, as they are compared."""
+    """Largest number of a public table's rows that are equal in these columns, counted where they are."""
     table = table_of(public)
     rows = RowsElsewhere(table, public).rows
     groups = [_compared(rows, each) for each in columns]
@@ -149,7 +149,7 @@ def most_alike(public: Source, columns: Sequence[str]) -> int:
 
 
 def _compared(rows: RowSQL, column: str) -> str:
-    """What is equal where a comparison could take it for equal."""
+    """Expression that is equal wherever a comparison could take the values for equal."""
     value = rows.column(column)
     if value.family != NUMBER:
         return value.sql

@@ -80,7 +80,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """What several SELECTs give, one below the other: rows of people, or answers.
+    """Several SELECTs, one below the other: rows of people, or answers.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Union:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """No FROM: one row without a column."""
+    """Missing FROM: one row without a column."""
 
 
 From = Table | File | Subquery | Join | Union | Nothing
@@ -106,7 +106,7 @@ From = Table | File | Subquery | Join | Union | Nothing
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """One of the conditions of WHERE: ``operand IN (SELECT ...)``, or without an operand ``EXISTS (SELECT ...)``."""
+    """Condition of WHERE: ``operand IN (SELECT ...)``, or without an operand ``EXISTS (SELECT ...)``."""
 
     select: Select
     operand: Node | None
@@ -162,7 +162,7 @@ def union_of(
     offset: Node | None,
     distinct: bool,
 ) -> Select:
-    """UNION as the SELECT of all that its parts give, so that ORDER BY and LIMIT are about all of it."""
+    """UNION as a SELECT over its parts, so that ORDER BY and LIMIT are about all of it."""
     star = ((Star(), ""),)
     found: list[Select] = []
     for part in parts:
@@ -172,7 +172,7 @@ def union_of(
 
 
 def within(select: Select) -> Iterator[Select | From]:
-    """A SELECT and all that its FROM, WHERE and CTEs are made of."""
+    """A SELECT and all SELECTs in its FROM, WHERE and CTEs."""
     waiting: list[Select | From] = [select]
     while waiting:
         found = waiting.pop()
@@ -189,5 +189,5 @@ def within(select: Select) -> Iterator[Select | From]:
 
 
 def reads_several(select: Select) -> bool:
-    """Whether several tables are named somewhere in FROM or WHERE."""
+    """Whether FROM and WHERE name several tables."""
     return any(isinstance(each, Join | Union) or (isinstance(each, Select) and each.members) for each in within(select))

@@ -21,7 +21,7 @@ __all__ = ["united"]
 
 
 def united(relations: Sequence[Relation], sources: Sources) -> Relation:
-    """The rows of all, under the names of the first.
+    """Rows of all parts, under the names of the first.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def _pair(left: Relation, right: Relation, sources: Sources) -> Relation:
 
 
 def _shown(left: Relation, right: Relation) -> tuple[Condition, ...]:
-    """What holds of the rows of each part, for people."""
+    """Conditions on the rows of each part, for people."""
     parts = (left.inside, right.inside)
     if not any(parts):
         return ()
@@ -94,7 +94,7 @@ def _shown(left: Relation, right: Relation) -> tuple[Condition, ...]:
 
 
 def _alike(label: str, own: Expression, other: Expression, left: Source, right: Source) -> tuple[str, str, str]:
-    """Two columns in one type, and that."""
+    """Two columns in one type, and this type."""
     first, second = left.columns[str(own.column)], right.columns[str(other.column)]
     if own.kind == other.kind == NUMBER:
         if first == second and not {own.column, other.column} & (left.whole | right.whole):

@@ -105,7 +105,7 @@ def _plain_call(name: str, *arguments: str) -> str:
 
 
 def of_rows(name: str, arguments: Sequence[Expression], call: Callable[..., str] = _plain_call) -> Expression:
-    """A function of the place of a row, or of the rows beside it, without its window; ``call`` writes a function.
+    """Function of a row's position, or of the rows beside it, without its window; ``call`` writes a function.
 
     Raises
     ------

@@ -38,19 +38,19 @@ def _open_database() -> DuckDBPyConnection:
 
 
 def bench() -> DuckDBPyConnection:
-    """A connection without people: to parse, to check a statement, and to compute with noisy values."""
+    """Connection without people: to parse, to check a statement, and to compute with noisy values."""
     with _opening:
         return _closed_database().cursor()
 
 
 def reader() -> DuckDBPyConnection:
-    """A connection to read frames and files with, for one call."""
+    """Connection that reads frames and files for one call."""
     with _opening:
         return _open_database().cursor()
 
 
 def forget() -> None:
-    """Open a new database for frames next time: an internal error of DuckDB makes one unusable for good."""
+    """Open a new database for frames next time: an internal error of DuckDB makes one unusable."""
     with _opening:
         _open_database.cache_clear()
 
@@ -86,7 +86,7 @@ def is_function(name: str) -> bool:
 
 
 def statements(text: str) -> list[str] | None:
-    """The kinds of the statements, as DuckDB calls them; None of what is no SQL."""
+    """Kinds of the statements in DuckDB's words; None for what is no SQL."""
     import duckdb
 
     try:

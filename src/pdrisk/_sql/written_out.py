@@ -23,7 +23,7 @@ __all__ = ["conditions", "owners_of", "read_together", "unused", "written_out"]
 
 
 def owners_of(relation: Relation, sources: Sources) -> Owners:
-    """Whose rows a relation holds.
+    """Owners of a relation's rows.
 
     Raises
     ------
@@ -34,13 +34,13 @@ def owners_of(relation: Relation, sources: Sources) -> Owners:
 
 
 def conditions(texts: Iterable[str]) -> str:
-    """WHERE, if there are any."""
+    """WHERE clause, if there are conditions."""
     joined = " AND ".join(texts)
     return f" WHERE {joined}" if joined else ""
 
 
 def unused(label: str, names: Sequence[str], taken: set[str]) -> str:
-    """A name like the label that no other column has; from now on it is taken."""
+    """A name like the label that no other column has; it counts as taken from now on."""
     found, at = label, 1
     if lowered(found) in taken and names:
         found = f"{names[-1]}.{label}"
@@ -78,7 +78,7 @@ class _Columns:
 
 
 def written_out(relation: Relation, sources: Sources, taken: set[str]) -> Relation:
-    """The relation as a source of its own, whose columns have names that no other has.
+    """The relation as a source of its own, whose columns have unique names.
 
     Rows of nobody known are left out. Every column that says who a person is is there, named by the query or not.
 
@@ -138,7 +138,7 @@ def written_out(relation: Relation, sources: Sources, taken: set[str]) -> Relati
 
 
 def _source(columns: _Columns, old: Source, key: Sequence[str]) -> tuple[Source, list[str]]:
-    """The new source but for its SQL, and its SELECT list."""
+    """The new source except its SQL, and its SELECT list."""
     made = {name: value for name, value in columns.read.items() if value.column is None}
     found = dict(zip(made, types(old, list(made.values()), any(each.given for each in made.values())), strict=True))
     sql_types, listed = {}, []
@@ -172,7 +172,7 @@ def _source(columns: _Columns, old: Source, key: Sequence[str]) -> tuple[Source,
 
 
 def _declaration(source: Source, column: str, name: str) -> Declaration:
-    """What is declared of a column, under another name."""
+    """Declarations of a column under another name."""
     try:
         known = source.known(column)
     except ParameterError as error:  # for whoever needs the column
@@ -185,13 +185,13 @@ def _declaration(source: Source, column: str, name: str) -> Declaration:
 
 
 def _is_known(name: str, sql_type: str) -> str:
-    """Whether there is a part of an id."""
+    """Whether a part of an id is not missing."""
     column = quoted(name)
     return f"({column} <= {INFINITY})" if kind_of_type(sql_type) == NUMBER else f"({column} IS NOT NULL)"
 
 
 def read_together(left: Source, right: Source, sources: Sources, how: str) -> Source:
-    """Two sources with columns of different names as one, but for its SQL.
+    """Two sources with columns of different names as one, except its SQL.
 
     Raises
     ------

@@ -13,7 +13,7 @@ MOST = 10_000_000
 
 
 def checked_number(name: str, value: object, *, least: int = 1) -> int:
-    """A whole number within what can be simulated."""
+    """A whole number within the range that can be simulated, or the error."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
         raise ColumnTypeError(f"{name} is a whole number, not {shown(value)}.")
     if not least <= value <= MOST:

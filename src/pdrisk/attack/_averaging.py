@@ -112,6 +112,6 @@ def averaging(
 
 
 def _decided(evidence: FloatArray) -> Any:
-    """Whether evidence speaks for the second world; a coin where it does not say."""
+    """Whether evidence speaks for the second world; a coin decides ties."""
     toss = np.random.default_rng().random(evidence.shape) < 0.5
     return np.where(np.abs(evidence) < 1e-9, toss, evidence > 0)

@@ -1,4 +1,4 @@
-"""Black-box lower bound on the privacy loss of anything that answers, from its answers alone."""
+"""Black-box lower bound on the privacy loss of any program, from its answers alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attribute disclosure and intersection: what tables in which nobody is alone still tell about everybody."""
+"""Attribute disclosure and intersection: what tables reveal about everybody though nobody in them is alone."""
 
 from __future__ import annotations
 

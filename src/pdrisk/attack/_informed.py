@@ -1,4 +1,4 @@
-"""Informed attackers: they know everything but who, or what, is in question, and how the answer is drawn."""
+"""Informed attackers: they know everything but one fact, and how the answer is drawn."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _log_odds(mechanism: Mechanism, summary: Summary, drawn: Drawn) -> FloatArra
 
 
 def _by_example(drawn: Drawn, draws: int) -> tuple[int, int]:
-    """How often an attacker is right who learns from one half of the draws, on the other half."""
+    """Success of an attacker who learns from one half of the draws, on the other half."""
     answers = np.atleast_2d(drawn).astype(np.float64).T.reshape(2, draws, -1)
     half = draws // 2
     event = learned_event(answers[0, :half], answers[1, :half], by_ratio=False)
@@ -148,7 +148,7 @@ def _by_example(drawn: Drawn, draws: int) -> tuple[int, int]:
 
 
 def worst_pair(mechanism: Mechanism, *, alone: bool) -> list[FloatArray]:
-    """The neighbours, of small worlds, that a first look tells apart best; ``alone``: among others, of few people."""
+    """Neighbours, among small worlds, that a first look tells apart best; ``alone``: also in worlds of few people."""
     pairs = _candidates(mechanism, alone=alone)
     summary = summary_of(mechanism, [world for pair in pairs for world in pair])
     drawn = draws_of(mechanism, summary, PILOT)

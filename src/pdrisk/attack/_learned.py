@@ -19,7 +19,7 @@ FEWEST: Final = 5.0  # examples added to a rare event, so that chance does not c
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event by which the second world is told from the first.
+    """Event by which two worlds are told apart.
 
     Attributes
     ----------
@@ -37,13 +37,13 @@ class Event:
     of_first: bool
 
     def happens(self, answers: Any) -> NDArray[np.bool_]:
-        """Whether it does, for each of many answers, shape (draws,)."""
+        """Whether the event happens, for each of many answers, shape (draws,)."""
         value = _columns(answers) @ self.weights
         return (value >= self.low) & (value <= self.high)
 
 
 def learned_event(first: Any, second: Any, *, by_ratio: bool) -> Event:
-    """The event that tells two worlds apart best, of examples of both.
+    """Event that tells two worlds apart best, learned from examples of both.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def _intervals(values: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
 
 
 def _log_ratio(likely: FloatArray, rare: FloatArray, examples: int) -> FloatArray:
-    """Log-ratio of two shares that are seen in so many examples, less what chance may have made of it."""
+    """Log-ratio of two shares in so many examples, less what chance may have added."""
     more, less = likely * examples, rare * examples
     off = 3.3 * np.sqrt(1 / np.maximum(more, 1) + 1 / np.maximum(less, 1))
     return np.asarray(np.log((more + FEWEST / 10) / (less + FEWEST)) - off)

@@ -64,7 +64,7 @@ def _of_noise(mechanism: Mechanism, summary: Summary, world: int, drawn: Drawn, 
 
 
 class _Replayed:
-    """Source of noise that answers with what was drawn, and adds up how likely that is."""
+    """Source of noise that returns what was drawn before, and adds up how likely that is."""
 
     def __init__(self, drawn: Drawn) -> None:
         self._drawn = drawn

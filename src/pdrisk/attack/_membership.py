@@ -90,7 +90,7 @@ def membership(
 
 
 def _noisy_means(yes: Any, n: int, eps: Any) -> Any:
-    """Means of n records, of which so many are 1 and the others 0."""
+    """Noisy means of n records each, of which ``yes`` are 1 and the others 0."""
     from pdrisk._answer.releasing import drawn_once  # which makes releases that import this package
 
     places = (yes * PLACES).astype(np.int64).ravel()

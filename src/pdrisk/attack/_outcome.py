@@ -1,4 +1,4 @@
-"""Outcome of an attack: what was claimed beside what an attacker who really tried achieved."""
+"""Outcome of an attack: what was claimed, and what an attacker achieved."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class Outcomes(tuple[Outcome, ...]):
     __slots__ = ()
 
     def __getitem__(self, which: Any) -> Any:
-        """One by its number or its name."""
+        """One outcome by its number or its name."""
         if not isinstance(which, str):
             return super().__getitem__(which)
         found = [each for each in self if each.name == which]
@@ -178,7 +178,7 @@ def of_guesses(
     level: float = LEVEL,
     details: Mapping[str, Any] | None = None,
 ) -> Outcome:
-    """The outcome of guesses of which so many were right."""
+    """Outcome from the number of right guesses."""
     low, high = clopper_pearson(right, trials, level)
     return Outcome(name, question, claimed, right / trials, low, high, chance, trials, level, details or {})
 

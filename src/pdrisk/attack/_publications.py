@@ -1,4 +1,4 @@
-"""Four ways to publish counts, and what an attacker makes of sums and differences of them."""
+"""Four ways to publish counts, and what an attacker computes from sums and differences of them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Isolating:
     total: int
 
     def outcomes(self, question: str, *, eps: Any, least: int, base: int, trials: int, level: float) -> Outcomes:
-        """What the sum of the answers tells about the person's secret, which a coin decides before each attack."""
+        """Outcomes of guessing the person's secret from the sum of the answers; a coin decides it each time."""
         secret = np.random.default_rng().random(trials) < 0.5
         exact = np.add.outer(np.array(self.others), np.zeros(trials, dtype=np.int64))
         exact = exact + np.outer(np.array(self.holds, dtype=np.int64), secret)

@@ -86,7 +86,7 @@ def reconstruction(
     }
     found = []
     for name, (numbers, claimed) in published.items():
-        # Least squares of the distances from 1/2: of fewer groups than people, who is in none stays there.
+        # Least squares of the distances from 1/2: with fewer groups than people, somebody in none stays at 1/2.
         fitted = solve @ (numbers - groups.sum(axis=1, keepdims=True) / 2)
         hits = (fitted > 0) == (secrets == 1)
         right = int(hits[target, np.arange(size)].sum())

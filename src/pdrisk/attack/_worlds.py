@@ -1,4 +1,4 @@
-"""Worlds that an attacker compares: which records there may be, and what a mechanism draws in each."""
+"""Worlds that an attacker compares: their records, and what a mechanism draws in each."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ AT_ONCE = 2_000_000  # cells and groups that are drawn for at a time
 def mechanism_of(
     asked: Any, *, eps: object, bounds: object, mechanism: object, step: object, interval: object, n_at_least: object
 ) -> Mechanism:
-    """The mechanism of a release, or of a question that is put as in ``agg``: of one release, so drawn once."""
+    """Mechanism of a release, or of a question as in ``agg`` that one release answers."""
     noisy = getattr(asked, "noisy", None)
     if noisy is not None:
         if not all(each is None for each in (eps, bounds, step, n_at_least)):
@@ -100,18 +100,18 @@ def records_of(mechanism: Mechanism, records: Any) -> FloatArray:
 
 
 def present(records: FloatArray) -> FloatArray:
-    """Those of them that are not missing."""
+    """The records that are not missing."""
     return records[~missing(records)]
 
 
 def missing(records: FloatArray) -> NDArray[np.bool_]:
-    """Which of them are; of two columns, those of which either value is."""
+    """Which records are missing; of two columns, those without either value."""
     absent: NDArray[np.bool_] = np.asarray(np.isnan(records))
     return absent if absent.ndim == 1 else np.logical_or.reduce(absent, axis=1)
 
 
 def summary_of(mechanism: Mechanism, worlds: Sequence[ArrayLike]) -> Summary:
-    """What a mechanism reads of each of several worlds, given by their records."""
+    """Summary of each of several worlds, given by their records."""
     held = [present(records_of(mechanism, each)) for each in worlds]
     group = np.repeat(np.arange(len(held)), [len(each) for each in held])
     stacked = np.concatenate(held)
@@ -147,7 +147,7 @@ def _batches(summary: Summary, draws: int) -> Iterator[Any]:
 
 
 def _alone(summary: Summary, group: int) -> Summary:
-    """A summary of one of the groups, whose sums by size are told."""
+    """Summary of one of the groups, with sums by size."""
     sums = summary.size_sums
     assert sums is not None
     own = slice(sums.first[group], sums.first[group + 1])

@@ -71,7 +71,7 @@ _INCOME = Marginal(16_594, 3_432, 2_500, 21_669)
 
 
 class _Persons(NamedTuple):
-    """Who there is, one entry a person; the last three are positions in the public tuples of levels."""
+    """The persons, one entry for each; the last three fields are positions in the public tuples of levels."""
 
     household: Ints
     female: NDArray[np.bool_]
@@ -288,7 +288,7 @@ def _income(persons: _Persons, hours: Floats, standing: Floats, rng: np.random.G
 
 
 def _distance(persons: _Persons, standing: Floats, rng: np.random.Generator) -> Floats:
-    """Kilometres with their codes; longer work days go with slightly longer ways."""
+    """Kilometres with their codes; longer work days go with slightly longer commutes."""
     grid = np.concatenate([np.arange(1, 121), np.arange(125, 300, 5), np.arange(300, 700, 25)]).astype(float)
     pull = np.select([grid % 50 == 0, grid % 10 == 0, grid % 5 == 0], [6, 5, 2.5], 1)
     body = np.exp(-0.5 * np.log(grid / 9) ** 2) / grid

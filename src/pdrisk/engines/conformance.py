@@ -123,7 +123,7 @@ _DECIMALS: dict[str, tuple[Value, ...]] = {
 
 
 def _table(kind: str, groups: dict[str, tuple[Value, ...]]) -> GroupedColumn:
-    """The groups' rows mixed with each other, rows without a key, and a key that nobody has."""
+    """Test table with the groups' rows mixed, rows without a key, and a key that nobody has."""
     rows: list[tuple[Value, str | None]] = [(value, name) for name, values in groups.items() for value in values]
     rows = rows[::2] + rows[1::2]
     rows.insert(len(rows) // 2, (next((value for value, _ in rows if value is not None), None), None))
@@ -141,7 +141,7 @@ TABLES: Final = (
 
 
 def questions(universe: Universe, keys: Sequence[str] | None) -> Iterator[Query]:
-    """What is asked of a table: every statistic alone, and many at once; by group, or of all rows."""
+    """Questions about a table: every statistic alone and many at once, by group or for all rows."""
     lines = tuple(Line("x", statistic, universe, "given", mechanism=mechanism) for statistic, mechanism in ASKED)
     groups = None if keys is None else Groups(("g",), tuple((key,) for key in keys), "given")
     both = Rectangle(universe.lo, universe.hi, BESIDE)
@@ -200,7 +200,7 @@ def check_group_sizes(opened: Opened, tables: Sequence[GroupedColumn] = TABLES) 
 def _wrong_pairs(
     summary: Summary, group: int, rows: Sequence[tuple[Value, Value]], universe: Universe, needs: Needs
 ) -> Iterator[str]:
-    """What is wrong with the summary of two columns of one group."""
+    """Error in the summary of two columns of one group."""
     pairs = [(float(x), float(y)) for x, y in rows if x is not None and y is not None]
     pairs = [(x, y) for x, y in pairs if not (math.isnan(x) or math.isnan(y))]
     columns = universe, BESIDE
@@ -264,7 +264,7 @@ def _point(record: float, universe: Universe, *, whole: bool) -> int:
 
 
 def _wrong_sizes(summary: Summary, group: int, records: Sequence[float], universe: Universe) -> Iterator[str]:
-    """What is wrong with the sums of records by their sizes."""
+    """Error in the sums of records by their sizes."""
     points, sums = SizePoints.between(universe.lo, universe.hi), summary.size_sums
     if sums is None:
         yield "size_sums are missing"
@@ -287,7 +287,7 @@ def _wrong_sizes(summary: Summary, group: int, records: Sequence[float], univers
 
 
 def _wrong(summary: Summary, group: int, values: Sequence[Value], universe: Universe, needs: Needs) -> Iterator[str]:
-    """What is wrong with the summary of one group."""
+    """Error in the summary of one group."""
     lo, hi = universe.lo, universe.hi
     present = [float(value) for value in values if value is not None and not math.isnan(value)]
     records = sorted(min(max(x, lo), hi) for x in present)

@@ -130,7 +130,7 @@ def worlds_with(
 
 
 def numbers_of(name: str, values: ArrayLike) -> FloatArray:
-    """A one-dimensional array of finite floats, or the error that names what is none."""
+    """A one-dimensional array of finite floats, or the error with its name."""
     array = array_of(name, values)
     if array.ndim != 1 or (array.dtype.kind not in "iuf" and array.size):
         raise ColumnTypeError(f"{name} must be a one-dimensional array of numbers.")
@@ -147,7 +147,7 @@ def _around(people: FloatArray) -> Universe:
 
 
 def _others(known: FloatArray, everybody: FloatArray) -> FloatArray:
-    """Whom the universe holds beside the known ones; of equal ones the first are known."""
+    """People of the universe beside the known ones; of equal numbers the first are known."""
     order = np.argsort(everybody, kind="stable")
     ordered = everybody[order]
     values, times = np.unique(known, return_counts=True)

@@ -1,4 +1,4 @@
-"""Identifiability of given worlds, or of who of a column is missing, by one answer."""
+"""Identifiability of given worlds, or of the question who of a column is missing, by one answer."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class Identifiability:
         return [*rows, ("risk, loose bound", self._told(self.bound)), ("risk, exact", self._told(self.exact))]
 
     def _told(self, risk: float) -> str:
-        """Certainty only where one world leaves no question."""
+        """A risk as text; certain if there is only one world."""
         return "certain without this answer" if self.worlds == 1 else formatting.risk(risk)
 
 
@@ -171,7 +171,7 @@ def of_worlds(
 
 
 def of_column(frame: pd.DataFrame, column: Hashable | None, spec: object, request: Request) -> Identifiability:
-    """The same of a frame's column: one of its people is missing."""
+    """Identifiability of a frame's column: one of its people is missing."""
     (line,) = judged_lines(frame, column, (statistic(spec),), request)
     judged, prior = _judged(request.eps, request.risk), cast(Any, request.prior)
     query, engine = judged_selection(frame, (line,), request)
@@ -204,7 +204,7 @@ def of_column(frame: pd.DataFrame, column: Hashable | None, spec: object, reques
 
 
 def _of_rows(prior: Any, frame: pd.DataFrame) -> NDArray[np.generic]:
-    """One belief for each row; what stands in rows that are not used does not matter."""
+    """One belief for each row; those of unused rows do not matter."""
     if isinstance(prior, pd.Series):
         if not prior.index.equals(frame.index):
             raise ParameterError("prior must have the index of the frame, or be an array with one number a row.")
@@ -218,7 +218,7 @@ def _of_rows(prior: Any, frame: pd.DataFrame) -> NDArray[np.generic]:
 
 
 def _judged(eps: object, risk: object) -> tuple[float, float | None]:
-    """Exactly one of eps (NaN if not) and risk (None if not)."""
+    """The eps (NaN if not given) and the risk (None if not given), of which exactly one is given."""
     if risk is None or eps is not None:
         return float(epsilon(eps, risk)), None
     return math.nan, checked_probability("risk", risk)
@@ -249,7 +249,7 @@ def _found(
     prior: Any,
     spread: float,
 ) -> Identifiability:
-    """Everything about worlds, of which there is one at least; ``spread`` is their sensitive range."""
+    """Identifiability of at least one world; ``spread`` is their sensitive range."""
     m = worlds.shape[-1]
     start = _start(prior, m)
     weights = prior / prior.sum() if prior is not None and np.ndim(prior) else None

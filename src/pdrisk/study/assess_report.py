@@ -1,4 +1,4 @@
-"""The assessment of a person's own data, as a page and as text."""
+"""Report of an assessment of the user's own data, as a page and as text."""
 
 from __future__ import annotations
 
@@ -97,14 +97,14 @@ def _sections(found: Exposure) -> list[tuple[str, list[str], pd.DataFrame]]:
 
 
 def report(name: str, found: Exposure, origin: ReportOrigin | None = None) -> str:
-    """The page, as HTML that needs nothing else; ``origin`` is what it was made of, for its head."""
+    """The page as self-contained HTML; ``origin`` is for its head."""
     page = _page(name, found, origin)
     tell(page, _largest(found), bounds_from_data=bool(_own_bounds(found)))
     return page.html
 
 
 def part(name: str, found: Exposure) -> str:
-    """The tables of the page, for a notebook."""
+    """Tables of the page, for a notebook."""
     return _page(name, found).body
 
 
@@ -123,13 +123,13 @@ def _title(name: str) -> str:
 
 
 def _left_out(found: Exposure) -> list[str]:
-    """Said before everything else: what is not in the tables may be what somebody looks for."""
+    """Columns that are not in the tables, named first, since a reader may look for them."""
     reasons = "; ".join(f"{name} ({reason})" for name, reason in found.left_out.items())
     return [f"Left out: {reasons}."] if reasons else []
 
 
 def text(name: str, found: Exposure) -> str:
-    """The same for a terminal."""
+    """The report for a terminal."""
     title = _title(name)
     lines = [title, "=" * len(title), NOTICE, ""]
     for paragraph in _left_out(found):
@@ -145,7 +145,7 @@ def text(name: str, found: Exposure) -> str:
 
 
 def _own_bounds(found: Exposure) -> list[str]:
-    """The columns whose bounds are the data's own."""
+    """Columns whose bounds come from the data."""
     return [str(name) for name in found.columns.index[found.columns["bounds"] == "the data's own"]]
 
 
@@ -154,7 +154,7 @@ def _largest(found: Exposure) -> float:
 
 
 def _bought(table: pd.DataFrame, units: Mapping[Hashable, str]) -> pd.DataFrame:
-    """A row for each answer, a column for each risk."""
+    """Table with a row for each answer and a column for each risk."""
     unit = pd.Series(
         [_unit(*pair, units) for pair in zip(table["statistic"], table["column"], strict=True)], index=table.index
     )
@@ -170,7 +170,7 @@ def _bought(table: pd.DataFrame, units: Mapping[Hashable, str]) -> pd.DataFrame:
 
 
 def _unit(statistic: object, column: Hashable, units: Mapping[Hashable, str]) -> str:
-    """The unit of an answer behind its number, "" if nobody said it."""
+    """Unit of an answer after its number, "" if it is not known."""
     return f" {unit_of(statistic, column, units)}" if column in units else ""
 
 

@@ -1,4 +1,4 @@
-"""The axes of the figures: risks from their priors, noise and eps by powers of ten, shares of the values."""
+"""Axes of the figures: risks from their priors, noise and eps by powers of ten, shares of the values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ APART = 2  # letters between the labels of two ticks
 
 
 def risk_axis(axes: Axes, panels: Sequence[Panel], *, vertical: bool) -> None:
-    """From the prior up: evenly from a coin's 1/2, by powers of ten from 1/n; one scale for all panels of a metric."""
+    """Axis of risk from the prior up: even from a coin's 1/2, logarithmic from 1/n; one scale for a metric's panels."""
     axis, limits = (axes.yaxis, axes.set_ylim) if vertical else (axes.xaxis, axes.set_xlim)
     every = 1  # how many ticks to a label
     if show_excess(panels):
@@ -52,7 +52,7 @@ def risk_axis(axes: Axes, panels: Sequence[Panel], *, vertical: bool) -> None:
 
 
 def _excess(least: float) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-    """What a risk is above 1/2, by powers of ten from the least on, and back."""
+    """Transform between a risk and its excess over 1/2 on a logarithmic scale, and back."""
     return (
         lambda risk: np.log10(np.maximum(np.asarray(risk, dtype=float) - 0.5, least)),
         lambda power: 0.5 + 10.0 ** np.asarray(power, dtype=float),

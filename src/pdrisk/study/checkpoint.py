@@ -1,4 +1,4 @@
-"""Checkpoints of a study: its finished parts in files, so that one that was stopped goes on where it was."""
+"""Checkpoints of a study: its finished parts in files, so that a stopped study can be continued."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Evidence:
 
 
 def cannot(why: str) -> Evidence:
-    """What data cannot show, and why."""
+    """Evidence that the data cannot give, with the reason."""
     return Evidence(f"not applicable: {why}", None)
 
 
@@ -108,7 +108,7 @@ def max_spans(rows: pd.DataFrame) -> Evidence:
 
 
 def min_near_half(rows: pd.DataFrame) -> Evidence:
-    """Whether that of min stays near a coin's."""
+    """Whether the two-worlds risk of min stays near a coin's."""
     usual = rows[rows["eps"] <= USUAL]
     if not len(usual):
         return cannot(f"no eps is {USUAL:g} or less")

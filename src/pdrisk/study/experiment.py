@@ -162,7 +162,7 @@ def run(
 
 @dataclass(frozen=True, slots=True)
 class StudyPlan:
-    """Plan of a study: what is the same for all its columns."""
+    """Plan of a study: settings that are the same for all columns."""
 
     measures: Measures
     repetitions: int
@@ -170,13 +170,13 @@ class StudyPlan:
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
-        """What is asked of each sample."""
+        """Statistics of each sample."""
         return self.measures.statistics
 
 
 @dataclass(frozen=True)
 class Block:
-    """All samples of one size of one column: what is computed, and kept, as a whole."""
+    """All samples of one size of one column, which are computed and kept together."""
 
     plan: StudyPlan
     variable: Variable
@@ -189,22 +189,22 @@ class Block:
 
     @property
     def repetitions(self) -> int:
-        """How many samples there are: of everybody one, since all are equal."""
+        """Number of samples: of everybody one, since all are equal."""
         return 1 if self.everybody else self.plan.repetitions
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """The measures of each statistic, of each sample."""
+        """Shape of the measures: of each statistic, of each sample."""
         return self.plan.measures.rows, len(self.plan.statistics), self.repetitions
 
     @property
     def work(self) -> int:
-        """Records to look at."""
+        """Number of records to look at."""
         return self.size * self.repetitions
 
     @property
     def generator(self) -> np.random.Generator:
-        """Its own stream of random numbers, from the seed, the column's name and the size."""
+        """Random numbers of the block, from the seed, the column's name and the size."""
         name = hashlib.blake2b(repr(plain_label(self.variable.column)).encode(), digest_size=16).digest()
         words = [int(word) for word in np.frombuffer(name, dtype="<u4")]
         key = (*words, self.size % 2**32, self.size >> 32)
@@ -212,7 +212,7 @@ class Block:
 
     @once
     def fingerprint(self) -> str:
-        """A name for everything that decides the measures; the choice of risks does not, nor eps with Laplace noise."""
+        """Name for everything that decides the measures; not the choice of risks, nor eps with Laplace noise."""
         import pdrisk  # its version; the package is above this module
 
         variable, plan = self.variable, self.plan

@@ -1,4 +1,4 @@
-"""The curator's assessment of a person's own data: which answers, groups and columns expose somebody most."""
+"""Exposure: which answers, groups and columns of the user's own data expose somebody most."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def _columns(frame: pd.DataFrame, answers: pd.DataFrame, chosen: Mapping[Hashabl
 
 
 def _recommended(chosen: Mapping[Hashable, Variable], specs: Sequence[Statistic]) -> pd.DataFrame:
-    """What an eps buys."""
+    """Table of the noise that an eps buys."""
     losses = [float(rounded_down(float(privacy_loss(risk, 0.5)))) for risk in RISKS]
     rows = []
     for column, one in chosen.items():

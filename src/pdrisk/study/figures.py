@@ -268,7 +268,7 @@ def _grid(panels: Sequence[Panel], across: int, *, key: Sequence[str] = ()) -> t
 
 
 def _notes(panels: Sequence[Panel]) -> list[str]:
-    """What stands below all panels, line by line."""
+    """Notes below all panels, line by line."""
     parts = dict.fromkeys(each.part for each in panels if each.part)
     drawn = {str(name) for each in panels for name in (each.title, each.unit, *each.points.get("statistic", ()))}
     boxes = [] if all(legible(name) == name for name in drawn) else [BOXES]
@@ -314,7 +314,7 @@ def _worst_end(worst: pd.DataFrame, x: str) -> _End:
 
 
 def _words(axes: Axes, each: Panel, *, xlabel: str, more: str = "") -> None:
-    """The axis of risk and the titles."""
+    """Label of the risk axis, and titles."""
     risk_axis(axes, [each], vertical=True)
     place = axes.get_subplotspec()
     first = place is not None and place.is_first_col()
@@ -326,7 +326,7 @@ def _words(axes: Axes, each: Panel, *, xlabel: str, more: str = "") -> None:
 
 
 def _risk(panels: Sequence[Panel]) -> str:
-    """What the axis of risk that panels share shows."""
+    """Label of a shared risk axis."""
     return NAMES[panels[0].metric] + (" − 0.5" if show_excess(panels) else "")
 
 

@@ -166,7 +166,7 @@ class Finding:
     bottom_heavy: bool = False
 
     def seen(self, rows: pd.DataFrame, median_at: float | None) -> Evidence:
-        """Whether the claim holds in the rows of a column, whose median lies there between its bounds."""
+        """Evidence of the claim in the rows of a column, whose median lies there between its bounds."""
         if self.statistic != EVERY:
             rows = rows[rows["statistic"] == self.statistic]
         if not len(rows):
@@ -179,7 +179,7 @@ class Finding:
 
 
 def _columns(result: pd.DataFrame) -> Iterator[tuple[Hashable, pd.DataFrame, float | None]]:
-    """Each column with its rows, and where its median lies between its bounds, if that is known."""
+    """Rows of each column, and the place of its median between its bounds, if it is known."""
     study: Any = result.attrs.get("study")
     told = study.get("columns", []) if isinstance(study, dict) else []
     for column, rows in result.groupby("column", sort=False, dropna=False):

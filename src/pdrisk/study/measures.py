@@ -39,7 +39,7 @@ class Measures:
 
     @property
     def needs(self) -> Needs:
-        """What of a sample is looked at."""
+        """Parts of a sample's summary that are read."""
         own = (
             MECHANISMS[name].needs(each) if self.eps else each.needs
             for each, name in zip(self.statistics, self.mechanisms, strict=True)
@@ -48,11 +48,11 @@ class Measures:
 
     @property
     def rows(self) -> int:
-        """How many numbers there are of a statistic of a sample: LS and W, or LS and three for each eps."""
+        """Number of numbers for a statistic of a sample: LS and W, or LS and three for each eps."""
         return 1 + 3 * len(self.eps) if self.eps else 2
 
     def of(self, summary: Summary, universe: Universe) -> FloatArray:
-        """The numbers of G samples, shape (rows, statistics, G)."""
+        """Measures of G samples, shape (rows, statistics, G)."""
         result = np.empty((self.rows, len(self.statistics), len(summary.n)))
         for place, (statistic, name) in enumerate(zip(self.statistics, self.mechanisms, strict=True)):
             own = result[:, place]

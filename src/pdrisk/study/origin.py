@@ -14,7 +14,7 @@ PIECE = 2**20  # bytes read at a time
 
 @dataclass(frozen=True, slots=True)
 class ReportOrigin:
-    """What a report was made of.
+    """Origin of a report.
 
     Attributes
     ----------
@@ -34,13 +34,13 @@ class ReportOrigin:
 
     @classmethod
     def now(cls, file: str, rows: int, command: str, path: Path | None = None) -> ReportOrigin:
-        """That of a report made now."""
+        """Origin of a report made now."""
         date = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
         return cls(file, rows, "" if path is None else hash_of(path), date, command)
 
     @property
     def rows_of_head(self) -> list[tuple[str, str]]:
-        """Labels and texts, for a head."""
+        """Labels and texts for the head of a report."""
         said = {
             "file": self.file, "rows": f"{self.rows:,}", "SHA-256": self.hash, "made": self.date,
             "command": self.command,

@@ -1,4 +1,4 @@
-"""Files in a folder that only their owner may read, and of which pdrisk knows which it wrote."""
+"""Files in a folder that only their owner may read, with a list of the files that pdrisk wrote."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEPT = 2  # hashes of a name: of what stands there, and of what was about to
 
 
 def own_folder(path: Path, files: Collection[str]) -> None:
-    """Make a folder for files of these names, and those above it, if it is not there; a new one is its owner's alone.
+    """Make a folder, and those above it, for files of these names; a new one is readable by its owner alone.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def own_folder(path: Path, files: Collection[str]) -> None:
 
 
 def write_own(folder: Path, name: str, write: Callable[[Path], object]) -> Path:
-    """Write a file as `write_whole` does, and note that it is pdrisk's to replace."""
+    """Write a file as `write_whole` does, and note that pdrisk may replace it."""
 
     def noted(path: Path) -> None:
         write(path)
@@ -54,7 +54,7 @@ def write_own(folder: Path, name: str, write: Callable[[Path], object]) -> Path:
 
 
 def remove_own(folder: Path, name: str) -> None:
-    """Take away what an earlier run wrote and this one does not."""
+    """Remove files that an earlier run wrote and this one does not write."""
     if (folder / name).is_file() and (_digest(folder / name), name) in _listed(folder):
         (folder / name).unlink()
 

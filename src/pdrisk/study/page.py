@@ -1,4 +1,4 @@
-"""One self-contained HTML page that reads like a short paper: nothing in it asks for anything from elsewhere."""
+"""Self-contained HTML page that reads like a short paper; it loads nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Page:
         )
 
     def figure(self, svg: str, caption: str, twin: str) -> None:
-        """A picture as SVG, and the same in words and numbers for those who do not see it."""
+        """Picture as SVG, with the same in words and numbers for readers who cannot see it."""
         inline = re.sub(r"^.*?(?=<svg)", "", svg, count=1, flags=re.DOTALL)
         inline = inline.replace("<svg ", f'<svg role="img" aria-label="{escape(caption)}" ', 1)
         self._parts.append(
@@ -116,7 +116,7 @@ class Page:
 
     @property
     def body(self) -> str:
-        """What is on it, for a place that has a style of its own."""
+        """Content of the page, for a place with a style of its own."""
         return "\n".join(self._parts)
 
 
@@ -136,7 +136,7 @@ def shown(value: Any) -> str:
 
 
 def cell(name: object, value: Any) -> str:
-    """What stands in a cell of a column of that name: rounded towards the person, and no risk is called certain."""
+    """Text of a cell in a column of that name: rounded towards the person, and no risk is called certain."""
     plain = value.item() if hasattr(value, "item") else value
     if not isinstance(plain, float) or not math.isfinite(plain):
         return shown(plain)
@@ -152,7 +152,7 @@ def _tagged(name: object, value: Any, kind: str) -> str:
 
 
 def svg_of(figure: Figure, name: str) -> str:
-    """A figure as text, the same each time; its ids begin with the name, so that several fit on one page."""
+    """SVG of a figure, the same each time; ids begin with the name, so that several fit on one page."""
     import matplotlib as mpl
 
     target = io.StringIO()

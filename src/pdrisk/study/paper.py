@@ -53,7 +53,7 @@ HEADS = {
 
 @dataclass(frozen=True)
 class Study:
-    """What a page is about.
+    """Study that a page is about.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Study:
 
     @property
     def mechanisms(self) -> list[str]:
-        """Those that the risks are of."""
+        """Mechanisms whose risks are shown."""
         return list(dict.fromkeys(self.result["mechanism"]))
 
     @property
@@ -87,7 +87,7 @@ class Study:
 
 
 def written(study: Study, folder: Path, *, noted: Callable[[str], None] = lambda _: None) -> Path:
-    """Write everything; the page is the last.
+    """Write all files, the page last.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def _begun(study: Study) -> Page:
 
 
 def _sampled(study: Study) -> str:
-    """Which samples there are."""
+    """Sentence about the samples."""
     table, repetitions = study.result, study.result.attrs["study"]["repetitions"]
     sizes = table.groupby("column", sort=False, observed=True)["sample_size"].nunique()
     least, most = (f"{100 * share:.3g} %" for share in (table["proportion"].min(), table["proportion"].max()))
@@ -201,7 +201,7 @@ def _whole(study: Study) -> pd.DataFrame:
 
 
 def _figures(study: Study) -> list[tuple[str, str, Figure, str]]:
-    """Name, caption, picture and text of each."""
+    """Name, caption, picture and text of each figure."""
     result, units = study.result.copy(deep=False), study.units
     result.attrs["study"] = {**result.attrs["study"], "synthetic": study.synthetic}  # what figures say of who may see
     drawn = [

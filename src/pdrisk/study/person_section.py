@@ -1,4 +1,4 @@
-"""Section of a report for a person who is asked: what an eps means to them."""
+"""Section of a report for a person who considers taking part: what an eps means for them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OWN_BOUNDS = (
 
 
 def heading(eps: float) -> str:
-    """Of the section."""
+    """Heading of the section."""
     return f"What to tell the people: one answer with eps = {eps:g}"
 
 

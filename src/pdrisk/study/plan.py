@@ -1,4 +1,4 @@
-"""Columns and sizes of a study, judged as a whole before anything is computed: all that is wrong is in one error."""
+"""Columns and sizes of a study, judged before anything is computed; one error names everything that is wrong."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ Advice = Callable[[pd.Series, str], str]  # what to do with a column of a kind t
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A column as its own universe.
+    """Column as its own universe.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Variable:
 
 
 class _UnfitError(Exception):
-    """Why a column cannot be studied, in the words after its name.
+    """Reason why a column cannot be studied, worded to follow its name.
 
     ``kind`` is that of the error, ``short`` the reason for who did not ask for this column.
     """
@@ -134,7 +134,7 @@ def variables(
 def usable(
     frame: object, bounds: object = None, without: Sequence[Hashable] = (), advice: Advice = _in_python
 ) -> tuple[list[Hashable], dict[Hashable, str]]:
-    """The columns of a frame that can be studied, but no ids and weights; and the others, each with the reason.
+    """Columns of a frame that can be studied, without ids and weights; and the others with reasons.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def _numbers(series: pd.Series) -> FloatArray | None:
 
 
 def _declared_universe(frame: pd.DataFrame, column: Hashable, bounds: object) -> tuple[Universe | None, Source]:
-    """What the caller says, else what is declared, else None: the column's own range."""
+    """Bounds given by the caller or declared; None for the column's own range."""
     if isinstance(bounds, str):
         if bounds != "column":
             raise ParameterError(f'bounds must be (lo, hi) or the word "column", but are {shown(bounds)}')
@@ -322,13 +322,13 @@ def _counts(people: int, wanted: Sequence[Size] | None) -> dict[int, float]:
 
 
 def _error(frame: pd.DataFrame, unfit: Mapping[tuple[str, type[ParameterError]], list[Any]]) -> ParameterError:
-    """One error for all columns; of the one kind if they share it."""
+    """One error for all columns; of their class if it is the same."""
     lines = []
     for (reason, kind), columns in unfit.items():
         left = f" And {len(columns) - SOME:,} more." * (len(columns) > SOME)
         if kind is UnknownColumnError:
             first, *others = (str(unknown_column(column, frame.columns)) for column in columns[:SOME])
-            # Which columns there are, is said once.
+            # The list of columns is given once.
             lines += [
                 first,
                 *(re.sub("; the frame has: .*?[.](?= Did you mean|$)", ".", line) for line in others),

@@ -52,7 +52,7 @@ NEEDED: Final = ("column", "statistic", "sample_size", "proportion", "eps", "n",
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """The numbers of one panel.
+    """Numbers of one panel.
 
     Attributes
     ----------
@@ -84,24 +84,24 @@ class Panel:
 
     @property
     def heading(self) -> str:
-        """What it is about, for people."""
+        """Title of the panel."""
         return f"{self.statistic} of {self.title}" if self.statistic else self.title
 
     @property
     def start(self) -> float:
-        """Where its risk axis begins."""
+        """Start of its risk axis."""
         return self.priors[0]
 
     @property
     def shows_excess(self) -> bool:
-        """Whether a query would lie on an axis that begins at a coin's 1/2, so that what is above it is shown."""
+        """Whether a query's risk would be indistinguishable from 1/2, so that its excess is shown instead."""
         if self.metric not in COIN or "statistic" not in self.points.columns or not len(self.points):
             return False
         return float(self.points.groupby("statistic")["median"].max().min()) < 0.5 + ON_AXIS
 
     @property
     def least_excess(self) -> float:
-        """The power of ten at which an axis of what is above 1/2 begins: below the smallest, and `FLOOR` at the least.
+        """Power of ten at which an axis of the excess over 1/2 begins: below the smallest, at least `FLOOR`.
 
         What adds nothing at all lies on it.
         """
@@ -112,12 +112,12 @@ class Panel:
 
 
 def show_excess(panels: Sequence[Panel]) -> bool:
-    """Whether the panels that share an axis of risk show what is above 1/2."""
+    """Whether panels with a common risk axis show the excess over 1/2."""
     return any(each.shows_excess for each in panels)
 
 
 def by_query(result: pd.DataFrame, *, metrics: Any = ("many_worlds", "two_worlds"), eps: Any = None) -> list[Panel]:
-    """For each metric and column the spread of the risks of each query, over all samples and eps.
+    """For each metric and column, the spread of each query's risks over all samples and eps.
 
     Like all of these, of the first dozen columns; each panel says so.
 
@@ -142,7 +142,7 @@ def by_query(result: pd.DataFrame, *, metrics: Any = ("many_worlds", "two_worlds
 def by_proportion(
     result: pd.DataFrame, *, statistic: str = "max", metrics: Any = ("many_worlds", "two_worlds"), eps: Any = None
 ) -> list[Panel]:
-    """For each column and metric the risk against the share of the values that is in the sample, by eps.
+    """For each column and metric, the risk against the share of the values in the sample, by eps.
 
     Returns
     -------
@@ -170,7 +170,7 @@ def by_proportion(
 
 
 def by_epsilon(result: pd.DataFrame, *, metric: str = "two_worlds", proportion: float | None = None) -> list[Panel]:
-    """For each column the risk against eps, by query, of samples of one size.
+    """For each column, the risk against eps, by query, for samples of one size.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ def noise_and_risk(
     proportion: float | None = None,
     units: Mapping[Hashable, str] | None = None,
 ) -> list[Panel]:
-    """For each column and unit the noise against the risk, by query, of samples of one size: what accuracy costs.
+    """For each column and unit, the noise against the risk, by query, for samples of one size.
 
     Returns
     -------
@@ -252,7 +252,7 @@ def _asked(metrics: Any) -> list[str]:
 
 
 def _checked(result: object, metrics: Iterable[str]) -> pd.DataFrame:
-    """The result of a study, if it is one."""
+    """The result of a study, or the error if it is not one."""
     if not isinstance(result, pd.DataFrame):
         raise ColumnTypeError(f"a figure is made of the frame that a study returned, not of {type(result).__name__}.")
     if missing := [name for name in (*NEEDED, *dict.fromkeys(metrics)) if name not in result.columns]:
@@ -268,7 +268,7 @@ def _checked(result: object, metrics: Iterable[str]) -> pd.DataFrame:
 
 
 def _columns(table: pd.DataFrame) -> Iterator[tuple[Hashable, pd.DataFrame, str]]:
-    """Each of the first columns, its rows, and that these are the first of how many, "" if all are shown."""
+    """The first columns with their rows, and a note of how many there are, "" if all are shown."""
     every = table["column"].unique()
     first = table[table["column"].isin(every[:COLUMNS])] if len(every) > COLUMNS else table
     part = f"the first {COLUMNS} of {len(every):,} columns; for others pass their rows" if len(every) > COLUMNS else ""
@@ -290,7 +290,7 @@ def _of_eps(table: pd.DataFrame, eps: Any) -> pd.DataFrame:
 
 
 def _telling(table: pd.DataFrame) -> list[float]:
-    """Of all eps at most as many as a panel holds, as evenly spread as may be on a logarithmic axis, with both ends."""
+    """At most as many eps as a panel holds, evenly spread on a logarithmic scale, with both ends."""
     left = sorted(table["eps"].unique().tolist())
     while len(left) > CURVES:
         ratios = [left[at + 1] / left[at - 1] for at in range(1, len(left) - 1)]
@@ -318,7 +318,7 @@ def _priors(rows: pd.DataFrame, metric: str) -> tuple[float, float]:
 
 
 def _sampling(result: pd.DataFrame, column: Hashable) -> dict[str, float]:
-    """The sampling errors of the statistics of all of a column's values, as a study says them."""
+    """Sampling errors of the statistics of all values of a column, from the study's attributes."""
     study = result.attrs.get("study")
     told = study.get("columns", []) if isinstance(study, dict) else []
     return next((each.get("sampling95", {}) for each in told if each["column"] == column), {})

@@ -1,4 +1,4 @@
-"""A progress bar on terminals and in notebooks for what takes longer than a second."""
+"""Progress bar on terminals and in notebooks, for work that takes longer than a second."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PATIENCE = 1.0  # seconds before anything is shown
 
 @contextmanager
 def progress_bar(total: int, *, shown: bool = True, name: str = "study") -> Iterator[Callable[[int], object]]:
-    """A bar that is taken away at the end; nothing if stderr is neither a terminal nor a notebook's.
+    """Progress bar that is removed at the end; nothing if stderr is neither a terminal nor a notebook's.
 
     Parameters
     ----------
@@ -43,6 +43,6 @@ def progress_bar(total: int, *, shown: bool = True, name: str = "study") -> Iter
 
 
 def _visible() -> bool:
-    """Whether somebody sees what is drawn in place on stderr: on a terminal, or below the cell of a notebook."""
+    """Whether somebody sees what is redrawn on stderr: on a terminal, or below a notebook's cell."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", bool)()
     return "IPKernelApp" in getattr(shell, "config", ()) or (sys.stderr is not None and sys.stderr.isatty())

@@ -1,4 +1,4 @@
-"""Sampling error of exact statistics: how far they are from those of the population, beside which noise is judged."""
+"""Sampling error of exact statistics: how far they may be from those of the population, to compare noise with."""
 
 from __future__ import annotations
 

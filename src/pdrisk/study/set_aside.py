@@ -1,4 +1,4 @@
-"""Columns that hold numbers but no answers of people: ids and weights, which nobody takes a mean of."""
+"""Columns of numbers that are no answers of people: ids and weights, whose mean nobody wants."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INSTEAD: Final = "name it in columns= or --columns, or declare its bounds, to lo
 
 
 def set_aside(column: Hashable, values: FloatArray) -> str:
-    """Why a column seems to hold ids or weights; "" if it does not.
+    """Reason why a column seems to hold ids or weights; "" if it does not.
 
     Parameters
     ----------

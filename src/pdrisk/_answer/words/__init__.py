@@ -1,4 +1,4 @@
-"""Explanations of a release in words: `explained` for everybody who has to know, `participant` for one person."""
+"""Explanations of a release in words: `explained` for each audience, `participant` for one person."""
 
 from pdrisk._answer.words.counts import common_denominator, counted, reached, times_right
 from pdrisk._answer.words.explain import AUDIENCES, explained, not_for_others, participant

@@ -68,7 +68,7 @@ def common_denominator(risks: Iterable[float], prior: float = 0.5) -> int:
 
 
 def counted(risk: float, out_of: int) -> tuple[int, bool]:
-    """A risk as a whole number, and whether it is at most that: "always" is never said, so near 1 it is more.
+    """A risk as a whole number, and whether it is at most this: near 1 it is "more than", never "always".
 
     Rounded up, as the number is written: 0.55 of 100 is 55, and anything above a half is more than 50.
     """
@@ -77,7 +77,7 @@ def counted(risk: float, out_of: int) -> tuple[int, bool]:
 
 
 def chances(said: Mapping[str, str], prior: float, losses: Iterable[float]) -> tuple[str, list[str]]:
-    """An attacker's chance before, and what it rises to at most after each of some losses.
+    """An attacker's chance before, and the most that it rises to after each of some losses.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def chances(said: Mapping[str, str], prior: float, losses: Iterable[float]) -> t
 
 
 def reached(loss: float, delta: float = 0.0) -> float:
-    """How often an attacker is right at most after a loss, with a coin's prior: above 1/2, if by less than a float.
+    """How often an attacker with a coin's prior is right at most after a loss; always above 1/2.
 
     Without delta it is the largest belief, too.
 

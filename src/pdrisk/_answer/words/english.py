@@ -5,7 +5,7 @@ one that ends in ``_replaced`` in the place of the field without, where the numb
 """
 
 TEXTS = {
-    # A person who thinks about taking part.
+    # The participant.
     "imagine": (
         "Imagine the hardest case we can think of: someone knows everybody else's answers and must say whether you "
         "took part."
@@ -60,7 +60,7 @@ TEXTS = {
         "That you took part is not hidden. It does not cover theft of the data itself, or conclusions about people "
         "like you that hold whatever your answer is."
     ),
-    # Whoever works with the answer.
+    # The analyst.
     "analyst_title": "{name}, for the analyst",
     "curator_title": "{name}, for the curator",
     "publication_title": "{name}, as published",

@@ -91,7 +91,7 @@ def explained(
 
 
 def not_for_others(name: str) -> NotPublicError:
-    """The error for whoever would tell others of bounds that are two people's values."""
+    """The error for an explanation for other people if the bounds are two people's values."""
     return NotPublicError(
         f"{name} took its bounds from the data, so nothing of it may be told to others: declare bounds=(lo, hi) "
         "without looking at the data and ask again."
@@ -100,7 +100,7 @@ def not_for_others(name: str) -> NotPublicError:
 
 @dataclass(frozen=True, slots=True)
 class _Telling:
-    """One release told to somebody.
+    """Explanation of one release, in the parts that texts are made of.
 
     With a ``prior`` the attacker starts from it, else from a coin's 1/2.
     """
@@ -132,7 +132,7 @@ class _Telling:
         return "\n".join([*lines, said["not_covered"]])
 
     def _chances(self, prior: float) -> tuple[str, str, str]:
-        """Before, after this release, and after all so far: the last is that of this one where none is known."""
+        """Chances before, after this release, and after all so far (the same as after this one if unknown)."""
         losses = [self.answer.eps, self.answer.eps if self.spent.total is None else self.spent.total]
         before, (after, together) = chances(self.said, prior, losses)
         return before, after, together
@@ -208,7 +208,7 @@ class _Telling:
         return [(said["answer"], text), (said["interval"], said["interval_is"]), *self._clips()]
 
     def _clips(self) -> Rows:
-        """The points that values were clipped at, of all lines."""
+        """The clipping points of all lines."""
         ends = dict.fromkeys(line.clip for line in self.answer.lines if line.clip is not None)
         texts = [tuple(map(formatting.number, each)) for each in ends]
         return [(self.said["clip"], self.said["clip_is"].format(low=low, high=high)) for low, high in texts]
@@ -219,7 +219,7 @@ class _Telling:
         return said.format(ranks=formatting.number(ranks), step=formatting.number(step))
 
     def _noise(self, line: AnswerLine) -> str:
-        """How far the noise may carry it: to both sides alike only where nothing keeps it in a range or on a base."""
+        """The error by noise: one number for both sides only if neither a range nor a base limits it."""
         if line.rank95 is not None and math.isnan(line.noise95):
             return self.said["noise_by_rank"].format(ranks=self._ranks(line), eps=self._eps_of_values(line))
         if math.isnan(line.noise95):
@@ -230,7 +230,7 @@ class _Telling:
         return self.said[field].format(half=half, width=width, eps=self._eps_of_values(line))
 
     def _eps_of_values(self, line: AnswerLine) -> str:
-        """What noise is made for: without what chose the groups that are shown."""
+        """The eps that pays for the values, without the share that chooses the groups."""
         return _eps(line.eps - line.eps_groups)
 
     def _eps(self) -> Rows:
@@ -251,7 +251,7 @@ class _Telling:
         return [(said["eps"], text), (said["delta"], said["delta_is"].format(delta=_eps(answer.delta)))]
 
     def _sizes(self) -> str:
-        """From how many people on groups are shown, where that is left to chance."""
+        """The numbers of people from which on groups are shown, if chance decides that."""
         if not self.answer.sizes_shown:
             return ""
         least, half, surely = self.answer.sizes_shown
@@ -269,7 +269,7 @@ class _Telling:
         return said["unit_person"].format(unit=unit, counted=counted)
 
     def _risk(self, label: str, out_of: int | None = None) -> Rows:
-        """The pair, and what all releases so far mean together."""
+        """The chances with and without this release, and with all releases so far."""
         said, denominator = self.said, self._out_of() if out_of is None else out_of
         if self.prior is None:
             risk = _counts(said, "risk", self._own, denominator)
@@ -303,7 +303,7 @@ class _Telling:
         )
 
     def _exposed(self, line: AnswerLine, exposed: Exposed, out_of: int) -> str:
-        """What only the curator may see of one line."""
+        """The curator's numbers of one line."""
         answer, said, found = self.answer, self.said, exposed.numbers
         whole, local = formatting.number(line.global_sensitivity), said["local_sensitivity_unknown"]
         if not math.isnan(found.local_sensitivity):
@@ -346,7 +346,7 @@ class _Telling:
 
 
 def _pair(said: Mapping[str, str], risk: float, out_of: int, number: str) -> list[str]:
-    """Without and with a release of one or several numbers: one is never told without the other."""
+    """The chances without and with a release of one or several numbers; neither stands alone."""
     without = said[f"without_{number}"].format(coin=f"{out_of // 2:,}", out_of=f"{out_of:,}")
     return [said["imagine"], without, _counts(said, f"with_{number}", risk, out_of)]
 

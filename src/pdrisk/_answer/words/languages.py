@@ -1,4 +1,4 @@
-"""The languages pdrisk tells people in."""
+"""Languages of the texts that people read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LANGUAGES: Final[dict[str, Mapping[str, str]]] = {"en": ENGLISH}
 
 
 def texts(language: object, *, replaces: bool = False) -> Mapping[str, str]:
-    """The texts of a language, by the names of their fields; of records that are replaced where they differ."""
+    """The texts of a language by field; with ``replaces`` those about replaced records where they differ."""
     if not isinstance(language, str) or language not in LANGUAGES:
         raise ParameterError(f"unknown language {shown(language)}; available: {', '.join(LANGUAGES)}.")
     said = LANGUAGES[language]

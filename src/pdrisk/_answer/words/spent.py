@@ -18,7 +18,7 @@ __all__ = ["SoFar", "spent_so_far"]
 
 @dataclass(frozen=True, slots=True)
 class SoFar:
-    """The eps of all releases so far, with their delta, and what is left, in words."""
+    """Eps and delta of all releases so far, and a text about what is left."""
 
     total: float | None
     left: str
@@ -26,7 +26,7 @@ class SoFar:
 
 
 def spent_so_far(so_far: object, answer: Answer, said: Mapping[str, str]) -> SoFar:
-    """What ``so_far`` says, an eps, a ledger or nothing, of all releases up to an answer; raises as `explained`."""
+    """Spending up to an answer, as ``so_far`` says: an eps, a ledger or nothing; raises as `explained`."""
     delta = answer.delta
     if so_far is None:
         return SoFar(None, said["left_unknown"], delta)

@@ -32,13 +32,13 @@ FROM_END = 14  # records by eps that are left between the end and what is asked 
 
 @lru_cache(maxsize=2**14)
 def fraction_of(q: float) -> Fraction:
-    """A quantile as it is written: .9 is 9/10."""
+    """The exact fraction of a quantile as it is written: .9 is 9/10."""
     return Fraction(repr(float(q))).limit_denominator(LARGEST_DENOMINATOR)
 
 
 @lru_cache(maxsize=256)  # every answer asks for it many times, and fractions are slow
 def score_of(statistic: Statistic, eps: Fraction) -> Score:
-    """What makes a point a good answer to a statistic.
+    """Score of points as answers to a statistic.
 
     A minimum or maximum, or the quantile 0 or 1, is the record some 14/eps ranks from the end, beyond which there are
     no records to tell points apart by; too few records beyond a point count three times as much as too many. Where
@@ -121,12 +121,12 @@ class Exponential(Mechanism):
         return self.points.value(np.clip(point, 0, self.points.size - 1))  # what is withheld is marked by the least
 
     def interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
-        """Not known: how far the ranks around an answer reach in its unit has to be asked for."""
+        """NaN: the interval in the unit of the answer has to be asked for."""
         unknown = np.full(drawn.shape, np.nan)
         return unknown, unknown
 
     def noise95(self, summary: Summary) -> FloatArray:
-        """What answers are within of the exact one, in 95 % of cases, shape (G,): the curator's, from these data."""
+        """Distance from the exact answer that 95 % of the answers keep, shape (G,), in these data: curator only."""
         choice, points = self._choices[0], self.points
         items = choice.losses(self._cells(summary)).items
         exact = self.statistic.value(summary, self.universe)
@@ -135,7 +135,7 @@ class Exponential(Mechanism):
 
     @property
     def rank95(self) -> float:
-        """How many records may lie between the answer and the rank asked for, 95 % sure; infinite where not known.
+        """Error in ranks, 95 % sure; infinite where it is not known.
 
         Of a minimum or maximum, that is the end.
 
@@ -178,7 +178,7 @@ class Exponential(Mechanism):
         return at_most(total, float(self.eps))
 
     def worlds(self, records: FloatArray, summary: Summary) -> tuple[FloatArray, float]:
-        """As the interface says, but the distance of two worlds is at least their loss: 2 eps from point to point."""
+        """Places whose distances are at least the losses: 2 eps from point to point."""
         return self.points.index(records) * 2, 1 / float(self.eps)
 
     def loss_between_worlds(self, summary: Summary) -> FloatArray:
@@ -199,12 +199,12 @@ class Exponential(Mechanism):
 
     @property
     def score(self) -> Score:
-        """What is a good point."""
+        """The score of the points."""
         return score_of(self.statistic, self.value_eps)
 
     @property
     def _left(self) -> int:
-        """How many records are left between the end and what is asked of an extreme."""
+        """Number of records between the end and the rank that is asked for of an extreme."""
         return abs(self.score.offset)
 
     @property
@@ -214,12 +214,12 @@ class Exponential(Mechanism):
 
     @property
     def value_eps(self) -> Fraction:
-        """What the choice of the answer itself costs."""
+        """Eps of the choice of the answer itself."""
         return self.eps
 
     @property
     def _choices(self) -> tuple[Choice, ...]:
-        """All that is chosen, the answer first."""
+        """All choices, that of the answer first."""
         return (Choice(self.score, self.points.size, self.value_eps),)
 
     def _cells(self, summary: Summary) -> Cells:

@@ -21,7 +21,7 @@ __all__ = ["Choice", "Spare"]
 
 @dataclass(frozen=True, slots=True)
 class Spare:
-    """A candidate beside the points, which means one of them, and whose weight no record changes.
+    """Candidate beside the points that means one of them, and whose weight no record changes.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Spare:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A choice among so many points, and the spare one if there is one, that costs eps.
+    """Choice among so many points, and a spare candidate if there is one, that costs eps.
 
     Notes
     -----
@@ -56,7 +56,7 @@ class Choice:
         return Weights.of(self.score, self.points, self.eps)
 
     def index(self, items: Items) -> IntArray:
-        """Where the items' weights stand in the table."""
+        """Index of the items' weights in the table."""
         return self.weights.index(self.score.of(items.less, items.up_to, self.score.target(items.n)[items.group]))
 
     def drawn(self, cells: Cells, bits: Bits) -> IntArray:
@@ -73,7 +73,7 @@ class Choice:
         return chosen_points(with_spare, np.insert(index, at, self.spare.index), self.weights, bits)
 
     def losses(self, cells: Cells) -> Losses:
-        """What it tells of the records in these cells."""
+        """Privacy losses of the records in these cells."""
         key = self, "losses"
         if key not in cells.derived:
             weights = self.weights

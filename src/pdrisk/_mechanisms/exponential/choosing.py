@@ -62,7 +62,7 @@ def chosen_points(items: Items, index: IntArray, weights: Weights, bits: Bits) -
 
 
 def _decided(index: IntArray, width: IntArray, weights: Weights, uniform: int, bits: Bits) -> int:
-    """The item in whose share the uniform number lies, of which the first 64 bits are known; exactly."""
+    """The item in whose share the uniform number lies, exactly, given its first 64 bits."""
     table = weights.table
     sums = list(itertools.accumulate(table[h] * w for h, w in zip(index.tolist(), width.tolist(), strict=True)))
     known = WORD

@@ -17,7 +17,7 @@ HALVINGS = 64
 def largest_error(
     items: Items, index: IntArray, weights: Weights, points: int, exact: FloatArray, level: float
 ) -> FloatArray:
-    """The distance from the exact answer that answers keep within with probability ``level``.
+    """Distance from the exact answer that answers keep with probability ``level``.
 
     Parameters
     ----------

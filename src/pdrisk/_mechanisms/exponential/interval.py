@@ -23,7 +23,7 @@ SHORT = 3  # as much as one record counts that lies beyond the end of an extreme
 
 @dataclass(frozen=True, slots=True)
 class EndChoices:
-    """What chooses the ends of an interval; None where an end is the bound.
+    """Choices of the ends of an interval; None for an end that is the bound.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class ExponentialInterval(Exponential):
     )
 
     def interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
-        """The ends that were drawn, moved out by the rounding of records, and to the value; beyond .95 the bounds."""
+        """The drawn ends, wider by the rounding of records and at least to the value; the bounds beyond .95."""
         value = self.value(drawn).astype(np.float64)
         low, high = (np.full(value.shape, end) for end in (self.universe.lo, self.universe.hi))
         ends, points = self._ends, self.points

@@ -1,4 +1,4 @@
-"""Parts of the records of each group, between two places that were chosen before, and how a place parts them again."""
+"""Parts of the records of each group, between two chosen places, and how the next chosen place divides them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MANY = 2**18  # records at one point of which first only the blocks of their pla
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Records of each group whose places lie within ``[low, end)``, and the places to choose from.
+    """Records of each group at places in ``[low, end)``, and the places to choose from.
 
     Every point has ``2**PLACE_BITS`` places. A record at a point has one of them, uniformly and independently of all
     other records; nothing else decides to which side of a chosen place it goes. So one record more or less is one more
@@ -87,11 +87,11 @@ class Part:
 
     @property
     def _high(self) -> IntArray:
-        """The last place to choose: the one that parted the records may be chosen again."""
+        """The last place to choose; the place that divided the records may be chosen again."""
         return np.minimum(self.end, self.last)
 
     def _spans(self, bits: Bits) -> _Spans:
-        """The places that records of each point can have; in blocks, and counted there, where there are many."""
+        """Places that records of each point can have; where there are many, in blocks that are counted."""
         start = np.maximum(self.point << PLACE_BITS, self.low[self.group])
         size = np.minimum((self.point + 1) << PLACE_BITS, self.end[self.group]) - start
         few = self.count <= MANY
@@ -117,7 +117,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class _Spans:
-    """Records that each have a place within their span, uniformly and by themselves; in the order of their points.
+    """Records with independent uniform places, each within its span; in the order of their points.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class _Spans:
     owner: IntArray
 
     def near(self, score: Score, weights: Weights, groups: int) -> NDArray[np.bool_]:
-        """Spans whose records are so near the rank that their places matter; as in `items_of`."""
+        """Spans of records so near the rank that their places matter, as in `items_of`."""
         n = np.zeros(groups, dtype=np.int64)
         np.add.at(n, self.group, self.count)
         up_to = np.cumsum(self.count) - (np.cumsum(n) - n)[self.group]
@@ -141,7 +141,7 @@ class _Spans:
         return scores < (weights.cap + weights.span) * weights.coarse
 
     def placed(self, chosen: NDArray[np.bool_], bits: Bits) -> tuple[IntArray, IntArray, IntArray]:
-        """Places of the records in these spans, in their order: number of the span, place, and how many are there."""
+        """Places of the records in these spans, in order: number of the span, place, and number of records."""
         at = np.flatnonzero(chosen)
         own = np.repeat(np.arange(len(at)), self.count[at])
         offsets = uniform_below(self.size[at][own], bits)

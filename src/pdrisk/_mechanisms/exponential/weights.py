@@ -23,7 +23,7 @@ BITS = 192  # of the ratio of two weights
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How far a point y is from the rank that is asked for, in whole numbers; 0 is best.
+    """Distance of a point y from the rank asked for, as a whole number; 0 is best.
 
     ``h(y) = max(0, above (b #{x < y} - t), below (t - b #{x <= y}))`` with ``t = a n + offset``, in a group of n
     records: the quantile a/b has the slopes 1 and 1.
@@ -104,14 +104,14 @@ class Weights:
         return len(self.table) - 1
 
     def reach(self, points: int, unsure: Fraction) -> int | None:
-        """The least weight's index that, of so many points, together are chosen with at most this probability.
+        """Index of the first weight so small that so many points together are chosen with at most this probability.
 
         Where some point has the score 0. None if there is none.
         """
         return self.first_at_most(math.floor(self.table[0] * unsure / points))
 
     def index(self, scores: IntArray) -> IntArray:
-        """Where the weights of these scores stand."""
+        """Index of the weights of these scores."""
         if self.coarse > 1:
             scores = scores // self.coarse
         return np.minimum(scores, self.cap)

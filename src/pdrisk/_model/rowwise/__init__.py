@@ -80,7 +80,7 @@ class RowwiseFilter:
 
     @property
     def is_checked(self) -> bool:
-        """Whether its tree is all that decides; not that of masks and callables."""
+        """Whether its tree alone decides, without a mask or callable."""
         return self.given is None
 
     @property
@@ -90,11 +90,11 @@ class RowwiseFilter:
 
     @property
     def asks_a_function(self) -> bool:
-        """Whether a callable decides, which may look at any column."""
+        """Whether a callable decides, which may read any column."""
         return self.given == "function"
 
     def check_codes(self, missing: Mapping[Hashable, tuple[Hashable, ...]]) -> None:
-        """Refuse to ask for a declared missing code, which no record has left when the filter sees it.
+        """Refuse a filter that asks for a declared missing code.
 
         Parameters
         ----------
@@ -114,7 +114,7 @@ class RowwiseFilter:
             raise ParameterError(f"cannot use where={self.text!r}: {said}")
 
     def and_also(self, other: "RowwiseFilter") -> "RowwiseFilter":
-        """The records that both select, of which the second may be a mask or callable: joined with ``and``."""
+        """Filter for the records that both select; the second may be a mask or callable."""
         if other.rule is None or other.written is None:
             return replace(self, text=None, trusted=True, given=other.given)
         assert self.rule is not None and self.written is not None
@@ -124,7 +124,7 @@ class RowwiseFilter:
 
 
 class Within(NamedTuple):
-    """A ``where`` that is asked of a Dataset.
+    """Filter of a Dataset together with the ``where`` of a question.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ class Within(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """A mask that was seen to fit its data, which are no pandas frame."""
+    """Mask that fits its data, which are no pandas frame."""
 
     mask: Any
 
@@ -228,7 +228,7 @@ def judged(
 
 
 def given_of(where: Any, frame: pd.DataFrame) -> Any:
-    """What of a ``where`` cannot be checked, and goes to the engine as it is: a callable, or a mask that fits.
+    """The part of a ``where`` that cannot be checked and goes to the engine: a callable, or a fitting mask.
 
     None for what is judged as a whole.
     """
@@ -257,6 +257,6 @@ def _checked(builder: Builder, build: Callable[[], Any]) -> RowwiseFilter:
 
 
 def caller_names() -> Mapping[str, object]:
-    """The variables of the nearest caller outside pdrisk, locals before globals."""
+    """Variables of the nearest caller outside pdrisk, locals before globals."""
     frame, _ = caller()
     return {**frame.f_globals, **frame.f_locals}

@@ -92,7 +92,7 @@ def is_row_wise(name: str) -> bool:
 
 
 def not_offered(name: str, row_wise: bool) -> str:
-    """Why a filter does not take a function, method or attribute."""
+    """Why a filter does not accept a function, method or attribute."""
     if name in SAME:
         return f"it uses `{name}`, which filters do not have. Did you mean {SAME[name]!r}?"
     if name in OF_TIMES:
@@ -110,7 +110,7 @@ def needs_backticks(name: str) -> bool:
 
 
 def text_of(node: Node) -> str:
-    """One spelling for one meaning; values that came from Python variables stand as their ``@names``."""
+    """Text of a tree, one spelling for one meaning; values of Python variables stand as ``@names``."""
     if isinstance(node, Column | Rank):
         name = str(node.name)
         return "`" + name.replace("`", "``") + "`" if needs_backticks(name) else name
@@ -133,7 +133,7 @@ def text_of(node: Node) -> str:
 
 
 class Builder:
-    """Builds the nodes of one ``where`` on one frame, and refuses what is not on the allow-list."""
+    """Builder of the nodes of one ``where`` on one frame; it refuses what is not on the allow-list."""
 
     def __init__(self, shown: str, frame: pd.DataFrame, levels: Levels, option: str = "where") -> None:
         self.shown = shown if len(shown) <= 200 else shown[:200] + "..."
@@ -146,7 +146,7 @@ class Builder:
         raise ParameterError(f"cannot use {self.option}={self.shown}: {sentence}")
 
     def is_index(self, name: Hashable) -> bool:
-        """Whether DataFrame.query would take it for the index."""
+        """Whether DataFrame.query would take the name for the index."""
         named = name in {"index", "columns", *self.frame.index.names} or re.fullmatch(r"[ic]level_\d+", str(name))
         return bool(named) and name not in self.frame.columns
 

@@ -64,7 +64,7 @@ CONVERT_FROM: Final = {
 
 
 def unfit(symbol: str, parts: list[Node], values: list[Any]) -> str:
-    """That an operator does not work on its parts."""
+    """The sentence for an operator that does not work on its operands."""
     if symbol in MEMBERSHIP and isinstance(values[1], list) and len(values[1]) == 1:  # as it was written, or might be
         symbol, values = "==" if symbol == "in" else "!=", [values[0], *values[1]]
         parts = [parts[0], Constant(values[1], parts[1].given if isinstance(parts[1], Constant) else None)]
@@ -72,7 +72,7 @@ def unfit(symbol: str, parts: list[Node], values: list[Any]) -> str:
 
 
 def described(node: Node, value: Any) -> str:
-    """A part and its dtype; of categories only theirs, for they may be values."""
+    """An operand with its dtype; for categories only the dtype of their values."""
     if isinstance(value, list):
         return "a list"
     if isinstance(node, Operation):
@@ -82,7 +82,7 @@ def described(node: Node, value: Any) -> str:
 
 
 def converted(column: Hashable, formula: str) -> str:
-    """How to convert a column in the frame; ``{}`` in the formula stands for it."""
+    """Advice to convert a column in the frame; ``{}`` in the formula stands for the column."""
     series = f"df[{column!r}]"
     formula = formula.format(series)
     is_plain = isinstance(column, str) and not needs_backticks(column)
@@ -91,7 +91,7 @@ def converted(column: Hashable, formula: str) -> str:
 
 
 def mended(symbol: str, parts: list[Node], values: list[Any]) -> str:
-    """What helps where an operator does not work on its parts."""
+    """Advice for an operator that does not work on its operands."""
     columns = [place for place, part in enumerate(parts) if isinstance(part, Column)]
     if not columns:
         return "Compare columns with constants, and compute columns in the frame before"
@@ -108,7 +108,7 @@ def mended(symbol: str, parts: list[Node], values: list[Any]) -> str:
 
 
 def dated(part: Node, value: Any, other: Any, builder: Builder) -> Any:
-    """A constant beside a column of dates, durations or periods as pandas reads it there."""
+    """A constant beside dates, durations or periods, as pandas reads it there."""
     if isinstance(value, pd.Series) or not isinstance(other, pd.Series):
         return value
     dtype = of_values(other.dtype)
@@ -149,7 +149,7 @@ def _read(function: Callable[[Any], Any], value: Any) -> Any:
 
 
 def check_kinds(symbol: str, parts: list[Node], values: list[Any], builder: Builder) -> None:
-    """Refuse to compare what can never be equal: it would select nobody, and be paid for."""
+    """Refuse to compare values that can never be equal: it would select nobody, and be paid."""
     for place, value in enumerate(values):
         if not isinstance(value, pd.Series):
             continue
@@ -161,7 +161,7 @@ def check_kinds(symbol: str, parts: list[Node], values: list[Any], builder: Buil
 
 
 def check_order(symbol: str, parts: list[Node], values: list[Any], builder: Builder) -> None:
-    """Refuse what would be ordered as text and is none, and objects of another kind than what stands beside them.
+    """Refuse to order texts that look like dates, and objects beside another kind.
 
     A column of objects is asked for their kind here, which docs/limits.md tells.
     """
@@ -191,7 +191,7 @@ def _kinds(value: Any) -> list[str]:
 
 
 def _kind(value: Any) -> str:
-    """What a column on zero rows holds by its dtype, or a constant; of a column of objects, nothing is known."""
+    """Kind of a column on zero rows by its dtype, or of a constant; unknown for columns of objects."""
     if isinstance(value, pd.Series):
         return column_kind(value.cat.categories[:0].to_series() if is_categorical(value.dtype) else value)
     kind = kind_of_value(value)

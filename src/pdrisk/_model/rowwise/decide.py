@@ -45,13 +45,13 @@ __all__ = ["computed", "decided", "equal_to_one_of", "folded"]
 
 
 def decided(node: Node, columns: Mapping[Hashable, pd.Series]) -> Decision:
-    """What a checked condition says of each record."""
+    """Decision of a checked condition about each record."""
     found = _value(node, columns)
     return found if isinstance(found, Decision) else _truth(found)
 
 
 def computed(node: Node, columns: Mapping[Hashable, pd.Series]) -> NDArray[np.float64]:
-    """The number that checked arithmetic gives for each record; NaN where there is none."""
+    """Result of checked arithmetic for each record; NaN where there is none."""
     numbers, unknown = quantity_of(_value(node, columns))
     return numbers.high if unknown is None else np.where(unknown, np.nan, numbers.high)
 

@@ -23,7 +23,7 @@ EXAMPLE = "Write arithmetic or a comparison with a column in it, as in `birth //
 
 @dataclass(frozen=True)
 class Derived:
-    """A column that each record's own values decide.
+    """Column computed from each record's own values.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Derived:
 
     @property
     def canonical(self) -> str:
-        """All that decides its values, in one spelling, but for the data."""
+        """Everything but the data that decides its values, in one spelling."""
         codes = [(column, self.missing[column]) for column in self.columns if column in self.missing]
         return repr((self.name, self.rule, codes, [each.canonical for each in self.earlier]))
 
@@ -60,7 +60,7 @@ def derived(
     codes: Callable[[tuple[Hashable, ...]], Mapping[Hashable, tuple[Hashable, ...]]],
     earlier: tuple[Derived, ...],
 ) -> Derived:
-    """The column that an expression describes; columns and dtypes of the frame are looked at, never a value.
+    """Derived column of an expression, judged by columns and dtypes, never by a value.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def derived(
 
 
 def used(known: tuple[Derived, ...], columns: Iterable[Hashable]) -> tuple[tuple[Derived, ...], tuple[Hashable, ...]]:
-    """Which derived columns are among these, and the stored columns that all of them are made of."""
+    """The derived columns among these, and the stored columns that all of them need."""
     own = {each.name: each for each in known}  # of two with one name the last
     found = [own[column] for column in dict.fromkeys(columns) if column in own]
     stored = [

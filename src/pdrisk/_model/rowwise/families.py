@@ -269,7 +269,7 @@ def as_number(name: str, value: Any) -> int | float:
 
 
 def _nanoseconds(value: Any) -> int:
-    """A date or duration, since 1970; a date with a time zone in UTC."""
+    """Nanoseconds of a date (since 1970, in UTC) or of a duration."""
     if isinstance(value, dt.timedelta):
         held: Any = pd.Timedelta(value).asm8
     else:

@@ -59,7 +59,7 @@ REFUSED: dict[type[ast.AST], str] = {
 
 
 class QueryString(Builder):
-    """Reads one query string: quoted names and ``@names`` become placeholders, the rest is Python."""
+    """Reader of one query string: quoted names and ``@names`` become placeholders, the rest is Python."""
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ class QueryString(Builder):
         return self.operation(name, column)
 
     def foreign(self, node: ast.AST) -> str:
-        """Why it takes none of the functions, methods and attributes in this part of the query."""
+        """Why a function, method or attribute in this part of the query is refused."""
         used = []
         for part in ast.walk(node):
             if isinstance(part, ast.Call) and isinstance(part.func, ast.Name):
@@ -218,7 +218,7 @@ class QueryString(Builder):
         return self.members(None, said)
 
     def check_quotes(self, side: ast.AST, other: ast.AST) -> None:
-        """Tell that text stands in quotes, if a word that is no column stands beside a column."""
+        """Hint that text needs quotes, if an unknown word stands beside a column."""
         if not isinstance(other, ast.Name) or not self.is_known(other.id):
             return
         for word in side.elts if isinstance(side, ast.List | ast.Tuple) else [side]:

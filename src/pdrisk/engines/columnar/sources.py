@@ -1,4 +1,4 @@
-"""Sources of columns: frames of Polars and Arrow, held or computed; each gives those at some places, of one state."""
+"""Sources of columns: frames of Polars and Arrow, in memory or computed; each gives columns of one state."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ Result = TypeVar("Result")
 
 
 class ColumnSource(Protocol):
-    """Something that holds columns, or computes them."""
+    """Source of columns, in memory or computed."""
 
     @property
     def columns(self) -> Sequence[tuple[str, ColumnType]]:
-        """Their names and types."""
+        """Names and types of the columns."""
 
     @property
     def rows(self) -> int | None:
-        """How many rows it holds; None if it computes them when it is read."""
+        """Number of rows; None if they are computed when they are read."""
 
     def read(self, places: Sequence[int]) -> Read:
-        """The columns at these places."""
+        """The columns at these positions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,29 +43,29 @@ class PolarsFrame:
 
     @property
     def columns(self) -> Sequence[tuple[str, ColumnType]]:
-        """Their names and types."""
+        """Names and types of the columns."""
         return _in_polars(self.frame.schema)
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """Number of rows."""
         return self.frame.height
 
     def read(self, places: Sequence[int]) -> Read:
-        """Its own columns."""
+        """The columns at these positions."""
         return self.frame.height, [self.frame.to_series(at) for at in places]
 
 
 @dataclass(frozen=True, slots=True)
 class PolarsPlan:
-    """A Polars LazyFrame, computed as often as it is read."""
+    """A Polars LazyFrame, computed each time it is read."""
 
     frame: pl.LazyFrame
     rows: None = None
 
     @property
     def columns(self) -> Sequence[tuple[str, ColumnType]]:
-        """Their names and types, as its plan has them.
+        """Names and types of the columns by the plan.
 
         Raises
         ------
@@ -89,7 +89,7 @@ class PolarsPlan:
         )
 
     def read(self, places: Sequence[int]) -> Read:
-        """These columns alone, in one computation."""
+        """The columns at these positions alone, in one computation."""
         import polars as pl
 
         if not places:
@@ -106,33 +106,33 @@ class ArrowTable:
 
     @property
     def columns(self) -> Sequence[tuple[str, ColumnType]]:
-        """Their names and types."""
+        """Names and types of the columns."""
         return [(field.name, of_arrow(field.type)) for field in self.table.schema]
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """Number of rows."""
         return int(self.table.num_rows)
 
     def read(self, places: Sequence[int]) -> Read:
-        """Its own columns."""
+        """The columns at these positions."""
         return self.rows, [self.table.column(at) for at in places]
 
 
 @dataclass(frozen=True, slots=True)
 class ArrowFiles:
-    """An Arrow dataset, read from its files as often as it is asked."""
+    """An Arrow dataset, read from its files each time."""
 
     dataset: pyarrow.dataset.Dataset
     rows: None = None
 
     @property
     def columns(self) -> Sequence[tuple[str, ColumnType]]:
-        """Their names and types."""
+        """Names and types of the columns."""
         return [(field.name, of_arrow(field.type)) for field in self.dataset.schema]
 
     def read(self, places: Sequence[int]) -> Read:
-        """These columns alone."""
+        """The columns at these positions alone."""
         import pyarrow.compute as pc
 
         if not places:
@@ -143,7 +143,7 @@ class ArrowFiles:
 
 
 def source_of(data: object) -> ColumnSource | None:
-    """What reads a frame of Polars or Arrow, which is kept as it is now; None of anything else."""
+    """Source of a Polars or Arrow frame, as it is now; None for anything else."""
     module, kind = type(data).__module__.partition(".")[0], type(data).__name__
     held: Any = data
     if module == "polars" and kind == "DataFrame":
@@ -168,7 +168,7 @@ def _in_polars(schema: Mapping[str, Any]) -> list[tuple[str, ColumnType]]:
 
 
 def _without_panic(work: Callable[[], Result]) -> Result:
-    """What ``work`` gives; a panic of Polars is no Exception, so that nobody would hide what it says of a record."""
+    """Result of ``work``; a panic of Polars, which is no Exception and could quote a record, becomes an error."""
     import polars as pl
 
     try:

@@ -1,4 +1,4 @@
-"""Tables of Polars and Arrow: what is judged of their columns, and the engine that reads them."""
+"""Tables of Polars and Arrow: the header that requests are judged by, and the engine that reads them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WRITE = 'Write a query string, as in where="age > 40", or a Polars expression of
 
 @dataclass(frozen=True)
 class ColumnTable:
-    """A frame of Polars or Arrow.
+    """Polars or Arrow frame, for a Dataset.
 
     Attributes
     ----------
@@ -46,11 +46,11 @@ class ColumnTable:
     kept: pd.DataFrame | None = None
 
     def declared(self, known: Callable[[pd.DataFrame], pd.DataFrame]) -> ColumnTable:
-        """The table with what ``known`` makes of a copy of its header."""
+        """The table with ``known`` applied to a copy of its header."""
         return replace(self, header=known(self.header.copy(deep=False)))
 
     def remembered(self, *, by_version: bool) -> ColumnTable:
-        """The table with what a ledger may know it by: by the owner's word its header, else all of its content.
+        """The table with what a ledger knows it by: with a version its header, else all of its content.
 
         What is computed as often as it is read may be something else each time: only a version names it.
         """
@@ -68,11 +68,11 @@ class ColumnTable:
         given: Any,
         secret: Secret,
     ) -> ColumnEngine:
-        """What reads it."""
+        """Engine of the table for a judged query."""
         return ColumnEngine(self, given, secret)
 
     def selecting(self, where: Any) -> Any:
-        """What can be judged as a filter of this table: a mask of its rows as one that fits them.
+        """The ``where`` in a form that can be judged; a mask becomes one that fits the rows.
 
         Raises
         ------
@@ -95,7 +95,7 @@ class ColumnTable:
         return Fitted(fitting(where, pd.DataFrame(index=pd.RangeIndex(self.source.rows or 0))))
 
     def frame(self, labels: Iterable[Hashable]) -> pd.DataFrame:
-        """The columns of these names, all rows of them, as pandas holds them; what has no such column is left out."""
+        """All rows of these columns as pandas holds them; names without a column are left out."""
         wanted = dict.fromkeys(labels)
         found = [at for at, label in enumerate(self.header.columns) if label in wanted]
         if self.kept is not None and self.kept is not self.header:
@@ -110,7 +110,7 @@ class ColumnTable:
 
 @dataclass(frozen=True, slots=True)
 class ColumnEngine:
-    """Engine of a Polars or Arrow frame: the columns that are read become a frame of pandas.
+    """Engine of a Polars or Arrow frame: the columns that are read become a pandas frame.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class ColumnEngine:
 
     @property
     def origin(self) -> Origin:
-        """What a ledger knows them by, if it may remember them."""
+        """Place by which a ledger knows the data, if it may remember them."""
         return Origin(frame=self.table.kept)
 
     def group_sizes(self, query: Query) -> GroupSizes:
@@ -135,7 +135,7 @@ class ColumnEngine:
         return guarded(lambda: self._of_frame(query).group_sizes(query))
 
     def read(self, query: Query) -> FrameReading:
-        """What the rows say to a judged query; fails as `guarded` does."""
+        """Reading of a judged query; fails as `guarded` does."""
         return guarded(lambda: self._of_frame(query).read(query))
 
     def _of_frame(self, query: Query) -> FrameEngine:
@@ -145,7 +145,7 @@ class ColumnEngine:
 
 
 def column_table(data: object) -> ColumnTable | None:
-    """The table that Polars or Arrow holds or computes; None if it is of neither.
+    """Table of a Polars or Arrow frame; None for anything else.
 
     Raises
     ------

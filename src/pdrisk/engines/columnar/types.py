@@ -1,4 +1,4 @@
-"""Types of Polars and Arrow columns as pandas knows them: what a schema says alone decides them, never a record."""
+"""Types of Polars and Arrow columns as pandas knows them, decided by the schema alone and never by a record."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ColumnType:
 
 
 def of_arrow(held: pa.DataType) -> ColumnType:
-    """The column of an Arrow type; of a dictionary, its values, since which ones it has depends on the records."""
+    """Column of an Arrow type; for a dictionary its values, as the listed ones depend on the records."""
     import pyarrow as pa
 
     known, name = pa.types, str(held)
@@ -57,7 +57,7 @@ def of_arrow(held: pa.DataType) -> ColumnType:
 
 
 def of_polars(held: Any) -> ColumnType:
-    """The column of a Polars type; of a Categorical, its texts, of an Enum, the categories that its type lists."""
+    """Column of a Polars type; for a Categorical its texts, for an Enum the categories of its type."""
     import polars as pl
     import pyarrow as pa
 
@@ -76,7 +76,7 @@ def of_polars(held: Any) -> ColumnType:
 
 
 def array_of(values: pl.Series | pa.ChunkedArray, dtype: Any) -> Any:
-    """The values of a column as an array of pandas; nothing is copied that Arrow holds as pandas does."""
+    """Values of a column as a pandas array; nothing is copied that Arrow holds as pandas does."""
     import pyarrow as pa
 
     if isinstance(dtype, pd.CategoricalDtype):
@@ -96,7 +96,7 @@ def _in_arrow(values: pl.Series) -> pa.Array:
 
 
 def _wide(values: pl.Series) -> pa.Array:
-    """Whole numbers of 128 bits, which Arrow has as decimals alone."""
+    """Whole numbers of 128 bits, which Arrow holds as decimals."""
     import polars as pl
     import pyarrow as pa
 

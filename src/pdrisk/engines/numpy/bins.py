@@ -21,7 +21,7 @@ _BIAS = 1022  # of the exponent in the bits of a float64, for this definition of
 
 
 def summary_of_bins(values: NDArray[np.generic], bins: Bins | None) -> Summary:
-    """Summary of the number of records of each bin, and of those moved into it; of each size without bins.
+    """Summary of the number of records in each bin, with those moved into it; without bins, of each size.
 
     Parameters
     ----------

@@ -58,7 +58,7 @@ def cells(
 
 
 def told_apart(needs: Needs, universe: Universe, rows: int, groups: int) -> frozenset[Ranks]:
-    """The ranks whose records are to be found to make cells of; none where counting all records is faster."""
+    """Ranks whose records are looked for to make cells; none if counting all records is faster."""
     width = sum(rows if each.width is None else each.width for each in needs.ranks)
     if not needs.at_points or RANKED * width * groups <= rows:
         return needs.ranks

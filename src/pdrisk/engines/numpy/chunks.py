@@ -109,7 +109,7 @@ def clamped(
 def _count_moved(
     moved: IntArray, piece: NDArray[np.generic], group: NDArray[np.intp], universe: Universe, low: float, high: float
 ) -> None:
-    """Add the number of records outside the universe to that of their groups; ends that are NaN tell nothing."""
+    """Add the numbers of records outside the universe to their groups' counts; NaN ends count nothing."""
     for is_inside, outside, end in (
         (low >= universe.lo, np.less, universe.lo),
         (high <= universe.hi, np.greater, universe.hi),

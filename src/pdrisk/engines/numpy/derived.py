@@ -1,4 +1,4 @@
-"""Derived columns of a frame, computed where something was paid for."""
+"""Derived columns of a frame, computed after they are paid for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Values = pd.api.extensions.ExtensionArray | NDArray[np.float64]
 
 
 def with_derived(frame: pd.DataFrame, derived: Sequence[Derived], stored: pd.DataFrame) -> pd.DataFrame:
-    """The frame with these columns computed, of those that are stored, in the place of what stands there."""
+    """The frame with these derived columns, in place of stored ones of the same name."""
     result = frame.copy(deep=False) if derived else frame
     for each in derived:
         own = {one.name for one in each.earlier}
@@ -30,12 +30,12 @@ def with_derived(frame: pd.DataFrame, derived: Sequence[Derived], stored: pd.Dat
 
 
 def placeholder(one: Derived, rows: int) -> Values:
-    """What stands in a frame before the values are computed: none, of their type."""
+    """Column of the right type before its values are computed."""
     return _array(np.full(rows, np.nan), one.is_truth)
 
 
 def _values(one: Derived, frame: pd.DataFrame) -> pd.Series:
-    """The values of a derived column, of a frame that has the columns it reads, with missing codes missing."""
+    """Values of a derived column, from a frame with the columns it reads, missing codes removed."""
     columns = {name: dense(frame[name]) for name in one.columns}
     numbers = np.empty(len(frame))
     for start in range(0, len(frame), PIECE):

@@ -15,7 +15,7 @@ __all__ = ["distinct_values", "singles_of"]
 def distinct_values(
     series: pd.Series, selected: NDArray[np.bool_] | None, codes: NDArray[np.int32] | None, groups: int
 ) -> Summary:
-    """Summary of how many different values each group has, and how many records have a value for themselves.
+    """Summary of the number of different values in each group, and of records alone with their value.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def distinct_values(
 def singles_of(
     series: pd.Series, selected: NDArray[np.bool_] | None, codes: NDArray[np.int32] | None, groups: int
 ) -> NDArray[np.float64]:
-    """1 for each row that alone has its value in its group, 0 for others, NaN where the row is not used."""
+    """1 for each row alone with its value in its group, 0 for others, NaN for rows that are not used."""
     group, value, rows = _pairs(series, selected, codes, groups)
     _, place, sizes = np.unique(group * (value.max(initial=0) + 1) + value, return_inverse=True, return_counts=True)
     result = np.full(len(series), np.nan)

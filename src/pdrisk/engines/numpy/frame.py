@@ -44,7 +44,7 @@ EVERYBODY: Final[Place] = (None, None, None)
 
 @dataclass(frozen=True, slots=True)
 class FrameReading(Reading):
-    """What the rows of a frame say.
+    """Reading of a frame.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class FrameReading(Reading):
 
     @property
     def unlisted(self) -> int:
-        """How many selected rows are of nobody known."""
+        """Number of selected rows without a person's id."""
         persons = self.found.persons
         if persons is None:
             return 0
@@ -79,7 +79,7 @@ class FrameReading(Reading):
         return guarded(lambda: self.people_and_rows(line)[0])
 
     def people_and_rows(self, line: int) -> tuple[PersonRecords, NDArray[np.bool_]]:
-        """The records of a line, of people who have several, and which rows of the frame or records they are."""
+        """Records of a line for people with several, and the rows of the frame that they come from."""
         asked, universe = self.query.lines[line], self.universes[line]
         bounded, found = asked.statistic.bounded, self.found
         distinct = isinstance(asked.statistic, Distinct)
@@ -118,11 +118,11 @@ class FrameEngine:
 
     @property
     def origin(self) -> Origin:
-        """The frame that people have."""
+        """The frame that the caller has."""
         return Origin(frame=self.stored)
 
     def read(self, query: Query) -> FrameReading:
-        """What the rows say to a judged query; fails as `guarded` does."""
+        """Reading of a judged query; fails as `guarded` does."""
         return guarded(lambda: self._read(query))
 
     def group_sizes(self, query: Query) -> GroupSizes:
@@ -139,7 +139,7 @@ class FrameEngine:
         return GroupSizes(keys, n)
 
     def _selected(self, query: Query) -> tuple[pd.DataFrame, pd.DataFrame, NDArray[np.bool_] | None]:
-        """The frame, without missing codes, and which rows the filter keeps."""
+        """The frame without missing codes, and the rows that the filter keeps."""
         raw = with_derived(self.frame, query.derived, self.stored)
         frame = without_codes(raw, query.missing)
         selected = None if query.where is None else selected_rows(frame, query.where, self.given)
@@ -191,7 +191,7 @@ class FrameEngine:
 
 @dataclass(frozen=True)
 class FrameRows:
-    """The rows of a frame that a query is about, and the records that they make.
+    """Rows of a frame that a query is about, and the records made of them.
 
     Attributes
     ----------
@@ -216,11 +216,11 @@ class FrameRows:
 
     @once
     def persons(self) -> Persons | None:
-        """Its people, where rows of one belong together."""
+        """People of the frame, if their rows belong together."""
         return Persons(self.frame, self.unit, self.secret) if self.unit.is_of_people else None
 
     def records(self, place: Place, universe: Universe | None, *, distinct: bool = False) -> Records:
-        """The records of what a line reads, in its universe if it has one."""
+        """Records of what a line reads, within its universe if it has one."""
         column, indicator, other = place
         if indicator is not None:
             values: Any = selected_rows(self.frame, indicator)
@@ -242,7 +242,7 @@ class FrameRows:
         return self.persons.records((values, others), universe, used, self.codes, self.groups, content)
 
     def measured(self, place: Place, universe: Universe, wanted: Needs) -> Summary:
-        """The summary of numbers within a universe."""
+        """Summary of numbers within a universe."""
         own = self.records(place, universe)
         if isinstance(universe, Rectangle):
             return summary_of_pairs(own.values, own.others, universe, wanted, own.selected, own.codes, self.groups)
@@ -273,14 +273,14 @@ class FrameRows:
         return Summary(np.array([self.size_of(own) if used is None else np.count_nonzero(used)], dtype=np.int64))
 
     def size_of(self, records: Records) -> int:
-        """How many records there are, used or not."""
+        """Number of records, used or not."""
         return len(self.frame) if records.place is None else int(records.place.max(initial=-1)) + 1
 
 
 def _codes(
     frame: pd.DataFrame, columns: tuple[Hashable, ...], keys: tuple[Key, ...], selected: NDArray[np.bool_] | None
 ) -> NDArray[np.int32]:
-    """The group of each row, the number of groups where it is in none or not selected."""
+    """Group of each row; the number of groups for rows in none or not selected."""
     codes = key_codes(frame, columns, keys)
     if selected is not None:
         codes[~selected] = len(keys)
@@ -288,7 +288,7 @@ def _codes(
 
 
 def _in_one_form(keys: pd.Series) -> pd.Series:
-    """Keys that are equal in one form, whichever rows have them: no -0.0, and of Python objects texts alone."""
+    """Keys in one form for all equal ones: no -0.0, and of Python objects texts alone."""
     held = keys.cat.categories if isinstance(keys.dtype, pd.CategoricalDtype) else keys
     if holds_objects(held):
         return pd.Series(texts_of(keys), index=keys.index, dtype=object)
@@ -296,7 +296,7 @@ def _in_one_form(keys: pd.Series) -> pd.Series:
 
 
 def place_of(line: Line) -> Place:
-    """What a line reads."""
+    """Identity of what a line reads."""
     return line.column, line.indicator, line.other
 
 
@@ -311,12 +311,12 @@ def column_values(series: pd.Series) -> NDArray[np.generic]:
 
 
 def present_rows(series: pd.Series) -> NDArray[np.bool_]:
-    """Which rows of a column of any kind hold a value; NaN is missing whatever the dtype thinks of it."""
+    """Rows of a column that hold a value; NaN is missing whatever the dtype."""
     return ~missing_of(series)
 
 
 def own_universe(series: pd.Series) -> Universe:
-    """The finite range of a whole column, as the SOEP paper takes it: not private."""
+    """Finite range of a whole column, as in the SOEP paper: not private."""
     values = column_values(series)
     if values.dtype.kind == "f":
         values = values[np.isfinite(values)]

@@ -27,7 +27,7 @@ def losses_of_line(
     mechanism: Mechanism,
     then: Callable[[FloatArray], object] = lambda _: None,
 ) -> FloatArray:
-    """The privacy loss of the person of each row by one line of the query, NaN where the row is not used.
+    """Privacy loss of each row's person by one line of the query; NaN for rows that are not used.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def _losses_of_records(
 
 
 def _losses_of_several(reading: FrameReading, line: int, mechanism: Mechanism) -> FloatArray:
-    """The loss of each record's person, who may have several: in all groups together.
+    """Loss of each record's person, in all groups together, where a person may have several records.
 
     Of Laplace noise it is how far the answers move without them; of others each record costs what it may at most.
     """
@@ -104,7 +104,7 @@ def _losses_of_several(reading: FrameReading, line: int, mechanism: Mechanism) -
 
 
 def losses(reading: FrameReading, query: Query) -> FloatArray:
-    """The privacy loss of the person of each row by all releases together; NaN where none uses the row."""
+    """Privacy loss of each row's person by all releases together; NaN for rows that none uses."""
     total = np.full(len(reading.found.frame), np.nan)
     for lead in query.leads:
         own = losses_of_line(reading, lead, query.mechanism(lead, reading.universes[lead]))
@@ -113,7 +113,7 @@ def losses(reading: FrameReading, query: Query) -> FloatArray:
 
 
 def losses_of_people(reading: FrameReading, query: Query) -> tuple[IntArray, FloatArray]:
-    """One row of each person, and what all releases together cost that person; NaN where none uses a row of theirs."""
+    """One row of each person, and the person's loss by all releases together; NaN if none uses a row."""
     persons = reading.found.persons
     assert persons is not None
     number = int(persons.numbers.max(initial=-1)) + 1
@@ -137,7 +137,7 @@ def losses_of_people(reading: FrameReading, query: Query) -> tuple[IntArray, Flo
 
 
 def records_read(reading: FrameReading, line: Line, mechanism: Mechanism) -> Records:
-    """What a line sees: the value of each record, NaN where it is missing; 0 for what is only counted.
+    """Value of each record as a line reads it; NaN if it is missing, 0 if records are only counted.
 
     Of two columns, the value in the first, NaN where either is missing. For a number of different values, 1 where the
     record alone has its value in its group, else 0.

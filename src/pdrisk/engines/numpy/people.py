@@ -1,4 +1,4 @@
-"""Records of people: what a unit leaves of the rows of each person, before anything is summarised."""
+"""Records of people: the rows or numbers that count for each person, chosen before anything is summarised."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DENSE = 4  # times as many pairs of a person and a group as rows: of more, those
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The records of one line: rows of the frame, or what the rows of a person became.
+    """Records of one line: rows of the frame, or numbers made of each person's rows.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Records:
 
 @dataclass(frozen=True)
 class Persons:
-    """The people of a frame, by the columns that say who they are.
+    """People of a frame, by their id columns.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Persons:
         groups: int,
         content: pd.Series | None = None,
     ) -> Records:
-        """What is left of the rows of each person that are used, hold a value and are in a group.
+        """Records of each person: from rows that are used, hold a value and are in a group.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class Persons:
     def _chosen(
         self, rows: NDArray[np.intp], values: tuple[NDArray[Any] | None, NDArray[Any] | None], codes: Any
     ) -> Records:
-        """The rows that count, each a record."""
+        """The rows that count, each as a record."""
         kept = np.zeros(len(self.frame), dtype=bool)
         kept[rows] = True
         return Records(*values, kept, codes, persons=self.numbers if self.unit.weight > 1 else None)
@@ -145,7 +145,7 @@ class Persons:
     def _within_groups(
         self, rows: NDArray[np.intp], persons: NDArray[np.int64], group: NDArray[np.int64], groups: int
     ) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.int64]]:
-        """The rows of as many groups of each person as count, which the hash of person and group chooses."""
+        """Rows in those groups of each person that count, chosen by the hash of person and group."""
         if groups <= self.unit.groups:
             return rows, persons, group
         _, first = np.unique(persons * groups + group, return_index=True)
@@ -164,7 +164,7 @@ class Persons:
         pairs: NDArray[np.intp],
         hashes: Callable[[NDArray[np.intp]], list[NDArray[np.uint64]]],
     ) -> NDArray[np.bool_]:
-        """Which rows count: all of who has few, of others those with the smallest hashes of their content.
+        """Rows that count: all rows of people with few, else those with the smallest hashes of their content.
 
         A row is its own values, so equal rows of a person are told apart by a number of their own, whichever has it.
         """
@@ -195,7 +195,7 @@ class Persons:
         values: tuple[Any, Any],
         universe: Universe | None,
     ) -> Records:
-        """One record for each person and group, if there are any, with the number that the rows become."""
+        """One record for each person and group: the number that the rows become."""
         size = int(pairs.max(initial=-1)) + 1
         place = np.full(len(self.frame), NOBODY, dtype=np.int64)
         place[rows] = pairs
@@ -260,7 +260,7 @@ def _scrambled(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _numbered(pairs: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """The pairs that occur numbered from 0; they are numbers below ``most``."""
+    """The pairs that occur, numbered from 0; the parts are below ``most``."""
     if most > DENSE * len(pairs):
         return pd.factorize(pairs)[0].astype(np.int64, copy=False)
     occurs = np.zeros(most, dtype=bool)
@@ -290,7 +290,7 @@ def _rank_within(*sorted_keys: NDArray[Any]) -> NDArray[np.int64]:
 def _collapse(
     way: str, values: NDArray[Any], pairs: NDArray[np.intp], size: int, universe: Universe | None
 ) -> NDArray[np.float64]:
-    """The number that the rows of each person become.
+    """Number that the rows of each person become.
 
     Sums are those of integers on a public grid, so that no order of rows changes a digit: else the rows of one person
     could change the last digits of another's number.

@@ -108,7 +108,7 @@ def windows(
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The arguments of `windows` but what is asked for."""
+    """Arguments of `windows` that describe the records."""
 
     values: NDArray[np.generic]
     universe: Universe
@@ -120,7 +120,7 @@ class _Rows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Look:
-    """The records of G groups within a band each.
+    """Records of G groups within a band for each.
 
     Attributes
     ----------
@@ -139,11 +139,11 @@ class _Look:
     ordered: FloatArray
 
     def span(self) -> tuple[IntArray, IntArray]:
-        """First and last of the wanted ranks that there are, as `_span` says."""
+        """First and last of the wanted ranks that exist, as in `_span`."""
         return _span(self.wanted, self.n)
 
     def at(self, rank: IntArray, group: IntArray) -> FloatArray:
-        """The records at these ranks of groups; any value where the band does not hold it."""
+        """Records at these ranks; any value where the band does not hold them."""
         if not len(self.ordered):
             return np.zeros(rank.shape)
         place = (np.cumsum(self.m) - self.m - self.below - 1)[group] + rank
@@ -156,7 +156,7 @@ class _Look:
         return np.where(rank < 1, universe.lo, np.where(rank > self.n, universe.hi, records))
 
     def missed(self, lower: FloatArray, upper: FloatArray, points: tuple[Points, ...]) -> NDArray[np.bool_]:
-        """Which groups have wanted records beyond their band, or records beyond it at the point of a wanted one."""
+        """Groups whose band misses wanted records, or ends at the point of a wanted one."""
         first, last = self.span()
         some = first <= last
         above = self.n - self.below - self.m
@@ -241,7 +241,7 @@ def _band(rows: _Rows, wanted: Ranks | float) -> tuple[FloatArray, FloatArray]:
 
 
 def _spare(rows: _Rows) -> float:
-    """By how much bands are wider on each side."""
+    """Extra width of bands on each side."""
     return SPARE_STEPS * max((each.step for each in rows.points), default=0.0)
 
 
@@ -271,7 +271,7 @@ def _band_of_cells(rows: _Rows, wanted: Ranks | float) -> tuple[FloatArray, Floa
 
 
 def _expected(wanted: Ranks | float, m: IntArray, share: float) -> tuple[FloatArray | None, FloatArray | None]:
-    """Where the first and last wanted records stand among m sampled ones, about; None where all are wanted."""
+    """Expected positions of the first and last wanted records among m sampled ones; None if all are wanted."""
     if not isinstance(wanted, Ranks):
         middle: FloatArray = np.multiply(m, wanted, dtype=np.float64)
         return middle, middle

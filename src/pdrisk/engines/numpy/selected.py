@@ -72,6 +72,6 @@ def _decided(rule: Node, columns: Mapping[Hashable, pd.Series], rows: int) -> ND
 
 
 def _each_time(rule: Node, columns: Mapping[Hashable, pd.Series]) -> int:
-    """How many categories and listed constants are looked at for each piece of rows."""
+    """Numbers of categories and constants to look up for each piece of rows."""
     categories = sum(len(categories_of(column)) for column in columns.values() if has_categories(column))
     return categories + sum(len(one.value) for one in constants(rule) if isinstance(one.value, list))

@@ -111,7 +111,7 @@ def _moments_of_blocks(
     needs: Needs,
     selected: NDArray[np.bool_] | None,
 ) -> list[_Moments]:
-    """The moments of each block, made of the same pieces whatever the blocks are: so sums are the same, too."""
+    """Moments of each block, from pieces that do not depend on the blocks, so that sums are the same."""
 
     def moments(start: int) -> list[_Moments]:
         rows = slice(start, start + block)
@@ -131,7 +131,7 @@ def _moments_of_blocks(
 
 
 def _places_and_ends(values: NDArray[np.generic], universe: Universe, size: int) -> list[_Moments]:
-    """The places and ends of a block of rows, in two looks at memory less where the first piece reaches both bounds.
+    """Places and ends of a block of rows, with one look at memory less if the first piece reaches both bounds.
 
     The ends are known then. That a value is missing, the sum of places tells; from there on, rows are read as ever.
     """
@@ -195,7 +195,7 @@ def cores() -> int:
 
 
 def _held(total: int) -> IntArray:
-    """An exact sum, moved to the ends of int64 where it lies beyond."""
+    """An exact sum, moved to the ends of int64 if it is beyond."""
     return np.array([max(-(2**63), min(total, 2**63 - 1))], dtype=np.int64)
 
 

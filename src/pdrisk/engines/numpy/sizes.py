@@ -27,7 +27,7 @@ def size_sums(
     codes: NDArray[np.int32] | None = None,
     groups: int = 1,
 ) -> SizeSums:
-    """The sums of the non-missing, clamped values in each bin of `SizePoints`; arguments as of `cells`."""
+    """Sums of the non-missing, clamped values in each bin of `SizePoints`; arguments as for `cells`."""
     points = SizePoints.between(universe.lo, universe.hi)
     thresholds, bins = points.thresholds, points.bins
     spare, none = np.empty(SIZE), np.empty(0, dtype=np.int64)

@@ -15,7 +15,7 @@ __all__ = ["worlds_without_one", "worlds_without_person"]
 
 
 def worlds_without_person(reading: FrameReading, mechanism: Mechanism) -> tuple[FloatArray, float]:
-    """The same where people have several records, of noise of one number.
+    """Worlds without each person, who may have several records, for noise of one number.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def worlds_without_person(reading: FrameReading, mechanism: Mechanism) -> tuple[
 
 
 def worlds_without_one(reading: FrameReading, mechanism: Mechanism) -> tuple[FloatArray, float, NDArray[np.int64]]:
-    """The worlds of the one line of a query without groups, and whose they are.
+    """Worlds of a query's only line, without groups, and the person missing in each.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ FEW = 25  # quantiles in a statement
 
 @dataclass(frozen=True)
 class Aggregates:
-    """What is aggregated of the columns that `Placing` makes.
+    """Aggregates of the columns that `Placing` makes.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Aggregates:
 
     @property
     def dialect(self) -> Dialect:
-        """That of the engine."""
+        """Dialect of the engine."""
         return self.placing.dialect
 
     @once
@@ -66,11 +66,11 @@ class Aggregates:
         return self.dialect.skips and sum(len(part.needs.windows) for _, part in self.measured) > FEW
 
     def told_apart(self, part: Measured) -> tuple[Ranks, ...]:
-        """The ranks of a part whose records are to be told apart."""
+        """Ranks of a part whose records are listed one by one."""
         return part.ranks if self.dialect.by_pivot or self.dialect.by_rank else ()
 
     def first(self) -> Iterator[tuple[str, str]]:
-        """Numbers, sums, ends and pivots."""
+        """Aggregates of the first pass: numbers, sums, ends and pivots."""
         call = self.dialect.call
         for i, part in enumerate(self.plan.parts):
             if isinstance(part, Different):
@@ -87,7 +87,7 @@ class Aggregates:
                 yield from self._order(i, part)
 
     def second(self) -> Iterator[tuple[str, str]]:
-        """What needs the mean or a pivot of the first pass."""
+        """Aggregates of the second pass, which need the mean or a pivot of the first."""
         call = self.dialect.call
         for i, part in self.measured:
             if part.needs.squares:
@@ -195,7 +195,7 @@ class Aggregates:
         return f"({self._in_order(part, direction)} LIMIT 1 OFFSET {before})"
 
     def _in_order(self, part: Measured, direction: str) -> str:
-        """The SELECT of the records of a stored column, of which a LIMIT leaves out most blocks."""
+        """SELECT of the records of a stored column in order; a LIMIT then skips most blocks."""
         real = f"{part.value} <= {self.dialect.infinity}"
         return f"SELECT {part.value} AS p FROM {self.plan.source} WHERE {real} ORDER BY {part.column} {direction}"
 
@@ -231,14 +231,14 @@ class Aggregates:
         return self.dialect.counted(condition) if self.many else Dialect.counted(self.dialect, condition)
 
     def _kept(self, name: str, value: str, condition: str, *more: str) -> str:
-        """An aggregate of the records for which a condition holds."""
+        """Aggregate of the records for which a condition holds."""
         if self.many:
             return self.dialect.call(name, f"CASE WHEN {condition} THEN {value} END", *more)
         return f"{self.dialect.call(name, value, *more)} FILTER (WHERE {condition})"
 
 
 def held(dialect: Dialect, column: str, end: int = LARGEST_STEPS) -> str:
-    """The sum of whole numbers, moved to the ends of what noise is added to: nothing fails on large data.
+    """Sum of whole numbers, moved to the ends of the range that noise is added to: nothing fails on large data.
 
     Sums of places are told as far as 64 bits go, for mechanisms subtract one from another first.
     """
@@ -247,5 +247,5 @@ def held(dialect: Dialect, column: str, end: int = LARGEST_STEPS) -> str:
 
 
 def product_name(degrees: Degrees, at: int, part: int) -> str:
-    """The column that holds one of the sums of products of two columns."""
+    """Name of the column with one of the sums of products of two columns."""
     return f"product_{degrees[0]}{degrees[1]}_{at}_{part}"

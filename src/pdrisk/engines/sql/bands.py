@@ -1,4 +1,4 @@
-"""Bands in SQL: where a sample says that order statistics lie, and what is read there.
+"""Bands in SQL: the interval in which a sample locates an order statistic, and the records in it.
 
 A pivot is found by one thread, which holds all values; a band by counting, and only what lies in it is listed. The
 counts are exact, so that a band that missed is noticed: then all is read again, from pivots. The sample decides the
@@ -20,13 +20,13 @@ MOST_BANDS = 10
 
 
 def can_be_banded(plan: SummaryPlan, dialect: Dialect) -> bool:
-    """Whether a sample can spare an engine the search for pivots: of one group, which it cannot do in parallel."""
+    """Whether a sample can spare an engine the search for pivots, which it cannot do in parallel for one group."""
     asked = sum(len(pivots(part)) for part in plan.parts if isinstance(part, Measured))
     return dialect.by_pivot and not (plan.groups or plan.people) and 0 < asked <= MOST_BANDS
 
 
 def within_band(dialect: Dialect, i: int, k: int) -> Iterator[tuple[str, str]]:
-    """What lies in the k-th band of part i, and how much below it; records at its ends are only counted."""
+    """Records in the k-th band of part i, and the number below it; records at its ends are only counted."""
     p, lower, upper = f"p{i}", f"lower_{i}_{k}", f"upper_{i}_{k}"
     yield f"less_{i}_{k}", dialect.counted(f"{p} < {lower}")
     yield f"at_lower_{i}_{k}", dialect.counted(f"{p} = {lower}")
@@ -35,7 +35,7 @@ def within_band(dialect: Dialect, i: int, k: int) -> Iterator[tuple[str, str]]:
 
 
 def bands(plan: SummaryPlan, dialect: Dialect, rows: str) -> str:
-    """The SELECT of the ends of all bands: places in a sorted sample of rows, and beyond it infinity."""
+    """SELECT of the ends of all bands: places in a sorted sample of rows, and infinity beyond it."""
     call, infix = dialect.call, dialect.infix
     parts = [(i, part) for i, part in enumerate(plan.parts) if isinstance(part, Measured) and pivots(part)]
     columns = [f"p{i}" for i, _ in parts]

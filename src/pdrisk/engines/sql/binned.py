@@ -19,14 +19,14 @@ __all__ = ["beyond_edges", "in_bins", "summary_of_bins"]
 
 
 def beyond_edges(dialect: Dialect, i: int, part: Binned) -> Iterator[tuple[str, str]]:
-    """The numbers of records below and above all edges, ``under_i`` and ``over_i``, where these count as moved."""
+    """Numbers of records below and above all edges, ``under_i`` and ``over_i``, if these count as moved."""
     if part.bins is not None and part.bins.clamps:
         yield f"under_{i}", dialect.counted(f"p{i} < {dialect.number(part.bins.edges[0])}")
         yield f"over_{i}", dialect.counted(f"p{i} > {dialect.number(part.bins.edges[-1])}")
 
 
 def in_bins(dialect: Dialect, i: int, part: Binned, rows: str) -> str:
-    """The SELECT of two lists in one order: the bins that hold records, ``bins_i``, and how many each, ``held_i``."""
+    """SELECT of two lists in one order: the bins that hold records, ``bins_i``, and their numbers, ``held_i``."""
     place = _bin(dialect, f"p{i}", part)
     counted = (
         f"(SELECT bin, {dialect.call('COUNT', '*')} AS n FROM (SELECT {place} AS bin FROM {rows} "
@@ -38,7 +38,7 @@ def in_bins(dialect: Dialect, i: int, part: Binned, rows: str) -> str:
 
 
 def _bin(dialect: Dialect, p: str, part: Binned) -> str:
-    """The bin of a record that is there; NULL where it is in none."""
+    """Bin of a record with a value; NULL if it is in none."""
     whole = dialect.whole
     if part.bins is None:
         thresholds = [dialect.number(math.ldexp(1.0, SMALLEST - 1 + at)) for at in range(SIZES)]

@@ -23,14 +23,14 @@ SQL_WORDS: Final = {"==": "=", "!=": "<>"}
 
 
 def decided(symbol: str, sql: str, *values: Value) -> Value:
-    """A comparison that is NULL where a value is missing as pandas decides it there."""
+    """Comparison that is NULL where pandas' decision is unknown."""
     if any(value.nullable for value in values):
         return Value(sql, nullable=True, is_truth=True)
     return Value(f"COALESCE({sql}, {'true' if symbol == '!=' else 'false'})", is_truth=True)
 
 
 def ordered(dialect: Dialect, symbol: str, left: Value, right: Value) -> str:
-    """A comparison of two columns, NULL where one is missing."""
+    """Comparison of two columns, NULL where one is missing."""
     word = SQL_WORDS.get(symbol, symbol)
     if left.family == TEXT or (left.span is None and right.span is None):
         return f"({left.sql} {word} {right.sql})"
@@ -75,7 +75,7 @@ def _whole_beside_double(dialect: Dialect, symbol: str, left: Value, right: str)
 
 
 def beside_constant(dialect: Dialect, symbol: str, left: Value, value: Any) -> Value:
-    """A comparison with a constant."""
+    """Comparison with a constant."""
     if left.family == TEXT:
         sql = f"({left.sql} {SQL_WORDS.get(symbol, symbol)} {_text(dialect, value)})"
         return decided(symbol, sql, left)
@@ -95,7 +95,7 @@ def beside_constant(dialect: Dialect, symbol: str, left: Value, value: Any) -> V
 
 
 def _limit(dialect: Dialect, symbol: str, left: Value, exact: float) -> tuple[str, str | None]:
-    """The comparison with a constant that the type of the left can hold; None if nothing equals it."""
+    """Comparison with the nearest constant that the left side's type can hold; None if nothing equals it."""
     if left.span is not None:
         if EXACT // 2 < abs(exact) < 2 * WIDEST:
             within_reach(left)
@@ -119,7 +119,7 @@ def _limit(dialect: Dialect, symbol: str, left: Value, exact: float) -> tuple[st
 
 
 def one_of(dialect: Dialect, value: Value, listed: Sequence[Any]) -> Value:
-    """Whether a record's value is one of those listed: never unknown."""
+    """Membership of a record's value in a list: never unknown."""
     value = quantity(dialect, value)
     held = [one for one in listed if not is_missing(one) and is_in(value.family, one)]
     if value.family == TEXT:

@@ -17,7 +17,7 @@ HALF: Final = 2**53  # up to here a whole number is a DOUBLE
 
 
 class Dialect:
-    """SQL dialect of an engine: here in words that every engine has."""
+    """SQL dialect of an engine, here in words that most engines share."""
 
     # How order statistics are found: around a pivot, by `at_ranks`, or else by counting in cells.
     by_pivot = False
@@ -36,7 +36,7 @@ class Dialect:
 
     @property
     def infinity(self) -> str:
-        """The largest DOUBLE but for NaN, which no comparison with it selects."""
+        """The largest DOUBLE; NaN is larger in some engines, but no comparison with it selects NaN."""
         return self.number(math.inf)
 
     def number(self, value: float) -> str:
@@ -48,11 +48,11 @@ class Dialect:
         return repr(value) if math.isfinite(value) else f"{'-' if value < 0 else ''}{self.infinite}"
 
     def call(self, name: str, *arguments: str) -> str:
-        """A function of the engine."""
+        """Call of a function of the engine."""
         return f"{name}({', '.join(arguments)})"
 
     def counted(self, condition: str) -> str:
-        """How many records a condition holds for."""
+        """Number of records for which a condition holds."""
         return f"{self.call('COUNT', '*')} FILTER (WHERE {condition})"
 
     def smallest(self, value: str) -> str:
@@ -68,15 +68,15 @@ class Dialect:
         return "*"
 
     def listed(self, value: str, by: str) -> str:
-        """The values of a group as a list, in an order."""
+        """Values of a group as an ordered list."""
         return f"ARRAY_AGG({value} ORDER BY {by})"
 
     def at_ranks(self, value: str, n: str, first: str, last: str) -> str:
-        """The records of a group of n at ranks from 1 to n, as a list, of an engine that is `by_rank`."""
+        """List of a group's records at ranks from 1 to n, for an engine that is `by_rank`."""
         raise NotImplementedError
 
     def infix(self, left: str, operator: str, right: str) -> str:
-        """An arithmetic operation."""
+        """Arithmetic operation."""
         return f"({left} {operator} {right})"
 
     def negative(self, value: str) -> str:
@@ -92,16 +92,16 @@ class Dialect:
         return "'" + value.replace("'", "''") + "'"
 
     def exact_text(self, value: str) -> str:
-        """A text that is compared, grouped and ordered by its code points, whatever the collation of its column."""
+        """Text that is compared, grouped and ordered by its code points, whatever its column's collation."""
         return value
 
     def whole(self, value: int) -> str:
-        """A literal of a whole number: a BIGINT, or a wide one where that cannot hold it."""
+        """Literal of a whole number: a BIGINT, or wide if that cannot hold it."""
         literal = f"CAST('{value}' AS BIGINT)"
         return literal if -LARGEST - 1 <= value <= LARGEST else self.wide(f"'{value}'")
 
     def wide(self, value: str) -> str:
-        """A whole number, or the text of one, as a type whose ``+``, ``-`` and ``*`` are exact up to 2**106."""
+        """Whole number, or its text, in a type whose ``+``, ``-`` and ``*`` are exact up to 2**106."""
         return f"CAST({value} AS HUGEINT)"
 
     def rounded(self, direction: str, value: str) -> str:
@@ -119,15 +119,15 @@ class Dialect:
         return self.infix(value, "//", divisor)
 
     def remainder(self, value: str, divisor: str) -> str:
-        """The remainder of that quotient, with the sign of the value."""
+        """Remainder of that quotient, with the sign of the value."""
         return self.infix(value, "%", divisor)
 
     def double(self, value: str) -> str:
-        """A number that is no wide one as the nearest DOUBLE."""
+        """Number of a type that is not wide, as the nearest DOUBLE."""
         return f"CAST({value} AS {self.double_type})"
 
     def double_of_wide(self, value: str) -> str:
-        """A wide number below 2**106 as the nearest DOUBLE: the sum of two parts that are exact is rounded once."""
+        """Wide number below 2**106 as the nearest DOUBLE: the sum of two exact parts is rounded once."""
         half = self.wide(f"'{HALF}'")
         upper, lower = (
             self.double(f"CAST({part} AS BIGINT)") for part in (self.quotient(value, half), self.remainder(value, half))
@@ -135,22 +135,22 @@ class Dialect:
         return self.infix(self.infix(upper, "*", self.number(float(HALF))), "+", lower)
 
     def arithmetic(self, left: str, operator: str, right: str) -> str:
-        """``+``, ``-`` or ``*`` of DOUBLEs as IEEE 754 has them: what overflows is infinite, and nothing fails."""
+        """``+``, ``-`` or ``*`` of DOUBLEs as in IEEE 754: overflow gives infinity, and nothing fails."""
         return self.infix(left, operator, right)
 
     def divided(self, left: str, right: str) -> str:
-        """The quotient of DOUBLEs; by zero, of whatever sign, an infinity with the sign of the left, and none of 0."""
+        """Quotient of DOUBLEs; by zero of either sign it is an infinity with the sign of the left, NULL for 0."""
         zero, infinity = self.number(0.0), self.infinity
         signs = f"WHEN {left} > {zero} AND {left} <= {infinity} THEN {infinity} "  # NaN may be above all
         signs += f"WHEN {left} < {zero} THEN {self.negative(infinity)}"
         return f"CASE WHEN {right} = {zero} THEN CASE {signs} END ELSE {self.infix(left, '/', right)} END"
 
     def double_remainder(self, left: str, right: str) -> str | None:
-        """The exact remainder of finite DOUBLEs with the sign of the left, as C's ``fmod``; None: it cannot be had."""
+        """Exact remainder of finite DOUBLEs with the sign of the left, as C's ``fmod``; None if there is no way."""
         return self.infix(left, "%", right)
 
     def keys(self, carriers: Sequence[str], lists: Sequence[Sequence[Any]]) -> tuple[str, list[list[Any]]]:
-        """Listed keys as a relation ``keys_listed`` with columns g0, g1, ... and code, and the parameters it takes.
+        """Listed keys as a relation ``keys_listed`` with columns g0, g1, ... and code, and its parameters.
 
         Parameters
         ----------
@@ -189,15 +189,15 @@ class Dialect:
         )
 
     def scaled(self, value: str, factor: float, *, divides: bool = False) -> str:
-        """The product of a DOUBLE and a positive number, or their quotient, which is rounded to a whole number then."""
+        """Product of a DOUBLE and a positive number, or their quotient, which is then rounded to a whole number."""
         return self.infix(value, "/" if divides else "*", self.number(factor))
 
     def nearest_whole(self, value: str) -> str:
-        """The BIGINT nearest to a DOUBLE, of two the even one."""
+        """BIGINT nearest to a DOUBLE, halves to even."""
         return f"CAST({value} AS BIGINT)"
 
     def whole_sum(self, value: str) -> str:
-        """The exact sum of BIGINTs, of a type that holds it."""
+        """Exact sum of BIGINTs, in a type that holds it."""
         return self.call("SUM", value)
 
     def square_sum(self, root: str) -> str:
@@ -209,7 +209,7 @@ class Dialect:
         return f"{left} IS NOT DISTINCT FROM {right}"
 
     def same_keys(self, pairs: Sequence[tuple[str, str]], *, missing: bool) -> str:
-        """Whether all keys are equal; with ``missing``, those that are both missing are."""
+        """Whether all keys are equal; with ``missing``, two missing keys are equal."""
         equal = (self.same(*pair) if missing else f"{pair[0]} = {pair[1]}" for pair in pairs)
         return " AND ".join(equal) or "true"
 
@@ -224,8 +224,8 @@ class Dialect:
         return self.inside(value, value, lo, hi, lo, hi)
 
     def inside(self, value: str, then: str, lo: str, hi: str, at_lo: str, at_hi: str) -> str:
-        """The first of three expressions for a value within the bounds, others for one below and above; else NULL."""
-        # The common case first: where all of a vector is inside, DuckDB evaluates no other branch. Engines that order
+        """One of three expressions, for a value within, below or above the bounds; else NULL."""
+        # The common case first: if all of a vector is inside, DuckDB evaluates no other branch. Engines that order
         # NaN last, and those that make every comparison with it false, end up at NULL alike.
         return (
             f"CASE WHEN {value} BETWEEN {lo} AND {hi} THEN {then} WHEN {value} < {lo} THEN {at_lo} "

@@ -1,4 +1,4 @@
-"""Different values of each group: how many there are, how many records have each, and what numbers add up to."""
+"""Different values of each group: how many there are, how many records have each, and their sum."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["different_values"]
 def different_values(
     dialect: Dialect, i: int, part: Different, rows: str, groups: Sequence[str], held: Callable[[str], str]
 ) -> str:
-    """The SELECT over the different values of a part, with a line for each group, in brackets.
+    """SELECT over the different values of a part, one line for each group, in brackets.
 
     Parameters
     ----------
@@ -42,13 +42,13 @@ def different_values(
 
 
 def _moved(dialect: Dialect, value: str, part: DifferentNumbers) -> str:
-    """A number within the universe; of 0 and -0 one."""
+    """Number within the universe, with -0 as 0."""
     moved = dialect.clamped(value, dialect.number(part.universe.lo), dialect.number(part.universe.hi))
     return dialect.infix(f"({moved})", "+", dialect.number(0.0))
 
 
 def _sums(dialect: Dialect, i: int, part: DifferentNumbers, held: Callable[[str], str]) -> str:
-    """The sum of different numbers, on the grid that it is released on, and the ends of those of one record alone."""
+    """Sum of different numbers on the grid on which it is released, and the ends of those with one record."""
     if part.needs.whole:
         floor = dialect.call("FLOOR", dialect.infix("u", "+", dialect.number(0.5)))
         name, one = f"whole_{i}", f"CAST({floor} AS BIGINT)"

@@ -25,7 +25,7 @@ __all__ = ["DuckDBEngine", "fetched"]
 
 @dataclass(frozen=True, slots=True)
 class DuckDBEngine:
-    """Engine of what a DuckDB connection can read, with the plan of the one query that it is made for.
+    """Engine of a DuckDB connection, with the plan of one query.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class DuckDBEngine:
         return guarded(lambda: group_sizes(partial(fetched, self.connection), self.plan, self.dialect))
 
     def read(self, query: Query) -> TableReading:
-        """What the rows say to the query that the plan is of; fails as `guarded` does.
+        """Reading of the query that the plan is for; fails as `guarded` does.
 
         Of private keys the query has those that are shown.
         """

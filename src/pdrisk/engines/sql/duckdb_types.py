@@ -1,4 +1,4 @@
-"""Types of DuckDB in pandas: what stands for a column where there are no records, and its values in normal form."""
+"""Types of DuckDB: the pandas dtype by which requests are judged, and its values in normal form."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _column(name: str, sql_type: str) -> StoredColumn:
 
 
 def _read(name: str, sql_type: str) -> tuple[Any, str, str | None]:
-    """The dtype, the values in normal form, and where those are rounded, what tells them apart."""
+    """The dtype, the values in normal form and, where those are rounded, an expression that tells values apart."""
     if sql_type in WHOLE:
         return pd.api.types.pandas_dtype(WHOLE[sql_type]), name, None
     if sql_type == "FLOAT":

@@ -1,4 +1,4 @@
-"""Plans whose records are kept while they are read: which need it, and what they read then."""
+"""Plans whose records are kept while they are read: which plans need this, and the plan of the kept records."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["is_read_once", "of_records"]
 
 
 def is_read_once(plan: SummaryPlan) -> bool:
-    """Whether one pass over the records tells all that is to be read, where nothing is looked for by a pivot."""
+    """Whether one pass over the records is enough, without a search by pivots."""
     listed = not plan.groups or plan.keys is not None
     return listed and plan.told is None and not any(map(_is_looked_at_again, plan.parts))
 
@@ -25,7 +25,7 @@ def _is_looked_at_again(part: Part) -> bool:
 
 
 def of_records(plan: SummaryPlan, source: str) -> SummaryPlan:
-    """The plan that reads from what `records_read` selects the same as a plan of listed groups, or none."""
+    """Plan with listed groups, or none, that reads the same from the result of `records_read`."""
     plan = with_people(plan)
     parts: list[Part] = []
     for i, part in enumerate(plan.parts):

@@ -1,4 +1,4 @@
-"""Order statistics of all records, by counting them in cells, and again inside the cells that hold those asked for.
+"""Order statistics of all records, by counting records in cells, then again inside the cells that hold a wanted rank.
 
     [lo, hi] ──> number, smallest and largest of each cell ──> the cells of the ranks asked for ──> the same in each
 
@@ -26,7 +26,7 @@ CELLS: Final = 2**16  # of each look
 
 
 class Look(NamedTuple):
-    """An interval whose records are counted by cells: with both of its ends."""
+    """Interval, with both ends, whose records are counted by cells."""
 
     lo: float
     hi: float
@@ -40,7 +40,7 @@ class _Open(NamedTuple):
 
 
 def counted_in(looks: Sequence[Look], dialect: Dialect, x: str, universe: Universe, records: str) -> str:
-    """The SELECT that counts clamped records by cells of some looks, and tells the ends of each cell.
+    """SELECT that counts clamped records by cells of some looks, with the ends of each cell.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class Looked:
     def of(
         cls, counted: Callable[[Sequence[Look]], dict[str, Any]], universe: Universe, n: int, ranks: IntArray
     ) -> Looked:
-        """By looking until all are found.
+        """The records, by looking until all are found.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class Looked:
         return cls(wanted, records)
 
     def at(self, rank: IntArray) -> FloatArray:
-        """The records at these ranks, of any shape; any where they are not known."""
+        """Records at these ranks, of any shape; any value where they are not known."""
         if not len(self.ranks):
             return np.zeros(rank.shape)
         return self.records[np.clip(np.searchsorted(self.ranks, rank), 0, len(self.ranks) - 1)]

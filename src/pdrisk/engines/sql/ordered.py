@@ -1,4 +1,4 @@
-"""Order statistics and cells of the lists that an engine gives: records around pivots, records at an end."""
+"""Order statistics and cells from the lists that an engine returns: records around pivots, records at an end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Part = tuple[IntArray, IntArray, FloatArray]  # groups, ranks and records
 
 
 class BandMissedError(Exception):
-    """What was read around a quantile does not hold the records that are asked for."""
+    """The records read around a quantile do not include those that are needed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +40,7 @@ class Lists:
 
     @classmethod
     def of(cls, column: NDArray[Any]) -> Lists:
-        """From a column of lists, masked where there is no record; or of single records."""
+        """Lists from a column of lists, masked where there is no record; or from single records."""
         masked, data = np.ma.getmaskarray(column), np.ma.getdata(column)
         if data.dtype != object:
             lengths = (~masked).astype(np.int64)
@@ -58,11 +58,11 @@ class Lists:
 
     @property
     def place(self) -> IntArray:
-        """Its place in the list of its group, from 0."""
+        """Position of each value in its group's list, from 0."""
         return np.arange(len(self.values)) - self.first[self.group]
 
     def at(self, place: IntArray) -> FloatArray:
-        """The values at these places of each group's list, shape (..., G); any where there is none."""
+        """Values at these positions of each group's list, shape (..., G); any value where there is none."""
         if not len(self.values):
             return np.zeros(place.shape)
         values: FloatArray = self.values[np.clip(self.first[:-1] + place, 0, len(self.values) - 1)]
@@ -71,7 +71,7 @@ class Lists:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Around:
-    """Records around a pivot, the one of quantile q or next to it.
+    """Records around a pivot, which is the record of quantile q or next to it.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Around:
 
     @classmethod
     def of(cls, found: Columns, i: int, k: int, q: float, n: IntArray, part: Measured) -> Around:
-        """From the columns of part i and its k-th pivot.
+        """Records around the k-th pivot of part i, from its columns.
 
         Raises
         ------
@@ -111,7 +111,7 @@ class Around:
         return cls(q, pivot, less, equal, below, above)
 
     def at(self, rank: IntArray) -> FloatArray:
-        """The records at these ranks, shape (..., G); any where they are too far from the pivot."""
+        """Records at these ranks, shape (..., G); any value too far from the pivot."""
         beyond = rank - self.less - self.equal - 1
         return np.where(
             rank <= self.less,
@@ -132,7 +132,7 @@ class Around:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Band:
-    """Records of a band of one group, told by a sample.
+    """Records of one group in a band that a sample located.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ class Band:
 
     @classmethod
     def of(cls, found: Columns, i: int, k: int, q: float, n: IntArray, part: Measured) -> Band:
-        """From the columns of part i and its k-th band.
+        """Records of the k-th band of part i, from its columns.
 
         Raises
         ------
@@ -175,7 +175,7 @@ class Band:
         return cls(q, ranks, records)
 
     def at(self, rank: IntArray) -> FloatArray:
-        """The records at these ranks, shape (..., 1); any where they are not wanted."""
+        """Records at these ranks, shape (..., 1); any value where they are not wanted."""
         if not len(self.ranks):
             return np.zeros(rank.shape)
         return self.records[np.maximum(np.searchsorted(self.ranks, rank, side="right") - 1, 0)]
@@ -187,7 +187,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spanned:
-    """Records of G groups whose ranks follow one another.
+    """Records of G groups at consecutive ranks.
 
     Attributes
     ----------
@@ -204,7 +204,7 @@ class Spanned:
     records: Lists
 
     def at(self, rank: IntArray) -> FloatArray:
-        """The records at these ranks, shape (..., G); any where they are beyond."""
+        """Records at these ranks, shape (..., G); any value beyond."""
         return self.records.at(rank - self.first)
 
     def known(self) -> list[Part]:
@@ -215,7 +215,7 @@ class Spanned:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Listed:
-    """Records of G groups whose ranks are known, in any order; the arguments of `Cells.of_ranks`."""
+    """Records of G groups of known ranks in any order; the arguments of `Cells.of_ranks`."""
 
     group: IntArray
     rank: IntArray
@@ -224,14 +224,14 @@ class Listed:
 
     @classmethod
     def of(cls, known: list[Part], n: IntArray, lowest: FloatArray, highest: FloatArray) -> Listed:
-        """From some records, and the first and last of each group."""
+        """Records from some, and from the first and last of each group."""
         some = np.flatnonzero(n)
         ends = [(some, np.ones_like(some), lowest[some]), (some, n[some], highest[some])]
         group, rank, records = (np.concatenate(each) for each in zip(*ends, *known, strict=True))
         return cls(group, rank, records, n)
 
     def cells(self, points: Points) -> Cells:
-        """The cells of these records, for all."""
+        """Cells of these records."""
         point = points.index(np.clip(self.records, points.lo, points.hi)).astype(np.int64)
         return Cells.of_ranks(self.group, self.rank, point, self.n, points.size)
 
@@ -245,7 +245,7 @@ def listed(
     lowest: FloatArray,
     highest: FloatArray,
 ) -> Listed:
-    """The records of part i that are told apart, and the first and last of each group."""
+    """Records of part i that are listed one by one, with the first and last of each group."""
     known = [one for each in around for one in each.known()]
     for j, ranks in enumerate(part.ranks):
         below_, above_ = sides_of(ranks)
@@ -258,7 +258,7 @@ def listed(
 
 
 def counted(column: NDArray[Any], points: Points, size: int) -> Cells:
-    """Numbers of records at public points, of a list for each group: point times size, a power of two, and number."""
+    """Numbers of records at public points, from a list for each group of point times a power of two, plus number."""
     lists = Lists.of(column)
     packed, group = lists.values.astype(np.int64), lists.group
     point, count = packed >> (size.bit_length() - 1), packed & (size - 1)
@@ -267,7 +267,7 @@ def counted(column: NDArray[Any], points: Points, size: int) -> Cells:
 
 
 def summed(*columns: NDArray[Any]) -> SizeSums:
-    """Sums of records by their sizes, of a list of bins, of numbers and of both sums for each group, in order."""
+    """Sums of records by their sizes, from lists of bins, of numbers and of both sums for each group."""
     lists = [Lists.of(column) for column in columns]
     bins, n, high, low = (each.values.astype(np.int64) for each in lists)
     return SizeSums(bins, n, high, low, lists[0].first)

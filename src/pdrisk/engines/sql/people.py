@@ -1,4 +1,4 @@
-"""People in SQL: what a unit leaves of the rows of each person, before anything is summarised.
+"""Records of people in SQL: the rows or numbers that count for each person, chosen before anything is summarised.
 
     rows ──> rows of listed groups ──> groups of each person that count ──> rows that count | one row for each person
 
@@ -21,7 +21,7 @@ ORDERED = {"min": "MIN", "all": "MIN", "max": "MAX", "any": "MAX"}
 
 
 def with_people(plan: SummaryPlan) -> SummaryPlan:
-    """The plan in which everything that is counted has a condition: a row that does not count must not be counted."""
+    """Plan with a condition in every count, so that rows that do not count are not counted."""
     if plan.people is None:
         return plan
     parts = tuple(Counted("true") if part == Counted(None) else part for part in plan.parts)
@@ -29,7 +29,7 @@ def with_people(plan: SummaryPlan) -> SummaryPlan:
 
 
 def records_of_people(plan: SummaryPlan, dialect: Dialect, rows: str) -> str:
-    """The SELECT of the records of people, with the columns of ``rows``, which has the parts of ids as p0, p1, ...
+    """SELECT of people's records, with the columns of ``rows``, which holds the parts of ids as p0, p1, ...
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def records_of_people(plan: SummaryPlan, dialect: Dialect, rows: str) -> str:
 
 
 class _People:
-    """The expressions of each step."""
+    """Expressions of each step."""
 
     def __init__(self, plan: SummaryPlan, people: PeopleRead, dialect: Dialect) -> None:
         self.plan, self.people, self.unit = plan, people, people.unit
@@ -70,7 +70,7 @@ class _People:
         self.person = [f"p{at}" for at in range(len(people.keys))]
 
     def same_group(self, other: str) -> str:
-        """Whether a row is in the group of a listed key."""
+        """Condition that a row is in the group of a listed key."""
         pairs = [(f"{other}.{g}", f"people_read.{g}") for g in self.groups]
         return self.dialect.same_keys(pairs, missing=self.plan.lists_missing)
 
@@ -82,51 +82,51 @@ class _People:
         return [f"x{i}" if isinstance(part, Measured) else f"u{i}" if isinstance(part, Different) else f"c{i}"]
 
     def present(self, i: int) -> str:
-        """Whether a row has what a part reads."""
+        """Condition that a row has the values that a part reads."""
         part = self.plan.parts[i]
         if isinstance(part, Measured):
             return " AND ".join(f"{value} <= {self.dialect.infinity}" for value in self.values(i))
         return f"u{i} IS NOT NULL" if isinstance(part, Different) else f"c{i}"
 
     def counted(self, i: int) -> str:
-        """Whether a row is in a group that counts, too."""
+        """Condition that a row has these values and is in a group that counts."""
         in_group = f" AND place_of_group_{i} <= {self.unit.groups}" if self.plan.groups else ""
         return f"({self.present(i)}){in_group}"
 
     def hashed(self, *said: str) -> str:
-        """A keyed hash of a person and of what else is said."""
+        """Keyed hash of a person together with other expressions."""
         texts = [f"CAST({each} AS {self.dialect.text_type})" for each in (*self.person, *said)]
         return self.dialect.keyed_hash(self.people.secret, texts)
 
     def places_of_groups(self) -> Iterator[str]:
-        """The place of each row's group among those of its person that a part has rows in."""
+        """Position of each row's group among those of its person in which a part has rows."""
         for i in range(len(self.plan.parts)):
             by = ", ".join([*self.person, f"({self.present(i)})"])
             order = ", ".join([self.hashed(*self.groups), *self.groups])
             yield f"{self.call('DENSE_RANK')} OVER (PARTITION BY {by} ORDER BY {order}) AS place_of_group_{i}"
 
     def numbers(self) -> Iterator[str]:
-        """A number for each of equal rows of a person, whichever has it: equal as texts, so not 0.0 and -0.0."""
+        """Number of each row among equal rows of a person; equal as texts, so 0.0 and -0.0 differ."""
         for i in range(len(self.plan.parts)):
             by = ", ".join([*self.person, *self.groups, self.hashed(*self.values(i))])
             order = self.dialect.any_order.format(", ".join(self.values(i)))
             yield f"{self.call('ROW_NUMBER')} OVER (PARTITION BY {by}{order}) AS same_{i}"
 
     def places_of_rows(self) -> Iterator[str]:
-        """The place of each row among those of its person that a part reads, by their contents' hashes."""
+        """Position of each row among those of its person that a part reads, by hashes of their content."""
         for i in range(len(self.plan.parts)):
             by = ", ".join([*self.person, *self.groups, f"({self.counted(i)})"])
             order = ", ".join([self.hashed(*self.values(i), f"same_{i}"), *self.values(i), f"same_{i}"])
             yield f"{self.call('ROW_NUMBER')} OVER (PARTITION BY {by} ORDER BY {order}) AS place_{i}"
 
     def kept(self) -> Iterator[str]:
-        """The values of rows that count; NULL, or no, for others."""
+        """Values of rows that count; NULL, or false, for others."""
         for i in range(len(self.plan.parts)):
             for value in self.values(i):
                 yield f"CASE WHEN {self.counted(i)} AND place_{i} <= {self.unit.rows} THEN {value} END AS {value}"
 
     def collapsed(self) -> Iterator[str]:
-        """The number that the rows of each person become; NULL where none counts."""
+        """Number that the rows of each person become; NULL if none counts."""
         for i, part in enumerate(self.plan.parts):
             if isinstance(part, Counted):
                 yield f"{self.call('BOOL_OR', self.counted(i))} AS c{i}"
@@ -142,7 +142,7 @@ class _People:
 
 
 def number_of_rows(way: str, value: str, universe: Universe, dialect: Dialect) -> str:
-    """One number of the values of a person, made as on frames, to the last digit, in whatever order rows are added.
+    """One number of a person's values, to the last digit as on frames, whatever the order of rows.
 
     Parameters
     ----------

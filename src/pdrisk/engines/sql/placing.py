@@ -26,7 +26,7 @@ UNIT = 2.0**970  # of a term: a DOUBLE holds less than 2**54 of it
 
 
 class Sums(IntEnum):
-    """How places are added up: each way is slower than the one before, and right about more data.
+    """Ways to add up places: each is slower than the one before, and exact for more data.
 
     Of a record with the floored place y, and S = `PLACES`, the term ``|y| - |y - S|`` is ``2k - S`` for the place k
     that it has once clamped. Terms are written in `UNIT`, so that they are multiples of ``2 UNIT``.
@@ -44,7 +44,7 @@ class Sums(IntEnum):
 
     @classmethod
     def first(cls, plan: SummaryPlan, dialect: Dialect) -> Sums:
-        """The fastest way that is likely to be right, by the number of rows alone."""
+        """The fastest way that is likely to be exact, by the number of rows."""
         if not dialect.skips:
             return cls.CASES
         return cls.WHOLES if plan.rows > 2 * MOST_IN_DOUBLES and not plan.groups else cls.DOUBLES
@@ -58,7 +58,7 @@ def places_of(terms: NDArray[Any], n: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class Placing:
-    """What makes values on the grids of columns x0, y0, ...
+    """Writer of values on the grids, from columns x0, y0, ...
 
     Attributes
     ----------
@@ -74,12 +74,12 @@ class Placing:
         return part.needs.places and self.sums is not Sums.CASES
 
     def is_near(self, part: Measured) -> bool:
-        """Whether records of a part are placed by arithmetic: what else is read of it tells if one is too far away."""
+        """Whether a part's records are placed by arithmetic; other readings tell if one is too far away."""
         needs = part.needs
         return self.is_summed(part) or (bool(needs.products) and needs.ends and self.sums is not Sums.CASES)
 
     def derived(self, i: int, part: Measured, *, apart: bool, summed: bool) -> Iterator[tuple[str, str]]:
-        """The value without NaN, clamped, and on the grids: those that the needs ask for.
+        """The value without NaN, clamped, and on the grids that the needs ask for.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class Placing:
             yield f"{name}{i}", dialect.inside(x, f"CAST({index} AS BIGINT)", *ends, *at_ends)
 
     def whole_term(self, term: str) -> str:
-        """A term as a BIGINT, in places; NULL where it is not finite."""
+        """A term as BIGINT, in places; NULL if it is not finite."""
         return f"TRY_CAST({self.dialect.infix(term, '*', self.dialect.number(1 / UNIT))} AS BIGINT)"
 
     def _term(self, x: str, universe: Universe) -> str:
@@ -138,7 +138,7 @@ class Placing:
         return infix(call("ABS", y), "-", call("ABS", infix(y, "-", s)))
 
     def _whole_place(self, x: str, universe: Universe, *, near: bool) -> str:
-        """The place of a record that may lie outside, as a BIGINT; NULL where it is missing.
+        """Place of a record, which may lie outside, as BIGINT; NULL if it is missing.
 
         Of records that are near, all numbers are whole and below 2**53, so exact. A CASE for each record would cost
         more than all the rest.
@@ -157,11 +157,11 @@ class Placing:
         return self._rounded(self.dialect.scaled(above, places_per_unit(universe.width)))
 
     def _rounded(self, x: str) -> str:
-        """The nearest whole number, halves up, on every engine."""
+        """Nearest whole number, halves up, on every engine."""
         return self.dialect.call("FLOOR", self.dialect.infix(x, "+", self.dialect.number(0.5)))
 
     def arithmetic(self) -> WholeArithmetic[str]:
-        """That of places: no product exceeds 2**60."""
+        """Arithmetic of places: no product exceeds 2**60."""
         infix = self.dialect.infix
         (whole,) = _whole(PLACES)
         return WholeArithmetic(
@@ -175,5 +175,5 @@ def _whole(*numbers: int) -> Sequence[str]:
 
 
 def _steps(value: float, grid: float) -> str:
-    """As the engine casts: half to even. The product with a power of two is exact."""
+    """Whole steps by the engine's cast, half to even; the product with a power of two is exact."""
     return f"CAST('{round(value * grid)}' AS BIGINT)"

@@ -37,7 +37,7 @@ INFINITY = "CAST('infinity' AS DOUBLE)"
 
 
 def sides_of(ranks: Ranks) -> tuple[int, int]:
-    """How many records are read below and above the rank in the middle; at an end of all, to one side alone.
+    """Numbers of records to read below and above the middle rank; at an end only on one side.
 
     A pivot is where it should be, give or take one by rounding.
     """
@@ -50,7 +50,7 @@ def sides_of(ranks: Ranks) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Measured:
-    """Records of one expression under one universe.
+    """Records of one expression within a universe.
 
     Attributes
     ----------
@@ -66,34 +66,34 @@ class Measured:
     column: str | None = None
 
     def columns(self, value: str, other: str) -> list[tuple[str, str, Universe]]:
-        """What stands before the names of each column's ends, its name in SQL out of these, and its universe."""
+        """Prefix of each column's ends, its name in SQL, and its universe."""
         own = ("", value, self.universe)
         return [own, ("other_", other, self.universe.other)] if isinstance(self.universe, Rectangle) else [own]
 
     @once
     def grid(self) -> float:
-        """Steps to one unit of the exact sum: a power of two that makes the largest record 2**51 to 2**52 steps."""
+        """Steps in one unit of the exact sum: a power of two that gives the largest record 2**51 to 2**52 steps."""
         return 2.0**51 / power_of_two_below(self.universe.magnitude)
 
     @once
     def points(self) -> dict[str, Points]:
-        """The public points that records are counted at, by the part of a `Summary` that tells."""
+        """Public points at which records are counted, by the field of `Summary` that holds them."""
         return self.needs.points(self.universe)
 
     @once
     def ranks(self) -> tuple[Ranks, ...]:
-        """The ranks whose records are to be told apart, in an order of their own; none where all are counted."""
+        """Ranks whose records are listed one by one, in an order of their own; none if all are counted."""
         wanted = sorted(self.needs.ranks, key=lambda each: (each.a / each.b, str(each)))
         return tuple(wanted) if all(sum(sides_of(each)) <= MOST_TOLD_APART for each in wanted) else ()
 
     @once
     def coarse_grid(self) -> float:
-        """Steps to one unit of the grid that sums are released on."""
+        """Steps in one unit of the grid on which sums are released."""
         return 1 / Lattice.of_records(self.universe.magnitude).step
 
     @once
     def square_grid(self) -> float:
-        """Steps to one squared unit, so that the largest squared distance is below 2**90 steps.
+        """Steps in one squared unit, so that the largest squared distance is below 2**90 steps.
 
         Half a step off, a standard deviation of nothing would be off by the root of it: 2**-45 of the width.
         """
@@ -115,7 +115,7 @@ class MeasuredPair(Measured):
 
 @dataclass(frozen=True)
 class Binned(Measured):
-    """Records counted in bins; its needs are none.
+    """Records counted in bins, without other needs.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class Binned(Measured):
 
 
 def all_told_apart(plan: SummaryPlan) -> SummaryPlan:
-    """The plan that counts records at all points, not at those around some ranks."""
+    """The plan with records counted at all points, not only around some ranks."""
 
     def whole(part: Part) -> Part:
         return replace(part, needs=replace(part.needs, ranks=frozenset())) if isinstance(part, Measured) else part
@@ -136,7 +136,7 @@ def all_told_apart(plan: SummaryPlan) -> SummaryPlan:
 
 
 def for_query(plan: SummaryPlan, query: Query, places: Sequence[int]) -> SummaryPlan:
-    """The plan of a query with all that curators would see, or without it, where nobody will look at that.
+    """The plan of a query, with the facts for curators or, if nobody will see them, without.
 
     Parameters
     ----------
@@ -162,12 +162,12 @@ def for_query(plan: SummaryPlan, query: Query, places: Sequence[int]) -> Summary
 
 
 def pivots(part: Measured) -> list[float]:
-    """The quantiles that a pivot is found for: windows, and ranks in the middle."""
+    """Quantiles for which a pivot is found: windows, and the middle ranks."""
     return sorted(part.needs.windows | {each.q for each in part.ranks if each.q is not None})
 
 
 def sides(part: Measured, q: float) -> tuple[int, int]:
-    """How many order statistics are read on each side of a pivot.
+    """Number of order statistics to read on each side of a pivot.
 
     It stands at rank ceil(n q), give or take one by rounding; four on each side cover what `Quantile` reads. At 1/2
     the product is exact, and of what is farther than one, only a multiple of zero is read.
@@ -179,14 +179,14 @@ def sides(part: Measured, q: float) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Records for which a condition holds; all, if it is None."""
+    """Records for which a condition holds; all without one."""
 
     condition: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Different:
-    """Different values of one expression, and those that one record alone has.
+    """Different values of one expression, and the values with one record.
 
     Attributes
     ----------
@@ -199,7 +199,7 @@ class Different:
 
 @dataclass(frozen=True, slots=True)
 class DifferentNumbers(Different):
-    """Different values, moved into a universe, that are added up.
+    """Different values, moved into a universe and added up.
 
     Attributes
     ----------
@@ -216,7 +216,7 @@ Part = Measured | Counted | Different
 
 @dataclass(frozen=True, slots=True)
 class PeopleRead:
-    """Who the people of a source are, and how their rows count.
+    """People of a source, and how their rows count.
 
     Attributes
     ----------
@@ -255,7 +255,7 @@ class PeopleTold:
 
 @dataclass(frozen=True, slots=True)
 class SummaryPlan:
-    """What is to be read.
+    """Plan of what is read from a source.
 
     Attributes
     ----------
@@ -293,7 +293,7 @@ class SummaryPlan:
 
 
 def combined(asked: Sequence[Part]) -> tuple[tuple[Part, ...], tuple[int, ...]]:
-    """What is to be read, each thing once, and where each of those who ask finds it."""
+    """Parts to be read, each once, and the position of each request's part."""
     found: dict[tuple[object, ...], Part] = {}
     keys: list[tuple[object, ...]] = []
     for one in asked:
@@ -307,7 +307,7 @@ def combined(asked: Sequence[Part]) -> tuple[tuple[Part, ...], tuple[int, ...]]:
 
 
 def _read(one: Part) -> tuple[object, ...]:
-    """What a part looks at, but for its needs."""
+    """What a part reads, without its needs."""
     if isinstance(one, Different):
         return "different", one.value, getattr(one, "universe", None), getattr(one, "needs", None)
     if isinstance(one, Counted):

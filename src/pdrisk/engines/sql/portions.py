@@ -1,11 +1,12 @@
-"""Portions of people, what one has in one group, in the SQL of an engine: those that can move an answer farthest.
+"""Portions of people in SQL: of what each person has in a group, those that can move an answer farthest.
 
-    records ──> one line for each portion ──> of each size, or around each rank, the few that matter
+    records ──> one line for each portion ──> for each size, or around each rank, the few that matter
 
-Of portions of one size, a mean without one of them is monotone in its sum, and a variance in what squares lose with it.
-An end is lost with the first portion at it alone, and is that of the second one then. A quantile without a portion is
-at one of the ranks that k records can move it to: at which, its size, its own records there and the number of those
-below them say. So all portions without a record there are alike but for two numbers.
+Among portions of one size, the mean without a portion is monotone in the portion's sum, and the variance in what the
+sum of squares loses with it. The maximum changes only without the first portion at it, and is then that of the second;
+likewise the minimum. The quantile without a portion has one of the ranks to which k records can move it. The portion's
+size, its records near these ranks, and how many records it has below them decide which one. So portions without a
+record there differ in two numbers only.
 """
 
 from __future__ import annotations
@@ -25,12 +26,13 @@ from pdrisk.engines.sql.plan import Different, DifferentNumbers, Measured, Part,
 
 __all__ = ["ReadPortions", "portions_of"]
 
-# Of the portions of each size: that, how many they are, the smallest and the largest of their sums, and all of them.
+# For each size of portions: the size, their number, their smallest and largest sum, and the total of their sums.
 SUMS = ("sizes", "held", "low_sums", "high_sums", "all_sums")
-# Of each size, the least and the most that the sum of squared distances from the mean loses with one of its portions.
+# For each size, the least and the most that the sum of squared distances from the mean loses without a portion.
 SPREAD = ("spread_sizes", "low_spread", "high_spread")
-# Around a rank, a line for each record: the size of its portion, how many of those are below, the first rank of one
-# that is not, its own rank, its value. Of all other portions a line for each size and number below, with three zeros.
+# Around a rank, a line for each record: the size of its portion, how many of the portion's records are below the first
+# rank read, the first rank of one that is not, the record's own rank, its value. All other portions share a line for
+# each size and number of records below, with three zeros.
 AROUND = ("size", "below", "owner", "place", "own")
 FINE = 2.0**8  # steps of a distance's unit, 2**-45 of the width, in sums of distances
 

@@ -93,7 +93,7 @@ class PostgresDialect(Dialect):
     once = ("CASE WHEN false THEN clock_timestamp() END AS computed_once",)
 
     def at_ranks(self, value: str, n: str, first: str, last: str) -> str:
-        """By one sort for all: rank ceil(n s) is that of a share s, and half a rank is more than any rounding."""
+        """One sort for all ranks: the share (k - 1/2) / n gives rank k, far from any rounding."""
         share = self.infix(self.infix(self.double("place"), "-", self.number(0.5)), "/", self.double(n))
         shares = f"ARRAY(SELECT {share} FROM generate_series({first}, {last}) AS places (place))"
         return f"percentile_disc({shares}) WITHIN GROUP (ORDER BY {value})"
@@ -135,7 +135,7 @@ class PostgresDialect(Dialect):
         return f'(CAST({value} AS TEXT) COLLATE "C")'
 
     def keys(self, carriers: Sequence[str], lists: Sequence[Sequence[Any]]) -> tuple[str, list[list[Any]]]:
-        """One array parameter for each column: a million keys are no text.
+        """One array parameter for each column: a million keys make no long text.
 
         Raises
         ------
@@ -159,7 +159,7 @@ class PostgresDialect(Dialect):
 
 
 def _of_operands(case: str, left: str, right: str) -> str:
-    """A case of two DOUBLEs a and b, each written once."""
+    """CASE of two DOUBLEs a and b, each written once."""
     # OFFSET 0 keeps the planner from writing them wherever the case says a or b.
     return f"(SELECT {case} FROM (SELECT {left} AS a, {right} AS b OFFSET 0) AS operands)"
 
@@ -179,13 +179,13 @@ def fetched(cursor: psycopg.Cursor[Any], sql: str, values: Sequence[Any]) -> Col
     rows = asked(cursor, sql, list(map(_array, values)))
     described = [(each.name, each.type_code) for each in cursor.description or ()]
     columns = zip(*rows, strict=True) if rows else ((),) * len(described)
-    # From the end: a listed key stands before the same of what is joined to it, which has none for an empty group.
+    # From the end: a listed key comes before the equal column of a joined table, which is NULL for an empty group.
     pairs = reversed(list(zip(described, columns, strict=True)))
     return {name: _column(code, column) for (name, code), column in pairs}
 
 
 def _array(keys: Sequence[Any]) -> str:
-    """Text, numbers and None as an array is written; psycopg takes ten times as long for that."""
+    """Text, numbers and None as an array literal; psycopg takes ten times as long for it."""
 
     def quoted(key: str) -> str:
         return '"' + key.replace("\\", "\\\\").replace('"', '\\"') + '"'
@@ -195,7 +195,7 @@ def _array(keys: Sequence[Any]) -> str:
 
 
 def asked(cursor: psycopg.Cursor[Any], sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-    """The rows of an answer; floats with all their digits, since they come as bytes, not as text."""
+    """Rows of an answer; floats with all digits, as they come in binary form."""
     return cursor.execute(sql.encode(), list(values) or None, prepare=False, binary=True).fetchall()
 
 
@@ -212,7 +212,7 @@ def _column(code: int, values: Sequence[Any]) -> np.ma.MaskedArray[Any, Any]:
 
 @contextmanager
 def reading(connection: psycopg.Connection[Any], settings: str = SETTINGS) -> Iterator[psycopg.Cursor[Any]]:
-    """A cursor in a transaction that only reads, and in which all statements see one state of the data.
+    """Cursor in a transaction that only reads, and whose statements see one state of the data.
 
     In a transaction that is open it is a part of that, and sees what that sees. It leaves nothing behind, be it a
     setting: it is rolled back at the end.

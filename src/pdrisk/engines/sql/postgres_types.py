@@ -1,4 +1,4 @@
-"""Types of PostgreSQL in pandas: what stands for a column where there are no records, and its values in normal form."""
+"""Types of PostgreSQL: the pandas dtype by which requests are judged, and its values in normal form."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LEAST: Final = "2.4703282292062328e-324"  # a decimal that is nearer to 0 than t
 
 
 class CatalogColumn(NamedTuple):
-    """What the catalog says of a column, its domains resolved.
+    """Column as the catalog describes it, domains resolved.
 
     Attributes
     ----------
@@ -49,14 +49,14 @@ class CatalogColumn(NamedTuple):
 
 
 def stored_column(column: CatalogColumn) -> StoredColumn:
-    """A column as `SQLTable` reads it; of other types than these nothing can be asked."""
+    """Column as `SQLTable` reads it; columns of other types cannot be asked for."""
     name = DIALECT.name(column.name)
     dtype, value, exact = _read(name, column)
     return StoredColumn(name, value, dtype, column.written, exact)
 
 
 def _read(name: str, column: CatalogColumn) -> tuple[Any, str, str | None]:
-    """The dtype, the values in normal form, and where those are rounded, what tells them apart."""
+    """The dtype, the values in normal form and, where those are rounded, an expression that tells values apart."""
     if column.labels is not None:
         labels = pd.Index(list(column.labels), dtype=STRING)
         return pd.CategoricalDtype(labels, ordered=True), f"CAST({name} AS TEXT)", None

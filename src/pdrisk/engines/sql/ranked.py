@@ -25,7 +25,7 @@ SPARE = 1  # rank around a window: rounding may move floor(n q) by one
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """Ranks that are read together, in whole numbers of SQL; below 1 and above n there are none.
+    """Ranks that are read together, as SQL; there are no records below 1 and above n.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class _Span:
 
 
 def _spans(dialect: Dialect, part: Measured, n: str) -> Iterator[_Span]:
-    """The spans of a part, where a group has n records."""
+    """Spans of a part, for a group of n records."""
     around = {each.q: each for each in part.ranks if each.q is not None}
     for q in pivots(part):
         if q in around:
@@ -55,7 +55,7 @@ def _spans(dialect: Dialect, part: Measured, n: str) -> Iterator[_Span]:
 
 
 def _span(dialect: Dialect, ranks: Ranks, n: str) -> _Span:
-    """Those of `Ranks`: quotients round towards zero, which moves none of the ranks from 1 to n out."""
+    """Span of `Ranks`; quotients round towards zero, which loses no rank from 1 to n."""
     middle = f"({dialect.wide(n)} * {ranks.a} + {ranks.offset})"
     low, high = (dialect.quotient(each, f"{ranks.b}") for each in (middle, f"({middle} + {ranks.b - 1})"))
     first = "1" if ranks.before is None else f"CAST({low} AS BIGINT) - {ranks.before}"
@@ -84,7 +84,7 @@ def records_at_ranks(dialect: Dialect, i: int, part: Measured, n: str) -> list[t
 
 
 def spanned(found: dict[str, Any], i: int, part: Measured, dialect: Dialect) -> list[Spanned]:
-    """What the columns of `records_at_ranks` say; where second records are needed, those of the last two spans."""
+    """Records from the columns of `records_at_ranks`; with second records, those of the last two spans."""
     made = []
     for k, span in enumerate(_spans(dialect, part, "n")):
         first = np.ma.filled(np.ma.asarray(found[f"from_{i}_{k}"], dtype=np.int64), 1)

@@ -46,7 +46,7 @@ Fetch = Callable[[str, list[list[Any]]], Columns]  # runs a statement with the p
 
 @dataclass(frozen=True, slots=True)
 class TableReading(Reading):
-    """What the rows of a table say.
+    """Reading of a table.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class TableReading(Reading):
 def read(
     fetch: Fetch, plan: SummaryPlan, key_lists: list[list[Any]] | None, dialect: Dialect
 ) -> tuple[tuple[Summary, ...], list[list[Any]]]:
-    """The summaries of a plan's parts, and the keys of the groups, a list for each expression of GROUP BY.
+    """Summaries of a plan's parts, and the keys of the groups, one list for each expression of GROUP BY.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def statements(plan: SummaryPlan, dialect: Dialect) -> list[str]:
 
 
 def group_sizes(fetch: Fetch, plan: SummaryPlan, dialect: Dialect) -> GroupSizes:
-    """The groups that occur in the rows of a plan, and how many people each has; raises what ``fetch`` does."""
+    """Groups that occur in a plan's rows, with their numbers of people; raises what ``fetch`` does."""
     present = tuple(f"({key}) IS NOT NULL" for key in plan.groups)
     each_once = None
     if (people := plan.people) is not None:
@@ -144,7 +144,7 @@ def _looks(plan: SummaryPlan, dialect: Dialect) -> list[tuple[int, Measured]]:
 
 
 def _second_pass(fetch: Fetch, plan: SummaryPlan, dialect: Dialect, found: Columns) -> Columns:
-    """What a second pass over all records finds, of engines that are told the means."""
+    """Result of the second pass over all records, for engines that need the means in the statement."""
     parts = _second_parts(plan, dialect)
     if not parts:
         return {}
@@ -156,7 +156,7 @@ def _second_pass(fetch: Fetch, plan: SummaryPlan, dialect: Dialect, found: Colum
 
 
 def _looked(fetch: Fetch, plan: SummaryPlan, dialect: Dialect, found: Columns) -> dict[int, Looked]:
-    """The order statistics of all records that parts read, of engines that find them by cells."""
+    """Order statistics of all records, for engines that find them by cells."""
 
     def counted_in_cells(i: int, looks: Sequence[Look]) -> Columns:
         return fetch(looked_at(plan, dialect, i, looks), [])
@@ -259,7 +259,7 @@ def _summary(
 
 
 def _sure_sums(i: int, part: Measured, found: Columns, dialect: Dialect, sums: Sums) -> Sums:
-    """How places are to be added up so that their sums are right: as they were, if they are."""
+    """The way to add up places that is exact for these data: the present one if it was."""
     placing = Placing(dialect, sums)
     if not placing.is_near(part):
         return sums
@@ -275,7 +275,7 @@ def _sure_sums(i: int, part: Measured, found: Columns, dialect: Dialect, sums: S
 
 
 def _is_far(i: int, part: Measured, found: Columns) -> bool:
-    """Whether a record of two columns lies so far outside that arithmetic by floats may have placed it wrongly."""
+    """Whether a record of two columns is so far outside that float arithmetic may have misplaced it."""
     for of, _, universe in part.columns("", ""):
         lowest, negative = (
             np.ma.filled(np.ma.asarray(found[f"{of}{name}_{i}"], dtype=np.float64), nobody)
@@ -300,7 +300,7 @@ def _ends(
 
 
 def _places(found: Columns, i: int, n: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The sums of places, or what those of terms say about them."""
+    """Sums of places, or of the terms that make them."""
     if f"terms_{i}" not in found:
         return _integers(found, f"places_{i}", len(n))
     return places_of(np.ma.filled(np.ma.asarray(found[f"terms_{i}"]), 0), n)

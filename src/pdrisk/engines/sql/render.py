@@ -1,4 +1,4 @@
-"""The `Summary` as SQL: one statement in few, portable words.
+"""The `Summary` as SQL: one statement in few words that most engines share.
 
 One statement reads the data, so that all of it sees the same records. Groups are read in a first pass; what needs to
 know the mean or a pivot is read in a second, joined to the first. Sums are sums of integers on public grids: the same
@@ -45,17 +45,17 @@ __all__ = [
 
 
 def records_read(plan: SummaryPlan, dialect: Dialect) -> str:
-    """The SELECT of the records that a plan reads: groups as g0, ..., values as x0, y0, u0, c0, ... by their part."""
+    """SELECT of the records that a plan reads: groups as g0, ..., values as x0, y0, u0, c0, ... by part."""
     return _Statement(plan, dialect).records()
 
 
 def looked_at(plan: SummaryPlan, dialect: Dialect, i: int, looks: Sequence[Look]) -> str:
-    """The SELECT that counts the records of part i by cells, of a plan without groups: see `Looked`."""
+    """SELECT that counts the records of part i by cells, without groups: see `Looked`."""
     return _Statement(plan, dialect).looked_at(i, looks)
 
 
 def statement(plan: SummaryPlan, dialect: Dialect, banded: bool = False, sums: Sums | None = None) -> str:
-    """The SELECT that gives one line for each group, in the order of the keys.
+    """SELECT with one line for each group, in the order of the keys.
 
     With ``banded``, order statistics are looked for in a band that a sample tells, and may not be found there. Places
     are added up as ``sums`` says, at first as `Sums.first` does.
@@ -81,7 +81,7 @@ def statement(plan: SummaryPlan, dialect: Dialect, banded: bool = False, sums: S
 
 
 def second_statement(plan: SummaryPlan, dialect: Dialect, means: Mapping[int, float]) -> str:
-    """The SELECT of what the second pass finds of all records, around the means of some parts.
+    """SELECT of the second pass over all records, around the means of some parts.
 
     It is for a `Dialect` that is `stepwise`, whose `statement` has the first pass alone.
     """
@@ -142,7 +142,7 @@ class _Statement:
         return self._with_people({}) + self._grouped(list(self.aggregates.second()), self._rows(), "rows_read.")
 
     def _portions(self) -> Iterator[tuple[str, str]]:
-        """What single people have of each part, as far as it can move an answer."""
+        """Portions of single people for each part, as far as they can move an answer."""
         told = self.plan.told
         if told is None:
             return
@@ -152,7 +152,7 @@ class _Statement:
                 yield from made.of(i, part, self.aggregates.root(i, part) if isinstance(part, Measured) else None)
 
     def _with_people(self, passes: dict[str, str]) -> str:
-        """The records of people, if it is of people, and some passes over them, before a SELECT."""
+        """CTEs before a SELECT: people's records, if the plan is of people, and passes over them."""
         made = {}
         if self.plan.people is not None:
             records = records_of_people(self.plan, self.dialect, self._values_read())
@@ -199,7 +199,7 @@ class _Statement:
         return read
 
     def _rows(self) -> str:
-        """The records read, with their values on the grids."""
+        """The records with their values on the grids."""
         derived = [
             f"{sql} AS {name}"
             for i, part in self.measured
@@ -210,7 +210,7 @@ class _Statement:
         return f"(SELECT {', '.join(['*', *derived, *self.dialect.once])} FROM {self._records()}) AS rows_read"
 
     def _records(self) -> str:
-        """The records as they stand in FROM."""
+        """The records as SQL for FROM."""
         return "people_records" if self.plan.people is not None else self._values_read()
 
     def _values_read(self) -> str:
@@ -224,7 +224,7 @@ class _Statement:
         return f"(SELECT {', '.join(read or ['1 AS one'])} FROM {plan.source}{where}) AS {name}"
 
     def _rows_and_first_pass(self) -> str:
-        """The records read, beside what the first pass found about their group."""
+        """The records beside the first pass's results for their group."""
         joined = f"{self._rows()} JOIN first_pass ON {self._same('rows_read', 'first_pass')}"
         if not self.dialect.once:
             return joined
@@ -272,7 +272,7 @@ class _Statement:
                 )
 
     def _by_rank(self) -> Iterator[tuple[str, str]]:
-        """Order statistics of engines that list records by their ranks."""
+        """Order statistics, for engines that list records by rank."""
         keys = "".join(f"{name}, " for name in self.groups)
         for i, part in self.measured:
             rows, n = self._rows(), f"(SELECT n_{i} FROM first_pass)"
@@ -286,7 +286,7 @@ class _Statement:
                 yield f"by_rank_{i}", f"(SELECT {keys}{columns} FROM {rows}{grouped})"
 
     def _by_row_number(self) -> Iterator[tuple[str, str]]:
-        """Order statistics of many groups for engines without a pivot, each group sorted for itself."""
+        """Order statistics of many groups, for engines without a pivot; each group is sorted."""
         if self.dialect.by_pivot or not self.groups:
             return
         keys, by = ", ".join(self.groups), f" GROUP BY {', '.join(self.groups)}"
@@ -321,7 +321,7 @@ class _Statement:
 
 
 def packed_counts(points: Points) -> int:
-    """By how much the index of a point is multiplied, so that it and a smaller number of records make 62 bits.
+    """Factor of a point's index, so that it and a smaller number of records fit 62 bits.
 
     More records at one point than fit, of whole numbers up to 2**31 a thousand million, count as as many as do.
     """

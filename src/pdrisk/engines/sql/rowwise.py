@@ -67,7 +67,7 @@ class RowSQL:
         return self.known[label]
 
     def present(self, label: Hashable) -> str:
-        """Whether a record has a value in a column."""
+        """Condition that a record has a value in a column."""
         return f"({self.clean(self.column(label)).sql} IS NOT NULL)"
 
     def double(self, label: Hashable) -> str:
@@ -75,13 +75,13 @@ class RowSQL:
         return as_double(self.dialect, quantity(self.dialect, self.column(label)))
 
     def stored_number(self, label: Hashable) -> str | None:
-        """The identifier of a column whose numbers are read as they are stored; None if more is done to them."""
+        """Identifier of a column whose numbers are read unchanged; None for others."""
         column, value = self.columns.get(label), self.column(label)
         plain = column is not None and value.sql == column.value and value.family == NUMBER and not value.is_truth
         return column.name if plain and column is not None else None
 
     def same(self, label: Hashable) -> Value:
-        """The values of a column, equal where they count as equal, and NULL where there is none: one zero, no NaN."""
+        """Values of a column, equal where they count as equal: one zero, NULL for missing and NaN."""
         value = self.clean(self.column(label))
         if value.is_truth:
             return quantity(self.dialect, value)
@@ -90,7 +90,7 @@ class RowSQL:
         return value
 
     def told_apart(self, label: Hashable) -> str:
-        """The values of a column as `same` has them, none rounded."""
+        """Values of a column as in `same`, without rounding."""
         column, value = self.columns.get(label), self.same(label)
         if column is None or column.exact is None or any(each.name == label for each in self.derived):
             return value.sql
@@ -149,7 +149,7 @@ class RowSQL:
     # --- The tree -----------------------------------------------------------------------------------------------------
 
     def _value(self, node: Node) -> Value:
-        """What stands for a part of the tree."""
+        """Value of a node."""
         if isinstance(node, Column):
             return self.column(node.name)
         if isinstance(node, Rank):

@@ -52,7 +52,7 @@ def sums_by_size(dialect: Dialect, part: int, column: str, universe: Universe, r
 
 
 def searched(value: str, thresholds: Sequence[str], dialect: Dialect, below: int = 0) -> str:
-    """How many of ascending thresholds are not above a value, in few comparisons."""
+    """Number of ascending thresholds that are not above a value, in few comparisons."""
     if not thresholds:
         return dialect.whole(below)
     middle = len(thresholds) // 2

@@ -86,7 +86,7 @@ class SparkDialect(Dialect):
         return f"CAST({self.call('RINT', value)} AS BIGINT)"
 
     def rounded(self, direction: str, value: str) -> str:
-        """By RINT: FLOOR and CEIL give a BIGINT, which fails where it is none."""
+        """FLOOR or CEIL by RINT: Spark's own give a BIGINT, which fails for large values."""
         nearest = self.call("RINT", value)
         beyond, back = (">", "-") if direction == "FLOOR" else ("<", "+")
         return f"(CASE WHEN {nearest} {beyond} {value} THEN {nearest} {back} {self.number(1.0)} ELSE {nearest} END)"
@@ -95,28 +95,28 @@ class SparkDialect(Dialect):
         return f"CAST({value} AS DECIMAL(38, 0))"
 
     def whole_double(self, value: str) -> str:
-        """By two halves: a cast to DECIMAL keeps 17 digits."""
+        """Whole DOUBLE by two halves: a cast to DECIMAL keeps 17 digits."""
         half = 2**53
         high = self.call("FLOOR", self.infix(value, "/", self.number(float(half))))
         low = self.infix(value, "-", self.infix(high, "*", self.number(float(half))))
         return f"({self.wide(high)} * {self.wide(f'{half}')} + {self.wide(f'CAST({low} AS BIGINT)')})"
 
     def quotient(self, value: str, divisor: str) -> str:
-        """The quotient of what is left without the remainder: DIV gives a BIGINT."""
+        """Quotient of the value without the remainder: DIV gives a BIGINT."""
         return self.wide(f"(({value} - {self.remainder(value, divisor)}) / {divisor})")
 
     def double_remainder(self, left: str, right: str) -> str | None:  # noqa: D102
         return f"({left} % {right})"
 
     def whole_sum(self, value: str) -> str:
-        """The sums of both halves: one of BIGINTs could overflow, one of DECIMALs is slow."""
+        """Sum by halves: BIGINTs could overflow, DECIMALs are slow."""
         high = self.call("SUM", self.call("SHIFTRIGHT", value, f"{HALF_BITS}"))
         low = self.call("SUM", f"({value} & CAST({2**HALF_BITS - 1} AS BIGINT))")
         high, low = (f"CAST({each} AS DECIMAL(20, 0))" for each in (high, low))
         return f"({high} * CAST({2**HALF_BITS} AS DECIMAL(8, 0)) + {low})"
 
     def square_sum(self, root: str) -> str:
-        """The sums of both halves of a square, for the same reason."""
+        """Sum of squares by halves, for the same reason."""
         square = self.infix(root, "*", root)
         high = self.call("FLOOR", self.infix(square, "*", self.number(1.0 / QUARTER)))
         low = self.nearest_whole(self.infix(square, "-", self.infix(high, "*", self.number(float(QUARTER)))))
@@ -141,14 +141,14 @@ class SparkDialect(Dialect):
 
 
 def is_spark(value: object) -> bool:
-    """Whether it is a DataFrame of Spark, classic or of Connect."""
+    """Whether a value is a DataFrame of Spark, classic or of Connect."""
     return any(
         each.__name__ == "DataFrame" and each.__module__.startswith("pyspark.sql.") for each in type(value).__mro__
     )
 
 
 def is_spark_session(value: object) -> bool:
-    """Whether it is a session of Spark, classic or of Connect."""
+    """Whether a value is a session of Spark, classic or of Connect."""
     return any(
         each.__name__ == "SparkSession" and each.__module__.startswith("pyspark.sql.") for each in type(value).__mro__
     )
@@ -175,7 +175,7 @@ class SparkFrame:
     frame: DataFrame
 
     def table(self) -> SparkTable:
-        """What its schema says, and nothing of the data.
+        """The table as its schema describes it, without data.
 
         Raises
         ------
@@ -202,7 +202,7 @@ class SparkFrame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkTable(SQLTable):
-    """What reads DataFrames of Spark by views that are there while it reads.
+    """Reader of DataFrames of Spark, by views that exist while it reads.
 
     Attributes
     ----------
@@ -213,13 +213,13 @@ class SparkTable(SQLTable):
     views: Mapping[str, DataFrame] = field(repr=False, default_factory=dict)
 
     def made(self, source: str, columns: Mapping[str, StoredColumn], other: SQLTable | None = None) -> SQLTable:
-        """What a SELECT of it, and of another table of the same session, gives."""
+        """Table of a SELECT from it, and from another table of the same session."""
         views = {**self.views, **(other.views if isinstance(other, SparkTable) else {})}
         return replace(self, source=source, columns=columns, views=views)
 
     @contextmanager
     def reading(self, plan: SummaryPlan, keys: list[list[Any]] | None) -> Iterator[tuple[Fetch, SummaryPlan]]:
-        """What fetches for one answer, and the plan of what is read then.
+        """Fetch for one answer, and the plan for it.
 
         Records that are looked at more than once are kept at the executors meanwhile, in memory and on their disks: all
         looks find the same ones, and a slow source is read once.
@@ -254,7 +254,6 @@ class SparkTable(SQLTable):
 
     def _steps(self, plan: SummaryPlan, kept: str) -> tuple[str | None, SummaryPlan]:
         """The SELECT of the records that are kept in a view, or none, and the plan of what is read then."""
-        plan = replace(plan, tells_people=False)  # records that are kept do not say whose they are
         if is_read_once(plan) or (plan.keys is None and plan.groups):
             return None, plan
         return records_read(plan, self.dialect), of_records(plan, kept)
@@ -292,7 +291,7 @@ def _column(values: pa.ChunkedArray) -> np.ma.MaskedArray[Any, Any]:
 
 
 def stored_columns_of_spark(types: Mapping[str, str]) -> dict[str, StoredColumn]:
-    """Columns as they are read in a view, where they are c0, c1, ...: what stands for their types, and their values."""
+    """Columns as they are read in a view, where they are called c0, c1, ...: their dtypes and values in normal form."""
     columns = {}
     for at, (label, kind) in enumerate(types.items()):
         dtype, value, exact = _read(f"c{at}", kind)

@@ -1,4 +1,4 @@
-"""Tables of engines of SQL: their columns without a record, and what reads them for a judged query."""
+"""Tables of engines of SQL: the header that requests are judged by, and the engine that reads them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ MOST_EDGES: Final = 2001  # of bins: the time to plan a statement grows faster t
 
 @dataclass(frozen=True, slots=True)
 class SQLTable:
-    """A table of an engine of SQL.
+    """Table of an engine of SQL.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class SQLTable:
 
     @property
     def header(self) -> pd.DataFrame:
-        """Its columns in pandas, without a row: what a request is judged by."""
+        """Its columns as an empty pandas frame, by which requests are judged."""
         return pd.DataFrame({name: pd.Series(dtype=column.dtype) for name, column in self.columns.items()})
 
     def made(
@@ -86,7 +86,7 @@ class SQLTable:
         columns: Mapping[str, StoredColumn],
         other: SQLTable | None = None,  # noqa: ARG002 - for engines that have to prepare it
     ) -> SQLTable:
-        """What a SELECT of it, and of another table of the same connection, gives; answers of it are not remembered.
+        """Table of a SELECT from it, and from another table of the same connection; answers are not remembered.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class SQLTable:
         plan: SummaryPlan,
         keys: list[list[Any]] | None,  # noqa: ARG002 - for engines that read twice
     ) -> Iterator[tuple[Fetch, SummaryPlan]]:
-        """What fetches for one answer, and the plan of what is read then, with its parameters."""
+        """Fetch for one answer, and the plan for it with its parameters."""
         yield self.fetch, plan
 
     def statements(self, plan: SummaryPlan) -> list[str]:
@@ -111,7 +111,7 @@ class SQLTable:
         return statements(plan, self.dialect)
 
     def opened(self, query: Query, header: pd.DataFrame, given: Any, secret: Secret) -> TableEngine:
-        """What reads it for a judged query.
+        """Engine of the table for a judged query.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class SQLTable:
 
 
 def only_for_frames(where: object) -> ParameterError:
-    """The error for a filter that only a frame in Python can have, or nothing."""
+    """The error for a mask or function, which only a frame in Python can have, or for no filter at all."""
     if not callable(where) and not is_mask(where):
         return ColumnTypeError(
             f"where cannot be of type {type(where).__name__}; here it takes a query string or a pd.col expression."
@@ -147,7 +147,7 @@ def only_for_frames(where: object) -> ParameterError:
 
 @dataclass(frozen=True, slots=True)
 class AnswerReading(Reading):
-    """What the rows of a table say.
+    """Reading of a table for a query.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ class AnswerReading(Reading):
 
 @dataclass(frozen=True, slots=True)
 class TableEngine:
-    """Engine of a table, with the plan of the one query that it is made for.
+    """Engine of a table, with the plan of one query.
 
     Attributes
     ----------
@@ -183,7 +183,7 @@ class TableEngine:
 
     @classmethod
     def of(cls, table: SQLTable, query: Query, header: pd.DataFrame, secret: Secret) -> TableEngine:
-        """With the plan of a query; refuses as `SQLTable.opened` does."""
+        """The engine with the plan of a query; refuses as `SQLTable.opened` does."""
         rows = RowSQL(table.columns, query.missing, query.derived, table.dialect)
         where = () if query.where is None or query.where.rule is None else (rows.condition(query.where.rule),)
         parts, places = combined(_parts(query, rows))
@@ -201,7 +201,7 @@ class TableEngine:
 
     @property
     def origin(self) -> Origin:
-        """Where the table is."""
+        """Place of the table."""
         return self.table.origin
 
     def statements(self, query: Query) -> list[str]:
@@ -220,7 +220,7 @@ class TableEngine:
         return GroupSizes(self._observed(query.groups, lists), found.n)
 
     def read(self, query: Query) -> AnswerReading:
-        """What the rows say to the query that the plan is of; fails as `guarded` does.
+        """Reading of the query that the plan is for; fails as `guarded` does.
 
         Of private keys the query has those that are shown.
         """
@@ -260,7 +260,7 @@ def _check_floats(dialect: Dialect, query: Query, rows: RowSQL) -> None:
 
 
 def _parts(query: Query, rows: RowSQL) -> list[Part]:
-    """What each line reads; who counts the values of a column that others measure, looks at those, as on frames."""
+    """Parts of each line; a count of values that others measure uses those values, as on frames."""
     asked = [_part(query, at, rows) for at in range(len(query.lines))]
     measured = {
         line.column: part
@@ -274,7 +274,7 @@ def _parts(query: Query, rows: RowSQL) -> list[Part]:
 
 
 def _part(query: Query, at: int, rows: RowSQL) -> Part:
-    """What a line reads."""
+    """Part of a line."""
     line = query.lines[at]
     if line.universe is None and line.statistic.bounded:
         raise ParameterError(
@@ -313,14 +313,14 @@ def _part(query: Query, at: int, rows: RowSQL) -> Part:
 
 
 def _numbers(query: Query, column: Hashable, rows: RowSQL) -> str:
-    """What a column is read as: its numbers, or 1 for each row where the rows of people are counted."""
+    """Numbers of a column, or 1 for each row if people's rows are counted."""
     if query.unit.is_of_people and query.unit.per_person == "count":
         return f"(CASE WHEN {rows.present(column)} THEN {rows.dialect.number(1.0)} END)"
     return rows.double(column)
 
 
 def listed_keys(rows: RowSQL, groups: Groups | None) -> tuple[str | None, list[list[Any]] | None]:
-    """The listed keys as a relation, and its parameters; None where none are listed."""
+    """Listed keys as a relation, with its parameters; None if none are listed."""
     if groups is None or groups.keys is None:
         return None, None
     carriers = [group_sql(rows, column)[1] for column in groups.columns]
@@ -332,7 +332,7 @@ def listed_keys(rows: RowSQL, groups: Groups | None) -> tuple[str | None, list[l
 
 
 def group_sql(rows: RowSQL, column: Hashable) -> tuple[str, str]:
-    """A group key in SQL, and how listed ones are carried."""
+    """Group key in SQL, and the type in which listed keys are carried."""
     value = rows.same(column)
     if value.family == TEXT:
         return value.sql, CARRIED_TEXT
@@ -345,7 +345,7 @@ def group_sql(rows: RowSQL, column: Hashable) -> tuple[str, str]:
 
 
 def _carried(key: Any, value: Value, column: Hashable) -> Any:
-    """A listed key as it is carried to the engine."""
+    """A listed key in the form that is carried to the engine."""
     if key is None or value.family == TEXT:
         return key
     if value.span is None:

@@ -1,4 +1,4 @@
-"""Row-wise expressions as SQL decides them: unknown beside NULL, and NaN equal to itself and beyond all numbers.
+"""Row-wise expressions in SQL's own logic: unknown beside NULL, and NaN equal to itself and above all numbers.
 
 DuckDB, PostgreSQL and Spark agree on both, and `pdrisk.sql` means it on each of them. Otherwise as `RowSQL`: whole
 numbers are exact, texts are compared by their code points, and no record can make a statement fail.
@@ -35,7 +35,7 @@ class ThreeValuedSQL(RowSQL):
         return checked(as_double(self.dialect, quantity(self.dialect, self._value(node))))
 
     def clean(self, value: Value) -> Value:
-        """The value as it is: NaN is a value."""
+        """The value unchanged: NaN is a value here."""
         return value
 
     def _value(self, node: Node) -> Value:

@@ -1,4 +1,4 @@
-"""Operands of row-wise expressions in SQL: stored columns in a normal form, and what is made of them."""
+"""Operands of row-wise expressions in SQL: stored columns in a normal form, and values computed from them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LONGEST: Final = 2_000_000  # letters of one expression
 
 @dataclass(frozen=True, slots=True)
 class StoredColumn:
-    """A column of a table, as an engine of SQL reads it.
+    """Column of a table, as an engine of SQL reads it.
 
     Attributes
     ----------
@@ -61,13 +61,13 @@ class StoredColumn:
 
     @property
     def is_readable(self) -> bool:
-        """Whether it can be asked for anything."""
+        """Whether any question can use it."""
         return self.dtype != object
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """An operand: SQL that is NULL, or NaN, where a record has no value.
+    """Operand: SQL that is NULL, or NaN, where a record has no value.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Value:
 
     @property
     def is_wide(self) -> bool:
-        """Whether a BIGINT may not hold it."""
+        """Whether BIGINT may be too narrow for it."""
         return self.span is not None and not (self.span[0] >= -BIGINT - 1 and self.span[1] <= BIGINT)
 
 
@@ -123,7 +123,7 @@ def quantity(dialect: Dialect, value: Value) -> Value:
 
 
 def alike(dialect: Dialect, *values: Value) -> list[str]:
-    """Whole numbers of one type."""
+    """Whole numbers in one type."""
     if any(value.is_wide for value in values):
         return [value.sql if value.is_wide else dialect.wide(value.sql) for value in values]
     return [f"CAST({value.sql} AS BIGINT)" for value in values]
@@ -138,7 +138,7 @@ def as_double(dialect: Dialect, value: Value) -> str:
 
 
 def within_reach(*values: Value) -> None:
-    """Refuse to go on with products that a frame would round.
+    """Refuse products so large that a frame would round them.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def within_reach(*values: Value) -> None:
 
 
 def checked(sql: str) -> str:
-    """An expression that is not too long for an engine."""
+    """The expression, unless it is too long for an engine."""
     if len(sql) > LONGEST:
         raise ParameterError(
             "an expression is too long for a database, by nesting or by a long list: compute a part of it as a column "
@@ -162,5 +162,5 @@ def checked(sql: str) -> str:
 
 
 def has_column(node: Node) -> bool:
-    """Whether a record decides it."""
+    """Whether it depends on a record."""
     return any(isinstance(each, Column | Rank) for each in below(node))
