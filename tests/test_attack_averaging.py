@@ -34,7 +34,7 @@ class TestAveraging:
         return 1 - 2 * scipy.stats.binom.sf(answers // 2, answers, beyond)
 
     def test_printed_numbers(self):
-        # docs/numbers.md
+        # docs/reproducing.md
         assert self.mean_is_within_a_half(123) == pytest.approx(0.9499, abs=1e-4)
         assert self.mean_is_within_a_half(123) < 0.95 <= self.mean_is_within_a_half(124)
         assert self.mean_is_within_a_half(130) == pytest.approx(0.956, abs=5e-4)

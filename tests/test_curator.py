@@ -54,7 +54,7 @@ class TestAssess:
         assert table["n"].dtype == np.int64
 
     def test_the_numbers_of_the_paper(self):
-        # docs/numbers.md: sample {3, 1, 10, 17}, eps = 1.
+        # docs/reproducing.md: sample {3, 1, 10, 17}, eps = 1.
         statistics = ["mean", "median", ("var", {"ddof": 0}), "var"]
         table = frame_of([3, 1, 10, 17]).dprisk.assess("distance", statistics, 1, bounds=BOUNDS, mechanism="laplace")
         shares = table["local_sensitivity"] / table["global_sensitivity"]
@@ -146,7 +146,7 @@ class TestIndividualRisk:
         assert risk[5:].isna().all()
 
     def test_the_numbers_of_the_paper(self):
-        # docs/numbers.md: each person, all five, eps = 1.
+        # docs/reproducing.md: each person, all five, eps = 1.
         frame = frame_of(PAPER)
         mean = frame.dprisk.individual_risk("distance", eps=1, bounds=BOUNDS, mechanism="laplace")
         assert mean.round(4).tolist() == [0.5256, 0.5260, 0.5243, 0.5977, 0.5230]

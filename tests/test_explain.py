@@ -42,7 +42,7 @@ CURATOR = {field.name for field in dataclasses.fields(Curator)}
 
 
 def release(eps: float = 1.0, share: float = 0.4, **other: object) -> Release:
-    """The sample {3, 1, 10, 17} of docs/numbers.md, with another eps, or other fields of any part."""
+    """The sample {3, 1, 10, 17} of docs/reproducing.md, with another eps, or other fields of any part."""
     loss, value = eps * share, other.get("value", -212.5)
     half = 337 / eps * math.log(20)
     line = {
@@ -177,7 +177,7 @@ class TestCurator:
     """Sensitivities, four risks with what they start from, the most exposed; marked."""
 
     def test_numbers_of_the_sample(self) -> None:
-        # docs/numbers.md: LS/GS .395994, two_worlds .597725, many_worlds .331232
+        # docs/reproducing.md: LS/GS .395994, two_worlds .597725, many_worlds .331232
         one = release(local_sensitivity=133.45, loss=0.395994, **risks(0.597725, 0.331232, 0.252978))
         public, curator = one.explain("curator").split("-- curator only")
         said = flat(curator)

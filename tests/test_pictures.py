@@ -153,7 +153,7 @@ class TestTwoWorlds:
         assert f"overlap: {math.exp(-200 / 674):.3g} " in pictures.two_worlds_text(200.0, 337.0)
 
     def test_the_risk_is_two_worlds(self) -> None:
-        # docs/numbers.md: LS 133.45, GS 337, eps 1: .597725
+        # docs/reproducing.md: LS 133.45, GS 337, eps 1: .597725
         assert "50 times out of 100 without, at most 60 with" in pictures.two_worlds_text(133.45, 337.0)
 
     @pytest.mark.sampled(5)

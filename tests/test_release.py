@@ -35,7 +35,7 @@ def drawn(release: Release, *numbers: object, **line: object) -> Release:
     return dataclasses.replace(release, noisy=noisy, answer=dataclasses.replace(release.answer, lines=(line,)))
 
 
-# The sample {3, 1, 10, 17} in [1, 675] at eps = 1: numbers from docs/numbers.md, with a value made up;
+# The sample {3, 1, 10, 17} in [1, 675] at eps = 1: numbers from docs/reproducing.md, with a value made up;
 # identifiability: without 17 the mean is 14/3, without 1 it is 10, and posterior((10 - 14/3) / 337, 1/4) = .2530.
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", pdrisk.NoisyReleaseWarning)
