@@ -182,6 +182,60 @@ class TestAnswers:
         assert table["value"].tolist() == pytest.approx([12, 0], abs=1e-2)
 
 
+LEAST = 20
+FILTERED = {
+    "first": (
+        lambda p, s: p.query("age > @LEAST").assign(old="age * 2").query("old < 120").join(s),
+        lambda p, s: p[(p["age"] > LEAST) & (p["age"] * 2 < 120)].assign(old=p["age"] * 2).merge(s, on="pid"),
+    ),
+    "both": (
+        lambda p, s: p.query("canton == 'ZH' or age < 30").join(s.assign(far="days > 2").query("far"), on="pid"),
+        lambda p, s: p[(p["canton"] == "ZH") | (p["age"] < 30)].merge(s[s["days"] > 2], on="pid"),
+    ),
+    "left": (
+        lambda p, s: p.query("age > @LEAST").join(s, how="left").query("days > 1 or days.isna()"),
+        lambda p, s: p[p["age"] > LEAST].merge(s, on="pid", how="left").query("days > 1 or days.isna()"),
+    ),
+    "of three": (
+        lambda p, s: p.query("age > @LEAST").join(s.query("code == 'a'")).query("days > 1").join(CODES, on="code"),
+        lambda p, s: p[p["age"] > LEAST].merge(s[(s["code"] == "a") & (s["days"] > 1)], on="pid").merge(
+            CODES, on="code"
+        ),
+    ),
+}  # fmt: skip
+
+
+class TestFiltersFirst:
+    """What query and assign did before a join is done before: as where tables are filtered, and then merged."""
+
+    @pytest.mark.whole
+    @pytest.mark.parametrize("name", FILTERED)
+    def test_as_pandas(self, name):
+        data = tables(5, people=30)
+        patients, stays = (data[each].dropna(subset=["pid"]) for each in ("patients", "stays"))
+        asked, merged = FILTERED[name]
+        found, rows = asked(*(datasets(data)[each] for each in ("patients", "stays"))), merged(patients, stays)
+        assert found.count(eps=10**6).value == rows["pid"].nunique() > 1
+        assert found.count(eps=10**7, rows=40).value == len(rows)
+        mean = found.mean("days", eps=10**7, rows=40, mechanism="laplace", bounds=(0, 8)).value
+        assert mean == pytest.approx(rows["days"].astype(float).mean(), rel=1e-3)
+
+    def test_types_of_the_join_decide(self):
+        """A day that a frame held as datetime64[ns] is one of DuckDB then."""
+        patients = pd.DataFrame({"pid": [1, 2, 3], "born": pd.to_datetime(["1990-05-01", "2001-01-01", None])})
+        d = Dataset(patients, person="pid", per_person="one").query("born >= '1990-05-01' and born < '2001-01-01'")
+        d = d.join(Dataset(pd.DataFrame({"pid": [1, 1, 2, 3]}), person="pid"))
+        assert d.count(eps=10**6, rows=3).value == 2
+
+    def test_a_ledger_remembers_it_as_asked_after(self, tmp_path):
+        ledger = Ledger(tmp_path / "budget.db", dataset="people", eps=9)
+        p, s = (
+            Dataset(getattr(TestRowsOfAPerson, each), person="pid", ledger=ledger) for each in ("PATIENTS", "STAYS")
+        )
+        one, other = p.query("age > 30").join(s).count(eps=1), p.join(s).query("age > 30").count(eps=1)
+        assert one.value == other.value and ledger.remaining().eps == 8
+
+
 class TestRowsOfAPerson:
     """How many rows count is what the tables have at most, and the label says so."""
 
@@ -245,7 +299,40 @@ class TestRefused:
                 "both tables of the join have a column",
             ),
             (lambda p, s: p.join(Dataset(s.astype({"pid": str}), person="pid")), "ids are compared as they are"),
-            (lambda p, s: p.query("age > 3").join(Dataset(s, person="pid")), r"join comes before query\(\)"),
+            (
+                lambda p, s: p.join(Dataset(s, person="pid").query("code == 'a'"), how="left"),
+                'how="left" keeps rows that match none',
+            ),
+            (lambda p, s: p.join(Dataset(s, person="pid").assign(n="pid > 1"), how="left"), 'how="left" keeps rows'),
+            (
+                lambda p, s: p.join(Dataset(s.rename(columns={"pid": "who"}), person="who").query("who > 1")),
+                "under the name of the first table",
+            ),
+            (
+                lambda p, s: p.assign(canton="age > 3").join(CODES.assign(canton="ZH"), on="canton"),
+                "'canton' was assigned",
+            ),
+            (
+                lambda p, s: p.assign(code="age > 3").join(Dataset(s, person="pid")),
+                "both tables of the join have a col",
+            ),
+            (lambda p, s: p.join(Dataset(s, person="pid").assign(AGE="pid + 1")), "both tables of the join have a col"),
+            (
+                lambda p, s: p.assign(age="age + 1").assign(age="age * 2").join(Dataset(s, person="pid")),
+                "made a column anew",
+            ),
+            (
+                lambda p, s: (
+                    Dataset(
+                        s.astype({"code": pd.CategoricalDtype(["b", "a"], ordered=True)}),
+                        person="pid",
+                        keys={"code": ["b", "a"]},
+                    )
+                    .query("code > 'b'")
+                    .join(CODES, on="code")
+                ),
+                "compared categories by their order",
+            ),
             (lambda p, s: p.join(Dataset(s, person="pid").join(CODES, on="code")), "join its tables one after"),
             (lambda p, s: p.join(Dataset({"a": s, "b": s}, person="pid")), r"joins them in d\.sql"),
             (lambda p, s: p.join(Dataset(s, person="pid")).k_anonymity(["age"]), "disclosure measures read one table"),

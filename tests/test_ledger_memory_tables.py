@@ -222,3 +222,59 @@ class TestJoins:
             for both in [("1", "1"), ("1", "1"), ("1", "2"), ("2", "1"), ("1", "1")]
         ]
         assert costs == [1, 0, 1, 1, 0]
+
+
+def made(frame, kind):
+    polars = pytest.importorskip("polars")
+    found = polars.from_pandas(frame)
+    return found if kind == "polars" else found.to_arrow()
+
+
+@pytest.mark.parametrize("kind", ["polars", "arrow"])
+class TestPolarsAndArrow:
+    """What is held in memory elsewhere is known by its content, or by its version, as frames of pandas are."""
+
+    QUERY = "SELECT SUM(weight) AS n FROM patients JOIN stays USING (pid) JOIN codes USING (code)"
+
+    def ask(self, ledger, kind, stays=STAYS, codes=CODES, version=None):
+        tables = {name: made(frame, kind) for name, frame in (("patients", PATIENTS), ("stays", stays))}
+        public = {"codes": made(codes, kind)}
+        d = Dataset(tables, person="pid", public=public, ledger=ledger, version=version)
+        return lambda: d.sql(self.QUERY, eps=1, rows=3, bounds={"weight": (0, 3)})["n"].item()
+
+    @pytest.mark.parametrize("version", [None, "1"])
+    def test_tables(self, book, kind, version):
+        ledger = book(eps=20)
+        again = self.ask(ledger, kind, version=version)
+        first, cost = asked(ledger, again)
+        assert cost == 1
+        assert asked(ledger, again) == asked(ledger, self.ask(ledger, kind, version=version)) == (first, 0)
+        other_codes, other_stays = CODES.assign(weight=[3, 2, 1]), STAYS.assign(pid=STAYS["pid"] + 1)
+        assert asked(ledger, self.ask(ledger, kind, codes=other_codes, version=version))[1] == 1
+        if version is None:
+            assert asked(ledger, self.ask(ledger, kind, stays=other_stays))[1] == 1
+        assert asked(ledger, self.ask(ledger, kind, version="2"))[1] == 1
+        assert asked(ledger, self.ask(ledger, kind, version=version)) == (first, 0)
+
+    def test_values_that_pandas_would_round(self, book, kind):
+        """Whole numbers with one missing are no floats here."""
+        ledger = book()
+        costs = []
+        for last in (2**60, 2**60 + 1, 2**60):
+            stays = STAYS.assign(days=pd.array([None, *[1] * (len(STAYS) - 2), last], dtype="Int64"))
+            costs.append(asked(ledger, self.ask(ledger, kind, stays=stays))[1])
+        assert costs == [1, 1, 0]
+
+    def test_joined(self, book, kind):
+        ledger = book()
+        first, second = (Dataset(made(frame, kind), person="pid", ledger=ledger) for frame in (PATIENTS, STAYS))
+        joined = first.join(second)
+        found, cost = asked(ledger, lambda: joined.count(eps=1, where="age > 3").value)
+        assert cost == 1
+        assert asked(ledger, lambda: first.join(second).count(eps=1, where="age > 3").value) == (found, 0)
+        with_codes = [asked(ledger, lambda each=each: joined.join(each, on="code").count(eps=1))[1] for each in (
+            made(CODES, kind), made(CODES, kind), made(CODES.assign(weight=7), kind)
+        )]  # fmt: skip
+        assert with_codes == [1, 0, 1]
+        assert asked(ledger, lambda: second.sql("SELECT COUNT(DISTINCT pid) AS n FROM data", eps=1))[1] == 1
+        assert asked(ledger, lambda: second.sql("SELECT COUNT(DISTINCT pid) AS n FROM data", eps=1))[1] == 0

@@ -16,7 +16,13 @@ from pdrisk._core.foreign import own_errors, own_errors_of
 from pdrisk._ledger import Identity, Ledger, check_curator, ledger_for, opened_ledger, secret
 from pdrisk._ledger.names import named
 from pdrisk._model.aliases import Bounds, Eps, Keys
-from pdrisk._model.rowwise import EXPRESSION, caller_names, is_of_polars, judged
+from pdrisk._model.rowwise import (
+    EXPRESSION,
+    caller_names,
+    is_of_polars,
+    judged,
+    judged_again,
+)
 from pdrisk._pandas.assigned import assigned
 from pdrisk._pandas.converted import PANDAS, checked_form, converted
 from pdrisk._pandas.declared import codes_of, declarations, declared, knowing
@@ -24,7 +30,7 @@ from pdrisk._printing import printable
 from pdrisk._sql import answered
 from pdrisk._sql.given import Given, public_tables, tables_given
 from pdrisk._sql.held_data import ONE_TABLE, HeldData
-from pdrisk._sql.joined_tables import JoinSide, joined_tables
+from pdrisk._sql.joined_tables import JoinSide, Rowwise, joined_tables
 from pdrisk._sql.of_tables import of_tables, people_given
 from pdrisk._sql.people import PeopleAsked
 from pdrisk.engines.columnar.table import column_table
@@ -149,9 +155,13 @@ class Dataset(HeldData):
         self._kept = self._assigned = self._header = None
         self._derived = ()
         self._defaults = {"curator": curator}
-        public_frames = [self._given.frames[each] for each in with_it if each in self._given.frames]
+        in_memory = {**self._given.frames, **self._given.held}
         self._identity: Identity = Identity(
-            {} if self._ledger is None else frames, version, people.label, public_frames
+            {} if self._ledger is None else frames,
+            version,
+            people.label,
+            public=[in_memory[each] for each in with_it if each in in_memory],
+            held={} if self._ledger is None else {n: e for n, e in self._given.held.items() if n not in with_it},
         )
         if self._ledger is not None:
             self._ledger.identify(self._identity)
@@ -254,6 +264,10 @@ class Dataset(HeldData):
         ParameterError, UnknownColumnError, ColumnTypeError
             If a row would combine several people's data, or the columns do not fit.
 
+        Notes
+        -----
+        What `query` and `assign` did to either Dataset is done before they are joined.
+
         Examples
         --------
         >>> import pandas as pd, pdrisk
@@ -268,16 +282,26 @@ class Dataset(HeldData):
         joined._given = tables = joined_tables(self._side(), second, on, how)
         joined._of_tables, joined._public, joined._identity = tables.of_tables, tables.public, tables.identity
         joined._known_people = tables.people(self._people)
-        joined._data = joined._header = None
-        return joined
+        joined._data = joined._header = joined._assigned = joined._kept = None
+        joined._derived = ()
+        return joined._done_again(self)._done_again(other)
+
+    def _done_again(self, side: Any) -> Dataset:
+        """With what `query` and `assign` did to a Dataset that is joined in this one."""
+        if not isinstance(side, Dataset):
+            return self
+        found = self.assign(**{each.name: each.text for each in side._derived})
+        if side._kept is not None:
+            kept = judged_again(side._kept, found._frame, lambda name: declared(found._frame, name).keys)
+            found._kept = kept if self._kept is None else self._kept.and_also(kept)
+        return found
 
     def _side(self) -> JoinSide:
         """This Dataset as one table of a join."""
         if self._several:
             raise ParameterError("a Dataset of several tables joins them in d.sql(...): write the JOIN there.")
-        if self._kept is not None or self._derived:
-            raise ParameterError("join comes before query() and assign(), which then may use columns of both tables.")
-        return JoinSide(self._given, self._people, self._public, self._ledger, self._identity)
+        rowwise = Rowwise.of(self._kept, self._derived)
+        return JoinSide(self._given, self._people, self._public, self._ledger, self._identity, rowwise)
 
     def sql(
         self,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from pdrisk._core.order import Max, Min, Quantile
-from pdrisk._core.portions import Ordered, Portions
+from pdrisk._core.portions import OrderedPortions, Portions
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Count, Distinct, Mean, Statistic, Sum
 from pdrisk._core.summary import FloatArray, IntArray, whole_and_part
@@ -34,7 +34,7 @@ def without_each(statistic: Statistic, told: Portions, universe: Universe) -> Fl
         return _spread_without(statistic, told)
     if isinstance(statistic, Min | Max):
         return _extreme_without(told, universe, highest=isinstance(statistic, Max))
-    assert isinstance(statistic, Quantile) and isinstance(told, Ordered)
+    assert isinstance(statistic, Quantile) and isinstance(told, OrderedPortions)
     return np.where(left > 0, _quantile_without(statistic.q, told), universe.mid)
 
 
@@ -95,7 +95,7 @@ def _extreme_without(told: Portions, universe: Universe, *, highest: bool) -> Fl
     return sign * np.where(order[begins] == np.arange(len(order)), second, padded[begins])
 
 
-def _quantile_without(q: float, told: Ordered) -> FloatArray:
+def _quantile_without(q: float, told: OrderedPortions) -> FloatArray:
     whole, part = whole_and_part(told.left - 1, q)
     last = np.maximum(told.left, 1)
     low, high = (told.without(np.clip(whole + at, 1, last)) for at in (1, 2))
@@ -113,12 +113,12 @@ def _by_adding(statistic: Statistic, told: Portions, universe: Universe, value: 
         return np.abs(value - (universe.hi if isinstance(statistic, Max) else universe.lo))
     if isinstance(statistic, Var):
         return _spread_by_adding(statistic, told, universe, value, k)
-    assert isinstance(statistic, Quantile) and isinstance(told, Ordered)
+    assert isinstance(statistic, Quantile) and isinstance(told, OrderedPortions)
     with_more = (_quantile_with(statistic.q, told, universe, k, highest=highest) for highest in (False, True))
     return np.maximum(*(np.abs(answer - value) for answer in with_more))
 
 
-def _quantile_with(q: float, told: Ordered, universe: Universe, k: int, *, highest: bool) -> FloatArray:
+def _quantile_with(q: float, told: OrderedPortions, universe: Universe, k: int, *, highest: bool) -> FloatArray:
     """The quantile with k more records at an end of the universe."""
     whole, part = whole_and_part(told.n + k - 1, q)
     groups, last = np.arange(len(told.n)), told.n + k

@@ -16,7 +16,7 @@ from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Distinct, Mean, Statistic, Sum, WholeSum
 from pdrisk._core.summary import FloatArray, IntArray
 
-__all__ = ["Ordered", "PersonRecords", "PersonTold", "Portions"]
+__all__ = ["OrderedPortions", "PersonRecords", "PersonTold", "Portions"]
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Portions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ordered(Portions):
+class OrderedPortions(Portions):
     """P portions, and the records of G groups in order, or those of successive ranks.
 
     Attributes
@@ -207,12 +207,12 @@ class PersonRecords:
         return first
 
     @once
-    def _ordered(self) -> Ordered:
+    def _ordered(self) -> OrderedPortions:
         order = np.lexsort((self.values, self.groups))
         begins = np.concatenate([[0], np.cumsum(self.n)])
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order)) - begins[self.groups[order]] + 1
-        return Ordered(
+        return OrderedPortions(
             self.portions, self.sizes, self.n,
             whose=self.portion, ranks=rank, values=self.values[order], begins=begins, first=np.ones_like(self.n),
         )  # fmt: skip
@@ -229,7 +229,7 @@ class PersonTold:
     sums, different, spread, lowest, highest : Portions or None
         Of each size the portions of the smallest and the largest sum; and those that alone decide the other statistics.
         No other portion moves an answer farther.
-    ordered : mapping of float to Ordered
+    ordered : mapping of float to OrderedPortions
         For each quantile the records around it; portions that have none there are told once for each size and each
         number of records below.
     """
@@ -240,7 +240,7 @@ class PersonTold:
     spread: Portions | None = None
     lowest: Portions | None = None
     highest: Portions | None = None
-    ordered: Mapping[float, Ordered] = field(default_factory=dict)
+    ordered: Mapping[float, OrderedPortions] = field(default_factory=dict)
 
     def told(self, statistic: Statistic) -> Portions | None:
         """As that of `PersonRecords`; of whole numbers, whose bounds are whole, k at an end change a sum by most."""

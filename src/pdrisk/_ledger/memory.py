@@ -18,9 +18,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pdrisk._core.once import once
 from pdrisk._guard import guarded
 from pdrisk._ledger.secret import secret
 from pdrisk._model.query import Query
+from pdrisk._model.rowwise import is_of_polars
 from pdrisk.engines.base import Origin
 from pdrisk.errors import ColumnTypeError, PdriskError
 
@@ -53,6 +55,20 @@ class _Table:
         return self.columns, self.digests, len(self.index)
 
 
+@dataclass(frozen=True)
+class _Held:
+    """A table of Polars or Arrow that SQL reads as it is."""
+
+    name: str
+    data: Any
+    key: bytes
+
+    @once
+    def digests(self) -> list[str | None]:
+        """Its content when it was asked first."""
+        return digests(_in_pandas(self.data), self.key)
+
+
 class Identity:
     """Identity of a Dataset for a ledger: its frames with their state, and the columns that say who a person is.
 
@@ -66,6 +82,8 @@ class Identity:
         The column of people's ids, or a tuple of those that tell people apart together, for the odometer.
     public : iterable of DataFrame
         Frames that nobody is in, which questions may join: their content is part of a question.
+    held : dict of Polars DataFrame or Arrow Table
+        Tables by name that SQL reads as they are.
     """
 
     def __init__(
@@ -73,14 +91,16 @@ class Identity:
         tables: Mapping[str, pd.DataFrame],
         version: object = None,
         person: Hashable | None = None,
-        public: Iterable[pd.DataFrame] = (),
+        public: Iterable[Any] = (),
+        held: Mapping[str, Any] | None = None,
     ) -> None:
         if version is not None and (not isinstance(version, str) or not version.strip() or not version.isprintable()):
             raise ColumnTypeError('version must be a text that names the state of the data, as in "2019, second".')
         self.person = person
         self._version = version
-        self._key = secret() if tables and version is None else b""
+        self._key = secret() if (tables or held) and version is None else b""
         self._tables = {name: _Table.of(name, frame, self._key, version) for name, frame in tables.items()}
+        self._held = [_Held(name, data, self._key) for name, data in (held or {}).items()]
         # The number of the record that names this state, by ledger and dataset; None if it has no name.
         self._numbers: dict[tuple[str, str], int | None] = {}
         self._changed: list[str] = []  # tables, for joins with others, too
@@ -90,7 +110,7 @@ class Identity:
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), ({}, self._version, self.person)  # a copy in another process holds other frames
 
-    def joined(self, other: Identity | Iterable[pd.DataFrame]) -> Identity:
+    def joined(self, other: Identity | Iterable[Any]) -> Identity:
         """The identity of these data joined with others of the same people, or with public frames."""
         found = object.__new__(Identity)  # a copy() would know no frames
         found.__dict__ |= self.__dict__
@@ -110,9 +130,11 @@ class Identity:
         """The text that stands for the data as they were."""
         if self._version is not None:
             return f"version {self._version}"
-        if not self._tables:
+        parts: dict[str, Any] = {name: table.said for name, table in self._tables.items()}
+        if not parts:  # else these frames name the state, and questions the content of what is held beside them
+            parts = {each.name: each.digests for each in self._held}
+        if not parts:
             return None
-        parts = {name: table.said for name, table in self._tables.items()}
         said = repr(sorted(parts.items()) if len(parts) > 1 else next(iter(parts.values())))
         return hashlib.blake2b(said.encode("utf-8", "surrogatepass"), key=self._key, digest_size=32).hexdigest()
 
@@ -146,8 +168,11 @@ class Identity:
             return None
         if self.has_changed or not query.is_private:
             return None
-        if origin.tables:
-            made_of = [[name, self._joined_table(each, payer)] for name, each in sorted(origin.tables.items())]
+        tables = origin.tables
+        if any(each.data is origin.frame for each in self._held):
+            tables = {"": origin}
+        if tables:
+            made_of = [[name, self._joined_table(each, payer)] for name, each in sorted(tables.items())]
             is_known = all(said is not None for _, said in made_of)
             return [FORM, query.said, origin.said, made_of] if is_known else None
         if origin.frame is None:
@@ -176,11 +201,15 @@ class Identity:
             place = None if None in versions or origin.place is None else origin.place()
             return None if place is None else [versions, place]
         if any(each is frame for each in self._public):
+            frame = _in_pandas(frame)
             content = digests(frame, self._key)
             return None if None in content else ["public", _headings(frame), content]
         for data in (self, *self._others):
             number = data._numbers.get(payer)
             table = next((one for one in data._tables.values() if one.frame is frame), None)
+            held = next((one for one in data._held if one.data is frame), None)
+            if number is not None and held is not None:
+                return data._held_table(held)
             if table is None or number is None:
                 continue
             if data._version is not None:
@@ -190,6 +219,25 @@ class Identity:
                 return None
             return None if None in table.digests else [number, table.name, _headings(frame)]
         return None
+
+    def _held_table(self, table: _Held) -> list[Any] | None:
+        """The same of one that is held: its content, which the number of a state does not name."""
+        frame = _in_pandas(table.data)
+        if self._version is not None:
+            return [self._version, table.name, _headings(frame)]
+        if digests(frame, self._key) != table.digests:
+            self._changed.append(table.name)
+            return None
+        return None if None in table.digests else ["held", table.name, _headings(frame), table.digests]
+
+
+def _in_pandas(data: Any) -> pd.DataFrame:
+    """A frame, or what Polars or Arrow holds as one, of Arrow's own types."""
+    if isinstance(data, pd.DataFrame):
+        return data
+    arrow = data.to_arrow() if is_of_polars(data, "DataFrame") else data
+    frame: pd.DataFrame = arrow.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
+    return frame
 
 
 def _headings(frame: pd.DataFrame) -> list[str]:

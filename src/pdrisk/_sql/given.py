@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -66,6 +67,17 @@ class Given:
     def names(self) -> list[str]:
         """Names of the tables in SQL."""
         return [*self.frames, *self.others, *self.tables, *self.remote]
+
+    @property
+    def held(self) -> dict[str, Any]:
+        """Tables of Polars and Arrow that are in memory."""
+        arrow = sys.modules.get("pyarrow")  # by which Polars is read, too
+        if arrow is None:
+            return {}
+        kinds = arrow.Table, arrow.RecordBatch
+        return {
+            n: each for n, each in self.others.items() if isinstance(each, kinds) or is_of_polars(each, "DataFrame")
+        }
 
     def sources(self, public: frozenset[str] = frozenset()) -> Sources:
         """Sources of one call; tables of these names are public.

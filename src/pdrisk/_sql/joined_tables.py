@@ -19,7 +19,9 @@ from pdrisk._disclosure.tables import KeyTable
 from pdrisk._ledger import Identity, Ledger
 from pdrisk._model.declarations import Declarations
 from pdrisk._model.nearest import unknown_column
+from pdrisk._model.nodes import Rank, below
 from pdrisk._model.query import Query
+from pdrisk._model.rowwise import Derived, RowwiseFilter
 from pdrisk._model.unit import ONE, People, Secret, checked_columns
 from pdrisk._pandas.declared import knowing
 from pdrisk._sql.fluent import fluent_table
@@ -35,11 +37,46 @@ from pdrisk._sql.tree import Cte
 from pdrisk.engines.sql.table import SQLTable, TableEngine
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["JoinSide", "JoinedTables", "joined_tables"]
+__all__ = ["JoinSide", "JoinedTables", "Rowwise", "joined_tables"]
 
 NAME = "data"  # of what is joined
 NOBODY_KNOWN = People()
 WORDS = {"inner": "JOIN", "left": "LEFT JOIN"}
+
+
+@dataclass(frozen=True)
+class Rowwise:
+    """The columns that a Dataset was filtered by, and those that were assigned: both are done again after a join.
+
+    That is the same where each row of the join has all columns of its table, since a row decides alone.
+    """
+
+    reads: frozenset[Hashable] = frozenset()
+    made: frozenset[Hashable] = frozenset()
+
+    @classmethod
+    def of(cls, kept: RowwiseFilter | None, derived: Sequence[Derived]) -> Rowwise:
+        """Of the filter and the columns of a Dataset.
+
+        Raises
+        ------
+        ParameterError
+            If it would not be the same of joined rows.
+        """
+        rules = [each.rule for each in derived]
+        if kept is not None and kept.rule is not None:
+            rules.append(kept.rule)
+        if any(isinstance(node, Rank) for rule in rules for node in below(rule)):
+            raise ParameterError(
+                "query() or assign() compared categories by their order, and those of a join are texts: do so after "
+                "join(), by a list of the categories that are meant."
+            )
+        if any(earlier not in derived for each in derived for earlier in each.earlier):
+            raise ParameterError("assign() made a column anew that others are made of: assign() after join().")
+        read = [column for each in derived for column in each.columns]
+        return cls(
+            frozenset((*read, *(() if kept is None else kept.columns))), frozenset(each.name for each in derived)
+        )
 
 
 @dataclass(frozen=True)
@@ -57,6 +94,7 @@ class JoinSide:
     ledger : Ledger or None
     identity : Identity or None
         By which the ledger knows the data; None of a public table.
+    rowwise : Rowwise
     """
 
     given: Given | JoinedTables
@@ -64,6 +102,7 @@ class JoinSide:
     public: frozenset[str] = frozenset()
     ledger: Ledger | None = None
     identity: Identity | None = None
+    rowwise: Rowwise = Rowwise()
 
 
 @dataclass(frozen=True)
@@ -198,7 +237,9 @@ def joined_tables(first: JoinSide, second: JoinSide, on: object, how: object) ->
     pairs = _pairs(first.people, second.people, on, own, theirs)
     compared = {lowered(other) for _, other in pairs}
     added = [name for name in theirs if lowered(name) not in compared]
-    if twice := sorted(set(map(lowered, added)) & set(map(lowered, own))):
+    _check_rowwise(first.rowwise, second.rowwise, pairs, how)
+    names = ([*own, *map(str, first.rowwise.made)], [*added, *map(str, second.rowwise.made)])
+    if twice := sorted(set.intersection(*({lowered(each) for each in listed} for listed in names))):
         raise ParameterError(f"both tables of the join have a column {twice[0]!r}: rename it in one of them.")
     taken = set(map(lowered, left.tables.names))
     name = next(each for at in count(2) if (each := f"table {at}") not in taken)
@@ -212,7 +253,7 @@ def joined_tables(first: JoinSide, second: JoinSide, on: object, how: object) ->
         f"SELECT {', '.join(selected)} FROM ({left.text}) AS first_rows {WORDS[how]} {quoted(name)} AS second_rows "
         f"ON {equal}",
         tuple(dict.fromkeys((*left.on, *(each for pair in pairs for each in pair)))),
-        left.identity.joined(second.identity or right.frames.values()),
+        left.identity.joined(second.identity or [*right.frames.values(), *right.held.values()]),
     )
 
 
@@ -230,6 +271,26 @@ def _check_same_people(first: JoinSide, second: JoinSide) -> None:
         raise ParameterError(
             "the two Datasets have different ledgers, and one of them would pay for both: make both with the same "
             "ledger=."
+        )
+
+
+def _check_rowwise(first: Rowwise, second: Rowwise, pairs: Sequence[tuple[str, str]], how: str) -> None:
+    """Refuse what would not be the same after the join."""
+    for (one, other), made in ((pair, each) for pair in pairs for each in (first.made, second.made)):
+        if one in made or other in made:
+            raise ParameterError(
+                f"join compares columns as they are stored, and {one if one in made else other!r} was assigned: make "
+                "it in a view, or in the table itself."
+            )
+    if how == "left" and (second.reads or second.made):
+        raise ParameterError(
+            'how="left" keeps rows that match none of the other table, and query() and assign() decide rows that '
+            "are there: use them after join(), or a view of the other table."
+        )
+    if gone := sorted({other for one, other in pairs if one != other} & second.reads):
+        raise ParameterError(
+            f"query() of the other Dataset reads {gone[0]!r}, which the join has under the name of the first table: "
+            "query() after join()."
         )
 
 

@@ -40,6 +40,7 @@ __all__ = [
     "is_mask",
     "is_of_polars",
     "judged",
+    "judged_again",
 ]
 
 FORMS = "a query string, a pd.col expression (pandas 3) or Polars', a boolean Series, array or list, or a callable"
@@ -225,6 +226,17 @@ def judged(
         return _checked(builder, lambda: polars_tree(where, builder))
     given = given_of(where, frame)
     return RowwiseFilter(None, True, (), given="function" if callable(given) else "mask")
+
+
+def judged_again(kept: RowwiseFilter, frame: pd.DataFrame, levels: Levels) -> RowwiseFilter:
+    """A checked filter for another frame, whose columns of the same names may be of other types; fails as `judged`."""
+    builder = Builder(str(kept.text), frame, levels, "query")
+    assert kept.written is not None
+    rule, value = typed(
+        kept.written, {builder.column(each).name: frame[each].iloc[:0] for each in kept.columns}, builder
+    )
+    check_boolean(kept.written, value, builder)
+    return replace(kept, rule=rule)
 
 
 def given_of(where: Any, frame: pd.DataFrame) -> Any:

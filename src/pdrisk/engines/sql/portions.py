@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from pdrisk._core.portions import Ordered, PersonTold, Portions
+from pdrisk._core.portions import OrderedPortions, PersonTold, Portions
 from pdrisk._core.summary import FloatArray, IntArray, Summary
 from pdrisk._core.universe import Universe
 from pdrisk.engines.sql.dialect import Dialect
@@ -240,7 +240,7 @@ def _inside(values: FloatArray, universe: Universe) -> FloatArray:
     return np.clip(values, universe.lo, universe.hi)
 
 
-def _ordered(found: dict[str, Any], suffix: str, n: IntArray, universe: Universe) -> Ordered:
+def _ordered(found: dict[str, Any], suffix: str, n: IntArray, universe: Universe) -> OrderedPortions:
     """The records around a rank, and whose they are; a portion has as many below and above as it is told to have."""
     lists = [Lists.of(found[f"{name}_{suffix}"]) for name in AROUND]
     group, number = lists[0].group, len(n)
@@ -257,7 +257,7 @@ def _ordered(found: dict[str, Any], suffix: str, n: IntArray, universe: Universe
     of, portion = group[at], np.arange(len(at))
     above = size[at] - below[at] - np.bincount(whose[inside], minlength=len(at))
     ranks = [place[inside], np.repeat((first - 1)[of], below[at]), np.repeat((first + within)[of], above)]
-    return Ordered(
+    return OrderedPortions(
         of, size[at], n,
         whose=np.concatenate([whose[inside], np.repeat(portion, below[at]), np.repeat(portion, above)]),
         ranks=np.concatenate(ranks),
