@@ -58,7 +58,7 @@ def release(eps: float = 1.0, share: float = 0.4, **other: object) -> Release:
     curator |= {name: value for name, value in other.items() if name in CURATOR}
     line |= {name: value for name, value in other.items() if name in LINE}
     noisy = NoisyAnswers(calibrated("laplace", Mean(), Universe(1, 675), Fraction(eps)), np.array([value]))
-    return Release(Answer((AnswerLine(**line),), **said), noisy, "distance", Curator(**curator))
+    return Release(Answer((AnswerLine(**line),), **said), noisy, "distance", lambda: Curator(**curator))
 
 
 def risks(two_worlds: float, many_worlds: float, identifiability: float) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Codes of integer keys by a table are those that a dict of the keys gives, whatever the width of the column."""
+"""What a table tells of whole numbers is what a dict or a set tells, whatever the width of the column."""
 
 import numpy as np
 import pandas as pd
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pdrisk._model import integer_keys
-from pdrisk._model.integer_keys import codes_of_integers
+from pdrisk._model.integer_keys import codes_of_integers, different_integers
 
 WIDTHS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 
@@ -44,3 +44,15 @@ def test_every_number_of_a_width_is_a_key(dtype):
 def test_keys_too_far_apart_are_left_to_others(keys, rows):
     place = np.arange(3, dtype=np.int32)
     assert codes_of_integers(pd.Index(np.array(keys)), place, np.zeros(rows, dtype=np.int64)) is None
+
+
+@pytest.mark.parametrize("dtype", WIDTHS)
+@given(data=st.data())
+def test_different_numbers_are_those_of_a_set(dtype, data):
+    limits = np.iinfo(dtype)
+    first = data.draw(st.integers(limits.min, limits.max - 40))
+    near, ends = st.integers(first, first + 40), st.sampled_from([limits.min, limits.max])
+    values = data.draw(st.lists(near, max_size=60) | st.lists(near | ends, max_size=9))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(integer_keys, "PIECE", 16)
+        assert different_integers(np.array(values, dtype=dtype)) == len(set(values))

@@ -121,6 +121,24 @@ class TestWhichRowsCount:
             FRAME[FRAME["x"].notna()].groupby("pid").size().clip(upper=2).tolist()
         )
 
+    @pytest.mark.parametrize("ids", [
+        np.asarray, lambda pid: pid * 10**15, lambda pid: pid.astype(float).where(pid != 3), lambda pid: pid % 2 == 0,
+        lambda pid: pd.array(pid.where(pid != 3), dtype="Int64"), lambda pid: "p" + pid.astype(str),
+    ])  # fmt: skip
+    @pytest.mark.parametrize("per_person", [None, "mean", "one"])
+    def test_a_count_is_that_of_different_people(self, ids, per_person):
+        """Those with a row that is selected, and holds a value of the column if one is named."""
+        frame = FRAME.assign(pid=ids(FRAME["pid"]))
+        d = Dataset(frame, person="pid", per_person=per_person)
+        known = frame[frame["pid"].notna()]
+        for where, column in ((None, None), ("g == 'a'", None), (None, "x"), ("x > 2", "x"), ("x > 1e9", None)):
+            rows = known if where is None else known.query(where)
+            rows = rows if column is None else rows[rows[column].notna()]
+            release = d.count(column, eps=1, where=where, rows=1 if column and per_person is None else None)
+            assert release.curator.n == len({*rows["pid"]})
+            unlisted = frame["pid"].isna() if where is None else frame["pid"].isna() & frame.eval(where)
+            assert release.curator.unlisted == unlisted.sum()
+
     def test_without_an_id_nobody_is_known(self):
         frame = FRAME.astype({"pid": float})
         frame.loc[frame["pid"] == 3, "pid"] = math.nan

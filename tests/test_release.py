@@ -6,6 +6,7 @@ import json
 import math
 import pickle
 import warnings
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -255,10 +256,33 @@ class TestShown:
             assert ("curator only" in shown._repr_html_()) is curator
             assert shown.curator.n == 4
 
+    @pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
+    @pytest.mark.parametrize("asked", [
+        ("count", {}), ("nunique", {}), ("sum", {"step": 1}), ("mean", {}), ("mean", {"mechanism": "laplace"}),
+        ("median", {}), ("max", {}), ("var", {}), ("mean", {"clip": "private"}), ("mean", {"person": "pid", "rows": 2}),
+    ], ids=str)  # fmt: skip
+    def test_the_curators_numbers_are_those_of_the_time_of_the_question(self, asked):
+        """Whenever they are read: what was read of the data before is all that they are made of, and is let go."""
+        statistic, options = asked
+        memory = np.arange(40.0).reshape(1, 40)
+        frame = pd.DataFrame(memory.T, columns=["x"], copy=False).assign(pid=np.arange(40) // 2)
+        options = {"eps": 1, **options} | ({} if statistic in ("count", "nunique") else {"bounds": (0, 40)})
+        first, second = (getattr(frame.dprisk, statistic)("x", **options) for _ in range(2))
+        before = first.curator
+        memory[:] = 7.0
+        assert second.curator == before == first.curator
+        assert getattr(frame.dprisk, statistic)("x", **options).curator != before or "bounds" not in options
+        third = getattr(frame.dprisk, statistic)("x", **options)
+        gone = weakref.ref(frame)
+        del frame
+        assert gone() is None
+        with np.errstate(all="raise"):
+            assert third.curator.n == 40
+
     @pytest.mark.parametrize("risk", [0.54934, 0.5000000001, 0.9999, 0.99991, 1.0, 1.0000003e-06])
     def test_risks_are_those_of_explain(self, risk):
         own = dataclasses.replace(COUNT.curator, two_worlds=risk)
-        shown = dataclasses.replace(COUNT, curator=own, shows_curator=True)
+        shown = dataclasses.replace(COUNT, known=lambda: own, shows_curator=True)
         said = probability(risk)
         assert f"  two-worlds risk     {said}\n" in repr(shown)
         assert f"at most {said} with it" in " ".join(shown.explain("curator").split())

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from pdrisk._model.query import Query
 from pdrisk._model.unit import Unit
 from pdrisk.engines.base import Reading
 
-__all__ = ["Facts", "facts", "facts_of_lines"]
+__all__ = ["Facts", "facts", "facts_of_lines", "facts_of_one"]
 
 ONE_EACH, ONE = Unit(), Fraction(1)
 
@@ -66,7 +67,7 @@ def facts(
     people : PersonRecords or PersonTold, optional
         What those have who may have several records in a group: without it some numbers are upper bounds.
     """
-    n, paid = summary.n, float(mechanism.eps * weight)
+    n, paid = summary.n, float(mechanism.eps_of(weight))
     told = None if people is None else people.told(mechanism.statistic)
     if unit.weight == 1:
         loss, between = mechanism.loss(summary), mechanism.loss_between_worlds(summary)
@@ -146,3 +147,22 @@ def facts_of_lines(
         )
         for at, release in enumerate(query.releases)
     ]
+
+
+def facts_of_one(query: Query, mechanism: Mechanism, reading: Reading, looked: float) -> Callable[[], Facts]:
+    """The facts of a query's one line: what they are made of is read here, and put together when they are called for.
+
+    Sooner if it would hold numbers of single records or points as long as the answer lives.
+    """
+    (summary,) = reading.summaries
+    if query.unit.weight > 1 or not summary.is_small:
+        (found,) = facts_of_lines(query, [mechanism], reading, [looked])
+        return lambda: found
+    unit = query.unit
+
+    @cache
+    def made() -> Facts:
+        with np.errstate(all="ignore"):  # whatever the caller's is by then
+            return facts(mechanism, summary, looked, unit)
+
+    return made

@@ -50,8 +50,8 @@ class NoisyAnswers:
     @property
     def eps(self) -> float:
         """The privacy loss paid, of a person: for the values, and for the groups that are shown."""
-        groups = Fraction(0) if self.selection is None else self.selection.eps
-        return float(self.mechanism.eps * self.weight + groups)
+        own = self.mechanism.eps_of(self.weight)
+        return float(own if self.selection is None else own + self.selection.eps)
 
     @once
     def risk(self) -> Risk:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -45,16 +45,24 @@ class Release(Arithmetic):
         The noisy numbers that were drawn, from which intervals of other levels are computed.
     column : hashable or None
         The column, or the first of two; None for a count of rows.
-    curator : Curator or None
-        Sensitivity and risk in these very data, for whoever may see the data. Under a ledger it is None, unless a
-        curator named by the policy asked with ``curator=True``. It is never in reprs, pickles, `to_dict` and JSON.
+    known : callable or None
+        Gives the curator's numbers.
     """
 
     answer: Answer
     noisy: NoisyAnswers
     column: Hashable | None = None
-    curator: Curator | None = None
+    known: Callable[[], Curator] | None = None
     shows_curator: bool = field(default=False)
+
+    @property
+    def curator(self) -> Curator | None:
+        """Sensitivity and risk in these data: for whoever holds the data.
+
+        Under a ledger None, unless a curator whom its policy names asked with ``curator=True``. It stays out of reprs,
+        pickles, `to_dict` and JSON.
+        """
+        return None if self.known is None else self.known()
 
     @property
     def other(self) -> Any:

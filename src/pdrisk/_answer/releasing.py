@@ -12,7 +12,7 @@ import pandas as pd
 
 from pdrisk._answer.answer import Answer, AnswerLine
 from pdrisk._answer.doubts import warn_after, warn_before
-from pdrisk._answer.facts import Facts, facts_of_lines
+from pdrisk._answer.facts import Facts, facts_of_lines, facts_of_one
 from pdrisk._answer.noisy import NoisyAnswers, withhold
 from pdrisk._core.statistics import Count
 from pdrisk._core.summary import FloatArray, Summary
@@ -63,13 +63,18 @@ class Released:
 
     Attributes
     ----------
-    facts : Facts or None
-        The curator's numbers, where the caller may see them, and asked for them or for one number alone.
+    known : callable or None
+        Gives the curator's numbers, where the caller may see them, and asked for them or for one number alone.
     """
 
     line: Line
     noisy: NoisyAnswers
-    facts: Facts | None
+    known: Callable[[], Facts] | None
+
+    @property
+    def facts(self) -> Facts | None:
+        """The curator's numbers, as far as the caller may see them."""
+        return None if self.known is None else self.known()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +161,7 @@ def released(
         elif [each.shape[-1:] for each in noisy] != [reading.summaries[lead].n.shape for lead in query.leads]:
             raise LedgerError("the ledger remembers the answer to another question: it is damaged. See verify().")
         looked = [_looked(rules, line) for line in query.lines]
-        known = facts_of_lines(query, mechanisms, reading, looked) if wanted else [None] * len(looked)
+        known = _known(query, mechanisms, reading, looked) if wanted else [None] * len(looked)
         if query.is_private:  # else eps says nothing, and counts in full
             keys = None if query.selection is None or query.groups is None else query.groups.keys or ()
             payment.settle(
@@ -249,6 +254,15 @@ def drawn(query: Query, mechanisms: Sequence[Mechanism], summaries: Sequence[Sum
 def drawn_once(mechanism: Mechanism | RandomizedResponse | PartitionSelection, summary: Summary) -> Drawn:
     """The draw of a mechanism for a summary. Nothing else in pdrisk draws noise."""
     return mechanism.draw(summary, discrete_laplace)
+
+
+def _known(
+    query: Query, mechanisms: Sequence[Mechanism], reading: Reading, looked: Sequence[float]
+) -> Sequence[Callable[[], Facts]]:
+    """For each line what gives the curator's numbers."""
+    if len(mechanisms) == 1:
+        return [facts_of_one(query, mechanisms[0], reading, looked[0])]
+    return [lambda one=one: one for one in facts_of_lines(query, mechanisms, reading, looked)]  # type: ignore[misc]
 
 
 def _looked(rules: Policy, line: Line) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,12 @@ def one_answer(results: Results, groups: pd.Index | None) -> Release | pd.DataFr
     (one,) = results.releases
     if groups is not None:
         return _table(results, [_rows(one, results)], groups, grouped=True)
+    known, unlisted = one.known, results.unlisted
     return Release(
         answer=results.answer(one=True),
         noisy=one.noisy,
         column=one.line.column,
-        curator=None if one.facts is None else one.facts.of_group(0, results.unlisted),
+        known=None if known is None else cache(lambda: known().of_group(0, unlisted)),
         shows_curator=results.shows_curator,
     )
 

@@ -230,6 +230,12 @@ class Summary:
     size_sums: SizeSums | None = None
     portions: PersonTold | None = None
 
+    @property
+    def is_small(self) -> bool:
+        """Whether it holds a few numbers for each group, and none of single points or people."""
+        large = (self.cells, self.whole_cells, self.size_sums, self.portions)
+        return all(part is None for part in large)
+
     def of_rows(self, groups: NDArray[np.integer]) -> Summary:
         """For each of R records the summary of its group, shape (R,) instead of (G,)."""
 

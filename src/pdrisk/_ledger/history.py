@@ -72,6 +72,7 @@ def table_of(rows: Rows) -> pd.DataFrame:
     paid = [row[4] for row in rows]
     numbers = {text: exact(text) for text in {*paid, *(each.asked for each in said.values())}}
     number = {text: float(eps) for text, eps in numbers.items()}
+    deltas = {text: float(exact(text)) for text in {each.delta for each in said.values()}}
     whole = math.lcm(*(eps.denominator for eps in numbers.values()))  # integers add up exactly and fast
     parts = {text: int(eps * whole) for text, eps in numbers.items()}
     table = pd.DataFrame(
@@ -81,7 +82,7 @@ def table_of(rows: Rows) -> pd.DataFrame:
             "event": [row[3] for row in rows],
             "asked": [number[each.asked] for each in said.values()],
             "eps": [number[text] for text in paid],
-            "delta": [float(exact(each.delta)) for each in said.values()],
+            "delta": [deltas[each.delta] for each in said.values()],
             "total": [total / whole for total in accumulate(parts[text] for text in paid)],
             "query": pd.Series([_query(each, said) for each in said.values()], dtype=object),
             "bounds": pd.Series([each.bounds for each in said.values()], dtype=object),

@@ -164,9 +164,13 @@ class Mechanism(ABC):
         """
         return self.success_of(Fraction(1))
 
+    def eps_of(self, weight: Fraction) -> Fraction:
+        """The privacy loss of a person who can change the answer by so many times what one record can."""
+        return self.eps if weight == 1 else self.eps * weight
+
     def success_of(self, weight: Fraction) -> float:
         """`success` about a person who can change the answer by ``weight`` times what one record can."""
-        return self._success(float(self.eps * weight))
+        return self._success(float(self.eps_of(weight)))
 
     @abstractmethod
     def _success(self, eps: float) -> float:

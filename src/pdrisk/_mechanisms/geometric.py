@@ -72,7 +72,7 @@ class Geometric(Mechanism):
         return self._change / float(self.eps)
 
     def success_of(self, weight: Fraction) -> float:
-        return self._success_of_change(float(self.eps * weight), math.ceil(weight * self._change))
+        return self._success_of_change(float(self.eps_of(weight)), math.ceil(weight * self._change))
 
     def _success(self, eps: float) -> float:
         return self._success_of_change(eps, self._change)

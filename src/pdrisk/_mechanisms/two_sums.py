@@ -82,7 +82,7 @@ class TwoSums(Mechanism):
         # What one sum no longer holds goes into the other: together they move by PLACES at most, whatever their size.
         above = np.minimum(summary.places, LARGEST_PLACES)
         below = np.minimum(np.minimum(summary.n, MOST_PLACED) * PLACES - above, LARGEST_PLACES)
-        return np.stack([above, below])
+        return np.array([above, below])
 
     def value(self, drawn: Drawn) -> NDArray[Any]:
         if is_total(self.statistic):
@@ -120,12 +120,13 @@ class TwoSums(Mechanism):
     def _share(self, drawn: Drawn) -> FloatArray:
         """Place of the mean between the bounds, from 0 to 1; the middle if there seem to be no records."""
         a, b = drawn.astype(np.float64)
-        share: FloatArray = np.divide(a, a + b, out=np.full(a.shape, 0.5), where=a + b > 0)
-        return np.clip(share, 0.0, 1.0)
+        both = a + b
+        share: FloatArray = np.divide(a, both, out=np.full(a.shape, 0.5), where=both > 0)
+        return _within(share, 0.0, 1.0)
 
     def _answer(self, share: FloatArray) -> FloatArray:
         lo, hi = self.universe.lo, self.universe.hi
-        return np.clip(lo + self.universe.width * share, lo, hi)
+        return _within(lo + self.universe.width * share, lo, hi)
 
     def _success(self, eps: float) -> float:
         return 1 - math.exp(-eps / 2) / 2  # of a record at a bound; a record between moves both sums by less
@@ -142,6 +143,11 @@ class TwoSums(Mechanism):
 
     def _places(self, records: FloatArray) -> FloatArray:
         return placed(records, self.universe.lo, places_per_unit(self.universe.width))
+
+
+def _within(numbers: FloatArray, low: float, high: float) -> FloatArray:
+    """As numpy.clip, which takes more time of few."""
+    return np.minimum(np.maximum(numbers, low), high)
 
 
 def sum_of_two(share: float) -> float:

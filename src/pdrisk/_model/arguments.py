@@ -181,7 +181,7 @@ def statistic(spec: object) -> Statistic:
         name, parameters = spec
     if not isinstance(name, str):
         raise ColumnTypeError(f'a statistic is a name, as "mean" or "quantile(0.9)"; this one is {_kind(spec)}.')
-    if not parameters and (found := _WRITTEN.fullmatch(name.strip()[: LONGEST + 1])):
+    if not parameters and "(" in name and (found := _WRITTEN.fullmatch(name.strip()[: LONGEST + 1])):
         name = found["name"]
         if name in STATISTICS and name not in _PARAMETER:
             raise ParameterError(f"{name} takes no parameter.")

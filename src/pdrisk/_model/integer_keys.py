@@ -1,4 +1,4 @@
-"""Group codes of integer keys, by a table."""
+"""Integer keys, by a table of all whole numbers from the least to the largest."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-__all__ = ["codes_of_integers"]
+__all__ = ["codes_of_integers", "different_integers"]
 
 PIECE = 2**16  # rows at a time, whose distances stay in the processor's cache
 TABLE = 2**20  # entries at most, and no more than rows: else keys are looked up
+MARKS = 8  # entries of one byte for each row, at most: else numbers are hashed
 
 
 def codes_of_integers(index: pd.Index, place: NDArray[np.int32], values: NDArray[Any]) -> NDArray[np.int32] | None:
@@ -45,3 +46,17 @@ def codes_of_integers(index: pd.Index, place: NDArray[np.int32], values: NDArray
         distance = np.minimum((values[rows] - least).view(unsigned), beyond)
         np.take(table, distance.astype(np.intp), out=codes[rows], mode="clip")
     return codes
+
+
+def different_integers(values: NDArray[Any]) -> int:
+    """How many different whole numbers there are."""
+    if not len(values):
+        return 0
+    least, unsigned = values.min(), np.dtype(f"u{values.dtype.itemsize}")
+    span = int(values.max()) - int(least) + 1
+    if span > MARKS * len(values):
+        return len(pd.unique(values))
+    occurs = np.zeros(span, dtype=bool)
+    for start in range(0, len(values), PIECE):
+        occurs[(values[start : start + PIECE] - least).view(unsigned).astype(np.intp)] = True
+    return int(np.count_nonzero(occurs))

@@ -45,6 +45,8 @@ def joined(
 
     A mean and a sum of values that are clipped privately share one, and so the points that they are clipped at.
     """
+    if len(lines) == 1 and mechanism == "auto":
+        return tuple(lines), (0,)
     found = list(lines)
     firsts = list(range(len(found)))
     if mechanism == "auto" or mechanism in MOMENTS:

@@ -138,6 +138,8 @@ def plain_number(name: str, value: Any) -> Fraction | Decimal | float:
         If it is no number, or cannot be read.
     """
     kind = type(value)  # not isinstance: an object may say that it is of another class
+    if kind is float:
+        return float(value)
     if issubclass(kind, bool | np.bool_) or not issubclass(kind, numbers.Real | Decimal):
         raise _no_number(name, value)
 
@@ -163,6 +165,8 @@ def float_of(name: str, value: object) -> float:
     ColumnTypeError, ParameterError
         If it is no number, or none that fits a float.
     """
+    if type(value) is float:
+        return value
     if isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(value, numbers.Real | Decimal):
         raise _no_number(name, value)
     try:

@@ -229,8 +229,9 @@ class Query:
     @property
     def eps(self) -> Fraction:
         """The total of all releases, and of what chooses groups."""
-        chosen = Fraction(0) if self.selection is None else self.selection.eps
-        return (sum(self.shares, Fraction(0)) + chosen) * self.times
+        paid = self.shares if self.selection is None else (*self.shares, self.selection.eps)
+        total = sum(paid[1:], paid[0]) if paid else Fraction(0)
+        return total if self.times == 1 else total * self.times
 
     @property
     def delta(self) -> Fraction:

@@ -38,6 +38,7 @@ __all__ = [
 ]
 
 BY_HAND = "declare"
+NOTHING = Declarations()
 
 
 def declare(
@@ -197,7 +198,7 @@ def _text(said: Declarations) -> str:
 def _stored(data: pd.DataFrame | pd.Series) -> Declarations:
     text = data.attrs.get(ATTRIBUTE)
     if text is None:
-        return Declarations()
+        return NOTHING
     try:
         if type(text) is str:
             return from_text(text)

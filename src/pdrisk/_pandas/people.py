@@ -40,6 +40,8 @@ def people_of(frame: pd.DataFrame, request: Request) -> People:
     columns = people.columns or named["person"]
     for column in columns:
         check_ids(frame[column])
+    if columns == people.columns and not named["constant"]:
+        return people
     return replace(people, columns=columns, constant=(*people.constant, *named["constant"]))
 
 

@@ -54,17 +54,26 @@ MOST_EPS = 10_000  # of one assessment
 MANY = 10**9  # records, of which any noise that depends on their number is known
 
 
-def judged_query(frame: pd.DataFrame, asked: tuple[Line, ...], request: Request) -> tuple[Query, Engine[Any]]:
-    """Query of a request for noisy answers and the engine that reads it, or the error that says what is wrong."""
+def judged_query(
+    frame: pd.DataFrame, asked: tuple[Line, ...], request: Request, eps: Fraction | None = None
+) -> tuple[Query, Engine[Any]]:
+    """Query of a request for noisy answers and the engine that reads it, or the error that says what is wrong.
+
+    ``eps`` is what `check_given` returned, if it was called before.
+    """
     if not isinstance(request.metric, str) or request.metric != "worst_case":
         raise data_dependent(request.metric)
     _check_all_rows(request)
     lines, releases = joined(asked, str(request.mechanism))
-    eps = epsilon(request.eps, request.risk, request.prior)
-    share = share_of_values(request.keys, eps) / (max(releases) + 1)
+    if eps is None:
+        eps = epsilon(request.eps, request.risk, request.prior)
+    share, number_of_releases = share_of_values(request.keys, eps), max(releases) + 1
+    if number_of_releases > 1:
+        share /= number_of_releases
     query, engine = judged_selection(frame, lines, request, share, releases)
     chosen = judged_groups_shown(request.keys, request.delta, request.least_group, request.risk, eps, query.unit.groups)
-    query = replace(query, selection=chosen)
+    if chosen is not None:
+        query = replace(query, selection=chosen)
     for number in range(len(lines)):
         # The ratio of grid and sensitivity hardly depends on the universe, so one from the data can wait.
         query.mechanism(number).check()
@@ -193,15 +202,16 @@ def _check_noise(query: Query, at: int, most: object, n_at_least: object, eps: F
         )
 
 
-def check_given(frame: pd.DataFrame, request: Request) -> None:
-    """Refuse a request without eps, or with groups without keys."""
+def check_given(frame: pd.DataFrame, request: Request) -> Fraction:
+    """Eps of a request; one without it, or with groups without keys, is refused."""
     checks: list[Callable[[], object]] = [
         partial(epsilon, request.eps, request.risk, request.prior),
         partial(check_delta_given, request.keys, request.delta),
     ]
     if request.by is not None and request.keys is None:
         checks.append(partial(_declared_keys, frame, _grouped_by(frame, request.by)))
-    all_given(*checks)
+    eps: Fraction = all_given(*checks)[0]
+    return eps
 
 
 def _groups(frame: pd.DataFrame, by: object, keys: object) -> Groups | None:

@@ -348,8 +348,8 @@ class Statistics(DisclosureViews):
         return answers(*self._judged(lines, asked), asked.asker(self._identity), level, names)
 
     def _judged(self, lines: Callable[[], tuple[Line, ...]], asked: Request) -> tuple[Query, Engine[Any]]:
-        judged, _ = all_given(lines, partial(check_given, self._frame, asked))
-        return judged_query(self._frame, judged, asked)
+        judged, eps = all_given(lines, partial(check_given, self._frame, asked))
+        return judged_query(self._frame, judged, asked, eps)
 
 
 def _extreme(name: str, bounds_reached: object) -> object:

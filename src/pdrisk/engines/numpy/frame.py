@@ -69,8 +69,10 @@ class FrameReading(Reading):
         persons = self.found.persons
         if persons is None:
             return 0
-        nobody = persons.numbers < 0
-        return int(np.count_nonzero(nobody if self.found.selected is None else nobody & self.found.selected))
+        nobody, selected = persons.nobody, self.found.selected
+        if nobody is None:
+            return 0
+        return int(np.count_nonzero(nobody if selected is None else nobody & selected))
 
     def people(self, line: int) -> PersonRecords | None:
         """The records of a line, where a person may have several in a group."""
@@ -164,9 +166,11 @@ class FrameEngine:
         for number, (line, universe) in enumerate(zip(query.lines, universes, strict=True)):
             at, own_needs = place_of(line), query.needs_of(number, universe)
             if line.statistic.bounded:
-                needs[at, universe] = needs.get((at, universe), Needs()) | own_needs
+                before = needs.get(read := (at, universe))
+                needs[read] = own_needs if before is None else before | own_needs
             else:
-                counts[at] = counts.get(at, Needs()) | own_needs
+                before = counts.get(at)
+                counts[at] = own_needs if before is None else before | own_needs
         found = FrameRows(frame, query.unit, self.secret, selected, codes, 1 if keys is None else len(keys))
         counted: dict[Place, Summary] = {}
         summaries: dict[tuple[Place, Universe], Summary] = {}
@@ -236,8 +240,7 @@ class FrameRows:
             return Records(values, others, used, self.codes)
         content = None
         if values is None and column is not None:
-            present = present_rows(self.frame[column])
-            used = present if used is None else used & present
+            used = self._present(column)
             content = self.frame[column] if distinct else None
         return self.persons.records((values, others), universe, used, self.codes, self.groups, content)
 
@@ -262,15 +265,24 @@ class FrameRows:
         if wanted.bins is not None or wanted.sizes:
             own = self.records(place, ANYTHING if wanted.bins is None else wanted.bins.universe)
             return summary_of_bins(own.values if own.selected is None else own.values[own.selected], wanted.bins)
+        if self.persons is not None and self.unit.weight == 1 and self.codes is None and place[1] is None:
+            # What the rows of a person become, if anything, is one record, and one record counts of them otherwise.
+            return Summary(np.array([self.persons.count(self._present(column))], dtype=np.int64))
         own = self.records(place, None)
         used = own.selected
-        if self.persons is None and column is not None and place[1] is None:
-            present = present_rows(self.frame[column])
-            used = present if used is None else used & present
+        if self.persons is None and place[1] is None:
+            used = self._present(column)
         if own.codes is not None:
             codes = own.codes if used is None else own.codes[used]
             return Summary(np.bincount(codes, minlength=self.groups + 1)[: self.groups])
         return Summary(np.array([self.size_of(own) if used is None else np.count_nonzero(used)], dtype=np.int64))
+
+    def _present(self, column: Hashable | None) -> NDArray[np.bool_] | None:
+        """The rows that the filter keeps, and hold a value of a column if there is one; None: all."""
+        if column is None:
+            return self.selected
+        present = present_rows(self.frame[column])
+        return present if self.selected is None else self.selected & present
 
     def size_of(self, records: Records) -> int:
         """Number of records, used or not."""

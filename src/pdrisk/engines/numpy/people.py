@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pdrisk._core.lattice import numbers_grid
 from pdrisk._core.once import once
 from pdrisk._core.universe import Universe
+from pdrisk._model.integer_keys import different_integers
 from pdrisk._model.rowwise.families import missing_of
 from pdrisk._model.unit import Secret, Unit
 
@@ -78,6 +79,26 @@ class Persons:
             found = own
         assert found is not None
         return np.where(nobody, NOBODY, found) if nobody.any() else found
+
+    @once
+    def nobody(self) -> NDArray[np.bool_] | None:
+        """Which rows are of nobody known, shape (N,); None where there can be none."""
+        return None if self._whole is not None else self.numbers == NOBODY
+
+    def count(self, used: NDArray[np.bool_] | None) -> int:
+        """How many different people have a row that is used."""
+        if (ids := self._whole) is not None:
+            return different_integers(ids if used is None else ids[used])
+        kept = self.numbers != NOBODY
+        return different_integers(self.numbers[kept if used is None else kept & used])
+
+    @property
+    def _whole(self) -> NDArray[np.integer] | None:
+        """The ids, where they are one column of whole numbers of numpy, which are never missing."""
+        if len(self.unit.person) > 1:
+            return None
+        series = self.frame[self.unit.person[0]]
+        return series.to_numpy() if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iu" else None
 
     @once
     def hashes(self) -> NDArray[np.uint64]:

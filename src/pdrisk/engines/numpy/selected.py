@@ -63,6 +63,8 @@ def _asked(given: Any, frame: pd.DataFrame) -> NDArray[np.bool_]:
 
 
 def _decided(rule: Node, columns: Mapping[Hashable, pd.Series], rows: int) -> NDArray[np.bool_]:
+    if rows <= PIECE:
+        return np.array(np.broadcast_to(decided(rule, columns).yes, rows))
     selected = np.empty(rows, dtype=bool)
     size = max(PIECE, 64 * _each_time(rule, columns))
     for start in range(0, rows, size):

@@ -52,36 +52,29 @@ def summary_of_one(
     n_ranked, found, ranked = windows(
         values, universe, needs.windows, ranks, points, selected=selected, moved=None if scan else moved
     )
-    blocks = _moments_of_blocks(values, universe, needs, selected) if scan else []
-    n = sum(each.n for each in blocks) or int(n_ranked[0])
-    steps, places, place_squares, whole = (
-        sum(getattr(each, name) for each in blocks) for name in ("steps", "places", "place_squares", "whole")
-    )
-    starts, totals, lows, highs = (
-        [one for each in blocks for one in getattr(each, name)] for name in ("starts", "totals", "lows", "highs")
-    )
-    for each in blocks:
-        moved += each.moved
-    total = math.fsum(totals)
+    sums = _together(_moments_of_blocks(values, universe, needs, selected)) if scan else _Moments()
+    n = sums.n or int(n_ranked[0])
+    moved += sums.moved
+    total = math.fsum(sums.totals)
     lowest, highest = (universe.hi, universe.hi), (universe.lo, universe.lo)
     if needs.ends and n:
-        lowest, highest = (min(lows), math.nan), (max(highs), math.nan)
+        lowest, highest = (min(sums.lows), math.nan), (max(sums.highs), math.nan)
     if needs.seconds and n:
-        lowest, highest = _seconds(values, universe, selected, starts, lows, highs)
+        lowest, highest = _seconds(values, universe, selected, sums.starts, sums.lows, sums.highs)
     squares, nearest = _distances(pieces, total / n) if needs.squares and n else (0.0, 0.0)
     at_points = cells(values, universe, needs, ranked, selected=selected)
     return Summary(
         n=np.array([n], dtype=np.int64),
         total=np.array([total]) if needs.total or needs.squares else None,  # places tell the mean, too
-        steps=_held(steps),
+        steps=_held(sums.steps),
         lowest=np.array(lowest).reshape(2, 1),
         highest=np.array(highest).reshape(2, 1),
         squares=np.array([squares]),
         nearest=np.array([nearest]),
         windows=found,
-        places=_held(places),
-        place_squares=_held(place_squares),
-        whole=_held(whole),
+        places=_held(sums.places),
+        place_squares=_held(sums.place_squares),
+        whole=_held(sums.whole),
         clamped=moved,
         cells=at_points.get("cells"),
         whole_cells=at_points.get("whole_cells"),
@@ -103,6 +96,15 @@ class _Moments:
     lows: list[float] = field(default_factory=list)
     highs: list[float] = field(default_factory=list)
     moved: IntArray = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+
+
+def _together(blocks: list[_Moments]) -> _Moments:
+    """The moments of all blocks, in their order."""
+    sums, *others = blocks
+    for each in others:
+        for name in ("n", "steps", "places", "place_squares", "whole", "starts", "totals", "lows", "highs", "moved"):
+            setattr(sums, name, getattr(sums, name) + getattr(each, name))
+    return sums
 
 
 def _moments_of_blocks(
@@ -136,7 +138,9 @@ def _places_and_ends(values: NDArray[np.generic], universe: Universe, size: int)
     The ends are known then. That a value is missing, the sum of places tells; from there on, rows are read as ever.
     """
     first = _moments(values[:size], universe, PLACES_AND_ENDS, None, 0, size)
-    if not (first.n == size < len(values) and first.lows == [universe.lo] and first.highs == [universe.hi]):
+    if len(values) <= size:
+        return [first]
+    if not (first.n == size and first.lows == [universe.lo] and first.highs == [universe.hi]):
         return [first, _moments(values[size:], universe, PLACES_AND_ENDS, None, size, size)]
     sums, per_unit = _Moments(), places_per_unit(universe.width)
     buffer, changed = np.empty(size), np.empty(size, dtype=bool)
