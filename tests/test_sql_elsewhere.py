@@ -547,6 +547,37 @@ def test_every_part_is_paid_for(duck, tmp_path):
     assert len(own.sent) == 3
 
 
+NO_NUMBER = "(SELECT SUM(age) FROM people HAVING COUNT(*) < -1000000)"  # so far that no noise gets there
+NO_TEXT = "(SELECT region FROM people GROUP BY region HAVING COUNT(*) < -1000000 LIMIT 1)"
+BESIDE_NOTHING = [
+    f"age > {NO_NUMBER}", f"NOT (age > {NO_NUMBER})", f"works OR age + {NO_NUMBER} * 2 <> 3", f"{NO_NUMBER} IS NULL",
+    f"age IN (40, {NO_NUMBER})", f"age NOT IN (40, {NO_NUMBER})", f"{NO_NUMBER} IN (1, 2)", f"-{NO_NUMBER} < 3",
+    f"NOT (age BETWEEN {NO_NUMBER} AND 41)", f"COALESCE({NO_NUMBER}, age) > 40", f"NULLIF({NO_NUMBER}, age) > 40",
+    f"COALESCE({NO_NUMBER}, {NO_NUMBER}) > 1", f"(age > {NO_NUMBER}) IS NULL", f"region = {NO_TEXT}",
+    f"{NO_TEXT} = 'a'", f"CASE WHEN age > {NO_NUMBER} THEN 1 ELSE {NO_NUMBER} END > 0",
+    f"NOT ({NO_NUMBER} > 3 AND age < 5)",
+]  # fmt: skip
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("where", BESIDE_NOTHING)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_subquery_that_came_to_null(duck, other, where):
+    """It is paid by then: a comparison with it is unknown, and no error that costs an answer."""
+    keys = ["north", "South", ""] if "region FROM" in where else None
+    found = other.sql(f"SELECT COUNT(*) AS c FROM people WHERE {where}", keys=keys)
+    for nothing in (NO_NUMBER, NO_TEXT):
+        where = where.replace(nothing, f"CAST(NULL AS {'VARCHAR' if nothing == NO_TEXT else 'DOUBLE'})")
+    assert found["c_n"].item() == duck.sql(f"SELECT COUNT(*) FROM people WHERE {where}").fetchall()[0][0]
+
+
+def test_32_bits_beside_a_subquery_are_refused_before_it_is_paid(duck, book):
+    query, ledger = "SELECT COUNT(*) FROM people WHERE hours > (SELECT AVG(age) FROM people)", book()
+    with pytest.raises(ParameterError, match="32-bit floats"):
+        Elsewhere(duck, POSTGRES).sql(query, ledger=ledger, curator=False, risk_columns=False)
+    assert ledger.remaining().spent == 0
+
+
 def test_without_sqlglot_it_is_said_what_to_install(duck, monkeypatch):
     monkeypatch.setitem(sys.modules, "sqlglot", None)
     with pytest.raises(ParameterError, match=r'pip install "pdrisk\[sql-engines\]"'):

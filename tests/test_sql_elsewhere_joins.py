@@ -236,6 +236,18 @@ def test_one_person_moves_an_answer_by_one(duck, removed):
         assert abs(one - other) <= SAME[query].get("groups", 1), query
 
 
+@needs_server
+@pytest.mark.parametrize("names", [("patients", "public.patients"), ("public.patients", "patients")])
+def test_people_that_are_public_by_another_name(server, names):
+    tables = dict(zip(("people", "codes"), ((server, name) for name in names), strict=True))
+    data = pdrisk.Dataset(tables, person={"people": "pid"}, public=["codes"])
+    with pytest.raises(ParameterError, match="names under another name, and people are in it"):
+        data.sql("SELECT COUNT(DISTINCT p.pid) AS n FROM people p JOIN codes c ON p.ward = c.ward", eps=1)
+    query = "SELECT COUNT(DISTINCT p.pid) AS n FROM {} p JOIN {} c ON p.ward = c.ward".format(*names)
+    with pytest.raises(ParameterError, match="names under another name, and people are in it"):
+        pdrisk.sql(query, server, eps=1, person="pid", public=[names[1]])
+
+
 @needs_spark
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")

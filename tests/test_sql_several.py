@@ -101,6 +101,13 @@ class TestEachOnce:
             pdrisk.sql(query, con, eps=0.75, ledger=ledger, **options)
         assert seen == []
 
+    def test_whoever_may_not_see_the_curators_numbers_pays_nothing(self, query, options, releases, con, seen, book):
+        """Of a scalar subquery, whose own answer shows none of them."""
+        ledger = book()
+        with pytest.raises((pdrisk.PolicyError, pdrisk.ParameterError)):  # several rows have no such columns
+            pdrisk.sql(query, con, eps=0.75, ledger=ledger, curator=True, **options)
+        assert seen == [] and ledger.remaining().spent == 0
+
     def test_nothing_is_paid_of_tables_that_are_not_remembered(self, query, options, releases, con, seen, book):
         """What a Dataset of a database's table asks first would be paid, and gone, where the rest cannot be."""
         ledger = book(eps=0.7)

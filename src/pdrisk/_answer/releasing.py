@@ -17,7 +17,7 @@ from pdrisk._answer.noisy import NoisyAnswers, withhold
 from pdrisk._core.statistics import Count
 from pdrisk._core.summary import FloatArray, Summary
 from pdrisk._guard import guarded
-from pdrisk._ledger import Identity, Meaning, Payment, Policy, check_curator, key_text, ledger_for, paying
+from pdrisk._ledger import Identity, Ledger, Meaning, Payment, Policy, check_curator, key_text, ledger_for, paying
 from pdrisk._mechanisms import Drawn, Mechanism, calibrated, discrete_laplace
 from pdrisk._mechanisms.partition_selection import PartitionSelection
 from pdrisk._mechanisms.randomized_response import RandomizedResponse
@@ -138,10 +138,7 @@ def released(
         Whether one answer alone keeps the curator's numbers, for whoever asks it for them later.
     """
     curator, dataset = asker.curator, asker.dataset
-    checked_flag("curator", curator)
-    payer = ledger_for(asker.ledger)
-    if curator and payer is not None:
-        check_curator(payer, "curator=True")
+    payer = _payer(asker)
     if payer is not None and query.replaces:
         raise ParameterError(
             'a ledger adds up losses by adding or removing a record, and the eps of neighbours="replace-one" promises '
@@ -209,9 +206,18 @@ def check_affordable(queries: Sequence[tuple[Query, Origin]], asker: Asker) -> N
     Those of a Dataset whose answers the ledger may remember are not checked: what it remembers is free, and what is
     paid stays for the next time.
     """
-    payer = ledger_for(asker.ledger)
+    payer = _payer(asker)
     if payer is not None:
         payer.check(queries, None if asker.fresh else asker.dataset)
+
+
+def _payer(asker: Asker) -> Ledger | None:
+    """What pays; refuses the curator's numbers to others."""
+    checked_flag("curator", asker.curator)
+    payer = ledger_for(asker.ledger)
+    if asker.curator and payer is not None:
+        check_curator(payer, "curator=True")
+    return payer
 
 
 def _with_groups_shown(query: Query, engine: Engine[Found], payment: Payment) -> Query:

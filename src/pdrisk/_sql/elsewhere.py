@@ -52,6 +52,8 @@ class SourcesElsewhere(Sources):
         Opens what all reading sees one state of the data in, where the engine has that.
     held : ExitStack
         What is open until all is read.
+    met : dict of str to bool
+        Whether a table that was read before is public, by what the engine calls it.
     """
 
     language: Language
@@ -59,6 +61,7 @@ class SourcesElsewhere(Sources):
     by_path: bool = True
     snapshot: Callable[[], AbstractContextManager[Any]] | None = None
     held: ExitStack = field(default_factory=ExitStack)
+    met: dict[str, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         assert self.connection is None  # DuckDB reads none of them
@@ -93,9 +96,14 @@ class SourcesElsewhere(Sources):
         Raises
         ------
         ParameterError
-            If it is not there, or has columns that SQL does not tell apart.
+            If it is not there, is public by one name and not by another, or has columns that SQL does not tell apart.
         """
-        table = self.found(path)
+        table, public = self.found(path), self.is_of_nobody(path)
+        if self.met.setdefault(table.source, public) != public:
+            raise ParameterError(
+                f"{'.'.join(path)} is a table that public= names under another name, and people are in it: take it out "
+                "of public=, or name it so everywhere."
+            )
         if len({lowered(str(label)) for label in table.columns}) < len(table.columns):
             raise ParameterError("two columns of the table differ in capitals alone: name them apart in a view.")
         types = {str(label): _duckdb_type(column) for label, column in table.columns.items()}
@@ -104,7 +112,7 @@ class SourcesElsewhere(Sources):
         return self._told(
             Source(
                 NOT_HERE, types, self.opened[0], name=path[-1], is_table=True, place=table.origin.place,
-                public=self.is_of_nobody(path), elsewhere=table,
+                public=public, elsewhere=table,
             )
         )  # fmt: skip
 

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final, NoReturn
 
 import pandas as pd
 
 from pdrisk._model.kinds import DATE, NUMBER, TEXT, TRUTH, ZONED
-from pdrisk._model.nodes import COMPARISONS, LOGIC, MISSING, ORDERINGS, Call, Case, Column, Constant, Node, Operation
+from pdrisk._model.nodes import (
+    COMPARISONS,
+    LOGIC,
+    MISSING,
+    ORDERINGS,
+    Call,
+    Case,
+    Column,
+    Constant,
+    Node,
+    Noisy,
+    Operation,
+)
 from pdrisk._model.rowwise.families import family, of_values
 from pdrisk._sql.expressions import dated
 from pdrisk._sql.grouping import Grouping
@@ -28,6 +41,7 @@ __all__ = ["NO_LITERAL", "VIEW", "RowsElsewhere"]
 
 DIGITS: Final = 15  # of a number with a point, which a DOUBLE tells from all others of so many
 NO_LITERAL: Final = -1  # the place of a key that no branch gives
+ARITHMETIC: Final = ("+", "-", "*", "/", "unary -")
 VIEW: Final = "make a view in the database with that as a column, and ask the view"
 
 
@@ -112,7 +126,7 @@ class RowsElsewhere:
             case Column():
                 return Column(self.column(node, scope))
             case Constant():
-                return Constant(_plain(node.value))
+                return replace(node, value=_plain(node.value))
             case Case(branches, otherwise):
                 return Case(tuple((made(when), made(then)) for when, then in branches), made(otherwise))
             case Call("nullif", (value, other)):
@@ -123,21 +137,33 @@ class RowsElsewhere:
                 return made(Operation("and", (Operation(">=", (value, low)), Operation("<=", (value, high)))))
             case Operation("in", (value, *members)):
                 return self._member(tuple(map(made, (value, *members))))
-            case Operation(symbol, parts) if symbol in COMPARISONS:
-                return Operation(symbol, self._compared(symbol, tuple(map(made, parts))))
-            case Operation("/", (_, Constant(int() | float() | Decimal() as divisor))) if divisor:
-                return Operation("/", tuple(map(made, node.parts)))
-            case Operation(symbol, parts) if symbol in {*LOGIC, *MISSING, "+", "-", "*", "unary -", "coalesce"}:
-                return Operation(symbol, tuple(map(made, parts)))
+            case Operation("/", (_, divisor)) if not _divides(divisor):
+                return self._refuse(node)
+            case Operation(symbol, parts) if symbol in {*LOGIC, *MISSING, *COMPARISONS, *ARITHMETIC, "coalesce"}:
+                return self._of_parts(symbol, tuple(map(made, parts)))
         return self._refuse(node)
 
+    def _of_parts(self, symbol: str, parts: tuple[Node, ...]) -> Node:
+        """An operation, of subqueries that came to NULL as SQL has it: what is computed of NULL is NULL."""
+        if symbol in MISSING and isinstance(parts[0], Constant):
+            return Constant((parts[0].value is None) == (symbol == "isna"))
+        if symbol == "coalesce":
+            known = tuple(each for each in parts if not _is_null(each))
+            return Operation(symbol, known) if known else parts[0]
+        if symbol not in LOGIC and symbol not in MISSING and any(map(_is_null, parts)):
+            return Constant(None) if symbol in COMPARISONS else next(filter(_is_null, parts))
+        return Operation(symbol, self._compared(symbol, parts) if symbol in COMPARISONS else parts)
+
     def _member(self, parts: tuple[Node, ...]) -> Node:
-        """Membership in a list: unknown for NULL."""
-        value, *members = self._compared("==", parts)
+        """Membership in a list: unknown for NULL, like ``x <> x``, which is false for all else."""
+        unknown = [Constant(None)] if any(map(_is_null, parts)) else []
+        if _is_null(parts[0]):
+            return unknown[0]
+        value, *members = self._compared("==", tuple(each for each in parts if not _is_null(each)))
         if not all(isinstance(each, Constant) for each in members):
             raise ParameterError("IN takes values that are written out.")
         listed = [each.value for each in members if isinstance(each, Constant)]
-        return Operation("or", (Operation("in", (value, Constant(listed))), Operation("!=", (value, value))))
+        return Operation("or", (Operation("in", (value, Constant(listed))), Operation("!=", (value, value)), *unknown))
 
     def _compared(self, symbol: str, parts: tuple[Node, ...]) -> tuple[Node, ...]:
         """Operands of a comparison; dates written as text become dates, where engines agree how."""
@@ -155,6 +181,18 @@ class RowsElsewhere:
         raise ParameterError(
             f"{heading(node)} is computed of records, which pdrisk does not ask of this engine: {VIEW}."
         )
+
+
+def _is_null(node: Node) -> bool:
+    """Whether it is a subquery that came to NULL, or is computed of one; a NULL that is written out is a mistake."""
+    return isinstance(node, Noisy) and node.value is None
+
+
+def _divides(node: Node) -> bool:
+    """Whether engines agree on what is divided by it."""
+    return isinstance(node, Noisy) or (
+        isinstance(node, Constant) and bool(node.value) and not isinstance(node.value, str)
+    )
 
 
 def _behind(node: Node, scope: Rows) -> tuple[Node, Rows]:

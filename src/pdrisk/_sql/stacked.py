@@ -116,10 +116,10 @@ def _check_rows(number: int) -> None:
 
 
 def placeholder(statement: Statement) -> Scalar:
-    """A value of the kind that a scalar subquery will have."""
+    """A value of the kind that a scalar subquery will have; a number is one that 32 bits would round, as most do."""
     ((_, kind),) = shown(statement)
     known: dict[str, Scalar] = {
-        NUMBER: 1.0, TEXT: "", TRUTH: True, DATE: datetime.date(2000, 1, 1), TIME: datetime.datetime(2000, 1, 1)
+        NUMBER: 0.1, TEXT: "", TRUTH: True, DATE: datetime.date(2000, 1, 1), TIME: datetime.datetime(2000, 1, 1)
     }  # fmt: skip
     return known.get(kind)
 

@@ -154,15 +154,12 @@ class RowSQL:
             return self.column(node.name)
         if isinstance(node, Rank):
             return self._rank(node)
-        if not has_column(node):
+        if self._is_constant(node):
             return constant(self.dialect, folded(node))
         assert isinstance(node, Operation)
         symbol = node.symbol
         if symbol in LOGIC:
-            parts = [self._value(part) for part in node.parts]
-            joined = f" {symbol.upper()} ".join(part.sql for part in parts)
-            sql = f"(NOT {joined})" if symbol == "not" else f"({joined})"
-            return Value(sql, nullable=any(part.nullable for part in parts), is_truth=True)
+            return self._joined(symbol, [self._value(part) for part in node.parts])
         if symbol in MISSING:
             sql = self.clean(self._value(node.parts[0])).sql
             return Value(f"({sql} IS {'NOT ' if symbol == 'notna' else ''}NULL)", is_truth=True)
@@ -180,6 +177,16 @@ class RowSQL:
                 else arithmetic(self.dialect, node, "-", constant(self.dialect, 0), *quantities)
             )
         return arithmetic(self.dialect, node, symbol, *quantities)
+
+    def _is_constant(self, node: Node) -> bool:
+        """Whether `folded` gives its value."""
+        return not has_column(node)
+
+    @staticmethod
+    def _joined(symbol: str, parts: Sequence[Value]) -> Value:
+        joined = f" {symbol.upper()} ".join(part.sql for part in parts)
+        sql = f"(NOT {joined})" if symbol == "not" else f"({joined})"
+        return Value(sql, nullable=any(part.nullable for part in parts), is_truth=True)
 
     def _rank(self, node: Rank) -> Value:
         text, levels = self.column(node.name).sql, enumerate(node.levels)

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from pdrisk._model.kinds import NUMBER
-from pdrisk._model.nodes import LOGIC, MEMBERSHIP, Case, Constant, Node, Operation
+from pdrisk._model.nodes import LOGIC, MEMBERSHIP, Case, Constant, Node, Operation, below
 from pdrisk._model.rowwise.decide import folded
 from pdrisk.engines.sql.comparing import MIRRORED, SQL_WORDS, beside_constant, ordered
 from pdrisk.engines.sql.rowwise import RowSQL
-from pdrisk.engines.sql.values import Value, as_double, checked, has_column, quantity
+from pdrisk.engines.sql.values import Value, as_double, checked, quantity
 from pdrisk.errors import ParameterError
 
 __all__ = ["ThreeValuedSQL"]
@@ -48,13 +48,14 @@ class ThreeValuedSQL(RowSQL):
             case Operation("coalesce", parts):
                 return Value(checked(f"COALESCE({', '.join(map(self.number, parts))})"), clean=False)
             case Operation(symbol, parts) if symbol in LOGIC:
-                for part in parts:
-                    self._truth(part)
+                return self._joined(symbol, list(map(self._truth, parts)))
             case Operation(symbol, (value, Constant(listed))) if symbol in MEMBERSHIP:
                 self._check_narrow(self._value(value), listed)
         return super()._value(node)
 
     def _truth(self, node: Node) -> Value:
+        if _is_null(node):
+            return Value("CAST(NULL AS BOOLEAN)", nullable=True, is_truth=True)
         found = self._value(node)
         if not found.is_truth:
             raise ParameterError("a condition is made of CASE or COALESCE here: compare it with a number.")
@@ -62,10 +63,10 @@ class ThreeValuedSQL(RowSQL):
 
     def _compared(self, node: Operation) -> Value:
         (one, other), symbol = node.parts, node.symbol
-        if not has_column(one):
+        if self._is_constant(one):
             one, other, symbol = other, one, MIRRORED.get(symbol, symbol)
         left = replace(quantity(self.dialect, self._value(one)), nullable=True)
-        if not has_column(other):
+        if self._is_constant(other):
             value = folded(other)
             self._check_narrow(left, [value])
             is_float = left.family == NUMBER and left.span is None
@@ -78,6 +79,12 @@ class ThreeValuedSQL(RowSQL):
             sql = ordered(self.dialect, symbol, left, right)
         return Value(sql, nullable=True, is_truth=True)
 
+    def _is_constant(self, node: Node) -> bool:
+        return super()._is_constant(node) and not any(
+            isinstance(each, Case) or _is_null(each) or (isinstance(each, Operation) and each.symbol == "coalesce")
+            for each in below(node)
+        )
+
     @staticmethod
     def _check_narrow(value: Value, constants: Sequence[Any]) -> None:
         """Refuse numbers that 32 bits round: some engines round the constant, others widen the column."""
@@ -86,3 +93,7 @@ class ThreeValuedSQL(RowSQL):
                 "a column of 32-bit floats is compared with a number that these round, and engines round differently: "
                 "compare with one such as 0.5, or make the column one of 64 bits in a view."
             )
+
+
+def _is_null(node: Node) -> bool:
+    return isinstance(node, Constant) and node.value is None
