@@ -233,12 +233,14 @@ class TestThreads:
 
     @given(
         rest=st.lists(st.sampled_from([-1.0, 0.5, 8.0, 9.0, -np.inf, np.inf, np.nan]) | st.floats(-1, 9), max_size=30),
-        first=st.permutations([0.5, -1.0, 9.0, 3.0]),
+        first=st.permutations([0.5, -1.0, 9.0, 3.0]) | st.lists(st.sampled_from([3.0, 4.0, 9.0, -1.0]), max_size=20),
         cores=st.integers(1, 2),
+        size=st.integers(1, 4),
     )
-    def test_columns_that_reach_both_bounds_at_once(self, rest, first, cores):
+    def test_columns_that_reach_both_bounds_sooner_or_later(self, rest, first, cores, size):
         values, universe = np.array([*first, *rest]), Universe(0.5, 8.0)
         with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(single, "PLACED", size)
             patch.setattr(single, "WORTH_THREADS", 1)
             patch.setattr(single, "LARGE", 4)
             patch.setattr(single, "cores", lambda: cores)
@@ -248,7 +250,8 @@ class TestThreads:
         records, per_unit = clean(values, universe), places_per_unit(universe.width)
         assert summary.n[0] == len(records)
         assert summary.places[0] == sum(math.floor((x - universe.lo) * per_unit + 0.5) for x in records)
-        assert (summary.lowest[0, 0], summary.highest[0, 0]) == (records[0], records[-1])
+        if len(records):
+            assert (summary.lowest[0, 0], summary.highest[0, 0]) == (records[0], records[-1])
         assert summary.clamped[0] == sum(x < universe.lo or x > universe.hi for x in values.tolist())
 
     def test_what_fails_in_one_reaches_the_caller(self, monkeypatch):

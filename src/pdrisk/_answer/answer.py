@@ -330,10 +330,9 @@ class Answer:
     @property
     def text(self) -> str:
         """The description as one JSON text for ``attrs``, which pandas copies deeply at every step of a chain."""
-        said = dataclasses.asdict(self)
-        usual = {field.name: field.default for field in dataclasses.fields(self)}
-        kept = {name: value for name, value in said.items() if value != usual[name]}
-        return strict_json({"answer": kept})
+        kept = {name: value for name, usual in USUAL.items() if (value := getattr(self, name)) != usual}
+        lines = [{name: getattr(line, name) for name in OF_LINE} for line in self.lines]
+        return strict_json({"answer": {**kept, "lines": lines}})
 
     def attach(self, table: pd.DataFrame) -> pd.DataFrame:
         """The table, with this description alone in its attrs."""
@@ -371,6 +370,8 @@ class Answer:
         return cls(**{**said, **listed, "lines": tuple(lines)})
 
 
+USUAL: Final[dict[str, Any]] = {field.name: field.default for field in dataclasses.fields(Answer)}
+OF_LINE: Final = tuple(field.name for field in dataclasses.fields(AnswerLine))
 CLIP: Final = ("clip_low", "clip_high")
 TABLE: Final = ("value", "low", "high", "eps", "worst_case", "delta", "success", *CLIP, "release")
 SHOWN: Final = 3  # names in a title

@@ -22,7 +22,10 @@ def mark_exact(table: Any) -> Any:
 
 def strict_json(said: Any) -> str:
     """JSON of a value, with an object in the place of NaN and of infinity, for which JSON has no number."""
-    return json.dumps(_strict(said), allow_nan=False)
+    try:
+        return json.dumps(said, allow_nan=False)  # which reads on its own what is all finite, as nearly always
+    except ValueError:
+        return json.dumps(_strict(said), allow_nan=False)
 
 
 def from_strict_json(text: str) -> Any:

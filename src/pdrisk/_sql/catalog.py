@@ -6,7 +6,7 @@ Names are looked up, not bound: DuckDB would take an unknown name for a file or 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pdrisk._sql.pieces import lowered, quoted
@@ -66,7 +66,12 @@ def found_entry(
         fitting = _first(found, _search_path(database, search_path, home))
     else:
         fitting = []
-    return fitting[0] if fitting else None
+    if not fitting or not fitting[0].is_view:
+        return fitting[0] if fitting else None
+    entry = fitting[0]
+    for (definition,) in asked(connection, _VIEW, [entry.database, entry.schema, entry.name]):
+        return replace(entry, definition=definition)
+    return None  # dropped meanwhile
 
 
 def entry_names(connection: DuckDBPyConnection) -> list[str]:
@@ -91,9 +96,14 @@ SELECT *, system.main.current_database(), system.main.current_setting('search_pa
     FROM system.main.duckdb_tables()
     WHERE NOT internal AND system.main.lower(table_name) = system.main.lower($1)
     UNION ALL
-    SELECT database_name, schema_name, view_name, COALESCE(sql, ''), true, 0 FROM system.main.duckdb_views()
+    SELECT database_name, schema_name, view_name, '', true, 0 FROM system.main.duckdb_views()
     WHERE NOT internal AND system.main.lower(view_name) = system.main.lower($2)
 ) AS entries
+"""
+# Apart: DuckDB writes down all of its own views to tell of one, which takes as long as the rest of the catalog.
+_VIEW = """
+SELECT COALESCE(sql, '') FROM system.main.duckdb_views()
+WHERE NOT internal AND database_name = $1 AND schema_name = $2 AND view_name = $3
 """
 _NAMES = """
 SELECT table_name FROM system.main.duckdb_tables() WHERE NOT internal

@@ -24,6 +24,7 @@ __all__ = ["summary_of_one"]
 WORTH_THREADS = 2**20  # records; of fewer, making threads costs more than it saves
 THREADS = 4  # at most: reading memory is what takes the time
 LARGE = 2**18  # records of a piece then: threads wait for the interpreter lock after each look at one
+PLACED = 2**17  # records of a piece of which only places are summed: the system would clear larger buffers each time
 PLACES_AND_ENDS = Needs(places=True, ends=True)
 
 Pieces = Callable[[], Iterator[Piece]]
@@ -97,6 +98,11 @@ class _Moments:
     highs: list[float] = field(default_factory=list)
     moved: IntArray = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
 
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The smallest and the largest record, where that is asked for and there is one."""
+        return (min(self.lows), max(self.highs)) if self.lows else None
+
 
 def _together(blocks: list[_Moments]) -> _Moments:
     """The moments of all blocks, in their order."""
@@ -133,30 +139,32 @@ def _moments_of_blocks(
 
 
 def _places_and_ends(values: NDArray[np.generic], universe: Universe, size: int) -> list[_Moments]:
-    """Places and ends of a block of rows, with one look at memory less if the first piece reaches both bounds.
+    """Places and ends of a block of rows, with two looks at memory less once both bounds have been reached.
 
     The ends are known then. That a value is missing, the sum of places tells; from there on, rows are read as ever.
     """
-    first = _moments(values[:size], universe, PLACES_AND_ENDS, None, 0, size)
-    if len(values) <= size:
-        return [first]
-    if not (first.n == size and first.lows == [universe.lo] and first.highs == [universe.hi]):
-        return [first, _moments(values[size:], universe, PLACES_AND_ENDS, None, size, size)]
     sums, per_unit = _Moments(), places_per_unit(universe.width)
-    buffer, changed = np.empty(size), np.empty(size, dtype=bool)
-    start = size
+    start, step = 0, min(size, PLACED)
+    while start < len(values) and (universe.lo, universe.hi) != sums.ends:
+        rows = values[start : start + step]
+        sums = _together([sums, _moments(rows, universe, PLACES_AND_ENDS, None, start, min(size, step))])
+        start, step = start + step, step * 2
+    if start >= len(values):
+        return [sums]
+    buffer, changed = np.empty(PLACED), np.empty(PLACED, dtype=bool)
     while start < len(values):
-        piece = values[start : start + size]
+        piece = values[start : start + PLACED]
         records = np.clip(piece, universe.lo, universe.hi, out=buffer[: len(piece)])
         moved = np.count_nonzero(np.not_equal(piece, records, out=changed[: len(piece)]))
-        places = float(placed(records, universe.lo, per_unit, records).sum())
+        # Whole numbers, exact in any order, which einsum adds in half the time.
+        places = float(np.einsum("i->", placed(records, universe.lo, per_unit, records)))
         if math.isnan(places):
-            break
+            return [sums, _moments(values[start:], universe, PLACES_AND_ENDS, None, start, size)]
         sums.n += len(piece)
         sums.places += int(places)
         sums.moved += moved
-        start += size
-    return [first, sums, _moments(values[start:], universe, PLACES_AND_ENDS, None, start, size)]
+        start += PLACED
+    return [sums]
 
 
 def _moments(
