@@ -42,7 +42,7 @@ class TestWords:
 
     @pytest.mark.parametrize("column", [["x", "member"], FRAME["x"]], ids=["a list", "a series"])
     def test_what_is_no_label(self, column):
-        with pytest.raises(pdrisk.ColumnTypeError, match=r"several with df\.dprisk\.agg.*df\.assign"):
+        with pytest.raises(pdrisk.ColumnTypeError, match=r"several columns with df\.dprisk\.agg.*df\.assign"):
             FRAME.dprisk.mean(column, eps=1, bounds=(0, 5))
 
     def test_truth_values(self):

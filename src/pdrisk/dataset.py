@@ -287,7 +287,7 @@ class Dataset(HeldData):
         return joined._done_again(self)._done_again(other)
 
     def _done_again(self, side: Any) -> Dataset:
-        """With what `query` and `assign` did to a Dataset that is joined in this one."""
+        """The joined Dataset with the filters and columns of both applied again."""
         if not isinstance(side, Dataset):
             return self
         found = self.assign(**{each.name: each.text for each in side._derived})

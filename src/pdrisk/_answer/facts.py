@@ -150,7 +150,7 @@ def facts_of_lines(
 
 
 def facts_of_one(query: Query, mechanism: Mechanism, reading: Reading, looked: float) -> Callable[[], Facts]:
-    """The facts of a query's one line: what they are made of is read here, and put together when they are called for.
+    """The facts of a query's only line: their inputs are read here, and the facts computed when they are called for.
 
     Sooner if it would hold numbers of single records or points as long as the answer lives.
     """

@@ -57,10 +57,10 @@ class Release(Arithmetic):
 
     @property
     def curator(self) -> Curator | None:
-        """Sensitivity and risk in these data: for whoever holds the data.
+        """Curator's numbers: sensitivity and risk in these very data, for whoever may see the data.
 
-        Under a ledger None, unless a curator whom its policy names asked with ``curator=True``. It stays out of reprs,
-        pickles, `to_dict` and JSON.
+        Under a ledger it is None, unless a curator named by the policy asked with ``curator=True``. It is never in
+        reprs, pickles, `to_dict` and JSON.
         """
         return None if self.known is None else self.known()
 

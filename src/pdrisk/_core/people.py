@@ -21,7 +21,7 @@ MOST_TRIED = 100  # records of one person that are tried at both ends; beyond, a
 
 
 def without_each(statistic: Statistic, told: Portions, universe: Universe) -> FloatArray:
-    """The answer of its group without each portion, shape (P,)."""
+    """The answer of each portion's group without this portion, shape (P,)."""
     left = told.left
     if isinstance(statistic, Distinct | Sum):
         return told.rest.astype(np.float64)
@@ -82,7 +82,7 @@ def _spread_without(statistic: Var, told: Portions) -> FloatArray:
 
 
 def _extreme_without(told: Portions, universe: Universe, *, highest: bool) -> FloatArray:
-    """The end of the first portion, and without that one the end of the second."""
+    """Extreme without each portion: the end of the first portion, and without that one the end of the second."""
     assert told.own is not None
     sign = -1.0 if highest else 1.0
     nothing = -universe.lo if highest else universe.hi

@@ -21,7 +21,7 @@ __all__ = ["OrderedPortions", "PersonRecords", "PersonTold", "Portions"]
 
 @dataclass(frozen=True)
 class Portions:
-    """P portions in G groups, and what a statistic makes of them.
+    """P portions in G groups, with the sums that a statistic makes of them.
 
     An engine may tell of those alone that move the answer farthest, one up and one down.
 
@@ -50,12 +50,12 @@ class Portions:
 
     @property
     def left(self) -> IntArray:
-        """How many records there are without each portion."""
+        """Number of records without each portion."""
         return self.n[self.portions] - self.sizes
 
     @property
     def rest(self) -> NDArray[Any]:
-        """What is left of the whole without each portion."""
+        """Total without each portion."""
         assert self.whole is not None and self.own is not None
         return self.whole[self.portions] - self.own
 
@@ -83,20 +83,20 @@ class OrderedPortions(Portions):
     first: IntArray
 
     def at(self, groups: IntArray, ranks: IntArray) -> FloatArray:
-        """The records of groups at ranks; any where they are not told."""
+        """Records of groups at ranks; any value where they are not given."""
         if not len(self.values):
             return np.zeros(len(groups))
         return self.values[np.clip(self.begins[groups] + ranks - self.first[groups], 0, len(self.values) - 1)]
 
     @once
     def _keys(self) -> tuple[IntArray, int, IntArray]:
-        """The ranks of each portion in one ascending array, how far apart portions are in it, and where each begins."""
+        """Ranks of all portions in one ascending array, the distance between portions, and where each begins."""
         base = int(self.ranks.max(initial=0)) + 2
         keys = np.sort(self.whose * base + self.ranks)
         return keys, base, np.searchsorted(keys, np.arange(len(self.sizes)) * base)
 
     def without(self, ranks: IntArray) -> FloatArray:
-        """The records of these ranks among those of others, one for each portion."""
+        """For each portion the records at these ranks among the records of others."""
         keys, base, begins = self._keys
         below = np.zeros(len(self.sizes), dtype=np.int64)
         for _ in range(int(self.sizes.max(initial=0)) + 1):  # it is larger by those of the portion that are below
@@ -107,7 +107,7 @@ class OrderedPortions(Portions):
 
 @dataclass(frozen=True)
 class PersonRecords:
-    """The records of people in G groups.
+    """Records of people in G groups, with the person of each record.
 
     Attributes
     ----------
@@ -158,7 +158,7 @@ class PersonRecords:
         return np.bincount(self.portions, minlength=self.size)
 
     def told(self, statistic: Statistic) -> Portions | None:
-        """What a statistic makes of each portion; None where its change cannot be worked out."""
+        """Portions as a statistic adds them up; None if its change cannot be computed from these."""
         if isinstance(statistic, PairStatistic):
             return None
         if isinstance(statistic, Quantile):
@@ -178,7 +178,7 @@ class PersonRecords:
         return Portions(self.portions, self.sizes, self.n, *made)
 
     def sums(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Of each group and of each portion."""
+        """Sums of each group and of each portion."""
         whole, own = np.zeros(self.size), np.zeros(len(self.portions))
         np.add.at(whole, self.groups, values)
         np.add.at(own, self.portion, values)
@@ -220,7 +220,7 @@ class PersonRecords:
 
 @dataclass(frozen=True)
 class PersonTold:
-    """What an engine tells of people in G groups instead of their records.
+    """Portions of people in G groups, from an engine that gives no records.
 
     Attributes
     ----------
@@ -243,7 +243,7 @@ class PersonTold:
     ordered: Mapping[float, OrderedPortions] = field(default_factory=dict)
 
     def told(self, statistic: Statistic) -> Portions | None:
-        """As that of `PersonRecords`; of whole numbers, whose bounds are whole, k at an end change a sum by most."""
+        """As in `PersonRecords`; for whole numbers the largest change is by k values at an end."""
         if isinstance(statistic, Quantile):
             return self.ordered.get(statistic.q)
         for kinds, told in (

@@ -34,6 +34,7 @@ __all__ = [
     "as_written",
     "check_step",
     "checked_flag",
+    "checked_mechanism",
     "checked_probability",
     "data_dependent",
     "epsilon",
@@ -137,6 +138,13 @@ def checked_flag(name: str, value: object) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise ColumnTypeError(f"{name} is True or False, not of type {type(value).__name__}.")
     return bool(value)
+
+
+def checked_mechanism(name: object) -> str:
+    """The name of a mechanism, or the error for anything but a text; `mechanism_for` knows the names."""
+    if not isinstance(name, str):
+        raise ColumnTypeError(f'mechanism is a name, such as "auto", not of type {type(name).__name__}.')
+    return name
 
 
 def checked_probability(name: str, value: object) -> float:

@@ -25,11 +25,11 @@ from pdrisk._mechanisms import (
     mechanism_for,
 )
 from pdrisk._mechanisms.partition_selection import PartitionSelection
-from pdrisk._model.arguments import checked_flag
+from pdrisk._model.arguments import checked_flag, checked_mechanism
 from pdrisk._model.rowwise import Derived, RowwiseFilter
 from pdrisk._model.unit import Unit
 from pdrisk._printing import printable
-from pdrisk.errors import ColumnTypeError, ParameterError
+from pdrisk.errors import ParameterError
 
 __all__ = [
     "Groups",
@@ -266,10 +266,8 @@ def answered_by(
         Whether values are clipped at points that a share of eps finds.
     """
     joint = joint and line.column is not None
-    if not isinstance(mechanism, str):
-        raise ColumnTypeError(f'mechanism is a name, such as "auto", not of type {type(mechanism).__name__}.')
     checked_flag("interval", interval)
-    mechanism = _clipping(line, mechanism, clip)
+    mechanism = _clipping(line, checked_mechanism(mechanism), clip)
     if whole and mechanism not in ("laplace", ClippedSums.name) and line.universe is not None:
         lo, hi = math.ceil(line.universe.lo), math.floor(line.universe.hi)
         own = _of_whole_numbers(line.statistic, mechanism, (lo + hi) // 2, joint=joint)

@@ -35,6 +35,7 @@ __all__ = [
     "checked_columns",
     "checked_rows",
     "checked_way",
+    "constant_of_nobody",
     "different_units",
     "judged_people",
     "judged_unit",
@@ -359,6 +360,11 @@ def bounds_per_person(said: str | None, unit: Unit) -> ParameterError:
         f'{said} with per_person="{unit.per_person}" needs the bounds of that number of a person, which differ from '
         "those of a row: pass bounds=(lo, hi)."
     )
+
+
+def constant_of_nobody() -> ParameterError:
+    """The error for columns that are constant within a person, if nothing says who a person is."""
+    return ParameterError("constant= names columns that do not differ within a person: pass person= as well.")
 
 
 def row_of_one_table() -> ParameterError:

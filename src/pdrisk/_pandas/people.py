@@ -8,7 +8,7 @@ import pandas as pd
 
 from pdrisk._model.columns import check_column, check_ids
 from pdrisk._model.query import Groups, Line, Query
-from pdrisk._model.unit import People, Unit, bounds_per_person, checked_columns, judged_unit
+from pdrisk._model.unit import People, Unit, bounds_per_person, checked_columns, constant_of_nobody, judged_unit
 from pdrisk._pandas.lines import OTHER_NUMBERS
 from pdrisk._pandas.options import REPLACE, Request
 from pdrisk.errors import ParameterError
@@ -36,7 +36,7 @@ def people_of(frame: pd.DataFrame, request: Request) -> People:
             "Dataset: losses of different units do not add up. Leave it out, or make another Dataset."
         )
     if named["constant"] and not (named["person"] or people.columns):
-        raise ParameterError("constant= names columns that do not differ within a person: pass person= as well.")
+        raise constant_of_nobody()
     columns = people.columns or named["person"]
     for column in columns:
         check_ids(frame[column])

@@ -42,12 +42,12 @@ def statements(
     dialect: str,
     **options: Unpack[Options],
 ) -> list[str]:
-    """The SQL that a question would send to an engine, as text: no data are read, and nothing is spent.
+    """SQL statements that a question would send to an engine, as text: no data are read, and nothing is spent.
 
-    For ``"bigquery"``, ``"snowflake"`` and ``"trino"`` this is text only, never run: pdrisk reads no data there. Such
-    statements were parsed by a grammar, and what becomes of them on DuckDB was run there, but nobody has shown that
-    those engines find the same integers. Each text begins with a comment that says so. For ``"duckdb"``,
-    ``"postgres"`` and ``"spark"`` the texts are those that pdrisk sends.
+    For ``"bigquery"``, ``"snowflake"`` and ``"trino"`` this is text only, never run: pdrisk reads no data there. A
+    grammar parsed such statements, and their equivalents ran on DuckDB. But nobody has shown that those engines find
+    the same integers. Each text begins with a comment that says so. For ``"duckdb"``, ``"postgres"`` and ``"spark"``
+    the texts are those that pdrisk sends.
 
     Parameters
     ----------
@@ -55,27 +55,28 @@ def statements(
         As `agg` takes it, ``{"distance": ["mean", "median"]}``, or as `plan` does: ``"mean(distance)"``,
         ``"quantile(0.9) of distance"``, ``"count()"``.
     table : str
-        Its name, as in ``"survey.trips"``; each part is quoted as it stands. Of Spark, the view that pdrisk makes of a
-        DataFrame, in which the columns are c0, c1, ...
+        Name of the table, as in ``"survey.trips"``; each part is quoted as it stands. For Spark, the view that pdrisk
+        makes of a DataFrame, whose columns are c0, c1, ...
     columns : dict from name to type
-        As the engine writes types, such as ``{"distance": "FLOAT64", "region": "STRING"}``.
+        Types as the engine writes them, such as ``{"distance": "FLOAT64", "region": "STRING"}``.
     dialect : {"bigquery", "snowflake", "trino", "duckdb", "postgres", "spark"}
+        Engine in whose SQL the statements are written.
     **options
-        Those of every statistic, such as ``eps``, ``bounds``, ``where``, ``by``, ``keys``, ``person``, ``mechanism``;
-        with ``curator=True`` the statements also read what only curators see, as they do for an answer under a ledger.
+        As for every statistic, such as ``eps``, ``bounds``, ``where``, ``by``, ``keys``, ``person``, ``mechanism``.
+        With ``curator=True`` the statements also read what only curators see, as they do for an answer under a ledger.
 
     Returns
     -------
     list of str
-        In the order in which they would be sent. What depends on the data is left out: where a second statement is told
-        means, they are 0; of the statements that look for an order statistic, in ever smaller intervals, the first
-        stands there. Listed keys are literals, but parameters ``$1``, ``:listed_keys`` on DuckDB, PostgreSQL and Spark.
-        The secret that decides which rows of a person count stands as zeros.
+        In the order in which they would be sent. What depends on the data is left out: means in a second statement are
+        0, and of the statements that search for an order statistic in ever smaller intervals there is only the first.
+        Listed keys are literals; on DuckDB, PostgreSQL and Spark they are parameters, ``$1`` or ``:listed_keys``. The
+        secret that decides which rows of a person count is written as zeros.
 
     Raises
     ------
     ParameterError, UnknownColumnError, ColumnTypeError
-        If the question cannot be asked of such a table, with what to write instead.
+        If the question cannot be asked of such a table; the text says what to write instead.
 
     Examples
     --------
@@ -105,7 +106,7 @@ def statements(
 
 
 def asked_of(table: SQLTable, question: Any, request: Request) -> tuple[Query, TableEngine]:
-    """A question of a table, judged, as it would be read, and what would read it; fails as `statements` does."""
+    """Judged question of a table, and the engine that would read it; fails as `statements` does."""
 
     def opened(query: Query, header: pd.DataFrame, _: pd.DataFrame, given: Any, secret: Secret) -> TableEngine:
         return table.opened(query, header, given, secret)

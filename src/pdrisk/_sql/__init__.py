@@ -23,7 +23,7 @@ from pdrisk._core.foreign import own_errors
 from pdrisk._guard import guarded
 from pdrisk._ledger import Identity, Ledger
 from pdrisk._model.aliases import Bounds, Eps, Keys
-from pdrisk._model.arguments import checked_flag, epsilon
+from pdrisk._model.arguments import checked_flag, checked_mechanism, epsilon
 from pdrisk._model.missing_arguments import all_given
 from pdrisk._model.private_keys import are_private, check_delta_given
 from pdrisk._sql import workspace
@@ -236,9 +236,7 @@ def answered(
     """Noisy answer to a SELECT over these sources, which are closed afterwards; options as for `sql`."""
     try:
         checked_flag("risk_columns", risk_columns)
-        if not isinstance(mechanism, str):
-            raise ColumnTypeError(f'mechanism is a name, such as "auto", not of type {type(mechanism).__name__}.')
-        name = mechanism
+        name = checked_mechanism(mechanism)
 
         def judge(select: Select, own: object, share: Share) -> Judged:
             is_part = are_private(keys) and not are_private(own)  # without groups, among those that have some

@@ -25,6 +25,7 @@ from pdrisk._sql.noisy import column_of
 from pdrisk._sql.personal import positional
 from pdrisk._sql.pieces import Expression, lowered, number, quoted
 from pdrisk._sql.ranges import ANYTHING, range_of
+from pdrisk._sql.refusals import not_grouped
 from pdrisk._sql.rows import Condition, Relation, Rows, condition, named
 from pdrisk._sql.settings import Settings
 from pdrisk._sql.statistics import AGGREGATES, Asked, asked, asked_of_two
@@ -129,9 +130,7 @@ class Answers:
             if alias in self.aliases and self.aliases[alias] != node:
                 return self._aliased(alias)
             self.plain_rows.column(node)  # an unknown name is said to be one
-            raise ParameterError(
-                f"column {node.path!r} is neither aggregated nor in GROUP BY: exact values never leave the data."
-            )
+            raise not_grouped(node)
         return group
 
     def order(self, how: str) -> str:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Given", "public_tables", "tables_given"]
 
+SEVERAL_CONNECTIONS = "the tables of a Dataset are on several connections: ATTACH them to one."
+
 
 @dataclass(frozen=True)
 class Given:
@@ -124,7 +126,7 @@ class Given:
     def beside(self, other: Given) -> Given:
         """The tables with others of different names; fails if these are on another connection."""
         if None not in (self.connection, other.connection) and self.connection is not other.connection:
-            raise ParameterError("the tables of a Dataset are on several connections: ATTACH them to one.")
+            raise ParameterError(SEVERAL_CONNECTIONS)
         return Given(
             {**self.frames, **other.frames},
             {**self.others, **other.others},
@@ -298,7 +300,7 @@ def tables_given(data: Mapping[Any, Any]) -> Given:
     if not data or len({lowered(name) for name in data}) < len(data):
         raise ParameterError("a dict of tables needs a name for each, and names that differ in more than capitals.")
     if any(one is not connections[0] for one in connections):
-        raise ParameterError("the tables of a Dataset are on several connections: ATTACH them to one.")
+        raise ParameterError(SEVERAL_CONNECTIONS)
     return Given(frames, others, tables, connections[0] if connections else None, remote=remote)
 
 

@@ -25,7 +25,7 @@ ONE_TABLE = "data"  # its name in SQL
 
 
 class HeldData(Statistics):
-    """Statistics of data that are a frame, another table in memory or files, a database's table, or several tables."""
+    """Statistics of a Dataset's data: a frame, another table in memory or files, a database's table, or several."""
 
     _several: bool  # whether they came as a dict
     _given: Given | JoinedTables
@@ -42,7 +42,7 @@ class HeldData(Statistics):
 
     @property
     def _stored(self) -> pd.DataFrame:
-        """The data without what was assigned: a frame, or the columns of another table without a row."""
+        """The data without assigned columns: a frame, or the columns of another table without rows."""
         if self._data is not None:
             return self._data.header
         if self._several:
@@ -62,7 +62,7 @@ class HeldData(Statistics):
 
     @property
     def _is_frame(self) -> bool:
-        """Whether the data are one frame of pandas."""
+        """Whether the data are one pandas frame."""
         return ONE_TABLE in self._given.frames
 
     def _table(self) -> KeyTable:
@@ -83,7 +83,7 @@ class HeldData(Statistics):
 
     @property
     def _people(self) -> People:
-        """As the Dataset declares it, else the file or schema of a table that is no frame."""
+        """People declared by the Dataset, else by the file or schema of a table that is no frame."""
         known = self._known_people
         if known.columns or self._several or self._is_frame:
             return known

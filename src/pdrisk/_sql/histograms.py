@@ -7,6 +7,7 @@ from dataclasses import replace
 from pdrisk._model.nodes import Call, Column, Node, Operation, Window, below, rebuilt
 from pdrisk._sql.headings import heading
 from pdrisk._sql.pieces import lowered
+from pdrisk._sql.refusals import not_grouped
 from pdrisk._sql.sets import folded, grouped_item, ordered
 from pdrisk._sql.statistics import AGGREGATES
 from pdrisk._sql.tree import Order, Select, Star, Subquery
@@ -57,9 +58,7 @@ def without_histogram(select: Select) -> Select:
             if folded(node) in names:
                 return Column(f"group {at}")
         if isinstance(node, Column) and (node.qualifiers or lowered(node.name) not in aliases):
-            raise ParameterError(
-                f"column {node.path!r} is neither aggregated nor in GROUP BY: exact values never leave the data."
-            )
+            raise not_grouped(node)
         return None
 
     def above(node: Node) -> Node:

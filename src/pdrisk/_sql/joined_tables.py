@@ -46,7 +46,7 @@ WORDS = {"inner": "JOIN", "left": "LEFT JOIN"}
 
 @dataclass(frozen=True)
 class Rowwise:
-    """The columns that a Dataset was filtered by, and those that were assigned: both are done again after a join.
+    """Filter and assigned columns of a Dataset, which are applied again after a join.
 
     That is the same where each row of the join has all columns of its table, since a row decides alone.
     """
@@ -56,7 +56,7 @@ class Rowwise:
 
     @classmethod
     def of(cls, kept: RowwiseFilter | None, derived: Sequence[Derived]) -> Rowwise:
-        """Of the filter and the columns of a Dataset.
+        """Those of a Dataset's filter and columns.
 
         Raises
         ------
@@ -275,7 +275,7 @@ def _check_same_people(first: JoinSide, second: JoinSide) -> None:
 
 
 def _check_rowwise(first: Rowwise, second: Rowwise, pairs: Sequence[tuple[str, str]], how: str) -> None:
-    """Refuse what would not be the same after the join."""
+    """Refuse filters and columns that would mean something else after the join."""
     for (one, other), made in ((pair, each) for pair in pairs for each in (first.made, second.made)):
         if one in made or other in made:
             raise ParameterError(

@@ -16,6 +16,7 @@ from pdrisk._model.unit import (
     bounds_per_person,
     checked_columns,
     checked_rows,
+    constant_of_nobody,
     different_units,
     judged_unit,
     row_of_one_table,
@@ -128,7 +129,7 @@ def people_of(asked: PeopleAsked, source: Source) -> People:
     same = stored("constant", asked.constant)
     columns = before or person
     if same and not columns:
-        raise ParameterError("constant= names columns that do not differ within a person: pass person= as well.")
+        raise constant_of_nobody()
     return replace(known, columns=columns, constant=(*stored("constant", list(known.constant) or None), *same))
 
 

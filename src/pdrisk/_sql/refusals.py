@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from pdrisk._model.nodes import Column
 from pdrisk.errors import ParameterError
 
-__all__ = ["JOINS", "REFUSED", "refuse"]
+__all__ = ["JOINS", "NO_FROM", "REFUSED", "not_grouped", "refuse"]
+
+NO_FROM = "there is no FROM: ask a table, view, frame or Parquet file"
+
+
+def not_grouped(column: Column) -> ParameterError:
+    """The error for an exact value in an answer: a column outside of aggregates and GROUP BY."""
+    return ParameterError(
+        f"column {column.path!r} is neither aggregated nor in GROUP BY: exact values never leave the data."
+    )
+
 
 JOINS = {
     "NATURAL": "NATURAL JOIN joins by whatever names two tables share: write USING with the column of the person",
@@ -24,7 +35,7 @@ REFUSED = {
     "COLLATE": "COLLATE is not understood: compare lower(x)",
     "POSITIONAL_REFERENCE": "#1 is not understood: name the column",
     "EXPRESSION_LIST": "VALUES has no people in it: ask a table, view, frame or Parquet file",
-    "EMPTY": "there is no FROM: ask a table, view, frame or Parquet file",
+    "EMPTY": NO_FROM,
     "SHOW_REF": "pdrisk.sql answers one SELECT: ask the connection itself for its tables and columns",
     "ARRAY_EXTRACT": "lists and structs are not understood: make a column of what you need",
     "ARRAY_SLICE": "lists and structs are not understood: make a column of what you need",

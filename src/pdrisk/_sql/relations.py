@@ -19,6 +19,7 @@ from pdrisk._sql.numbered import has_windows, limited, numbered
 from pdrisk._sql.parse import parsed
 from pdrisk._sql.personal import aggregates_rows, by_person, grouped_by_person
 from pdrisk._sql.pieces import Expression, lowered
+from pdrisk._sql.refusals import NO_FROM
 from pdrisk._sql.rows import Relation, Rows, aliases_of, column_of, condition, named, starred
 from pdrisk._sql.source import Source
 from pdrisk._sql.sources import Sources
@@ -118,7 +119,7 @@ def _relation(
                 return _renamed(_renamed(inner, path, cte.columns), (alias,) if alias else path, columns)
             return _renamed(_stored(path, sources, home, depth), (alias,) if alias else (), columns)
         case Nothing():
-            raise ParameterError("there is no FROM: ask a table, view, frame or Parquet file.")
+            raise ParameterError(f"{NO_FROM}.")
 
 
 def _stored(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, depth: int) -> Relation:

@@ -10,6 +10,7 @@ from pdrisk._model.nodes import Call, Column, Constant, Node, Operation, below, 
 from pdrisk._sql.distinct import OCCURS
 from pdrisk._sql.headings import heading
 from pdrisk._sql.pieces import lowered
+from pdrisk._sql.refusals import not_grouped
 from pdrisk._sql.statistics import AGGREGATES
 from pdrisk._sql.tree import Order, Select, Star, Subquery, Union
 from pdrisk.errors import ParameterError
@@ -75,9 +76,7 @@ class _Found:
             case Call(name) if name in AGGREGATES:
                 return Column(f"aggregate {_place(node, self.aggregates)}")
             case Column() if node.qualifiers or lowered(node.name) not in aliases:
-                raise ParameterError(
-                    f"column {node.path!r} is neither aggregated nor in GROUP BY: exact values never leave the data."
-                )
+                raise not_grouped(node)
         return None
 
     def place(self, node: Node) -> int | None:

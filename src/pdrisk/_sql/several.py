@@ -26,6 +26,7 @@ from pdrisk._sql.headings import unique
 from pdrisk._sql.judged_query import Judged
 from pdrisk._sql.layers import NOISY, Layer, Layered, layer_over
 from pdrisk._sql.pieces import Expression, lowered
+from pdrisk._sql.refusals import NO_FROM
 from pdrisk._sql.scalars import Scalars
 from pdrisk._sql.sets import group_names, keys_of_part
 from pdrisk._sql.settings import Settings
@@ -152,7 +153,7 @@ def planned(
     plan = Plan(read, nest, judge, total, keys, settings)
     found = replace(plan, statements=plan.judged(lambda select, own: judge(select, own, total), placeholder))
     if not found.queries:
-        raise ParameterError("there is no FROM: ask a table, view, frame or Parquet file.")
+        raise ParameterError(f"{NO_FROM}.")
     if len(found.statements) > 1 or isinstance(found.statements[0], Stacked):
         check_keys(keys, found.queries)
         return replace(found, statements=found.shared(placeholder))

@@ -21,10 +21,10 @@ from pdrisk._core.risk import METRICS
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray
 from pdrisk._model.aliases import Bounds, Eps
+from pdrisk._model.arguments import checked_mechanism
 from pdrisk._model.attributes import ATTRIBUTE, EXACT
 from pdrisk._model.plain import plain_label
 from pdrisk.engines.numpy.samples import summary_of_samples
-from pdrisk.errors import ColumnTypeError
 from pdrisk.study.checkpoint import Folder
 from pdrisk.study.measures import Measures, measures
 from pdrisk.study.plan import Variable, eps_list, metric_names, statistics_of, variables, whole_number
@@ -139,10 +139,8 @@ def run(
     Name: two_worlds, dtype: float64
     """
     losses, risks = eps_list(eps), metric_names(metrics)
-    if not isinstance(mechanism, str):
-        raise ColumnTypeError(f'mechanism is a name, such as "auto", not of type {type(mechanism).__name__}.')
     plan = StudyPlan(
-        measures(statistics_of(statistics, whole_number("ddof", ddof, 0)), mechanism, losses),
+        measures(statistics_of(statistics, whole_number("ddof", ddof, 0)), checked_mechanism(mechanism), losses),
         whole_number("repetitions", repetitions, 1),
         whole_number("seed", seed, 0),
     )

@@ -46,7 +46,7 @@ def _columns_of_postgres(types: Columns) -> dict[str, StoredColumn]:
 
 
 def _in_catalog(name: str, written: str) -> CatalogColumn:
-    """A column as the catalog has it, by its type as people write it."""
+    """Column as a catalog would hold it, from its type as people write it."""
     plain, *limits = re.split(r"[(),]", re.sub(r"\s+", " ", written.strip().lower()))
     behind = limits[-1].strip() if len(limits) > 1 else ""  # as of timestamp(3) with time zone
     own = f"{plain.strip()} {behind}".strip()
@@ -68,7 +68,7 @@ DIALECTS: Final[Mapping[str, _Described]] = {
 
 
 def described(dialect: object, table: object, columns: object) -> SQLTable:
-    """A table that nothing is read of.
+    """Table of which nothing is read.
 
     Parameters
     ----------

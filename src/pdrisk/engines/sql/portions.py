@@ -39,7 +39,7 @@ FINE = 2.0**8  # steps of a distance's unit, 2**-45 of the width, in sums of dis
 
 @dataclass(frozen=True, slots=True)
 class ReadPortions:
-    """The SELECTs that tell of portions.
+    """SELECTs that read portions.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class ReadPortions:
     told: PeopleTold
 
     def of(self, i: int, part: Part, root: str | None) -> Iterator[tuple[str, str]]:
-        """For part i, by name.
+        """The SELECTs for part i, by name.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class ReadPortions:
         return self._listed(SUMS, f"{i}", "sizes", sized)
 
     def _alone(self, i: int) -> str:
-        """How many values a portion has that no other has."""
+        """Number of values that no other portion has."""
         call = self.dialect.call
         held = f"SELECT DISTINCT {self._portion}, u{i} AS u FROM {self.rows} WHERE u{i} IS NOT NULL"
         shared = f"SELECT *, {call('COUNT', '*')} {self._over('u')} AS holders FROM ({held}) AS held"
@@ -126,7 +126,7 @@ class ReadPortions:
         return self._grouped([f"{call(end, 'alone')} AS {end.lower()}_alone_{i}" for end in ("MIN", "MAX")], alone)
 
     def _spread(self, i: int, root: str) -> str:
-        """What squares lose: those of the portion, and what moves with the mean of the others."""
+        """Loss of squares: those of the portion, and the change by the mean of the others."""
         dialect, call, infix = self.dialect, self.dialect.call, self.dialect.infix
         keys = "".join(f"rows_read.{name} AS {name}, " for name in self.groups)
         by = ", ".join([*(f"rows_read.{name}" for name in self.groups), *self.told.columns])
@@ -147,7 +147,7 @@ class ReadPortions:
         return self._listed(SPREAD, f"{i}", "spread_sizes", sized)
 
     def _ends(self, i: int) -> str:
-        """The first portion at each end, and the second one."""
+        """First portion at each end, and the second one."""
         call = self.dialect.call
         ends = (
             f"SELECT {self._keys}{call('MIN', f'p{i}')} AS low, {call('MAX', f'p{i}')} AS high "
@@ -164,7 +164,7 @@ class ReadPortions:
         return self._grouped(columns, f"SELECT *, {placed} FROM ({ends}) AS ends")
 
     def _around(self, i: int, k: int, q: float) -> str:
-        """The records that the quantile may be once k come or go, with a rank to spare on each side, and whose."""
+        """Records that the quantile may be if k are added or removed, one rank to spare, with their portions."""
         dialect, call = self.dialect, self.dialect.call
         ranked = (
             f"SELECT {self._portion}, p{i} AS value, {call('ROW_NUMBER')} {self._over(order=f'p{i}')} AS rank_, "
@@ -192,7 +192,7 @@ class ReadPortions:
 
 
 def portions_of(found: dict[str, Any], i: int, part: Part, summary: Summary) -> PersonTold:
-    """What these SELECTs tell of the records of a part, beside their summary."""
+    """Portions of a part, from these SELECTs and its summary."""
     size = len(summary.n)
     lists = [Lists.of(found[f"{name}_{i}"]) for name in SUMS]
     groups = lists[0].group
@@ -224,7 +224,7 @@ def portions_of(found: dict[str, Any], i: int, part: Part, summary: Summary) -> 
 
 
 def _some(found: dict[str, Any], *names: str) -> tuple[IntArray, FloatArray]:
-    """The values of columns that have one, and their groups."""
+    """Values of columns where there are any, and their groups."""
     columns = [np.ma.asarray(found[name], dtype=np.float64) for name in names]
     there = [np.flatnonzero(~np.ma.getmaskarray(column)) for column in columns]
     values = [np.ma.getdata(column)[own] for column, own in zip(columns, there, strict=True)]
@@ -241,7 +241,7 @@ def _inside(values: FloatArray, universe: Universe) -> FloatArray:
 
 
 def _ordered(found: dict[str, Any], suffix: str, n: IntArray, universe: Universe) -> OrderedPortions:
-    """The records around a rank, and whose they are; a portion has as many below and above as it is told to have."""
+    """Records around a rank with their portions, and each portion's numbers of records below and above."""
     lists = [Lists.of(found[f"{name}_{suffix}"]) for name in AROUND]
     group, number = lists[0].group, len(n)
     size, below, owner, place = (each.values.astype(np.int64) for each in lists[:4])

@@ -28,7 +28,7 @@ ESCAPES: Final = {"\\": "\\\\", "'": "\\'", "`": "\\`", "\n": "\\n", "\r": "\\r"
 
 
 class Warehouse(Dialect):
-    """What they have in common: casts round halves away from zero, sums of BIGINTs may overflow, and so on."""
+    """Dialect that warehouses share: casts round halves away from zero, sums of BIGINTs may overflow, and so on."""
 
     materialized = ""
     engine = ""  # for people
@@ -50,7 +50,7 @@ class Warehouse(Dialect):
         return self.call("COUNT_IF", condition)
 
     def smallest(self, value: str) -> str:
-        """Of those that are numbers: NaN may be the least."""
+        """Smallest of the values that are numbers: NaN may be the least."""
         return super().smallest(f"CASE WHEN {value} <= {self.infinity} THEN {value} END")
 
     def keyed_hash(self, secret: str, texts: Sequence[str]) -> str:  # noqa: D102
@@ -61,21 +61,21 @@ class Warehouse(Dialect):
         return f"CAST({value} AS {self.wide_type})"
 
     def quotient(self, value: str, divisor: str) -> str:
-        """The quotient of what is left without the remainder: a decimal quotient would be rounded."""
+        """Quotient of the value without the remainder: a decimal quotient would be rounded."""
         return self.wide(f"({self.infix(value, '-', self.remainder(value, divisor))} / {divisor})")
 
     def whole_sum(self, value: str) -> str:  # noqa: D102
         return self.call("SUM", self.wide(value))
 
     def nearest_whole(self, value: str) -> str:
-        """By FLOOR, which is exact."""
+        """BIGINT nearest to a DOUBLE by FLOOR, which is exact."""
         floor, half = self.call("FLOOR", value), self.number(0.5)
         below, rest = f"CAST({floor} AS BIGINT)", self.infix(value, "-", floor)
         is_up = f"{rest} > {half} OR ({rest} = {half} AND {self.remainder(below, '2')} <> 0)"
         return f"({below} + CASE WHEN {is_up} THEN 1 ELSE 0 END)"
 
     def square_sum(self, root: str) -> str:
-        """The sums of both parts of a square: a cast of all of it may keep some digits only."""
+        """Sum of squares by two parts: a cast of the whole may keep some digits only."""
         square = self.infix(root, "*", root)
         high = self.call("FLOOR", self.infix(square, "*", self.number(1 / QUARTER)))
         low = self.infix(square, "-", self.infix(high, "*", self.number(float(QUARTER))))
@@ -84,18 +84,18 @@ class Warehouse(Dialect):
         return self.double(f"({sums[0]} * {QUARTER} + {sums[1]})")
 
     def stored_column(self, label: str, written: str) -> StoredColumn:
-        """A column by its label and type; nothing can be asked of one of another type than `types` has."""
+        """Column by its label and type; columns of types other than `types` cannot be asked for."""
         name = self.name(label)
         dtype, value, exact = self._read(name, self.kind(written.upper()))
         return StoredColumn(name, value, dtype, written, exact)
 
     def kind(self, written: str) -> str:
-        """What a type in capitals is read as."""
+        """How a type in capitals is read."""
         plain = re.fullmatch(r"([A-Z0-9_ ]+?)\s*(\([0-9, ]*\))?", written.strip())
         return "" if plain is None else self.types.get(plain[1], "")
 
     def _read(self, name: str, kind: str) -> tuple[Any, str, str | None]:
-        """The dtype, the values in normal form, and where those are rounded, what tells them apart."""
+        """The dtype, the values in normal form and, where those are rounded, an expression that tells values apart."""
         match kind:
             case "decimal":
                 return np.dtype("float64"), self.double(name), name
@@ -115,7 +115,7 @@ class Warehouse(Dialect):
 
 
 class BigQueryDialect(Warehouse):
-    """GoogleSQL: what finite numbers make is finite or an error, a SUM of INT64 may overflow, texts have escapes."""
+    """GoogleSQL: overflow is an error, a SUM of INT64 may overflow, texts have escapes."""
 
     engine = "BigQuery"
     groups_by_floats = False  # PARTITION BY takes none
@@ -148,7 +148,7 @@ class BigQueryDialect(Warehouse):
         return self.infix(value, "//", divisor)
 
     def arithmetic(self, left: str, operator: str, right: str) -> str:
-        """An infinity with the sign of the result where that overflows."""
+        """Arithmetic of DOUBLEs; an overflow becomes an infinity with the sign of the result."""
         signs = self.infix(f"SIGN({left})", operator, f"SIGN({right})")
         return f"COALESCE({SAFE[operator]}({left}, {right}), {self.infix(signs, '/', self.number(0.0))})"
 
@@ -156,11 +156,11 @@ class BigQueryDialect(Warehouse):
         return None
 
     def same(self, left: str, right: str) -> str:
-        """An outer join wants an equality; of missing keys the text is ``null``, of others never."""
+        """Equality of texts, which an outer join needs: a missing key has the text ``null``, others never."""
         return " = ".join(f"COALESCE(TO_JSON_STRING({each}), 'null')" for each in (left, right))
 
     def all_columns(self, passes: Sequence[str], groups: Sequence[str]) -> str:
-        """Each name once, as answers must have it."""
+        """All columns, each name once, as answers must have it."""
         return ", ".join(["listed.*", *(f"{each}.* EXCEPT ({', '.join(groups)})" for each in passes)])
 
     def rows_carried(self, names: Sequence[str], types: Sequence[str], rows: Sequence[str]) -> str:  # noqa: D102
