@@ -15,7 +15,8 @@ os.environ.setdefault("PDRISK_SECRET", "of the tests, in the place of the file t
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-MOST = 4  # parameters of one test that run by default, spread evenly over all of them
+FEW = 4  # parameters of one test, all of which run by default
+MOST = 3  # of more, so many run, spread evenly over all of them
 
 for name, examples in {"dev": 12, "ci": 40, "nightly": 2000}.items():
     settings.register_profile(name, max_examples=examples, deadline=None)
@@ -54,7 +55,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         function = item.nodeid.partition("[")[0]
         sampled = item.get_closest_marker("sampled")
-        every = 1 if item.get_closest_marker("whole") else math.ceil(sizes[function] / MOST)
+        every = 1 if item.get_closest_marker("whole") or sizes[function] <= FEW else math.ceil(sizes[function] / MOST)
         every = max(every, sampled.args[0]) if sampled else every
         slow = bool(item.get_closest_marker("slow") or before[function] % every)
         is_run = slow or hasattr(getattr(item, "obj", None), "hypothesis") if rest else not slow
@@ -72,4 +73,5 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(20_000, 50, 100)  # what a test leaves behind is little: look for it less often
         gc.enable()

@@ -117,7 +117,7 @@ def test_every_mechanism_that_can(frame):
     for name in ("count", "sum", "mean", "median", "quantile", "min", "max", "var", "std", "nunique"):
         spec = ("quantile", {"q": 0.9}) if name == "quantile" else name
         bounds = None if name in ("count", "nunique") else (1, 675)
-        table = frame.head(3000).dprisk.compare("distance", spec, eps=1, bounds=bounds)
+        table = frame.head(600).dprisk.compare("distance", spec, eps=1, bounds=bounds)
         assert not table[COLUMNS[:-1]].isna().any(axis=None), name
         found |= set(table["mechanism"])
     # The others need two columns, the number of records, or several quantiles.

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -250,11 +251,15 @@ def _products(k: int, l: int, degrees: tuple[int, int]) -> list[int]:  # noqa: E
     return [part for share in shares(k, degrees[0]) for part in divided(share, others)]
 
 
+@cache
+def _step(universe: Universe) -> int:
+    """The exponent of the steps between public points: 2**16 of them at least, and less than ten times as many."""
+    return next(e for e in range(100, -130, -1) if Fraction(universe.width) / Fraction(10) ** e >= 2**16)
+
+
 def _point(record: float, universe: Universe, *, whole: bool) -> int:
     """The index of the public point of a clamped record: the one rule, in float64."""
-    step = 0
-    if not whole:  # 2**16 steps at least, and less than ten times as many
-        step = next(e for e in range(100, -130, -1) if Fraction(universe.width) / Fraction(10) ** e >= 2**16)
+    step = 0 if whole else _step(universe)
 
     def multiple(value: float) -> int:
         scaled = value / float(f"1e{step}") if step > 0 else value * float(f"1e{-step}")

@@ -1,0 +1,139 @@
+"""Mutants: single lines of core, judge, ledger and answers made wrong, each of which the default tests must notice.
+
+    python benchmarks/mutants.py [NUMBER ...]
+
+It changes a copy of the repository, never the files here, and runs the tests that are there for the line. A mutant that
+they pass meets all default tests, one that passes these too survives: write the test that was missing. A line that is
+not there any more is to be replaced by the one that has its meaning now.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+LEFT_OUT = shutil.ignore_patterns(".git", "__pycache__", ".*_cache", ".hypothesis")
+
+CORE = "sensitivity risk lattice worlds arithmetic mechanisms identifiability engine ranks"
+NOISE = "mechanisms noise_lattice noise_distribution people_sensitivity whole_sums release"
+JUDGE = "query refusals people private_keys joint groups wrong_types accessor sql_options"
+LEDGER = (
+    "ledger ledger_numbers ledger_rules ledger_audit ledger_curators ledger_least_group ledger_memory ledger_curator"
+)
+ANSWER = "release curators_part facts_read ledger_rounding ledger_least_group ledger_curator tables printing"
+
+# The file, what stands there once, what is written in its place, and the tests that are there for it.
+MUTANTS = [
+    # What a statistic is, and how far a record moves it.
+    ("_core/statistics.py", "mu - universe.lo) / (n + 1)", "mu - universe.lo) / (n + 2)", CORE),
+    ("_core/statistics.py", "(mu - records) / np.maximum(summary.n - 1, 1)", "(mu - records) / summary.n", CORE),
+    ("_core/statistics.py", "(summary.singles > 0) & (summary.singles < summary.n)", "(summary.singles > 0)", CORE),
+    ("_core/statistics.py", "-np.inf if universe.lo < 0", "-np.inf if universe.lo <= 0", CORE),
+    ("_core/spread.py", "(4 if self.ddof == 0 else 2)", "(2 if self.ddof == 0 else 4)", CORE),
+    ("_core/spread.py", "np.where(n > 2, remove, -variance)", "np.where(n > 1, remove, -variance)", CORE),
+    ("_core/order.py", "summary, left, 2) - self", "summary, left, 1) - self", CORE),
+    ("_core/order.py", "np.where(records == first, second, first)", "np.where(records == first, first, first)", CORE),
+    ("_core/lattice.py", "change / Fraction(step)) + 1)", "change / Fraction(step)))", "lattice " + CORE),
+    ("_core/lattice.py", "math.ceil(Fraction(magnitude)", "math.floor(Fraction(magnitude)", "lattice " + CORE),
+    ("_core/lattice.py", "    places += 0.5", "    places += 0.0", "engine " + CORE),
+    ("_core/risk.py", "(1 - prior) / prior * np.exp", "prior / (1 - prior) * np.exp", "risk " + CORE),
+    ("_core/risk.py", "(belief(loss, priors) > risks) & (loss > 0)", "(belief(loss, priors) > 1) & (loss > 0)", "risk"),
+    ("_core/worlds.py", "(left + (right - self.mass))", "(left + right)", "worlds " + CORE),
+    # What noise is drawn for.
+    ("_mechanisms/two_sums.py", "self._sums(summary), PLACES", "self._sums(summary), PLACES // 2", NOISE),
+    ("_mechanisms/two_sums.py", "np.minimum(low - more, value)", "np.minimum(low + more, value)", NOISE),
+    ("_mechanisms/base.py", "self._success(float(self.eps_of(weight)))", "self._success(float(self.eps))", NOISE),
+    ("_mechanisms/geometric.py", "- math.log1p(-level)) / rate - 1)", "- math.log1p(-level)) / rate - 2)", NOISE),
+    # What is refused, and what a question costs.
+    ("_model/query.py", "chosen) * self.times", "chosen)", JUDGE + " functions_noise functions_registration ledger"),
+    ("_model/query.py", "share if weight == 1 else share / weight", "share", JUDGE),
+    ("_model/query.py", "listed and all(", "listed and any(", JUDGE + " ledger_memory ledger_curator"),
+    ("_model/query.py", "line.universe.magnitude <= LARGEST_WHOLE", "line.universe.magnitude <= 2**62", JUDGE),
+    ("_model/unit.py", "way == ONE or set(by) <=", "way == ONE or set(by) &", JUDGE),
+    ("_model/unit.py", "bool(columns) and set(columns) <=", "bool(columns) and set(columns) &", JUDGE),
+    ("_model/unit.py", "if not 1 <= number <= MOST_ROWS", "if not 0 <= number <= MOST_ROWS", JUDGE),
+    ("_model/joint.py", "len(members) <= levels", "len(members) < levels", JUDGE + " approximate_quantiles"),
+    ("_model/private_keys.py", "return eps / 2 if are_private", "return eps if are_private", JUDGE),
+    ("_model/private_keys.py", "<= exact <= LARGEST_DELTA", "<= exact", JUDGE + " partition_selection"),
+    ("_model/arguments.py", "isfinite(number) or number <= 0", "isfinite(number) or number < 0", JUDGE),
+    ("_model/arguments.py", "if not 0 <= number <= 1", "if not 0 <= number", JUDGE),
+    # What is paid, kept and checked.
+    ("_ledger/limits.py", "before.eps + eps > limit", "before.eps + eps >= limit", LEDGER),
+    ("_ledger/limits.py", "before.queries + 1 > most", "before.queries > most", LEDGER),
+    ("_ledger/limits.py", "Fraction(math.ceil(eps * DIGITS)", "Fraction(math.floor(eps * DIGITS)", LEDGER),
+    ("_ledger/limits.py", "Fraction(math.floor(share * DIGITS)", "Fraction(math.ceil(share * DIGITS)", LEDGER),
+    ("_ledger/account.py", "lambda: max([now,", "lambda: min([now,", LEDGER),
+    ("_ledger/account.py", "rules.each, spent[self.analyst]", "rules.each, spent[EVERYBODY]", LEDGER),
+    ("_ledger/policy.py", "sum(self.counted(query)) * query.times", "sum(self.counted(query))", LEDGER),
+    ("_ledger/policy.py", "return folded(analyst)", "return not self.curators or folded(analyst)", LEDGER),
+    ("_ledger/payer.py", "kept = None if fresh else", "kept =", LEDGER),
+    ("_ledger/audit.py", "if seq != last + 1", "if seq < last + 1", LEDGER),
+    ("_ledger/audit.py", "over = delta > 0 and rules", "over = delta > 1 and rules", "private_keys_ledger " + LEDGER),
+    ("_ledger/curator.py", "np.where(rows > 1, rows * float(eps), own)", "own", "ledger_curator"),
+    ("_ledger/memory.py", "if self.has_changed or not query", "if not query", "ledger_memory " + LEDGER),
+    # What an answer shows, and to whom.
+    ("_answer/releasing.py", "sees = bool(curator) or payer is None", "sees = True", ANSWER),
+    ("_answer/releasing.py", "sizes[line.people] < least.size", "sizes[line.people] <= least.size", ANSWER),
+    ("_answer/releasing.py", "        if query.is_private:  #", "        if True:  #", "ledger_memory " + ANSWER),
+    ("_answer/noisy.py", "np.floor(low / base)", "np.rint(low / base)", ANSWER),
+    ("_answer/noisy.py", "worst if self.looked else", "worst if not self.looked else", ANSWER),
+    ("_answer/noisy.py", "np.where(withheld, np.nan, low)", "low", ANSWER),
+    ("_answer/facts.py", "(number, loss + looked, between)", "(number, loss, between)", ANSWER),
+    ("_answer/facts.py", "number = -(-n // unit.rows)", "number = n", ANSWER + " people"),
+    ("_answer/publishing.py", "if said.bounds_from_data:", "if False:", ANSWER),
+    ("_answer/release.py", "self.noisy, self.column)  #", "self.noisy, self.column, self.curator)  #", ANSWER),
+]  # fmt: skip
+
+
+def passes(copy: Path, tests: list[str]) -> bool:
+    """Whether these tests pass in the copy, as they run by default."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
+    done = subprocess.run(
+        command, cwd=copy, env=os.environ | {"PYTHONPATH": str(copy / "src")}, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, check=False,
+    )  # fmt: skip
+    return done.returncode == 0
+
+
+def fate(copy: Path, file: str, old: str, new: str, tests: str) -> str:
+    """What becomes of one mutant."""
+    path = copy / "src" / "pdrisk" / file
+    text = path.read_text(encoding="utf-8")
+    if text.count(old) != 1:
+        return f"GONE: {text.count(old)} lines have that text"
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    named = [f"tests/test_{name}.py" for name in tests.split()]
+    try:
+        if not passes(copy, named):
+            return "killed"
+        return "killed by other tests" if not passes(copy, []) else "SURVIVES"
+    finally:
+        path.write_text(text, encoding="utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("number", nargs="*", type=int, help="of a mutant, from 1; all unless given")
+    chosen = parser.parse_args().number or range(1, len(MUTANTS) + 1)
+    wrong = 0
+    with tempfile.TemporaryDirectory(prefix="pdrisk-mutants-") as folder:
+        copy = Path(folder)
+        shutil.copytree(REPOSITORY, copy, ignore=LEFT_OUT, dirs_exist_ok=True)
+        every = sorted({f"tests/test_{name}.py" for *_, tests in MUTANTS for name in tests.split()})
+        if not passes(copy, every):
+            sys.exit("these tests fail as the code is: " + " ".join(every))
+        for number in chosen:
+            file, old, new, tests = MUTANTS[number - 1]
+            found = fate(copy, file, old, new, tests)
+            wrong += not found.startswith("killed")
+            print(f"{number:3} {found}: {file}: {old}  ->  {new}", flush=True)
+    print(f"{wrong} of {len(chosen)} are not killed")
+    return wrong > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
