@@ -298,6 +298,32 @@ def test_filters_decide_alike(con, dialect, where):
     assert counts[0] == counts[1]
 
 
+@pytest.mark.whole
+@pytest.mark.parametrize("dialect", WAREHOUSES)
+def test_halves_are_rounded_to_even(con, dialect):
+    values = [-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.5, -0.49999999999999994, 0.49999999999999994, 2.0**51 + 0.5, -1e-300]
+    known = described(dialect, "t", {"x": "BIGINT"}).dialect
+    on_duckdb(con, dialect)
+    sql = ", ".join(known.nearest_whole(known.number(each)) for each in values)
+    assert con.execute(translated(f"SELECT {sql}", dialect)).fetchone() == tuple(map(round, values))
+
+
+@pytest.mark.parametrize("operator", ["+", "-", "*"])
+def test_what_overflows_in_bigquery_is_infinite(con, operator):
+    """There finite numbers that make none are an error, but for functions that give NULL then."""
+    known, ends = described("bigquery", "t", {"x": "INT64"}).dialect, [1e308, -1e308, 2.5, 0.0, np.inf, -np.inf]
+    on_duckdb(con, "bigquery")
+    pairs = [(one, other) for one in ends for other in ends]
+    sql = [known.arithmetic(known.number(one), operator, known.number(other)) for one, other in pairs]
+    assert all("SAFE_" in each for each in sql)
+    with np.errstate(all="ignore"):
+        wanted = [{"+": np.add, "-": np.subtract, "*": np.multiply}[operator](*pair) for pair in pairs]
+    found = con.execute(translated(f"SELECT {', '.join(sql)}", "bigquery")).fetchone()
+    np.testing.assert_array_equal(np.array(found, dtype=float), wanted)
+    null = known.arithmetic("CAST(NULL AS FLOAT64)", operator, known.number(1e308))
+    assert con.execute(translated(f"SELECT {null}", "bigquery")).fetchone() == (None,)
+
+
 class TestTranslation:
     """A text that depended on what engines mean otherwise would be noticed."""
 
@@ -351,6 +377,10 @@ class TestRefused:
     def test_with_words(self, options, error, words):
         with pytest.raises(error, match=re.escape(words)):
             self.asked(**options)
+
+    def test_more_rows_than_values_has(self):
+        with pytest.raises(ParameterError, match="16,384 keys at most"):
+            pdrisk.statements("count()", "t", {"x": "INT"}, dialect="snowflake", eps=1, by="x", keys=range(16_385))
 
     @pytest.mark.parametrize(
         ("dialect", "kind"),

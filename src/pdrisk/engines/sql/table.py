@@ -250,13 +250,15 @@ class TableEngine:
 
 def _check_floats(dialect: Dialect, query: Query, rows: RowSQL) -> None:
     """Refuse groups and ids of floats, where an engine tells no groups apart by them."""
-    columns = (*(() if query.groups is None else query.groups.columns), *query.unit.person)
-    floats = [each for each in columns if rows.same(each).family == NUMBER and rows.same(each).span is None]
-    if floats and not dialect.groups_by_floats:
-        raise ParameterError(
-            f"column {floats[0]!r} is of floats or decimals, by which this engine cannot partition rows: take a column "
-            "of whole numbers, text or dates, which a view may compute."
-        )
+    if dialect.groups_by_floats:
+        return
+    for column in (*(() if query.groups is None else query.groups.columns), *query.unit.person):
+        value = rows.same(column)
+        if value.family == NUMBER and value.span is None:
+            raise ParameterError(
+                f"column {column!r} is of floats or decimals, by which this engine cannot partition rows: take one "
+                "of whole numbers, text or dates, which a view may compute."
+            )
 
 
 def _parts(query: Query, rows: RowSQL) -> list[Part]:

@@ -15,12 +15,14 @@ import pandas as pd
 
 from pdrisk.engines.sql.dialect import Dialect
 from pdrisk.engines.sql.values import StoredColumn
+from pdrisk.errors import ParameterError
 
 __all__ = ["BigQueryDialect", "SnowflakeDialect", "TrinoDialect", "Warehouse"]
 
 QUARTER: Final = 2**46  # squares below 2**90 are taken apart here
 DAY: Final = 86_400 * 10**6  # in microseconds
 FIRST, LAST = -719_162, 2_932_896  # days of the years 1 to 9999, since 1970
+MOST_ROWS: Final = 16_384  # of VALUES in Snowflake
 STRING: Final = pd.StringDtype("python")
 US: Final = np.dtype("datetime64[us]")
 SAFE: Final = {"+": "SAFE_ADD", "-": "SAFE_SUBTRACT", "*": "SAFE_MULTIPLY"}
@@ -190,6 +192,12 @@ class SnowflakeDialect(Warehouse):
 
     def exact_text(self, value: str) -> str:  # noqa: D102
         return f"COLLATE({value}, 'utf8')"
+
+    def rows_carried(self, names: Sequence[str], types: Sequence[str], rows: Sequence[str]) -> str:
+        """As many rows as VALUES has."""
+        if len(rows) > MOST_ROWS:
+            raise ParameterError(f"Snowflake takes a list of {MOST_ROWS:,} keys at most: list fewer.")
+        return super().rows_carried(names, types, rows)
 
     def listed(self, value: str, by: str) -> str:  # noqa: D102
         return f"ARRAY_AGG({value}) WITHIN GROUP (ORDER BY {by})"
