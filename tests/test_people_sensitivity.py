@@ -110,12 +110,25 @@ def test_different_values():
     assert local_sensitivity(asked, people.told(asked), UNIVERSE, np.array([3.0]), 2).tolist() == [2]
 
 
-def test_a_variance_of_many_records_a_person():
-    """Beyond what is tried it is all that it can be, never less."""
-    people = people_of([(Fraction(1),), (Fraction(2),)])
-    assert local_sensitivity(
-        statistic("var"), people.told(statistic("var")), UNIVERSE, np.array([0.5]), 101
-    ).tolist() == [8.0]
+@pytest.mark.parametrize("k", [7, 40])
+@pytest.mark.parametrize("name", ["var", "std(ddof=0)"])
+def test_a_variance_of_many_records_a_person(name, k):
+    """Of all mixtures of records at the ends, and as many at the mean."""
+    definition, asked = DEFINITIONS[name], chosen(name)
+    for people in ([(Fraction(1),)] * 3, [(LO, HI)] * 2, [(HI,)] * 5, [(Fraction(1), Fraction(3))] * 9):
+        records, told = together(people), people_of(people).told(asked)
+        more = [(LO,) * i + (HI,) * j for i in range(k + 1) for j in range(k + 1 - i)]
+        more += [(mean(records, LO, HI),) * m for m in range(k + 1)]
+        rests = [together(people[1:]), *(records + each for each in more)]
+        expected = max(definition.change(records, rest, LO, HI) for rest in rests)
+        value = np.array([definition.value(records, LO, HI)])
+        assert local_sensitivity(asked, told, UNIVERSE, value, k) == pytest.approx(expected, abs=1e-9)
+
+
+def test_beyond_what_is_tried():
+    """A variance may change by all that it can be then, never by less."""
+    told = people_of([(Fraction(1),), (Fraction(2),)]).told(statistic("var"))
+    assert local_sensitivity(statistic("var"), told, UNIVERSE, np.array([0.5]), 10_001).tolist() == [8.0]
 
 
 @pytest.mark.parametrize("groups", [1, 2, 3, 9])

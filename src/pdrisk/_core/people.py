@@ -17,7 +17,7 @@ from pdrisk._core.universe import Universe
 
 __all__ = ["local_sensitivity", "top_of_groups", "without_each", "world_range"]
 
-MOST_TRIED = 100  # records of one person that are tried at both ends; beyond, a variance may change by all of its range
+MOST_TRIED = 10_000  # records of one person that are tried; beyond, a variance may change by all of its range
 
 
 def without_each(statistic: Statistic, told: Portions, universe: Universe) -> FloatArray:
@@ -139,13 +139,16 @@ def _spread_by_adding(statistic: Var, told: Portions, universe: Universe, value:
     mean = np.where(n > 0, told.mean, universe.mid)
     below, above = universe.lo - mean, universe.hi - mean
     change = np.zeros(len(n))
-    tried = [(i, j, 0) for i in range(k + 1) for j in range(k + 1 - i)] + [(0, 0, at) for at in range(1, k + 1)]
-    for i, j, at_mean in tried:
-        size = n + i + j + at_mean
-        offset = i * below + j * above
-        rest = told.whole + i * below**2 + j * above**2 - offset**2 / np.maximum(size, 1)
-        after = np.where(size > statistic.ddof, np.maximum(rest, 0) / np.maximum(size - statistic.ddof, 1), 0.0)
-        change = np.maximum(change, np.abs((np.sqrt(after) if isinstance(statistic, Std) else after) - value))
+    for more in range(1, k + 1):
+        size = n + more
+        # Of so many, i at lo and the rest at hi: concave in i, so the largest is next to where that is level.
+        level = np.clip((more * above - (below + above) * size / 2) / universe.width, 0, more)
+        for i in (np.floor(level), np.ceil(level), None):
+            low, high = (np.zeros_like(n),) * 2 if i is None else (i, more - i)  # None: all at the mean, the smallest
+            offset = low * below + high * above
+            rest = told.whole + low * below**2 + high * above**2 - offset**2 / size
+            after = np.where(size > statistic.ddof, np.maximum(rest, 0) / np.maximum(size - statistic.ddof, 1), 0.0)
+            change = np.maximum(change, np.abs((np.sqrt(after) if isinstance(statistic, Std) else after) - value))
     return change
 
 
