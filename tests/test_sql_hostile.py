@@ -74,9 +74,24 @@ class TestOneRecordStopsNothing:
     def test_it_is_the_same_with_and_without(self, query):
         assert self.outcome(query, WITHOUT) == self.outcome(query, WITH)
 
-    def outcome(self, query, frame):
+    @pytest.mark.parametrize(
+        "where", ["name = '{bob}' AND x > {large}", "CASE WHEN name = '{bob}' THEN x > -{large} ELSE false END"]
+    )
+    @pytest.mark.parametrize(
+        "large",
+        [f"1{'0' * 400}", f"1{'0' * 400}.5", Decimal("1e400"), Decimal("-1e400")],
+        ids=["whole", "with a point", "parameter", "negative"],
+    )
+    def test_numbers_beyond_floats(self, where, large):
+        """DuckDB makes floats of them where a record is compared with them, and fails then."""
+        params = [] if isinstance(large, str) else [large]
+        query = f"SELECT COUNT(*) FROM t WHERE {where}".format(bob=BOB, large="?" if params else large)
+        said = self.outcome(query, WITH, params)
+        assert said == self.outcome(query, WITHOUT, params) == "a number in the query is too large for a float."
+
+    def outcome(self, query, frame, params=()):
         try:
-            return pdrisk.sql(query, eps=1, t=frame).columns.tolist()
+            return pdrisk.sql(query, eps=1, params=params, t=frame).columns.tolist()
         except pdrisk.ParameterError as error:
             return str(error)
 

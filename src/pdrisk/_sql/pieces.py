@@ -36,6 +36,7 @@ __all__ = [
 
 INTEGERS = ("TINYINT", "UTINYINT", "SMALLINT", "USMALLINT", "INTEGER", "UINTEGER", "BIGINT", "UBIGINT", "HUGEINT")
 BIGINT = (-(2**63), 2**63 - 1)
+LARGEST = 2**1024 - 2**971  # of floats
 _KINDS = {
     "BOOLEAN": TRUTH, "VARCHAR": TEXT, "ENUM": TEXT, "DATE": DATE, "TIMESTAMP": TIME, "TIMESTAMP WITH TIME ZONE": ZONED,
 }  # fmt: skip
@@ -203,11 +204,14 @@ def written_constant(value: Scalar) -> str:
             return f"CAST('{value}' AS DOUBLE)"
         case float():
             return f"CAST('{value!r}' AS DOUBLE)" if value < 0 else f"{value!r}" + ("" if "e" in repr(value) else "e0")
+        case Decimal() if not value.is_finite():
+            raise ParameterError("a number in the query is not finite.")
+        # DuckDB would fail where a record has it computed, and nowhere else.
+        case int() | Decimal() if not -LARGEST <= value <= LARGEST:
+            raise ParameterError("a number in the query is too large for a float.")
         case int():
             return f"CAST('{value}' AS {_integer(value)})" if value < 0 else f"{value}"
         case Decimal():
-            if not value.is_finite():
-                raise ParameterError("a number in the query is not finite.")
             if value >= 0:
                 return f"({value:f})"
             scale = len(f"{value:f}".partition(".")[2])
