@@ -96,7 +96,7 @@ class TestEveryMultiset:
         if isinstance(statistic, Var):  # the range of the others is the universe, or endless
             assert max(expected) == pytest.approx(high, rel=1e-15)
 
-    @pytest.mark.sampled(4)
+    @pytest.mark.sampled(6)
     def test_local_sensitivity(self, statistic, grid):
         universe = universe_of(grid)
         marks = [Fraction(x) for x in grid]
@@ -112,7 +112,7 @@ class TestEveryMultiset:
         found = statistic.world_range(batch(multisets(grid), universe, statistic), universe)
         np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance(statistic, universe))
 
-    @pytest.mark.sampled(4)
+    @pytest.mark.sampled(6)
     def test_leave_one_out_and_influence(self, statistic, grid):
         universe, definition = universe_of(grid), oracle.DEFINITIONS[statistic.label]
         for records in multisets(grid):
@@ -126,7 +126,7 @@ class TestEveryMultiset:
                 expected = np.array(getattr(definition, name)(shuffled, *ends(universe)), dtype=float)
                 assert (np.abs(found - expected) <= far).all()
 
-    @pytest.mark.sampled(4)
+    @pytest.mark.sampled(6)
     def test_a_batch_of_groups_equals_each_group_alone(self, statistic, grid):
         universe = universe_of(grid)
         together = batch(multisets(grid), universe, statistic)

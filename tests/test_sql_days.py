@@ -53,7 +53,7 @@ def plain(value):
     return pd.Timestamp(value) if isinstance(value, pd.Timestamp) or hasattr(value, "year") else value
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(20)
 @pytest.mark.whole
 @pytest.mark.parametrize(("expression", "where", "column"), [*itertools.product(EXPRESSIONS, WHERE, ["day", "moment"])])
 def test_all_that_can_be_and_nothing_else(expression, where, column, con):
