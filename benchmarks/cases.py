@@ -17,7 +17,7 @@ import pandas as pd
 
 import pdrisk  # noqa: F401 - gives frames their accessor
 from pdrisk._mechanisms.exact_laplace import plus_discrete_laplace
-from pdrisk._mechanisms.sampler import _measurement
+from pdrisk._mechanisms.reference import opendp_measurement
 
 FULL = 10_000_000  # rows the targets speak of
 LO, HI = 1.0, 675.0
@@ -252,9 +252,9 @@ def many_groups(rows: int) -> Iterator[Case]:
 
 
 def noise() -> Iterator[Case]:
-    """Draws of the exact sampler against OpenDP's; from `MANY` on, pdrisk's noise is the former."""
+    """Draws of the exact sampler against OpenDP's."""
     scale = Fraction(2**30)
-    opendp = _measurement(1, 1 / scale)
+    opendp = opendp_measurement(1, 1 / scale)
     for size in (1, 10, 100, 1000, 10_000, 100_000, 1_000_000):
         exact, listed = np.zeros(size, dtype=np.int64), [0] * size
         large = size >= 100_000

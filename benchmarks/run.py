@@ -198,8 +198,8 @@ Machine: {cores} cores. Python {platform.python_version()}, {versions}.
 A ratio below 1 means that the private answer, with its sensitivities and risks, comes sooner than the plain one: pdrisk
 reads a column in pieces that stay in the processor's cache, where the plain call writes a whole clamped copy, and it
 finds a median without sorting. With a million groups, reading the list of keys takes more than the noise; on a thousand
-rows all of the time is checking the request and building the noise. Up to 127 numbers at a time are drawn by OpenDP,
-which takes about 1 ms, and more by the exact sampler that is timed against it.
+rows all of the time is checking the request and building the noise. The noise is timed against that of OpenDP, which
+tests and `pdrisk.audit` compare it with.
 """
 
 
@@ -214,7 +214,7 @@ def main() -> int:
     if rows < 1:
         parser.error("--rows must be at least 1")
 
-    # What only the first call does (importing OpenDP) belongs to no case.
+    # What only the first call does (tables of the noise) belongs to no case.
     pd.DataFrame({"x": [LO, HI]}).dprisk.mean("x", eps=EPS, bounds=(LO, HI))
     lines = [row(HEAD), row(("---", "---", "--:", "--:", "--:", "---", "---", "--:"))]
     print(*lines, sep="\n", flush=True)

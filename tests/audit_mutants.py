@@ -16,7 +16,7 @@ import pdrisk
 from pdrisk._answer import releasing
 from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._core.statistics import Mean, Sum
-from pdrisk._mechanisms import discrete_laplace, sampler
+from pdrisk._mechanisms import discrete_laplace, reference, sampler
 from pdrisk._mechanisms.clipped_sums import ClippedSums
 from pdrisk._mechanisms.exact_laplace import plus_discrete_laplace
 from pdrisk._mechanisms.exponential import choosing, weights
@@ -57,8 +57,8 @@ def the_exact_sampler_draws_too_narrow(patch):
 
 @mutant("noise")
 def opendp_is_asked_for_too_little(patch):
-    own = sampler._measurement
-    patch.setattr(sampler, "_measurement", lambda change, eps: own(change, eps * Fraction(5, 4)))
+    own = reference.opendp_measurement
+    patch.setattr(reference, "opendp_measurement", lambda change, eps: own(change, eps * Fraction(5, 4)))
 
 
 @mutant("noise")

@@ -185,7 +185,7 @@ class TestReport:
     def test_it_passes(self, report):
         assert report.passed
         assert report.failures == ()
-        assert "All 9 checks passed" in repr(report)
+        assert "All 10 checks passed" in repr(report)
         assert report.versions["numpy"] == np.__version__
 
     def test_files(self, report, tmp_path):
@@ -193,7 +193,7 @@ class TestReport:
             text = report.save(tmp_path / name).read_text(encoding="utf-8")
             assert "random bits" in text
         read = json.loads((tmp_path / "audit.json").read_text())
-        assert (read["verdict"], len(read["checks"]), read["seed"]) == ("passed", 9, SEED)
+        assert (read["verdict"], len(read["checks"]), read["seed"]) == ("passed", 10, SEED)
         with pytest.raises(pdrisk.ParameterError, match=r"\.html or \.json"):
             report.save(tmp_path / "audit.txt")
         assert sorted(os.listdir(tmp_path)) == ["audit.html", "audit.json"]

@@ -19,6 +19,7 @@ from pdrisk._mechanisms import exact_laplace, sampler
 from pdrisk._mechanisms.entropy import system_bits
 from pdrisk._mechanisms.exact_laplace import FIRST, KNOWN, ONE, discrete_laplace_noise, plus_discrete_laplace
 from pdrisk._mechanisms.exact_uniform import ExactUniform, scaled_exp
+from pdrisk._mechanisms.reference import opendp_laplace
 
 LONG = Fraction(2**31 * 10**40 + 3, 3 * 10**39 + 7)
 SMALL = [Fraction(each) for each in (".1", ".5", "1", "3.7", "20", "31.9", "32", "33", "100.1")]
@@ -341,7 +342,7 @@ class TestDistribution:
     def test_against_opendp(self, scale):
         """Two samples, of which OpenDP's is not seeded: a false alarm once in a million."""
         size = 200_000
-        opendp = np.array(sampler._measurement(1, 1 / scale)([0] * size))
+        opendp = opendp_laplace(np.zeros(size, dtype=np.int64), 1, 1 / scale)
         ours = discrete_laplace_noise(size, scale)
         if scale > 1000:
             assert scipy.stats.ks_2samp(opendp, ours, method="asymp").pvalue > 1e-6
@@ -353,16 +354,18 @@ class TestDistribution:
 
 
 class TestSampler:
-    """Many numbers are drawn here, few by OpenDP; both hide the same, and neither repeats itself."""
+    """One source of noise for all answers, however many numbers they have; it does not repeat itself."""
 
-    def test_how_many_decides_who_draws(self, monkeypatch):
-        drawn = []
-        monkeypatch.setattr(
-            sampler, "plus_discrete_laplace", lambda exact, scale: drawn.append((exact.shape, scale)) or exact
-        )
-        for size in (1, sampler.MANY - 1, sampler.MANY, 10**4):
-            sampler.discrete_laplace(np.zeros(size, dtype=np.int64), 3, Fraction(1, 7))
-        assert drawn == [((sampler.MANY,), 21), ((10**4,), 21)]
+    @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(3), Fraction(33)], ids=float)
+    def test_one_number_at_a_time(self, scale, monkeypatch):
+        """Calls for a single number each, of the same seeded bits as those of the tests above."""
+        size, reach, change, eps = 20_000, math.ceil(12 * scale), scale.numerator, Fraction(scale.denominator)
+        monkeypatch.setattr(plus_discrete_laplace, "__defaults__", (seeded(5),))
+        nothing = np.zeros((1, 1), dtype=np.int64)
+        noise = np.array([sampler.discrete_laplace(nothing, change, eps).item() for _ in range(size)])
+        counts = np.bincount(np.clip(noise, -reach - 1, reach + 1) + reach + 1, minlength=2 * reach + 3)
+        assert fits(counts, expected_counts(scale, size, reach))
+        assert not fits(counts, expected_counts(scale * Fraction(6, 5), size, reach))
 
     def test_shapes_and_places(self):
         exact = np.arange(2 * 3 * 100).reshape(2, 3, 100) * 10**9
@@ -380,8 +383,8 @@ class TestSampler:
     def test_forked_and_fresh_processes_draw_their_own(self):
         program = (
             "import os, numpy as np; from fractions import Fraction\n"
-            "from pdrisk._mechanisms.sampler import MANY, discrete_laplace\n"
-            "draw = lambda: print(*discrete_laplace(np.zeros(MANY, dtype=np.int64), 2**50, Fraction(1)), flush=True)\n"
+            "from pdrisk._mechanisms.sampler import discrete_laplace\n"
+            "draw = lambda: print(*discrete_laplace(np.zeros(9, dtype=np.int64), 2**50, Fraction(1)), flush=True)\n"
             "draw()\n"
             "for _ in range(3):\n"
             "    child = os.fork()\n"
@@ -394,4 +397,4 @@ class TestSampler:
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
         assert done.returncode == 0, done.stderr
         seen = done.stdout.split()
-        assert len(seen) == len(set(seen)) == 8 * sampler.MANY
+        assert len(seen) == len(set(seen)) == 8 * 9

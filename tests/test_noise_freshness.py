@@ -30,19 +30,18 @@ class TestFreshness:
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
     def test_a_process_forked_while_another_thread_draws(self):
-        """It waits for the end of that draw, and draws itself; here a lock that nobody frees would stop it forever."""
+        """It draws itself; a lock that the other thread held, and nobody would free, would stop it forever."""
         code = """
 import os, signal, threading, time
 import pandas as pd, pdrisk
-from pdrisk._mechanisms import sampler
 
 frame, drawing = pd.DataFrame({"x": [1.0] * 9}), threading.Event()
-frame.dprisk.count(eps=1)
 
 def draw():
-    with sampler._DRAWING:
-        drawing.set()
-        time.sleep(0.2)
+    drawing.set()
+    ended = time.monotonic() + 0.5
+    while time.monotonic() < ended:
+        frame.dprisk.count(eps=1)
 
 thread = threading.Thread(target=draw)
 thread.start()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -13,10 +14,11 @@ from pdrisk._answer.releasing import drawn_once
 from pdrisk._audit.findings import Check
 from pdrisk._core.statistics import Count
 from pdrisk._core.summary import FloatArray, IntArray, Summary
-from pdrisk._mechanisms import calibrated, discrete_laplace
+from pdrisk._mechanisms import Sampler, calibrated, discrete_laplace
 from pdrisk._mechanisms.entropy import system_bits
 from pdrisk._mechanisms.partition_selection import PartitionSelection
 from pdrisk._mechanisms.randomized_response import RandomizedResponse
+from pdrisk._mechanisms.reference import opendp_laplace
 from pdrisk._model.query import UNIT
 from pdrisk.attack._likelihood import log_shares
 from pdrisk.attack._worlds import draws_of, mechanism_of, summary_of
@@ -25,7 +27,7 @@ __all__ = ["noise_checks"]
 
 SIGMAS: Final = 7.0  # standard deviations: a sound sampler fails a check once in 4e11
 DISTANCE: Final = 4.0  # of distribution functions, times sqrt(draws): 3e-14 by Massart's inequality
-FEW: Final = 100  # numbers that one call draws by OpenDP; of more it draws by the sampler of our own
+FEW: Final = 100  # numbers of one call
 SCALES: Final = (Fraction(1), Fraction(7, 2), Fraction(1000), Fraction(2**30))
 OFF: Final = (Fraction(9, 10), Fraction(11, 10))
 
@@ -33,8 +35,12 @@ OFF: Final = (Fraction(9, 10), Fraction(11, 10))
 def noise_checks(draws: int) -> Iterator[Callable[[], Check]]:
     """The checks of noise, each to be run with so many draws."""
     for scale in SCALES:
-        for name, at_once in (("OpenDP", FEW), ("exact sampler", draws)):
-            yield lambda scale=scale, name=name, at_once=at_once: _scale(scale, name, at_once, draws)  # type: ignore[misc]
+        for name, draw, at_once in (
+            ("a few at a time", discrete_laplace, FEW),
+            ("all at once", discrete_laplace, draws),
+            ("OpenDP for comparison", opendp_laplace, FEW),
+        ):
+            yield partial(_scale, scale, name, draw, at_once, draws)
     yield lambda: _fresh(draws)
     yield lambda: _of_a_count(draws)
     for asked in ("median", "max"):
@@ -44,10 +50,10 @@ def noise_checks(draws: int) -> Iterator[Callable[[], Check]]:
     yield lambda: _bits(draws)
 
 
-def _scale(scale: Fraction, name: str, at_once: int, draws: int) -> Check:
+def _scale(scale: Fraction, name: str, draw: Sampler, at_once: int, draws: int) -> Check:
     """Discrete Laplace noise of this scale fits its distribution, and none whose scale is a tenth off."""
     change, eps = scale.numerator, Fraction(scale.denominator)
-    parts = [discrete_laplace(np.zeros(at_once, dtype=np.int64), change, eps) for _ in range(-(-draws // at_once))]
+    parts = [draw(np.zeros(at_once, dtype=np.int64), change, eps) for _ in range(-(-draws // at_once))]
     noise = np.concatenate(parts)
     measured, problem = float(np.abs(noise).mean()), ""
     if said := _unlike(noise, scale):

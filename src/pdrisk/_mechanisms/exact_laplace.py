@@ -1,4 +1,4 @@
-"""Exact sampler of the discrete Laplace distribution, for many draws at once: proved in docs/numbers.md."""
+"""Exact sampler of the discrete Laplace distribution: proved in docs/numbers.md."""
 
 from __future__ import annotations
 
