@@ -659,5 +659,5 @@ class TestOnAServer:
         assert ledger.remaining().eps == 1
 
     def test_frames_are_not_asked_beside_it(self, postgres_server):
-        with pytest.raises(ParameterError, match="not asked together"):
+        with pytest.raises(ParameterError, match="cannot be asked together"):
             pdrisk.sql("SELECT COUNT(*) FROM people", postgres_server, eps=1, people=pd.DataFrame({"age": [1]}))
