@@ -168,6 +168,11 @@ def is_of_groups(select):
     grouped = {each.alias_or_name for each in (select.args.get("group") or exp.Group()).expressions}
     if select.args.get("distinct"):
         return True
+    source = select.args["from_"].this
+    if isinstance(source, exp.Subquery) and not (select.args.get("joins") or select.args.get("laterals")):
+        inner = source.this
+        if isinstance(inner, exp.Select) and is_of_groups(inner):  # more columns of the same lines
+            return True
 
     def is_told(item):
         inner = item.unalias()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from pdrisk.engines.base import Origin
 from pdrisk.engines.sql.plan import SummaryPlan
-from pdrisk.engines.sql.postgres import READ_ONLY, PostgresDialect, asked, fetched, reading
+from pdrisk.engines.sql.postgres import COMPILED, READ_ONLY, PostgresDialect, asked, fetched, reading
 from pdrisk.engines.sql.postgres_types import CatalogColumn, stored_column
 from pdrisk.engines.sql.reading import Columns, Fetch
 from pdrisk.engines.sql.table import SQLTable
@@ -170,6 +170,8 @@ class _Stored(SQLTable):
         keys: list[list[Any]] | None,  # noqa: ARG002 - as all tables do
     ) -> Iterator[tuple[Fetch, SummaryPlan]]:
         with self.cursor() as cursor:
+            if not plan.groups:
+                cursor.execute(COMPILED, prepare=False)
             yield partial(fetched, cursor), plan
 
 

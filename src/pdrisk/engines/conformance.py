@@ -109,6 +109,7 @@ _GROUPS: dict[str, tuple[Value, ...]] = {
     "halves of a place": tuple((k + 0.5) / PLACES for k in (0, 1, 2, 3, 2**29, 2**30 - 1)),
     "halves": (-0.5, 0.5, 1.5, 2.5, 3.5),
     "tiny": (5e-324, -5e-324, 1e-300, 2.0**-31),
+    "all tiny": (5e-324, -5e-324, 1e-200),
     "many": tuple((7 * k % 101) / 16 - 2 for k in range(101)),
 }
 _INTEGERS: dict[str, tuple[Value, ...]] = {

@@ -29,6 +29,8 @@ from pdrisk.engines.sql.plan import (
 __all__ = ["Aggregates", "held", "product_name"]
 
 FEW = 25  # quantiles in a statement
+LARGEST_SQUARE = 2.0**52  # of a distance: rounded to a whole number, it is off by less than any float
+LEAST = 2.0**-40  # of the shortest step
 
 
 @dataclass(frozen=True)
@@ -41,14 +43,14 @@ class Aggregates:
     placing : Placing
     banded : bool
         Whether order statistics are looked for in bands.
-    means : mapping of int to float, or None
-        Those of parts, by their numbers, where a second pass is told them.
+    centre_of : mapping of int to (float, float), or None
+        What `centred` says of parts, by their numbers, where a second pass is told it.
     """
 
     plan: SummaryPlan
     placing: Placing
     banded: bool
-    means: Mapping[int, float] | None = None
+    centre_of: Mapping[int, tuple[float, float]] | None = None
 
     @property
     def dialect(self) -> Dialect:
@@ -69,6 +71,13 @@ class Aggregates:
         """Ranks of a part whose records are listed one by one."""
         return part.ranks if self.dialect.by_pivot or self.dialect.by_rank else ()
 
+    def is_ranked_alone(self, part: Measured) -> bool:
+        """Whether records by their ranks in groups are all that is read of a part: they tell how many there are."""
+        needs = part.needs
+        summed = needs.total or needs.squares or needs.steps or needs.on_places or needs.whole or needs.size_sums
+        ranked = needs.windows or needs.seconds or self.told_apart(part)
+        return bool(self.dialect.by_rank and self.plan.groups and ranked and not (summed or self.plan.has_facts))
+
     def first(self) -> Iterator[tuple[str, str]]:
         """Aggregates of the first pass: numbers, sums, ends and pivots."""
         call = self.dialect.call
@@ -80,7 +89,7 @@ class Aggregates:
                     yield f"clamped_{i}", self.dialect.counted(f"NOT (u{i} BETWEEN {lo} AND {hi})")
             elif isinstance(part, Counted):
                 yield f"n_{i}", call("COUNT", "*") if part.condition is None else self.dialect.counted(f"c{i}")
-            else:
+            elif not self.is_ranked_alone(part):
                 yield from self._numbers(i, part)
                 yield from self._sums(i, part)
                 yield from self._ends(i, part)
@@ -90,10 +99,10 @@ class Aggregates:
         """Aggregates of the second pass, which need the mean or a pivot of the first."""
         call = self.dialect.call
         for i, part in self.measured:
-            if part.needs.squares:
-                off, root = self._distance(i, part)
-                yield f"squares_{i}", self.dialect.square_sum(root)
-                yield f"nearest_{i}", call("MIN", call("ABS", off))
+            if (root := self.root(i, part)) is not None:
+                square = self.dialect.nearest_whole(self.dialect.infix(root, "*", root))
+                yield f"squares_{i}", self.dialect.double(self.dialect.whole_sum(square))
+                yield f"nearest_{i}", call("MIN", root if self.plan.told is None else call("ABS", root))
             for k, q in enumerate([] if self.banded else self._pivots(part)):
                 p, pivot = f"p{i}", f"pivot_{i}_{k}"
                 yield f"less_{i}_{k}", self._counted(f"{p} < {pivot}")
@@ -104,27 +113,54 @@ class Aggregates:
                     several = (str(size),) if size > 1 else ()
                     yield f"{side}_{i}_{k}", self._kept(name, p, f"{p} {operator} {pivot}", *several)
 
-    def _distance(self, i: int, part: Measured) -> list[str]:
-        is_made = self.plan.groups and self.dialect.once
-        return [name if is_made else sql for name, sql in self.distances(i, part)]
-
     def root(self, i: int, part: Measured) -> str | None:
-        """The root of a squared distance on the grid of squares, where that is needed."""
-        return self._distance(i, part)[1] if part.needs.squares else None
+        """The distance of a record from the mean, in steps, where that is needed: see `distances`."""
+        return next((name if self.dialect.once else sql for name, sql in self.distances(i, part)), None)
+
+    def centred(self, found: str) -> str:
+        """SELECT of the first pass with the mean of each part, and steps to one unit of the distances from it.
+
+        The mean lies between the records, whatever rounding or a NaN made of it. So a square is at most
+        `LARGEST_SQUARE`, and the largest one nearly that, unless all records are about equal.
+        """
+        infix, number, clamped = self.dialect.infix, self.dialect.number, self.dialect.clamped
+        ends, centres, root = [], [], math.sqrt(LARGEST_SQUARE)
+        for i, part in self.measured:
+            if part.needs.squares:
+                lo, hi = number(part.universe.lo), number(part.universe.hi)
+                highest = self.dialect.negative(f"lowest_of_negatives_{i}")
+                ends.append(
+                    f"{clamped(f'lowest_{i}', lo, hi)} AS smallest_{i}, {clamped(highest, lo, hi)} AS largest_{i}"
+                )
+                mean = infix(infix(f"total_{i}", "*", number(1 / part.grid)), "/", f"n_{i}")
+                width, finest = infix(f"largest_{i}", "-", f"smallest_{i}"), part.finest_distance
+                steps, is_wide = infix(number(root), "/", width), f"{width} > {number(root * finest)}"
+                centres.append(f"{clamped(mean, f'smallest_{i}', f'largest_{i}')} AS mean_{i}")
+                centres.append(f"CASE WHEN {is_wide} THEN {steps} ELSE {number(1 / finest)} END AS per_unit_{i}")
+        if not centres:
+            return found
+        found = f"SELECT *, {', '.join(ends)} FROM ({found}) AS found"
+        return f"SELECT *, {', '.join(centres)} FROM ({found}) AS bounded"
 
     def distances(self, i: int, part: Measured) -> Iterator[tuple[str, str]]:
-        """The distance of a record from the mean, and its square's root on the grid of squares."""
-        infix = self.dialect.infix
+        """The distance of a record from the mean, in steps; so little too long that no square of it vanishes.
+
+        Where single people are told of, it is negative below the mean.
+        """
+        call, infix = self.dialect.call, self.dialect.infix
         if part.needs.squares:
-            if self.means is not None:
-                mean = self.dialect.number(self.means[i])
-            else:
-                mean = infix(infix(f"total_{i}", "*", self.dialect.number(1 / part.grid)), "/", f"n_{i}")
-            if self.dialect.once and not self.plan.groups:
-                mean = f"(SELECT {mean} FROM first_pass)"
-            off = infix(f"v{i}", "-", mean)
-            yield f"d{i}", off
-            yield f"r{i}", self.dialect.scaled(off, math.sqrt(part.square_grid))
+            mean, per_unit = f"mean_{i}", f"per_unit_{i}"
+            if self.centre_of is not None:
+                mean, per_unit = map(self.dialect.number, self.centre_of[i])
+            elif self.dialect.once and not self.plan.groups:
+                mean, per_unit = (f"(SELECT {name} FROM first_pass)" for name in (mean, per_unit))
+            ends = self.dialect.number(part.universe.lo), self.dialect.number(part.universe.hi)
+            value = self.dialect.clamped(f"x{i}", *ends)
+            off = infix(call("ABS", infix(value, "-", mean)), "+", self.dialect.number(part.finest_distance * LEAST))
+            root = infix(off, "*", per_unit)
+            if self.plan.told is not None:
+                root = f"CASE WHEN {value} < {mean} THEN {self.dialect.negative(root)} ELSE {root} END"
+            yield f"r{i}", root
 
     def _numbers(self, i: int, part: Measured) -> Iterator[tuple[str, str]]:
         """How many records there are, and how many lay outside."""
@@ -174,7 +210,7 @@ class Aggregates:
 
         NaN counts as the largest number or as none; of the negatives the smallest is the largest either way.
         """
-        if not (part.needs.ends or part.needs.seconds or self.told_apart(part)):
+        if not (part.needs.ends or part.needs.squares or part.needs.seconds or self.told_apart(part)):
             return
         for of, value, _ in part.columns(f"x{i}", f"y{i}"):
             negative = self.dialect.negative

@@ -200,10 +200,6 @@ class Dialect:
         """Exact sum of BIGINTs, in a type that holds it."""
         return self.call("SUM", value)
 
-    def square_sum(self, root: str) -> str:
-        """The sum of squares of DOUBLEs below 2**45, each square rounded to a whole number, as a DOUBLE."""
-        return self.double(self.call("SUM", f"CAST({self.infix(root, '*', root)} AS HUGEINT)"))
-
     def same(self, left: str, right: str) -> str:
         """Whether two keys are equal, or both missing."""
         return f"{left} IS NOT DISTINCT FROM {right}"

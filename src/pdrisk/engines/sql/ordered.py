@@ -51,6 +51,15 @@ class Lists:
         some = [each for each, length in zip(data, lengths, strict=True) if length]
         return cls(np.concatenate(some) if some else np.empty(0), np.concatenate([[0], np.cumsum(lengths)]))
 
+    def ascending(self) -> Lists:
+        """The same with each list in order, as servers mostly give it."""
+        in_order = self.values[1:] >= self.values[:-1]
+        begins = self.first[(self.first > 0) & (self.first < len(self.values))]
+        in_order[begins - 1] = True
+        if in_order.all():
+            return self
+        return Lists(self.values[np.lexsort((self.values, self.group))], self.first)
+
     @property
     def group(self) -> IntArray:
         """The group of each value."""

@@ -96,8 +96,6 @@ class Placing:
         on_grid = needs.total or needs.squares or needs.steps or needs.on_places or needs.whole
         if needs.windows or needs.seconds or apart or not on_grid:
             yield f"p{i}", f"CASE WHEN {x} <= {dialect.infinity} THEN {x} END"
-        if needs.squares:
-            yield f"v{i}", dialect.clamped(x, *ends)
         for wanted, name, grid in (
             (needs.total or needs.squares or summed, "s", part.grid),
             (needs.steps, "t", part.coarse_grid),

@@ -92,12 +92,12 @@ class Measured:
         return 1 / Lattice.of_records(self.universe.magnitude).step
 
     @once
-    def square_grid(self) -> float:
-        """Steps in one squared unit, so that the largest squared distance is below 2**90 steps.
+    def finest_distance(self) -> float:
+        """The shortest step that distances from the mean are measured in, 2**-45 to 2**-46 of the width.
 
-        Half a step off, a standard deviation of nothing would be off by the root of it: 2**-45 of the width.
+        Off by that much, equal records have no spread: their squares are rounded to 0.
         """
-        return float(2.0**90 / (2 * power_of_two_below(self.universe.width)) ** 2)
+        return 2 * power_of_two_below(self.universe.width) * 2.0**-45
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ SPREAD = ("spread_sizes", "low_spread", "high_spread")
 # rank read, the first rank of one that is not, the record's own rank, its value. All other portions share a line for
 # each size and number of records below, with three zeros.
 AROUND = ("size", "below", "owner", "place", "own")
-FINE = 2.0**8  # steps of a distance's unit, 2**-45 of the width, in sums of distances
+FINE = 2.0**26  # parts of a step, in sums of distances, which are 2**26 steps at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class ReadPortions:
     dialect : Dialect
     rows, measured : str
         Relations of the records, as s0, u0, c0, p0, ... by their part; in the second one, `Measured.needs` with squares
-        have what is needed for the distance from the mean. Both are called ``rows_read``.
+        have what `Aggregates.root` needs. Both are called ``rows_read``.
     groups : sequence of str
         The columns that tell groups apart.
     told : PeopleTold
@@ -66,7 +66,7 @@ class ReadPortions:
         i : int
         part : Part
         root : str or None
-            The distance of a record from the mean, whose square is on the grid of squares, where that is needed.
+            The distance of a record from the mean, in steps, negative below it, where that is needed.
         """
         yield f"portions_{i}", self._sums(i, part)
         if isinstance(part, Different) and not isinstance(part, DifferentNumbers):
@@ -131,9 +131,10 @@ class ReadPortions:
         keys = "".join(f"rows_read.{name} AS {name}, " for name in self.groups)
         by = ", ".join([*(f"rows_read.{name}" for name in self.groups), *self.told.columns])
         off = dialect.wide(dialect.whole_sum(dialect.nearest_whole(infix(root, "*", dialect.number(FINE)))))
+        squares = dialect.double(dialect.whole_sum(dialect.nearest_whole(infix(root, "*", root))))
         portions = (
-            f"SELECT {keys}{call('COUNT', f'v{i}')} AS sizes, {off} AS away, {dialect.square_sum(root)} AS squares "
-            f"FROM {self.measured} WHERE v{i} IS NOT NULL GROUP BY {by}"
+            f"SELECT {keys}{call('COUNT', '*')} AS sizes, {off} AS away, {squares} AS squares "
+            f"FROM {self.measured} WHERE {root} IS NOT NULL GROUP BY {by}"
         )
         summed = ", ".join(f"{call('SUM', name)} {self._over()} AS all_{name}" for name in ("sizes", "away"))
         away = infix(dialect.double(infix("all_away", "-", "away")), "*", dialect.number(1 / FINE))
@@ -214,7 +215,8 @@ def portions_of(found: dict[str, Any], i: int, part: Part, summary: Summary) -> 
     if f"spread_sizes_{i}" in found:
         lists = [Lists.of(found[f"{name}_{i}"]) for name in SPREAD]
         of, sizes = (np.tile(each, 2).astype(np.int64) for each in (lists[0].group, lists[0].values))
-        taken = np.concatenate([each.values for each in lists[1:]]).astype(np.float64) / part.square_grid
+        taken = np.concatenate([each.values for each in lists[1:]]).astype(np.float64)
+        taken /= np.ma.filled(np.ma.asarray(found[f"per_unit_{i}"], dtype=np.float64), 1.0)[of] ** 2
         told = replace(told, spread=Portions(of, sizes, n, summary.squares, taken, total / np.maximum(n, 1)))
     if f"low_1_{i}" in found:
         lowest, highest = (_ends(found, f"{end}_1_{i}", f"{end}_2_{i}", n, part.universe) for end in ("low", "high"))

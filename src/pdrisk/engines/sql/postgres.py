@@ -15,15 +15,15 @@ from pdrisk.errors import ParameterError
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["READ_ONLY", "PostgresDialect", "asked", "fetched", "reading"]
+__all__ = ["COMPILED", "READ_ONLY", "PostgresDialect", "asked", "fetched", "reading"]
 
 TINY: Final = 2.0**-60  # below it a product is rounded to 0, with or without a half
 FLOAT4, FLOAT8, INT2, INT4, INT8 = 700, 701, 21, 23, 20  # numbers of types, the same on every server
 
 # Names are those of the server's own functions, operators and types, whatever was made in other schemas; numbers are
 # written with all digits, and times in one way, whatever the session's settings are. A policy that hides rows from a
-# role hides them here. Nothing is compiled: of listed keys the server expects so many lines that it would take longer
-# to compile a statement than to run it.
+# role hides them here. Nothing of groups is compiled: of listed keys the server expects so many lines that it would
+# take longer to compile a statement than to run it.
 SETTINGS: Final = """
 SET LOCAL search_path = pg_catalog, pg_temp;
 SET LOCAL standard_conforming_strings = on;
@@ -38,6 +38,7 @@ SET LOCAL client_min_messages = error;
 SET LOCAL jit = off;
 SET LOCAL transaction_read_only = on;
 """
+COMPILED: Final = "SET LOCAL jit TO DEFAULT"  # where the server finds that worth its while
 READ_ONLY: Final = "SET LOCAL transaction_read_only = on"
 
 
@@ -104,15 +105,6 @@ class PostgresDialect(Dialect):
             return product
         end = TINY * factor if divides else TINY / factor
         return f"CASE WHEN {value} BETWEEN {self.number(-end)} AND {self.number(end)} THEN 0 ELSE {product} END"
-
-    def square_sum(self, root: str) -> str:  # noqa: D102
-        # NUMERIC would keep 15 digits of a float, so the square is taken apart into two whole numbers that are exact.
-        square, part = self.infix(root, "*", root), self.number(2.0**46)
-        high = self.call("FLOOR", self.infix(square, "/", part))
-        low = self.infix(square, "-", self.infix(high, "*", part))
-        is_tiny = f"{root} BETWEEN {self.number(-TINY)} AND {self.number(TINY)}"
-        sums = [self.call("SUM", f"CASE WHEN {is_tiny} THEN 0 ELSE CAST({each} AS BIGINT) END") for each in (high, low)]
-        return self.double(f"{sums[0]} * {2**46} + {sums[1]}")
 
     def wide(self, value: str) -> str:  # noqa: D102
         return f"CAST({value} AS NUMERIC)"

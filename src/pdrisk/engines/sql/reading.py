@@ -104,13 +104,13 @@ def read(
 def statements(plan: SummaryPlan, dialect: Dialect) -> list[str]:
     """The statements that `read` sends, each step once, without the numbers that one before has found.
 
-    Where a second statement is told means, they are 0 here. Looks are the first ones, at everything between the bounds;
-    later ones look inside the cells that hold what is asked for. What is asked again in another way, where large data
-    or a sample demand it, is left out.
+    Where a second statement is told means and steps, they are 0 and 1 here. Looks are the first ones, at everything
+    between the bounds; later ones look inside the cells that hold what is asked for. What is asked again in another way
+    for large data or a sample is left out.
     """
     first = statement(plan, dialect, can_be_banded(plan, dialect))
     again = _second_parts(plan, dialect)
-    second = [second_statement(plan, dialect, {i: 0.0 for i, _ in again})] if again else []
+    second = [second_statement(plan, dialect, {i: (0.0, 1.0) for i, _ in again})] if again else []
     looks = [
         looked_at(plan, dialect, i, [Look(part.universe.lo, part.universe.hi)]) for i, part in _looks(plan, dialect)
     ]
@@ -148,11 +148,11 @@ def _second_pass(fetch: Fetch, plan: SummaryPlan, dialect: Dialect, found: Colum
     parts = _second_parts(plan, dialect)
     if not parts:
         return {}
-    means = {}
-    for i, part in parts:
-        total, n = _floats(found, f"total_{i}", 1, 0.0), _integers(found, f"n_{i}", 1)
-        means[i] = float(total[0] * (1 / part.grid) / max(n[0], 1))
-    return fetch(second_statement(plan, dialect, means), [])
+    centre_of = {
+        i: (float(_floats(found, f"mean_{i}", 1, 0.0)[0]), float(_floats(found, f"per_unit_{i}", 1, 1.0)[0]))
+        for i, _ in parts
+    }
+    return fetch(second_statement(plan, dialect, centre_of), [])
 
 
 def _looked(fetch: Fetch, plan: SummaryPlan, dialect: Dialect, found: Columns) -> dict[int, Looked]:
@@ -217,8 +217,9 @@ def _summary(
             other = Summary(n, lowest=other_lowest, highest=other_highest)
     squares = nearest = None
     if needs.squares:
-        squares = _floats(found, f"squares_{i}", size, 0.0) / part.square_grid
-        nearest = _floats(found, f"nearest_{i}", size, 0.0)
+        per_unit = _floats(found, f"per_unit_{i}", size, 1.0)
+        squares = _floats(found, f"squares_{i}", size, 0.0) / per_unit**2
+        nearest = _floats(found, f"nearest_{i}", size, 0.0) / per_unit
     asked = enumerate(pivots(part) if dialect.by_pivot else ())
     around: list[Around | Band]
     around = [(Band if banded else Around).of(found, i, k, q, n, part) for k, q in asked]

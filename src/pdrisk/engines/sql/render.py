@@ -31,7 +31,7 @@ from pdrisk.engines.sql.plan import (
     SummaryPlan,
 )
 from pdrisk.engines.sql.portions import ReadPortions
-from pdrisk.engines.sql.ranked import records_at_ranks
+from pdrisk.engines.sql.ranked import grouped_at_ranks, records_at_ranks
 from pdrisk.engines.sql.sizes import sums_by_size
 
 __all__ = [
@@ -80,12 +80,12 @@ def statement(plan: SummaryPlan, dialect: Dialect, banded: bool = False, sums: S
     return _Statement(plan, dialect, banded, sums).text()
 
 
-def second_statement(plan: SummaryPlan, dialect: Dialect, means: Mapping[int, float]) -> str:
+def second_statement(plan: SummaryPlan, dialect: Dialect, centre_of: Mapping[int, tuple[float, float]]) -> str:
     """SELECT of the second pass over all records, around the means of some parts.
 
     It is for a `Dialect` that is `stepwise`, whose `statement` has the first pass alone.
     """
-    return _Statement(plan, dialect, means=means).second_text()
+    return _Statement(plan, dialect, centre_of=centre_of).second_text()
 
 
 RANKED = range(-2, 5)  # around floor(n q), which rounding may move by one
@@ -98,13 +98,13 @@ class _Statement:
         dialect: Dialect,
         banded: bool = False,
         sums: Sums | None = None,
-        means: Mapping[int, float] | None = None,
+        centre_of: Mapping[int, tuple[float, float]] | None = None,
     ) -> None:
         self.plan = plan = with_people(plan)
         self.banded = banded
         self.dialect = dialect
         self.placing = Placing(dialect, Sums.first(plan, dialect) if sums is None else sums)
-        self.aggregates = Aggregates(plan, self.placing, banded, means)
+        self.aggregates = Aggregates(plan, self.placing, banded, centre_of)
         self.measured = self.aggregates.measured
         self.groups = [f"g{i}" for i in range(len(plan.groups))]
 
@@ -115,7 +115,8 @@ class _Statement:
             passes["bands"] = f"{self.dialect.materialized}({bands(self.plan, self.dialect, self._rows())})"
             rows = f"{rows} CROSS JOIN bands"
         if first := list(self.aggregates.first()):
-            passes["first_pass"] = f"{self.dialect.materialized}({self._grouped(first, rows, '')})"
+            found = self._grouped(first, rows, "")
+            passes["first_pass"] = f"{self.dialect.materialized}({self.aggregates.centred(found)})"
         if not (self.dialect.stepwise and not self.groups) and (second := list(self.aggregates.second())):
             passes["second_pass"] = f"({self._grouped(second, self._rows_and_first_pass(), 'rows_read.')})"
         passes |= dict(self._by_rank() if self.dialect.by_rank else self._by_row_number())
@@ -224,16 +225,20 @@ class _Statement:
         return f"(SELECT {', '.join(read or ['1 AS one'])} FROM {plan.source}{where}) AS {name}"
 
     def _rows_and_first_pass(self) -> str:
-        """The records beside the first pass's results for their group."""
-        joined = f"{self._rows()} JOIN first_pass ON {self._same('rows_read', 'first_pass')}"
+        """The records beside the first pass's results for their group, and their distances from the mean."""
+        rows, name, told = self._rows(), "rows_read", self.plan.told
+        if self.dialect.once:
+            rows, name = self._records(), "values_read" if self.plan.people is None else "people_records"
+        # Without groups a join would keep it from several threads.
+        is_joined = self.groups or not self.dialect.once
+        joined = f"{rows} JOIN first_pass ON {self._same(name, 'first_pass')}" if is_joined else rows
         if not self.dialect.once:
             return joined
-        if not self.groups:  # a join would keep it from several threads
-            return self._rows()
+        keys = [f"{name}.{key} AS {key}" for key in [*self.groups, *(() if told is None else told.columns)]]
         distances = [
-            f"{sql} AS {name}" for i, part in self.measured for name, sql in self.aggregates.distances(i, part)
+            f"{sql} AS {root}" for i, part in self.measured for root, sql in self.aggregates.distances(i, part)
         ]
-        return f"(SELECT {', '.join(['rows_read.*', *distances, *self.dialect.once])} FROM {joined}) AS rows_read"
+        return f"(SELECT {', '.join([*keys, *distances, *self.dialect.once])} FROM {joined}) AS rows_read"
 
     def _cells(self) -> Iterator[tuple[str, str]]:
         """The numbers of records at public points, packed into one list of integers for each group."""
@@ -273,17 +278,16 @@ class _Statement:
 
     def _by_rank(self) -> Iterator[tuple[str, str]]:
         """Order statistics, for engines that list records by rank."""
-        keys = "".join(f"{name}, " for name in self.groups)
         for i, part in self.measured:
-            rows, n = self._rows(), f"(SELECT n_{i} FROM first_pass)"
             if self.groups:
-                chosen = ", ".join([*(f"rows_read.{name}" for name in self.groups), f"p{i}", f"n_{i}"])
-                joined = f"{rows} JOIN first_pass ON {self._same('rows_read', 'first_pass')}"
-                rows, n = f"(SELECT {chosen} FROM {joined}) AS counted", f"n_{i}"
-            columns = ", ".join(f"{sql} AS {name}" for name, sql in records_at_ranks(self.dialect, i, part, n))
-            if columns:
-                grouped = f" GROUP BY {keys}{n}" if self.groups else ""
-                yield f"by_rank_{i}", f"(SELECT {keys}{columns} FROM {rows}{grouped})"
+                alone = self.aggregates.is_ranked_alone(part)
+                found = grouped_at_ranks(self.dialect, i, part, self._rows(), self.groups, alone=alone)
+            else:
+                n = f"(SELECT n_{i} FROM first_pass)"
+                columns = ", ".join(f"{sql} AS {name}" for name, sql in records_at_ranks(self.dialect, i, part, n))
+                found = f"SELECT {columns} FROM {self._rows()}" if columns else None
+            if found is not None:
+                yield f"by_rank_{i}", f"({found})"
 
     def _by_row_number(self) -> Iterator[tuple[str, str]]:
         """Order statistics of many groups, for engines without a pivot; each group is sorted."""

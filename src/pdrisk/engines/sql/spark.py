@@ -39,7 +39,6 @@ __all__ = [
 ]
 
 HALF_BITS: Final = 26  # of the lower half of a whole number that is summed: 2**37 of them are below 2**63
-QUARTER: Final = 2**46  # squares below 2**90 are taken apart here
 MICROSECONDS: Final = 86_400_000_000  # of a day
 FIRST: Final = "CAST('-62135596800000000' AS BIGINT)"  # the year 1, in microseconds since 1970
 END: Final = "CAST('253402300800000000' AS BIGINT)"  # the year 10000
@@ -114,13 +113,6 @@ class SparkDialect(Dialect):
         low = self.call("SUM", f"({value} & CAST({2**HALF_BITS - 1} AS BIGINT))")
         high, low = (f"CAST({each} AS DECIMAL(20, 0))" for each in (high, low))
         return f"({high} * CAST({2**HALF_BITS} AS DECIMAL(8, 0)) + {low})"
-
-    def square_sum(self, root: str) -> str:
-        """Sum of squares by halves, for the same reason."""
-        square = self.infix(root, "*", root)
-        high = self.call("FLOOR", self.infix(square, "*", self.number(1.0 / QUARTER)))
-        low = self.nearest_whole(self.infix(square, "-", self.infix(high, "*", self.number(float(QUARTER)))))
-        return self.double(f"({self.whole_sum(high)} * CAST({QUARTER} AS DECIMAL(14, 0)) + {self.whole_sum(low)})")
 
     def keys(self, carriers: Sequence[str], lists: Sequence[Sequence[Any]]) -> tuple[str, list[list[Any]]]:
         """One parameter for all, so that a million keys are no million expressions; no setting reads escapes in it."""

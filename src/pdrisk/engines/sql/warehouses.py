@@ -19,7 +19,6 @@ from pdrisk.errors import ParameterError
 
 __all__ = ["BigQueryDialect", "SnowflakeDialect", "TrinoDialect", "Warehouse"]
 
-QUARTER: Final = 2**46  # squares below 2**90 are taken apart here
 DAY: Final = 86_400 * 10**6  # in microseconds
 FIRST, LAST = -719_162, 2_932_896  # days of the years 1 to 9999, since 1970
 MOST_ROWS: Final = 16_384  # of VALUES in Snowflake
@@ -75,15 +74,6 @@ class Warehouse(Dialect):
         below, rest = f"CAST({floor} AS BIGINT)", self.infix(value, "-", floor)
         is_up = f"{rest} > {half} OR ({rest} = {half} AND {self.remainder(below, '2')} <> 0)"
         return f"({below} + CASE WHEN {is_up} THEN 1 ELSE 0 END)"
-
-    def square_sum(self, root: str) -> str:
-        """Sum of squares by two parts: a cast of the whole may keep some digits only."""
-        square = self.infix(root, "*", root)
-        high = self.call("FLOOR", self.infix(square, "*", self.number(1 / QUARTER)))
-        low = self.infix(square, "-", self.infix(high, "*", self.number(float(QUARTER))))
-        low = self.call("FLOOR", self.infix(low, "+", self.number(0.5)))
-        sums = [self.whole_sum(f"CAST({each} AS BIGINT)") for each in (high, low)]
-        return self.double(f"({sums[0]} * {QUARTER} + {sums[1]})")
 
     def stored_column(self, label: str, written: str) -> StoredColumn:
         """Column by its label and type; columns of types other than `types` cannot be asked for."""
