@@ -204,7 +204,7 @@ class TestTwoSums:
         """Looked for in each cell between two known critical values: its ends, and where the lines cross."""
         critical, knots = _critical(0.95), np.arange(CELLS + 1) / CELLS
         a, b = parts
-        low, high = (ends[0] for ends in mean_interval(np.array([a]), np.array([b]), critical))
+        low, high = (ends[0] for ends in mean_interval(np.array([a]), np.array([b]), 1.0, critical))
         if a + b <= 0:
             assert (low, high) == (0, 1)
             return

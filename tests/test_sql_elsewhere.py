@@ -472,7 +472,7 @@ class TestParameters:
             (POSTGRES, "age = :x", {"y": 1}, "no value for :x"),
             (POSTGRES, "age = 1", [1], "no place for parameter 1"),
             (POSTGRES, "age = ? AND age = %s", [1, 1], "in one way"),
-            (POSTGRES, "region = '5%' AND age = %s", [1], "pass it as a parameter"),
+            (POSTGRES, "region = '5%' AND age = %s", [1], "pass the text as a parameter"),
             (POSTGRES, "age %s", [1], "no single SELECT"),
             (SPARK, "age = $1", [1], "way of writing"),
             (POSTGRES, "age = ?", "1", "must be a list"),

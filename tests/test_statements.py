@@ -371,7 +371,7 @@ class TestRefused:
             ({"person": "f", "rows": 1}, ParameterError, "floats"),
             ({"where": "f % 1.5 > 1"}, ParameterError, "does not divide exactly"),
             ({"by": "g", "keys": "private", "delta": 1e-6}, ParameterError, "the groups that noise has chosen"),
-            ({"where": lambda rows: rows.x > 1}, ParameterError, "belongs to a frame"),
+            ({"where": lambda rows: rows.x > 1}, ParameterError, "needs a frame in Python"),
             (
                 {"by": "g", "keys": [f"{at:09}" for at in range(60_000)]},
                 ParameterError,

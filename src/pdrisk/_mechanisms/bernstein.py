@@ -111,7 +111,7 @@ class Bernstein(Mechanism):
         if is_total(self.statistic):
             return total_interval(self.statistic, self.universe, sums, eps, level)
         if isinstance(self.statistic, Mean):
-            low, high = mean_interval((sums[1] / 2 + sums[2]) * eps, (sums[0] + sums[1] / 2) * eps, _critical(level))
+            low, high = mean_interval(sums[1] / 2 + sums[2], sums[0] + sums[1] / 2, eps, _critical(level))
             value = self.value(drawn)
             return np.minimum(self._placed(low - ROUNDING), value), np.maximum(self._placed(high + ROUNDING), value)
         return self._interval(drawn, level)

@@ -11,11 +11,12 @@ __all__ = ["CELLS", "mean_interval"]
 CELLS = 1024  # of the unit interval, for critical values: a line between two is off by less than 1e-5
 STEPS = 60  # of Newton's method; some three are needed
 PIECE = 2**13  # ends at a time, whose arrays stay in the processor's cache
+LARGEST_EPS = 1e250  # up to which products with numbers of records are finite; a wider interval than needed holds, too
 FEW = 4  # groups that take less time one by one, since a call of numpy takes longer than what it computes of so few
 
 
-def mean_interval(a: FloatArray, b: FloatArray, critical: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Hull of all means m in [0, 1] for which ``|(1 - m) a - m b|`` is within its likely noise.
+def mean_interval(a: FloatArray, b: FloatArray, eps: float, critical: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Hull of all means m in [0, 1] for which ``eps |(1 - m) a - m b|`` is within its likely noise.
 
     A noisy number below 0 counts as 0: where a < 0 < b, ``|(1 - m) a - m b|`` is ``(1 - m) |a| + m b``, and at least
     ``m b``. So no m is lost, and an end of the range is always among them, also of records that all lie there. The
@@ -25,10 +26,13 @@ def mean_interval(a: FloatArray, b: FloatArray, critical: FloatArray) -> tuple[F
     ----------
     a, b : ndarray of float64, shape (G,)
         The mean is ``a / (a + b)``.
+    eps : float
     critical : ndarray of float64, shape (CELLS + 1,)
-        What the noise of ``(1 - m) a - m b`` stays within, for m = 0, 1 / CELLS, ..., 1: convex in m and symmetric, so
-        that lines between these points lie above it.
+        What ``eps`` times the noise of ``(1 - m) a - m b`` stays within, for m = 0, 1 / CELLS, ..., 1: convex in m and
+        symmetric, so that lines between these points lie above it.
     """
+    eps = min(eps, LARGEST_EPS)
+    a, b = a * eps, b * eps
     if a.size <= FEW:
         ends = [_interval_of_one(*each, critical) for each in zip(a.tolist(), b.tolist(), strict=True)]
         return np.array([low for low, _ in ends]), np.array([high for _, high in ends])

@@ -93,8 +93,8 @@ class TwoSums(Mechanism):
         """Fieller's interval of a mean, and at least the value itself."""
         if is_total(self.statistic):
             return total_interval(self.statistic, self.universe, self._parts(drawn), float(self.eps), level)
-        below, above = self._parts(drawn) * float(self.eps)
-        low, high = mean_interval(above, below, _critical(level))
+        below, above = self._parts(drawn)
+        low, high = mean_interval(above, below, float(self.eps), _critical(level))
         value, more = self._share(drawn), 1 / PLACES  # to which records are rounded
         low, high = np.minimum(low - more, value), np.maximum(high + more, value)
         return self._answer(np.maximum(low, 0.0)), self._answer(np.minimum(high, 1.0))

@@ -23,7 +23,7 @@ from pdrisk.engines.sql.comparing import MIRRORED, beside_constant, decided, one
 from pdrisk.engines.sql.computing import arithmetic
 from pdrisk.engines.sql.dialect import Dialect
 from pdrisk.engines.sql.values import BIGINT, StoredColumn, Value, as_double, checked, constant, has_column, quantity
-from pdrisk.errors import ParameterError
+from pdrisk.errors import ColumnTypeError
 
 __all__ = ["RowSQL"]
 
@@ -109,7 +109,7 @@ class RowSQL:
     def _stored(self, label: Hashable) -> Value:
         column = self.columns[label]
         if not column.is_readable:
-            raise ParameterError(
+            raise ColumnTypeError(
                 f"column {label!r} is of type {column.type}, which no question takes: ask a view that makes numbers, "
                 "text, dates or truth values of it."
             )
