@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import gc
 import json
 import math
 import pickle
@@ -265,7 +266,8 @@ class TestShown:
         """Whenever they are read: what was read of the data before is all that they are made of, and is let go."""
         statistic, options = asked
         memory = np.arange(40.0).reshape(1, 40)
-        frame = pd.DataFrame(memory.T, columns=["x"], copy=False).assign(pid=np.arange(40) // 2)
+        frame = pd.DataFrame(memory.T, columns=["x"], copy=False)
+        frame["pid"] = np.arange(40) // 2
         options = {"eps": 1, **options} | ({} if statistic in ("count", "nunique") else {"bounds": (0, 40)})
         first, second = (getattr(frame.dprisk, statistic)("x", **options) for _ in range(2))
         before = first.curator
@@ -275,6 +277,7 @@ class TestShown:
         third = getattr(frame.dprisk, statistic)("x", **options)
         gone = weakref.ref(frame)
         del frame
+        gc.collect()  # an accessor that pandas 2 keeps refers back to its frame
         assert gone() is None
         with np.errstate(all="raise"):
             assert third.curator.n == 40

@@ -10,6 +10,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
+import sqlglot
 from sqlglot import exp
 
 import pdrisk
@@ -224,6 +225,8 @@ class TestTextOfWarehouses:
 
     def test_names_and_texts_of_any_letters(self, dialect):
         signs = ["'", '"', "`", "\\", "\\'", "''", "\n", "a b", "ä", "--", "/*", "*/", "$x", "{}", ":k", "?", "%s"]
+        if dialect == "bigquery" and tuple(map(int, sqlglot.__version__.split(".")[:2])) < (30, 29):
+            signs = [each for each in signs if not set(each) & set("'\"`\\\n")]  # it read no escapes in names there
         for sign in signs:
             (text,) = pdrisk.statements(
                 "count()", "t", {f"x{sign}": "VARCHAR" if dialect != "bigquery" else "STRING"}, dialect=dialect, eps=1,

@@ -38,6 +38,7 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 __all__ = ["plan", "questions_asked"]
 
 MOST_RECORDS: Final = 10_000_000  # of more the noise of means is smaller still
+LARGEST: Final = 2**63 - 1  # rows
 WITH_PARAMETER = re.compile(r"\s*(\w+)\(\s*(?:(\w+)\s*=)?\s*([\w.+-]+)\s*\)\s+of\s+(.+)")
 OWN_PARAMETER: Final = {"var": "ddof", "std": "ddof", "min": "bounds_reached", "max": "bounds_reached"}
 PLAIN = re.compile(r"\s*(\w+)\((.*)\)\s*")
@@ -208,4 +209,6 @@ def _whole(name: str, value: object, least: int) -> int:
         raise ColumnTypeError(f"{name} is a whole number, not of type {type(value).__name__}.")
     if value < least:
         raise ParameterError(f"{name} must be at least {least}, but is {int(value)}.")
+    if int(value) > LARGEST:
+        raise ParameterError(f"{name} must be at most {LARGEST:,}, the largest number of rows that a table can have.")
     return int(value)
