@@ -383,9 +383,10 @@ class TestContract:
 
     def test_of_a_series(self):
         known = column({42: 500, -1: 500}).dprisk.declare(missing={"x": [-1]})
-        found = known["x"].dprisk.suggest_bounds(eps=1)
-        assert (found, found.column) == ((32, 64), "x")
-        assert pd.Series([42.0] * 500).dprisk.suggest_bounds(eps=1) == (32, 64)
+        assert known["x"].dprisk.suggest_bounds(eps=1).column == "x"
+        for series in (known["x"], pd.Series([42.0] * 500)):
+            found = [tuple(series.dprisk.suggest_bounds(eps=1)) for _ in range(5)]  # one in 150 is wider, by its noise
+            assert found.count((32, 64)) >= 3
 
     def test_only_the_asked_column_is_read(self):
         class Untouchable:
