@@ -1,14 +1,20 @@
-"""Options of the tests: which run by default, how many examples hypothesis draws, and on how many processes."""
+"""Options of the tests: which run by default, how many examples hypothesis draws, on how many processes, and the bits
+that noise is drawn from.
+"""
 
 import gc
 import math
 import os
 import sys
+import zlib
 from collections import Counter
 from collections.abc import Generator
 
+import numpy as np
 import pytest
 from hypothesis import settings
+
+from pdrisk._mechanisms import entropy
 
 os.environ.setdefault("PDRISK_SECRET", "of the tests, in the place of the file that pdrisk would make")
 # Tests start many processes, and pytest rewrites each assertion: none of that is to be compiled anew each time.
@@ -19,13 +25,56 @@ FEW = 4  # parameters of one test, all of which run by default
 MOST = 3  # of more, so many run, spread evenly over all of them
 
 for name, examples in {"dev": 12, "ci": 40, "nightly": 2000}.items():
-    settings.register_profile(name, max_examples=examples, deadline=None)
+    settings.register_profile(name, max_examples=examples, deadline=None, derandomize=name != "nightly")
+
+
+class Seeded:
+    """Random bits in the place of the operating system's: each test has its own, and the same in every run.
+
+    A test of noise that passed once passes until the code changes, and one that fails fails again. The few of where
+    bits come from are marked ``system_entropy``.
+    """
+
+    def __init__(self) -> None:
+        self.seed = 0
+        self.of_system, self.of_numpy = entropy.urandom, np.random.default_rng
+        self.start("")
+        entropy.urandom, np.random.default_rng = self.urandom, self.default_rng
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self.stop)  # or it would draw what its parent draws
+
+    def start(self, name: str) -> None:
+        """Draw from the test's own bits from here on."""
+        self.bits: np.random.Generator | None = self.of_numpy(zlib.crc32(f"{self.seed} {name}".encode()))
+
+    def stop(self) -> None:
+        """Draw from the system's from here on."""
+        self.bits = None
+
+    def urandom(self, size: int) -> bytes:
+        """As `os.urandom`."""
+        return self.bits.bytes(size) if self.bits else self.of_system(size)
+
+    def default_rng(self, seed: object = None) -> np.random.Generator:
+        """As `numpy.random.default_rng`."""
+        own = seed is None and self.bits
+        return self.of_numpy(list(own.bytes(32)) if own else seed)
+
+
+seeded = Seeded()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Give the test its own bits."""
+    seeded.stop() if item.get_closest_marker("system_entropy") else seeded.start(item.nodeid)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--runslow`` and ``--rest``."""
+    """``--runslow``, ``--rest`` and ``--noise-seed``."""
     parser.addoption("--runslow", action="store_true", help="run all tests: the slow ones and whole cross products too")
     parser.addoption("--rest", action="store_true", help="run what only --runslow adds: other tests, or more examples")
+    parser.addoption("--noise-seed", type=int, default=0, help="draw other noise: tests hold whatever is drawn")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -34,8 +83,10 @@ def pytest_configure(config: pytest.Config) -> None:
         "slow: runs with --runslow only, or where it is named",
         "sampled(every): by default, only the first of the parameters and each one so many places after it",
         "whole: by default, all parameters, however many there are",
+        "system_entropy: noise is drawn from the operating system's bits, other ones in each run",
     ):
         config.addinivalue_line("markers", marker)
+    seeded.seed = config.getoption("noise_seed")
     profile = "ci" if config.getoption("runslow") or config.getoption("rest") else "dev"
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", profile))
 

@@ -5,7 +5,6 @@ Every mutant takes pytest's monkeypatch. Of the 13 violations that others found 
 keeps, ties broken by the order of data.
 """
 
-import os
 import warnings
 from dataclasses import replace
 from fractions import Fraction
@@ -16,7 +15,7 @@ import pdrisk
 from pdrisk._answer import releasing
 from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._core.statistics import Mean, Sum
-from pdrisk._mechanisms import discrete_laplace, reference, sampler
+from pdrisk._mechanisms import discrete_laplace, entropy, reference, sampler
 from pdrisk._mechanisms.clipped_sums import ClippedSums
 from pdrisk._mechanisms.exact_laplace import plus_discrete_laplace
 from pdrisk._mechanisms.exponential import choosing, weights
@@ -87,8 +86,8 @@ def a_choice_that_is_one_off(patch):
 
 @mutant("noise")
 def a_bit_that_is_stuck(patch):
-    own = os.urandom
-    patch.setattr(os, "urandom", lambda size: bytes(byte | 2 for byte in own(size)))
+    own = entropy.urandom
+    patch.setattr(entropy, "urandom", lambda size: bytes(byte | 2 for byte in own(size)))
 
 
 @mutant("replay")

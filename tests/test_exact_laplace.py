@@ -374,6 +374,7 @@ class TestSampler:
             assert noisy.shape == each.shape and noisy.dtype == np.int64
             assert np.abs(noisy - each).max() < 100
 
+    @pytest.mark.system_entropy
     def test_words_are_fresh(self):
         words = np.concatenate([system_bits(1000) for _ in range(3)] + [system_bits(0)])
         assert words.dtype == np.uint64 and len(np.unique(words)) == 3000

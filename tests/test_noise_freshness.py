@@ -15,7 +15,7 @@ import pytest
 from noisy_answers import DRAWS, STATISTICS, answers
 from pdrisk._mechanisms import discrete_laplace
 
-pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
+pytestmark = [pytest.mark.system_entropy, pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")]
 
 
 class TestFreshness:

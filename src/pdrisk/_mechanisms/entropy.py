@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
+from os import urandom
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,4 +20,4 @@ def system_bits(size: int) -> Words:
 
     Nothing is kept between calls, so there is nothing that threads, or a process and its fork, could share.
     """
-    return np.frombuffer(os.urandom(8 * size), dtype=np.uint64)
+    return np.frombuffer(urandom(8 * size), dtype=np.uint64)
