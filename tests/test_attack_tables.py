@@ -194,7 +194,7 @@ class TestIntersection:
             other = set(grid.loc[grid["column"] == row["column"], "secret"])
             brute += len(own & other) == 1
         assert found["both"].details["sure"] == pytest.approx(brute / 9)
-        assert found["both"].achieved > found["first"].achieved
+        assert found["both"].achieved >= brute / 9  # who is sure is right; the others are guessed
 
     def test_of_people_in_both_only(self):
         first = pd.DataFrame({"a": [1, 1, 2], "s": ["x", "y", "x"]}, index=["p", "q", "r"])
