@@ -22,7 +22,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 FEW = 4  # parameters of one test, all of which run by default
-MOST = 3  # of more, so many run, spread evenly over all of them
+MOST = 2  # of more, so many run, spread evenly over all of them
 
 for name, examples in {"dev": 12, "ci": 40, "nightly": 2000}.items():
     settings.register_profile(name, max_examples=examples, deadline=None, derandomize=name != "nightly")

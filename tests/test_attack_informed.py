@@ -69,6 +69,7 @@ class TestEveryMechanism:
         assert release.attack(level=SURE).verdict == "reached"
 
     @pytest.mark.whole
+    @pytest.mark.sampled(2)
     @EVERY
     def test_the_claim_holds(self, question):
         found = told(question, draws=5000)

@@ -117,6 +117,7 @@ class TestSameResults:
         assert stored.k_anonymity("x", person="pid").classes["sample"].tolist() == [2, 1]
 
     @pytest.mark.whole
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize(
         "sql_type",
         [

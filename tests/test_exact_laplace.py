@@ -359,7 +359,7 @@ class TestSampler:
     @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(3), Fraction(33)], ids=float)
     def test_one_number_at_a_time(self, scale, monkeypatch):
         """Calls for a single number each, of the same seeded bits as those of the tests above."""
-        size, reach, change, eps = 20_000, math.ceil(12 * scale), scale.numerator, Fraction(scale.denominator)
+        size, reach, change, eps = 10_000, math.ceil(12 * scale), scale.numerator, Fraction(scale.denominator)
         monkeypatch.setattr(plus_discrete_laplace, "__defaults__", (seeded(5),))
         nothing = np.zeros((1, 1), dtype=np.int64)
         noise = np.array([sampler.discrete_laplace(nothing, change, eps).item() for _ in range(size)])

@@ -198,6 +198,7 @@ def brings_groups_alone(tree):
 class TestTextOfWarehouses:
     """What the grammar of an engine says of the text."""
 
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("question", QUESTIONS)
     def test_the_grammar_knows_it(self, dialect, question):
         for text in texts(question, dialect):
@@ -268,6 +269,7 @@ BY_RANK = ("windows", "cells", "whole_cells")  # of which DuckDB's own engine re
 
 
 @pytest.mark.whole
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dialect", WAREHOUSES)
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_in_translation_duckdb_finds_the_same_integers(con, dialect, question):
