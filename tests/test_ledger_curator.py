@@ -325,6 +325,14 @@ class TestPeople:
                 assert set(ledger.odometer(few)["loss"]) == {ledger.remaining().spent}
         assert set(ledger.odometer(list(pair[0]))["loss"]) == {1.0}
 
+    def test_people_who_look_alike(self, book):
+        """They are one to the ledger, which loses no less than the answer moves without both: here by 6 of 10."""
+        frame = pd.DataFrame({"pid": pd.Series([7, "7", 8], dtype=object), "x": [7.0, 7, 1]})
+        ledger = book(**CURATOR)
+        Dataset(frame, ledger=ledger, **PERSON).max("x", eps=0.5, bounds=(0, 10), mechanism="laplace")
+        both, other = ledger.odometer([7, 8])["loss"]
+        assert 0.5 * 6 / 10 <= both <= 2 * 0.5 and other == 0
+
     def test_times_of_day(self, book):
         """Dates stay what they are beside a time of day."""
         ledger, days = book(**CURATOR), pd.Series(DAYS)

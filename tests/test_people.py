@@ -296,6 +296,14 @@ class TestRisk:
         assert found.sensitive_range == pytest.approx(max(worlds) - min(worlds), rel=1e-9)
         assert found.exact == pytest.approx(exact_identifiability(worlds, scale / 2), rel=1e-6)
 
+    def test_of_a_bin_there_may_be_so_few_people(self):
+        """Nobody is told apart in a bin: its n records are those of n/3 people at least, one of whom is missing."""
+        d = Dataset(FRAME, person="pid", bounds={"x": BOUNDS})
+        table = d.hist("x", eps=1, bins=3, rows=3, curator=True)
+        assert table["n"].min() > 3
+        people = -(-table["n"] // 3)
+        np.testing.assert_allclose(table["many_worlds"], 1 / (1 + (people - 1) * math.exp(-1)))
+
     def test_worlds_that_are_no_points_on_a_line_are_refused(self):
         d = Dataset(FRAME, person="pid", bounds={"x": BOUNDS})
         with pytest.raises(ParameterError, match=r'by exponential .* one may have 2: ask with mechanism="laplace"'):
@@ -339,6 +347,7 @@ def test_what_holds_for_one_record_each_is_refused(ask):
 
 
 class TestRefusals:
+    @pytest.mark.whole
     @pytest.mark.parametrize(
         ("ask", "says"),
         [
@@ -371,6 +380,13 @@ class TestRefusals:
     def test_without_a_person(self, option):
         with pytest.raises(ParameterError, match="no column of ids is declared: pass person= as well"):
             FRAME.dprisk.mean("x", eps=1, bounds=BOUNDS, **option)
+
+    def test_one_of_two_columns_differs_within_a_person(self):
+        """Then a person has several rows of both, whatever is declared of the other."""
+        born = Dataset(FRAME.assign(born=FRAME["pid"] / 4), person="pid", bounds={"x": BOUNDS, "born": BOUNDS})
+        with pytest.raises(ParameterError, match=UNDECIDED):
+            born.corr("x", "born", eps=1, constant=["born"])
+        assert born.corr("x", "born", eps=1, constant=["x", "born"]).unit == "pid"
 
     def test_two_units_in_one_budget(self, book):
         ledger = book()

@@ -258,6 +258,16 @@ class TestAudit:
         ledger.verify()
         assert ledger.remaining().delta == 0
 
+    def test_a_payment_where_no_delta_was_allowed(self, path):
+        """The owner's word is put into the file for a while, and taken out again."""
+        ledger = opened(path)
+        (was,) = tables(path, "SELECT limits FROM datasets")
+        tables(path, """UPDATE datasets SET limits = replace(limits, '"eps"', '"delta": "1/1000", "eps"')""")
+        ask(ledger)
+        tables(path, "UPDATE datasets SET limits = ?", *was)
+        with pytest.raises(pdrisk.LedgerError, match="record 2 went over the limits that held then"):
+            ledger.verify()
+
     def test_an_older_file(self, path):
         opened(path).amend(eps=50)
         frame().dprisk.count(eps=1, ledger=opened(path, eps=None))

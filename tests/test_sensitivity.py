@@ -78,6 +78,15 @@ def columns(draw) -> tuple[Universe, list[float]]:
     return universe, draw(st.lists(inside | few, max_size=12))
 
 
+@pytest.mark.parametrize("statistic", [Sum(), WholeSum()], ids=["sum", "whole sum"])
+def test_sums_end_at_zero_or_nowhere(statistic):
+    """More of the same records go farther in the direction of a sum, if there are any that do."""
+    for grid in GRIDS.values():
+        sums = [sum(records) for records in multisets(grid)]
+        ends = (-math.inf if min(sums) < 0 else 0), (math.inf if max(sums) > 0 else 0)
+        assert statistic.value_range(universe_of(grid)) == ends
+
+
 @pytest.mark.whole
 @pytest.mark.sampled(4)  # every statistic on one grid
 @every_statistic
