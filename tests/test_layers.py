@@ -81,6 +81,21 @@ class TestLayers:
         assert foreign == []
 
 
+class TestWords:
+    """A sentence for people stands in one file: two would drift apart."""
+
+    def test_a_long_text_stands_in_one_file(self) -> None:
+        files: dict[str, set[str]] = {}
+        for path in sorted(SOURCE.rglob("*.py")):
+            nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+            docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+            for node in nodes:
+                said = node.value if isinstance(node, ast.Constant) and id(node) not in docstrings else None
+                if isinstance(said, str) and len(said) > 60:
+                    files.setdefault(said, set()).add(f"{path.relative_to(SOURCE)}")
+        assert {text: where for text, where in files.items() if len(where) > 1} == {}
+
+
 class TestWhatImportingCosts:
     """``import pdrisk`` loads neither the noise library nor anything a user did not ask for."""
 

@@ -249,6 +249,23 @@ class TestTypes:
             data.count("x", eps=1)
         assert n(data.count(eps=1)) == 1
 
+    def test_texts_without_an_encoding(self, tmp_path):
+        """Nobody can read these bytes as text, so what asks for them is refused before it is paid."""
+        ledger = pdrisk.Ledger(tmp_path / "budget.db", dataset="people", eps=9, delta=1e-3)
+        options = "ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'"
+        with database(options) as url, connected(url) as con:
+            con.execute("CREATE TABLE people (pid bigint, x text, y varchar(9), z uuid)")
+            con.execute(r"INSERT INTO people SELECT i, E'\xe4', E'\xe4' FROM generate_series(1, 500) AS i")
+            data = pdrisk.Dataset((con, "people"), person="pid", ledger=ledger)
+            for column in ("x", "y"):
+                private = {"keys": "private", "delta": 1e-4, "groups": 1}
+                with pytest.raises(pdrisk.PdriskError, match="SQL_ASCII, without an encoding, which no question takes"):
+                    data.count(eps=1, by=column, **private)
+                with pytest.raises(pdrisk.PdriskError):
+                    data.sql(f"SELECT {column}, COUNT(DISTINCT pid) FROM data GROUP BY {column}", eps=1, **private)
+            assert ledger.remaining().eps == 9
+            assert data.count(eps=1).eps == data.count("z", rows=1, eps=1).eps == 1
+
     def test_a_table_that_changes_is_not_asked(self, con):
         data = made(con, "integer", [1])
         assert n(data.count("x", eps=1)) == 1

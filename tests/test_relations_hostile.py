@@ -2,9 +2,12 @@
 
 import duckdb
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import pdrisk
+from pdrisk._answer import releasing
 from sql_people import refusal
 
 PATIENTS = pd.DataFrame(
@@ -312,6 +315,32 @@ def quick_and_slow(cases):
 def test_options_that_do_not_fit(query, options, why, monkeypatch):
     said = {"person": "pid", **options}
     assert why in str(refusal(monkeypatch, query, None, eps=1, **said, **FRAMES))
+
+
+@pytest.mark.parametrize("made", [lambda frame: frame, pl.from_pandas, pa.Table.from_pandas])
+def test_one_frame_is_not_of_people_and_of_nobody(made, monkeypatch):
+    """Else a person would decide how often others count."""
+    monkeypatch.setattr(releasing, "discrete_laplace", lambda *_: pytest.fail("paid"))
+    frame = made(pd.DataFrame({"pid": [1, 1, 2], "code": ["a", "b", "a"]}))
+    query = "SELECT COUNT(*) AS n FROM stays JOIN codes USING (code)"
+    for asked in (
+        lambda: pdrisk.Dataset(frame, person="pid", public={"codes": frame}),
+        lambda: pdrisk.Dataset({"stays": frame}, person={"stays": "pid"}, public={"Codes": frame}),
+        lambda: pdrisk.Dataset({"stays": frame, "codes": frame}, person={"stays": "pid"}, public=["CODES"]),
+        lambda: pdrisk.sql(query, stays=frame, person="pid", rows=1, eps=1, public={"codes": frame}),
+        lambda: pdrisk.sql(query, stays=frame, codes=frame, person="pid", rows=1, eps=1, public=["codes"]),
+    ):
+        with pytest.raises(
+            pdrisk.ParameterError, match=r"nobody is in [cC]odes, which is the same table as (data|stays)"
+        ):
+            asked()
+
+
+def test_one_public_frame_may_have_two_names():
+    codes, stays = pd.DataFrame({"code": ["a", "b"]}), pd.DataFrame({"pid": [1, 1, 2], "code": ["a", "b", "a"]})
+    d = pdrisk.Dataset({"stays": stays}, person={"stays": "pid"}, public={"codes": codes, "again": codes})
+    query = "SELECT COUNT(*) AS n FROM stays JOIN codes USING (code) JOIN again USING (code)"
+    assert len(d.sql(query, eps=1, rows=1)) == 1
 
 
 def test_ids_with_a_collation():

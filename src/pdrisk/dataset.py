@@ -28,7 +28,7 @@ from pdrisk._pandas.converted import PANDAS, checked_form, converted
 from pdrisk._pandas.declared import codes_of, declarations, declared, knowing
 from pdrisk._printing import printable
 from pdrisk._sql import answered
-from pdrisk._sql.given import Given, public_tables, tables_given
+from pdrisk._sql.given import Given, check_one_or_other, public_tables, tables_given
 from pdrisk._sql.held_data import ONE_TABLE, HeldData
 from pdrisk._sql.joined_tables import JoinSide, Rowwise, joined_tables
 from pdrisk._sql.of_tables import of_tables, people_given
@@ -126,10 +126,12 @@ class Dataset(HeldData):
             raise ParameterError("version= names the state of the data for a ledger: pass ledger= as well.")
         said = {"bounds": bounds, "keys": keys, "missing": missing}
         self._several = type(data) is dict
-        self._given = tables_given(data if self._several else {ONE_TABLE: data})
+        tables = data if self._several else {ONE_TABLE: data}
+        self._given = tables_given(tables)
         self._data = None if self._several else column_table(data)
         self._form = checked_form(as_)
         self._public, with_it = public_tables(public)
+        check_one_or_other({**tables, **with_it}, self._public)
         self._declare(schema, said)
         is_by_table = len(self._given.names) > 1 or any(isinstance(e, Mapping) for e in (person, per_person, constant))
         self._of_tables = None

@@ -20,7 +20,7 @@ from pdrisk._model.unit import ONE_RECORD
 from pdrisk._printing import printable
 from pdrisk.errors import NotPublicError
 
-__all__ = ["CLIP", "Answer", "AnswerLine", "Curator", "Exposed"]
+__all__ = ["CLIP", "NO_ANSWER", "Answer", "AnswerLine", "Curator", "Exposed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,6 +372,7 @@ class Answer:
 
 USUAL: Final[dict[str, Any]] = {field.name: field.default for field in dataclasses.fields(Answer)}
 OF_LINE: Final = tuple(field.name for field in dataclasses.fields(AnswerLine))
+NO_ANSWER: Final = "this frame does not say what was asked: pass the answer as pdrisk returned it."
 CLIP: Final = ("clip_low", "clip_high")
 TABLE: Final = ("value", "low", "high", "eps", "worst_case", "delta", "success", *CLIP, "release")
 SHOWN: Final = 3  # names in a title

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.answer import Answer, AnswerLine, Curator, Exposed
+from pdrisk._answer.answer import NO_ANSWER, Answer, AnswerLine, Curator, Exposed
 from pdrisk._answer.release import Release
 from pdrisk._answer.words import explained
 from pdrisk._core.foreign import own_errors
@@ -87,7 +87,7 @@ def explain(
         raise ColumnTypeError(f"explain takes an answer of pdrisk, not {type(answer).__name__}.")
     said = Answer.from_attrs(table.attrs)
     if said is None:
-        raise ParameterError("this frame does not say what was asked: pass the answer as pdrisk returned it.")
+        raise ParameterError(NO_ANSWER)
     is_curators = isinstance(audience, str) and audience == "curator" and not said.delta
     exposed = _most_exposed(said, table) if is_curators else ()
     return explained(said, audience, so_far, language, prior=prior, exposed=exposed)

@@ -6,7 +6,7 @@ from typing import Any, overload
 
 import pandas as pd
 
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answer import NO_ANSWER, Answer
 from pdrisk._answer.release import Release
 from pdrisk._core.foreign import own_errors
 from pdrisk._model.plain import plain_label
@@ -44,7 +44,7 @@ def public(answer: pd.DataFrame | Release) -> pd.DataFrame | dict[str, Any]:
         raise ColumnTypeError(f"public takes a frame that pdrisk returned, not {type(answer).__name__}.")
     said = Answer.from_attrs(answer.attrs)
     if said is None:
-        raise NotPublicError("this frame does not say what was asked: pass the answer as pdrisk returned it.")
+        raise NotPublicError(NO_ANSWER)
     if said.bounds_from_data:
         raise NotPublicError(
             "this answer took bounds from the data, so nothing of it is publishable: ask with declared bounds=(lo, hi)."

@@ -20,6 +20,7 @@ __all__ = [
     "most_exposed_first",
     "posterior",
     "privacy_loss",
+    "reached_already",
     "risks_of_losses",
     "success_bound",
 ]
@@ -83,6 +84,13 @@ def success_bound(eps: float, delta: float) -> float:
     """
     alone = float(posterior(eps))
     return alone if delta == 0 else min(float(np.nextafter(alone + delta * (1 - alone), 2)), 1.0)
+
+
+def reached_already(risk: str) -> ParameterError:
+    """The error for a risk, in words, that an attacker reaches without any release; the prior would tell n."""
+    return ParameterError(
+        f"{risk} is not possible in these data: an attacker reaches it without any release. Ask for a higher risk."
+    )
 
 
 @own_errors

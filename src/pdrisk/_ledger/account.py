@@ -16,7 +16,7 @@ from pdrisk._ledger.limits import WINDOWS, Spent, check, payable, shown
 from pdrisk._ledger.memory import Noisy, answer_of
 from pdrisk._ledger.names import folded
 from pdrisk._ledger.question import name_of
-from pdrisk._ledger.records import START, chained, digest
+from pdrisk._ledger.records import NEWEST, START, chained, digest
 from pdrisk._ledger.rules import Rules
 from pdrisk._ledger.store import Ask, Rows, decoded
 from pdrisk._model.query import Query
@@ -184,7 +184,7 @@ class Account:
 
     def record(self, event: str, body: dict[str, Any], eps: Fraction = Fraction(0)) -> int:
         """Append a record to the chain; returns its number."""
-        rows = self.ask("SELECT seq, hash FROM records WHERE seq = (SELECT max(seq) FROM records)")
+        rows = self.ask(NEWEST)
         last, before = decoded(self.place, lambda: (_number(rows[0][0]), _text(rows[0][1])) if rows else (0, START))
         text = json.dumps(body, sort_keys=True, separators=(",", ":"))
         time = self.now.isoformat(timespec="microseconds")

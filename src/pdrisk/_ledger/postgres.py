@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pdrisk._ledger import postgres_tables
 from pdrisk._ledger.postgres_tables import VERSION
 from pdrisk._ledger.seen import Seen
-from pdrisk._ledger.store import Ask, Head, Rows, check_version, decoded
+from pdrisk._ledger.store import Ask, Head, Rows, asked_while_writing, check_version, decoded, moved
 from pdrisk._printing import printable
 from pdrisk.errors import LedgerError, ParameterError, PdriskError
 
@@ -118,7 +118,7 @@ class PostgresStore:
         before = {} if seen is None else seen.before()
         if getattr(self._local, "busy", 0) == os.getpid():
             # A signal handler or finalizer that asks; what is under way stays whole.
-            raise LedgerError(f"{self.place} is asked while it is being written; nothing was answered. Ask again.")
+            raise asked_while_writing(self.place)
         try:
             self._local.busy = os.getpid()
             held = self._held()
@@ -175,10 +175,7 @@ class PostgresStore:
                 f"{found.role!r}; nothing was answered. Open the ledger anew."
             )
         if found != self._identity:
-            raise LedgerError(
-                f"{self.place} was moved or replaced; nothing was answered. Open the ledger anew, and see with "
-                "verify(head=...) that it is the newest copy."
-            )
+            raise moved(self.place)
         check_version(self.place, version, VERSION)
 
     def _itself(self, rows: Rows) -> tuple[int, LedgerIdentity]:

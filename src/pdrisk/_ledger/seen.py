@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 
-from pdrisk._ledger.records import START
+from pdrisk._ledger.records import NEWEST, START
 from pdrisk._ledger.store import Ask, Head, Rows
 from pdrisk.errors import ColumnTypeError, LedgerError
 
@@ -15,7 +15,6 @@ __all__ = ["Seen", "head_of"]
 # begun at its path. Whatever was opened there counts, however often it is opened again.
 SEEN: dict[str, dict[str, Head]] = {}
 FIRST = "SELECT hash FROM records WHERE seq = 1"
-NEWEST = "SELECT seq, hash FROM records WHERE seq = (SELECT max(seq) FROM records)"
 NUMBERED = "SELECT seq, hash FROM records WHERE seq = ?"
 LOCK = threading.RLock()  # a finalizer may come between
 

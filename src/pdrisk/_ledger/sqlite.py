@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pdrisk._ledger.seen import Seen
-from pdrisk._ledger.store import Ask, Head, Rows, advice_for, check_version
+from pdrisk._ledger.store import Ask, Head, Rows, advice_for, asked_while_writing, check_version, moved
 from pdrisk._ledger.tables import TABLES, VERSION
 from pdrisk.errors import LedgerError, PdriskError
 
@@ -111,7 +111,7 @@ class SqliteStore:
         try:
             connection = self._connection()
             if connection.in_transaction:  # a signal handler or finalizer that asks; what is under way stays whole
-                raise LedgerError(f"{self.place} is asked while it is being written; nothing was answered. Ask again.")
+                raise asked_while_writing(self.place)
             try:
                 # SQLite keeps what it has read as long as a number in the file is the same, which it may be by chance
                 # in a copy that was put there.
@@ -154,10 +154,7 @@ class SqliteStore:
         if self._identity is None:
             self._identity = now
         elif now != self._identity:
-            raise LedgerError(
-                f"the file of {self.place} was moved or replaced; nothing was answered. Open the ledger anew, and see "
-                "with verify(head=...) that it is the newest copy."
-            )
+            raise moved(f"the file of {self.place}")
         found: sqlite3.Connection = self._local.connection
         return found
 

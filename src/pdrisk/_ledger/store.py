@@ -10,7 +10,18 @@ from typing import Any, Protocol, TypeVar
 from pdrisk._ledger.tables import VERSION
 from pdrisk.errors import LedgerError
 
-__all__ = ["WRONG", "Ask", "Head", "Rows", "Store", "advice_for", "check_version", "decoded"]
+__all__ = [
+    "WRONG",
+    "Ask",
+    "Head",
+    "Rows",
+    "Store",
+    "advice_for",
+    "asked_while_writing",
+    "check_version",
+    "decoded",
+    "moved",
+]
 
 Rows = list[tuple[Any, ...]]
 Head = tuple[int, str]  # the number and the hash of a record
@@ -78,6 +89,19 @@ def decoded(place: str, read: Callable[[], Told]) -> Told:
     except WRONG:
         pass
     raise LedgerError(f"{place} is damaged; nothing was answered. See ledger.verify(), and restore it from a copy.")
+
+
+def asked_while_writing(place: str) -> LedgerError:
+    """The error for a signal handler or finalizer that asks a ledger in the middle of a transaction."""
+    return LedgerError(f"{place} is asked while it is being written; nothing was answered. Ask again.")
+
+
+def moved(place: str) -> LedgerError:
+    """The error for a store that is another one than it was when it was opened."""
+    return LedgerError(
+        f"{place} was moved or replaced; nothing was answered. Open the ledger anew, and see with verify(head=...) "
+        "that it is the newest copy."
+    )
 
 
 def advice_for(problem: str, advice: Mapping[str, str]) -> str:

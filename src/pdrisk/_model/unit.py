@@ -39,6 +39,7 @@ __all__ = [
     "different_units",
     "judged_people",
     "judged_unit",
+    "not_of_dataset",
     "row_of_one_table",
     "same_people",
 ]
@@ -370,6 +371,14 @@ def constant_of_nobody() -> ParameterError:
 def row_of_one_table() -> ParameterError:
     """The error for a protected row where tables are joined."""
     return ParameterError('unit="row" is for one table: after a join, a row of a table may be in many rows.')
+
+
+def not_of_dataset(person: Iterable[Hashable], known: Iterable[Hashable]) -> ParameterError:
+    """The error for people of a call that are not those of its Dataset."""
+    return ParameterError(
+        f"person= is {', '.join(map(str, person))} here and {', '.join(map(str, known))} in the Dataset: losses of "
+        "different units do not add up. Leave it out, or make another Dataset."
+    )
 
 
 def different_units() -> ParameterError:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._answer.facts import facts
-from pdrisk._core.risk import check_metric, epsilon_for, posterior
+from pdrisk._core.risk import check_metric, epsilon_for, posterior, reached_already
 from pdrisk._core.summary import FloatArray, IntArray
 from pdrisk._guard import guarded
 from pdrisk._mechanisms.base import check_smallest
@@ -114,10 +114,7 @@ def planned_epsilon(frame: pd.DataFrame, column: Hashable | None, spec: object, 
         )
     except ParameterError:
         pass  # its words would tell n
-    raise ParameterError(
-        f"a {metric} risk of {highest:g} is not possible in these data: an attacker reaches it without any release. "
-        "Ask for a higher risk."
-    )
+    raise reached_already(f"a {metric} risk of {highest:g}")
 
 
 def _of_several(query: Query, reading: Reading) -> tuple[IntArray, FloatArray, FloatArray]:

@@ -8,7 +8,15 @@ import pandas as pd
 
 from pdrisk._model.columns import check_column, check_ids
 from pdrisk._model.query import Groups, Line, Query
-from pdrisk._model.unit import People, Unit, bounds_per_person, checked_columns, constant_of_nobody, judged_unit
+from pdrisk._model.unit import (
+    People,
+    Unit,
+    bounds_per_person,
+    checked_columns,
+    constant_of_nobody,
+    judged_unit,
+    not_of_dataset,
+)
 from pdrisk._pandas.lines import OTHER_NUMBERS
 from pdrisk._pandas.options import REPLACE, Request
 from pdrisk.errors import ParameterError
@@ -31,10 +39,7 @@ def people_of(frame: pd.DataFrame, request: Request) -> People:
     for column in (*named["person"], *named["constant"]):
         check_column(frame, column)
     if named["person"] and people.columns and set(named["person"]) != set(people.columns):
-        raise ParameterError(
-            f"person= is {', '.join(map(str, named['person']))} here and {', '.join(map(str, people.columns))} in the "
-            "Dataset: losses of different units do not add up. Leave it out, or make another Dataset."
-        )
+        raise not_of_dataset(named["person"], people.columns)
     if named["constant"] and not (named["person"] or people.columns):
         raise constant_of_nobody()
     columns = people.columns or named["person"]

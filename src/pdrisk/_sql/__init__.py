@@ -29,7 +29,7 @@ from pdrisk._model.private_keys import are_private, check_delta_given
 from pdrisk._sql import workspace
 from pdrisk._sql.clients import connected
 from pdrisk._sql.elsewhere import of_connection
-from pdrisk._sql.given import public_tables
+from pdrisk._sql.given import check_one_or_other, public_tables
 from pdrisk._sql.grouping import key_relation
 from pdrisk._sql.headings import unique
 from pdrisk._sql.judge import judged, layers_of
@@ -192,6 +192,7 @@ def sql(
     """
     names, public_frames = public_tables(public)
     named = _tables(public_frames, _tables(tables, frames))
+    check_one_or_other(named, names)
     with sources_of(con, named, schema, names) as sources:
         return answered(
             query, sources, eps=eps, bounds=bounds, keys=keys, delta=delta,

@@ -8,8 +8,9 @@ from decimal import Decimal
 
 from pdrisk._model.nodes import ARITHMETIC, SIGNS, Call, Constant, Node, Operation
 from pdrisk._sql.tree import Order
+from pdrisk.errors import ParameterError
 
-__all__ = ["operation_of", "percentile_of"]
+__all__ = ["operation_of", "percentile_of", "rows_of_frame"]
 
 
 def operation_of(call: Call) -> Operation | None:
@@ -31,6 +32,14 @@ def percentile_of(call: Call, orders: Sequence[Order]) -> Call | None:
     if order.how.startswith("DESC"):
         q = _from_above(q)
     return replace(call, arguments=(order.item, q), names=("", ""), ordered=False)
+
+
+def rows_of_frame(node: Node | None) -> int:
+    """Number of rows at an end of a window's frame."""
+    rows = node.value if isinstance(node, Constant) else None
+    if type(rows) is not int or rows < 0:
+        raise ParameterError("ROWS of a window takes whole numbers that are written out or parameters.")
+    return rows
 
 
 def _from_above(q: Node) -> Node:

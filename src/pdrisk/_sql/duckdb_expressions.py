@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from pdrisk._model.nodes import Call, Case, Cast, Column, Constant, Node, Operation, Window
-from pdrisk._sql.calls import operation_of, percentile_of
+from pdrisk._sql.calls import operation_of, percentile_of, rows_of_frame
 from pdrisk._sql.literals import (
     Json,
     not_understood,
@@ -19,7 +19,6 @@ from pdrisk._sql.parameters import Parameters
 from pdrisk._sql.pieces import quoted
 from pdrisk._sql.refusals import REFUSED, refuse
 from pdrisk._sql.tree import Order, Star
-from pdrisk.errors import ParameterError
 
 __all__ = ["ExpressionsOfDuckDB"]
 
@@ -164,10 +163,7 @@ class ExpressionsOfDuckDB(ABC):
                 case "UNBOUNDED_PRECEDING" | "UNBOUNDED_FOLLOWING" | "CURRENT_ROW" as known:
                     ends.append(known.replace("_", " "))
                 case "EXPR_PRECEDING" | "EXPR_FOLLOWING" as known if word.endswith("_ROWS"):
-                    rows = self.node(expression)
-                    if not isinstance(rows, Constant) or type(rows.value) is not int or rows.value < 0:
-                        raise ParameterError("ROWS of a window takes whole numbers that are written out or parameters.")
-                    ends.append(f"{rows.value} {known.removeprefix('EXPR_')}")
+                    ends.append(f"{rows_of_frame(self.node(expression))} {known.removeprefix('EXPR_')}")
                 case _:
                     not_understood("the frame of a window")
         how = "RANGE" if any(word.endswith("_RANGE") for word in (start, end)) else "ROWS"

@@ -35,7 +35,7 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["Given", "public_tables", "tables_given"]
+__all__ = ["Given", "check_one_or_other", "public_tables", "tables_given"]
 
 SEVERAL_CONNECTIONS = "the tables of a Dataset are on several connections: ATTACH them to one."
 
@@ -257,6 +257,18 @@ def public_tables(public: object) -> tuple[frozenset[str], Mapping[Any, Any]]:
             f"public is a list of names of tables, or a dict from name to table, not of type {type(public).__name__}."
         )
     return frozenset(map(lowered, names)), public if isinstance(public, Mapping) else {}
+
+
+def check_one_or_other(tables: Mapping[str, Any], public: frozenset[str]) -> None:
+    """Refuse one frame that is a table of people by one name and public by another; a copy of it is not noticed."""
+    of_nobody = [(name, table) for name, table in tables.items() if lowered(name) in public]
+    for name, table in tables.items():
+        same = next((other for other, each in of_nobody if each is table), None)
+        if same is not None and lowered(name) not in public:
+            raise ParameterError(
+                f"public= says that nobody is in {same}, which is the same table as {name}: leave it out of public=, "
+                "or name both there if nobody is in them."
+            )
 
 
 def tables_given(data: Mapping[Any, Any]) -> Given:

@@ -43,6 +43,7 @@ from pdrisk._sql.people import (
 )
 from pdrisk._sql.pieces import quoted
 from pdrisk._sql.reads import DuckDBReads, parts_of
+from pdrisk._sql.refusals import keys_without_groups
 from pdrisk._sql.relations import is_by_person, relation_of
 from pdrisk._sql.rows import Condition, Rows, condition
 from pdrisk._sql.settings import Settings
@@ -251,7 +252,7 @@ def _listed_groups(answers: Answers, keys: object, conditions: Sequence[Conditio
             raise observed_of_several()
         return Groups(tuple(group.names[0] for group in answers.groups), listed, keys_from)
     if keys is not None:
-        raise ParameterError("keys= lists the groups of GROUP BY, which is missing: write it, or leave keys out.")
+        raise keys_without_groups()
     return None
 
 

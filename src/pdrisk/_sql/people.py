@@ -19,6 +19,7 @@ from pdrisk._model.unit import (
     constant_of_nobody,
     different_units,
     judged_unit,
+    not_of_dataset,
     row_of_one_table,
 )
 from pdrisk._sql.answers import Noted
@@ -122,10 +123,7 @@ def people_of(asked: PeopleAsked, source: Source) -> People:
     known = asked.known if asked.known.columns else source.declared.people or asked.known
     before, person = stored("person", list(known.columns) or None), stored("person", asked.person)
     if person and before and set(person) != set(before):
-        raise ParameterError(
-            f"person= is {', '.join(map(str, person))} here and {', '.join(map(str, before))} in the Dataset: losses "
-            "of different units do not add up. Leave it out, or make another Dataset."
-        )
+        raise not_of_dataset(person, before)
     same = stored("constant", asked.constant)
     columns = before or person
     if same and not columns:

@@ -124,6 +124,7 @@ class PostgresTable:
         try:
             with _connected(self.connection) as connection:
                 place = connection.info.host, connection.info.port
+                encoding = connection.info.parameter_status("server_encoding") or ""
                 found = _found(connection, self.name)
         except psycopg.Error as error:
             problem = next(iter(str(error).splitlines()), type(error).__name__)
@@ -141,7 +142,7 @@ class PostgresTable:
         where = repr((place, schema, name, owner, columns))
         return _Stored(
             f"{dialect.name(schema)}.{dialect.name(name)}",
-            {each.name: stored_column(each) for each in columns},
+            {each.name: stored_column(each, encoding) for each in columns},
             dialect,
             self._fetched,
             Origin(None, lambda: where),

@@ -7,7 +7,7 @@ from typing import NoReturn
 from pdrisk._model.nodes import Column
 from pdrisk.errors import ParameterError
 
-__all__ = ["JOINS", "NO_FROM", "REFUSED", "not_grouped", "refuse"]
+__all__ = ["JOINS", "NO_FROM", "REFUSED", "keys_without_groups", "not_grouped", "refuse"]
 
 NO_FROM = "there is no FROM: ask a table, view, frame or Parquet file"
 
@@ -17,6 +17,11 @@ def not_grouped(column: Column) -> ParameterError:
     return ParameterError(
         f"column {column.path!r} is neither aggregated nor in GROUP BY: exact values never leave the data."
     )
+
+
+def keys_without_groups() -> ParameterError:
+    """The error for keys of a query without groups."""
+    return ParameterError("keys= lists the groups of GROUP BY, which is missing: write it, or leave keys out.")
 
 
 JOINS = {

@@ -26,7 +26,7 @@ from pdrisk._sql.headings import unique
 from pdrisk._sql.judged_query import Judged
 from pdrisk._sql.layers import NOISY, Layer, Layered, layer_over
 from pdrisk._sql.pieces import Expression, lowered
-from pdrisk._sql.refusals import NO_FROM
+from pdrisk._sql.refusals import NO_FROM, keys_without_groups
 from pdrisk._sql.scalars import Scalars
 from pdrisk._sql.sets import group_names, keys_of_part
 from pdrisk._sql.settings import Settings
@@ -234,7 +234,7 @@ def check_keys(keys: object, found: Sequence[Judged]) -> None:
         return
     names = {lowered(name) for question in found for group in question.groups for name in group.names}
     if not names:
-        raise ParameterError("keys= lists the groups of GROUP BY, which is missing: write it, or leave keys out.")
+        raise keys_without_groups()
     for name in keys if isinstance(keys, Mapping) else ():
         if not isinstance(name, str) or lowered(name) not in names:
             raise ParameterError(f"keys names {shown_value(name)}, by which no part of the query groups.")

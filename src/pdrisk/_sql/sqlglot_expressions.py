@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any, Final, NoReturn
 
 from pdrisk._model.nodes import Call, Case, Cast, Column, Constant, Node, Operation, Window
-from pdrisk._sql.calls import percentile_of
+from pdrisk._sql.calls import percentile_of, rows_of_frame
 from pdrisk._sql.languages import POSTGRES, Language
 from pdrisk._sql.literals import literal
 from pdrisk._sql.parameters import Parameters
@@ -290,11 +290,7 @@ class ExpressionsOfSqlglot(ABC):
         for side in ("start", "end"):
             end = node.args.get(side) or "CURRENT ROW"
             if not isinstance(end, str):
-                number = self.node(end)
-                rows = number.value if isinstance(number, Constant) else None
-                if kind != "ROWS" or type(rows) is not int or rows < 0:
-                    raise ParameterError("ROWS of a window takes whole numbers that are written out or parameters.")
-                end = f"{rows}"
+                end = f"{rows_of_frame(self.node(end) if kind == 'ROWS' else None)}"
             elif end not in ("CURRENT ROW", "UNBOUNDED"):
                 self.refuse("Window with this frame")
             ends.append(f"{end} {node.args.get(f'{side}_side') or ''}".strip().upper())

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 
 from pdrisk._core.foreign import shown
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["checked_number"]
+__all__ = ["check_table", "checked_number"]
 
 MOST = 10_000_000
+
+
+def check_table(frame: object) -> None:
+    """Refuse a table of people that is no frame of pandas."""
+    if not isinstance(frame, pd.DataFrame):
+        raise ColumnTypeError("an attack on tables needs a DataFrame, with one row for each person.")
 
 
 def checked_number(name: str, value: object, *, least: int = 1) -> int:

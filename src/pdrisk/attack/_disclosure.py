@@ -14,6 +14,7 @@ from pdrisk._ledger import check_curator
 from pdrisk._model.aliases import Eps
 from pdrisk._model.arguments import epsilon
 from pdrisk._model.columns import check_column
+from pdrisk.attack._arguments import check_table
 from pdrisk.attack._outcome import LEVEL, Outcome, Outcomes, of_guesses
 from pdrisk.attack._publications import noisy_counts
 from pdrisk.errors import ColumnTypeError, ParameterError
@@ -159,8 +160,7 @@ def intersection(
 
 def _counts(frame: pd.DataFrame, on: Any, secret: Hashable, known: Any = None) -> tuple[IntArray, IntArray, IntArray]:
     """The class of each row, its secret, and how many of each class have each secret."""
-    if not isinstance(frame, pd.DataFrame):
-        raise ColumnTypeError("an attack on tables needs a DataFrame, with one row for each person.")
+    check_table(frame)
     columns = list(on) if isinstance(on, list) else [on]
     for column in (*columns, secret):
         check_column(frame, column)

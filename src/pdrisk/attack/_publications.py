@@ -14,6 +14,7 @@ from pdrisk._core.summary import FloatArray, IntArray, Summary
 from pdrisk._mechanisms import calibrated
 from pdrisk._model.arguments import epsilon
 from pdrisk._model.query import UNIT
+from pdrisk.attack._arguments import check_table
 from pdrisk.attack._outcome import Outcome, Outcomes, of_guesses
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -99,8 +100,7 @@ def _rounded(exact: IntArray, base: int) -> FloatArray:
 
 def selected(frame: pd.DataFrame, condition: str) -> Any:
     """Which rows of a frame a column of truth values, or a query string, selects."""
-    if not isinstance(frame, pd.DataFrame):
-        raise ColumnTypeError("an attack on tables needs a DataFrame, with one row for each person.")
+    check_table(frame)
     if not isinstance(condition, str):
         raise ColumnTypeError("a condition is a query string, or the name of a column of truth values.")
     found: Any

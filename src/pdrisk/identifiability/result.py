@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pdrisk._answer import formatting
 from pdrisk._core.foreign import array_of, own_errors
-from pdrisk._core.risk import belief, privacy_loss
+from pdrisk._core.risk import belief, privacy_loss, reached_already
 from pdrisk._core.summary import FloatArray
 from pdrisk._core.worlds import exact_of_worlds, positive, tight_of_worlds
 from pdrisk._digits import rounded_down, rounded_up
@@ -196,10 +196,7 @@ def of_column(frame: pd.DataFrame, column: Hashable | None, spec: object, reques
         return Identifiability(line.name, 0, math.nan, math.nan, whole, judged[0], math.nan, math.nan)
     start = _start(prior, people)
     if judged[1] is not None and not (judged[1] > start or (judged[1] == start and spread == 0)):
-        raise ParameterError(  # without the prior, which would tell n
-            f"a risk of {judged[1]:g} is not possible in these data: an attacker reaches it without any release. "
-            "Ask for a higher risk."
-        )
+        raise reached_already(f"a risk of {judged[1]:g}")
     return _found(line.name, worlds, *judged, whole, prior, spread)
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from pdrisk._answer.words import participant, reached
 from pdrisk._printing import printable
 from pdrisk.study.origin import ReportOrigin
-from pdrisk.study.page import Page, cell, shown
+from pdrisk.study.page import NOTICE, Page, cell, shown
 from pdrisk.study.person_section import heading as heading_of
 from pdrisk.study.person_section import tell
 from pdrisk.study.points import unit_of
@@ -19,9 +19,8 @@ from pdrisk.study.points import unit_of
 if TYPE_CHECKING:
     from pdrisk.study.exposure import Exposure
 
-__all__ = ["NOTICE", "part", "report", "text"]
+__all__ = ["part", "report", "text"]
 
-NOTICE = "Curator only: these figures come from the data without noise. Do not publish them or pass them on."
 HEADS = {
     "column": "column", "statistic": "statistic", "group": "group", "eps": "eps", "n": "values", "exposure": "LS / GS",
     "noise95": "noise ± (95 %)", "worst_case": "worst case", "two_worlds": "two worlds", "many_worlds": "many worlds",

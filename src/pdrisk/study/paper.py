@@ -19,7 +19,7 @@ from pdrisk.study.findings import BY_FORMULA, findings
 from pdrisk.study.lee_clifton import adult, toy
 from pdrisk.study.origin import ReportOrigin
 from pdrisk.study.owned_folder import own_folder, write_own
-from pdrisk.study.page import Page, svg_of
+from pdrisk.study.page import NOTICE, Page, svg_of
 from pdrisk.study.person_section import tell
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FILES", "Study", "written"]
 
-NOTICE = "Curator only: these figures come from the data without noise. Do not publish them or pass them on."
 NOBODY = (
     "Synthetic data: nobody in them is real, so this page may be shown. Of real data it would be the curator's only."
 )

@@ -17,7 +17,9 @@ DIALECT: Final = PostgresDialect()
 STRING: Final = pd.StringDtype("python")
 WHOLE: Final = {"int2": "Int16", "int4": "Int32", "int8": "Int64"}
 FLOATS: Final = {"float4": "float32", "float8": "float64"}
-TEXTS: Final = ("text", "varchar", "bpchar", "name", "uuid")
+ENCODED: Final = ("text", "varchar", "bpchar", "name")
+TEXTS: Final = (*ENCODED, "uuid")
+NO_ENCODING: Final = "SQL_ASCII"
 US: Final = np.dtype("datetime64[us]")
 TIMES: Final = {"date": US, "timestamp": US, "timestamptz": pd.DatetimeTZDtype("us", "UTC")}
 DAY: Final = 86_400 * 10**6  # in microseconds
@@ -48,9 +50,11 @@ class CatalogColumn(NamedTuple):
     labels: Sequence[str] | None
 
 
-def stored_column(column: CatalogColumn) -> StoredColumn:
-    """Column as `SQLTable` reads it; columns of other types cannot be asked for."""
+def stored_column(column: CatalogColumn, encoding: str = "UTF8") -> StoredColumn:
+    """Column as `SQLTable` reads it, in a database of this encoding; columns of other types cannot be asked for."""
     name = DIALECT.name(column.name)
+    if encoding == NO_ENCODING and column.type in ENCODED:  # any bytes: what is read of them may fail, once it is paid
+        return StoredColumn(name, name, np.dtype(object), f"{column.written} in {NO_ENCODING}, without an encoding")
     dtype, value, exact = _read(name, column)
     return StoredColumn(name, value, dtype, column.written, exact)
 
