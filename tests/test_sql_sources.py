@@ -137,6 +137,20 @@ class TestTables:
         assert answered("people", con)[0]["n"] == con.execute("SELECT COUNT(*) FROM people").fetchall()[0]
         assert_the_people(answered("memory.people", con))
 
+    def test_the_same_text_means_what_is_there_when_it_is_asked(self):
+        con = prepared()
+        assert_the_people(answered("people", con))
+        for n, change in enumerate((
+            "CREATE OR REPLACE TABLE people AS SELECT 7 AS age, 2.5 AS distance, 'f' AS sex",
+            "CREATE OR REPLACE TABLE people AS SELECT 'f' AS sex, i AS distance, 9.5 AS age FROM range(2) AS r(i)",
+            "CREATE TEMP TABLE people AS SELECT 'f' AS sex, i AS distance, 8 AS age FROM range(3) AS r(i)",
+        ), start=1):  # fmt: skip
+            con.execute(change)
+            assert [one["n"] for one in answered("people", con)] == [n, n]
+        con.execute("CREATE OR REPLACE TEMP TABLE people AS SELECT 'f' AS sex, 1 AS distance, 'old' AS age")
+        with pytest.raises(pdrisk.PdriskError, match="holds text"):
+            answered("people", con)
+
     def test_a_view_does_not_see_what_was_passed_by_keyword(self):
         con = prepared("CREATE VIEW seen AS FROM people")
         assert_the_people(answered("seen", con, people=FRAME.head(3)))

@@ -51,7 +51,7 @@ def found_entry(
     connection: DuckDBPyConnection, path: tuple[str, ...], home: CatalogEntry | None = None
 ) -> CatalogEntry | None:
     """Table or view of this name, searched for first where the view ``home`` is."""
-    rows = asked(connection, _CATALOG, [path[-1], path[-1]])
+    rows = asked(connection, _CATALOG, [path[-1]])
     wanted = tuple(map(lowered, path))
     found = [CatalogEntry(*row[:6]) for row in rows if lowered(row[2]) == wanted[-1]]
     if not found:
@@ -90,15 +90,13 @@ def _search_path(database: str, setting: str, home: CatalogEntry | None) -> list
 
 _PATH_ITEM = re.compile(rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})*")
 _CATALOG = """
-SELECT *, system.main.current_database(), system.main.current_setting('search_path') FROM (
-    SELECT database_name, schema_name, table_name AS entry, COALESCE(sql, '') AS definition, false AS is_view,
-           estimated_size AS rows
-    FROM system.main.duckdb_tables()
-    WHERE NOT internal AND system.main.lower(table_name) = system.main.lower($1)
-    UNION ALL
-    SELECT database_name, schema_name, view_name, '', true, 0 FROM system.main.duckdb_views()
-    WHERE NOT internal AND system.main.lower(view_name) = system.main.lower($2)
-) AS entries
+SELECT database_name, schema_name, table_name, COALESCE(sql, ''), false, estimated_size,
+       system.main.current_database(), system.main.current_setting('search_path')
+FROM system.main.duckdb_tables() WHERE NOT internal AND system.main.lower(table_name) = system.main.lower($1)
+UNION ALL
+SELECT database_name, schema_name, view_name, '', true, 0,
+       system.main.current_database(), system.main.current_setting('search_path')
+FROM system.main.duckdb_views() WHERE NOT internal AND system.main.lower(view_name) = system.main.lower($1)
 """
 # Apart: DuckDB writes down all of its own views to tell of one, which takes as long as the rest of the catalog.
 _VIEW = """

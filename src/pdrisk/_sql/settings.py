@@ -5,7 +5,7 @@ What pdrisk writes out reads the same under any of them, but for those in `PINNE
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
@@ -20,9 +20,10 @@ from pdrisk.errors import ParameterError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["Settings", "check_macros", "pin"]
+__all__ = ["Settings", "pin"]
 
 FILES = frozenset({"read_parquet", "parquet_scan"})
+REPLACEABLE = {*FUNCTIONS, *AGGREGATES, *FILES} - {name for name in AGGREGATES if name.startswith("dp_")}
 VARIADIC = frozenset({"+", "concat", "greatest", "least"})
 _FLOATING = "/ // % mod fmod ^ ** pow power sqrt ln log log2 log10 exp asin acos sin cos tan"
 # By name: what pdrisk takes for granted, and for which functions; None: whatever is asked.
@@ -65,13 +66,14 @@ def _known() -> tuple[str, ...]:
     return tuple(sorted({row[0] for row in rows} & set(STANDARD)))
 
 
-def _values(connection: DuckDBPyConnection, names: Collection[str]) -> dict[str, str]:
+def _values(connection: DuckDBPyConnection, names: Collection[str], others: Sequence[str] = ()) -> dict[str, str]:
+    """Values of settings by name, and of other expressions by what they are."""
     here = [name for name in _known() if name in names]
-    if not here:
+    chosen = [f"CAST(system.main.current_setting({written_constant(name)}) AS VARCHAR)" for name in here]
+    if not chosen and not others:
         return {}
-    chosen = ", ".join(f"CAST(system.main.current_setting({written_constant(name)}) AS VARCHAR)" for name in here)
-    (row,) = asked(connection, f"SELECT {chosen}", [])
-    return {name: value or "" for name, value in zip(here, row, strict=True)}
+    (row,) = asked(connection, f"SELECT {', '.join([*chosen, *others])}", [])
+    return {name: value or "" for name, value in zip([*here, *others], row, strict=True)}
 
 
 @dataclass(frozen=True)
@@ -82,22 +84,35 @@ class Settings:
     values: dict[str, str] = field(default_factory=dict)  # those asked for
 
     def __getitem__(self, name: str) -> str:
-        if self.connection is not None and name not in self.values:
-            together = next(group for group in ASKED_TOGETHER if name in group)
-            self.values.update({each: STANDARD[each] for each in together} | _values(self.connection, together))
-        return self.values.get(name, STANDARD[name])
+        if name not in self.values:
+            self._ask(next(group for group in ASKED_TOGETHER if name in group))
+        return self.values[name]
+
+    def _ask(self, names: Collection[str], others: Sequence[str] = ()) -> dict[str, str]:
+        """Ask for settings, and return the values of other expressions, by what they are."""
+        told = {} if self.connection is None else _values(self.connection, names, others)
+        self.values.update({name: told.pop(name, STANDARD[name]) for name in names})
+        return told
 
     @property
     def zone(self) -> str:
         """Time zone by which times with a zone are read."""
         return self["TimeZone"]
 
-    def check(self, functions: Collection[str]) -> None:
-        """Refuse settings that change the meaning of these functions."""
+    def check(self, functions: Collection[str], known: Collection[str]) -> None:
+        """Refuse settings that change the meaning of these functions, and macros in place of those that are not known.
+
+        To list macros takes 30 ms, so a plan of each call is asked for first: who it is shows in why it cannot be made.
+        """
+        plans = {name: _plan_of(name) for name in sorted((set(functions) - set(known)) & REPLACEABLE)}
+        told = self._ask(ASKED_TOGETHER[0], list(plans.values())) if plans else {}
         for name, (standard, where) in REFUSED.items():
             used = None if where is None else sorted(set(where) & set(functions))
             if used != [] and self[name].lower() != standard:
                 raise _refusal(name, self[name], f"{used[0]} means something else then" if used else "")
+        unclear = {name for name, plan in plans.items() if name in FILES or not _is_built_in(name, told[plan])}
+        if unclear and self.connection is not None:
+            _check_macros(self.connection, unclear)
 
     def check_calendar(self) -> None:
         """Refuse other calendars for times with a zone."""
@@ -153,20 +168,14 @@ def pin(cursor: DuckDBPyConnection, *, is_own: bool) -> None:
         raise _refusal(name, value, why)
 
 
-def check_macros(connection: DuckDBPyConnection, functions: Collection[str]) -> None:
-    """Refuse functions that are replaced by a macro of the connection.
+def _plan_of(name: str) -> str:
+    nothing = ", ".join(["NULL"] * 12)  # no function has as many arguments
+    return f"system.main.json_serialize_plan({written_constant(f'SELECT {quoted(name)}({nothing})')})"
 
-    To list macros takes 30 ms, so a plan of each call is asked for first: who it is shows in why it cannot be made.
-    """
-    names = sorted(set(functions) & {*FUNCTIONS, *AGGREGATES, *FILES} - {n for n in AGGREGATES if n.startswith("dp_")})
-    if not names:
-        return
-    nothing = ", ".join(["NULL"] * 30)
-    plans = (written_constant(f"SELECT {quoted(name)}({nothing})") for name in names)
-    (told,) = asked(connection, f"SELECT {', '.join(f'system.main.json_serialize_plan({plan})' for plan in plans)}", [])
-    unclear = [name for name, said in zip(names, told, strict=True) if name in FILES or not _is_built_in(name, said)]
-    for (name,) in asked(connection, _MACROS, []) if unclear else ():
-        if name.lower() in unclear:
+
+def _check_macros(connection: DuckDBPyConnection, functions: Collection[str]) -> None:
+    for (name,) in asked(connection, _MACROS, []):
+        if name.lower() in functions:
             raise ParameterError(
                 f"a macro of the connection is named {name}, as a function of the query is: pdrisk.sql does not know "
                 "what it does. Drop the macro, give it another name, or pass another connection."

@@ -25,7 +25,7 @@ from pdrisk._sql.parse import parsed
 from pdrisk._sql.pieces import kind_of_type, lowered, written_paths
 from pdrisk._sql.readable import WHOLE, checked, columns_not_read, described, file_failure, files_of
 from pdrisk._sql.scalars import Scalars
-from pdrisk._sql.settings import Settings, check_macros, pin
+from pdrisk._sql.settings import Settings, pin
 from pdrisk._sql.source import Source
 from pdrisk._sql.source_identity import asked, file_place, table_place
 from pdrisk._sql.stored import (
@@ -116,8 +116,7 @@ class Sources:
     def check(self, select: Select) -> None:
         """Refuse settings and macros of the connection that would change a query's meaning."""
         if self.connection is not None:
-            self.settings.check(select.functions)
-            check_macros(self.connection, set(select.functions) - self.known)
+            self.settings.check(select.functions, self.known)
             self.known.update(select.functions)
 
     def take_snapshot(self) -> None:

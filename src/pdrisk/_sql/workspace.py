@@ -6,7 +6,7 @@ names stay apart; opening a database takes ten milliseconds, a cursor none.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["bench", "compute", "forget", "is_function", "reader", "serialized", "statements"]
 
+MOST_REMEMBERED = 10_000  # letters of a text: trees are larger by far
 _opening = Lock()
 
 
@@ -97,5 +98,11 @@ def statements(text: str) -> list[str] | None:
 
 def serialized(text: str) -> str:
     """DuckDB's tree of the statements, as JSON text."""
+    return _remembered(text) if len(text) <= MOST_REMEMBERED else _remembered.__wrapped__(text)
+
+
+@lru_cache(maxsize=64)
+def _remembered(text: str) -> str:
+    """The tree, which depends on nothing but the text."""
     row = bench().execute("SELECT system.main.json_serialize_sql(?::VARCHAR)", [text]).fetchone()
     return cast(tuple[str], row)[0]

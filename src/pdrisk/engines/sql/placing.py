@@ -78,8 +78,14 @@ class Placing:
         needs = part.needs
         return self.is_summed(part) or (bool(needs.products) and needs.ends and self.sums is not Sums.CASES)
 
+    def placed(self, i: int, part: Measured) -> Iterator[tuple[str, str]]:
+        """The floored place of which the term is made: written once, for an engine reads each word of a statement."""
+        if self.is_summed(part):
+            place = self._place(f"x{i}", part.universe)
+            yield f"f{i}", self.dialect.infix(place, "*", self.dialect.number(UNIT))
+
     def derived(self, i: int, part: Measured, *, apart: bool, summed: bool) -> Iterator[tuple[str, str]]:
-        """The value without NaN, clamped, and on the grids that the needs ask for.
+        """The value without NaN, clamped, and on the grids that the needs ask for, of what `placed` gives.
 
         Parameters
         ----------
@@ -104,7 +110,7 @@ class Placing:
                 steps = dialect.nearest_whole(dialect.scaled(x, grid))
                 yield f"{name}{i}", dialect.inside(x, steps, *ends, _steps(lo, grid), _steps(hi, grid))
         if self.is_summed(part):
-            yield f"h{i}", self._term(x, part.universe)
+            yield f"h{i}", self._twice(f"f{i}", dialect.number(PLACES * UNIT))
         if needs.place_squares or needs.products or (needs.places and not self.is_summed(part)):
             yield f"k{i}", self._whole_place(x, part.universe, near=self.is_near(part))
         if isinstance(part.universe, Rectangle):
@@ -124,11 +130,6 @@ class Placing:
     def whole_term(self, term: str) -> str:
         """A term as BIGINT, in places; NULL if it is not finite."""
         return f"TRY_CAST({self.dialect.infix(term, '*', self.dialect.number(1 / UNIT))} AS BIGINT)"
-
-    def _term(self, x: str, universe: Universe) -> str:
-        dialect = self.dialect
-        y = dialect.infix(self._place(x, universe), "*", dialect.number(UNIT))
-        return self._twice(y, dialect.number(PLACES * UNIT))
 
     def _twice(self, y: str, s: str) -> str:
         """Twice what y is once clamped to [0, S], less S."""

@@ -208,7 +208,11 @@ class _Statement:
                 i, part, apart=bool(self.aggregates.told_apart(part)), summed=self.plan.told is not None
             )
         ]
-        return f"(SELECT {', '.join(['*', *derived, *self.dialect.once])} FROM {self._records()}) AS rows_read"
+        placed = [f"{sql} AS {name}" for i, part in self.measured for name, sql in self.placing.placed(i, part)]
+        records = self._records()
+        if placed:
+            records = f"(SELECT {', '.join(['*', *placed])} FROM {records}) AS rows_placed"
+        return f"(SELECT {', '.join(['*', *derived, *self.dialect.once])} FROM {records}) AS rows_read"
 
     def _records(self) -> str:
         """The records as SQL for FROM."""
