@@ -236,13 +236,11 @@ class TestThreads:
         first=st.permutations([0.5, -1.0, 9.0, 3.0]) | st.lists(st.sampled_from([3.0, 4.0, 9.0, -1.0]), max_size=20),
         cores=st.integers(1, 2),
         size=st.integers(1, 4),
-        looked=st.integers(1, 4),
     )
-    def test_columns_that_reach_both_bounds_sooner_or_later(self, rest, first, cores, size, looked):
+    def test_columns_that_reach_both_bounds_sooner_or_later(self, rest, first, cores, size):
         values, universe = np.array([*first, *rest]), Universe(0.5, 8.0)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(single, "PLACED", size)
-            patch.setattr(single, "FIRST", looked)
             patch.setattr(single, "WORTH_THREADS", 1)
             patch.setattr(single, "LARGE", 4)
             patch.setattr(single, "cores", lambda: cores)

@@ -233,10 +233,10 @@ class TestSums:
 
     UNIT = Universe(0.0, 1.0)
 
-    def summary(self, con, rows, groups=(), **needs):
+    def summary(self, con, rows, groups=(), universe=UNIT, **needs):
         """What is read of `rows`, and how many statements that took."""
         seen = []
-        part = Measured("x + 0", self.UNIT, Needs(places=True, **needs))
+        part = Measured("x + 0", universe, Needs(places=True, **needs))
         (summary,), _ = read(con, SummaryPlan(f"({rows}) AS t", (), (), groups, None, (part,)), seen=seen)
         return summary, seen
 
@@ -267,6 +267,14 @@ class TestSums:
             records = clean((x for x, g in rows if g == name), self.UNIT)
             assert summary.n[group] == len(records)
             assert summary.places[group] == sum(math.floor(x * 2**30 + 0.5) for x in records)
+
+    @pytest.mark.parametrize("lo", [-1.0, -0.0, 0.0, 0.5, 2.0])
+    def test_any_lower_bound(self, con, lo):
+        values = [lo + k / 8 for k in range(-4, 12)]  # exact, as their places are
+        rows = rows_of([(x, "a") for x in values])
+        summary, seen = self.summary(con, f"SELECT * FROM {rows}", universe=Universe(lo, lo + 1))
+        assert summary.places.tolist() == [sum(min(max(k, 0), 8) * 2**27 for k in range(-4, 12))]
+        assert len(seen) == 1 and "ABS" in seen[0].upper()
 
     @pytest.mark.parametrize(("end", "place"), [("1.0", 2**30), ("0.0", 0), ("0.75", 3 * 2**28)])
     @pytest.mark.parametrize("more", [-1, 0, 1])

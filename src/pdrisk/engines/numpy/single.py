@@ -25,7 +25,6 @@ WORTH_THREADS = 2**20  # records; of fewer, making threads costs more than it sa
 THREADS = 4  # at most: reading memory is what takes the time
 LARGE = 2**18  # records of a piece then: threads wait for the interpreter lock after each look at one
 PLACED = 2**17  # records of a piece of which only places are summed: the system would clear larger buffers each time
-FIRST = 2**13  # records in which both bounds are looked for at first; then twice as many, and so on
 PLACES_AND_ENDS = Needs(places=True, ends=True)
 
 Pieces = Callable[[], Iterator[Piece]]
@@ -145,7 +144,7 @@ def _places_and_ends(values: NDArray[np.generic], universe: Universe, size: int)
     The ends are known then. That a value is missing, the sum of places tells; from there on, rows are read as ever.
     """
     sums, per_unit = _Moments(), places_per_unit(universe.width)
-    start, step = 0, FIRST
+    start, step = 0, min(size, PLACED)
     while start < len(values) and (universe.lo, universe.hi) != sums.ends:
         rows = values[start : start + step]
         sums = _together([sums, _moments(rows, universe, PLACES_AND_ENDS, None, start, min(size, step))])
