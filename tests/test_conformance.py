@@ -99,6 +99,38 @@ def test_an_engine_that_is_wrong_about_two_columns_is_noticed(name, change, word
         check(changed(name, change), TABLES[:1])
 
 
+@pytest.mark.parametrize("name", ["n", "places", "place_squares", "steps", "lowest"])
+def test_an_engine_that_is_wrong_where_nobody_sees_facts_is_noticed(name):
+    wrong = changed(name, lambda part: part + 1)
+
+    def opened(table, query):
+        return (of_frame if query.has_facts else wrong)(table, query)
+
+    with pytest.raises(AssertionError, match=f"without facts: {name}"):
+        check(opened, TABLES[:1])
+
+
+@pytest.mark.parametrize(("rank", "is_wrong"), [(20, True), (61, True), (62, False), (100, False)])
+def test_only_records_around_a_rank_need_their_own_points(rank, is_wrong):
+    """Of 101 records the quantiles at eps 10 read those up to rank 62: the median reads 11 above it."""
+    (many,) = (table for table in TABLES if len(table.values) == 102 and "many" in table.keys)
+
+    def opened(table, query):
+        is_asked = not query.has_facts and query.groups and query.lines[0].mechanism == "exponential"
+        return (changed("cells", moved) if is_asked else of_frame)(table, query)
+
+    def moved(cells):
+        points = np.repeat(cells.point, cells.count)
+        points[rank] = points[rank - 1]
+        return dataclasses.replace(cells, point=points, count=np.ones_like(points), first=np.array([0, 101, 101]))
+
+    if is_wrong:
+        with pytest.raises(AssertionError, match="without facts: cells"):
+            check(opened, [many], UNIVERSES[:1])
+    else:
+        check(opened, [many], UNIVERSES[:1])
+
+
 @pytest.mark.parametrize("part", ["point", "count"])
 @pytest.mark.parametrize("name", ["cells", "whole_cells"])
 def test_an_engine_that_counts_at_other_points_is_noticed(name, part):

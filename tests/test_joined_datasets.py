@@ -349,6 +349,23 @@ class TestRefused:
         with pytest.raises((ParameterError, pdrisk.ColumnTypeError, pdrisk.UnknownColumnError), match=why):
             join(patients, self.STAYS)
 
+    def test_what_is_constant_is_declared(self):
+        """Not read off the data, be it one row: a column made anew may have several values where nothing is said."""
+        one, costs = pd.DataFrame({"pid": [1], "age": [30]}), pd.DataFrame({"pid": [1], "cost": [5]})
+        for said in ({}, {"per_person": "mean"}):
+            before, after = Dataset(one, person="pid", **said), Dataset(costs, person="pid", **said)
+            joined = before.assign(w="age * 2").query("w > 1").join(after).assign(age="age + 1")
+            assert before.assign(age="age * 2").join(after).mean("age", eps=1, bounds=(0, 99), rows=1).curator.n == 1
+            assert joined.mean("w", eps=1, bounds=(0, 99), rows=1).curator.n == 1
+        before, after = (Dataset(each, person="pid", per_person="one") for each in (one, costs))
+        for assign in (
+            lambda: before.join(after).assign(age="age + 1"),
+            lambda: before.assign(age="age + 1").join(after),
+            lambda: Dataset(one, person="pid", constant="age").assign(age="age + 1"),
+        ):
+            with pytest.raises(ParameterError, match="'age' is declared to have one value for each person"):
+                assign()
+
     def test_another_ledger(self, tmp_path):
         one, two = (Ledger(tmp_path / f"{name}.db", dataset="people", eps=9) for name in "ab")
         first = Dataset(self.PATIENTS, person="pid", ledger=one)

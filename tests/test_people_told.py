@@ -1,6 +1,7 @@
 """What databases tell of people with several rows, by definition: every small multiset of people, exact fractions."""
 
 import math
+from fractions import Fraction
 
 import duckdb
 import numpy as np
@@ -9,6 +10,11 @@ import pytest
 
 from oracle import DEFINITIONS
 from pdrisk import Dataset
+from pdrisk._core.spread import Var
+from pdrisk._core.universe import Universe
+from pdrisk._model.query import Groups, Line, Query
+from pdrisk._model.unit import Unit
+from pdrisk.engines.conformance import GroupedColumn
 from postgres_databases import connected, database, needs_server
 from test_people_sensitivity import HI, LO, NAMES, additions, populations, together
 
@@ -130,6 +136,23 @@ def test_more_people(name, by):
         else:
             for each in told:
                 assert getattr(found.curator, each) == pytest.approx(getattr(own.curator, each), rel=1e-9)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_the_record_nearest_the_mean(engine, grouped):
+    """Distances are told with their sides where people are, and the nearest is that on whichever side."""
+    of = {"a": (0.0, 1.0, 4.0), "b": (2.0, 2.5), "c": (0.0, 3.0, 3.0)}
+    people = [(x, person) for person, values in of.items() for x in values]
+    table = GroupedColumn("DOUBLE", *zip(*people, strict=True), keys=tuple(of))
+    groups = Groups(("g",), tuple((key,) for key in of), "given") if grouped else None
+    line = Line("x", Var(), Universe(0.0, 4.0), "given")
+    query = Query((line,), (), groups=groups, reads=("x", "g"), unit=Unit(("g",), rows=3))
+    (summary,) = engine(table, query).read(query).summaries
+    expected = []
+    for values in of.values() if grouped else [[x for x, _ in people]]:
+        mean = sum(map(Fraction, values)) / len(values)
+        expected.append(float(min(abs(Fraction(x) - mean) for x in values)))
+    assert summary.nearest.tolist() == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e3, -1e6])

@@ -647,6 +647,24 @@ class TestOnAServer:
                 ask()
             assert "sesame" not in "".join(traceback.format_exception(caught.value))
 
+    def test_what_needs_no_data_is_refused_before_it_connects(self, tmp_path):
+        url, query = "postgresql://127.0.0.1:1/x", "SELECT AVG(x) FROM t"
+        one, other = (pdrisk.Ledger(tmp_path / f"{name}.db", dataset=name, eps=2) for name in "ab")
+        data = pdrisk.Dataset((url, "t"), ledger=one)
+        for ask, why in (
+            (lambda: pdrisk.sql("SELEC", url, eps=1), "that is no SELECT"),
+            (lambda: pdrisk.sql(query, url, eps=1, risk_columns=3), "risk_columns is True or False"),
+            (lambda: pdrisk.sql(query, url, eps=1, keys="private"), "needs delta="),
+            (lambda: pdrisk.sql(query, url, eps=1, bounds=3), "bounds must be a pair"),
+            (lambda: pdrisk.sql(query, url, eps=1, params=3), "params must be a list"),
+            (lambda: data.sql(query, eps=1, ledger=3), "ledger must be a pdrisk.Ledger"),
+            (lambda: data.sql(query, eps=1, ledger=other), "the ledger is that of dataset 'b'"),
+            (lambda: data.sql(query, eps=1), "by the names of its tables"),
+        ):
+            with pytest.raises(pdrisk.PdriskError, match=why):
+                ask()
+        assert one.remaining().eps == other.remaining().eps == 2
+
     def test_a_dataset(self, postgres_server, tmp_path):
         ledger = pdrisk.Ledger(tmp_path / "budget.db", dataset="people", eps=2)
         data = pdrisk.Dataset((postgres_server, "people"), bounds=BOUNDS, keys={"region": ["north"]}, ledger=ledger)

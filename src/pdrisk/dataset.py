@@ -236,8 +236,10 @@ class Dataset(HeldData):
         """
         found = copy.copy(self)
         for name, expression in columns.items():
-            taken = (*self._people.columns, *self._people.constant, *(self._kept.columns if self._kept else ()))
-            found._assigned, found._derived = assigned(found._frame, name, expression, found._derived, taken)
+            people, taken = self._people, (*self._people.columns, *(self._kept.columns if self._kept else ()))
+            found._assigned, found._derived = assigned(
+                found._frame, name, expression, found._derived, taken, people.constant
+            )
         return found
 
     def join(self, other: Any, on: str | list[str] | None = None, how: str = "inner") -> Dataset:

@@ -18,7 +18,7 @@ from pdrisk._model.plain import plain_label
 from pdrisk._model.query import Query
 from pdrisk._model.unit import ONE_RECORD
 from pdrisk._printing import printable
-from pdrisk.errors import NotPublicError
+from pdrisk.errors import NotPublicError, ParameterError
 
 __all__ = ["CLIP", "NO_ANSWER", "Answer", "AnswerLine", "Curator", "Exposed"]
 
@@ -292,6 +292,13 @@ class Answer:
             eps_groups=0.0 if chosen is None else float(chosen.eps),
             sizes_shown=() if chosen is None else chosen.sizes_shown,
         )
+
+    def check_one_record_each(self, needed: str) -> None:
+        """Refuse what needs one record for each person, if a person may have several."""
+        if self.rows * self.groups_each > 1 or not (self.has_person or self.unit == ONE_RECORD):
+            raise ParameterError(
+                f"{needed}, and here one person may have several: ask with per_person= or rows=1, and without groups=."
+            )
 
     @property
     def name(self) -> str:

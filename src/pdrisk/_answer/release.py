@@ -21,7 +21,6 @@ from pdrisk._core.foreign import own_errors, shown
 from pdrisk._core.risk import Risk
 from pdrisk._model.arguments import checked_flag, checked_probability
 from pdrisk._model.query import written
-from pdrisk._model.unit import ONE_RECORD
 from pdrisk._printing import DisplayedText
 from pdrisk.errors import NotPublicError, ParameterError
 
@@ -248,7 +247,7 @@ class Release(Arithmetic):
         if not isinstance(kind, str) or kind not in ("noise", "sampling"):
             raise ParameterError(f'kind is "noise" or "sampling", not {shown(kind)}.')
         if kind == "sampling":
-            self._check_one_record_each('kind="sampling" is for a simple random sample of records')
+            self.answer.check_one_record_each('kind="sampling" is for a simple random sample of records')
         low, high = self.noisy.interval(sure) if kind == "noise" else sampling_interval(self.noisy, sure)
         return float(low[0]), float(high[0])
 
@@ -351,16 +350,8 @@ class Release(Arithmetic):
         """
         from pdrisk.attack import two_worlds  # which few ask for, and `import pdrisk` need not wait for
 
-        self._check_one_record_each("attack() is of somebody who has one record")
+        self.answer.check_one_record_each("attack() is of somebody who has one record")
         return two_worlds(self, records, person, draws=draws, level=level)
-
-    def _check_one_record_each(self, needed: str) -> None:
-        """Refuse what needs one record for each person, if a person may have several."""
-        answer = self.answer
-        if answer.rows * answer.groups_each > 1 or not (answer.has_person or answer.unit == ONE_RECORD):
-            raise ParameterError(
-                f"{needed}, and here one person may have several: ask with per_person= or rows=1, and without groups=."
-            )
 
     @own_errors
     def picture(self, kind: str = "icons", *, unit: str = "", language: str = "en") -> Figure:

@@ -20,7 +20,12 @@ __all__ = ["assigned"]
 
 
 def assigned(
-    frame: pd.DataFrame, name: str, expression: object, before: tuple[Derived, ...], taken: Collection[Hashable]
+    frame: pd.DataFrame,
+    name: str,
+    expression: object,
+    before: tuple[Derived, ...],
+    taken: Collection[Hashable],
+    constant: Collection[Hashable],
 ) -> tuple[pd.DataFrame, tuple[Derived, ...]]:
     """The frame with a placeholder for one more derived column, and all derived columns.
 
@@ -30,6 +35,8 @@ def assigned(
         With a place for those assigned ``before``.
     taken : collection of hashable
         Names that say who a person is, or which records are selected.
+    constant : collection of hashable
+        Names of columns that do not differ within a person, by what is declared.
 
     Raises
     ------
@@ -43,6 +50,11 @@ def assigned(
         )
     if name in taken:
         raise ParameterError(f"{name!r} says who a person is, or which records query() selected: use another name.")
+    if name in constant:
+        raise ParameterError(
+            f"{name!r} is declared to have one value for each person (by constant=, or since tables with "
+            'per_person="one" were joined), and a column that is made anew may have several: use another name.'
+        )
     if frame.columns.nlevels > 1:
         raise ParameterError("assign needs columns of one level: flatten the frame's column labels first.")
     if name in frame.columns:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -159,13 +160,21 @@ def of_dataset(
 
 
 def _on_server(connection: Any, name: Callable[[tuple[str, ...]], str], **options: Any) -> SourcesElsewhere:
-    """Tables of one connection to PostgreSQL, by the names that the server has for those of a query."""
+    """Tables of one connection to PostgreSQL, by the names that the server has for those of a query.
+
+    The connection is opened for the first table: what is refused without one needs none.
+    """
     held = ExitStack()
-    own = held.enter_context(one_connection(connection))
+    opened = cache(lambda: held.enter_context(one_connection(connection)))
     return SourcesElsewhere(
-        None, {}, **options, language=POSTGRES, found=lambda path: PostgresTable(own, name(path)).table(),
-        snapshot=lambda: one_state(own), held=held,
-    )  # fmt: skip
+        None,
+        {},
+        **options,
+        language=POSTGRES,
+        found=lambda path: PostgresTable(name=name(path), connection=opened()).table(),
+        snapshot=lambda: one_state(opened()),
+        held=held,
+    )
 
 
 def _is_with(one: Remote, other: Remote) -> bool:

@@ -34,7 +34,7 @@ from pdrisk._core.pairs import Corr, Cov, Slope
 from pdrisk._core.sizes import SizePoints
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Mean, Statistic, Sum, WholeSum
-from pdrisk._core.summary import Needs, Summary
+from pdrisk._core.summary import Needs, Ranks, Summary
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._model.query import Groups, Line, Query
 from pdrisk.engines.base import Engine, Reading
@@ -90,6 +90,7 @@ ASKED: Final[tuple[tuple[Statistic, str], ...]] = (
 )
 PAIRS: Final = (Cov(), Slope(), Corr())
 BESIDE: Final = Universe(-0.5, 2.0)  # of the other column
+SHARE: Final = Fraction(10)  # eps, at which a quantile reads a few of the records of "many"
 UNIVERSES: Final = (Universe(-1.0, 3.0), Universe(0.0, 1.0), Universe(2.0, 2.0**40), Universe(-1e9, 1e-9))
 NAN, INF = math.nan, math.inf
 
@@ -143,7 +144,11 @@ TABLES: Final = (
 
 
 def questions(universe: Universe, keys: Sequence[str] | None) -> Iterator[Query]:
-    """Questions about a table: every statistic alone and many at once, by group or for all rows."""
+    """Questions about a table, by group or for all rows: every statistic alone and many at once.
+
+    Without the numbers for curators, where an engine may read only what noise is added to, each sum is asked alone, and
+    order statistics by their mechanism.
+    """
     lines = tuple(Line("x", statistic, universe, "given", mechanism=mechanism) for statistic, mechanism in ASKED)
     groups = None if keys is None else Groups(("g",), tuple((key,) for key in keys), "given")
     both = Rectangle(universe.lo, universe.hi, BESIDE)
@@ -151,6 +156,10 @@ def questions(universe: Universe, keys: Sequence[str] | None) -> Iterator[Query]
     reads = ("x", "y") if groups is None else ("x", "y", "g")
     for asked in (*((line,) for line in lines), pairs, (*lines, *pairs[:1])):
         yield Query(asked, (), groups=groups, reads=reads)
+    ordered = [line for line in lines if isinstance(line.statistic, Min | Max | Quantile)]
+    by_mechanism = (tuple(line for line in ordered if line.mechanism == each) for each in ("laplace", "exponential"))
+    for asked in (*((line,) for line in lines if line not in ordered), pairs, *by_mechanism):
+        yield Query(asked, (SHARE,) * len(asked), groups=groups, reads=reads, has_facts=False)
 
 
 def check(opened: Opened, tables: Sequence[GroupedColumn] = TABLES, universes: Sequence[Universe] = UNIVERSES) -> None:
@@ -177,13 +186,16 @@ def check(opened: Opened, tables: Sequence[GroupedColumn] = TABLES, universes: S
             }
         for query in questions(universe, table.keys if grouped else None):
             reading = opened(table, query).read(query)
-            for line, summary in zip(query.lines, reading.summaries, strict=True):
+            for number, (line, summary) in enumerate(zip(query.lines, reading.summaries, strict=True)):
+                needs = line.needs if query.has_facts else query.mechanism(number).draws
                 asked = f"{universe}, {line.statistic.label} by {line.mechanism}"
+                if not query.has_facts:
+                    asked += " without facts"
                 for at, (name, values) in enumerate(groups.items()):
                     differing = (
-                        _wrong(summary, at, [value for value, _ in values], universe, line.needs)
+                        _wrong(summary, at, [value for value, _ in values], universe, needs)
                         if line.other is None
-                        else _wrong_pairs(summary, at, values, universe, line.needs)
+                        else _wrong_pairs(summary, at, values, universe, needs)
                     )
                     for wrong in differing:
                         raise AssertionError(f"{table.type}, {name}, {asked}: {wrong}")
@@ -269,6 +281,14 @@ def _point(record: float, universe: Universe, *, whole: bool) -> int:
     return multiple(record) - multiple(universe.lo)
 
 
+def _around(ranks: Ranks, n: int) -> range:
+    """The ranks whose records are told apart, of n."""
+    middle = Fraction(ranks.a * n + ranks.offset, ranks.b)
+    first = 1 if ranks.before is None else math.floor(middle) - ranks.before
+    last = n if ranks.after is None else math.ceil(middle) + ranks.after
+    return range(max(first, 1), min(last, n) + 1)
+
+
 def _wrong_sizes(summary: Summary, group: int, records: Sequence[float], universe: Universe) -> Iterator[str]:
     """Error in the sums of records by their sizes."""
     points, sums = SizePoints.between(universe.lo, universe.hi), summary.size_sums
@@ -309,7 +329,7 @@ def _wrong(summary: Summary, group: int, values: Sequence[Value], universe: Univ
             yield f"{name} is {found!r}, too far from {float(wanted)!r}"
 
     yield from differs("n", int(summary.n[group]), n)
-    for part in ("total", "steps", "squares", "places", "place_squares", "whole"):
+    for part in ("total", "steps", "squares", "places", "place_squares", "whole", "cells", "whole_cells"):
         if getattr(needs, part) and getattr(summary, part) is None:
             yield f"{part} is missing"
     total = sum(exact, Fraction(0))
@@ -330,10 +350,12 @@ def _wrong(summary: Summary, group: int, values: Sequence[Value], universe: Univ
     for name, found in (("cells", summary.cells), ("whole_cells", summary.whole_cells)):
         if getattr(needs, name) and found is not None:
             own = slice(found.first[group], found.first[group + 1])
-            counted = Counter(_point(x, universe, whole=name == "whole_cells") for x in records)
-            yield from differs(
-                name, list(zip(found.point[own], found.count[own], strict=True)), sorted(counted.items())
-            )
+            cells = np.repeat(found.point[own], found.count[own]).tolist()
+            points = [_point(x, universe, whole=name == "whole_cells") for x in records]
+            if needs.ranks and len(cells) == n:  # the other records lie anywhere on their side of these
+                told_apart = set().union(*(_around(each, n) for each in needs.ranks))
+                points = sorted((points if k + 1 in told_apart else cells)[k] for k in range(n))
+            yield from differs(name, cells, points)
     if needs.steps and summary.steps is not None:
         step = Fraction(2) ** (math.floor(math.log2(universe.magnitude)) - 30)
         yield from differs("steps", int(summary.steps[group]), sum(round(x / step) for x in exact))
