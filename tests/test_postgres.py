@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk.engines.sql.postgres import PostgresDialect, asked, reading
+from pdrisk.engines.sql.postgres import PostgresDialect, asked, fetched, reading
 from postgres_databases import connected, database, needs_server, role
 from test_tables_like_frames import ASKED, BOUNDS, QUESTIONS, WAYS, made_rows, numbers
 
@@ -217,6 +217,33 @@ class TestRanks:
         listed = PostgresDialect().at_ranks("x", "0", "1", "0")
         rows = "(SELECT CAST(1 AS DOUBLE PRECISION) AS x WHERE false) AS made"
         assert not con.execute(f"SELECT {listed} FROM {rows}").fetchone()[0]
+
+
+class TestArrays:
+    """Lists of numbers are read in binary form: the same numbers that psycopg makes of them."""
+
+    @pytest.mark.parametrize(
+        ("kind", "lists"),
+        [
+            ("double precision", [[0.1, -0.0, 5e-324, math.inf], None, [], [-1e308], [math.nan, -math.inf, 1 / 3]]),
+            ("bigint", [[2**63 - 1, -(2**63)], [], None, [0], [-1, 1, 2**40 + 1]]),
+            ("double precision", [None, []]),
+        ],
+    )
+    def test_of_any_length(self, con, kind, lists):
+        arrays = ["NULL" if each is None else "'{" + ",".join(map(repr, each)) + "}'" for each in lists]
+        rows = ", ".join(f"({at}, CAST({each} AS {kind}[]))" for at, each in enumerate(arrays))
+        sql = f"SELECT x FROM (VALUES {rows}) AS made (at, x) ORDER BY at"
+        plain = [each or [] for (each,) in con.execute(sql).fetchall()]
+        with reading(con) as cursor:
+            found = fetched(cursor, sql, [])["x"]
+        assert np.diff(found.first).tolist() == list(map(len, plain))
+        assert list(map(repr, found.values.tolist())) == [repr(value) for each in plain for value in each]
+
+    @pytest.mark.parametrize("array", ["{1, NULL}", "{NULL, NULL, NULL}"])
+    def test_without_a_number(self, con, array):
+        with reading(con) as cursor, pytest.raises(ValueError, match=r"NULL|size"):
+            fetched(cursor, f"SELECT CAST('{array}' AS double precision[]) AS x", [])
 
 
 class TestTypes:

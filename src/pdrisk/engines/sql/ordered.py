@@ -39,8 +39,10 @@ class Lists:
     first: IntArray
 
     @classmethod
-    def of(cls, column: NDArray[Any]) -> Lists:
+    def of(cls, column: NDArray[Any] | Lists) -> Lists:
         """Lists from a column of lists, masked where there is no record; or from single records."""
+        if isinstance(column, Lists):
+            return column
         masked, data = np.ma.getmaskarray(column), np.ma.getdata(column)
         if data.dtype != object:
             lengths = (~masked).astype(np.int64)
@@ -50,6 +52,10 @@ class Lists:
         )
         some = [each for each, length in zip(data, lengths, strict=True) if length]
         return cls(np.concatenate(some) if some else np.empty(0), np.concatenate([[0], np.cumsum(lengths)]))
+
+    def __len__(self) -> int:
+        """Number of groups."""
+        return len(self.first) - 1
 
     def ascending(self) -> Lists:
         """The same with each list in order, as servers mostly give it."""
@@ -63,7 +69,7 @@ class Lists:
     @property
     def group(self) -> IntArray:
         """The group of each value."""
-        return np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
+        return np.repeat(np.arange(len(self)), np.diff(self.first))
 
     @property
     def place(self) -> IntArray:
@@ -272,7 +278,7 @@ def counted(column: NDArray[Any], points: Points, size: int) -> Cells:
     packed, group = lists.values.astype(np.int64), lists.group
     point, count = packed >> (size.bit_length() - 1), packed & (size - 1)
     order = np.argsort(group * points.size + point)
-    return Cells.of_groups(group, point[order], count[order], len(lists.first) - 1)
+    return Cells.of_groups(group, point[order], count[order], len(lists))
 
 
 def summed(*columns: NDArray[Any]) -> SizeSums:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from pdrisk.engines.sql.dialect import TEXT, Dialect
+from pdrisk.engines.sql.ordered import Lists
 from pdrisk.engines.sql.reading import Columns
 from pdrisk.errors import ParameterError
 
@@ -19,6 +20,8 @@ __all__ = ["COMPILED", "READ_ONLY", "PostgresDialect", "asked", "fetched", "read
 
 TINY: Final = 2.0**-60  # below it a product is rounded to 0, with or without a half
 FLOAT4, FLOAT8, INT2, INT4, INT8 = 700, 701, 21, 23, 20  # numbers of types, the same on every server
+ARRAYS: Final = {1022: ">f8", 1016: ">i8"}  # of FLOAT8 and INT8
+HEAD: Final = 20  # bytes of an array of one dimension before its elements; an empty one has fewer in all
 
 # Names are those of the server's own functions, operators and types, whatever was made in other schemas; numbers are
 # written with all digits, and times in one way, whatever the session's settings are. A policy that hides rows from a
@@ -191,7 +194,9 @@ def asked(cursor: psycopg.Cursor[Any], sql: str, values: Sequence[Any] = ()) -> 
     return cursor.execute(sql.encode(), list(values) or None, prepare=False, binary=True).fetchall()
 
 
-def _column(code: int, values: Sequence[Any]) -> np.ma.MaskedArray[Any, Any]:
+def _column(code: int, values: Sequence[Any]) -> np.ma.MaskedArray[Any, Any] | Lists:
+    if code in ARRAYS:
+        return _lists(ARRAYS[code], values)
     missing = np.array([value is None for value in values], dtype=np.bool_)
     if code in (FLOAT4, FLOAT8, INT2, INT4, INT8):
         dtype = np.float64 if code in (FLOAT4, FLOAT8) else np.int64
@@ -200,6 +205,17 @@ def _column(code: int, values: Sequence[Any]) -> np.ma.MaskedArray[Any, Any]:
         data = np.empty(len(values), dtype=object)
         data[:] = values
     return np.ma.MaskedArray(data, missing)
+
+
+def _lists(kind: str, values: Sequence[bytes | None]) -> Lists:
+    """Lists from arrays in binary form, which psycopg would make a Python object of each element."""
+    elements = [b"" if value is None else value[HEAD:] for value in values]
+    found = np.frombuffer(b"".join(elements), dtype=[("size", ">i4"), ("value", kind)])
+    if not (found["size"] == found.dtype["value"].itemsize).all():
+        raise ValueError("an array of numbers has a NULL")
+    lengths = np.array([len(each) for each in elements], dtype=np.int64) // found.itemsize
+    own = found["value"].astype(found.dtype["value"].newbyteorder("="))
+    return Lists(own, np.concatenate([[0], np.cumsum(lengths)]))
 
 
 @contextmanager
@@ -212,6 +228,7 @@ def reading(connection: psycopg.Connection[Any], settings: str = SETTINGS) -> It
     import psycopg
     from psycopg.pq import TransactionStatus
     from psycopg.rows import tuple_row
+    from psycopg.types.string import ByteaBinaryLoader
 
     is_own = connection.info.transaction_status == TransactionStatus.IDLE
     with (
@@ -220,5 +237,7 @@ def reading(connection: psycopg.Connection[Any], settings: str = SETTINGS) -> It
     ):
         if is_own:
             settings = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;" + settings
+        for code in ARRAYS:
+            cursor.adapters.register_loader(code, ByteaBinaryLoader)
         cursor.execute(settings.encode(), prepare=False)
         yield cursor

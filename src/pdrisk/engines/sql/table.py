@@ -327,8 +327,8 @@ def listed_keys(rows: RowSQL, groups: Groups | None) -> tuple[str | None, list[l
         return None, None
     carriers = [group_sql(rows, column)[1] for column in groups.columns]
     lists = [
-        [_carried(key[at], rows.same(column), column) for key in groups.keys]
-        for at, column in enumerate(groups.columns)
+        [_carried(key[at], same, column) for key in groups.keys]
+        for at, (column, same) in enumerate((column, rows.same(column)) for column in groups.columns)
     ]
     return rows.dialect.keys(carriers, lists)
 
