@@ -62,8 +62,9 @@ class TestStatistics:
     def test_suggested_bounds(self):
         frame = pd.DataFrame({"x": [42.0] * 500 + [1e6] * 500, "few": [True] * 500 + [False] * 500})
         d = Dataset(frame)
-        few = d.query("few").suggest_bounds("x", eps=9)  # noise may show another size now and then
-        assert d.suggest_bounds("x", eps=9)[1] >= 1e6 and few[0] <= 32 and 64 <= few[1] < 1e6
+        few = [d.query("few").suggest_bounds("x", eps=9) for _ in range(5)]  # one in 150 is wider, by its noise
+        assert d.suggest_bounds("x", eps=9)[1] >= 1e6
+        assert all(low <= 32 < 64 <= high for low, high in few) and min(high for _, high in few) < 1e6
 
     def test_what_it_shows(self):
         assert repr(Dataset(FRAME, name="survey").query("age > 40")).startswith("Dataset 'survey', where age > 40; ")

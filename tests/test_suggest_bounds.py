@@ -385,8 +385,8 @@ class TestContract:
         known = column({42: 500, -1: 500}).dprisk.declare(missing={"x": [-1]})
         assert known["x"].dprisk.suggest_bounds(eps=1).column == "x"
         for series in (known["x"], pd.Series([42.0] * 500)):
-            found = [tuple(series.dprisk.suggest_bounds(eps=1)) for _ in range(5)]  # one in 150 is wider, by its noise
-            assert found.count((32, 64)) >= 3
+            found = [tuple(series.dprisk.suggest_bounds(eps=1)) for _ in range(9)]  # one in 150 is wider, by its noise
+            assert found.count((32, 64)) >= 5
 
     def test_only_the_asked_column_is_read(self):
         class Untouchable:
