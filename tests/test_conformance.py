@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engines import of_frame
+from engines import ENGINES, of_frame
 from pdrisk.engines.base import Reading
 from pdrisk.engines.conformance import TABLES, UNIVERSES, GroupedColumn, check, check_group_sizes
 
+WAREHOUSES = [name for name in ENGINES if name.startswith("text of ")]
 MIXED = (TABLES[0], *TABLES[-4:])  # all groups in one table, and a table of each type
 
 numbers = st.sampled_from([None, np.nan, np.inf, -np.inf, 0.0, -0.0, 0.5, 0.5, 0.625, 1.0, 3.0, 7.0, 1e300])
@@ -46,8 +47,12 @@ def test_wrong_group_sizes_are_noticed():
 
 
 @pytest.mark.slow
-def test_conforms_group_by_group(engine):
-    for at, table in enumerate(TABLES):
+def test_conforms_group_by_group(engine, request):
+    asked = list(enumerate(TABLES))
+    name = request.node.callspec.params["engine"]
+    if name in WAREHOUSES:  # each statement is translated, which takes long: each warehouse gets tables of its own
+        asked = asked[WAREHOUSES.index(name) :: len(WAREHOUSES)]
+    for at, table in asked:
         check(engine, [table], [UNIVERSES[at % len(UNIVERSES)]])
 
 
