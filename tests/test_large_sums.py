@@ -60,7 +60,7 @@ def test_sql_tells_sums_of_places_as_far_as_64_bits_go():
     plan = SummaryPlan("(SELECT 1.0 AS x) AS people", (), (), (), None, (part,))
     held = dict(Aggregates(plan, Placing(DuckDBDialect(), Sums.CASES), False).first())["places_0"]
     rows = f"SELECT CAST('{2**62}' AS BIGINT) AS k0 FROM "
-    (found,) = duckdb.execute(f"SELECT {held} FROM ({rows} range(1))").fetchone()
-    (more,) = duckdb.execute(f"SELECT {held} FROM ({rows} range(3))").fetchone()
+    (found,) = duckdb.connect().execute(f"SELECT {held} FROM ({rows} range(1))").fetchone()
+    (more,) = duckdb.connect().execute(f"SELECT {held} FROM ({rows} range(3))").fetchone()
     assert (found, more) == (2**62, 2**63 - 1)
     assert read(partial(fetched, duckdb.connect()), plan, None, DuckDBDialect())[0][0].places.tolist() == [PLACES]

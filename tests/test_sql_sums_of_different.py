@@ -87,7 +87,8 @@ class TestAnswers:
             "COUNT(DISTINCT x) AS c, SUM(x) AS d FROM t GROUP BY g ORDER BY g"
         )
         bounds = {"x": (-3, 3), "k": (0, 9)}
-        expected = duckdb.sql(query.replace("FROM t", "FROM frame")).df()
+        with duckdb.connect() as con:
+            expected = con.sql(query.replace("FROM t", "FROM frame")).df()
         found = asked(frame, query, bounds=bounds, keys=["a", "b"])
         for name in "abcd":
             assert found[name].tolist() == pytest.approx(expected[name].tolist(), abs=1e-6)
