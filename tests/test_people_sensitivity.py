@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from oracle import DEFINITIONS, fractions, mean, multisets
+from pdrisk._core.contributions import PersonRecords
 from pdrisk._core.people import local_sensitivity, top_of_groups, without_each, world_range
-from pdrisk._core.portions import PersonRecords
 from pdrisk._core.universe import Universe
 from pdrisk._model.arguments import statistic
 
@@ -63,7 +63,7 @@ class TestOnePersonAtMost:
         every = list(populations(k, most))
         people = people_of(*every)
         values = np.array([definition.value(together(each), LO, HI) for each in every])
-        found = local_sensitivity(asked, people.told(asked), UNIVERSE, values, k)
+        found = local_sensitivity(asked, people.of_statistic(asked), UNIVERSE, values, k)
         for own, each in zip(found, every, strict=True):
             records = together(each)
             rests = [together(each[:i] + each[i + 1 :]) for i in range(len(each))]
@@ -74,11 +74,11 @@ class TestOnePersonAtMost:
         definition, asked = DEFINITIONS[name], chosen(name)
         every = [each for each in populations(k, most) if each]
         people = people_of(*every)
-        told = people.told(asked)
-        found, worlds = without_each(asked, told, UNIVERSE), world_range(asked, told, UNIVERSE)
+        contributions = people.of_statistic(asked)
+        found, worlds = without_each(asked, contributions, UNIVERSE), world_range(asked, contributions, UNIVERSE)
         for g, each in enumerate(every):
             answers = [definition.value(together(each[:i] + each[i + 1 :]), LO, HI) for i in range(len(each))]
-            np.testing.assert_allclose(found[people.portions == g], answers, atol=1e-7)
+            np.testing.assert_allclose(found[people.contribution_groups == g], answers, atol=1e-7)
             assert worlds[g] == pytest.approx(max(answers) - min(answers), abs=1e-7)
 
 
@@ -106,8 +106,8 @@ def test_different_values():
     asked = statistic("nunique")
     # person 0 alone has 7, persons 0 and 1 have 8, person 2 has 9 twice
     people = PersonRecords(np.array([7, 8, 8, 9, 9]), np.zeros(5, int), np.array([0, 0, 1, 2, 2]), 1)
-    assert without_each(asked, people.told(asked), UNIVERSE).tolist() == [2, 3, 2]
-    assert local_sensitivity(asked, people.told(asked), UNIVERSE, np.array([3.0]), 2).tolist() == [2]
+    assert without_each(asked, people.of_statistic(asked), UNIVERSE).tolist() == [2, 3, 2]
+    assert local_sensitivity(asked, people.of_statistic(asked), UNIVERSE, np.array([3.0]), 2).tolist() == [2]
 
 
 @pytest.mark.parametrize("k", [7, 40])
@@ -116,19 +116,19 @@ def test_a_variance_of_many_records_a_person(name, k):
     """Of all mixtures of records at the ends, and as many at the mean."""
     definition, asked = DEFINITIONS[name], chosen(name)
     for people in ([(Fraction(1),)] * 3, [(LO, HI)] * 2, [(HI,)] * 5, [(Fraction(1), Fraction(3))] * 9):
-        records, told = together(people), people_of(people).told(asked)
+        records, contributions = together(people), people_of(people).of_statistic(asked)
         more = [(LO,) * i + (HI,) * j for i in range(k + 1) for j in range(k + 1 - i)]
         more += [(mean(records, LO, HI),) * m for m in range(k + 1)]
         rests = [together(people[1:]), *(records + each for each in more)]
         expected = max(definition.change(records, rest, LO, HI) for rest in rests)
         value = np.array([definition.value(records, LO, HI)])
-        assert local_sensitivity(asked, told, UNIVERSE, value, k) == pytest.approx(expected, abs=1e-9)
+        assert local_sensitivity(asked, contributions, UNIVERSE, value, k) == pytest.approx(expected, abs=1e-9)
 
 
 def test_beyond_what_is_tried():
     """A variance may change by all that it can be then, never by less."""
-    told = people_of([(Fraction(1),), (Fraction(2),)]).told(statistic("var"))
-    assert local_sensitivity(statistic("var"), told, UNIVERSE, np.array([0.5]), 10_001).tolist() == [8.0]
+    contributions = people_of([(Fraction(1),), (Fraction(2),)]).of_statistic(statistic("var"))
+    assert local_sensitivity(statistic("var"), contributions, UNIVERSE, np.array([0.5]), 10_001).tolist() == [8.0]
 
 
 @pytest.mark.parametrize("groups", [1, 2, 3, 9])

@@ -8,8 +8,8 @@ import pytest
 import pdrisk
 import pdrisk.engines.sql.duckdb
 from pdrisk import Dataset
+from pdrisk._core.contributions import Contributions
 from pdrisk._core.people import local_sensitivity, world_range
-from pdrisk._core.portions import Portions
 from pdrisk._core.universe import Universe
 from pdrisk._model.arguments import statistic
 from postgres_databases import connected, database, needs_server
@@ -42,12 +42,12 @@ def table_of(frame, con):
 def summed(people):
     """The sums that an engine tells, by their definition."""
     sizes, groups, own = [], [], []
-    portions = {}
+    contributions = {}
     for group, person, value in zip(people.groups, people.persons, people.values, strict=True):
-        portions.setdefault((int(group), int(person)), []).append(float(value))
+        contributions.setdefault((int(group), int(person)), []).append(float(value))
     for group in range(people.size):
         alike = {}
-        for (of, _), values in portions.items():
+        for (of, _), values in contributions.items():
             if of == group:
                 alike.setdefault(len(values), []).append(sum(values))
         for size, sums in alike.items():
@@ -55,17 +55,17 @@ def summed(people):
             groups += [group, group]
             own += [min(sums), max(sums)]
     integers = np.array(groups, dtype=np.int64), np.array(sizes, dtype=np.int64)
-    return Portions(*integers, people.n, people.sums(people.values)[0], np.array(own))
+    return Contributions(*integers, people.n, people.sums(people.values)[0], np.array(own))
 
 
 @pytest.mark.parametrize("name", ["count", "sum", "mean", "proportion"])
 @pytest.mark.parametrize(("k", "most"), [(2, 3), pytest.param(3, 3, marks=pytest.mark.slow)])
 def test_the_ends_of_sums_tell_all(name, k, most):
-    """Of every small multiset of people: no other portion of a size moves the answer farther."""
+    """Of every small multiset of people: no other contribution of a size moves the answer farther."""
     asked, universe = statistic(name), Universe(0.0, 4.0)
     groups = list(populations(k, most))
     people = people_of(*groups)
-    both = summed(people), people.told(asked)
+    both = summed(people), people.of_statistic(asked)
     value = np.array([0.0 if name in ("count", "sum") else 2.0] * len(groups))
     for at, group in enumerate(groups):
         records = together(group)
@@ -97,7 +97,7 @@ ASKS = {
 HOW = {"eps": 1, "rows": K, "curator": True}
 
 
-def told(answer):
+def facts_of(answer):
     """The curator's numbers, of each group."""
     if isinstance(answer, pd.DataFrame):
         return answer[list(FACTS)].to_numpy(dtype=float)
@@ -113,7 +113,7 @@ class TestAsOfFrames:
         for seed in range(2):
             frame, con = rows(seed), duckdb.connect()
             found = [
-                told(ASKS[ask](Dataset(data, person="pid", bounds=BOUNDS), mechanism=mechanism, **HOW, **by))
+                facts_of(ASKS[ask](Dataset(data, person="pid", bounds=BOUNDS), mechanism=mechanism, **HOW, **by))
                 for data in (frame, table_of(frame, con))
             ]
             assert not np.isnan(found[0][..., 1]).any()
@@ -128,7 +128,7 @@ class TestAsOfFrames:
             with con.cursor() as cursor:
                 cursor.executemany("INSERT INTO people VALUES (%s, %s, %s)", frame.itertuples(index=False, name=None))
             found = [
-                told(ASKS[ask](Dataset(data, person="pid", bounds=BOUNDS), mechanism="laplace", **HOW, **GROUPS))
+                facts_of(ASKS[ask](Dataset(data, person="pid", bounds=BOUNDS), mechanism="laplace", **HOW, **GROUPS))
                 for data in (frame, (con, "people"))
             ]
         np.testing.assert_allclose(*found, rtol=1e-9)
@@ -140,7 +140,7 @@ class TestAsOfFrames:
         name = {"COUNT(*)": "rows", "SUM(x)": "sum", "AVG(x)": "mean", "MEDIAN(x)": "median", "MIN(x)": "min"}[
             aggregate
         ]
-        own = told(ASKS[name](d, mechanism=mechanism, **HOW, **GROUPS))
+        own = facts_of(ASKS[name](d, mechanism=mechanism, **HOW, **GROUPS))
         how = {"keys": GROUPS["keys"], "groups": 2, "mechanism": mechanism}
         answer = d.sql(f"SELECT g, {aggregate} AS v FROM data GROUP BY g", **HOW, **how)
         np.testing.assert_allclose(answer[[f"v_{each}" for each in FACTS]].to_numpy(dtype=float), own, rtol=1e-9)
@@ -162,7 +162,7 @@ class TestAsOfFrames:
         joined = Dataset(frame, person="pid", bounds=BOUNDS).join(codes, on="g")
         merged = Dataset(frame.merge(codes, on="g"), person="pid", bounds=BOUNDS)
         how = {"by": "chapter", "keys": ["I", "II"], "groups": 2}
-        found = [told(each.mean("x", mechanism="laplace", **HOW, **how)) for each in (joined, merged)]
+        found = [facts_of(each.mean("x", mechanism="laplace", **HOW, **how)) for each in (joined, merged)]
         np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
 
 
@@ -192,14 +192,14 @@ class TestWhatIsRead:
         ask(d)
         (plain,) = statements
         ask(d, curator=True)
-        (_, told_too) = statements
-        assert "portions_0" not in plain
-        assert "portions_0" in told_too
+        (_, with_contributions) = statements
+        assert "contributions_0" not in plain
+        assert "contributions_0" in with_contributions
 
     def test_not_where_a_person_has_one_record(self, statements):
         d = Dataset(table_of(rows(1), duckdb.connect()), person="pid", bounds=BOUNDS)
         d.mean("x", eps=1, per_person="mean", curator=True)
-        assert "portions_0" not in statements[-1]
+        assert "contributions_0" not in statements[-1]
 
 
 def test_curators_numbers_of_bins_are_those_of_duckdb():

@@ -122,7 +122,7 @@ def _warn_of_ends(releases: Sequence[Released]) -> None:
 
     That is how bounds show which were declared before the column was changed, as from euros to cents.
     """
-    told = []
+    clamped = []
     for each in releases:
         universe, statistic = each.line.universe, each.line.statistic
         if universe is None or universe == UNIT or not isinstance(statistic, Mean | Median):
@@ -134,12 +134,12 @@ def _warn_of_ends(releases: Sequence[Released]) -> None:
             narrow = high - low <= USEFUL * (universe.hi - universe.lo)
             at_end = narrow & ((low <= universe.lo) | (high >= universe.hi))
         if len(at_end) and at_end.all():
-            told.append(f"{each.line.name}, within bounds {universe.lo:g} to {universe.hi:g}")
-    if told:
+            clamped.append(f"{each.line.name}, within bounds {universe.lo:g} to {universe.hi:g}")
+    if clamped:
         _warn(
-            f"the answer lies at an end of its bounds, as far as its noise tells: {_some(told)}. Values beyond count "
-            "as the bound, and nearly all may be. If the column was changed after its bounds were declared, such as "
-            "its unit, declare them anew.",
+            f"the answer lies at an end of its bounds, as far as its noise tells: {_some(clamped)}. Values beyond "
+            "count as the bound, and nearly all may be. If the column was changed after its bounds were declared, such "
+            "as its unit, declare them anew.",
             DoubtfulReleaseWarning,
         )
 

@@ -10,8 +10,8 @@ from functools import cache
 import numpy as np
 
 from pdrisk._answer.answer import Curator
+from pdrisk._core.contributions import Contributions, ExtremeContributions, PersonRecords
 from pdrisk._core.people import local_sensitivity, top_of_groups, world_range
-from pdrisk._core.portions import PersonRecords, PersonTold, Portions
 from pdrisk._core.risk import risks_in_data
 from pdrisk._core.statistics import Histogram
 from pdrisk._core.summary import FloatArray, IntArray, Summary
@@ -50,7 +50,7 @@ def facts(
     looked: float = 0.0,
     unit: Unit = ONE_EACH,
     weight: Fraction = ONE,
-    people: PersonRecords | PersonTold | None = None,
+    people: PersonRecords | ExtremeContributions | None = None,
 ) -> Facts:
     """Sensitivities and risks of a release.
 
@@ -64,15 +64,15 @@ def facts(
     unit : Unit
     weight : Fraction
         How many times as much a person may change.
-    people : PersonRecords or PersonTold, optional
+    people : PersonRecords or ExtremeContributions, optional
         What those have who may have several records in a group: without it some numbers are upper bounds.
     """
     n, paid = summary.n, float(mechanism.eps_of(weight))
-    told = None if people is None else people.told(mechanism.statistic)
+    contributions = None if people is None else people.of_statistic(mechanism.statistic)
     if unit.weight == 1:
         loss, between = mechanism.loss(summary), mechanism.loss_between_worlds(summary)
     else:
-        loss, between = _losses_of_several(mechanism, summary, unit, paid, told)
+        loss, between = _losses_of_several(mechanism, summary, unit, paid, contributions)
     number = -(-n // unit.rows) if people is None else people.number  # of people, or as many as there are at least
     risk = risks_in_data(number, loss + looked, between)
     if mechanism.statistic.replaces:  # nobody is missing, so nobody starts from one of n
@@ -82,7 +82,7 @@ def facts(
     )
     return Facts(
         n=n,
-        local_sensitivity=_local_sensitivity(mechanism, summary, unit, told),
+        local_sensitivity=_local_sensitivity(mechanism, summary, unit, contributions),
         loss=loss + looked,
         loss_between_worlds=between,
         clamped=moved,
@@ -90,17 +90,19 @@ def facts(
     )
 
 
-def _local_sensitivity(mechanism: Mechanism, summary: Summary, unit: Unit, told: Portions | None) -> FloatArray:
+def _local_sensitivity(
+    mechanism: Mechanism, summary: Summary, unit: Unit, contributions: Contributions | None
+) -> FloatArray:
     """Local sensitivity to one person in each group, shape (G,); NaN where it is not known."""
     statistic, universe = mechanism.statistic, mechanism.universe
     if unit.rows == 1:
         return statistic.local_sensitivity(summary, universe)
-    value = np.full(summary.n.shape, np.nan) if told is None else statistic.value(summary, universe)
-    return local_sensitivity(statistic, told, universe, value, unit.rows)
+    value = np.full(summary.n.shape, np.nan) if contributions is None else statistic.value(summary, universe)
+    return local_sensitivity(statistic, contributions, universe, value, unit.rows)
 
 
 def _losses_of_several(
-    mechanism: Mechanism, summary: Summary, unit: Unit, paid: float, told: Portions | None
+    mechanism: Mechanism, summary: Summary, unit: Unit, paid: float, contributions: Contributions | None
 ) -> tuple[FloatArray, FloatArray]:
     """Loss, and loss between worlds, where a person may have several records; shape (G,) each.
 
@@ -111,12 +113,12 @@ def _losses_of_several(
     if unit.rows == 1:
         loss = np.minimum(top_of_groups(mechanism.loss(summary), unit.groups), paid)
         return loss, 2 * loss
-    if told is None or mechanism.name != "laplace":
+    if contributions is None or mechanism.name != "laplace":
         return most, 2 * most
-    local = _local_sensitivity(mechanism, summary, unit, told)
+    local = _local_sensitivity(mechanism, summary, unit, contributions)
     unit_of_loss = float(mechanism.eps) / statistic.global_sensitivity(universe)
     loss = np.minimum(top_of_groups(local * unit_of_loss, unit.groups), paid)
-    between = world_range(statistic, told, universe) * unit_of_loss if unit.groups == 1 else 2 * loss
+    between = world_range(statistic, contributions, universe) * unit_of_loss if unit.groups == 1 else 2 * loss
     return loss, between
 
 
@@ -125,14 +127,14 @@ def facts_of_lines(
 ) -> list[Facts]:
     """The facts of each line: losses and risks of its whole release, and the sensitivity of its own statistic."""
     leads, summaries = query.leads, reading.summaries
-    # Who is in which bin of a histogram is not told: its numbers are bounds then.
+    # Nobody knows who is in which bin of a histogram, so its numbers are bounds.
     people = [
         None if isinstance(line.statistic, Histogram) else reading.people(at) for at, line in enumerate(query.lines)
     ]
 
-    def told(at: int) -> Portions | None:
+    def contributions(at: int) -> Contributions | None:
         own = people[at]
-        return None if own is None else own.told(query.lines[at].statistic)
+        return None if own is None else own.of_statistic(query.lines[at].statistic)
 
     of_release = [
         facts(mechanisms[lead], summaries[lead], looked[lead], query.unit, query.weight(lead), people[lead])
@@ -143,7 +145,7 @@ def facts_of_lines(
         if at == leads[release]
         else replace(
             of_release[release],
-            local_sensitivity=_local_sensitivity(mechanisms[at], summaries[at], query.unit, told(at)),
+            local_sensitivity=_local_sensitivity(mechanisms[at], summaries[at], query.unit, contributions(at)),
         )
         for at, release in enumerate(query.releases)
     ]

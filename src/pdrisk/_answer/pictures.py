@@ -268,18 +268,20 @@ def two_worlds_text(
 
 def _worlds_facts(said: Mapping[str, str], distance: float, scale: float, sketch: bool) -> list[str]:
     """Facts of two Laplace curves: they overlap in exp(-distance / 2 scale) of each."""
-    told = said["worlds_distance"].format(distance=formatting.thousands(distance), scale=formatting.thousands(scale))
+    distances = said["worlds_distance"].format(
+        distance=formatting.thousands(distance), scale=formatting.thousands(scale)
+    )
     if sketch:
-        told = said["worlds_sketch"].format(loss=formatting.thousands(distance / scale))
+        distances = said["worlds_sketch"].format(loss=formatting.thousands(distance / scale))
     if distance == 0:
-        return [told, said["worlds_same"]]
+        return [distances, said["worlds_same"]]
     believed = reached(distance / scale)
     out_of = common_denominator([believed])
     times, at_most = counted(believed, out_of)
     right = said["worlds_right" if at_most else "worlds_right_over"].format(
         coin=f"{out_of // 2:,}", times=f"{times:,}", out_of=f"{out_of:,}"
     )
-    return [told, said["worlds_overlap"].format(overlap=f"{math.exp(-distance / (2 * scale)):.3g}"), right]
+    return [distances, said["worlds_overlap"].format(overlap=f"{math.exp(-distance / (2 * scale)):.3g}"), right]
 
 
 @dataclass(frozen=True, slots=True)

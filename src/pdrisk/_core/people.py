@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from pdrisk._core.contributions import Contributions, OrderedContributions
 from pdrisk._core.order import Max, Min, Quantile
-from pdrisk._core.portions import OrderedPortions, Portions
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Count, Distinct, Mean, Statistic, Sum
 from pdrisk._core.summary import FloatArray, IntArray, whole_and_part
@@ -20,34 +20,34 @@ __all__ = ["local_sensitivity", "top_of_groups", "without_each", "world_range"]
 MOST_TRIED = 10_000  # records of one person that are tried; beyond, a variance may change by all of its range
 
 
-def without_each(statistic: Statistic, told: Portions, universe: Universe) -> FloatArray:
-    """The answer of each portion's group without this portion, shape (P,)."""
-    left = told.left
+def without_each(statistic: Statistic, contributions: Contributions, universe: Universe) -> FloatArray:
+    """The answer of each contribution's group without this contribution, shape (P,)."""
+    left = contributions.left
     if isinstance(statistic, Distinct | Sum):
-        return told.rest.astype(np.float64)
+        return contributions.rest.astype(np.float64)
     if isinstance(statistic, Count):
         return left.astype(np.float64)
     if isinstance(statistic, Mean):
-        rest = np.clip(told.rest / np.maximum(left, 1), universe.lo, universe.hi)
+        rest = np.clip(contributions.rest / np.maximum(left, 1), universe.lo, universe.hi)
         return np.where(left > 0, rest, universe.mid)
     if isinstance(statistic, Var):
-        return _spread_without(statistic, told)
+        return _spread_without(statistic, contributions)
     if isinstance(statistic, Min | Max):
-        return _extreme_without(told, universe, highest=isinstance(statistic, Max))
-    assert isinstance(statistic, Quantile) and isinstance(told, OrderedPortions)
-    return np.where(left > 0, _quantile_without(statistic.q, told), universe.mid)
+        return _extreme_without(contributions, universe, highest=isinstance(statistic, Max))
+    assert isinstance(statistic, Quantile) and isinstance(contributions, OrderedContributions)
+    return np.where(left > 0, _quantile_without(statistic.q, contributions), universe.mid)
 
 
 def local_sensitivity(
-    statistic: Statistic, told: Portions | None, universe: Universe, value: FloatArray, k: int
+    statistic: Statistic, contributions: Contributions | None, universe: Universe, value: FloatArray, k: int
 ) -> FloatArray:
     """Largest change by adding or removing all records of one person, at most k; shape (G,), NaN if unknown.
 
     Parameters
     ----------
     statistic : Statistic
-    told : Portions or None
-        What people have, told for this statistic; None where it is not known.
+    contributions : Contributions or None
+        What people have, contributions for this statistic; None where it is not known.
     universe : Universe
     value : ndarray of float64, shape (G,)
         The answers; of a histogram one for each bin.
@@ -55,88 +55,105 @@ def local_sensitivity(
     """
     if isinstance(statistic, Count):  # k may always come
         return np.full(value.shape, float(k))
-    if told is None:
+    if contributions is None:
         return np.full(value.shape, np.nan)
-    change = np.zeros(len(told.n))
-    np.maximum.at(change, told.portions, np.abs(without_each(statistic, told, universe) - value[told.portions]))
-    change = np.maximum(change, _by_adding(statistic, told, universe, value, k))
+    change = np.zeros(len(contributions.n))
+    np.maximum.at(
+        change,
+        contributions.groups,
+        np.abs(without_each(statistic, contributions, universe) - value[contributions.groups]),
+    )
+    change = np.maximum(change, _by_adding(statistic, contributions, universe, value, k))
     return np.minimum(change, statistic.global_sensitivity(universe) * float(statistic.rows_weight(k)))
 
 
-def world_range(statistic: Statistic, told: Portions, universe: Universe) -> FloatArray:
+def world_range(statistic: Statistic, contributions: Contributions, universe: Universe) -> FloatArray:
     """Largest minus smallest answer over the sets that lack one person, shape (G,)."""
-    answers = without_each(statistic, told, universe)
-    low, high = np.full(len(told.n), np.inf), np.full(len(told.n), -np.inf)
-    np.minimum.at(low, told.portions, answers)
-    np.maximum.at(high, told.portions, answers)
+    answers = without_each(statistic, contributions, universe)
+    low, high = np.full(len(contributions.n), np.inf), np.full(len(contributions.n), -np.inf)
+    np.minimum.at(low, contributions.groups, answers)
+    np.maximum.at(high, contributions.groups, answers)
     return np.where(low <= high, high - low, 0.0)  # of nobody there is none
 
 
-def _spread_without(statistic: Var, told: Portions) -> FloatArray:
-    assert told.whole is not None
-    of, left, rest = told.portions, told.left, told.rest
+def _spread_without(statistic: Var, contributions: Contributions) -> FloatArray:
+    assert contributions.whole is not None
+    of, left, rest = contributions.groups, contributions.left, contributions.rest
     # Where rounding alone may have left something, nothing is: its root would not be small.
-    rest = np.where(rest > told.whole[of] * told.n[of] * 2.0**-50, rest, 0.0)
+    rest = np.where(rest > contributions.whole[of] * contributions.n[of] * 2.0**-50, rest, 0.0)
     variance = np.where(left > statistic.ddof, rest / np.maximum(left - statistic.ddof, 1), 0.0)
     return np.sqrt(variance) if isinstance(statistic, Std) else variance
 
 
-def _extreme_without(told: Portions, universe: Universe, *, highest: bool) -> FloatArray:
-    """Extreme without each portion: the end of the first portion, and without that one the end of the second."""
-    assert told.own is not None
+def _extreme_without(contributions: Contributions, universe: Universe, *, highest: bool) -> FloatArray:
+    """Extreme without each contribution: the end of the first one, and where that one is missing, of the second."""
+    assert contributions.own is not None
     sign = -1.0 if highest else 1.0
     nothing = -universe.lo if highest else universe.hi
-    of, first = told.portions, sign * told.own
+    of, first = contributions.groups, sign * contributions.own
     order = np.lexsort((first, of))
-    number = np.bincount(of, minlength=len(told.n))
+    number = np.bincount(of, minlength=len(contributions.n))
     begins = np.concatenate([[0], np.cumsum(number)])[of]
     padded = np.append(first[order], nothing)
     second = np.where(number[of] > 1, padded[np.minimum(begins + 1, len(order))], nothing)
     return sign * np.where(order[begins] == np.arange(len(order)), second, padded[begins])
 
 
-def _quantile_without(q: float, told: OrderedPortions) -> FloatArray:
-    whole, part = whole_and_part(told.left - 1, q)
-    last = np.maximum(told.left, 1)
-    low, high = (told.without(np.clip(whole + at, 1, last)) for at in (1, 2))
+def _quantile_without(q: float, contributions: OrderedContributions) -> FloatArray:
+    whole, part = whole_and_part(contributions.left - 1, q)
+    last = np.maximum(contributions.left, 1)
+    low, high = (contributions.without(np.clip(whole + at, 1, last)) for at in (1, 2))
     return low + part * (high - low)
 
 
-def _by_adding(statistic: Statistic, told: Portions, universe: Universe, value: FloatArray, k: int) -> FloatArray:
+def _by_adding(
+    statistic: Statistic, contributions: Contributions, universe: Universe, value: FloatArray, k: int
+) -> FloatArray:
     if isinstance(statistic, Sum):
         return np.full(value.shape, k * universe.magnitude)
     if isinstance(statistic, Mean):
-        assert told.whole is not None
-        ends = [np.abs((told.whole + k * end) / (told.n + k) - value) for end in (universe.lo, universe.hi)]
+        assert contributions.whole is not None
+        ends = [
+            np.abs((contributions.whole + k * end) / (contributions.n + k) - value)
+            for end in (universe.lo, universe.hi)
+        ]
         return np.maximum(*ends)
     if isinstance(statistic, Min | Max):
         return np.abs(value - (universe.hi if isinstance(statistic, Max) else universe.lo))
     if isinstance(statistic, Var):
-        return _spread_by_adding(statistic, told, universe, value, k)
-    assert isinstance(statistic, Quantile) and isinstance(told, OrderedPortions)
-    with_more = (_quantile_with(statistic.q, told, universe, k, highest=highest) for highest in (False, True))
+        return _spread_by_adding(statistic, contributions, universe, value, k)
+    assert isinstance(statistic, Quantile) and isinstance(contributions, OrderedContributions)
+    with_more = (_quantile_with(statistic.q, contributions, universe, k, highest=highest) for highest in (False, True))
     return np.maximum(*(np.abs(answer - value) for answer in with_more))
 
 
-def _quantile_with(q: float, told: OrderedPortions, universe: Universe, k: int, *, highest: bool) -> FloatArray:
+def _quantile_with(
+    q: float, contributions: OrderedContributions, universe: Universe, k: int, *, highest: bool
+) -> FloatArray:
     """The quantile with k more records at an end of the universe."""
-    whole, part = whole_and_part(told.n + k - 1, q)
-    groups, last = np.arange(len(told.n)), told.n + k
+    whole, part = whole_and_part(contributions.n + k - 1, q)
+    groups, last = np.arange(len(contributions.n)), contributions.n + k
 
     def at(rank: IntArray) -> FloatArray:
         own = rank if highest else rank - k
-        return np.where((own >= 1) & (own <= told.n), told.at(groups, own), universe.hi if highest else universe.lo)
+        return np.where(
+            (own >= 1) & (own <= contributions.n),
+            contributions.at(groups, own),
+            universe.hi if highest else universe.lo,
+        )
 
     low, high = (at(np.clip(whole + more, 1, last)) for more in (1, 2))
     return low + part * (high - low)
 
 
-def _spread_by_adding(statistic: Var, told: Portions, universe: Universe, value: FloatArray, k: int) -> FloatArray:
+def _spread_by_adding(
+    statistic: Var, contributions: Contributions, universe: Universe, value: FloatArray, k: int
+) -> FloatArray:
     if k > MOST_TRIED:
         return np.full(value.shape, statistic.global_sensitivity(universe))
-    assert told.whole is not None and told.mean is not None
-    n = told.n.astype(np.float64)
-    mean = np.where(n > 0, told.mean, universe.mid)
+    assert contributions.whole is not None and contributions.mean is not None
+    n = contributions.n.astype(np.float64)
+    mean = np.where(n > 0, contributions.mean, universe.mid)
     below, above = universe.lo - mean, universe.hi - mean
     change = np.zeros(len(n))
     for more in range(1, k + 1):
@@ -146,7 +163,7 @@ def _spread_by_adding(statistic: Var, told: Portions, universe: Universe, value:
         for i in (np.floor(level), np.ceil(level), None):
             low, high = (np.zeros_like(n),) * 2 if i is None else (i, more - i)  # None: all at the mean, the smallest
             offset = low * below + high * above
-            rest = told.whole + low * below**2 + high * above**2 - offset**2 / size
+            rest = contributions.whole + low * below**2 + high * above**2 - offset**2 / size
             after = np.where(size > statistic.ddof, np.maximum(rest, 0) / np.maximum(size - statistic.ddof, 1), 0.0)
             change = np.maximum(change, np.abs((np.sqrt(after) if isinstance(statistic, Std) else after) - value))
     return change

@@ -16,7 +16,7 @@ from pdrisk._core.sizes import SizeSums
 from pdrisk._core.universe import Universe
 
 if TYPE_CHECKING:
-    from pdrisk._core.portions import PersonTold
+    from pdrisk._core.contributions import ExtremeContributions
 
 __all__ = ["Bins", "FloatArray", "IntArray", "Needs", "Ranks", "Summary", "window_start"]
 
@@ -205,7 +205,7 @@ class Summary:
     other : Summary
         Of two columns: ``n`` and the ends of the second one, of the same records. Of sums of different values: those of
         the values that one record alone has.
-    portions : PersonTold
+    contributions : ExtremeContributions
         Of people who may have several records: what single ones have, for curators.
     """
 
@@ -228,12 +228,12 @@ class Summary:
     products: Mapping[Degrees, IntArray] = field(default_factory=dict)
     other: Summary | None = None
     size_sums: SizeSums | None = None
-    portions: PersonTold | None = None
+    contributions: ExtremeContributions | None = None
 
     @property
     def is_small(self) -> bool:
         """Whether it holds a few numbers for each group, and none of single points or people."""
-        large = (self.cells, self.whole_cells, self.size_sums, self.portions)
+        large = (self.cells, self.whole_cells, self.size_sums, self.contributions)
         return all(part is None for part in large)
 
     def of_rows(self, groups: NDArray[np.integer]) -> Summary:

@@ -61,14 +61,14 @@ class CheckedTable:
         """The table from one row for each cell, with a column of truth values for each rule."""
         named = [np.where(cells[name], name, "") for name in (*FAILING, "negative")]
         reasons = [", ".join(filter(None, each)) for each in zip(*named, strict=True)]
-        told = cells.assign(reasons=reasons)
+        judged = cells.assign(reasons=reasons)
 
         def wide(name: str, empty: Any) -> pd.DataFrame:
-            return mark_exact(told[name].unstack(fill_value=empty))
+            return mark_exact(judged[name].unstack(fill_value=empty))
 
         is_count = statistic == "count"
         return cls(
-            statistic, column, rules, mark_exact(told), wide("value", 0 if is_count else np.nan), wide("people", 0),
+            statistic, column, rules, mark_exact(judged), wide("value", 0 if is_count else np.nan), wide("people", 0),
             wide("verdict", "pass"), wide("reasons", ""),
         )  # fmt: skip
 
@@ -139,8 +139,8 @@ class CheckedTable:
 
     def _lines(self) -> formatting.Rows:
         cells = self.cells["verdict"].value_counts()
-        told = ", ".join(f"{cells[each]:,} {each}" for each in ("pass", "review", "fail") if each in cells)
-        return [("cells", told), *((name, f"{number:,} cells") for name, number in self.summary.items() if number)]
+        verdicts = ", ".join(f"{cells[each]:,} {each}" for each in ("pass", "review", "fail") if each in cells)
+        return [("cells", verdicts), *((name, f"{number:,} cells") for name, number in self.summary.items() if number)]
 
     def _shown(self) -> pd.DataFrame:
         """Each value with its verdict, where that is not pass."""

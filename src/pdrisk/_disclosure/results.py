@@ -64,7 +64,7 @@ class ClassMeasure:
     people: int
     left_out: int
     _found: Found = field(repr=False)
-    _main: ClassVar[str] = "sample"  # what is told of each row
+    _main: ClassVar[str] = "sample"  # the column that stands for each row
     _worst_first: ClassVar[bool] = True  # whether small values are the bad ones
 
     @cached_property

@@ -24,7 +24,7 @@ from pdrisk.errors import LedgerError, ParameterError, PolicyError
 
 __all__ = ["Account", "known_as", "names_of"]
 
-Told = TypeVar("Told")
+Declared = TypeVar("Declared")
 
 
 @dataclass(frozen=True)
@@ -212,12 +212,12 @@ class Account:
         """The same without the rule ``person`` of the first edition, whose people had one row each."""
         return self._newest("person", lambda _, said: _label(said["column"]))
 
-    def _newest(self, event: str, told: Callable[[int, dict[str, Any]], Told]) -> Told | None:
+    def _newest(self, event: str, read: Callable[[int, dict[str, Any]], Declared]) -> Declared | None:
         rows = self.ask(
             "SELECT seq, body FROM records WHERE dataset = ? AND event = ? ORDER BY seq DESC LIMIT 1",
             (self.dataset, event),
         )
-        return decoded(self.place, lambda: told(_number(rows[0][0]), json.loads(rows[0][1])) if rows else None)
+        return decoded(self.place, lambda: read(_number(rows[0][0]), json.loads(rows[0][1])) if rows else None)
 
     def remembered(self, key: str) -> tuple[int, list[Noisy], list[str] | None] | None:
         """Record of the payment, noisy values and private keys of an answer that was kept; None without one."""

@@ -149,12 +149,12 @@ def exported(table: pd.DataFrame, dataset: str, path: str | os.PathLike[str]) ->
     if ending not in (".csv", ".json"):
         raise ParameterError(f"export writes .csv or .json, not {target.suffix or 'a file without an ending'!r}.")
 
-    def told(part: Path) -> None:
+    def write_part(part: Path) -> None:
         with open(part, "w", encoding="utf-8", errors=UNREADABLE, newline="") as file:
             write(table, dataset, file, ending)
 
     remove_leftovers(target.parent)
-    return write_whole(target, told, mode=0o666)
+    return write_whole(target, write_part, mode=0o666)
 
 
 def write(table: pd.DataFrame, dataset: str, file: TextIO, ending: str = ".csv") -> None:

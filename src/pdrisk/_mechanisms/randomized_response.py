@@ -225,9 +225,9 @@ class RandomizedResponse:
         sizes = np.full(own.shape, k, dtype=np.int64)
         listed = own < k
         words: Words = bits(len(own))
-        told = listed & (words < np.uint64(self.threshold))
+        truthful = listed & (words < np.uint64(self.threshold))
         other = uniform_below(sizes - listed, bits)
-        return np.where(told, own, np.where(listed, (own + 1 + other) % k, other))
+        return np.where(truthful, own, np.where(listed, (own + 1 + other) % k, other))
 
     def _share(self, given: FloatArray) -> FloatArray:
         return (given - self.p_other) / (self.p_truth - self.p_other)

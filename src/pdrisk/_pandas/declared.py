@@ -79,12 +79,12 @@ def declarations(
             'missing={"column": [...]} or person="column".'
         )
     own = {entry.column: entry for entry in before.own}
-    told: list[Hashable] = []
+    columns: list[Hashable] = []
     for part, said in (("bounds", bounds), ("keys", keys), ("missing", missing)):
         for column, value in _items(part, said):
             check_column(frame, column)
             label = plain_value(column, "a column's label")
-            told.append(column)
+            columns.append(column)
             own[label] = replace(
                 own.get(label, Declaration(label, BY_HAND)), **{part: _judged(frame, column, part, value)}
             )
@@ -98,11 +98,11 @@ def declarations(
                 f"the schema names none of the frame's columns: it has {_some(entry.column for entry in entries)}, "
                 f"the frame has {_some(frame.columns)}."
             )
-        known, told = known.and_schema(entries, of_schema if people is None else people), told + named
+        known, columns = known.and_schema(entries, of_schema if people is None else people), columns + named
     if known.people is not None:
         for column in (*known.people.columns, *known.people.constant):
             check_column(frame, column)
-    for column in dict.fromkeys(told):
+    for column in dict.fromkeys(columns):
         one = known.of(column)
         one.narrowed(one.universe)
         if one.missing:

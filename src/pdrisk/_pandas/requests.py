@@ -185,14 +185,14 @@ def _check_noise(query: Query, at: int, most: object, n_at_least: object, eps: F
     mechanism = query.mechanism(at)
     half = mechanism.widest_noise95(number)
     if half is None or line.universe is None:
-        what, told, add = "the records", "noise95", ""
+        what, name, add = "the records", "noise95", ""
         if mechanism.rank95 is not None:
-            what, told, add = "the records around its rank", "rank95", ', or ask with mechanism="laplace"'
+            what, name, add = "the records around its rank", "rank95", ', or ask with mechanism="laplace"'
         elif mechanism.widest_noise95(MANY) is not None:
             what, add = "how many records there are", ", or add n_at_least=, if you know so many rows for sure"
         raise ParameterError(
             f"max_noise95= cannot judge {line.name} beforehand: its noise depends on {what}. Leave it out and look at "
-            f"{told} of the answer{add}."
+            f"{name} of the answer{add}."
         )
     if half > limit:
         enough = rounded_up(float(eps) * half / limit, 3)  # noise and its share of eps are in inverse proportion

@@ -44,7 +44,7 @@ def parsed(text: str, parameters: object = None, scalars: Scalars | None = None)
     parameters : sequence or mapping, optional
         Values for ``?`` (a list) or ``$name`` (a dict).
     scalars : Scalars, optional
-        The values of scalar subqueries that are known; it is told which ones there are. Without it they are refused.
+        The values of scalar subqueries that are known; it gets them as they are written. Without it they are refused.
 
     Raises
     ------

@@ -90,9 +90,9 @@ class Settings:
 
     def _ask(self, names: Collection[str], others: Sequence[str] = ()) -> dict[str, str]:
         """Ask for settings, and return the values of other expressions, by what they are."""
-        told = {} if self.connection is None else _values(self.connection, names, others)
-        self.values.update({name: told.pop(name, STANDARD[name]) for name in names})
-        return told
+        answers = {} if self.connection is None else _values(self.connection, names, others)
+        self.values.update({name: answers.pop(name, STANDARD[name]) for name in names})
+        return answers
 
     @property
     def zone(self) -> str:
@@ -105,12 +105,12 @@ class Settings:
         To list macros takes 30 ms, so a plan of each call is asked for first: who it is shows in why it cannot be made.
         """
         plans = {name: _plan_of(name) for name in sorted((set(functions) - set(known)) & REPLACEABLE)}
-        told = self._ask(ASKED_TOGETHER[0], list(plans.values())) if plans else {}
+        answers = self._ask(ASKED_TOGETHER[0], list(plans.values())) if plans else {}
         for name, (standard, where) in REFUSED.items():
             used = None if where is None else sorted(set(where) & set(functions))
             if used != [] and self[name].lower() != standard:
                 raise _refusal(name, self[name], f"{used[0]} means something else then" if used else "")
-        unclear = {name for name, plan in plans.items() if name in FILES or not _is_built_in(name, told[plan])}
+        unclear = {name for name, plan in plans.items() if name in FILES or not _is_built_in(name, answers[plan])}
         if unclear and self.connection is not None:
             _check_macros(self.connection, unclear)
 

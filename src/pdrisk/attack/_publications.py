@@ -58,7 +58,7 @@ class Isolating:
         loss = epsilon(eps)
         total = float(loss) * sum(self.holds)
         noisy = noisy_counts(exact, loss)
-        told: dict[str, tuple[Any, float | None]] = {
+        guesses: dict[str, tuple[Any, float | None]] = {
             "exact": (signs @ exact > 0.5, None),
             "rounded": (signs @ _rounded(exact, base) > 0.5, None),
             "restricted": (signs @ exact > 0.5 if answered else np.random.default_rng().random(trials) < 0.5, None),
@@ -72,7 +72,7 @@ class Isolating:
         }
         details = {"queries": self._written, "sizes": ", ".join(map(str, self.sizes))}
         found: list[Outcome] = []
-        for name, (guess, claimed) in told.items():
+        for name, (guess, claimed) in guesses.items():
             right = int((guess == secret).sum())
             own = {"published": how[name]} | details
             found.append(

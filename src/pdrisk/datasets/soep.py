@@ -273,7 +273,7 @@ def _income(persons: _Persons, hours: Floats, standing: Floats, rng: np.random.G
     luck = (luck - luck.mean()) / luck.std()
     income = np.full(len(working), -2.0)
     income[working] = _codes((0.8, 0, 0.1, 0.1), _EMPLOYED, rng)
-    told = hours[paid] >= 0
+    answered = hours[paid] >= 0
     aim = _INCOME_CORRELATIONS
     # Ranks, ties and the unanswered hours each shift the correlations a little: aim off by as much and deal again.
     for _ in range(3):
@@ -282,7 +282,7 @@ def _income(persons: _Persons, hours: Floats, standing: Floats, rng: np.random.G
         income[paid[np.argsort(score, kind="stable")]] = values
         dealt = income[paid]
         reached = [_spearman(driver, dealt) for driver in drivers[:2]]
-        reached.append(_spearman(hours[paid][told], dealt[told]))
+        reached.append(_spearman(hours[paid][answered], dealt[answered]))
         aim = aim + _INCOME_CORRELATIONS - reached
     return income
 

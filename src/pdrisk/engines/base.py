@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-from pdrisk._core.portions import PersonRecords, PersonTold
+from pdrisk._core.contributions import ExtremeContributions, PersonRecords
 from pdrisk._core.summary import IntArray, Summary
 from pdrisk._core.universe import Universe
 from pdrisk._model.keys import Key
@@ -35,12 +35,12 @@ class Reading:
         """Number of selected records without a person's id; None if the engine does not tell."""
         return None
 
-    def people(self, line: int) -> PersonRecords | PersonTold | None:
+    def people(self, line: int) -> PersonRecords | ExtremeContributions | None:
         """Records of a line by person, or what stands for them, where a person may have several in a group.
 
         None if the engine does not tell, or was not asked to (`Query.has_facts`).
         """
-        return self.summaries[line].portions
+        return self.summaries[line].contributions
 
 
 @dataclass(frozen=True, slots=True)

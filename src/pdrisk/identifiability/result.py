@@ -118,7 +118,7 @@ class Identifiability:
                 ("tight eps", any_will_do if math.isinf(self.tight_eps) else rounded_down(self.tight_eps, 6)),
             ]
         if math.isfinite(self.eps):
-            asked = self.risk is None  # else what is told is advice, so it must hold as it is written
+            asked = self.risk is None  # else the answer is advice, and must hold as it is written
             rows += [
                 ("at eps", f"{self.eps:.6g}" if asked else rounded_down(self.eps, 6)),
                 ("noise scale", formatting.number(self.scale if asked else float(rounded_up(self.scale, 6)))),

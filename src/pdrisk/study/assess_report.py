@@ -63,8 +63,8 @@ def _sections(found: Exposure) -> list[tuple[str, list[str], pd.DataFrame]]:
         empty = found.groups.loc[found.groups["n"] == 0, ["column", "group"]].drop_duplicates()
         if len(empty):
             several = empty.groupby("column", sort=False).size()
-            told = ", ".join(f"{number:,} for {column}" for column, number in several.items())
-            said.append(f"Groups that hold no value, so nobody is exposed there, are left out: {told}.")
+            numbers = ", ".join(f"{number:,} for {column}" for column, number in several.items())
+            said.append(f"Groups that hold no value, so nobody is exposed there, are left out: {numbers}.")
         some = found.groups[found.groups["n"] > 0]
         columns = ["column", "statistic", "group", "n", "exposure", *RISK, "noise95"]
         sections.append((f"{GROUPS}, {at}", said, _top(some, largest, columns)))
@@ -138,8 +138,8 @@ def text(name: str, found: Exposure) -> str:
         cells = {HEADS.get(name, name): [cell(name, value) for value in table[name]] for name in table.columns}
         lines += [pd.DataFrame(cells).to_string(index=False), ""]
     largest = _largest(found)
-    told = heading_of(largest)
-    lines += [told, "-" * len(told), *map(textwrap.fill, participant(reached(largest)).split("\n"))]
+    heading = heading_of(largest)
+    lines += [heading, "-" * len(heading), *map(textwrap.fill, participant(reached(largest)).split("\n"))]
     return printable("\n".join(lines), keep="\n")
 
 

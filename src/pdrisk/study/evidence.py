@@ -158,8 +158,8 @@ def many_worlds_falls(rows: pd.DataFrame) -> Evidence:
     power = np.log(small / large) / math.log(most / least)
     at = power.index[int(power.to_numpy().argmin())]
     slowest = math.floor(1000 * float(power[at]) + ROUNDING) / 1000 if power.notna().all() else math.nan
-    told = f"{probability(small[at])} to {probability(large[at])} at eps {at:g}, like n^{0 - slowest:.3g}"
-    return Evidence(told, bool((power >= STEEP - ROUNDING).all()))
+    measured = f"{probability(small[at])} to {probability(large[at])} at eps {at:g}, like n^{0 - slowest:.3g}"
+    return Evidence(measured, bool((power >= STEEP - ROUNDING).all()))
 
 
 def two_falls(rows: pd.DataFrame) -> Evidence:
@@ -180,8 +180,8 @@ def two_falls(rows: pd.DataFrame) -> Evidence:
         kept = ((large - 0.5) / (small - 0.5)).to_numpy()
         at = small.index[int(kept.argmin())]
         what = f"{math.floor(100 * float(kept.min()) + ROUNDING)} % of the excess over 0.5 is left"
-    told = f"{probability(small[at])} to {probability(large[at])} at eps {at:g}: {what}"
-    return Evidence(told, not rises and bool(kept.min() >= KEPT))
+    measured = f"{probability(small[at])} to {probability(large[at])} at eps {at:g}: {what}"
+    return Evidence(measured, not rises and bool(kept.min() >= KEPT))
 
 
 def middle_window(rows: pd.DataFrame) -> Evidence:
@@ -197,17 +197,17 @@ def middle_window(rows: pd.DataFrame) -> Evidence:
     peak, first, last = float(effect.max()), float(effect.iloc[0]), float(effect.iloc[-1])
     if peak < NOTICEABLE:
         return cannot(f"the sample size moves the risk by {probability(peak)} at most")
-    told = (
+    measured = (
         f"{probability(first)} at eps {effect.index[0]:g}, {probability(peak)} at {effect.idxmax():g}, "
         f"{probability(last)} at {effect.index[-1]:g}"
     )
     if last > VANISHED * peak:
         share = rows["local_sensitivity"] / rows["global_sensitivity"]
         if share[rows["sample_size"] == means.index.max()].max() == 0:
-            return Evidence(f"{told}; in the largest sample LS = 0, and no eps makes its risk rise", False)
+            return Evidence(f"{measured}; in the largest sample LS = 0, and no eps makes its risk rise", False)
         if float(means.iloc[:, -1].min()) < HIGH:
-            return cannot(f"{told}; at the largest eps not every risk is near 1 yet")
-    return Evidence(told, first <= VANISHED * peak and last <= VANISHED * peak)
+            return cannot(f"{measured}; at the largest eps not every risk is near 1 yet")
+    return Evidence(measured, first <= VANISHED * peak and last <= VANISHED * peak)
 
 
 def equal_sensitivities(rows: pd.DataFrame) -> Evidence:
@@ -225,8 +225,8 @@ def max_varies(rows: pd.DataFrame) -> Evidence:
     if "max" not in spread.index or len(spread) < 2:
         return cannot("it takes max and another query of the paper")
     others = spread.drop("max")
-    told = f"max {spread['max']:.3g}, {others.idxmax()} {others.max():.3g}"
-    return Evidence(told, bool(spread["max"] > others.max()))
+    measured = f"max {spread['max']:.3g}, {others.idxmax()} {others.max():.3g}"
+    return Evidence(measured, bool(spread["max"] > others.max()))
 
 
 def min_low(rows: pd.DataFrame) -> Evidence:
@@ -247,8 +247,8 @@ def subgroups(rows: pd.DataFrame) -> Evidence:
     if more.abs().max() < NOTICEABLE:
         return cannot(f"the sample size moves no risk by {NOTICEABLE:g}")
     means = found.to_dict("index")[at]
-    told = f"{at}: {_to(means['small'], means['large'])} from the smallest to the largest samples"
-    return Evidence(told, bool(more.min() >= -ROUNDING and more.max() >= NOTICEABLE))
+    measured = f"{at}: {_to(means['small'], means['large'])} from the smallest to the largest samples"
+    return Evidence(measured, bool(more.min() >= -ROUNDING and more.max() >= NOTICEABLE))
 
 
 def sensitivity_falls(rows: pd.DataFrame) -> Evidence:
@@ -257,8 +257,8 @@ def sensitivity_falls(rows: pd.DataFrame) -> Evidence:
     if isinstance(found, Evidence):
         return found
     fallen = found.index[found["large"] < found["small"]]
-    told = f"{len(fallen)} of {len(found)}" + (f": {', '.join(map(str, fallen))}" if len(fallen) else "")
-    return Evidence(told, 2 * len(fallen) > len(found))
+    measured = f"{len(fallen)} of {len(found)}" + (f": {', '.join(map(str, fallen))}" if len(fallen) else "")
+    return Evidence(measured, 2 * len(fallen) > len(found))
 
 
 def _of_queries(rows: pd.DataFrame) -> pd.DataFrame:

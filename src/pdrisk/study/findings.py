@@ -181,9 +181,9 @@ class Finding:
 def _columns(result: pd.DataFrame) -> Iterator[tuple[Hashable, pd.DataFrame, float | None]]:
     """Rows of each column, and the place of its median between its bounds, if it is known."""
     study: Any = result.attrs.get("study")
-    told = study.get("columns", []) if isinstance(study, dict) else []
+    columns = study.get("columns", []) if isinstance(study, dict) else []
     for column, rows in result.groupby("column", sort=False, dropna=False):
-        yield column, rows, next((each["median_at"] for each in told if each["column"] == plain_label(column)), None)
+        yield column, rows, next((each["median_at"] for each in columns if each["column"] == plain_label(column)), None)
 
 
 FINDINGS: Final = (

@@ -95,7 +95,7 @@ def written(study: Study, folder: Path, *, noted: Callable[[str], None] = lambda
         Made if it is not there. Files of an earlier study in it are replaced, each whole; files of these names that
         pdrisk did not write are an error.
     noted : callable
-        Is told of every file.
+        Is called with the path of every file.
 
     Returns
     -------
@@ -191,9 +191,9 @@ def _whole(study: Study) -> pd.DataFrame:
     table = table.drop_duplicates(["column", "statistic"])
     exposure = table["local_sensitivity"] / table["global_sensitivity"]
     risks = [name for name in ("two_worlds", "many_worlds", "identifiability", "worst_case") if name in table]
-    told = {each["column"]: each["sampling95"] for each in table.attrs["study"]["columns"]}
+    sampling95 = {each["column"]: each["sampling95"] for each in table.attrs["study"]["columns"]}
     pairs = zip(table["column"], table["statistic"], strict=True)
-    sampling = [told.get(plain_label(column), {}).get(statistic, math.nan) for column, statistic in pairs]
+    sampling = [sampling95.get(plain_label(column), {}).get(statistic, math.nan) for column, statistic in pairs]
     return table.assign(column=table["column"].astype(str), exposure=exposure, sampling95=sampling)[
         ["column", "statistic", "mechanism", "exposure", *risks, "noise95", "sampling95"]
     ]

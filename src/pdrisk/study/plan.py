@@ -203,11 +203,11 @@ def _variable(
 ) -> Variable:
     kind = column_kind(frame[column])
     if kind not in COUNTED:
-        told = advice(frame[column], kind)
+        hint = advice(frame[column], kind)
         raise _UnfitError(
-            f"holds {kind}, and a study needs numbers; leave it out" + (f", or {told}" if told else ""),
+            f"holds {kind}, and a study needs numbers; leave it out" + (f", or {hint}" if hint else ""),
             ColumnTypeError,
-            f"holds {kind}" + (f"; {told}" if told else ""),
+            f"holds {kind}" + (f"; {hint}" if hint else ""),
         )
     try:
         interval, source = _declared_universe(frame, column, bounds)
@@ -216,8 +216,8 @@ def _variable(
         raise _UnfitError(str(error), type(error)) from None
     values = _numbers(clean)
     if values is None:
-        told = advice(clean, TEXT)
-        said = "cannot be read as numbers; leave it out" + (f", or {told}" if told else "")
+        hint = advice(clean, TEXT)
+        said = "cannot be read as numbers; leave it out" + (f", or {hint}" if hint else "")
         raise _UnfitError(said, ColumnTypeError)
     if not len(values):
         raise _UnfitError("has no value at all; leave it out")

@@ -320,8 +320,8 @@ def _priors(rows: pd.DataFrame, metric: str) -> tuple[float, float]:
 def _sampling(result: pd.DataFrame, column: Hashable) -> dict[str, float]:
     """Sampling errors of the statistics of all values of a column, from the study's attributes."""
     study = result.attrs.get("study")
-    told = study.get("columns", []) if isinstance(study, dict) else []
-    return next((each.get("sampling95", {}) for each in told if each["column"] == column), {})
+    columns = study.get("columns", []) if isinstance(study, dict) else []
+    return next((each.get("sampling95", {}) for each in columns if each["column"] == column), {})
 
 
 def _note(result: pd.DataFrame) -> str:

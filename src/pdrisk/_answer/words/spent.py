@@ -1,4 +1,4 @@
-"""Spending on all releases so far, as it is told to explanations."""
+"""Spending on all releases so far, as explanations say it."""
 
 from __future__ import annotations
 

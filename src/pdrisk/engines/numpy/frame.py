@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pdrisk._core.contributions import PersonRecords
 from pdrisk._core.once import once
-from pdrisk._core.portions import PersonRecords
 from pdrisk._core.statistics import Distinct
 from pdrisk._core.summary import Needs, Summary
 from pdrisk._core.universe import Rectangle, Universe

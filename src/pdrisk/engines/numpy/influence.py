@@ -89,10 +89,10 @@ def _losses_of_several(reading: FrameReading, line: int, mechanism: Mechanism) -
     people, used = reading.people_and_rows(line)
     if mechanism.name == "laplace":
         statistic, universe = mechanism.statistic, mechanism.universe
-        told = people.told(statistic)
-        assert told is not None
-        value = statistic.value(reading.summaries[line], universe)[told.portions]
-        moved = np.abs(without_each(statistic, told, universe) - value)
+        contributions = people.of_statistic(statistic)
+        assert contributions is not None
+        value = statistic.value(reading.summaries[line], universe)[contributions.groups]
+        moved = np.abs(without_each(statistic, contributions, universe) - value)
         own = moved * (float(mechanism.eps) / statistic.global_sensitivity(universe))
     else:
         own = people.sizes.astype(np.float64) * float(mechanism.eps)

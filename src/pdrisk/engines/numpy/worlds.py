@@ -32,9 +32,9 @@ def worlds_without_person(reading: FrameReading, mechanism: Mechanism) -> tuple[
     people = reading.people(0)
     assert people is not None
     scale = mechanism.scale
-    told = people.told(mechanism.statistic)
-    assert scale is not None and told is not None
-    return without_each(mechanism.statistic, told, mechanism.universe), scale
+    contributions = people.of_statistic(mechanism.statistic)
+    assert scale is not None and contributions is not None
+    return without_each(mechanism.statistic, contributions, mechanism.universe), scale
 
 
 def worlds_without_one(reading: FrameReading, mechanism: Mechanism) -> tuple[FloatArray, float, NDArray[np.int64]]:

@@ -44,7 +44,7 @@ class Aggregates:
     banded : bool
         Whether order statistics are looked for in bands.
     centre_of : mapping of int to (float, float), or None
-        What `centred` says of parts, by their numbers, where a second pass is told it.
+        What `centred` says of parts, by their numbers, for a second pass.
     """
 
     plan: SummaryPlan
@@ -102,7 +102,7 @@ class Aggregates:
             if (root := self.root(i, part)) is not None:
                 square = self.dialect.nearest_whole(self.dialect.infix(root, "*", root))
                 yield f"squares_{i}", self.dialect.double(self.dialect.whole_sum(square))
-                yield f"nearest_{i}", call("MIN", root if self.plan.told is None else call("ABS", root))
+                yield f"nearest_{i}", call("MIN", root if self.plan.contributions is None else call("ABS", root))
             for k, q in enumerate([] if self.banded else self._pivots(part)):
                 p, pivot = f"p{i}", f"pivot_{i}_{k}"
                 yield f"less_{i}_{k}", self._counted(f"{p} < {pivot}")
@@ -145,7 +145,7 @@ class Aggregates:
     def distances(self, i: int, part: Measured) -> Iterator[tuple[str, str]]:
         """The distance of a record from the mean, in steps; so little too long that no square of it vanishes.
 
-        Where single people are told of, it is negative below the mean.
+        It is negative below the mean.
         """
         call, infix = self.dialect.call, self.dialect.infix
         if part.needs.squares:
@@ -158,7 +158,7 @@ class Aggregates:
             value = self.dialect.clamped(f"x{i}", *ends)
             off = infix(call("ABS", infix(value, "-", mean)), "+", self.dialect.number(part.finest_distance * LEAST))
             root = infix(off, "*", per_unit)
-            if self.plan.told is not None:
+            if self.plan.contributions is not None:
                 root = f"CASE WHEN {value} < {mean} THEN {self.dialect.negative(root)} ELSE {root} END"
             yield f"r{i}", root
 
@@ -276,7 +276,7 @@ class Aggregates:
 def held(dialect: Dialect, column: str, end: int = LARGEST_STEPS) -> str:
     """Sum of whole numbers, moved to the ends of the range that noise is added to: nothing fails on large data.
 
-    Sums of places are told as far as 64 bits go, for mechanisms subtract one from another first.
+    Sums of places go as far as 64 bits do, for mechanisms subtract one from another first.
     """
     sum_, most, least = dialect.whole_sum(column), f"{end}", f"CAST('-{end}' AS BIGINT)"
     return f"CAST(CASE WHEN {sum_} > {most} THEN {most} WHEN {sum_} < {least} THEN {least} ELSE {sum_} END AS BIGINT)"

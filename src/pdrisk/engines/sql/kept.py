@@ -13,7 +13,7 @@ __all__ = ["is_read_once", "of_records"]
 def is_read_once(plan: SummaryPlan) -> bool:
     """Whether one pass over the records is enough, without a search by pivots."""
     listed = not plan.groups or plan.keys is not None
-    return listed and plan.told is None and not any(map(_is_looked_at_again, plan.parts))
+    return listed and plan.contributions is None and not any(map(_is_looked_at_again, plan.parts))
 
 
 def _is_looked_at_again(part: Part) -> bool:
@@ -47,5 +47,5 @@ def of_records(plan: SummaryPlan, source: str) -> SummaryPlan:
         tuple(parts),
         lists_missing=plan.lists_missing,
         has_facts=plan.has_facts,
-        told=plan.told,
+        contributions=plan.contributions,
     )

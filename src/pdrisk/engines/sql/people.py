@@ -55,8 +55,8 @@ def records_of_people(plan: SummaryPlan, dialect: Dialect, rows: str) -> str:
         return f"SELECT {', '.join([*made.groups, *made.collapsed()])} FROM ({body}) AS people_grouped GROUP BY {by}"
     body = f"SELECT *, {', '.join(made.numbers())} FROM ({body}) AS people_grouped"
     body = f"SELECT *, {', '.join(made.places_of_rows())} FROM ({body}) AS people_numbered"
-    told = [] if plan.told is None else plan.told.columns
-    persons = [f"{part} AS {name}" for part, name in zip(made.person, told, strict=False)]
+    whose = [] if plan.contributions is None else plan.contributions.columns
+    persons = [f"{part} AS {name}" for part, name in zip(made.person, whose, strict=False)]
     return f"SELECT {', '.join([*made.groups, *persons, *made.kept()])} FROM ({body}) AS people_placed"
 
 

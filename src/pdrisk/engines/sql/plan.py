@@ -15,6 +15,7 @@ from pdrisk._model.unit import Unit
 __all__ = [
     "INFINITY",
     "Binned",
+    "ContributionColumns",
     "Counted",
     "Different",
     "DifferentNumbers",
@@ -22,7 +23,6 @@ __all__ = [
     "MeasuredPair",
     "Part",
     "PeopleRead",
-    "PeopleTold",
     "SummaryPlan",
     "all_told_apart",
     "combined",
@@ -150,7 +150,7 @@ def for_query(plan: SummaryPlan, query: Query, places: Sequence[int]) -> Summary
         people = plan.people
         if people is None or people.unit.rows == 1:
             return plan
-        return replace(plan, told=PeopleTold(len(people.keys), people.unit.rows))
+        return replace(plan, contributions=ContributionColumns(len(people.keys), people.unit.rows))
     drawn = dict.fromkeys(places, Needs())
     for lead in query.leads:
         drawn[places[lead]] |= query.mechanism(lead).draws
@@ -233,7 +233,7 @@ class PeopleRead:
 
 
 @dataclass(frozen=True, slots=True)
-class PeopleTold:
+class ContributionColumns:
     """Records that say whose they are.
 
     Attributes
@@ -273,8 +273,8 @@ class SummaryPlan:
         Whether one of the listed keys may be a missing one.
     has_facts : bool
         Whether the curator's numbers are read, too.
-    told : PeopleTold or None
-        Whose portions are read, too: see `portions`.
+    contributions : ContributionColumns or None
+        The columns by which people's contributions are read, too: see `ContributionSelects`.
     rows : int
         How many the source has, or nearly; 0 where nobody knows. Decides the speed only.
     """
@@ -288,7 +288,7 @@ class SummaryPlan:
     people: PeopleRead | None = field(default=None, repr=False)  # a secret, and part of no question
     lists_missing: bool = field(default=True, repr=False)  # follows from the keys
     has_facts: bool = field(default=True, repr=False)  # by what is shown, and part of no question
-    told: PeopleTold | None = field(default=None, repr=False)  # likewise
+    contributions: ContributionColumns | None = field(default=None, repr=False)  # likewise
     rows: int = field(default=0, repr=False)
 
 

@@ -18,6 +18,7 @@ from pdrisk.engines.base import GroupSizes, Reading
 from pdrisk.engines.sql.aggregates import product_name
 from pdrisk.engines.sql.bands import can_be_banded
 from pdrisk.engines.sql.binned import summary_of_bins
+from pdrisk.engines.sql.contributions import contributions_of
 from pdrisk.engines.sql.dialect import Dialect
 from pdrisk.engines.sql.looks import Look, Looked
 from pdrisk.engines.sql.ordered import Around, Band, BandMissedError, Listed, Spanned, counted, listed, summed
@@ -33,7 +34,6 @@ from pdrisk.engines.sql.plan import (
     all_told_apart,
     pivots,
 )
-from pdrisk.engines.sql.portions import portions_of
 from pdrisk.engines.sql.ranked import spanned
 from pdrisk.engines.sql.render import RANKED, looked_at, packed_counts, second_statement, statement
 from pdrisk.engines.sql.sizes import SIZE_LISTS
@@ -91,9 +91,11 @@ def read(
             )
         except BandMissedError:  # once in millions of times: then all is read again, in the next way
             del ways[0]
-    if plan.told is not None:
+    if plan.contributions is not None:
         summaries = tuple(
-            summary if isinstance(part, Binned) else replace(summary, portions=portions_of(found, i, part, summary))
+            summary
+            if isinstance(part, Binned)
+            else replace(summary, contributions=contributions_of(found, i, part, summary))
             for i, (part, summary) in enumerate(zip(own.parts, summaries, strict=True))
         )
     if key_lists is None:
@@ -104,7 +106,7 @@ def read(
 def statements(plan: SummaryPlan, dialect: Dialect) -> list[str]:
     """The statements that `read` sends, each step once, without the numbers that one before has found.
 
-    Where a second statement is told means and steps, they are 0 and 1 here. Looks are the first ones, at everything
+    The means and steps that a second statement needs are 0 and 1 here. Looks are the first ones, at everything
     between the bounds; later ones look inside the cells that hold what is asked for. What is asked again in another way
     for large data or a sample is left out.
     """

@@ -17,6 +17,7 @@ from pdrisk._core.lattice import Points
 from pdrisk.engines.sql.aggregates import Aggregates, held
 from pdrisk.engines.sql.bands import bands
 from pdrisk.engines.sql.binned import in_bins
+from pdrisk.engines.sql.contributions import ContributionSelects
 from pdrisk.engines.sql.dialect import Dialect
 from pdrisk.engines.sql.different import different_values
 from pdrisk.engines.sql.looks import Look, counted_in
@@ -30,7 +31,6 @@ from pdrisk.engines.sql.plan import (
     MeasuredPair,
     SummaryPlan,
 )
-from pdrisk.engines.sql.portions import ReadPortions
 from pdrisk.engines.sql.ranked import grouped_at_ranks, records_at_ranks
 from pdrisk.engines.sql.sizes import sums_by_size
 
@@ -126,7 +126,7 @@ class _Statement:
             if isinstance(part, Binned):
                 passes[f"binned_{i}"] = in_bins(self.dialect, i, part, self._rows())
         passes |= dict(self._different())
-        passes |= dict(self._portions())
+        passes |= dict(self._contributions())
         ctes = self._with_people(passes)
         if len(passes) == 1 and not self.groups and self.plan.people is None:
             return next(iter(passes.values())).removeprefix(self.dialect.materialized)[1:-1]
@@ -142,12 +142,12 @@ class _Statement:
     def second_text(self) -> str:
         return self._with_people({}) + self._grouped(list(self.aggregates.second()), self._rows(), "rows_read.")
 
-    def _portions(self) -> Iterator[tuple[str, str]]:
-        """Portions of single people for each part, as far as they can move an answer."""
-        told = self.plan.told
-        if told is None:
+    def _contributions(self) -> Iterator[tuple[str, str]]:
+        """Contributions of single people for each part, as far as they can move an answer."""
+        whose = self.plan.contributions
+        if whose is None:
             return
-        made = ReadPortions(self.dialect, self._rows(), self._rows_and_first_pass(), self.groups, told)
+        made = ContributionSelects(self.dialect, self._rows(), self._rows_and_first_pass(), self.groups, whose)
         for i, part in enumerate(self.plan.parts):
             if not isinstance(part, Binned):
                 yield from made.of(i, part, self.aggregates.root(i, part) if isinstance(part, Measured) else None)
@@ -183,8 +183,8 @@ class _Statement:
         """The values of groups and parts."""
         plan = self.plan
         read = [f"{sql} AS {name}" for sql, name in zip(plan.groups, self.groups, strict=True)]
-        if plan.told is not None and plan.people is None:  # records of people that are kept
-            read += plan.told.columns
+        if plan.contributions is not None and plan.people is None:  # records of people that are kept
+            read += plan.contributions.columns
         for i, part in enumerate(plan.parts):
             if isinstance(part, MeasuredPair):
                 read.append(f"CASE WHEN {part.other} <= {self.dialect.infinity} THEN {part.value} END AS x{i}")
@@ -205,7 +205,7 @@ class _Statement:
             f"{sql} AS {name}"
             for i, part in self.measured
             for name, sql in self.placing.derived(
-                i, part, apart=bool(self.aggregates.told_apart(part)), summed=self.plan.told is not None
+                i, part, apart=bool(self.aggregates.told_apart(part)), summed=self.plan.contributions is not None
             )
         ]
         placed = [f"{sql} AS {name}" for i, part in self.measured for name, sql in self.placing.placed(i, part)]
@@ -230,7 +230,7 @@ class _Statement:
 
     def _rows_and_first_pass(self) -> str:
         """The records beside the first pass's results for their group, and their distances from the mean."""
-        rows, name, told = self._rows(), "rows_read", self.plan.told
+        rows, name, whose = self._rows(), "rows_read", self.plan.contributions
         if self.dialect.once:
             rows, name = self._records(), "values_read" if self.plan.people is None else "people_records"
         # Without groups a join would keep it from several threads.
@@ -238,7 +238,7 @@ class _Statement:
         joined = f"{rows} JOIN first_pass ON {self._same(name, 'first_pass')}" if is_joined else rows
         if not self.dialect.once:
             return joined
-        keys = [f"{name}.{key} AS {key}" for key in [*self.groups, *(() if told is None else told.columns)]]
+        keys = [f"{name}.{key} AS {key}" for key in [*self.groups, *(() if whose is None else whose.columns)]]
         distances = [
             f"{sql} AS {root}" for i, part in self.measured for root, sql in self.aggregates.distances(i, part)
         ]

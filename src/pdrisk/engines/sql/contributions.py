@@ -1,12 +1,12 @@
-"""Portions of people in SQL: of what each person has in a group, those that can move an answer farthest.
+"""Contributions of people in SQL: of what each person has in a group, those that can move an answer farthest.
 
-    records ──> one line for each portion ──> for each size, or around each rank, the few that matter
+    records ──> one line for each contribution ──> for each size, or around each rank, the few that matter
 
-Among portions of one size, the mean without a portion is monotone in the portion's sum, and the variance in what the
-sum of squares loses with it. The maximum changes only without the first portion at it, and is then that of the second;
-likewise the minimum. The quantile without a portion has one of the ranks to which k records can move it. The portion's
-size, its records near these ranks, and how many records it has below them decide which one. So portions without a
-record there differ in two numbers only.
+Among contributions of one size, the mean without a contribution is monotone in its sum, and the variance in what the
+sum of squares loses with it. The maximum changes only without the first contribution at it, and is then that of the
+second; likewise the minimum. The quantile without a contribution has one of the ranks to which k records can move it.
+The contribution's size, its records near these ranks, and how many records it has below them decide which one. So
+contributions without a record there differ in two numbers only.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from typing import Any
 
 import numpy as np
 
-from pdrisk._core.portions import OrderedPortions, PersonTold, Portions
+from pdrisk._core.contributions import Contributions, ExtremeContributions, OrderedContributions
 from pdrisk._core.summary import FloatArray, IntArray, Summary
 from pdrisk._core.universe import Universe
 from pdrisk.engines.sql.dialect import Dialect
 from pdrisk.engines.sql.ordered import Lists
-from pdrisk.engines.sql.plan import Different, DifferentNumbers, Measured, Part, PeopleTold
+from pdrisk.engines.sql.plan import ContributionColumns, Different, DifferentNumbers, Measured, Part
 
-__all__ = ["ReadPortions", "portions_of"]
+__all__ = ["ContributionSelects", "contributions_of"]
 
-# For each size of portions: the size, their number, their smallest and largest sum, and the total of their sums.
+# For each size of contributions: the size, their number, their smallest and largest sum, and the total of their sums.
 SUMS = ("sizes", "held", "low_sums", "high_sums", "all_sums")
-# For each size, the least and the most that the sum of squared distances from the mean loses without a portion.
+# For each size, the least and the most that the sum of squared distances from the mean loses without a contribution.
 SPREAD = ("spread_sizes", "low_spread", "high_spread")
-# Around a rank, a line for each record: the size of its portion, how many of the portion's records are below the first
-# rank read, the first rank of one that is not, the record's own rank, its value. All other portions share a line for
+# Around a rank, a line for each record: the size of its contribution, how many records of that are below the first rank
+# read, the first rank of one that is not, the record's own rank, its value. All other contributions share a line for
 # each size and number of records below, with three zeros.
 AROUND = ("size", "below", "owner", "place", "own")
 FINE = 2.0**26  # parts of a step, in sums of distances, which are 2**26 steps at most
 
 
 @dataclass(frozen=True, slots=True)
-class ReadPortions:
-    """SELECTs that read portions.
+class ContributionSelects:
+    """SELECTs that read contributions.
 
     Attributes
     ----------
@@ -49,14 +49,14 @@ class ReadPortions:
         have what `Aggregates.root` needs. Both are called ``rows_read``.
     groups : sequence of str
         The columns that tell groups apart.
-    told : PeopleTold
+    whose : ContributionColumns
     """
 
     dialect: Dialect
     rows: str
     measured: str
     groups: Sequence[str]
-    told: PeopleTold
+    whose: ContributionColumns
 
     def of(self, i: int, part: Part, root: str | None) -> Iterator[tuple[str, str]]:
         """The SELECTs for part i, by name.
@@ -68,7 +68,7 @@ class ReadPortions:
         root : str or None
             The distance of a record from the mean, in steps, negative below it, where that is needed.
         """
-        yield f"portions_{i}", self._sums(i, part)
+        yield f"contributions_{i}", self._sums(i, part)
         if isinstance(part, Different) and not isinstance(part, DifferentNumbers):
             yield f"alone_{i}", self._alone(i)
         if isinstance(part, Measured):
@@ -84,8 +84,8 @@ class ReadPortions:
         return "".join(f"{name}, " for name in self.groups)
 
     @property
-    def _portion(self) -> str:
-        return ", ".join([*self.groups, *self.told.columns])
+    def _contribution(self) -> str:
+        return ", ".join([*self.groups, *self.whose.columns])
 
     def _over(self, *by: str, order: str = "") -> str:
         keys = ", ".join([*self.groups, *by])
@@ -94,7 +94,7 @@ class ReadPortions:
     def _grouped(self, columns: Sequence[str], relation: str) -> str:
         """One line for each group."""
         by = f" GROUP BY {', '.join(self.groups)}" if self.groups else ""
-        return f"(SELECT {self._keys}{', '.join(columns)} FROM ({relation}) AS portions_told{by})"
+        return f"(SELECT {self._keys}{', '.join(columns)} FROM ({relation}) AS contributions_read{by})"
 
     def _listed(self, names: Sequence[str], suffix: str, by: str, relation: str) -> str:
         return self._grouped([f"{self.dialect.listed(name, by)} AS {name}_{suffix}" for name in names], relation)
@@ -106,33 +106,35 @@ class ReadPortions:
             size, total = call("COUNT", f"s{i}"), dialect.whole_sum(f"s{i}")
         else:
             size = call("COUNT", f"u{i}") if isinstance(part, Different) else dialect.counted(f"c{i}")
-        portions = f"SELECT {self._keys}{size} AS sizes, {total} AS total FROM {self.rows} GROUP BY {self._portion}"
+        contributions = (
+            f"SELECT {self._keys}{size} AS sizes, {total} AS total FROM {self.rows} GROUP BY {self._contribution}"
+        )
         sized = (
             f"SELECT {self._keys}sizes, {call('COUNT', '*')} AS held, {double(call('MIN', 'total'))} AS low_sums, "
             f"{double(call('MAX', 'total'))} AS high_sums, {double(call('SUM', 'total'))} AS all_sums "
-            f"FROM ({portions}) AS portions WHERE sizes > {dialect.whole(0)} GROUP BY {self._keys}sizes"
+            f"FROM ({contributions}) AS contributions WHERE sizes > {dialect.whole(0)} GROUP BY {self._keys}sizes"
         )
         return self._listed(SUMS, f"{i}", "sizes", sized)
 
     def _alone(self, i: int) -> str:
-        """Number of values that no other portion has."""
+        """Number of values that no other contribution has."""
         call = self.dialect.call
-        held = f"SELECT DISTINCT {self._portion}, u{i} AS u FROM {self.rows} WHERE u{i} IS NOT NULL"
+        held = f"SELECT DISTINCT {self._contribution}, u{i} AS u FROM {self.rows} WHERE u{i} IS NOT NULL"
         shared = f"SELECT *, {call('COUNT', '*')} {self._over('u')} AS holders FROM ({held}) AS held"
         alone = (
             f"SELECT {self._keys}{self.dialect.counted('holders = 1')} AS alone FROM ({shared}) AS shared "
-            f"GROUP BY {self._portion}"
+            f"GROUP BY {self._contribution}"
         )
         return self._grouped([f"{call(end, 'alone')} AS {end.lower()}_alone_{i}" for end in ("MIN", "MAX")], alone)
 
     def _spread(self, i: int, root: str) -> str:
-        """Loss of squares: those of the portion, and the change by the mean of the others."""
+        """Loss of squares: those of the contribution, and the change by the mean of the others."""
         dialect, call, infix = self.dialect, self.dialect.call, self.dialect.infix
         keys = "".join(f"rows_read.{name} AS {name}, " for name in self.groups)
-        by = ", ".join([*(f"rows_read.{name}" for name in self.groups), *self.told.columns])
+        by = ", ".join([*(f"rows_read.{name}" for name in self.groups), *self.whose.columns])
         off = dialect.wide(dialect.whole_sum(dialect.nearest_whole(infix(root, "*", dialect.number(FINE)))))
         squares = dialect.double(dialect.whole_sum(dialect.nearest_whole(infix(root, "*", root))))
-        portions = (
+        contributions = (
             f"SELECT {keys}{call('COUNT', '*')} AS sizes, {off} AS away, {squares} AS squares "
             f"FROM {self.measured} WHERE {root} IS NOT NULL GROUP BY {by}"
         )
@@ -140,19 +142,21 @@ class ReadPortions:
         away = infix(dialect.double(infix("all_away", "-", "away")), "*", dialect.number(1 / FINE))
         left = call("GREATEST", dialect.double(infix("all_sizes", "-", "sizes")), dialect.number(1.0))
         taken = infix("squares", "+", infix(infix(away, "*", away), "/", left))
-        told = f"SELECT {self._keys}sizes, {taken} AS taken FROM (SELECT *, {summed} FROM ({portions}) AS p) AS q"
+        by_size = (
+            f"SELECT {self._keys}sizes, {taken} AS taken FROM (SELECT *, {summed} FROM ({contributions}) AS p) AS q"
+        )
         sized = (
             f"SELECT {self._keys}sizes AS spread_sizes, {call('MIN', 'taken')} AS low_spread, "
-            f"{call('MAX', 'taken')} AS high_spread FROM ({told}) AS sized GROUP BY {self._keys}sizes"
+            f"{call('MAX', 'taken')} AS high_spread FROM ({by_size}) AS sized GROUP BY {self._keys}sizes"
         )
         return self._listed(SPREAD, f"{i}", "spread_sizes", sized)
 
     def _ends(self, i: int) -> str:
-        """First portion at each end, and the second one."""
+        """First contribution at each end, and the second one."""
         call = self.dialect.call
         ends = (
             f"SELECT {self._keys}{call('MIN', f'p{i}')} AS low, {call('MAX', f'p{i}')} AS high "
-            f"FROM {self.rows} WHERE p{i} IS NOT NULL GROUP BY {self._portion}"
+            f"FROM {self.rows} WHERE p{i} IS NOT NULL GROUP BY {self._contribution}"
         )
         number = call("ROW_NUMBER")
         places = (("low", "low ASC"), ("high", "high DESC"))
@@ -165,16 +169,16 @@ class ReadPortions:
         return self._grouped(columns, f"SELECT *, {placed} FROM ({ends}) AS ends")
 
     def _around(self, i: int, k: int, q: float) -> str:
-        """Records that the quantile may be if k are added or removed, one rank to spare, with their portions."""
+        """Records that the quantile may be if k are added or removed, one rank to spare, with their contributions."""
         dialect, call = self.dialect, self.dialect.call
         ranked = (
-            f"SELECT {self._portion}, p{i} AS value, {call('ROW_NUMBER')} {self._over(order=f'p{i}')} AS rank_, "
+            f"SELECT {self._contribution}, p{i} AS value, {call('ROW_NUMBER')} {self._over(order=f'p{i}')} AS rank_, "
             f"{call('COUNT', '*')} {self._over()} AS n FROM {self.rows} WHERE p{i} IS NOT NULL"
         )
         middle = call("FLOOR", dialect.infix(dialect.double("n - 1"), "*", dialect.number(q)))
-        first = f"SELECT *, CAST({middle} AS BIGINT) - {self.told.most} AS first_ FROM ({ranked}) AS ranked"
-        inside = f"rank_ BETWEEN first_ AND first_ + {2 * self.told.most + 3}"
-        own = self._over(*self.told.columns)
+        first = f"SELECT *, CAST({middle} AS BIGINT) - {self.whose.most} AS first_ FROM ({ranked}) AS ranked"
+        inside = f"rank_ BETWEEN first_ AND first_ + {2 * self.whose.most + 3}"
+        own = self._over(*self.whose.columns)
         owned = (
             f"SELECT *, {call('COUNT', '*')} {own} AS size, "
             f"{call('COUNT', 'CASE WHEN rank_ < first_ THEN 1 END')} {own} AS below, "
@@ -192,8 +196,8 @@ class ReadPortions:
         return self._listed(AROUND, f"around_{i}_{k}", "line", lined)
 
 
-def portions_of(found: dict[str, Any], i: int, part: Part, summary: Summary) -> PersonTold:
-    """Portions of a part, from these SELECTs and its summary."""
+def contributions_of(found: dict[str, Any], i: int, part: Part, summary: Summary) -> ExtremeContributions:
+    """Contributions of a part, from these SELECTs and its summary."""
     size = len(summary.n)
     lists = [Lists.of(found[f"{name}_{i}"]) for name in SUMS]
     groups = lists[0].group
@@ -204,25 +208,29 @@ def portions_of(found: dict[str, Any], i: int, part: Part, summary: Summary) -> 
     np.add.at(number, groups, held)
     np.add.at(n, groups, sizes * held)
     np.add.at(total, groups, added)
-    told = PersonTold(
-        number, Portions(np.append(groups, groups), np.append(sizes, sizes), n, total, np.append(low, high))
+    extremes = ExtremeContributions(
+        number, Contributions(np.append(groups, groups), np.append(sizes, sizes), n, total, np.append(low, high))
     )
     if f"min_alone_{i}" in found:
         of, alone = _some(found, f"min_alone_{i}", f"max_alone_{i}")
-        return replace(told, different=Portions(of, np.zeros_like(of), n, summary.distinct, alone.astype(np.int64)))
+        return replace(
+            extremes, different=Contributions(of, np.zeros_like(of), n, summary.distinct, alone.astype(np.int64))
+        )
     if not isinstance(part, Measured):
-        return told
+        return extremes
     if f"spread_sizes_{i}" in found:
         lists = [Lists.of(found[f"{name}_{i}"]) for name in SPREAD]
         of, sizes = (np.tile(each, 2).astype(np.int64) for each in (lists[0].group, lists[0].values))
         taken = np.concatenate([each.values for each in lists[1:]]).astype(np.float64)
         taken /= np.ma.filled(np.ma.asarray(found[f"per_unit_{i}"], dtype=np.float64), 1.0)[of] ** 2
-        told = replace(told, spread=Portions(of, sizes, n, summary.squares, taken, total / np.maximum(n, 1)))
+        extremes = replace(
+            extremes, spread=Contributions(of, sizes, n, summary.squares, taken, total / np.maximum(n, 1))
+        )
     if f"low_1_{i}" in found:
         lowest, highest = (_ends(found, f"{end}_1_{i}", f"{end}_2_{i}", n, part.universe) for end in ("low", "high"))
-        told = replace(told, lowest=lowest, highest=highest)
+        extremes = replace(extremes, lowest=lowest, highest=highest)
     windows = enumerate(sorted(part.needs.windows))
-    return replace(told, ordered={q: _ordered(found, f"around_{i}_{k}", n, part.universe) for k, q in windows})
+    return replace(extremes, ordered={q: _ordered(found, f"around_{i}_{k}", n, part.universe) for k, q in windows})
 
 
 def _some(found: dict[str, Any], *names: str) -> tuple[IntArray, FloatArray]:
@@ -233,17 +241,17 @@ def _some(found: dict[str, Any], *names: str) -> tuple[IntArray, FloatArray]:
     return np.concatenate(there), np.concatenate(values)
 
 
-def _ends(found: dict[str, Any], first: str, second: str, n: IntArray, universe: Universe) -> Portions:
+def _ends(found: dict[str, Any], first: str, second: str, n: IntArray, universe: Universe) -> Contributions:
     of, own = _some(found, first, second)
-    return Portions(of, np.zeros_like(of), n, own=_inside(own, universe))
+    return Contributions(of, np.zeros_like(of), n, own=_inside(own, universe))
 
 
 def _inside(values: FloatArray, universe: Universe) -> FloatArray:
     return np.clip(values, universe.lo, universe.hi)
 
 
-def _ordered(found: dict[str, Any], suffix: str, n: IntArray, universe: Universe) -> OrderedPortions:
-    """Records around a rank with their portions, and each portion's numbers of records below and above."""
+def _ordered(found: dict[str, Any], suffix: str, n: IntArray, universe: Universe) -> OrderedContributions:
+    """Records around a rank with their contributions, and each contribution's numbers of records below and above."""
     lists = [Lists.of(found[f"{name}_{suffix}"]) for name in AROUND]
     group, number = lists[0].group, len(n)
     size, below, owner, place = (each.values.astype(np.int64) for each in lists[:4])
@@ -256,12 +264,12 @@ def _ordered(found: dict[str, Any], suffix: str, n: IntArray, universe: Universe
     first = np.full(number, np.iinfo(np.int64).max)
     np.minimum.at(first, group[inside], place[inside])
     first = np.where(within > 0, first, 1)
-    of, portion = group[at], np.arange(len(at))
+    of, contribution = group[at], np.arange(len(at))
     above = size[at] - below[at] - np.bincount(whose[inside], minlength=len(at))
     ranks = [place[inside], np.repeat((first - 1)[of], below[at]), np.repeat((first + within)[of], above)]
-    return OrderedPortions(
+    return OrderedContributions(
         of, size[at], n,
-        whose=np.concatenate([whose[inside], np.repeat(portion, below[at]), np.repeat(portion, above)]),
+        whose=np.concatenate([whose[inside], np.repeat(contribution, below[at]), np.repeat(contribution, above)]),
         ranks=np.concatenate(ranks),
         values=_inside(lists[4].values[inside].astype(np.float64), universe),
         begins=np.concatenate([[0], np.cumsum(within)]),

@@ -1,4 +1,7 @@
-"""Portions, what one person has in one group, and what each statistic makes of them: of records, or as engines tell."""
+"""Contributions, the records of one person in one group: their sums, and each group's total without one of them.
+
+They come from records, or from an engine that sends only those that can move an answer farthest.
+"""
 
 from __future__ import annotations
 
@@ -16,32 +19,32 @@ from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Distinct, Mean, Statistic, Sum, WholeSum
 from pdrisk._core.summary import FloatArray, IntArray
 
-__all__ = ["OrderedPortions", "PersonRecords", "PersonTold", "Portions"]
+__all__ = ["Contributions", "ExtremeContributions", "OrderedContributions", "PersonRecords"]
 
 
 @dataclass(frozen=True)
-class Portions:
-    """P portions in G groups, with the sums that a statistic makes of them.
+class Contributions:
+    """P contributions in G groups, with the sums that one statistic needs.
 
-    An engine may tell of those alone that move the answer farthest, one up and one down.
+    They may be those alone that move the answer farthest, one up and one down.
 
     Attributes
     ----------
-    portions : ndarray of int64, shape (P,)
-        The group of each portion.
+    groups : ndarray of int64, shape (P,)
+        The group of each contribution.
     sizes : ndarray of int64, shape (P,)
         The number of its records.
     n : ndarray of int64, shape (G,)
-        Of records.
+        The number of records of each group.
     whole : ndarray, shape (G,), or None
         The sum of all records, the number of different values, or the sum of squared distances from the mean.
     own : ndarray, shape (P,), or None
-        What of these is gone without the portion; of `Min` and `Max`, its own end.
+        The part of it that goes with the contribution; for `Min` and `Max`, the end of the contribution itself.
     mean : ndarray of float64, shape (G,), or None
-        What distances are from.
+        The mean that distances are measured from.
     """
 
-    portions: IntArray
+    groups: IntArray
     sizes: IntArray
     n: IntArray
     whole: NDArray[Any] | None = None
@@ -50,24 +53,25 @@ class Portions:
 
     @property
     def left(self) -> IntArray:
-        """Number of records without each portion."""
-        return self.n[self.portions] - self.sizes
+        """Number of records without each contribution."""
+        return self.n[self.groups] - self.sizes
 
     @property
     def rest(self) -> NDArray[Any]:
-        """Total without each portion."""
+        """Total without each contribution."""
         assert self.whole is not None and self.own is not None
-        return self.whole[self.portions] - self.own
+        return self.whole[self.groups] - self.own
 
 
 @dataclass(frozen=True, kw_only=True)
-class OrderedPortions(Portions):
-    """P portions, and the records of G groups in order, or those of successive ranks.
+class OrderedContributions(Contributions):
+    """P contributions, and the records of G groups in order, or those of successive ranks.
 
     Attributes
     ----------
     whose, ranks : ndarray of int64, shape (R,)
-        The portion of a record, and its rank in its group; below those that are told, and above, any there.
+        The contribution of each record, and its rank in its group; any rank below the first that is given, or above
+        the last.
     values : ndarray of float64, shape (S,)
         The records in the order of groups and ranks.
     begins : ndarray of int64, shape (G + 1,)
@@ -90,19 +94,19 @@ class OrderedPortions(Portions):
 
     @once
     def _keys(self) -> tuple[IntArray, int, IntArray]:
-        """Ranks of all portions in one ascending array, the distance between portions, and where each begins."""
+        """Ranks of all contributions in one ascending array, the distance between them, and where each begins."""
         base = int(self.ranks.max(initial=0)) + 2
         keys = np.sort(self.whose * base + self.ranks)
         return keys, base, np.searchsorted(keys, np.arange(len(self.sizes)) * base)
 
     def without(self, ranks: IntArray) -> FloatArray:
-        """For each portion the records at these ranks among the records of others."""
+        """For each contribution the records at these ranks among the records of others."""
         keys, base, begins = self._keys
         below = np.zeros(len(self.sizes), dtype=np.int64)
-        for _ in range(int(self.sizes.max(initial=0)) + 1):  # it is larger by those of the portion that are below
+        for _ in range(int(self.sizes.max(initial=0)) + 1):  # it is larger by those of the contribution that are below
             reached = np.minimum(ranks + below, base - 1)
             below = np.searchsorted(keys, np.arange(len(self.sizes)) * base + reached, side="right") - begins
-        return self.at(self.portions, ranks + below)
+        return self.at(self.groups, ranks + below)
 
 
 @dataclass(frozen=True)
@@ -124,28 +128,28 @@ class PersonRecords:
     size: int
 
     @once
-    def portion(self) -> IntArray:
-        """The number of each record's portion, what one person has in one group, shape (R,)."""
+    def contribution(self) -> IntArray:
+        """The number of each record's contribution, what one person has in one group, shape (R,)."""
         return np.unique(np.stack([self.groups, self.persons]), axis=1, return_inverse=True)[1].reshape(-1)
 
     @once
-    def portions(self) -> IntArray:
-        """The group of each of P portions, in ascending order."""
-        found = np.zeros(int(self.portion.max(initial=-1)) + 1, dtype=np.int64)
-        found[self.portion] = self.groups
+    def contribution_groups(self) -> IntArray:
+        """The group of each of P contributions, in ascending order."""
+        found = np.zeros(int(self.contribution.max(initial=-1)) + 1, dtype=np.int64)
+        found[self.contribution] = self.groups
         return found
 
     @once
     def whose(self) -> IntArray:
-        """The person of each portion."""
-        found = np.zeros(len(self.portions), dtype=np.int64)
-        found[self.portion] = self.persons
+        """The person of each contribution."""
+        found = np.zeros(len(self.contribution_groups), dtype=np.int64)
+        found[self.contribution] = self.persons
         return found
 
     @once
     def sizes(self) -> IntArray:
-        """The number of records of each portion."""
-        return np.bincount(self.portion, minlength=len(self.portions))
+        """The number of records of each contribution."""
+        return np.bincount(self.contribution, minlength=len(self.contribution_groups))
 
     @once
     def n(self) -> IntArray:
@@ -155,46 +159,46 @@ class PersonRecords:
     @once
     def number(self) -> IntArray:
         """The number of people of each group."""
-        return np.bincount(self.portions, minlength=self.size)
+        return np.bincount(self.contribution_groups, minlength=self.size)
 
-    def told(self, statistic: Statistic) -> Portions | None:
-        """Portions as a statistic adds them up; None if its change cannot be computed from these."""
+    def of_statistic(self, statistic: Statistic) -> Contributions | None:
+        """Contributions as a statistic adds them up; None if its change cannot be computed from these."""
         if isinstance(statistic, PairStatistic):
             return None
         if isinstance(statistic, Quantile):
             return self._ordered
         if isinstance(statistic, Distinct):
-            return self._told(*self._different)
+            return self._of(*self._different)
         if isinstance(statistic, Var):
-            return self._told(*self._spread)
+            return self._of(*self._spread)
         if isinstance(statistic, Min | Max):
-            return self._told(None, self._ends(highest=isinstance(statistic, Max)))
+            return self._of(None, self._ends(highest=isinstance(statistic, Max)))
         if isinstance(statistic, Sum | Mean):
             whole_sum = isinstance(statistic, WholeSum)
-            return self._told(*self.sums(np.floor(self.values + 0.5) if whole_sum else self.values))
-        return self._told()
+            return self._of(*self.sums(np.floor(self.values + 0.5) if whole_sum else self.values))
+        return self._of()
 
-    def _told(self, *made: NDArray[Any] | None) -> Portions:
-        return Portions(self.portions, self.sizes, self.n, *made)
+    def _of(self, *made: NDArray[Any] | None) -> Contributions:
+        return Contributions(self.contribution_groups, self.sizes, self.n, *made)
 
     def sums(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Sums of each group and of each portion."""
-        whole, own = np.zeros(self.size), np.zeros(len(self.portions))
+        """Sums of each group and of each contribution."""
+        whole, own = np.zeros(self.size), np.zeros(len(self.contribution_groups))
         np.add.at(whole, self.groups, values)
-        np.add.at(own, self.portion, values)
+        np.add.at(own, self.contribution, values)
         return whole, own
 
     @property
     def _different(self) -> tuple[IntArray, IntArray]:
         _, at, back = np.unique(np.stack([self.groups, self.values]), axis=1, return_index=True, return_inverse=True)
-        pairs = np.unique(np.stack([back.reshape(-1), self.portion]), axis=1)
+        pairs = np.unique(np.stack([back.reshape(-1), self.contribution]), axis=1)
         alone = np.bincount(pairs[0], minlength=len(at))[pairs[0]] == 1
-        gone = np.bincount(pairs[1][alone], minlength=len(self.portions))
+        gone = np.bincount(pairs[1][alone], minlength=len(self.contribution_groups))
         return np.bincount(self.groups[at], minlength=self.size), gone
 
     @property
     def _spread(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        of = self.portions
+        of = self.contribution_groups
         mean = self.sums(self.values)[0] / np.maximum(self.n, 1)
         distance = self.values - mean[self.groups]
         whole, own = self.sums(distance)
@@ -202,54 +206,54 @@ class PersonRecords:
         return squares, own_squares + (whole[of] - own) ** 2 / np.maximum(self.n[of] - self.sizes, 1), mean
 
     def _ends(self, *, highest: bool) -> FloatArray:
-        first = np.full(len(self.portions), -np.inf if highest else np.inf)
-        (np.maximum if highest else np.minimum).at(first, self.portion, self.values)
+        first = np.full(len(self.contribution_groups), -np.inf if highest else np.inf)
+        (np.maximum if highest else np.minimum).at(first, self.contribution, self.values)
         return first
 
     @once
-    def _ordered(self) -> OrderedPortions:
+    def _ordered(self) -> OrderedContributions:
         order = np.lexsort((self.values, self.groups))
         begins = np.concatenate([[0], np.cumsum(self.n)])
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order)) - begins[self.groups[order]] + 1
-        return OrderedPortions(
-            self.portions, self.sizes, self.n,
-            whose=self.portion, ranks=rank, values=self.values[order], begins=begins, first=np.ones_like(self.n),
+        return OrderedContributions(
+            self.contribution_groups, self.sizes, self.n,
+            whose=self.contribution, ranks=rank, values=self.values[order], begins=begins, first=np.ones_like(self.n),
         )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class PersonTold:
-    """Portions of people in G groups, from an engine that gives no records.
+class ExtremeContributions:
+    """Contributions of people in G groups, from an engine that gives no records.
 
     Attributes
     ----------
     number : ndarray of int64, shape (G,)
-        Of people.
-    sums, different, spread, lowest, highest : Portions or None
-        Of each size the portions of the smallest and the largest sum; and those that alone decide the other statistics.
-        No other portion moves an answer farther.
-    ordered : mapping of float to OrderedPortions
-        For each quantile the records around it; portions that have none there are told once for each size and each
+        The number of people of each group.
+    sums, different, spread, lowest, highest : Contributions or None
+        For each size the contributions of the smallest and the largest sum, and those that alone decide the other
+        statistics. No other contribution moves an answer farther.
+    ordered : mapping of float to OrderedContributions
+        For each quantile the records around it; contributions that have none there share a line for each size and each
         number of records below.
     """
 
     number: IntArray
-    sums: Portions
-    different: Portions | None = None
-    spread: Portions | None = None
-    lowest: Portions | None = None
-    highest: Portions | None = None
-    ordered: Mapping[float, OrderedPortions] = field(default_factory=dict)
+    sums: Contributions
+    different: Contributions | None = None
+    spread: Contributions | None = None
+    lowest: Contributions | None = None
+    highest: Contributions | None = None
+    ordered: Mapping[float, OrderedContributions] = field(default_factory=dict)
 
-    def told(self, statistic: Statistic) -> Portions | None:
+    def of_statistic(self, statistic: Statistic) -> Contributions | None:
         """As in `PersonRecords`; for whole numbers the largest change is by k values at an end."""
         if isinstance(statistic, Quantile):
             return self.ordered.get(statistic.q)
-        for kinds, told in (
+        for kinds, deciding in (
             (Distinct, self.different), (Count | Sum | Mean, self.sums), (Var, self.spread),
             (Min, self.lowest), (Max, self.highest),
         ):  # fmt: skip
             if isinstance(statistic, kinds):
-                return told
+                return deciding
         return None
