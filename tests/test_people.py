@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import pdrisk
 from pdrisk import Dataset, ParameterError
+from pdrisk._core import contributions
 from pdrisk._core.universe import Universe
 from pdrisk._model.unit import Unit
 from pdrisk.engines.numpy import people
@@ -154,6 +155,33 @@ class TestWhichRowsCount:
         assert (release.value, release.curator.n, release.curator.unlisted, release.unit) == (3, 3, 2, "pid, day")
 
 
+class TestSmallestHashes:
+    """The rows that count are those that come first when owners and whole hashes are sorted."""
+
+    @pytest.mark.parametrize("bits", [64, 63, 20, 1])
+    @pytest.mark.parametrize("owners", [1, 2, 5, 300])
+    @pytest.mark.parametrize("most", [1, 2, 7])
+    def test_definition(self, bits, owners, most):
+        draw = np.random.default_rng(bits + owners)
+        of = np.append(np.arange(owners), draw.integers(0, owners, 400))
+        hashes = draw.integers(0, 2**64, len(of), dtype=np.uint64) >> np.uint64(64 - bits)  # the first bits are alike
+        if bits < 63:
+            hashes = np.unique(hashes)[draw.permutation(len(of)) % len(np.unique(hashes))]
+        found = people._smallest_of_each(of, hashes, most)
+        for owner in range(owners):
+            own = of == owner
+            assert np.sort(hashes[own & found]).tolist() == np.sort(hashes[own])[:most].tolist()
+
+    def test_owners_without_anything(self):
+        of, hashes = np.array([4, 4, 1, 4]), np.array([9, 2, 5, 2**63], dtype=np.uint64)
+        assert people._smallest_of_each(of, hashes, 2).tolist() == [True, True, True, False]
+
+    @pytest.mark.parametrize("hashes", [[], [3], [3, 1, 2], [3, 1, 3, 2, 3, 1]])
+    def test_repeated(self, hashes):
+        expected = [at for at, each in enumerate(hashes) if hashes.count(each) > 1]
+        assert people._repeated(np.array(hashes, dtype=np.uint64)).tolist() == expected
+
+
 class TestPairs:
     """However the pairs of a person and a group are looked up, each that occurs is found once."""
 
@@ -163,10 +191,9 @@ class TestPairs:
     @given(pairs=PAIRS)
     def test_numbers(self, dense, pairs):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(people, "DENSE", dense)
-            numbers = people._numbered(np.array(pairs, dtype=np.int64), 31)
-        assert sorted(set(numbers.tolist())) == list(range(len(set(pairs))))
-        assert len(set(zip(pairs, numbers.tolist(), strict=True))) == len(set(pairs))
+            patch.setattr(contributions, "DENSE", dense)
+            numbers = contributions.numbered(np.array(pairs, dtype=np.int64), 31)
+        assert numbers.tolist() == [sorted(set(pairs)).index(pair) for pair in pairs]
 
     @pytest.mark.parametrize("dense", [0, 4, 100])
     @given(pairs=PAIRS)

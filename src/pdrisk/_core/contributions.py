@@ -19,7 +19,9 @@ from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Distinct, Mean, Statistic, Sum, WholeSum
 from pdrisk._core.summary import FloatArray, IntArray
 
-__all__ = ["Contributions", "ExtremeContributions", "OrderedContributions", "PersonRecords"]
+__all__ = ["DENSE", "Contributions", "ExtremeContributions", "OrderedContributions", "PersonRecords", "numbered"]
+
+DENSE = 4  # times as many pairs of a person and a group as records: of more, those that occur are sorted
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,8 @@ class PersonRecords:
     @once
     def contribution(self) -> IntArray:
         """The number of each record's contribution, what one person has in one group, shape (R,)."""
-        return np.unique(np.stack([self.groups, self.persons]), axis=1, return_inverse=True)[1].reshape(-1)
+        people = int(self.persons.max(initial=-1)) + 1
+        return numbered(self.groups * people + self.persons, self.size * people)
 
     @once
     def contribution_groups(self) -> IntArray:
@@ -257,3 +260,12 @@ class ExtremeContributions:
             if isinstance(statistic, kinds):
                 return deciding
         return None
+
+
+def numbered(pairs: IntArray, most: int) -> IntArray:
+    """Pairs that occur, numbered from 0 in their order; they are whole numbers below ``most``."""
+    if most > DENSE * len(pairs):
+        return np.unique(pairs, return_inverse=True)[1].reshape(-1)
+    occurs = np.zeros(most, dtype=bool)
+    occurs[pairs] = True
+    return pairs if occurs.all() else (np.cumsum(occurs) - 1)[pairs]

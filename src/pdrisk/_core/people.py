@@ -47,7 +47,7 @@ def local_sensitivity(
     ----------
     statistic : Statistic
     contributions : Contributions or None
-        What people have, contributions for this statistic; None where it is not known.
+        Those of its records, as the statistic adds them up; None where they are not known.
     universe : Universe
     value : ndarray of float64, shape (G,)
         The answers; of a histogram one for each bin.

@@ -225,6 +225,19 @@ class FrameRows:
 
     def records(self, place: Place, universe: Universe | None, *, distinct: bool = False) -> Records:
         """Records of what a line reads, within its universe if it has one."""
+        if self.persons is None:
+            return self._made(place, universe, distinct=distinct)
+        asked = place, universe, distinct
+        if asked not in self._of_people:
+            self._of_people[asked] = self._made(place, universe, distinct=distinct)
+        return self._of_people[asked]
+
+    @once
+    def _of_people(self) -> dict[tuple[Place, Universe | None, bool], Records]:
+        """Records of people that were made already: a summary and the curator's numbers need the same ones."""
+        return {}
+
+    def _made(self, place: Place, universe: Universe | None, *, distinct: bool) -> Records:
         column, indicator, other = place
         if indicator is not None:
             values: Any = selected_rows(self.frame, indicator)
