@@ -328,8 +328,39 @@ class TestSql:
         d = Dataset({"one": FRAME, "two": forms["table"], "Three": FRAME[:7]})
         counts = [d.sql(f"SELECT COUNT(*) AS n FROM {name}", eps=SURE)["n"].item() for name in ("one", "TWO", "three")]
         assert counts == pytest.approx([60, 60, 7], abs=0.01)
-        with pytest.raises(pdrisk.ParameterError, match="one table"):
-            Dataset({"one": FRAME, "two": FRAME}, **AGES)
+
+    def test_declared_of_several(self, forms):
+        """An entry holds in each table with such a column, people's or public, wherever the table is."""
+        codes = pd.DataFrame({"region": REGIONS, "label": [f"in the {each}" for each in REGIONS]})
+        said = {"bounds": {"age": (0, 100)}, "keys": {"region": REGIONS, "label": codes["label"]}}
+        query = (
+            "SELECT label, AVG(two.age) AS age FROM one JOIN two USING (pid) JOIN codes ON one.region = codes.region "
+            "GROUP BY label"
+        )
+        people = {"one": FRAME[["pid", "region", "hours"]]}
+        for form in ("pandas", "table", "polars", "path"):
+            for public in ({"codes": codes}, ["codes"]):
+                tables = people | {"two": forms[form]} | ({"codes": codes} if isinstance(public, list) else {})
+                d = Dataset(tables, person="pid", per_person="one", public=public, missing={"hours": [1]}, **said)
+                answer = d.sql(query, eps=SURE)
+                assert answer["age"].tolist() == pytest.approx(
+                    FRAME.groupby("region")["age"].mean()[REGIONS].tolist(), abs=0.01
+                )
+                hours = d.sql("SELECT COUNT(hours) AS n FROM one", eps=SURE)["n"].item()
+                assert hours == pytest.approx((FRAME["hours"] != 1).sum(), abs=0.01)
+        assert not FRAME.attrs
+        with pytest.raises(pdrisk.UnknownColumnError, match="Did you mean 'label'"):
+            Dataset(tables, person="pid", public=["codes"], keys={"labell": ["in"]})
+        with pytest.raises(pdrisk.ParameterError, match="bounds as a dict"):
+            Dataset(tables, person="pid", public=["codes"], bounds=(0, 100))
+        with pytest.raises(pdrisk.ParameterError, match="schema= is that of one table"):
+            Dataset(tables, person="pid", public=["codes"], schema=pdrisk.schema_for(bounds={"age": (0, 100)}))
+
+    @pytest.mark.parametrize("form", ["pandas", "table", "path", "arrow"])
+    def test_one_with_a_public_table(self, forms, form):
+        d = Dataset(forms[form], public={"codes": pd.DataFrame({"label": ["a"]})}, **AGES, keys={"label": ["a"]})
+        assert d.mean("age", eps=SURE).value == pytest.approx(FRAME["age"].mean(), abs=0.01)
+        assert d.k_anonymity(["region"]).k == FRAME["region"].value_counts().min()
 
     @pytest.mark.parametrize("name", ["people", "main.people", "seen", "frame", "other"])
     def test_nothing_else(self, forms, name):

@@ -25,13 +25,13 @@ from pdrisk._model.rowwise import (
 )
 from pdrisk._pandas.assigned import assigned
 from pdrisk._pandas.converted import PANDAS, checked_form, converted
-from pdrisk._pandas.declared import codes_of, declarations, declared, knowing
+from pdrisk._pandas.declared import codes_of, declared, knowing
 from pdrisk._printing import printable
 from pdrisk._sql import answered
-from pdrisk._sql.given import Given, check_one_or_other, public_tables, tables_given
-from pdrisk._sql.held_data import ONE_TABLE, HeldData
+from pdrisk._sql.given import ONE_TABLE, check_one_or_other, public_tables, tables_given
+from pdrisk._sql.held_data import HeldData
 from pdrisk._sql.joined_tables import JoinSide, Rowwise, joined_tables
-from pdrisk._sql.of_tables import of_tables, people_given
+from pdrisk._sql.of_tables import declared_in, of_tables, people_given
 from pdrisk._sql.people import PeopleAsked
 from pdrisk.engines.columnar.table import column_table
 from pdrisk.errors import ColumnTypeError, ParameterError
@@ -56,7 +56,9 @@ class Dataset(HeldData):
         Name of the data in the ledger; by default the name of the ledger's dataset. Needed if ``ledger`` is a path or
         URL.
     schema, bounds, keys, missing : optional
-        As for ``df.dprisk.declare``. They are kept here; the frame stays as it is.
+        As for ``df.dprisk.declare``. They are kept here; the frame stays as it is. With several tables, an entry of
+        ``bounds``, ``keys`` or ``missing`` holds in each table that has such a column; a schema is declared for its own
+        frame, with ``df.dprisk.declare(schema)``.
     person : column, list of columns, or dict by table, optional
         Column of people's ids: all rows of a person are protected together. With several columns, as in ``["pid",
         "day"]``, the unit is each combination of their values: a person's day. A ledger uses the ids to add up what
@@ -127,27 +129,30 @@ class Dataset(HeldData):
         said = {"bounds": bounds, "keys": keys, "missing": missing}
         self._several = type(data) is dict
         tables = data if self._several else {ONE_TABLE: data}
-        self._given = tables_given(tables)
+        given = tables_given(tables)
         self._data = None if self._several else column_table(data)
         self._form = checked_form(as_)
         self._public, with_it = public_tables(public)
         check_one_or_other({**tables, **with_it}, self._public)
-        self._declare(schema, said)
-        is_by_table = len(self._given.names) > 1 or any(isinstance(e, Mapping) for e in (person, per_person, constant))
+        of_public = tables_given(with_it) if with_it else None
+        header = None if self._data is None else self._data.header
+        given, of_public = declared_in(given, of_public, header, schema, said)
+        if self._data is not None and ONE_TABLE in given.said:
+            self._data = self._data.declared(partial(knowing, known=given.said[ONE_TABLE]))
+        is_by_table = len(tables) > 1 or any(isinstance(e, Mapping) for e in (person, per_person, constant))
         self._of_tables = None
         if self._several and is_by_table:
-            self._of_tables = of_tables(self._given, self._public, person, per_person, constant)
+            self._of_tables = of_tables(given, self._public, person, per_person, constant)
         if self._of_tables is None:
             header = None if self._data is None else self._data.header
-            people = people_given(self._given, header, person, per_person, constant)
+            people = people_given(given, header, person, per_person, constant)
         else:
             people = self._of_tables.people
-        frames = self._given.frames
+        frames = given.frames
         if self._data is not None and ledger is not None:
             self._data = self._data.remembered(by_version=version is not None)
             frames = {} if self._data.kept is None else {ONE_TABLE: self._data.kept}
-        if with_it:
-            self._given = self._given.and_public(tables_given(with_it))
+        self._given = given if of_public is None else given.and_public(of_public)
         self._ledger = opened_ledger(ledger, name)
         self._name = None if name is None else named("name", name)
         if self._ledger is not None:
@@ -370,19 +375,3 @@ class Dataset(HeldData):
         if payer is not None:
             payer.identify(self._identity)
         return payer
-
-    def _declare(self, schema: object, said: dict[str, Any]) -> None:
-        """Judge what is declared, and keep it with the one table that there is."""
-        if schema is None and all(value is None for value in said.values()):
-            return
-        given = self._given
-        assert isinstance(given, Given)  # nothing is joined yet
-        if len(given.names) != 1:
-            raise ParameterError(
-                "schema=, bounds=, keys= and missing= are those of one table: declare those of several in each frame, "
-                "with df.dprisk.declare(...)."
-            )
-        header = None if self._data is None else self._data.header
-        self._given = given = given.declared(lambda frame, before: declarations(frame, before, schema, **said), header)
-        if self._data is not None:
-            self._data = self._data.declared(lambda header: knowing(header, *given.said.values()))

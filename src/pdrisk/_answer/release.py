@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Release"]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)  # with slots, setting what is no field is a TypeError: CPython gh-90562
 class Release(Arithmetic):
     """Noisy answer with its interval and its risk. What it prints, pickles and exports may be published.
 

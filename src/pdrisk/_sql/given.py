@@ -35,8 +35,9 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["Given", "check_one_or_other", "public_tables", "tables_given"]
+__all__ = ["ONE_TABLE", "Given", "check_one_or_other", "public_tables", "tables_given"]
 
+ONE_TABLE = "data"  # name in SQL of data that is no dict of tables
 SEVERAL_CONNECTIONS = "the tables of a Dataset are on several connections: ATTACH them to one."
 
 
@@ -137,29 +138,29 @@ class Given:
         )
 
     def declared(
-        self, known: Callable[[pd.DataFrame, Declarations], Declarations], header: pd.DataFrame | None = None
+        self, name: str, known: Callable[[pd.DataFrame, Declarations], Declarations], header: pd.DataFrame | None = None
     ) -> Given:
-        """The single table, with ``known`` applied to its columns and declarations.
+        """The tables, with ``known`` applied to the columns and declarations of one of them.
 
         Its columns are those of ``header``, unless DuckDB alone knows them.
         """
-        (name,) = self.names
-        if header is not None:
-            return replace(self, said={lowered(name): known(header, Declarations())})
-        if name in self.frames:
+        if header is None and name in self.frames:
             frame = self.frames[name]
             said = known(frame, declarations_of(frame))
-            return replace(self, frames={name: knowing(frame.copy(deep=False), said)})
-        if name in self.remote:
-            return replace(self, said={lowered(name): known(self.remote[name].table().header, Declarations())})
-        relation, empty = self._looked_at(name)
-        if any(value.column != label for label, value in relation.columns):
-            raise ParameterError("a view has no declarations of its own: declare those of the table behind it.")
-        return replace(self, said={lowered(name): known(empty, relation.source.declared)})
+            return replace(self, frames={**self.frames, name: knowing(frame.copy(deep=False), said)})
+        before = Declarations()
+        if header is None and name in self.remote:
+            header = self.remote[name].table().header
+        elif header is None:
+            relation, header = self._looked_at(name)
+            if any(value.column != label for label, value in relation.columns):
+                raise ParameterError("a view has no declarations of its own: declare those of the table behind it.")
+            before = relation.source.declared
+        return replace(self, said={**self.said, lowered(name): known(header, before)})
 
     def key_table(self, within: Within | None = None) -> KeyTable:
-        """The single table, if it is no frame, as disclosure measures read it after query() and assign()."""
-        (name,) = self.names
+        """The one table of people, if it is no frame, as disclosure measures read it after query() and assign()."""
+        name = ONE_TABLE
         if name in self.remote or within is not None:
             table, said = self._fluent()
             return SQLKeys(table, said, within)
@@ -173,7 +174,7 @@ class Given:
             sources.close()
 
     def header(self) -> pd.DataFrame:
-        """Columns of the single table, if it is no frame, without rows, and their declarations.
+        """Columns of the one table of people, if it is no frame, without rows, and their declarations.
 
         Raises
         ------
@@ -191,7 +192,7 @@ class Given:
         given: Any,
         secret: Secret,
     ) -> TableEngine:
-        """Engine of the single table for a query that was judged by its header.
+        """Engine of the one table of people for a query that was judged by its header.
 
         Raises
         ------
@@ -206,7 +207,7 @@ class Given:
         return table.opened(query, header, given, secret)
 
     def _fluent(self) -> tuple[SQLTable, Declarations]:
-        (name,) = self.names
+        name = ONE_TABLE
         if name in self.remote:
             return self.remote[name].table(), self.said.get(lowered(name), Declarations())
         sources = self.sources()

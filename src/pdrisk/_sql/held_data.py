@@ -13,15 +13,13 @@ from pdrisk._model.unit import People
 from pdrisk._pandas.declared import declarations_of
 from pdrisk._pandas.options import Opened, frame_engine
 from pdrisk._pandas.statistics import Statistics
-from pdrisk._sql.given import Given
+from pdrisk._sql.given import ONE_TABLE, Given
 from pdrisk._sql.joined_tables import JoinedTables
 from pdrisk.engines.columnar.table import ColumnTable
 from pdrisk.engines.sql.table import only_for_frames
 from pdrisk.errors import ParameterError
 
-__all__ = ["ONE_TABLE", "HeldData"]
-
-ONE_TABLE = "data"  # its name in SQL
+__all__ = ["HeldData"]
 
 
 class HeldData(Statistics):

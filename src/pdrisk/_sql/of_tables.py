@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import pandas as pd
 
 from pdrisk._model.columns import check_column
 from pdrisk._model.nearest import did_you_mean, unknown_column
 from pdrisk._model.unit import ONE, People, checked_columns, checked_way, different_units, judged_people
-from pdrisk._pandas.declared import declarations_of
+from pdrisk._pandas.declared import declarations, declarations_of
 from pdrisk._sql.given import Given
 from pdrisk._sql.people import PeopleAsked
 from pdrisk._sql.pieces import lowered
 from pdrisk.errors import ParameterError
 
-__all__ = ["OfTables", "of_tables", "people_given"]
+__all__ = ["OfTables", "declared_in", "of_tables", "people_given"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,62 @@ def of_tables(given: Given, public: frozenset[str], person: object, per_person: 
         {private[name]: each for name, each in same.items() if each},
         one_row,
     )
+
+
+def declared_in(
+    given: Given, public: Given | None, header: pd.DataFrame | None, schema: object, said: Mapping[str, Any]
+) -> tuple[Given, Given | None]:
+    """Tables of a Dataset, and its public ones, with what is declared for the columns of each.
+
+    Parameters
+    ----------
+    header : DataFrame or None
+        The columns of a Polars or Arrow table, of which ``given`` consists.
+    said : dict
+        The bounds, keys and missing codes. An entry holds in each table that has such a column.
+
+    Raises
+    ------
+    ParameterError, UnknownColumnError, ColumnTypeError
+        If no table has such a column, or the words do not fit it.
+    """
+    if schema is None and all(entries is None for entries in said.values()):
+        return given, public
+    if schema is not None and len(given.names) > 1:
+        raise ParameterError(
+            "schema= is that of one table: declare those of several in each frame, with df.dprisk.declare(schema)."
+        )
+
+    def columns_of(tables: Given, name: str) -> list[Hashable]:
+        return list(header.columns) if tables is given and header is not None else [*tables.columns(name)]
+
+    several = public is not None or len(given.names) > 1
+    if several:
+        both = [given] if public is None else [given, public]
+        labels = dict.fromkeys(label for each in both for name in each.names for label in columns_of(each, name))
+        for column in (c for entries in said.values() if isinstance(entries, Mapping) for c in entries):
+            if column not in labels:
+                raise unknown_column(column, labels)
+
+    def knowing_own(tables: Given, header: pd.DataFrame | None, schema: object) -> Given:
+        found = tables
+        for name in tables.names:
+            own = _own(said, columns_of(tables, name)) if several else said
+            if schema is not None or any(entries is not None for entries in own.values()):
+                found = found.declared(name, partial(declarations, schema=schema, **own), header)
+        return found
+
+    return knowing_own(given, header, schema), None if public is None else knowing_own(public, None, None)
+
+
+def _own(said: Mapping[str, Any], columns: Collection[Hashable]) -> dict[str, Any]:
+    """What is said of these columns; what is no dict as it is, to be refused."""
+    return {
+        part: ({column: value for column, value in entries.items() if column in columns} or None)
+        if isinstance(entries, Mapping)
+        else entries
+        for part, entries in said.items()
+    }
 
 
 def people_given(
