@@ -2,6 +2,7 @@
 
 import math
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -132,6 +133,33 @@ class TestCalls:
         for person in ("pid", "z"):
             answer = pdrisk.sql("SELECT COUNT(*) AS n FROM t", eps=1, person=person, rows=1, curator=True, t=frame)
             assert answer["n_n"].tolist() == [2]
+
+    @pytest.mark.parametrize(
+        ("sql_type", "largest"),
+        [("BIGINT", 2**63 - 1), ("HUGEINT", 2**100), ("DECIMAL(9, 1)", 0.5), ("DOUBLE", "infinity")],
+    )
+    def test_ids_of_numbers(self, sql_type, largest):
+        """People are those of the different numbers; NULL is nobody, and so is NaN."""
+        con = duckdb.connect()
+        con.execute(f"CREATE TABLE stays (pid {sql_type}); CREATE TABLE drugs (pid {sql_type})")
+        somebody = [1, 1, 2, largest, largest]
+        nobody = [None, None, *(["nan"] * 3 if sql_type == "DOUBLE" else [])]
+        for table in ("stays", "drugs"):
+            con.executemany(f"INSERT INTO {table} VALUES (CAST(? AS {sql_type}))", [[pid] for pid in somebody + nobody])
+        queries = {
+            "SELECT COUNT(DISTINCT pid) AS n FROM stays": ({}, 3),
+            "SELECT COUNT(*) AS n FROM stays": ({"rows": 9}, 5),
+            "SELECT COUNT(pid) AS n FROM stays": ({"rows": 1}, 3),
+            "SELECT COUNT(DISTINCT pid) AS n FROM stays JOIN drugs USING (pid)": ({}, 3),
+            "SELECT COUNT(*) AS n FROM stays JOIN drugs USING (pid)": ({"rows": 9}, 9),
+            "SELECT SUM(n) AS n FROM (SELECT pid, COUNT(*) AS n FROM stays GROUP BY pid)": (
+                {"bounds": {"n": (0, 9)}},
+                3,
+            ),
+        }
+        for query, (how, people) in queries.items():
+            answer = pdrisk.sql(query, con, eps=1, person="pid", curator=True, **how)
+            assert answer["n_n"].tolist() == [people], query
 
     def test_labels(self):
         answer = dataset().sql("SELECT g, AVG(x) AS m FROM data GROUP BY g", eps=1, rows=2, groups=2, keys=KEYS)

@@ -6,7 +6,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pdrisk._core.statistics import Count, Distinct
-from pdrisk._model.kinds import NUMBER
 from pdrisk._model.nearest import unknown_column
 from pdrisk._model.query import Line
 from pdrisk._model.unit import (
@@ -24,7 +23,7 @@ from pdrisk._model.unit import (
 )
 from pdrisk._sql.answers import Noted
 from pdrisk._sql.owners import Owners
-from pdrisk._sql.pieces import kind_of_type, lowered, quoted
+from pdrisk._sql.pieces import lowered, may_be_nan, quoted
 from pdrisk._sql.rows import Relation
 from pdrisk._sql.source import Source
 from pdrisk.engines.sql.plan import INFINITY, PeopleRead
@@ -269,9 +268,8 @@ def people_read(people: People, unit: Unit, source: Source) -> PeopleRead | None
         return None
     keys = []
     for name in map(str, people.columns):
-        column = quoted(name)
-        is_number = kind_of_type(source.columns[name]) == NUMBER
-        keys.append(f"CASE WHEN {column} <= {INFINITY} THEN {column} END" if is_number else column)
+        column, can = quoted(name), may_be_nan(source.columns[name])
+        keys.append(f"CASE WHEN {column} <= {INFINITY} THEN {column} END" if can else column)
     return PeopleRead(tuple(keys), unit, people.secret().hex())
 
 

@@ -26,7 +26,6 @@ from pdrisk._sql.tree import Select, Star
 from pdrisk._sql.written_out import unused, written_out
 from pdrisk.engines.sql.dialect import DuckDBDialect
 from pdrisk.engines.sql.people import number_of_rows
-from pdrisk.engines.sql.plan import INFINITY
 from pdrisk.errors import ParameterError
 
 __all__ = ["aggregates_rows", "by_person", "grouped_by_person", "positional"]
@@ -260,8 +259,7 @@ class _Grouped:
             if name.startswith("count"):
                 return self._count([*kept, holds]), "BIGINT", shown
             return CALL(name, _if(kept, holds)), "BOOLEAN", shown
-        present = f"({value.double} <= {INFINITY})" if value.kind == NUMBER else f"({value.sql} IS NOT NULL)"
-        kept.append(present)
+        kept.append(value.present)
         if name == "count":
             if not call.distinct:
                 return self._count(kept), "BIGINT", shown

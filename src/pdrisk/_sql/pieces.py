@@ -13,6 +13,7 @@ from pdrisk._model.kinds import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH, ZONED
 from pdrisk._model.nodes import MEMBERSHIP, MISSING, Constant
 from pdrisk._sql.ranges import ANYTHING, Range
 from pdrisk._sql.tree import Scalar
+from pdrisk.engines.sql.plan import INFINITY
 from pdrisk.errors import ParameterError
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "kind_of_type",
     "limits",
     "lowered",
+    "may_be_nan",
     "number",
     "operation",
     "public",
@@ -113,6 +115,14 @@ class Expression:
             return self.sql
         return self.wide or f"CAST({self.sql} AS DOUBLE)"
 
+    @property
+    def present(self) -> str:
+        """Condition that there is a value: neither NULL nor, of numbers, NaN."""
+        is_whole_column = self.column is not None and self.type in INTEGERS and not self.wide
+        if self.kind != NUMBER or is_whole_column:  # of which no copy as DOUBLE need be made
+            return f"({self.sql} IS NOT NULL)"
+        return f"({self.double} <= {INFINITY})"
+
 
 def kind_of_type(sql_type: str) -> str:
     """Kind of a column of this type."""
@@ -122,6 +132,11 @@ def kind_of_type(sql_type: str) -> str:
     if name in INTEGERS or name in ("UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL"):
         return NUMBER
     return _KINDS.get(name, name.lower())
+
+
+def may_be_nan(sql_type: str) -> bool:
+    """Whether a column of this type can hold NaN, which is no value either."""
+    return kind_of_type(sql_type) == NUMBER and sql_type not in INTEGERS
 
 
 def limits(sql_type: str) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from pdrisk._model.query import Query
 from pdrisk._sql.answers import Noted
 from pdrisk._sql.pieces import Expression, quoted
 from pdrisk._sql.source import Source
-from pdrisk.engines.sql.plan import INFINITY, Counted, Different, DifferentNumbers, Measured, MeasuredPair, Part
+from pdrisk.engines.sql.plan import Counted, Different, DifferentNumbers, Measured, MeasuredPair, Part
 
 __all__ = ["DuckDBReads", "Reads", "parts_of"]
 
@@ -73,10 +73,7 @@ class DuckDBReads:
         return noted.asked.key
 
     def present(self, noted: Noted) -> str | None:
-        argument = noted.argument
-        if argument is None:
-            return None
-        return f"({argument.double} <= {INFINITY})" if argument.kind == NUMBER else f"({argument.sql} IS NOT NULL)"
+        return None if noted.argument is None else noted.argument.present
 
     def numbers(self, noted: Noted) -> tuple[str, ...]:
         return tuple(each.double for each in (noted.argument, noted.other) if each is not None)

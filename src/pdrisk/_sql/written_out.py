@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from pdrisk._core.universe import Universe
 from pdrisk._model.declarations import Declaration, Declarations
-from pdrisk._model.kinds import NUMBER, TEXT
+from pdrisk._model.kinds import TEXT
 from pdrisk._sql.codes import relation_without_codes
 from pdrisk._sql.dry_run import types
 from pdrisk._sql.owners import Owners
-from pdrisk._sql.pieces import Expression, kind_of_type, lowered, quoted
+from pdrisk._sql.pieces import Expression, kind_of_type, lowered, may_be_nan, quoted
 from pdrisk._sql.rows import Member, Relation, column_of
 from pdrisk._sql.source import Source
 from pdrisk._sql.sources import Sources
@@ -187,7 +187,7 @@ def _declaration(source: Source, column: str, name: str) -> Declaration:
 def _is_known(name: str, sql_type: str) -> str:
     """Whether a part of an id is not missing."""
     column = quoted(name)
-    return f"({column} <= {INFINITY})" if kind_of_type(sql_type) == NUMBER else f"({column} IS NOT NULL)"
+    return f"({column} <= {INFINITY})" if may_be_nan(sql_type) else f"({column} IS NOT NULL)"
 
 
 def read_together(left: Source, right: Source, sources: Sources, how: str) -> Source:
