@@ -73,6 +73,29 @@ class TestOrderAndIndex:
         assert table["n"].tolist() == [0, 1, 1, 1]
         assert table["value"].round(1).tolist() == [5, 5, 6, 2]
 
+    @pytest.mark.parametrize("by", [["region", "sex"], ["sex", "region"], "region", "sex", None])
+    def test_a_dict_may_list_columns_that_are_no_groups(self, by):
+        """It declares keys of columns; those that are missing in it may be declared by the frame."""
+        keys = {"sex": ["m", "f"], "x": [1.0], "region": ["west", "south"]}
+        columns = [] if by is None else [by] if isinstance(by, str) else by
+        expected = people().dprisk.count(eps=EXACT, by=by, keys={each: keys[each] for each in columns} or None)
+        declared = people().dprisk.declare(keys={"region": ["west", "south"]})
+        for frame, said in ((people(), keys), (declared, {"sex": ["m", "f"], "x": [1.0]})):
+            found = frame.dprisk.count(eps=EXACT, by=by, keys=said)
+            if by is None:
+                assert found.value == expected.value
+            else:
+                pd.testing.assert_frame_equal(found, expected)
+
+    def test_bounds_of_other_columns_are_a_declaration_too(self):
+        frame, bounds = people(), {"x": BOUNDS, "age": (0, 100)}
+        assert frame.dprisk.proportion("age > 40", eps=EXACT, bounds=bounds).value == pytest.approx(4 / 7, abs=1e-3)
+        assert frame.dprisk.value_counts("sex", keys=["f"], eps=EXACT, bounds=bounds)["value"].tolist() == [4]
+        with pytest.raises(pdrisk.UnknownColumnError, match="Did you mean 'age'"):
+            frame.dprisk.proportion("age > 40", eps=1, bounds={"agee": (0, 100)})
+        with pytest.raises(pdrisk.UnknownColumnError, match="Did you mean 'age'"):
+            frame.dprisk.value_counts("sex", keys=["f"], eps=1, bounds={"agee": (0, 100)})
+
     def test_three_columns_against_brute_force(self):
         draw = np.random.default_rng(7)
         columns = ["a", "b", "c"]

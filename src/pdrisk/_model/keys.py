@@ -15,6 +15,7 @@ from pdrisk._model.missing_arguments import missing_argument
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = [
+    "MOST",
     "Key",
     "are_categories",
     "are_observed",

@@ -127,9 +127,13 @@ def judged_lines(
     joint : bool
         Whether the lines may share a release with others of their column.
     """
-    wanted = tuple(wanted)
+    wanted, own = tuple(wanted), request.bounds
+    if isinstance(own, Mapping):  # a declaration: not all of its columns need be asked about
+        for named in own:
+            check_column(frame, named)
+        own = own.get(column)
     if isinstance(column, str) and column not in frame.columns and all(isinstance(each, Proportion) for each in wanted):
-        if request.bounds is not None:
+        if own is not None:
             raise ParameterError("a condition is true or false, and needs no bounds: leave them out.")
         condition = judged(column, frame, caller_names, lambda name: declared(frame, name).keys)
         lines = [Line(column, each, UNIT, "declared", indicator=condition) for each in wanted]
@@ -137,11 +141,6 @@ def judged_lines(
     else:
         if column is not None:
             check_column(frame, column)
-        own = request.bounds
-        if isinstance(own, Mapping):
-            for named in own:
-                check_column(frame, named)
-            own = own.get(column)
         lines = [_line(frame, column, statistic, own, request.way) for statistic in wanted]
         for line in lines:
             _check_step(request.step, line)

@@ -169,9 +169,10 @@ where : str, pd.col or Polars expression, boolean mask or callable
     where a value is missing.
 by, keys : column or list of columns, and the public list of their keys
     Groups, one answer for each key. Keys of several columns are tuples, or a dict with a list for each column, which
-    stands for all combinations. ``"categories"`` declares that the categories of a categorical are public,
-    ``"observed"`` that the keys which occur are public. ``"private"`` shows the keys that enough people share, which is
-    decided by chance, for half of ``eps`` and for ``delta``. Not for a series.
+    stands for all combinations. In a dict, columns that are no groups here are not used. ``"categories"`` declares that
+    the categories of a categorical are public, ``"observed"`` that the keys which occur are public. ``"private"`` shows
+    the keys that enough people share, which is decided by chance, for half of ``eps`` and for ``delta``. Not for a
+    series.
 delta : float, optional
     Needed with ``keys="private"``, and only there: the probability with which the list of groups may show that
     somebody is in the data. At most 0.001; choose far less than one over the number of people, such as 1e-6.

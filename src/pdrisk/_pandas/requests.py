@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -21,7 +21,7 @@ from pdrisk._model.arguments import (
 from pdrisk._model.columns import check_column
 from pdrisk._model.frame_keys import checked_keys
 from pdrisk._model.joint import joined
-from pdrisk._model.keys import are_observed, observed_of_several, take_categories, undeclared_keys
+from pdrisk._model.keys import MOST, are_observed, observed_of_several, take_categories, undeclared_keys
 from pdrisk._model.missing_arguments import all_given
 from pdrisk._model.missing_codes import check_keys_are_no_codes
 from pdrisk._model.plain import float_of
@@ -215,11 +215,17 @@ def check_given(frame: pd.DataFrame, request: Request) -> Fraction:
 
 
 def _groups(frame: pd.DataFrame, by: object, keys: object) -> Groups | None:
+    for column in islice(keys, MOST) if isinstance(keys, Mapping) else ():  # a declaration: not all need be groups
+        check_column(frame, column)
     if by is None:
-        if keys is not None:
+        if keys is not None and not isinstance(keys, Mapping):
             raise ParameterError("keys= lists the groups of by=, which is missing: pass by= as well.")
         return None
     columns = _grouped_by(frame, by)
+    if isinstance(keys, Mapping):
+        own = {column: keys[column] for column in columns if column in keys}
+        others = tuple(column for column in columns if column not in own)
+        keys = {**own, **_declared_keys(frame, others)} if own else None
     if are_observed(keys):
         return Groups(columns, None, "data")
     if are_private(keys):

@@ -313,8 +313,8 @@ class Statistics(DisclosureViews):
         """Numbers of rows of each key."""
         if options.get("by") is not None:
             raise ParameterError(f"{name} groups by its own columns: leave by= out, or write count(by=[...]).")
-        if (column := options.get("bounds")) is not None:
-            raise ParameterError(f"{name} counts rows and needs no bounds, but has {shown(column)}: leave them out.")
+        if (bounds := options.get("bounds")) is not None and not isinstance(bounds, Mapping):
+            raise ParameterError(f"{name} counts rows and needs no bounds, but has {shown(bounds)}: leave them out.")
         table = self._answer(None, "count", {**options, "by": by})
         assert isinstance(table, pd.DataFrame)
         return table
