@@ -55,18 +55,21 @@ def summary_of_pairs(
     n, moved = np.zeros(bins, dtype=np.int64), np.zeros(bins, dtype=np.int64)
     ends = [(np.full((2, bins), each.hi), np.full((2, bins), each.lo)) for each in columns]
     parts = {degrees: np.zeros(((degrees[0] + 1) * (degrees[1] + 1), bins), np.int64) for degrees in needs.products}
-    spare = np.empty(SIZE)
+    spare, add = np.empty(SIZE), _add_to_one if codes is None else _add
     for piece in pairs_of(values, others, universe, selected, codes):
-        _add(n, piece.codes)
-        _add(moved, piece.codes[piece.moved])
+        add(n, piece.codes)
+        add(moved, piece.codes[piece.moved])
         places: list[IntArray] = []
         for own, interval, (low, high) in zip(piece[:2], columns, ends, strict=True):
-            np.minimum.at(low[0], piece.codes, own)
-            np.maximum.at(high[0], piece.codes, own)
+            if codes is None:
+                low[0, 0], high[0, 0] = own.min(initial=low[0, 0]), own.max(initial=high[0, 0])
+            else:
+                np.minimum.at(low[0], piece.codes, own)
+                np.maximum.at(high[0], piece.codes, own)
             places.append(placed(own, interval.lo, places_per_unit(interval.width), spare).astype(np.int64))
         for degrees, sums in parts.items():
             for row, own in zip(sums, products_of_places(places[0], places[1], degrees), strict=True):
-                _add(row, piece.codes, own)
+                add(row, piece.codes, own)
     kept = slice(groups)
     (low, high), (other_low, other_high) = ((low[:, kept], high[:, kept]) for low, high in ends)
     return Summary(
@@ -111,3 +114,8 @@ def _add(sums: IntArray, codes: NDArray[np.intp], integers: IntArray | None = No
         np.add.at(sums, codes, 1 if integers is None else integers)
     else:
         sums += np.bincount(codes, integers, minlength=len(sums)).astype(np.int64)
+
+
+def _add_to_one(sums: IntArray, codes: NDArray[np.intp], integers: IntArray | None = None) -> None:
+    """Add the integers of one piece, or their number, to the sum of the only group."""
+    sums[0] += len(codes) if integers is None else integers.sum()
