@@ -33,8 +33,14 @@ class TestNames:
         assert pickle.loads(pickle.dumps(accessor)).count is not None
 
     def test_repr(self, accessor):
-        assert repr(accessor).startswith("private answers: count, sum, mean,")
-        assert all(hasattr(accessor, name) for name in repr(accessor).split(": ")[1].split(";")[0].split(", "))
+        kinds = dict(part.split(": ") for part in repr(accessor).removesuffix("; see help() of each").split("; "))
+        listed = {kind: names.split(", ") for kind, names in kinds.items()}
+        assert listed["noisy answers"][:3] == ["count", "sum", "mean"]
+        assert all(hasattr(accessor, name) for names in listed.values() for name in names)
+        exact = {*listed["exact numbers, for the curator alone"]}
+        assert {"assess", "individual_risk", "identifiability"} <= exact
+        assert ("k_anonymity" in exact) == hasattr(accessor, "k_anonymity")
+        assert not {"declare", "declared", *exact} & {*listed["noisy answers"]}
 
 
 class TestWords:
@@ -44,6 +50,10 @@ class TestWords:
     def test_what_is_no_label(self, column):
         with pytest.raises(pdrisk.ColumnTypeError, match=r"several columns with df\.dprisk\.agg.*df\.assign"):
             FRAME.dprisk.mean(column, eps=1, bounds=(0, 5))
+
+    def test_a_method_of_a_column(self):
+        with pytest.raises(AttributeError, match=r'ask the column, df\["age"\]\.dprisk\.randomized_response'):
+            FRAME.dprisk.randomized_response(eps=1)
 
     def test_truth_values(self):
         assert FRAME.dprisk.mean("member", eps=50).bounds == (0, 1)

@@ -382,6 +382,14 @@ class TestPeople:
         expected = frame["x"].notna() * 4.0
         assert ledger.odometer(frame)["loss"].tolist() == expected.tolist()
 
+    def test_a_frame_without_ids(self, book):
+        frame, ledger = sample(8, 3), book(**CURATOR)
+        with pytest.raises(pdrisk.UnknownColumnError, match=r"^no column of ids was declared: .*Pass a frame"):
+            ledger.odometer(frame)
+        Dataset(frame, ledger=ledger, **PERSON)
+        with pytest.raises(pdrisk.UnknownColumnError, match=r"^the frame has no column 'pid': .* or a list of ids"):
+            ledger.odometer(frame[["x"]])
+
     @pytest.mark.parametrize(
         ("people", "error"),
         [

@@ -291,7 +291,7 @@ ADVICE = {
     "SELECT region, GROUPING(region), COUNT(*) FROM people GROUP BY region": "GROUPING belongs to ROLLUP, CUBE",
     "SELECT COUNT(*) FROM people WHERE day + INTERVAL (age) DAY > '2020-01-02'": "INTERVAL",
     "SELECT COUNT(*) FROM people WHERE region GLOB 'a*'": "LIKE",
-    "SELECT COUNT(*) FROM 'people.csv'": "load",
+    "SELECT COUNT(*) FROM 'people.csv'": "Of files only Parquet is read, by keyword: load any other into a table",
     "SELECT COUNT(*) FROM odd WHERE words[1] = 'x'": "list",
     'SELECT COUNT(*) FROM people WHERE region = "north"': "member, day. Write text in single quotes: 'north'.",
     'SELECT COUNT(*) FROM people AS p WHERE p.region = "it\'s"': "Write text in single quotes: 'it''s'.",

@@ -127,6 +127,15 @@ class TestHist:
         assert table["value"].tolist() == [4, 3]  # 12 counts as 10
         assert (table.index.left.tolist(), table.index.right.tolist()) == ([0, 5], [5, 10])
 
+    @pytest.mark.parametrize(
+        ("asked", "beyond"),
+        [({"bins": 2, **X}, "count in the first and the last"), ({"bins": [0, 2, 10], **EPS}, "are not counted")],
+    )
+    def test_the_label_says_where_values_at_the_edges_count(self, asked, beyond):
+        label = " ".join(pdrisk.explain(people().dprisk.hist("x", **asked), "publication").split())
+        assert f"each holds its left edge, the last one both; values beyond {beyond}" in label
+        assert "bounds those of the bins" in label and "none needed" not in label
+
     @pytest.mark.parametrize("options", [{"by": "region", "keys": KEYS}, {"step": 1}])
     def test_refused(self, options):
         with pytest.raises(ParameterError, match="hist takes no by= and no step="):

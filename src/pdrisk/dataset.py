@@ -188,8 +188,7 @@ class Dataset(HeldData):
     def __repr__(self) -> str:
         named = "without a name" if self._name is None else repr(self._name)
         kept = "" if self._kept is None else f", where {printable(str(self._kept.text))}"
-        answers = ", ".join(each for each in self._known() if each not in ("name", "ledger"))
-        return f"Dataset {named}{kept}; private answers: {answers}; see help() of each"
+        return f"Dataset {named}{kept}; {self._offers(without=('name', 'ledger'))}"
 
     def query(self, condition: Any) -> Dataset:
         """Filtered Dataset: the records that a row-wise condition selects, with the same people and the same ledger.

@@ -12,6 +12,7 @@ import pandas as pd
 from pdrisk._answer import formatting
 from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._core.risk import Risk
+from pdrisk._core.statistics import Histogram
 from pdrisk._core.universe import Rectangle
 from pdrisk._model.attributes import ATTRIBUTE, EXACT, from_strict_json, strict_json
 from pdrisk._model.plain import plain_label
@@ -219,6 +220,8 @@ class Answer:
         Who listed the groups: the publisher, or the data.
     grouped : bool
         Whether there is an answer for each of several groups.
+    bins_clamp : bool or None
+        Of a histogram, whether values beyond its bins count in the first and the last one.
     index : tuple
         Names of the index levels, as pdrisk gave them.
     headings : tuple or None
@@ -254,6 +257,7 @@ class Answer:
     rows: int = 1
     groups_each: int = 1
     grouped: bool = False
+    bins_clamp: bool | None = None
     index: tuple[Any, ...] = ()
     headings: tuple[Any, ...] | None = None
     groups: tuple[str, ...] = ()
@@ -267,7 +271,7 @@ class Answer:
     @classmethod
     def of(cls, query: Query, lines: tuple[AnswerLine, ...], extra: float, least_group: int | None) -> Answer:
         """The description of a query's answer."""
-        where, trusted, chosen = query.condition, query.trusted, query.selection
+        where, trusted, chosen, kind = query.condition, query.trusted, query.selection, query.lines[0].statistic
         if query.where is not None:
             where = "a mask or function" if query.where.text is None else query.where.text
             trusted = query.where.trusted
@@ -287,6 +291,7 @@ class Answer:
             rows=query.unit.rows,
             groups_each=query.unit.groups,
             grouped=query.groups is not None,
+            bins_clamp=kind.clamps if isinstance(kind, Histogram) else None,
             releases=query.releases if len(query.leads) < len(query.lines) else (),
             delta=float(query.delta),
             eps_groups=0.0 if chosen is None else float(chosen.eps),

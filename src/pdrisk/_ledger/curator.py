@@ -205,9 +205,10 @@ def _ids(people: object, column: Hashable) -> pd.Series:
     """The ids asked for: a list or Series of ids, or the column of ids of a frame."""
     if isinstance(people, pd.DataFrame):
         if column is None or column not in people.columns:
+            lacks = "no column of ids was declared" if column is None else f"the frame has no column {column!r}"
             raise UnknownColumnError(
-                f"the frame has no column {column!r} that says who a person is, or none was declared: declare it with "
-                'pdrisk.Dataset(frame, person="pid", per_person="one", ledger=ledger), or pass a list of ids.'
+                f'{lacks}: ids are declared as in pdrisk.Dataset(frame, person="pid", ledger=ledger). Pass a frame '
+                "with that column, or a list of ids."
             )
         check_column(people, column)
         return people[column]

@@ -32,7 +32,7 @@ class Remaining:
     queries_at_tenth : int or None
         How many queries of eps 0.1 are left, by all limits.
     spent, delta_spent : float
-        Privacy loss of all that was released.
+        Privacy loss of all that was released, to all analysts together.
     risk : float
         Worst-case risk of all releases together; where delta was spent, how often the best attacker is right at most.
     risk_limit : float or None
@@ -58,7 +58,7 @@ class Remaining:
         risk = "worst-case risk" if self.delta_spent == 0 else "right at most"
         lines = [
             f"eps left          {eps}",
-            f"eps spent         {self.spent:g}",
+            f"eps spent by all  {self.spent:g}",
             f"{risk:<18}{probability(self.risk)}{limit}",
         ]
         if self.delta is not None:

@@ -25,6 +25,7 @@ MEANT = {
     **dict.fromkeys(("loc", "iloc", "head"), "records do not leave; a filter is where= of each answer"),
     **dict.fromkeys(("mode", "unique"), "there is no private answer for it"),
 }
+OF_ONE = {"randomized_response": 'it is of one column: ask the column, df["age"].dprisk.randomized_response(...)'}
 OF_TWO = {name: f"it is of two columns: ask the frame, df.dprisk.{name}(...)" for name in OF_TWO_COLUMNS}
 DISCLOSURE = (
     "k_anonymity",
@@ -36,7 +37,8 @@ DISCLOSURE = (
     "suggest_generalization",
     "output_rules",
 )
-CURATORS_VIEWS = ("assess", "compare", "individual_risk", "epsilon_for", "identifiability", *DISCLOSURE)  # named last
+CURATORS_VIEWS = ("assess", "compare", "individual_risk", "epsilon_for", "identifiability", *DISCLOSURE)
+STEPS = ("declare", "declared", "query", "assign", "join")  # they prepare questions
 
 
 class Hinting:
@@ -50,7 +52,7 @@ class Hinting:
         return answer
 
     def __repr__(self) -> str:
-        return f"private answers: {', '.join(self._known())}; see help() of each"
+        return self._offers()
 
     def __getitem__(self, key: object) -> NoReturn:
         raise TypeError(
@@ -61,14 +63,23 @@ class Hinting:
     def __getattr__(self, name: str) -> NoReturn:
         hint = ""
         if not name.startswith("_"):
-            question, meant = misspelt(name, self._known(), is_other=_is_of_pandas), MEANT | OF_TWO
+            question, meant = misspelt(name, self._known(), is_other=_is_of_pandas), MEANT | OF_ONE | OF_TWO
             hint = f": {meant[name]}." if name in meant else f".{question}" if question else ""
         raise AttributeError(f"{self._called} has no {name!r}{hint}", name=name, obj=self)
 
+    def _offers(self, *, without: tuple[str, ...] = ()) -> str:
+        """All methods: which answer with noise, which prepare a question, and which show exact numbers."""
+        known = [name for name in self._known() if name not in without]
+        exact, steps = ([name for name in known if name in kind] for kind in (CURATORS_VIEWS, STEPS))
+        noisy = [name for name in known if name not in (*exact, *steps)]
+        listed = {"noisy answers": noisy, "preparation": steps, "exact numbers, for the curator alone": exact}
+        return "; ".join(
+            [*(f"{of}: {', '.join(names)}" for of, names in listed.items() if names), "see help() of each"]
+        )
+
     def _known(self) -> list[str]:
         known = (name for kind in reversed(type(self).__mro__[:-1]) for name in vars(kind))
-        public = [name for name in dict.fromkeys(known) if not name.startswith("_")]
-        return sorted(public, key=CURATORS_VIEWS.__contains__)
+        return [name for name in dict.fromkeys(known) if not name.startswith("_")]
 
 
 def _is_of_pandas(name: str) -> bool:

@@ -270,6 +270,8 @@ OF_PANDAS: dict[str, str] = {
     **dict.fromkeys(("seed", "random_state", "rng"), "noise has no seed: whoever knew it could take the noise away"),
     "weights": "a weighted mean is a quotient of noisy sums: .sum() of the products, divided by .sum() of the weights",
     "groupby": "write by=",
+    "missing": "codes for missing answers are declared before, as in df.dprisk.declare(missing={'age': [-1, -9]})",
+    "schema": "a schema is declared before, as in df.pipe(schema.validate) or df.dprisk.declare(schema)",
     "lower": "write bounds=(lo, hi)",
     "upper": "write bounds=(lo, hi)",
 }  # fmt: skip

@@ -149,7 +149,9 @@ def _found(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, d
         known = sources.names()
         hint = did_you_mean(path[-1], known)
         if re.search(r"\.\w+$", path[-1]):
-            hint = " Of a file, load what you need into a table first, or pass a Parquet file by keyword."
+            hint = (
+                " Of files only Parquet is read, by keyword: load any other into a table first, or read it with pandas."
+            )
         raise ParameterError(
             f"unknown table {'.'.join(path)!r}; there {'is ' + ', '.join(known[:20]) if known else 'are none'}."
             f"{hint} Pass a frame by keyword, as in pdrisk.sql(query, people=frame), or a connection as con."

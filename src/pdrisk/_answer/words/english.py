@@ -229,6 +229,14 @@ TEXTS = {
     "sizes_shown": ": of {surely} people in any case, of {half} at least half of the time, of nobody never",
     "sizes_hidden": ", nor of fewer than {least}",
     "groups_from_data": "those that occur in the data; that they are public is the publisher's word",
+    "bins": "bins",
+    "bins_clamp": (
+        "declared by the publisher; each holds its left edge, the last one both; values beyond count in the first and "
+        "the last"
+    ),
+    "bins_leave_out": (
+        "declared by the publisher; each holds its left edge, the last one both; values beyond are not counted"
+    ),
     "unit": "unit",
     "unit_is": (
         "one record, assuming one record per person; for a person with k records all risks are those of k times the eps"
@@ -252,6 +260,7 @@ TEXTS = {
     "bounds_range": "{low} to {high}",
     "bounds_of_column": "{column} {range}",
     "bounds_none": "none needed",
+    "bounds_of_bins": "those of the bins",
     "label_composition": "composition",
     "uncovered": "not covered",
     "uncovered_is": "theft of the data itself; conclusions about people that hold whether or not they take part",

@@ -165,7 +165,9 @@ class _Telling:
             *self._answers(),
             (said["asked_of"], said[f"asked_of_{which}"].format(where=printable(answer.where or ""))),
         ]
-        if answer.grouped:
+        if answer.bins_clamp is not None:
+            rows.append((said["bins"], said["bins_clamp" if answer.bins_clamp else "bins_leave_out"]))
+        elif answer.grouped:
             rows.append((said["groups"], said[GROUPS.get(answer.keys_from or "", "groups_declared")] + self._sizes()))
         neighbours = said["neighbours_is_person" if answer.has_person else "neighbours_is"]
         rows += [(said["unit"], self._unit()), (said["neighbours"], neighbours.format(unit=printable(answer.unit)))]
@@ -288,7 +290,8 @@ class _Telling:
     def _declared(self, line: AnswerLine) -> str:
         said = self.said
         bounds = line.bounds_as(said["bounds_range"], said["bounds_of_column"])
-        bounds = said["bounds_are"].format(ranges=bounds) if bounds else said["bounds_none"]
+        without = said["bounds_none" if self.answer.bins_clamp is None else "bounds_of_bins"]
+        bounds = said["bounds_are"].format(ranges=bounds) if bounds else without
         noise = MECHANISMS[line.mechanism].noise
         if line.scale is not None:
             noise = said["noise_scaled"].format(noise=noise, scale=formatting.number(line.scale))
