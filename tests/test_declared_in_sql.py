@@ -186,3 +186,69 @@ class TestSqlLikeTheAccessor:
         for dtype in (object, "date32[pyarrow]"):
             frame = pd.DataFrame({"x": pd.Series(days, dtype=dtype)}).dprisk.declare(missing={"x": days[:1]})
             assert count(frame.copy()) == count_in_sql(frame) == 1
+
+
+class TestNamesInADict:
+    """An entry of bounds= or keys= names a column of a table in play or an alias; those not needed are ignored."""
+
+    PEOPLE = pd.DataFrame({"age": [20, 30, 40, 90], "sex": ["f", "m", "f", "f"]})
+    VISITS = pd.DataFrame({"km": [1.0, 2, 9], "ward": ["a", "b", "a"]})
+    BOUNDS: ClassVar = {"AGE": (0, 100), "km": (0, 10)}
+    KEYS: ClassVar = {"sex": ["m", "f"], "Ward": ["a", "b"]}
+
+    def asked(self, query, **options):
+        options = {"bounds": self.BOUNDS, "keys": self.KEYS} | options
+        return pdrisk.sql(query, eps=SURE, people=self.PEOPLE, visits=self.VISITS, **options)
+
+    @pytest.mark.parametrize(
+        ("query", "expected"),
+        {
+            "SELECT AVG(age) AS m FROM people": [[45]],
+            "SELECT ward, AVG(km) AS m FROM visits GROUP BY ward": [["a", 5], ["b", 2]],
+            "SELECT ward AS w, AVG(km) AS m FROM visits GROUP BY w": [["a", 5], ["b", 2]],
+            "SELECT sex AS k, AVG(age) AS m FROM people GROUP BY k "
+            "UNION ALL SELECT ward, AVG(km) FROM visits GROUP BY ward": [["m", 30], ["f", 50], ["a", 5], ["b", 2]],
+            "SELECT COUNT(*) AS n FROM people WHERE age > (SELECT 11 * AVG(km) FROM visits)": [[1]],
+            "WITH v AS (SELECT km * 2 AS far FROM visits) SELECT AVG(far) AS m FROM v": [[8]],
+        }.items(),
+    )
+    @pytest.mark.parametrize("place", ["frames", "database"])
+    def test_one_dict_for_all_questions(self, query, expected, place):
+        with duckdb.connect() as con:
+            for table, frame in (("people", self.PEOPLE), ("visits", self.VISITS)):
+                con.register("given", frame)
+                con.execute(f"CREATE TABLE {table} AS FROM given")
+            if place == "frames":
+                answer = self.asked(query)
+            else:
+                d = pdrisk.Dataset({"people": (con, "people"), "visits": (con, "visits")})
+                answer = d.sql(query, eps=SURE, bounds=self.BOUNDS, keys=self.KEYS)
+        for row, own in zip(answer.to_numpy().tolist(), expected, strict=True):
+            assert row[:-1] == own[:-1]
+            assert row[-1] == pytest.approx(own[-1], abs=0.01)
+
+    @pytest.mark.parametrize("option", ["bounds", "keys"])
+    @pytest.mark.parametrize(
+        "query", ["SELECT sex, AVG(age) AS m FROM people GROUP BY sex", "SELECT AVG(age) FROM people"]
+    )
+    def test_what_nothing_is_called(self, query, option):
+        said = {"bounds": {**self.BOUNDS, "agee": (0, 1)}, "keys": {**self.KEYS, "agee": [1]}}
+        with pytest.raises(pdrisk.UnknownColumnError, match=r"unknown column 'agee'; .* Did you mean 'age'"):
+            self.asked(query, **{option: said[option]})
+
+    @pytest.mark.parametrize(
+        ("call", "expected"),
+        {"AVG(age * age)": 825, "MEDIAN(age * age)": 950, "MIN(age * age)": 400, "MAX(age * age)": 1000}.items(),
+    )
+    def test_an_alias_gives_the_range_of_an_expression(self, call, expected):
+        """400, 900, 1600 and 8100, of which the last two count as 1000."""
+        answer = self.asked(f"SELECT {call} AS square FROM people", bounds={"SQUARE": (0, 1000)}, mechanism="laplace")
+        assert answer["square"][0] == pytest.approx(expected, abs=0.01)
+
+    def test_a_column_goes_before_an_alias(self):
+        answer = self.asked("SELECT AVG(age * 2) AS age FROM people", bounds={"age": (0, 100)})
+        assert answer["age"][0] == pytest.approx(90, abs=0.01)
+
+    def test_a_sum_is_not_in_the_range_of_its_values(self):
+        with pytest.raises(pdrisk.ParameterError, match="needs the bounds of the expression"):
+            self.asked("SELECT SUM(sqrt(age)) AS roots FROM people", bounds={"roots": (0, 10)})

@@ -37,6 +37,7 @@ from pdrisk._sql.judged_query import Judged
 from pdrisk._sql.layers import NOISY, Layered
 from pdrisk._sql.people import PeopleAsked, check_units
 from pdrisk._sql.pieces import lowered
+from pdrisk._sql.scalars import Scalars
 from pdrisk._sql.several import Share, planned
 from pdrisk._sql.sources import Sources
 from pdrisk._sql.stacked import Stacked
@@ -250,8 +251,15 @@ def answered(
         def nest(select: Select) -> Layered:
             return layers_of(select, sources, bounds, people)
 
+        reader = sources.reader(query, params)
+
+        def read(scalars: Scalars) -> Select:
+            select = reader(scalars)
+            sources.selects = (select, *scalars.selects)
+            return select
+
         all_given(partial(_check_eps_given, keys, eps), partial(check_delta_given, keys, delta))
-        plan = planned(sources.reader(query, params), nest, judge, Share(eps, delta), keys, sources.settings)
+        plan = planned(read, nest, judge, Share(eps, delta), keys, sources)
         grouped = any(each.groups for each in plan.queries)
         check_units(people, [each.query.unit for each in plan.queries], grouped)
         last = plan.statements[-1]

@@ -21,6 +21,7 @@ from pdrisk._sql.dry_run import types
 from pdrisk._sql.expressions import text
 from pdrisk._sql.grouping import Grouping, typed_key
 from pdrisk._sql.headings import heading
+from pdrisk._sql.in_play import check_named
 from pdrisk._sql.noisy import column_of
 from pdrisk._sql.personal import positional
 from pdrisk._sql.pieces import Expression, lowered, number, quoted
@@ -28,12 +29,14 @@ from pdrisk._sql.ranges import ANYTHING, range_of
 from pdrisk._sql.refusals import not_grouped
 from pdrisk._sql.rows import Condition, Relation, Rows, condition, named
 from pdrisk._sql.settings import Settings
+from pdrisk._sql.sources import Sources
 from pdrisk._sql.statistics import AGGREGATES, Asked, asked, asked_of_two
 from pdrisk._sql.tree import Select, Star
 from pdrisk.errors import ParameterError
 
 COUNTS = frozenset({"count", "dp_count"})
 EXACT = frozenset({"UUID", "UBIGINT", "HUGEINT", "UHUGEINT"})  # types of ids, of which each value is one
+WITHIN_RANGE = frozenset({"mean", "median", "quantile", "min", "max"})  # statistics that are bounded as the values are
 
 __all__ = ["Answers", "Noted", "bounded", "checked_bounds"]
 
@@ -215,7 +218,8 @@ class Answers:
         for item, alias in self.select.items:
             if alias and not isinstance(item, Star) and not _aggregates(item):
                 aliases += [alias] * (_row_text(item, self.rows) == value.sql)
-        return tuple(dict.fromkeys([*aliases, heading(node)]))
+        columns = [label for label, each in self.relation.columns if each.sql == value.sql]
+        return tuple(dict.fromkeys([*aliases, heading(node), *columns]))
 
     def _released(self, call: Call) -> Expression:
         return Expression(f"v{self._place(call)}", NUMBER, "DOUBLE")
@@ -252,7 +256,7 @@ class Answers:
         kept = None if filtered is None else filtered.sql
         different = AGGREGATES[call.name].statistic == "nunique" or (call.distinct and call.name in COUNTS)
         key = self._key(value, heading(call)) if different and value is not None else None
-        one = asked(call, value, kept, lambda: self._bounds(call, node, value), key)
+        one = asked(call, value, kept, lambda: self._bounds(call, node, value, self._alias(original, node)), key)
         if one.statistic.bounded and value is not None:
             self.relation.source.known(value.column).narrowed(one.universe)
         # Of an expression whose bounds nobody wrote: those of a stored column are for its schema to tell.
@@ -282,7 +286,18 @@ class Answers:
         first, second = map(heading, nodes)
         return self._noted(Noted(one, call, values[0], filtered, first, values[1], second))
 
-    def _bounds(self, call: Call, node: Node | None, value: Expression | None) -> tuple[Universe, Source]:
+    def _alias(self, call: Call, node: Node | None) -> str:
+        """Alias in SELECT of an aggregate that lies in the range of its values, if an expression computes these."""
+        if isinstance(node, Column) or AGGREGATES[call.name].statistic not in WITHIN_RANGE:
+            return ""
+        alias = next((lowered(alias) for item, alias in self.select.items if item is call), "")
+        return alias if alias not in (lowered(label) for label, _ in self.relation.columns) else ""
+
+    def _bounds(
+        self, call: Call, node: Node | None, value: Expression | None, alias: str = ""
+    ) -> tuple[Universe, Source]:
+        if isinstance(self.bounds, Mapping) and alias in self.bounds:
+            return self.bounds[alias], "given"
         return bounds_of_argument(call, node, value, self.bounds, self.relation.source)
 
     def _noted(self, noted: Noted) -> int:
@@ -333,7 +348,7 @@ def checked_bounds(bounds: object) -> Mapping[str, Universe] | Universe | None:
     return {lowered(name): universe(pair) for name, pair in bounds.items()}
 
 
-def bounded(relation: Relation, bounds: Mapping[str, Universe] | Universe | None) -> Relation:
+def bounded(relation: Relation, bounds: Mapping[str, Universe] | Universe | None, sources: Sources) -> Relation:
     """The relation with the caller's bounds as the ranges of its columns, and of those of the source.
 
     A name that FROM gives to something else than the source's own column is that of FROM.
@@ -341,14 +356,12 @@ def bounded(relation: Relation, bounds: Mapping[str, Universe] | Universe | None
     Raises
     ------
     UnknownColumnError
-        If neither has a column of that name.
+        If no table or alias in play has that name.
     """
     if not isinstance(bounds, Mapping):
         return relation
     labels = [label for label, _ in relation.columns]
-    for name in bounds:
-        if name not in map(lowered, (*labels, *relation.source.columns, *relation.source.below)):
-            raise unknown_column(name, labels)
+    check_named(bounds, dict.fromkeys([*labels, *relation.source.columns, *relation.source.below]), sources)
     other = {lowered(label) for label, value in relation.columns if lowered(value.column or "") != lowered(label)}
     taken = other & set(bounds)
     columns = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pdrisk._core.foreign import shown
 from pdrisk._model.keys import Key, are_categories, are_observed, key_tuples, take_categories, undeclared_keys
 from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH, ZONED, kind_of_value, kind_phrase
 from pdrisk._model.nodes import Node
@@ -159,7 +157,7 @@ def keys_given(
     if keys is not None and (len(groups) == 1 or not isinstance(keys, Mapping)):
         return _checked(groups, keys, categories), source
     given = keys if isinstance(keys, Mapping) else {}
-    named = {name.lower() for name in itertools.islice(given, len(groups) + 1) if isinstance(name, str)}
+    named = {name.lower() for name in given if isinstance(name, str)}
     others = [group for group in groups if not named & {name.lower() for name in group.names}]
     lists = {group.names[0]: group.public(declared(group), limit_of(group.sql, found)) for group in others}
     missing = [name for name, values in lists.items() if values is None]
@@ -183,17 +181,16 @@ def _checked(groups: Sequence[Grouping], given: object, categories: Categories) 
 
 
 def _by_name(groups: Sequence[Grouping], given: Mapping[Any, object], categories: Categories) -> list[object] | None:
-    """The list of each group, under any of its names; None if the dict has others."""
+    """The list of each group, under the first of its names that is there; None if one has none."""
     lists = []
-    listed = itertools.islice(given, len(groups) + 1)
-    left = {(name if isinstance(name, str) else shown(name)).lower(): given[name] for name in listed}
+    left = {name.lower(): listed for name, listed in given.items()}
     for group in groups:
         name = next((name.lower() for name in group.names if name.lower() in left), None)
         if name is None:
             return None
         own = left.pop(name)
         lists.append(_categories(group, categories) if are_categories(own) else own)
-    return None if left else lists
+    return lists
 
 
 def _categories(group: Grouping, categories: Categories) -> Sequence[Any]:

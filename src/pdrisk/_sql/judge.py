@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 from pdrisk._model.arguments import epsilon
 from pdrisk._model.joint import joined
@@ -27,6 +28,7 @@ from pdrisk._sql.engine_elsewhere import EngineElsewhere, engine_elsewhere
 from pdrisk._sql.expressions import text
 from pdrisk._sql.grouping import Grouping, key_lists, key_relation, keys_given
 from pdrisk._sql.headings import heading, unique
+from pdrisk._sql.in_play import check_named
 from pdrisk._sql.judged_query import Judged, said_by, try_out
 from pdrisk._sql.layers import Layer, Layered, aggregates, layer_over, layered, tail
 from pdrisk._sql.limits import Limit
@@ -41,7 +43,7 @@ from pdrisk._sql.people import (
     people_read,
     unit_of,
 )
-from pdrisk._sql.pieces import quoted
+from pdrisk._sql.pieces import lowered, quoted
 from pdrisk._sql.reads import DuckDBReads, parts_of
 from pdrisk._sql.refusals import keys_without_groups
 from pdrisk._sql.relations import is_by_person, relation_of
@@ -85,8 +87,10 @@ def judged(
         )
     if any(isinstance(item, Star) for item, _ in core.items):
         raise ParameterError("SELECT * would show records: only groups and noisy aggregates leave the data.")
-    relation = bounded(relation_of(core, sources, nested.ctes), stated)
+    relation = bounded(relation_of(core, sources, nested.ctes), stated, sources)
     answers = Answers(relation, replace(core, has_parameters=select.has_parameters), stated, settings=sources.settings)
+    if isinstance(keys, Mapping):
+        keys = _of_groups(keys, answers, sources)
     where: tuple[Condition, ...] = () if core.where is None else (condition(core.where, answers.rows),)
     try:
         layers = _layers(nested, answers, sources.settings)
@@ -254,6 +258,13 @@ def _listed_groups(answers: Answers, keys: object, conditions: Sequence[Conditio
     if keys is not None:
         raise keys_without_groups()
     return None
+
+
+def _of_groups(keys: Mapping[Any, object], answers: Answers, sources: Sources) -> Mapping[Any, object] | None:
+    """What a dict says of the groups of a SELECT; None if nothing."""
+    names = {lowered(name) for group in answers.groups for name in group.names}
+    check_named(keys, [*names, *(label for label, _ in answers.relation.columns)], sources)
+    return {name: listed for name, listed in keys.items() if lowered(name) in names} or None
 
 
 def _on_its_days(group: Grouping, found: Sequence[Limit], rows: Rows) -> Grouping:

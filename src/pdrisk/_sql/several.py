@@ -15,7 +15,6 @@ from typing import NamedTuple
 import pandas as pd
 
 from pdrisk._answer.answer import Answer
-from pdrisk._core.foreign import shown as shown_value
 from pdrisk._guard import guarded
 from pdrisk._ledger.limits import share_of
 from pdrisk._model.arguments import epsilon
@@ -23,6 +22,7 @@ from pdrisk._model.kinds import NOTHING
 from pdrisk._model.private_keys import checked_delta
 from pdrisk._sql import dry_run
 from pdrisk._sql.headings import unique
+from pdrisk._sql.in_play import check_named
 from pdrisk._sql.judged_query import Judged
 from pdrisk._sql.layers import NOISY, Layer, Layered, layer_over
 from pdrisk._sql.pieces import Expression, lowered
@@ -30,6 +30,7 @@ from pdrisk._sql.refusals import NO_FROM, keys_without_groups
 from pdrisk._sql.scalars import Scalars
 from pdrisk._sql.sets import group_names, keys_of_part
 from pdrisk._sql.settings import Settings
+from pdrisk._sql.sources import Sources
 from pdrisk._sql.stacked import (
     TYPES,
     Stacked,
@@ -139,7 +140,7 @@ def planned(
     judge: Callable[[Select, object, Share], Judged],
     total: Share,
     keys: object,
-    settings: Settings,
+    sources: Sources,
 ) -> Plan:
     """Plan of a query, judged with values such as 1 for those that only answers tell.
 
@@ -150,12 +151,12 @@ def planned(
     ParameterError
         If anything is wrong with it.
     """
-    plan = Plan(read, nest, judge, total, keys, settings)
+    plan = Plan(read, nest, judge, total, keys, sources.settings)
     found = replace(plan, statements=plan.judged(lambda select, own: judge(select, own, total), placeholder))
     if not found.queries:
         raise ParameterError(f"{NO_FROM}.")
     if len(found.statements) > 1 or isinstance(found.statements[0], Stacked):
-        check_keys(keys, found.queries)
+        check_keys(keys, found.queries, sources)
         return replace(found, statements=found.shared(placeholder))
     return found
 
@@ -228,16 +229,13 @@ def own_keys(keys: object, select: Select, nest: Nest) -> object:
     return {name: listed for name, listed in keys.items() if isinstance(name, str) and lowered(name) in names} or None
 
 
-def check_keys(keys: object, found: Sequence[Judged]) -> None:
-    """Refuse keys for groups that no query has."""
-    if keys is None:
-        return
-    names = {lowered(name) for question in found for group in question.groups for name in group.names}
-    if not names:
+def check_keys(keys: object, found: Sequence[Judged], sources: Sources) -> None:
+    """Refuse a list of keys if no query has groups, and names in a dict that nothing has."""
+    names = [name for question in found for group in question.groups for name in group.names]
+    if isinstance(keys, Mapping):
+        check_named(keys, names, sources)
+    elif keys is not None and not names:
         raise keys_without_groups()
-    for name in keys if isinstance(keys, Mapping) else ():
-        if not isinstance(name, str) or lowered(name) not in names:
-            raise ParameterError(f"keys names {shown_value(name)}, by which no part of the query groups.")
 
 
 def _columns(parts: Sequence[Statement]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +71,8 @@ class Sources:
         Functions that no macro of the connection stands in for.
     ctes : mapping of str to Cte
         SELECTs that every query finds under a name, as if it began WITH them.
+    selects : sequence of Select
+        The whole text and its scalar subqueries, as they were read last.
     """
 
     connection: DuckDBPyConnection | None
@@ -86,6 +88,7 @@ class Sources:
     frames: dict[str, Source] = field(default_factory=dict)
     known: set[str] = field(default_factory=set)
     ctes: Mapping[str, Cte] = field(default_factory=dict)
+    selects: Sequence[Select] = ()
 
     def __post_init__(self) -> None:
         self.named = {lowered(name): checked(name, value) for name, value in self.named.items()}
