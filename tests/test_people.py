@@ -446,6 +446,18 @@ class TestWords:
         assert "one row (a pid may have several); for a person with k rows all risks are those of k" in said["row"]
         assert all("differ in all rows of one pid" in said[name] for name in ("rows", "way"))
 
+    @pytest.mark.parametrize("audience", ["participant", "analyst", "curator", "publication"])
+    def test_every_text_names_the_unit(self, audience):
+        d = Dataset(FRAME, person=["pid", "g"], bounds={"x": BOUNDS})
+        day, row, record = (
+            " ".join(each.mean("x", eps=1, curator=True, **how).explain(audience).split())
+            for each, how in ((d, {"rows": 1}), (d, {"unit": "row"}), (Dataset(FRAME, bounds={"x": BOUNDS}), {}))
+        )
+        assert "everything that one pid, g has in the data" in day
+        several = "With several, they may be right more often" if audience == "participant" else "with k rows all risks"
+        assert several in row and several not in day + record
+        assert "everything that one" not in row + record
+
     @pytest.mark.parametrize(("options", "says"), [
         ({"by": "sex", "keys": ["f", "m"], "rows": 1}, "each pid counts in one group at most, so all groups cost"),
         ({"by": "g", "keys": list("ab"), "rows": 1, "groups": 2}, "each pid counts in 2 groups at most"),

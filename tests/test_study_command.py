@@ -85,6 +85,14 @@ class TestFolder:
             np.testing.assert_allclose(found[name], expected[name], rtol=1e-12)
         assert len(pd.read_csv(folder / "findings.csv")) == len(pdrisk.study.findings(expected))
 
+    @pytest.mark.parametrize(("sizes", "title"), [("0.1", "One of the largest samples"), ("0.1 1.0", "The whole data")])
+    def test_a_part_is_not_called_the_whole(self, own, tmp_path, sizes, title):
+        options = ["--sizes", *sizes.split(), "--repetitions", "2", "--quiet"]
+        assert main(["study", str(tmp_path), "--file", str(own), *options]) == 0
+        page = (tmp_path / "report.html").read_text(encoding="utf-8")
+        assert f"<h2>{title}, at eps" in page
+        assert ("the sampling error is that of all values" in page) == ("1.0" not in sizes)
+
     def test_png(self, folder):
         assert all((folder / f"{name}.png").read_bytes().startswith(b"\x89PNG") for name in FIGURES)
 

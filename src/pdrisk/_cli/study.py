@@ -34,7 +34,10 @@ def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--statistics", type=several(statistic), action=Several, help=several_of)
     losses = f"one or several (default: {' '.join(f'{each:g}' for each in EPS)})"
     command.add_argument("--eps", type=several(float), action=Several, help=losses)
-    sizes = "of samples: people, as 500, or shares of a column's values, as 0.1 (default: eight from 0.001 to 1.0)"
+    sizes = (
+        "of samples: people, as 500, or shares of a column's values, as 0.1; 1 is one person, 1.0 everybody "
+        "(default: eight from 0.001 to 1.0)"
+    )
     command.add_argument("--sizes", type=several(size), action=Several, help=sizes)
     command.add_argument("--repetitions", type=int, default=100, help="samples of each size (default: 100)")
     command.add_argument("--mechanism", default="laplace", help="of the noise; auto: as releases (default: laplace)")

@@ -163,8 +163,10 @@ def _begun(study: Study) -> Page:
         }
     )
     page.table(columns, "The columns and their universes", HEADS)
-    page.heading(f"The whole data, at eps = {study.at_one:g}")
-    page.table(_whole(study), "How exposed the most exposed person is, and the noise that comes with it", HEADS)
+    drawn = bool(study.result.groupby("column", sort=False, observed=True)["proportion"].max().min() < 1)
+    caption = "How exposed the most exposed person is, and the noise that comes with it"
+    page.heading(f"{'One of the largest samples' if drawn else 'The whole data'}, at eps = {study.at_one:g}")
+    page.table(_largest(study), caption + "; the sampling error is that of all values" * drawn, HEADS)
     return page
 
 
@@ -184,7 +186,8 @@ def _sampled(study: Study) -> str:
     return f"From its values samples were drawn without replacement, {drawn}"
 
 
-def _whole(study: Study) -> pd.DataFrame:
+def _largest(study: Study) -> pd.DataFrame:
+    """Sensitivity, risks and noise in the first of the largest samples, which is the whole data if that was asked."""
     table = study.result
     largest = table.groupby("column", sort=False, observed=True)["sample_size"].transform("max")
     table = table[(table["sample_size"] == largest) & (table["eps"] == study.at_one)]

@@ -119,6 +119,10 @@ class _Telling:
         else:
             before, after, together = self._chances(self.prior)
             lines = [said["imagine_prior"].format(before=before), said[f"with_prior_{number}"].format(after=after)]
+        if answer.unit != ONE_RECORD:
+            lines.append(
+                said["unit_told_person" if answer.has_person else "unit_told_row"].format(unit=printable(answer.unit))
+            )
         if answer.delta:
             lines.append(said["delta_told"].format(one_in=f"{math.floor(1 / Fraction(repr(answer.delta))):,}"))
         if answer.withheld:
@@ -138,7 +142,8 @@ class _Telling:
         return before, after, together
 
     def analyst(self) -> str:
-        rows = [*self._caution(), *self._answers(), *self._eps(), (self.said["left"], self.spent.left)]
+        rows = [*self._caution(), *self._answers(), *self._protected(), *self._eps()]
+        rows.append((self.said["left"], self.spent.left))
         return _laid_out(self._title("analyst"), [*rows, *self._risk("together")])
 
     def curator(self) -> str:
@@ -149,7 +154,7 @@ class _Telling:
                 "returned it."
             )
         out_of = self._out_of([one.numbers.two_worlds for one in known])
-        head = [*self._caution(), *self._eps(), *self._risk("together", out_of)]
+        head = [*self._caution(), *self._protected(), *self._eps(), *self._risk("together", out_of)]
         own = [
             _laid_out(f"  {line.name}", [("  " + self.said["label_not_held"], self.said["not_held"])])
             if one is None
@@ -269,6 +274,10 @@ class _Telling:
         counted = said[f"counted_{way}"].format(way=answer.per_person, rows=f"{answer.rows:,}")
         counted += said["counted_in_groups"] * answer.grouped
         return said["unit_person"].format(unit=unit, counted=counted)
+
+    def _protected(self) -> Rows:
+        """Who is protected, unless that is the usual: one record, which is assumed to be a person."""
+        return [] if self.answer.unit == ONE_RECORD else [(self.said["unit"], self._unit())]
 
     def _risk(self, label: str, out_of: int | None = None) -> Rows:
         """The chances with and without this release, and with all releases so far."""
