@@ -11,6 +11,8 @@ from cases import EPS, HI, LO, Case, Skipped
 
 SERVER = "PDRISK_TEST_POSTGRES"  # its URL, as .ci/postgres sets it
 FEW, MANY = 100, 100_000  # groups
+SCHEMA = "pdrisk_benchmark"  # of a stored table, which the server may read by several processes
+TABLE = f"{SCHEMA}.people"
 
 
 def postgres_cases(rows: int) -> Iterator[Case | Skipped]:
@@ -21,20 +23,24 @@ def postgres_cases(rows: int) -> Iterator[Case | Skipped]:
     import psycopg
 
     with psycopg.connect(os.environ[SERVER], autocommit=True) as connection:
-        connection.execute(
-            f"CREATE TEMP TABLE pdrisk_people AS SELECT -17 * ln(1 - random()) AS x, i % {FEW} AS g, i % {MANY} AS h "
-            f"FROM generate_series(1, {rows}) AS i"
-        )
-        connection.execute("VACUUM ANALYZE pdrisk_people")
-        yield from _cases(connection)
+        connection.execute(f"CREATE SCHEMA {SCHEMA}")
+        try:
+            connection.execute(
+                f"CREATE TABLE {TABLE} AS SELECT -17 * ln(1 - random()) AS x, i % {FEW} AS g, i % {MANY} AS h "
+                f"FROM generate_series(1, {rows}) AS i"
+            )
+            connection.execute(f"VACUUM ANALYZE {TABLE}")
+            yield from _cases(connection)
+        finally:
+            connection.execute(f"DROP SCHEMA {SCHEMA} CASCADE")
 
 
 def _cases(connection: Any) -> Iterator[Case]:
-    data = pdrisk.Dataset((connection, "pdrisk_people"), bounds={"x": (LO, HI)})
+    data = pdrisk.Dataset((connection, TABLE), bounds={"x": (LO, HI)})
 
     def plain(select: str, by: str = "") -> Callable[[], object]:
         chosen, grouped = (f"{by}, {select}", f" GROUP BY {by}") if by else (select, "")
-        return lambda: connection.execute(f"SELECT {chosen} FROM pdrisk_people{grouped}").fetchall()
+        return lambda: connection.execute(f"SELECT {chosen} FROM {TABLE}{grouped}").fetchall()
 
     middle = "percentile_disc(0.5) WITHIN GROUP (ORDER BY x)"
     for name, ours, theirs, limit in (

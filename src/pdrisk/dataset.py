@@ -49,9 +49,9 @@ class Dataset(HeldData):
     ----------
     data : DataFrame, ``(connection, "table")``, path, or tables for `sql` alone
         A frame of pandas, Polars (also a LazyFrame) or Arrow (a Table, or a dataset of files). Or a table or view of
-        DuckDB or PostgreSQL, a Parquet file, a list of them, a folder or a pattern: these stay where they are, and each
-        answer is one SELECT. For `sql` alone also a DuckDB relation, which is read at once, or a dict of several tables
-        by name.
+        DuckDB or PostgreSQL, a Parquet file, a list of them, a folder or a pattern: these stay where they are, and an
+        answer is a SELECT or two. For `sql` alone also a DuckDB relation, which is read at once, or a dict of several
+        tables by name.
     name : str, optional
         Name of the data in the ledger; by default the name of the ledger's dataset. Needed if ``ledger`` is a path or
         URL.

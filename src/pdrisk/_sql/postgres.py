@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from pdrisk.engines.base import Origin
 from pdrisk.engines.sql.plan import SummaryPlan
-from pdrisk.engines.sql.postgres import COMPILED, READ_ONLY, PostgresDialect, asked, fetched, reading
+from pdrisk.engines.sql.postgres import READ_ONLY, PostgresDialect, asked, compiled, fetched, reading
 from pdrisk.engines.sql.postgres_types import CatalogColumn, stored_column
 from pdrisk.engines.sql.reading import Columns, Fetch
 from pdrisk.engines.sql.table import SQLTable
@@ -172,7 +172,7 @@ class _Stored(SQLTable):
     ) -> Iterator[tuple[Fetch, SummaryPlan]]:
         with self.cursor() as cursor:
             if not plan.groups:
-                cursor.execute(COMPILED, prepare=False)
+                plan = replace(plan, at_once=not compiled(cursor))
             yield partial(fetched, cursor), plan
 
 

@@ -29,9 +29,8 @@ class Dialect:
     groups_by_floats = True  # whether groups and ids may be floats
     once: tuple[str, ...] = ()  # columns of a subquery that have its others computed once, however often they are used
     materialized = "MATERIALIZED "  # before a CTE that is computed once, however often it is read
-    # Whether each step that needs the whole of the one before is left to us: the second pass over all records is a
-    # statement of its own, and who fetches the lines of listed keys puts them in their order.
-    stepwise = False
+    stepwise = False  # whether the second pass over all records is a statement of its own, if it may be: see `in_steps`
+    orders = True  # whether the engine puts the lines of listed keys in their order; else who fetches them does
     any_order = ""  # behind PARTITION BY, where rows may be numbered in any order; {} stands for their content
 
     @property

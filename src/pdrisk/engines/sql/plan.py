@@ -277,6 +277,8 @@ class SummaryPlan:
         The columns by which people's contributions are read, too: see `ContributionSelects`.
     rows : int
         How many the source has, or nearly; 0 where nobody knows. Decides the speed only.
+    at_once : bool
+        Whether one statement reads all, since another one could see another state of the data.
     """
 
     source: str
@@ -290,6 +292,7 @@ class SummaryPlan:
     has_facts: bool = field(default=True, repr=False)  # by what is shown, and part of no question
     contributions: ContributionColumns | None = field(default=None, repr=False)  # likewise
     rows: int = field(default=0, repr=False)
+    at_once: bool = field(default=False, repr=False)  # by the transaction that it is read in, and part of no question
 
 
 def combined(asked: Sequence[Part]) -> tuple[tuple[Part, ...], tuple[int, ...]]:

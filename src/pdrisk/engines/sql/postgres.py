@@ -16,7 +16,7 @@ from pdrisk.errors import ParameterError
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["COMPILED", "READ_ONLY", "PostgresDialect", "asked", "fetched", "reading"]
+__all__ = ["READ_ONLY", "PostgresDialect", "asked", "compiled", "fetched", "reading"]
 
 TINY: Final = 2.0**-60  # below it a product is rounded to 0, with or without a half
 FLOAT4, FLOAT8, INT2, INT4, INT8 = 700, 701, 21, 23, 20  # numbers of types, the same on every server
@@ -41,7 +41,7 @@ SET LOCAL client_min_messages = error;
 SET LOCAL jit = off;
 SET LOCAL transaction_read_only = on;
 """
-COMPILED: Final = "SET LOCAL jit TO DEFAULT"  # where the server finds that worth its while
+COMPILED: Final = "SET LOCAL jit TO DEFAULT;"  # where the server finds that worth its while
 READ_ONLY: Final = "SET LOCAL transaction_read_only = on"
 
 
@@ -90,6 +90,7 @@ class PostgresDialect(Dialect):
     """
 
     by_rank = True
+    stepwise = True  # several processes read no pass that knows what another one in the same statement found
     double_type = "DOUBLE PRECISION"
     text_type = "TEXT"
     # A subquery with a volatile column is no part of the query around it, where each use would be computed anew; that
@@ -192,6 +193,16 @@ def _array(keys: Sequence[Any]) -> str:
 def asked(cursor: psycopg.Cursor[Any], sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
     """Rows of an answer; floats with all digits, as they come in binary form."""
     return cursor.execute(sql.encode(), list(values) or None, prepare=False, binary=True).fetchall()
+
+
+def compiled(cursor: psycopg.Cursor[Any]) -> bool:
+    """Let the statements of a transaction be compiled; and whether all of them see one state of the data.
+
+    They do not in a transaction of somebody else's that is READ COMMITTED.
+    """
+    cursor.execute(f"{COMPILED} SHOW transaction_isolation".encode(), prepare=False)
+    cursor.nextset()
+    return cursor.fetchall() in ([("repeatable read",)], [("serializable",)])
 
 
 def _column(code: int, values: Sequence[Any]) -> np.ma.MaskedArray[Any, Any] | Lists:

@@ -35,7 +35,7 @@ from pdrisk.engines.sql.plan import (
     pivots,
 )
 from pdrisk.engines.sql.ranked import spanned
-from pdrisk.engines.sql.render import RANKED, looked_at, packed_counts, second_statement, statement
+from pdrisk.engines.sql.render import RANKED, in_steps, looked_at, packed_counts, second_statement, statement
 from pdrisk.engines.sql.sizes import SIZE_LISTS
 
 __all__ = ["Columns", "Fetch", "TableReading", "group_sizes", "read", "statements"]
@@ -132,7 +132,7 @@ def group_sizes(fetch: Fetch, plan: SummaryPlan, dialect: Dialect) -> GroupSizes
 
 def _second_parts(plan: SummaryPlan, dialect: Dialect) -> list[tuple[int, Measured]]:
     """The parts that a statement of its own reads a second time."""
-    if not dialect.stepwise or plan.groups:
+    if not in_steps(plan, dialect):
         return []
     return [(i, part) for i, part in enumerate(plan.parts) if isinstance(part, Measured) and part.needs.squares]
 

@@ -36,6 +36,7 @@ from pdrisk.engines.sql.sizes import sums_by_size
 
 __all__ = [
     "RANKED",
+    "in_steps",
     "looked_at",
     "packed_counts",
     "records_read",
@@ -83,9 +84,14 @@ def statement(plan: SummaryPlan, dialect: Dialect, banded: bool = False, sums: S
 def second_statement(plan: SummaryPlan, dialect: Dialect, centre_of: Mapping[int, tuple[float, float]]) -> str:
     """SELECT of the second pass over all records, around the means of some parts.
 
-    It is for a `Dialect` that is `stepwise`, whose `statement` has the first pass alone.
+    It is for plans that are read `in_steps`, whose `statement` has the first pass alone.
     """
     return _Statement(plan, dialect, centre_of=centre_of).second_text()
+
+
+def in_steps(plan: SummaryPlan, dialect: Dialect) -> bool:
+    """Whether a second pass over all records is a statement of its own; people's records are made once for both."""
+    return dialect.stepwise and not (plan.groups or plan.people or plan.at_once)
 
 
 RANKED = range(-2, 5)  # around floor(n q), which rounding may move by one
@@ -117,7 +123,7 @@ class _Statement:
         if first := list(self.aggregates.first()):
             found = self._grouped(first, rows, "")
             passes["first_pass"] = f"{self.dialect.materialized}({self.aggregates.centred(found)})"
-        if not (self.dialect.stepwise and not self.groups) and (second := list(self.aggregates.second())):
+        if not in_steps(self.plan, self.dialect) and (second := list(self.aggregates.second())):
             passes["second_pass"] = f"({self._grouped(second, self._rows_and_first_pass(), 'rows_read.')})"
         passes |= dict(self._by_rank() if self.dialect.by_rank else self._by_row_number())
         passes |= dict(self._cells())
@@ -136,11 +142,12 @@ class _Statement:
         keys = ["code"] if self.plan.keys is not None else self.groups
         order = ", ".join(f"listed.{name} ASC NULLS LAST" for name in keys)  # whatever the settings say
         ctes = self._with_people(passes | {"listed": f"({self._keys()})"})
-        ordered = "" if keys == ["code"] and self.dialect.stepwise else f" ORDER BY {order}"
+        ordered = "" if keys == ["code"] and not self.dialect.orders else f" ORDER BY {order}"
         return f"{ctes}SELECT {self.dialect.all_columns(list(passes), self.groups)} FROM listed {joins}{ordered}"
 
     def second_text(self) -> str:
-        return self._with_people({}) + self._grouped(list(self.aggregates.second()), self._rows(), "rows_read.")
+        rows = self._rows_and_first_pass() if self.dialect.once else self._rows()
+        return self._grouped(list(self.aggregates.second()), rows, "rows_read.")
 
     def _contributions(self) -> Iterator[tuple[str, str]]:
         """Contributions of single people for each part, as far as they can move an answer."""

@@ -57,7 +57,8 @@ class SparkDialect(Dialect):
     text_type = "STRING"
     materialized = ""  # Spark puts a CTE wherever it is read
     any_order = " ORDER BY NULL"
-    stepwise = True  # in one statement it would plan the first pass once for each use, and sort by a third one
+    stepwise = True  # in one statement it would plan the first pass once for each use
+    orders = False  # it would sort by another job
 
     def call(self, name: str, *arguments: str) -> str:  # noqa: D102
         return f"system.builtin.{name.lower()}({', '.join(arguments)})"
