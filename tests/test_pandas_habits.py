@@ -76,6 +76,16 @@ class TestNamedAggregation:
         same = people().dprisk.agg({"x": ["count", "max"], "y": "count"}, eps=MUCH, bounds=(0, 9))
         assert own["eps"].tolist() == same["eps"].tolist() and own["release"].tolist() == same["release"].tolist()
 
+    def test_as_pandas_writes_it(self):
+        options = {"eps": MUCH, "bounds": (0, 9)}
+        own = people().dprisk.agg(many=pd.NamedAgg("x", "count"), top=("x", "max"), **options)
+        assert own.index.tolist() == ["many", "top"] and own["value"].round(1).tolist() == [60, 6]
+        if not issubclass(pd.NamedAgg, tuple):  # pandas 3 takes parameters
+            most = people().dprisk.agg(most=pd.NamedAgg("x", "quantile", q=1), **options)
+            assert most["value"].round(1).tolist() == [6]
+            with pytest.raises(ParameterError, match="name the parameters of a statistic"):
+                people().dprisk.agg(most=pd.NamedAgg("x", "quantile", 1), **options)
+
     def test_groups(self):
         table = people().dprisk.agg(
             top=("x", "max"), mean=("y", "mean"), eps=MUCH, bounds={"x": (0, 9), "y": (0, 1)}, by="member",

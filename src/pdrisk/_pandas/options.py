@@ -346,7 +346,7 @@ def _check_bound(called: str, signature: inspect.Signature, args: Sequence[Any],
 
 
 def _is_pair(value: object) -> bool:
-    return isinstance(value, tuple | list) and len(value) == 2
+    return isinstance(value, pd.NamedAgg) or (isinstance(value, tuple | list) and len(value) == 2)
 
 
 def _hint(signature: inspect.Signature, given: Mapping[str, object]) -> str:

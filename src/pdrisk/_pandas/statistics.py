@@ -161,7 +161,8 @@ class Statistics(DisclosureViews):
             As in ``{"distance": ["mean", "quantile(0.9)"], "hours": "mean"}``. ``bounds`` may be a dict from column to
             bounds.
         **named : pair of column and statistic
-            Instead of ``request``, as in ``typical=("distance", "median")``. An option's name cannot be used.
+            Instead of ``request``, as in ``typical=("distance", "median")`` or ``pd.NamedAgg("distance", "median")``.
+            An option's name cannot be used.
 
         Returns
         -------
@@ -169,7 +170,7 @@ class Statistics(DisclosureViews):
             Indexed by column and statistic, or by the given names; with ``by`` by group, too. Lines with the same
             number in the column ``release`` come from one release and cost its eps once, together.
         """
-        own = {name: spec for name, spec in named.items() if name not in DEFAULTS}
+        own = {name: _pair(spec) for name, spec in named.items() if name not in DEFAULTS}
         asked = self._request(cast(Options, {name: value for name, value in named.items() if name in DEFAULTS}))
         if not own:
             return self._answers(lambda: lines_of_request(self._frame, request, asked), asked)
@@ -355,3 +356,13 @@ class Statistics(DisclosureViews):
 def _extreme(name: str, bounds_reached: object) -> object:
     """The specification of a minimum or maximum."""
     return name if bounds_reached is False else (name, {"bounds_reached": bounds_reached})
+
+
+def _pair(named: Any) -> Any:
+    """Column and statistic of a named aggregation, as pairs or as pandas has them."""
+    if not isinstance(named, pd.NamedAgg):
+        return named
+    args, parameters = (getattr(named, each, None) for each in ("args", "kwargs"))  # pandas 2 has neither
+    if args:
+        raise ParameterError('name the parameters of a statistic, as in pd.NamedAgg("x", "quantile", q=0.9).')
+    return named.column, (named.aggfunc, parameters) if parameters else named.aggfunc
