@@ -94,14 +94,13 @@ def grouped_at_ranks(
     spans = [f"place BETWEEN {span.first} AND {span.last}" for span in _spans(dialect, part, "n")]
     if not spans:
         return None
-    columns = [
-        f"{sql} FILTER (WHERE {within}) AS {name}_{i}_{k}"
-        for k, within in enumerate(spans)
-        for name, sql in (("from", call("MIN", "place")), ("ranked", call("ARRAY_AGG", "p")))
-    ]
+    columns, n = [], call("MIN", "n")
+    for k, (within, span) in enumerate(zip(spans, _spans(dialect, part, n), strict=True)):
+        columns.append(f"{call('GREATEST', span.first, '1')} AS from_{i}_{k}")
+        columns.append(f"{call('ARRAY_AGG', 'p')} FILTER (WHERE {within}) AS ranked_{i}_{k}")
     if alone:
         lowest, highest = call("MIN", "p"), call("MIN", dialect.negative("p"))
-        columns += [f"{call('MIN', 'n')} AS n_{i}", f"{lowest} AS lowest_{i}", f"{highest} AS lowest_of_negatives_{i}"]
+        columns += [f"{n} AS n_{i}", f"{lowest} AS lowest_{i}", f"{highest} AS lowest_of_negatives_{i}"]
         spans += ["place = 1", "place = n"]
     whole = f"(PARTITION BY {by} ORDER BY p{i} ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)"
     placed = (
