@@ -216,3 +216,25 @@ def test_the_error_of_a_standard_deviation_is_within_the_claim(monkeypatch):
     found = pdrisk.sql("SELECT STDDEV(x) FROM t", con, eps=1, bounds=(lo, hi), mechanism="laplace").iat[0, 0]
     step = Std(1).lattice(Universe(lo, hi)).step
     assert abs(found - 0.99 / 2**0.5) <= Std(1).rounding(Universe(lo, hi)) + step
+
+
+MOMENT = pd.Timestamp("1969-12-31 23:59:59.999999")
+
+
+@pytest.mark.parametrize("nanoseconds", [1, 499, 501, 999])
+def test_times_are_read_in_microseconds(nanoseconds):
+    """Rounded to the nearest, so that times of one microsecond are equal: what is finer can be no key and no value."""
+    fine = MOMENT + pd.Timedelta(nanoseconds, "ns")
+    frame = pd.DataFrame({"moment": [MOMENT.as_unit("ns"), fine]})
+    count, keys = "SELECT moment, COUNT(*) AS n FROM t GROUP BY moment", [MOMENT, fine.round("us")]
+    answer = pdrisk.sql(count, eps=1e4, keys=list(dict.fromkeys(keys)), t=frame)
+    assert answer["n"].tolist() == ([2] if nanoseconds < 500 else [1, 1])
+    assert frame.dprisk.count(by="moment", keys=[MOMENT, fine], eps=1e4)["value"].tolist() == [1, 1]
+    assert pdrisk.sql("SELECT COUNT(*) FROM t WHERE moment < ?", eps=1e4, t=frame, params=[MOMENT]).iloc[0, 0] == 0
+    for query, options, said in (
+        (count, {"keys": [fine]}, "a key of moment is finer than a microsecond"),
+        ("SELECT COUNT(*) FROM t WHERE moment < ?", {"params": [fine]}, "is finer than a microsecond"),
+        ("SELECT COUNT(*) FROM t WHERE moment < ?", {"params": [fine.to_datetime64()]}, "is finer than a microsecond"),
+    ):
+        with pytest.raises(pdrisk.ParameterError, match=said):
+            pdrisk.sql(query, eps=1, t=frame, **options)

@@ -19,6 +19,7 @@ from pdrisk._model.plain import check_encodable, plain_key
 from pdrisk._model.private_keys import are_private
 from pdrisk._model.query import Source
 from pdrisk._sql.limits import Limit, limit_of
+from pdrisk._sql.literals import check_microseconds
 from pdrisk._sql.pieces import INTEGERS, Day, Expression, limits
 from pdrisk._sql.ranges import TRUE_OR_FALSE
 from pdrisk._sql.tree import Scalar
@@ -244,6 +245,7 @@ def _as_value(key: Any, group: Grouping) -> Any:
             raise ParameterError(f"a key of {group.names[0]} has a time of day, but the group holds dates.")
         if not datetime.MINYEAR <= stamp.year <= datetime.MAXYEAR:
             raise ParameterError(f"a key of {group.names[0]} is farther away than the years 1 to 9999.")
+        check_microseconds(stamp, f"a key of {group.names[0]}")
         return stamp.as_unit("us")
     return key
 

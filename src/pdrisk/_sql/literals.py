@@ -15,7 +15,16 @@ from pdrisk._model.plain import check_encodable
 from pdrisk._sql.tree import Scalar
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["literal", "not_understood", "of_duckdb_1", "of_duckdb_2", "only", "type_of_duckdb_1", "type_of_duckdb_2"]
+__all__ = [
+    "check_microseconds",
+    "literal",
+    "not_understood",
+    "of_duckdb_1",
+    "of_duckdb_2",
+    "only",
+    "type_of_duckdb_1",
+    "type_of_duckdb_2",
+]
 
 Json = dict[str, Any]
 
@@ -54,12 +63,19 @@ def literal(value: object, what: str) -> Scalar:
     if isinstance(value, int) and abs(value) >= 2**127:
         raise ParameterError(f"{what} is too large for a whole number of 128 bits: write it as a float.")
     if isinstance(value, pd.Timestamp):
-        value = value.to_pydatetime(warn=False)
+        check_microseconds(value, what)
+        value = value.to_pydatetime()
     if isinstance(value, datetime.datetime) and value.tzinfo is not None:
         raise ColumnTypeError(f"{what} has a time zone: pass a datetime without one.")
     if isinstance(value, bool | int | float | Decimal | str | datetime.date):
         return value
     raise ColumnTypeError(f"{what} must be text, a number, a truth value, a date or None, not {type(value).__name__}.")
+
+
+def check_microseconds(value: pd.Timestamp, what: str) -> None:
+    """Refuse a finer time, which SQL would make another one."""
+    if value.nanosecond:
+        raise ParameterError(f"{what} is finer than a microsecond, and times are read in microseconds: round it.")
 
 
 def of_duckdb_2(item: Json) -> Scalar:
