@@ -46,8 +46,8 @@ TEXTS = {
     "with_several_over": (
         "With all these numbers they may be right more than {times} times out of {out_of}: they hardly hide you."
     ),
-    "unit_told_person": "It holds for everything that one {unit} has in the data.",
-    "unit_told_row": "It holds if one row in the data is yours. With several, they may be right more often.",
+    "unit_of_person": "It holds for everything that one {unit} has in the data.",
+    "unit_of_record": "It holds if one record in the data is yours. With several, they may be right more often.",
     "withheld": (
         "The number itself is withheld because it is about too few people. That reveals something, too, and is counted."
     ),

@@ -36,7 +36,8 @@ def participant(worst_case: float) -> str:
     """What one release means to a person who thinks about taking part."""
     said = texts("en")
     out_of = common_denominator([worst_case])
-    return "\n".join([*_pair(said, worst_case, out_of, "one"), said["one_release"], said["not_covered"]])
+    lines = [*_pair(said, worst_case, out_of, "one"), said["unit_of_record"], said["one_release"], said["not_covered"]]
+    return "\n".join(lines)
 
 
 def explained(
@@ -119,10 +120,8 @@ class _Telling:
         else:
             before, after, together = self._chances(self.prior)
             lines = [said["imagine_prior"].format(before=before), said[f"with_prior_{number}"].format(after=after)]
-        if answer.unit != ONE_RECORD:
-            lines.append(
-                said["unit_told_person" if answer.has_person else "unit_told_row"].format(unit=printable(answer.unit))
-            )
+        unit = said["unit_of_person" if answer.has_person else "unit_of_record"]
+        lines.append(unit.format(unit=printable(answer.unit)))
         if answer.delta:
             lines.append(said["delta_told"].format(one_in=f"{math.floor(1 / Fraction(repr(answer.delta))):,}"))
         if answer.withheld:
