@@ -28,7 +28,12 @@ def dataset(frame, **said):
 
 def loss(ask, one, other):
     """Privacy loss between the answers about two frames, with the noise of the first."""
-    first = replay.recorded(ask, dataset(one))
+    return loss_between(ask, dataset(one), dataset(other))
+
+
+def loss_between(ask, one, other):
+    """Privacy loss between the answers about two data, with the noise of the first."""
+    first = replay.recorded(ask, one)
     assert not (isinstance(first.shown[0], tuple) and str(first.shown[0][0]).endswith("Error")), first.shown
     left, found = iter(first.draws), []
 
@@ -41,7 +46,7 @@ def loss(ask, one, other):
         return before.drawn.copy()
 
     with replay._drawing_by(draw):
-        shown = replay._shown(ask, dataset(other))
+        shown = replay._shown(ask, other)
     assert next(left, None) is None
     assert shown == first.shown
     return sum(each for each in found if each is not None)  # None: its law depends on random numbers not shown
