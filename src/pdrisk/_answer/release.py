@@ -331,6 +331,7 @@ class Release(Arithmetic):
         part.
         Without this number they can only toss a coin: right 50 times out of 100.
         With this number they are right at most 74 times out of 100, however they go about it. That is at most 24 more.
+        It holds if one record in the data is yours. With several, they may be right more often.
         This counts one release. All releases so far together: at most 82 of 100.
         It does not cover theft of the data itself, or conclusions about people like you that hold whether or not you
         take part.
