@@ -202,7 +202,7 @@ class TestLikeFrames:
         lines = [tuple(row) for row in plain.itertuples(index=False)]
         stored = spark.createDataFrame(lines, "pid double, x double, g string")
         found = [
-            several.told(
+            several.facts_of(
                 several.ASKS[ask](
                     pdrisk.Dataset(data, person="pid", bounds=several.BOUNDS), mechanism="laplace", **several.HOW, **by
                 )
