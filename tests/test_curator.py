@@ -265,6 +265,6 @@ class TestEpsilonFor:
 
 class TestLabels:
     def test_close_quantiles_keep_apart(self):
-        specs = [("quantile", {"q": 0.123456789}), ("quantile", {"q": 0.12345678}), ("quantile", {"q": 1})]
+        specs = [("quantile", {"q": 1 / 3}), ("quantile", {"q": 0.333}), ("quantile", {"q": 1})]
         table = pd.DataFrame({"x": [1.0]}).dprisk.assess("x", specs, eps=1, bounds=(0, 9), mechanism="laplace")
-        assert table["statistic"].tolist() == ["quantile(0.123456789)", "quantile(0.12345678)", "quantile(1)"]
+        assert table["statistic"].tolist() == ["quantile(0.3333333333333333)", "quantile(0.333)", "quantile(1)"]

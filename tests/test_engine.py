@@ -240,9 +240,8 @@ class TestThreads:
     def test_columns_that_reach_both_bounds_sooner_or_later(self, rest, first, cores, size):
         values, universe = np.array([*first, *rest]), Universe(0.5, 8.0)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(single, "PLACED", size)
             patch.setattr(single, "WORTH_THREADS", 1)
-            patch.setattr(single, "LARGE", 4)
+            patch.setattr(single, "LARGE", size)
             patch.setattr(single, "cores", lambda: cores)
             before = values.copy()
             summary = summary_of_one(values, universe, Needs(places=True, ends=True))

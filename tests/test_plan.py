@@ -111,7 +111,7 @@ def test_refusals(questions, options, error, words):
 
 
 @pytest.mark.parametrize(
-    "question", ["quantile(1e-05) of x", "quantile(0.9) of x", "var(ddof=0) of x", "max(bounds_reached=True) of x"]
+    "question", ["quantile(1e-10) of x", "quantile(0.9) of x", "var(ddof=0) of x", "max(bounds_reached=True) of x"]
 )
 def test_takes_what_pdrisk_writes(question):
     mechanism = "exponential" if "reached" in question else "auto"

@@ -206,8 +206,8 @@ def test_whole_cells_win_over_ranks():
 @pytest.mark.parametrize("grouped", [True, False])
 @pytest.mark.parametrize("first", [123.45, 400.0])
 def test_a_quantile_that_is_answered_as_a_near_fraction(monkeypatch, first, grouped):
-    """Of 60,000 records 23 are between q and the fraction: the list around one does not reach the rank of the other."""
-    monkeypatch.setattr(exponential, "LARGEST_DENOMINATOR", 100)  # q .50000024 of a hundred million, made small
+    """Of 60,000 records 30 are between q and the fraction: the list around one does not reach the rank of the other."""
+    monkeypatch.setattr(exponential, "LARGEST_DENOMINATOR", 200)  # q .5000000009 of ten thousand million, made small
     exponential.fraction_of.cache_clear(), exponential.score_of.cache_clear()
     con = duckdb.connect()
     con.execute(
@@ -215,7 +215,7 @@ def test_a_quantile_that_is_answered_as_a_near_fraction(monkeypatch, first, grou
         "FROM range(60000) r(i)"
     )
     options = {"eps": 10, "bounds": {"x": (0, 1000)}, **({"keys": {"g": ["a"]}} if grouped else {})}
-    answer = pdrisk.sql(f"SELECT quantile_cont(x, 0.5024) AS v FROM t{' GROUP BY g' * grouped}", con, **options)
+    answer = pdrisk.sql(f"SELECT quantile_cont(x, 0.502) AS v FROM t{' GROUP BY g' * grouped}", con, **options)
     exponential.fraction_of.cache_clear(), exponential.score_of.cache_clear()
     assert answer["v"][0] == pytest.approx(700, abs=5)
 

@@ -163,7 +163,9 @@ CASES = [
     for front in fronts
 ]
 BAD_SPECS = [
-    (("quantile", {"q": 1.1}), "q must be between 0 and 1"), (("quantile", {"q": -0.1}), "q must be"),
+    (("quantile", {"q": 1.1}), "q must be between 0 and 1"),
+    (("quantile", {"q": 0.9996}), "q is 0.9996, which is no fraction of 1000 parts or fewer"),
+    (("quantile", {"q": 0.12345}), "at most three decimals"), (("quantile", {"q": -0.1}), "q must be"),
     (("quantile", {"q": math.nan}), "q must be"), (("quantile", {"q": "0.5"}), "q must be a number"),
     (("quantile", {"q": True}), "q must be a number"), (("quantile", {"q": Decimal("NaN")}), "q must be"),
     (("quantile", {"q": HUGE}), "q must be"), (("quantile", {}), "needs q"), ("quantile", "needs q"),

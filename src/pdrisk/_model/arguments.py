@@ -57,6 +57,9 @@ SAME: Final = {
 }  # fmt: skip
 #: A statistic with its parameter, as in ``quantile(0.9)``, ``quantile(q=0.9)`` or ``var(ddof=0)``.
 _WRITTEN: Final = re.compile(r"(?P<name>\w+)\s*\(\s*(?:(?P<parameter>\w+)\s*=\s*)?(?P<value>[\w.+-]+)\s*\)")
+#: Parts of the fraction that a quantile may be, and how far q may be from it, since floats are rounded.
+SMALL: Final = 1000
+NEAR: Final = 1e-9
 _PARAMETER: Final = {
     "quantile": "q", "var": "ddof", "std": "ddof", "min": "bounds_reached", "max": "bounds_reached",
 }  # fmt: skip
@@ -265,6 +268,11 @@ def _checked_quantile(q: object) -> float:
     number = float_of("q", q)
     if not 0 <= number <= 1:
         raise ParameterError(f"q must be between 0 and 1, but is {number:g}: the 90th percentile is q=0.9.")
+    if abs(Fraction(number).limit_denominator(SMALL) - Fraction(number)) > NEAR:
+        raise ParameterError(
+            f"q is {shown(q)}, which is no fraction of {SMALL} parts or fewer: give at most three decimals, as in "
+            "0.995, or a small fraction, as in 1/3."
+        )
     return number
 
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,6 @@ __all__ = ["summary_of_one"]
 WORTH_THREADS = 2**20  # records; of fewer, making threads costs more than it saves
 THREADS = 4  # at most: reading memory is what takes the time
 LARGE = 2**18  # records of a piece then: threads wait for the interpreter lock after each look at one
-PLACED = 2**17  # records of a piece of which only places are summed: the system would clear larger buffers each time
 PLACES_AND_ENDS = Needs(places=True, ends=True)
 
 Pieces = Callable[[], Iterator[Piece]]
@@ -126,7 +126,7 @@ def _moments_of_blocks(
         own = None if selected is None else selected[rows]
         with np.errstate(all="ignore"):  # a warning would depend on the data, and threads know nothing of the caller's
             if needs == PLACES_AND_ENDS and own is None and values.dtype == np.float64:
-                return _places_and_ends(values[rows], universe, size)
+                return _places_and_ends(values[rows], universe, start, size)
             return [_moments(values[rows], universe, needs, own, start, size)]
 
     many = len(values) >= WORTH_THREADS
@@ -134,36 +134,39 @@ def _moments_of_blocks(
     block = max(-(-len(values) // (most * size)) * size, 1)
     if most == 1:
         return moments(0)
-    with ThreadPoolExecutor(most) as threads:  # numpy lets go of the interpreter lock
-        return [each for found in threads.map(moments, range(0, len(values), block)) for each in found]
+    # numpy lets go of the interpreter lock. Were this thread only to wait, two new ones might share its processor.
+    with ThreadPoolExecutor(most - 1) as threads:
+        others = [threads.submit(moments, start) for start in range(block, len(values), block)]
+        return [*moments(0), *(each for other in others for each in other.result())]
 
 
-def _places_and_ends(values: NDArray[np.generic], universe: Universe, size: int) -> list[_Moments]:
+def _places_and_ends(values: NDArray[Any], universe: Universe, first: int, size: int) -> list[_Moments]:
     """Places and ends of a block of rows, with two looks at memory less once both bounds have been reached.
 
     The ends are known then. That a value is missing, the sum of places tells; from there on, rows are read as ever.
     """
     sums, per_unit = _Moments(), places_per_unit(universe.width)
-    start, step = 0, min(size, PLACED)
-    while start < len(values) and (universe.lo, universe.hi) != sums.ends:
-        rows = values[start : start + step]
-        sums = _together([sums, _moments(rows, universe, PLACES_AND_ENDS, None, start, min(size, step))])
-        start, step = start + step, step * 2
-    if start >= len(values):
-        return [sums]
-    buffer, changed = np.empty(PLACED), np.empty(PLACED, dtype=bool)
-    while start < len(values):
-        piece = values[start : start + PLACED]
-        records = np.clip(piece, universe.lo, universe.hi, out=buffer[: len(piece)])
-        moved = np.count_nonzero(np.not_equal(piece, records, out=changed[: len(piece)]))
+    lo, hi = universe.lo, universe.hi
+    buffer, changed = np.empty(min(size, len(values))), np.empty(min(size, len(values)), dtype=bool)
+    for start in range(0, len(values), size):
+        piece = records = values[start : start + size]
+        is_inside, ends, moved = False, None, 0
+        if sums.ends != (lo, hi):
+            low, high = float(piece.min()), float(piece.max())
+            is_inside, ends = lo <= low and high <= hi, (min(max(low, lo), hi), max(min(high, hi), lo))
+        if not is_inside:
+            records = np.clip(piece, lo, hi, out=buffer[: len(piece)])
+            moved = int(np.count_nonzero(np.not_equal(piece, records, out=changed[: len(piece)])))
         # Whole numbers, exact in any order, which einsum adds in half the time.
-        places = float(np.einsum("i->", placed(records, universe.lo, per_unit, records)))
+        places = float(np.einsum("i->", placed(records, lo, per_unit, buffer)))
         if math.isnan(places):
-            return [sums, _moments(values[start:], universe, PLACES_AND_ENDS, None, start, size)]
+            return [sums, _moments(values[start:], universe, PLACES_AND_ENDS, None, first + start, size)]
         sums.n += len(piece)
         sums.places += int(places)
         sums.moved += moved
-        start += PLACED
+        if ends is not None:
+            sums.lows.append(ends[0])
+            sums.highs.append(ends[1])
     return [sums]
 
 
