@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 
-from pdrisk.engines.sql.dialect import TEXT, Dialect
+from pdrisk.engines.sql.dialect import TEXT, WHOLE, Dialect
 from pdrisk.engines.sql.kept import is_read_once, of_records
 from pdrisk.engines.sql.plan import SummaryPlan
 from pdrisk.engines.sql.reading import Columns, Fetch, statements
@@ -43,7 +43,7 @@ MICROSECONDS: Final = 86_400_000_000  # of a day
 FIRST: Final = "CAST('-62135596800000000' AS BIGINT)"  # the year 1, in microseconds since 1970
 END: Final = "CAST('253402300800000000' AS BIGINT)"  # the year 10000
 US: Final = np.dtype("datetime64[us]")
-WHOLE: Final = {"tinyint": "Int8", "smallint": "Int16", "int": "Int32", "bigint": "Int64"}
+INTEGERS: Final = {"tinyint": "Int8", "smallint": "Int16", "int": "Int32", "bigint": "Int64"}
 
 
 class SparkDialect(Dialect):
@@ -116,20 +116,31 @@ class SparkDialect(Dialect):
         return f"({high} * CAST({2**HALF_BITS} AS DECIMAL(8, 0)) + {low})"
 
     def keys(self, carriers: Sequence[str], lists: Sequence[Sequence[Any]]) -> tuple[str, list[list[Any]]]:
-        """One parameter for all, so that a million keys are no million expressions; no setting reads escapes in it."""
+        """One parameter for all, so that a million keys are no million expressions; no setting reads escapes in it.
+
+        Columns are carried one after the other: to read an object for each key would take more than to join them.
+        """
         names = [f"g{at}" for at in range(len(carriers))]
-        fields = ", ".join(f"{name} STRING" for name in names)
+        is_whole = [each == WHOLE for each in carriers]
+        fields = ", ".join(
+            f"{name} ARRAY<{WHOLE if whole else 'STRING'}>" for name, whole in zip(names, is_whole, strict=True)
+        )
         text = f"CAST({self.call('UNBASE64', ':listed_keys')} AS STRING)"
-        parsed = self.call("FROM_JSON", text, f"'ARRAY<STRUCT<{fields}>>'")
+        parsed = self.call("FROM_JSON", text, f"'STRUCT<{fields}>'")
+        columns = ", ".join(f"parsed.{name} AS {name}" for name in names)
+        listed = f"(SELECT {columns} FROM (SELECT {parsed} AS parsed) AS keys_parsed) AS keys_by_column"
+        zipped = self.call("ARRAYS_ZIP", *names)
+        carried = f"(SELECT {self.call('POSEXPLODE', zipped)} AS (code, listed_key) FROM {listed}) AS keys_carried"
         own = [
             self.exact_text(f"listed_key.{name}") if each == TEXT else f"CAST(listed_key.{name} AS {each})"
             for name, each in zip(names, carriers, strict=True)
         ]
         chosen = ", ".join(f"{sql} AS {name}" for sql, name in zip(own, names, strict=True))
-        carried = f"(SELECT {self.call('POSEXPLODE', parsed)} AS (code, listed_key)) AS keys_carried"
-        texts = [[None if each is None else str(each) for each in values] for values in lists]
-        rows = [dict(zip(names, row, strict=True)) for row in zip(*texts, strict=True)]
-        packed = b64encode(json.dumps(rows).encode()).decode()
+        texts = [
+            values if whole else [None if each is None else str(each) for each in values]
+            for values, whole in zip(lists, is_whole, strict=True)
+        ]
+        packed = b64encode(json.dumps(dict(zip(names, texts, strict=True))).encode()).decode()
         return f"(SELECT {chosen}, code FROM {carried}) AS keys_listed", [[packed]]
 
 
@@ -293,8 +304,8 @@ def stored_columns_of_spark(types: Mapping[str, str]) -> dict[str, StoredColumn]
 
 
 def _read(name: str, kind: str) -> tuple[Any, str, str | None]:
-    if kind in WHOLE:
-        return pd.api.types.pandas_dtype(WHOLE[kind]), name, None
+    if kind in INTEGERS:
+        return pd.api.types.pandas_dtype(INTEGERS[kind]), name, None
     if kind in ("float", "double"):
         return np.dtype("float32" if kind == "float" else "float64"), name, None
     if kind.startswith("decimal("):

@@ -327,8 +327,8 @@ def listed_keys(rows: RowSQL, groups: Groups | None) -> tuple[str | None, list[l
         return None, None
     carriers = [group_sql(rows, column)[1] for column in groups.columns]
     lists = [
-        [_carried(key[at], same, column) for key in groups.keys]
-        for at, (column, same) in enumerate((column, rows.same(column)) for column in groups.columns)
+        _all_carried([key[at] for key in groups.keys], rows.same(column), column)
+        for at, column in enumerate(groups.columns)
     ]
     return rows.dialect.keys(carriers, lists)
 
@@ -346,14 +346,21 @@ def group_sql(rows: RowSQL, column: Hashable) -> tuple[str, str]:
     return f"CAST({value.sql} AS BIGINT)", WHOLE
 
 
+def _all_carried(keys: list[Any], value: Value, column: Hashable) -> list[Any]:
+    """Listed keys of a column in the form that is carried to the engine: most are whole numbers, as they are."""
+    if value.family == NUMBER and value.span is not None and not value.is_wide and set(map(type, keys)) == {int}:
+        low, high = value.span
+        if low <= min(keys) and max(keys) <= high:
+            return keys
+    return [_carried(key, value, column) for key in keys]
+
+
 def _carried(key: Any, value: Value, column: Hashable) -> Any:
     """A listed key in the form that is carried to the engine."""
     if key is None or value.family == TEXT:
         return key
     if value.span is None:
         return float(np.float32(key) if value.narrow else key) + 0.0
-    if type(key) is int and value.family == NUMBER and not value.is_wide and value.span[0] <= key <= value.span[1]:
-        return key  # most of very many
     held = as_number(value.family, key)
     exact = Fraction(held) / value.unit if math.isfinite(held) else None
     if exact is None or exact.denominator > 1 or not value.span[0] <= exact <= value.span[1]:
