@@ -32,11 +32,10 @@ def described(connection: DuckDBPyConnection, sql: str, what: str, advice: str) 
     import duckdb
 
     try:
-        rows = connection.execute(f"DESCRIBE {sql}").fetchall()
+        relation = connection.sql(sql)  # planned, not run: DESCRIBE takes three times as long
+        return dict(zip(relation.columns, map(str, relation.types), strict=True))
     except duckdb.Error as error:
         failure = type(error).__name__
-    else:
-        return {row[0]: row[1] for row in rows}
     raise ParameterError(f"DuckDB cannot open {what} ({failure}): {advice}.")
 
 
