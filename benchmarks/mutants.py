@@ -43,7 +43,7 @@ MUTANTS = [
     ("_core/order.py", "np.where(records == first, second, first)", "np.where(records == first, first, first)", CORE),
     ("_core/lattice.py", "change / Fraction(step)) + 1)", "change / Fraction(step)))", "lattice " + CORE),
     ("_core/lattice.py", "math.ceil(Fraction(magnitude)", "math.floor(Fraction(magnitude)", "lattice " + CORE),
-    ("_core/lattice.py", "    places += 0.5", "    places += 0.0", "engine " + CORE),
+    ("_core/lattice.py", "0.5 - lo * per_unit)", "0.0 - lo * per_unit)", "engine " + CORE),
     ("_core/risk.py", "(1 - prior) / prior * np.exp", "prior / (1 - prior) * np.exp", "risk " + CORE),
     ("_core/risk.py", "(belief(loss, priors) > risks) & (loss > 0)", "(belief(loss, priors) > 1) & (loss > 0)", "risk"),
     ("_core/worlds.py", "(left + (right - self.mass))", "(left + right)", "worlds " + CORE),

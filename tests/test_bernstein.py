@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import pdrisk
 from attacks import watch
 from noisy_answers import seeded
-from pdrisk._core.lattice import PLACES, places_per_unit
+from pdrisk._core.lattice import PLACES
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.summary import Needs, Summary
 from pdrisk._core.universe import Universe
@@ -23,6 +23,7 @@ from pdrisk._mechanisms import calibrated
 from pdrisk._mechanisms.laplace_sums import critical, tail
 from pdrisk.datasets import soep_like
 from pdrisk.engines.numpy.single import summary_of_one
+from places import place
 from sql_people import lines
 
 LO, HI = 1.0, 675.0
@@ -42,9 +43,7 @@ def apart(a, b):
 
 
 def places_of(records, universe):
-    per_unit = places_per_unit(universe.width)
-    held = [min(max(x, universe.lo), universe.hi) for x in records]
-    return [math.floor(Fraction((x - universe.lo) * per_unit + 0.5)) for x in held]
+    return [place(x, universe) for x in records]
 
 
 def summarised(mechanism, records):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pdrisk._core.lattice import PLACES, places_per_unit
+from pdrisk._core.lattice import PLACES
 from pdrisk._core.order import Median, Quantile
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Mean, Statistic
@@ -17,6 +17,7 @@ from pdrisk._core.universe import Universe
 from pdrisk.engines.numpy import chunks, grouped, single
 from pdrisk.engines.numpy.grouped import summary_of_groups
 from pdrisk.engines.numpy.single import summary_of_one
+from places import place
 
 QUANTILES = (0.0, 0.1, 0.5, 0.9, 1.0)
 EVERYTHING = Needs(total=True, steps=True, ends=True, seconds=True, squares=True, windows=frozenset(QUANTILES))
@@ -224,8 +225,8 @@ class TestThreads:
             before = values.copy()
             summary = summary_of_one(values, universe, self.PLACED)
         np.testing.assert_array_equal(values, before)
-        records, per_unit = clean(values, universe), places_per_unit(universe.width)
-        places = [math.floor((x - universe.lo) * per_unit + 0.5) for x in records]
+        records = clean(values, universe)
+        places = [place(x, universe) for x in records]
         assert summary.n[0] == len(records)
         assert summary.places[0] == sum(places)
         assert summary.place_squares[0] == sum(k * k // PLACES for k in places)
@@ -246,9 +247,9 @@ class TestThreads:
             before = values.copy()
             summary = summary_of_one(values, universe, Needs(places=True, ends=True))
         np.testing.assert_array_equal(values, before)
-        records, per_unit = clean(values, universe), places_per_unit(universe.width)
+        records = clean(values, universe)
         assert summary.n[0] == len(records)
-        assert summary.places[0] == sum(math.floor((x - universe.lo) * per_unit + 0.5) for x in records)
+        assert summary.places[0] == sum(place(x, universe) for x in records)
         if len(records):
             assert (summary.lowest[0, 0], summary.highest[0, 0]) == (records[0], records[-1])
         assert summary.clamped[0] == sum(x < universe.lo or x > universe.hi for x in values.tolist())

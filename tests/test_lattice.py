@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pdrisk._core.lattice import LARGEST_STEPS, Lattice, power_of_two_below
+from pdrisk._core.lattice import LARGEST_STEPS, PLACES, Lattice, PlaceGrid, power_of_two_below
 from pdrisk._core.order import Max, Median, Min, Quantile
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Count, Mean, Sum
@@ -230,3 +230,31 @@ class TestUniverse:
     def test_it_cannot_be_changed(self):
         with pytest.raises(AttributeError):
             Universe(0.0, 1.0).lo = -1.0
+
+
+class TestPlaces:
+    """Records are placed on a grid of exact whole numbers, without a subtraction where that is as good."""
+
+    @pytest.mark.parametrize("bounds", [*USUAL, *EXTREME, (16, 17), (15, 16), (-17, -16)], ids=str)
+    def test_a_place_is_the_nearest_and_none_lies_outside(self, bounds):
+        universe = Universe(*map(float, bounds))
+        lo, hi = universe.lo, universe.hi
+        records = np.random.default_rng(1).uniform(0, 1, 2000) * (hi - lo) + lo
+        beside = [math.nextafter(lo, hi), math.nextafter(hi, lo), (lo + hi) / 2]
+        records = np.sort(np.clip([lo, *records, *beside, hi], lo, hi))
+        places = PlaceGrid.of(universe).placed(records)
+        assert (places[0], places[-1]) == (0, PLACES)
+        assert (np.diff(places) >= 0).all()
+        for x, k in zip(records.tolist(), places.tolist(), strict=True):
+            exact = (Fraction(x) - Fraction(lo)) * PLACES / (Fraction(hi) - Fraction(lo))
+            assert abs(Fraction(k) - exact) <= Fraction(1, 2) + Fraction(1, 2**18)
+
+    def test_halves_go_up(self):
+        halves = (np.array([0, 1, 2, 2**29, 2**30 - 1]) + 0.5) / PLACES
+        assert PlaceGrid.of(Universe(0.0, 1.0)).placed(halves).tolist() == [1, 2, 3, 2**29 + 1, 2**30]
+
+    @pytest.mark.parametrize(
+        ("bounds", "origin"), [((0.0, 1.0), 0), ((1.0, 675.0), 0), ((-40.0, 50.0), 0), ((16.0, 17.0), 16.0)], ids=str
+    )
+    def test_the_origin(self, bounds, origin):
+        assert PlaceGrid.of(Universe(*bounds)).origin == origin

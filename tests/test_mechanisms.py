@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pdrisk
-from pdrisk._core.lattice import PLACES, Lattice, places_per_unit
+from pdrisk._core.lattice import PLACES, Lattice
 from pdrisk._core.order import Max, Median, Quantile
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Count, Distinct, Mean, Sum, WholeSum
@@ -24,6 +24,7 @@ from pdrisk._mechanisms.laplace import noisy_steps
 from pdrisk._mechanisms.sampler import WIDEST_SCALE
 from pdrisk._mechanisms.two_sums import _critical, _tail
 from pdrisk.engines.numpy.single import summary_of_one
+from places import place
 
 LO, HI = 1.0, 675.0
 BOUNDS = Universe(LO, HI)
@@ -136,9 +137,8 @@ class TestTwoSums:
 
     @given(records=RECORDS)
     def test_places_are_the_one_rule_on_exact_numbers(self, records):
-        per_unit = places_per_unit(HI - LO)
         (above, below), *_ = exact(calibrated("two_sums", Mean(), BOUNDS, EPS[1]), records)
-        places = [math.floor(Fraction((min(max(x, LO), HI) - LO) * per_unit + 0.5)) for x in records]
+        places = [place(x, Universe(LO, HI)) for x in records]
         assert (above, below) == (sum(places), len(records) * PLACES - sum(places))
 
     @given(records=st.lists(st.floats(LO, HI), min_size=2, max_size=6))

@@ -21,15 +21,15 @@ __all__ = [
     "PLACE_BITS",
     "Lattice",
     "NumbersGrid",
+    "PlaceGrid",
     "Points",
     "numbers_grid",
-    "placed",
-    "places_per_unit",
     "square_of_place",
 ]
 
 PLACE_BITS = 30
 PLACES = 2**PLACE_BITS  # of the grid that two_sums and bernstein lay between the bounds
+NEAR = 16  # widths from 0, within which both bounds lie if records are placed without a subtraction
 LARGEST_STEPS = 2**62  # answers are clamped here, so that noise never overflows int64
 LARGEST_PLACES = LARGEST_STEPS - PLACES  # each of the sums of two_sums and bernstein, which 2**32 - 1 people can make
 MOST_PLACED = 2**33 - 1  # records whose places are counted: the sum of them is below 2**63
@@ -93,24 +93,49 @@ def power_of_two_below(value: float) -> float:
     return math.ldexp(1.0, math.frexp(value)[1] - 1)
 
 
-def places_per_unit(width: float) -> float:
-    """Grid of two_sums and bernstein: place of x is ``floor((x - lo) * places_per_unit(hi - lo) + .5)``, 0 to `PLACES`.
+@dataclass(frozen=True, slots=True)
+class PlaceGrid:
+    """Grid of two_sums and bernstein: the place of x is ``floor((x - origin) * per_unit + shift)``, 0 to `PLACES`.
 
-    One float64 constant and one rule, so that every engine finds the same integers: engines differ in how they round
-    ties. The place never exceeds `PLACES`: ``x - lo`` and its product grow with x, and at hi the product is off by
-    less than 2**-21.
+    It is the whole number nearest to ``(x - lo) / (hi - lo) * PLACES``, with halves up. One rule with float64
+    constants, so that every engine finds the same integers: engines differ in how they round ties. The origin is 0,
+    which saves a subtraction for each record, unless the bounds are so far from it that the product would be rounded
+    by more than 2**-19 places. Each operation grows with x, and both bounds are tried: so no place lies outside.
+
+    Attributes
+    ----------
+    origin, per_unit, shift : float
     """
-    return PLACES / width
 
+    origin: float
+    per_unit: float
+    shift: float
 
-def placed(
-    records: NDArray[np.float64], lo: float, per_unit: float, spare: NDArray[np.float64] | None = None
-) -> NDArray[np.float64]:
-    """The places of clamped records on the grid of `places_per_unit`; in ``spare``, if it is given and large enough."""
-    places = np.subtract(records, lo, out=None if spare is None else spare[: len(records)])
-    places *= per_unit
-    places += 0.5
-    return np.floor(places, out=places)
+    @classmethod
+    def of(cls, universe: Universe) -> PlaceGrid:
+        """The grid of a universe."""
+        return cls._between(universe.lo, universe.hi)
+
+    @classmethod
+    @lru_cache(maxsize=256)
+    def _between(cls, lo: float, hi: float) -> PlaceGrid:
+        per_unit = PLACES / (hi - lo)
+        grid = cls(0.0, per_unit, 0.5 - lo * per_unit)
+        is_near = max(abs(lo), abs(hi)) <= NEAR * (hi - lo)
+        if is_near and (grid.placed(np.array([lo, hi])) == [0, PLACES]).all():
+            return grid
+        return cls(lo, per_unit, 0.5)
+
+    def placed(self, records: NDArray[np.float64], spare: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """The places of clamped records; in ``spare``, if it is given and large enough."""
+        out = None if spare is None else spare[: len(records)]
+        if self.origin == 0:
+            places = np.multiply(records, self.per_unit, out=out)
+        else:
+            places = np.subtract(records, self.origin, out=out)
+            places *= self.per_unit
+        places += self.shift
+        return np.floor(places, out=places)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pdrisk._core.lattice import LARGEST_STEPS, Lattice, places_per_unit
+from pdrisk._core.lattice import LARGEST_STEPS, Lattice, PlaceGrid
 from pdrisk._core.summary import Bins, FloatArray, IntArray, Needs, Summary
 from pdrisk._core.universe import Universe
 
@@ -386,7 +386,7 @@ def mean_of(summary: Summary, universe: Universe) -> FloatArray:
     if summary.total is not None:
         return summary.total / n
     assert summary.places is not None
-    return np.where(summary.n > 0, universe.lo + summary.places / n / places_per_unit(universe.width), 0.0)
+    return np.where(summary.n > 0, universe.lo + summary.places / n / PlaceGrid.of(universe).per_unit, 0.0)
 
 
 def _spread(summary: Summary) -> FloatArray:

@@ -142,7 +142,7 @@ class Needs:
 
     @property
     def on_places(self) -> bool:
-        """Whether records are put on the grid of `places_per_unit`."""
+        """Whether records are put on the grid of `PlaceGrid`."""
         return self.places or self.place_squares or bool(self.products)
 
     @property
@@ -186,7 +186,7 @@ class Summary:
     windows : mapping of float to ndarray of float64, shape (4, G)
         For each quantile q the order statistics from rank `window_start` on.
     places : ndarray of int64, shape (G,)
-        Sum of the records' places on the grid of `places_per_unit`: exact in any order.
+        Sum of the records' places on the grid of `PlaceGrid`: exact in any order.
     place_squares : ndarray of int64, shape (G,)
         Sum of ``floor(k**2 / PLACES)`` over the records' places k.
     whole : ndarray of int64, shape (G,)

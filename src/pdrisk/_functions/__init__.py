@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pdrisk._functions.macros import JUDGED, MACROS, PER_UNIT
-from pdrisk._functions.scalars import RISK_FIELDS, answering, judged, per_unit
+from pdrisk._functions.macros import GRID, JUDGED, MACROS
+from pdrisk._functions.scalars import RISK_FIELDS, answering, grid_constant, judged
 from pdrisk.errors import ColumnTypeError
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class _Scalar(NamedTuple):
 def _scalars(curator: bool) -> Iterator[_Scalar]:
     constants = ["VARCHAR", "VARCHAR", "DOUBLE", "DOUBLE", "VARCHAR"]
     yield _Scalar(JUDGED, judged, [*constants, "VARCHAR[]"], "VARCHAR", draws=False)
-    yield _Scalar(PER_UNIT, per_unit, ["VARCHAR", "DOUBLE", "DOUBLE"], "DOUBLE", draws=False)
+    yield _Scalar(GRID, grid_constant, ["VARCHAR", "DOUBLE", "DOUBLE"], "DOUBLE", draws=False)
     struct = f"STRUCT({', '.join(f'{name} {kind}' for name, kind in RISK_FIELDS.items())})"
     for macro in MACROS:
         if curator or not macro.risk:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pdrisk._core.lattice import PLACE_BITS
 from pdrisk.engines.sql.dialect import DuckDBDialect
 
-__all__ = ["COLUMNS", "HALF", "JUDGED", "MACROS", "PER_UNIT", "Macro"]
+__all__ = ["COLUMNS", "GRID", "HALF", "JUDGED", "MACROS", "Macro"]
 
 PREFIX = "__pdrisk_"
-JUDGED, PER_UNIT = PREFIX + "judged", PREFIX + "per_unit"
+JUDGED, GRID = PREFIX + "judged", PREFIX + "grid"
 EXACT = "DECIMAL(38, 0)"  # a HUGEINT as Arrow has it
 HALF = 26  # bits
 
@@ -36,7 +36,7 @@ RECORD = DuckDBDialect().clamped(X, LO, HI)
 def whole(grid: str, value: str) -> str:
     """A value in steps of a public grid: whole numbers add up exactly, in any order."""
     # A cast rounds half to even, as numpy's rint does.
-    per_unit = call(PER_UNIT, f"'{grid}'", LO, HI)
+    per_unit = call(GRID, f"'{grid}'", LO, HI)
     return f"TRY_CAST({call('multiply', value, per_unit)} AS BIGINT)"
 
 
@@ -45,9 +45,10 @@ def exact_sum(value: str) -> str:
     return f"TRY_CAST({call('sum', value)} AS {EXACT})"
 
 
-# The place on the grid of two_sums and bernstein, by the one rule of `places_per_unit`.
-_ABOVE = call("multiply", call("subtract", RECORD, LO), call(PER_UNIT, "'places'", LO, HI))
-PLACE = f"TRY_CAST({call('floor', call('add', _ABOVE, 'CAST(0.5 AS DOUBLE)'))} AS BIGINT)"
+# The place by the one rule of `PlaceGrid`.
+_ORIGIN, _PER_UNIT, _SHIFT = (call(GRID, f"'{name}'", LO, HI) for name in ("origin", "per_unit", "shift"))
+_SCALED = call("multiply", call("subtract", RECORD, _ORIGIN), _PER_UNIT)
+PLACE = f"TRY_CAST({call('floor', call('add', _SCALED, _SHIFT))} AS BIGINT)"
 # A float NaN is missing. typeof is known when the query is planned, so that one branch remains.
 PRESENT = (
     f"CASE WHEN {call('typeof', 'x')} IN ('FLOAT', 'DOUBLE') "

@@ -14,7 +14,7 @@ import numpy as np
 
 from pdrisk._answer.facts import facts
 from pdrisk._answer.releasing import drawn_once
-from pdrisk._core.lattice import places_per_unit
+from pdrisk._core.lattice import PlaceGrid
 from pdrisk._core.risk import METRICS, posterior
 from pdrisk._core.summary import Summary
 from pdrisk._core.universe import Universe
@@ -30,7 +30,7 @@ from pdrisk._model.arguments import (
 )
 from pdrisk.errors import ColumnTypeError, ParameterError, PolicyError
 
-__all__ = ["RISK_FIELDS", "answering", "judged", "per_unit"]
+__all__ = ["RISK_FIELDS", "answering", "grid_constant", "judged"]
 
 RISK_FIELDS: Final = {
     "eps": "DOUBLE",
@@ -81,14 +81,14 @@ def judged(name: Column, eps: Column, lo: Column, hi: Column, parameter: Column,
     return pa.array(["0"] * len(name))
 
 
-def per_unit(name: Column, lo: Column, hi: Column) -> Column:
-    """Number of steps of a grid in one unit of the column."""
+def grid_constant(name: Column, lo: Column, hi: Column) -> Column:
+    """A constant of `PlaceGrid`, by its name; or of another grid the number of steps in one unit of the column."""
     import pyarrow as pa
 
     bounds = universe((lo[0].as_py(), hi[0].as_py()))
     kind = name[0].as_py()
-    steps = places_per_unit(bounds.width) if kind == "places" else 1 / grid(kind, bounds)
-    return pa.array([steps] * len(name))
+    constant = getattr(PlaceGrid.of(bounds), kind) if kind in PlaceGrid.__slots__ else 1 / grid(kind, bounds)
+    return pa.array([constant] * len(name))
 
 
 @cache

@@ -16,8 +16,7 @@ from pdrisk._core.lattice import (
     MOST_PLACED,
     PLACE_BITS,
     PLACES,
-    placed,
-    places_per_unit,
+    PlaceGrid,
     square_of_place,
 )
 from pdrisk._core.spread import Std, Var
@@ -211,7 +210,7 @@ class Bernstein(Mechanism):
 
     def _lines(self, records: FloatArray) -> FloatArray:
         """``i2`` and ``S - i0`` of each record, which both rise with it, shape (2, ...)."""
-        k: IntArray = placed(records, self.universe.lo, places_per_unit(self.universe.width)).astype(np.int64)
+        k: IntArray = PlaceGrid.of(self.universe).placed(records).astype(np.int64)
         return np.stack([square_of_place(k), 2 * k - square_of_place(k)]).astype(np.float64)
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.lattice import LARGEST_PLACES, PLACES, placed, places_per_unit
+from pdrisk._core.lattice import LARGEST_PLACES, PLACES, PlaceGrid
 from pdrisk._core.pairs import VARIES, Corr, Cov, Moments, PairStatistic
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Needs, Summary
@@ -136,8 +136,8 @@ class BernsteinProducts(Mechanism):
 def _total_variation(summary: Summary, universe: Universe, degree: int) -> FloatArray:
     """Largest total variation between the shares of two of these records, by one column, shape (G,)."""
     assert summary.lowest is not None and summary.highest is not None
-    per_unit = places_per_unit(universe.width)
-    low, high = (placed(ends[0], universe.lo, per_unit) / PLACES for ends in (summary.lowest, summary.highest))
+    grid = PlaceGrid.of(universe)
+    low, high = (grid.placed(ends[0]) / PLACES for ends in (summary.lowest, summary.highest))
     return high - low if degree == 1 else np.maximum(high**2 - low**2, (1 - low) ** 2 - (1 - high) ** 2)
 
 

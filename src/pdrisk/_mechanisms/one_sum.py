@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.lattice import LARGEST_PLACES, PLACES, placed, places_per_unit
+from pdrisk._core.lattice import LARGEST_PLACES, PLACES, PlaceGrid
 from pdrisk._core.replaced import OfSize, WholeSumOfSize
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Summary
@@ -97,5 +97,5 @@ class OneSum(Mechanism):
         return np.full(summary.n.shape, np.nan)
 
     def _loss(self, records: FloatArray) -> FloatArray:
-        places = placed(records, self.universe.lo, places_per_unit(self.universe.width))
+        places = PlaceGrid.of(self.universe).placed(records)
         return float(self.eps) * (np.maximum(places, PLACES - places) / PLACES)

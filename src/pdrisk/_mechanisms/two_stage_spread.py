@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.lattice import LARGEST_STEPS, MOST_PLACED, PLACES, placed, places_per_unit
+from pdrisk._core.lattice import LARGEST_STEPS, MOST_PLACED, PLACES, PlaceGrid
 from pdrisk._core.risk import posterior
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Statistic
@@ -153,7 +153,7 @@ class TwoStageSpread(Bernstein):
 
     def worlds(self, records: FloatArray, summary: Summary) -> tuple[FloatArray, float]:
         """Places whose distances are at least the losses: 2 eps from place to place."""
-        places = placed(records, self.universe.lo, places_per_unit(self.universe.width))
+        places = PlaceGrid.of(self.universe).placed(records)
         return places * 2, 1 / float(self.eps)
 
     def loss_between_worlds(self, summary: Summary) -> FloatArray:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.lattice import LARGEST_PLACES, MOST_PLACED, PLACES, placed, places_per_unit
+from pdrisk._core.lattice import LARGEST_PLACES, MOST_PLACED, PLACES, PlaceGrid
 from pdrisk._core.statistics import Count, Mean, Statistic, Sum
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._mechanisms.base import Drawn, Mechanism
@@ -142,7 +142,7 @@ class TwoSums(Mechanism):
         return np.where(summary.n > 0, 2 * float(self.eps) * apart / PLACES, 0.0)
 
     def _places(self, records: FloatArray) -> FloatArray:
-        return placed(records, self.universe.lo, places_per_unit(self.universe.width))
+        return PlaceGrid.of(self.universe).placed(records)
 
 
 def _within(numbers: FloatArray, low: float, high: float) -> FloatArray:

@@ -28,7 +28,7 @@ from typing import Final
 
 import numpy as np
 
-from pdrisk._core.lattice import PLACES
+from pdrisk._core.lattice import PLACES, PlaceGrid
 from pdrisk._core.order import Max, Min, Quantile
 from pdrisk._core.pairs import Corr, Cov, Slope
 from pdrisk._core.sizes import SizePoints
@@ -236,15 +236,18 @@ def _wrong_pairs(
             continue
         sums = [0] * ((degrees[0] + 1) * (degrees[1] + 1))
         for pair in inside:
-            places = [
-                math.floor((z - own.lo) * (PLACES / (own.hi - own.lo)) + 0.5)  # the one rule, in float64
-                for z, own in zip(pair, columns, strict=True)
-            ]
+            places = [_place(z, own) for z, own in zip(pair, columns, strict=True)]
             sums = [before + more for before, more in zip(sums, _products(places[0], places[1], degrees), strict=True)]
         found.append((f"products {degrees}", summary.products[degrees][:, group].tolist(), sums))
     for name, has, wanted in found:
         if has != wanted:
             yield f"{name} is {has!r}, and should be {wanted!r}"
+
+
+def _place(record: float, universe: Universe) -> int:
+    """The place of a clamped record: the one rule, in float64."""
+    grid = PlaceGrid.of(universe)
+    return math.floor((record - grid.origin) * grid.per_unit + grid.shift)
 
 
 def _products(k: int, l: int, degrees: tuple[int, int]) -> list[int]:  # noqa: E741
@@ -337,8 +340,7 @@ def _wrong(summary: Summary, group: int, values: Sequence[Value], universe: Univ
     if summary.clamped is not None:
         yield from differs("clamped", int(summary.clamped[group]), sum(not lo <= x <= hi for x in present))
     if needs.places and summary.places is not None:
-        per_unit = PLACES / (hi - lo)
-        places = [math.floor((x - lo) * per_unit + 0.5) for x in records]  # the one rule, in float64
+        places = [_place(x, universe) for x in records]
         yield from differs("places", int(summary.places[group]), sum(places))
         if needs.place_squares and summary.place_squares is not None:
             squared = sum(math.floor(Fraction(k * k, PLACES)) for k in places)

@@ -126,6 +126,6 @@ def _count_moved(
 
 
 def squares_of_places(places: FloatArray) -> IntArray:
-    """``floor(k**2 / PLACES)`` of places that `placed` gives: by integers, as floats would round k**2."""
+    """``floor(k**2 / PLACES)`` of places: by integers, as floats would round k**2."""
     k = places.astype(np.int64)
     return square_of_place(k, out=k)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.lattice import Lattice, placed, places_per_unit
+from pdrisk._core.lattice import Lattice, PlaceGrid
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._core.universe import Universe
 from pdrisk.engines.numpy.cells import cells, told_apart
@@ -44,7 +44,7 @@ def summary_of_groups(
     lowest = np.full((2, bins), universe.hi)
     highest = np.full((2, bins), universe.lo)
     places, place_squares, whole, moved = (np.zeros(bins, dtype=np.int64) for _ in range(4))
-    per_unit = places_per_unit(universe.width)
+    grid = PlaceGrid.of(universe)
     spare = np.empty(SIZE if needs.places or needs.place_squares else 0)
     ranks = told_apart(needs, universe, len(values), groups)
     points = tuple(needs.points(universe).values())
@@ -69,9 +69,9 @@ def summary_of_groups(
         if needs.whole:
             np.add.at(whole, code, np.floor(records + 0.5).astype(np.int64))
         if needs.places:
-            _add(places, code, placed(records, universe.lo, per_unit, spare))
+            _add(places, code, grid.placed(records, spare))
         if needs.place_squares:
-            _add(place_squares, code, squares_of_places(placed(records, universe.lo, per_unit, spare)))
+            _add(place_squares, code, squares_of_places(grid.placed(records, spare)))
     total = totals.result()
     if needs.seconds:
         _fill_seconds(values, codes, universe, lowest, highest)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.lattice import placed, places_per_unit
+from pdrisk._core.lattice import PlaceGrid
 from pdrisk._core.products import products_of_places
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._core.universe import Rectangle, Universe
@@ -52,6 +52,7 @@ def summary_of_pairs(
     """
     bins = groups + 1
     columns = (universe, universe.other)
+    grids = tuple(map(PlaceGrid.of, columns))
     n, moved = np.zeros(bins, dtype=np.int64), np.zeros(bins, dtype=np.int64)
     ends = [(np.full((2, bins), each.hi), np.full((2, bins), each.lo)) for each in columns]
     parts = {degrees: np.zeros(((degrees[0] + 1) * (degrees[1] + 1), bins), np.int64) for degrees in needs.products}
@@ -60,13 +61,13 @@ def summary_of_pairs(
         add(n, piece.codes)
         add(moved, piece.codes[piece.moved])
         places: list[IntArray] = []
-        for own, interval, (low, high) in zip(piece[:2], columns, ends, strict=True):
+        for own, grid, (low, high) in zip(piece[:2], grids, ends, strict=True):
             if codes is None:
                 low[0, 0], high[0, 0] = own.min(initial=low[0, 0]), own.max(initial=high[0, 0])
             else:
                 np.minimum.at(low[0], piece.codes, own)
                 np.maximum.at(high[0], piece.codes, own)
-            places.append(placed(own, interval.lo, places_per_unit(interval.width), spare).astype(np.int64))
+            places.append(grid.placed(own, spare).astype(np.int64))
         for degrees, sums in parts.items():
             for row, own in zip(sums, products_of_places(places[0], places[1], degrees), strict=True):
                 add(row, piece.codes, own)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pdrisk._core.cells import Cells
-from pdrisk._core.lattice import Lattice, Points, placed, places_per_unit
+from pdrisk._core.lattice import Lattice, PlaceGrid, Points
 from pdrisk._core.summary import FloatArray, Needs, Summary, window_start
 from pdrisk._core.universe import Universe
 from pdrisk.engines.numpy.chunks import squares_of_places
@@ -49,7 +49,7 @@ def summary_of_samples(samples: FloatArray, universe: Universe, needs: Needs) ->
         steps = whole.sum(axis=1)
     places = place_squares = whole_sums = None
     if needs.places or needs.place_squares:
-        placed_ = placed(samples, universe.lo, places_per_unit(universe.width), np.empty_like(samples))
+        placed_ = PlaceGrid.of(universe).placed(samples)
         places, place_squares = placed_.astype(np.int64).sum(axis=1), squares_of_places(placed_).sum(axis=1)
     if needs.whole:
         whole_sums = np.floor(samples + 0.5).astype(np.int64).sum(axis=1)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.lattice import Lattice, placed, places_per_unit
+from pdrisk._core.lattice import Lattice, PlaceGrid
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._core.universe import Universe
 from pdrisk.engines.numpy.cells import cells, told_apart
@@ -145,7 +145,7 @@ def _places_and_ends(values: NDArray[Any], universe: Universe, first: int, size:
 
     The ends are known then. That a value is missing, the sum of places tells; from there on, rows are read as ever.
     """
-    sums, per_unit = _Moments(), places_per_unit(universe.width)
+    sums, grid = _Moments(), PlaceGrid.of(universe)
     lo, hi = universe.lo, universe.hi
     buffer, changed = np.empty(min(size, len(values))), np.empty(min(size, len(values)), dtype=bool)
     for start in range(0, len(values), size):
@@ -158,7 +158,7 @@ def _places_and_ends(values: NDArray[Any], universe: Universe, first: int, size:
             records = np.clip(piece, lo, hi, out=buffer[: len(piece)])
             moved = int(np.count_nonzero(np.not_equal(piece, records, out=changed[: len(piece)])))
         # Whole numbers, exact in any order, which einsum adds in half the time.
-        places = float(np.einsum("i->", placed(records, lo, per_unit, buffer)))
+        places = float(np.einsum("i->", grid.placed(records, buffer)))
         if math.isnan(places):
             return [sums, _moments(values[start:], universe, PLACES_AND_ENDS, None, first + start, size)]
         sums.n += len(piece)
@@ -179,7 +179,7 @@ def _moments(
     size: int,
 ) -> _Moments:
     sums = _Moments()
-    per_unit = places_per_unit(universe.width)
+    grid = PlaceGrid.of(universe)
     per_step = 1 / Lattice.of_records(universe.magnitude).step if needs.steps else 0.0
     spare = np.empty(min(size, len(values)) if needs.places or needs.place_squares else 0)
     for start, records, _, ends in clamped(values, universe, selected=selected, moved=sums.moved, size=size):
@@ -197,7 +197,7 @@ def _moments(
             sums.whole += int(np.floor(records + 0.5).astype(np.int64).sum())
         if needs.places or needs.place_squares:
             own = records if records.flags.writeable else spare  # the column's memory stays as it is
-            places = placed(records, universe.lo, per_unit, own)
+            places = grid.placed(records, own)
             sums.places += int(places.sum())
             if needs.place_squares:
                 sums.place_squares += int(squares_of_places(places).sum())

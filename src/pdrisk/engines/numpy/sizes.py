@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.lattice import placed
+from pdrisk._core.lattice import PlaceGrid
 from pdrisk._core.sizes import HALF_BITS, SizePoints, SizeSums
 from pdrisk._core.summary import IntArray
 from pdrisk._core.universe import Universe
@@ -30,13 +30,14 @@ def size_sums(
     """Sums of the non-missing, clamped values in each bin of `SizePoints`; arguments as for `cells`."""
     points = SizePoints.between(universe.lo, universe.hi)
     thresholds, bins = points.thresholds, points.bins
+    grid = PlaceGrid(universe.lo, points.per_unit, 0.5)
     spare, none = np.empty(SIZE), np.empty(0, dtype=np.int64)
     found: list[Sums] = [(none, none, none, none)]
     waiting: list[tuple[IntArray, IntArray]] = []
     for _, records, code, *_ in clamped(values, universe, selected=selected, codes=codes):
         if codes is not None and not (inside := code < groups).all():
             records, code = records[inside], code[inside]
-        places = placed(records, universe.lo, points.per_unit, spare).astype(np.int64)
+        places = grid.placed(records, spare).astype(np.int64)
         keys = np.searchsorted(thresholds, places, side="right")
         waiting.append((keys if codes is None else keys + code * bins, places))
         if len(waiting) * SIZE >= ROWS:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.lattice import PLACE_BITS, PLACES, places_per_unit
+from pdrisk._core.lattice import PLACE_BITS, PLACES, PlaceGrid
 from pdrisk._core.products import WholeArithmetic
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk.engines.sql.dialect import Dialect
@@ -151,15 +151,14 @@ class Placing:
         return dialect.inside(x, f"CAST({y} AS BIGINT)", *ends, *_whole(0, PLACES))
 
     def _place(self, x: str, universe: Universe) -> str:
-        """The place of a record on the grid of `places_per_unit`, as a whole DOUBLE."""
-        # To subtract 0 would take a tenth of the time of a sum of terms; with CASES it would not be noticed.
-        is_above = universe.lo == 0 and self.sums is not Sums.CASES
-        above = x if is_above else self.dialect.infix(x, "-", self.dialect.number(universe.lo))
-        return self._rounded(self.dialect.scaled(above, places_per_unit(universe.width)))
+        """The place of a record on its `PlaceGrid`, as a whole DOUBLE."""
+        grid = PlaceGrid.of(universe)
+        from_origin = x if grid.origin == 0 else self.dialect.infix(x, "-", self.dialect.number(grid.origin))
+        return self._rounded(self.dialect.scaled(from_origin, grid.per_unit), grid.shift)
 
-    def _rounded(self, x: str) -> str:
-        """Nearest whole number, halves up, on every engine."""
-        return self.dialect.call("FLOOR", self.dialect.infix(x, "+", self.dialect.number(0.5)))
+    def _rounded(self, x: str, shift: float = 0.5) -> str:
+        """Nearest whole number, halves up, on every engine; or so after a shift."""
+        return self.dialect.call("FLOOR", self.dialect.infix(x, "+", self.dialect.number(shift)))
 
     def arithmetic(self) -> WholeArithmetic[str]:
         """Arithmetic of places: no product exceeds 2**60."""

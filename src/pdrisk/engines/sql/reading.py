@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.lattice import MOST_PLACED, places_per_unit
+from pdrisk._core.lattice import MOST_PLACED, PlaceGrid
 from pdrisk._core.products import Degrees
 from pdrisk._core.summary import FloatArray, Summary, window_start
 from pdrisk._core.universe import Rectangle, Universe
@@ -285,7 +285,7 @@ def _is_far(i: int, part: Measured, found: Columns) -> bool:
             for name, nobody in (("lowest", universe.lo), ("lowest_of_negatives", -universe.lo))
         )
         farthest = np.fmax(np.abs(lowest - universe.lo), np.abs(negative + universe.lo))  # NaN is no record
-        if np.any(farthest * places_per_unit(universe.width) > MOST_PLACES):
+        if np.any(farthest * PlaceGrid.of(universe).per_unit > MOST_PLACES):
             return True
     return False
 
