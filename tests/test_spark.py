@@ -355,6 +355,129 @@ class TestReading:
         assert pdrisk.Dataset(drawn, bounds={"x": (0, 100)}).median("x", eps=10).value is not None
 
 
+def in_view(frame, sql):
+    frame.createOrReplaceTempView("some_files")
+    return frame.sparkSession.sql(sql)
+
+
+def in_python():
+    from pyspark.sql.functions import udf
+
+    return udf(lambda value: value, "double")
+
+
+SAME = {
+    "files": lambda files: files,
+    "columns and filters": lambda files: files.filter("x > 3 AND g LIKE 'a%'").selectExpr("x * 2 AS x", "g"),
+    "union": lambda files: files.union(files.filter("g IS NOT NULL")),
+    "view": lambda files: in_view(files, "SELECT g, CASE WHEN x > 3 THEN x END AS x FROM some_files"),
+    "rows of the driver": lambda files: files.sparkSession.createDataFrame(files.limit(90).toArrow()),
+}
+OTHERS = {
+    "sample": lambda files: files.sample(0.5, seed=1),
+    "limit": lambda files: files.limit(90),
+    "random column": lambda files: files.selectExpr("rand() * 100 AS x", "g"),
+    "random filter": lambda files: files.filter("rand() > 0.5"),
+    "function of Python": lambda files: files.select(in_python()("x").alias("x"), "g"),
+    "Java method": lambda files: files.selectExpr("x + java_method('java.lang.System', 'nanoTime') % 2 AS x", "g"),
+    "time of day": lambda files: files.filter("current_timestamp() > TIMESTAMP'2020-01-01'"),
+    "join": lambda files: files.join(files.select("g").distinct(), "g"),
+    "aggregate": lambda files: files.groupBy("g").agg({"x": "max"}).toDF("g", "x"),
+    "distinct": lambda files: files.distinct(),
+    "subquery": lambda files: in_view(files, "SELECT * FROM some_files WHERE x > (SELECT rand())"),
+    "window": lambda files: in_view(files, "SELECT g, x + row_number() OVER (ORDER BY g) AS x FROM some_files"),
+    "RDD": lambda files: files.sparkSession.createDataFrame(files.rdd, "x double, g string"),
+    "rows of Python": lambda files: files.mapInArrow(lambda batches: batches, "x double, g string"),
+    "range": lambda files: files.sparkSession.range(90).selectExpr("CAST(id AS DOUBLE) AS x", "'a' AS g"),
+}
+BY = {"by": "g", "keys": ["a", "b", "nobody"]}
+
+
+class TestKept:
+    """Records are kept between two looks, unless they are the same each time and noise is added to the first alone."""
+
+    @pytest.fixture(scope="class")
+    def files(self, spark, tmp_path_factory):
+        path = str(tmp_path_factory.mktemp("files") / "rows.parquet")
+        x = "CASE WHEN id % 11 = 0 THEN double('NaN') WHEN id % 13 > 0 THEN (id * 37 % 1009) / 7.0D - 20 END AS x"
+        spark.range(2000).selectExpr(
+            x, "CASE id % 4 WHEN 0 THEN 'a' WHEN 1 THEN 'b' WHEN 2 THEN 'ab' END AS g"
+        ).repartition(3).write.parquet(path)
+        return spark.read.parquet(path)
+
+    @pytest.fixture
+    def kept(self, spark, monkeypatch):
+        """How often something was kept."""
+        of, found = type(spark.range(1)), []
+        persist = of.persist
+
+        def noted(self, *level):
+            found.append(level)
+            return persist(self, *level)
+
+        monkeypatch.setattr(of, "persist", noted)
+        return found
+
+    @pytest.mark.parametrize("made", SAME)
+    def test_a_variance_of_files_keeps_nothing(self, spark, files, kept, made):
+        frame = SAME[made](files)
+        table = pdrisk.Dataset(frame, bounds={"x": (0, 100)})
+        rows = frame.toArrow().to_pandas().astype(table._frame.dtypes.to_dict())
+        frames = table, pdrisk.Dataset(rows, bounds={"x": (0, 100)})
+        for asked in (
+            lambda each: each.var("x", eps=1, curator=True),
+            lambda each: each.std("x", eps=1, ddof=0, curator=True),
+            lambda each: each.query("x > 5").agg({"x": ["var", "mean", "count"]}, eps=1, curator=True),
+            lambda each: each.var("x", eps=1, curator=True, **BY),
+        ):
+            same(frames, asked)
+        assert len(kept) == 4 * CONNECT
+        assert left_behind(spark) == ([], 0)
+
+    @pytest.mark.parametrize("made", OTHERS)
+    def test_of_others_the_records_are_kept(self, spark, files, kept, made):
+        if CONNECT and made == "RDD":
+            pytest.skip("Connect has no RDDs")
+        d = pdrisk.Dataset(OTHERS[made](files), bounds={"x": (0, 100)})
+        assert d.var("x", eps=1).value is not None
+        assert len(kept) == 1
+        assert left_behind(spark) == ([], 0)
+
+    @pytest.mark.parametrize("kind", ["orc", "csv", "json"])
+    def test_files_of_text_are_kept_and_those_of_columns_are_not(self, spark, files, kept, tmp_path, kind):
+        files.write.format(kind).save(str(tmp_path / "rows"))
+        frame = spark.read.schema("x double, g string").format(kind).load(str(tmp_path / "rows"))
+        pdrisk.Dataset(frame, bounds={"x": (0, 100)}).var("x", eps=1)
+        assert len(kept) == (CONNECT or kind != "orc")
+
+    @pytest.mark.parametrize(
+        "ask",
+        [
+            lambda d: d.var("x", eps=1, mechanism="laplace"),
+            lambda d: d.median("x", eps=1),
+            lambda d: d.agg({"x": ["var", "median"]}, eps=1, curator=True),
+        ],
+        ids=["laplace", "median", "var and median"],
+    )
+    def test_what_noise_is_added_to_by_a_later_look_is_kept(self, spark, files, kept, ask):
+        ask(pdrisk.Dataset(files, bounds={"x": (0, 100)}))
+        assert len(kept) == 1
+        assert left_behind(spark) == ([], 0)
+
+    def test_sql_of_files_keeps_nothing(self, spark, files, kept):
+        files.createOrReplaceTempView("some_files")
+        asked = "SELECT VAR_SAMP(x) AS spread FROM some_files WHERE x > 5"
+        how = {"eps": 1, "bounds": {"x": (0, 100)}}
+        found = pdrisk.sql(asked, spark, curator=True, **how)
+        wanted = pdrisk.sql(asked, some_files=files.toArrow().to_pandas(), curator=True, **how)
+        facts = [
+            each.filter(regex="_(n|clamped|local_sensitivity|two_worlds|many_worlds)$") for each in (found, wanted)
+        ]
+        assert len(facts[0].columns) == 5
+        pd.testing.assert_frame_equal(*facts, rtol=1e-12)
+        assert len(kept) == CONNECT
+
+
 class TestFailures:
     """What fails says nothing of a record, and is paid for once."""
 

@@ -47,7 +47,7 @@ def statements(
     For ``"bigquery"``, ``"snowflake"`` and ``"trino"`` this is text only, never run: pdrisk reads no data there. A
     grammar parsed such statements, and their equivalents ran on DuckDB. But nobody has shown that those engines find
     the same integers. Each text begins with a comment that says so. For ``"duckdb"``, ``"postgres"`` and ``"spark"``
-    the texts are those that pdrisk sends.
+    the texts are those that pdrisk sends; for ``"spark"``, of data whose records it keeps where it reads them twice.
 
     Parameters
     ----------

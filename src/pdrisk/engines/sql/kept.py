@@ -7,7 +7,7 @@ from dataclasses import replace
 from pdrisk.engines.sql.people import with_people
 from pdrisk.engines.sql.plan import Binned, Counted, Different, Measured, MeasuredPair, Part, SummaryPlan
 
-__all__ = ["is_read_once", "of_records"]
+__all__ = ["is_drawn_at_once", "is_read_once", "of_records"]
 
 
 def is_read_once(plan: SummaryPlan) -> bool:
@@ -22,6 +22,17 @@ def _is_looked_at_again(part: Part) -> bool:
     needs = part.needs
     of_order = needs.windows or needs.seconds or needs.squares
     return bool(of_order or part.points or needs.size_sums) or isinstance(part, Binned)
+
+
+def is_drawn_at_once(plan: SummaryPlan) -> bool:
+    """Whether one pass finds all that noise is added to, and a second one squares that only curators see."""
+    if plan.people is not None or plan.drawn is None:
+        return False
+    parts = tuple(
+        replace(part, needs=replace(part.needs, squares=drawn.squares)) if isinstance(part, Measured) else part
+        for part, drawn in zip(plan.parts, plan.drawn, strict=True)
+    )
+    return is_read_once(replace(plan, parts=parts))
 
 
 def of_records(plan: SummaryPlan, source: str) -> SummaryPlan:

@@ -146,14 +146,15 @@ def for_query(plan: SummaryPlan, query: Query, places: Sequence[int]) -> Summary
     places : sequence of int
         Which part of the plan each line finds its summary in.
     """
+    drawn = [Needs() for _ in plan.parts]
+    for lead in query.leads if query.shares else ():
+        drawn[places[lead]] |= query.mechanism(lead).draws
     if query.has_facts:
+        plan = replace(plan, drawn=tuple(drawn) if query.shares else None)
         people = plan.people
         if people is None or people.unit.rows == 1:
             return plan
         return replace(plan, contributions=ContributionColumns(len(people.keys), people.unit.rows))
-    drawn = dict.fromkeys(places, Needs())
-    for lead in query.leads:
-        drawn[places[lead]] |= query.mechanism(lead).draws
     parts = tuple(
         replace(part, needs=drawn[at]) if isinstance(part, Measured) and not isinstance(part, Binned) else part
         for at, part in enumerate(plan.parts)
@@ -279,6 +280,8 @@ class SummaryPlan:
         How many the source has, or nearly; 0 where nobody knows. Decides the speed only.
     at_once : bool
         Whether one statement reads all, since another one could see another state of the data.
+    drawn : tuple of Needs, or None
+        Of each part what noise is added to, where facts are read, too; None where nobody knows.
     """
 
     source: str
@@ -293,6 +296,7 @@ class SummaryPlan:
     contributions: ContributionColumns | None = field(default=None, repr=False)  # likewise
     rows: int = field(default=0, repr=False)
     at_once: bool = field(default=False, repr=False)  # by the transaction that it is read in, and part of no question
+    drawn: tuple[Needs, ...] | None = field(default=None, repr=False)  # follows from the question
 
 
 def combined(asked: Sequence[Part]) -> tuple[tuple[Part, ...], tuple[int, ...]]:

@@ -15,10 +15,11 @@ import numpy as np
 import pandas as pd
 
 from pdrisk.engines.sql.dialect import TEXT, WHOLE, Dialect
-from pdrisk.engines.sql.kept import is_read_once, of_records
+from pdrisk.engines.sql.kept import is_drawn_at_once, is_read_once, of_records
 from pdrisk.engines.sql.plan import SummaryPlan
 from pdrisk.engines.sql.reading import Columns, Fetch, statements
 from pdrisk.engines.sql.render import records_read
+from pdrisk.engines.sql.spark_files import finds_the_same
 from pdrisk.engines.sql.table import SQLTable
 from pdrisk.engines.sql.values import StoredColumn
 from pdrisk.errors import ColumnTypeError, ParameterError
@@ -226,7 +227,9 @@ class SparkTable(SQLTable):
         """Fetch for one answer, and the plan for it.
 
         Records that are looked at more than once are kept at the executors meanwhile, in memory and on their disks: all
-        looks find the same ones, and a slow source is read once.
+        looks find the same ones, and a slow source is read once. They are not where the first look finds all that noise
+        is added to and `finds_the_same` holds: if a file changes between two looks, it is facts for curators alone that
+        may be of both states.
         """
         from pyspark import StorageLevel
 
@@ -258,9 +261,14 @@ class SparkTable(SQLTable):
 
     def _steps(self, plan: SummaryPlan, kept: str) -> tuple[str | None, SummaryPlan]:
         """The SELECT of the records that are kept in a view, or none, and the plan of what is read then."""
-        if is_read_once(plan) or (plan.keys is None and plan.groups):
+        if is_read_once(plan) or (plan.keys is None and plan.groups) or self._can_look_again(plan):
             return None, plan
         return records_read(plan, self.dialect), of_records(plan, kept)
+
+    def _can_look_again(self, plan: SummaryPlan) -> bool:
+        """Whether a second look needs no kept records: it finds the same, and no noise is added to what it finds."""
+        frame = self.views.get(plan.source)
+        return frame is not None and is_drawn_at_once(plan) and finds_the_same(frame)
 
 
 def fetched(session: SparkSession, sql: str, values: list[list[Any]]) -> Columns:
