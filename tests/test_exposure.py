@@ -111,6 +111,16 @@ class TestBounds:
         assert found.loc["age", ["lo", "hi"]].tolist() == [10, 110]
         assert found.loc["height", ["lo", "hi"]].tolist() == [frame["height"].min(), frame["height"].max()]
 
+    @pytest.mark.parametrize("dtype", [bool, "boolean", object])
+    def test_truth_values_have_those_of_their_type(self, dtype):
+        frame = people().assign(owner=pd.Series([True, False] * 100).astype(dtype), same=True)
+        found = exposure(frame, ["age", "owner", "same"])
+        assert found.columns["bounds"].drop("age").to_dict() == {"owner": "of its type", "same": "of its type"}
+        assert found.columns.loc["same", ["lo", "hi"]].tolist() == [0, 1]
+        assert "No bounds are declared for age: the data's own" in " ".join(repr(found).split())
+        assert exposure(frame, "owner", bounds="column").columns.loc["owner", "bounds"] == "the data's own"
+        assert exposure(frame, "owner", bounds=(0, 2)).columns.loc["owner", "bounds"] == "given"
+
     def test_codes_are_no_values(self):
         frame = people().dprisk.declare(missing={"income": [-1]})
         found = exposure(frame, ["income"])

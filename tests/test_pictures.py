@@ -331,6 +331,30 @@ class TestDrawing:
         assert apart(places, 0.1, 0.0, 1.0) == pytest.approx(expected)
 
 
+class TestEachRow:
+    """Where each row is protected by itself, texts ask about one record: a person may have several."""
+
+    ROWS = pd.DataFrame({"pid": [1, 1, 2, 3], "x": [3.0, 1, 10, 7]})
+
+    def asked(self, **unit: str) -> list[str]:
+        one = self.ROWS.dprisk.mean("x", eps=1, bounds=(0, 20), person="pid", curator=True, **unit)
+        kinds = ("icons", "two_worlds")
+        figures = [" ".join(each.get_text() for each in words_of(one.picture(kind), ticks=True)) for kind in kinds]
+        texts = [one.explain(audience) for audience in ("analyst", "curator", "publication")]
+        return [" ".join(text.split()) for text in (*map(one.picture_text, kinds), *figures, *texts)]
+
+    def test_one_record(self) -> None:
+        for text in self.asked(unit="row"):
+            assert "one record" in text
+            assert "one person" not in text.replace("one record per person", "")
+            assert "the person" not in text
+            assert "every person alike" not in text
+
+    def test_one_person(self) -> None:
+        for text in self.asked(per_person="mean"):
+            assert "one person" in text
+
+
 @pytest.mark.slow
 def test_docs_of_a_real_answer() -> None:
     one = pd.DataFrame({"x": [3.0, 1, 10]}).dprisk.mean("x", eps=5, bounds=(0, 20))

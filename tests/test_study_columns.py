@@ -15,6 +15,7 @@ from pdrisk.study import run
 
 VALUES = [0.0, 1.0, 1.0, 2.5, 4.0, 7.0, 7.5, 10.0]
 FRAME = pd.DataFrame({"x": VALUES, "y": [3.0, 1.0, 10.0, 675.0, 17.0, math.nan, math.nan, math.nan]})
+TRUTHS = pd.DataFrame({"x": [True, False, True, True, None]}, dtype="boolean")
 COLUMNS = [
     "column", "statistic", "mechanism", "sample_size", "proportion", "repetition", "eps", "n", "global_sensitivity",
     "local_sensitivity", "noise95", "worst_case", "two_worlds", "many_worlds", "identifiability",
@@ -34,6 +35,9 @@ class TestUniverses:
             (FRAME, {"x": (0, 30)}, [0, 30], "given"),
             (FRAME, {"y": (0, 30)}, [0, 10], "data"),
             (FRAME, {"x": "column"}, [0, 10], "data"),
+            (TRUTHS, None, [0, 1], "type"),
+            (TRUTHS, (0, 2), [0, 2], "given"),
+            (TRUTHS, "column", [0, 1], "data"),
             (KNOWN, None, [-2, 12], "declared"),
             (KNOWN, (1, 9), [1, 9], "given"),
             (KNOWN, "column", [0, 10], "data"),

@@ -158,3 +158,63 @@ class TestUnknownOptions:
     def test_help_shows_the_options_about_people(self):
         shown = options_of(FRAME.dprisk.assess)
         assert shown[-6:] == ["person", "per_person", "rows", "groups", "unit", "constant"]
+
+
+MODULES = (pdrisk, pdrisk.attack, pdrisk.study, pdrisk.identifiability, pdrisk.risk)
+ELSEWHERE = {
+    "clopper_pearson",
+    "metrics",
+    "register",
+    "to_dict",
+    "to_series",
+}  # small functions that look at no argument's own code
+
+
+def public_functions():
+    """Every public method and function that takes arguments of its own names."""
+    found = [pdrisk.Dataset, pdrisk.Ledger]
+    owners = FRAME.dprisk, FRAME["x"].dprisk, Dataset(FRAME), FRAME.dprisk.count(eps=1)
+    for owner in owners:
+        names = [name for name in dir(type(owner)) if not name.startswith("_") and name not in dir(tuple)]
+        found += [getattr(owner, name) for name in names if inspect.isfunction(getattr(type(owner), name))]
+    for module in MODULES:
+        functions = [getattr(module, name) for name in getattr(module, "__all__", dir(module))]
+        found += [each for each in functions if inspect.isfunction(each)]
+    takes = {each: list(inspect.signature(each).parameters.values()) for each in found}
+    return {
+        (each, parameters[-1].name): f"{each.__name__}-{number}"
+        for number, (each, parameters) in enumerate(takes.items())
+        if each.__name__ not in ELSEWHERE and parameters and not any(one.kind is one.VAR_KEYWORD for one in parameters)
+    }
+
+
+PUBLIC = public_functions()
+
+
+class TestMisspeltOptions:
+    """Every public function names an option that it does not have, and the one that is meant."""
+
+    @pytest.mark.parametrize(("function", "option"), PUBLIC, ids=PUBLIC.values())
+    def test_named(self, function, option):
+        with pytest.raises(TypeError) as caught:
+            function(**{f"{option}q": 1})
+        said = f"{function.__name__}(): got an unexpected keyword argument '{option}q'. Did you mean {option!r}?"
+        assert str(caught.value) == said
+
+    def test_those_that_are_tried(self):
+        names = {function.__name__ for function, _ in PUBLIC}
+        assert names >= {
+            "declare",
+            "k_anonymity",
+            "output_rules",
+            "Dataset",
+            "Ledger",
+            "plan",
+            "run",
+            "join",
+            "explain",
+        }
+
+    def test_the_fields_word_for_eps(self):
+        with pytest.raises(TypeError, match=r"^plan\(\): .* 'epsilon'\. Did you mean 'eps'\?$"):
+            pdrisk.plan({"x": "mean"}, n=9, epsilon=1)

@@ -30,7 +30,7 @@ from pdrisk._answer.drawing import (
     styled,
     under,
 )
-from pdrisk._answer.words import common_denominator, counted, not_for_others, reached, texts
+from pdrisk._answer.words import ENGLISH, common_denominator, counted, not_for_others, reached, texts
 from pdrisk._core.foreign import shown
 from pdrisk._core.risk import posterior
 from pdrisk.errors import ParameterError
@@ -93,21 +93,22 @@ def _icons(eps: float) -> _Icons:
     return _Icons(*counted(worst, out_of), out_of)
 
 
-def icons(eps: float, *, language: str = "en") -> Figure:
+def icons(eps: float, said: Mapping[str, str] = ENGLISH) -> Figure:
     """Icon array: how often an attacker is right anyway, right because of a release, and wrong.
 
     Parameters
     ----------
     eps : float
         Of the release; its worst case is drawn.
-    language : str
+    said : mapping of str
+        Texts, by field.
 
     Returns
     -------
     matplotlib.figure.Figure
         Publishable. In words: `icons_text`.
     """
-    said, array = texts(language), _icons(eps)
+    array = _icons(eps)
     keys = array.legend(said) + ([(MIXED, said["icons_enlarged"])] if array.enlarged else [])
     apart = 0.065 * math.ceil(len(array.enlarged) / 10)
     beside = sum(_key_height(text) for _, text in keys) + apart
@@ -152,7 +153,7 @@ def _signs(axes: Axes, signs: str, left: float, top: float, inches: float) -> No
         axes.scatter(x, y, s=(72 * inches * share) ** 2, marker=marker, linewidth=0.6, **style)  # type: ignore[arg-type]
 
 
-def icons_text(eps: float, *, language: str = "en") -> str:
+def icons_text(eps: float, said: Mapping[str, str] = ENGLISH) -> str:
     """`icons` as signs and words.
 
     Examples
@@ -173,7 +174,7 @@ def icons_text(eps: float, *, language: str = "en") -> str:
       #  right because of this release: at most 24 more
       .  wrong: at least 26
     """
-    said, array = texts(language), _icons(eps)
+    array = _icons(eps)
     lines = [said["icons_title"].format(out_of=f"{array.out_of:,}"), *_rows(array.signs, 10)]
     lines += [f"  {sign}  {text}" for sign, text in array.legend(said)]
     if array.each > 1:
@@ -188,7 +189,7 @@ def _rows(signs: str, across: int) -> list[str]:
 
 
 def two_worlds(
-    local_sensitivity: float, scale: float, *, unit: str = "", language: str = "en", sketch: bool = False
+    local_sensitivity: float, scale: float, said: Mapping[str, str] = ENGLISH, *, unit: str = "", sketch: bool = False
 ) -> Figure:
     """The Laplace curves of the noisy answer with and without the most exposed person, and where they overlap.
 
@@ -196,9 +197,10 @@ def two_worlds(
     ----------
     local_sensitivity, scale : float
         In the unit of the answer; scale above 0.
+    said : mapping of str
+        Texts, by field.
     unit : str, optional
         Of the answer, for the axis.
-    language : str
     sketch : bool
         Whether the noise is of another kind, and has only its privacy loss in common with the curves.
 
@@ -207,7 +209,7 @@ def two_worlds(
     matplotlib.figure.Figure
         Curator only, and it says so. In words: `two_worlds_text`.
     """
-    said, distance, b = texts(language), local_sensitivity, scale
+    distance, b = local_sensitivity, scale
     facts = [line for fact in _worlds_facts(said, distance, b, sketch) for line in lines_of(fact, WIDTH - 2 * EDGE)]
     facts += [said["font_lacks"]] if legible(unit) != unit else []
     axis = textwrap.wrap(legible(said["worlds_axis"].format(unit=f", {unit}" if unit else "")), ACROSS)
@@ -235,7 +237,7 @@ def two_worlds(
 
 
 def two_worlds_text(
-    local_sensitivity: float, scale: float, *, unit: str = "", language: str = "en", sketch: bool = False
+    local_sensitivity: float, scale: float, said: Mapping[str, str] = ENGLISH, *, unit: str = "", sketch: bool = False
 ) -> str:
     """`two_worlds` as a table of both curves.
 
@@ -255,7 +257,7 @@ def two_worlds_text(
       an attacker is right 50 times out of 100 without, at most 63 with this release
       curator only: these come from the data, do not publish
     """
-    said, distance, b = texts(language), local_sensitivity, scale
+    distance, b = local_sensitivity, scale
     rows = [(said["worlds_axis"].format(unit=f", {unit}" if unit else ""), said["worlds_without"], said["worlds_with"])]
     for at in sorted({-2 * b, -b, 0.0, distance, distance + b, distance + 2 * b}):
         one, other = (math.exp(-abs(at - centre) / b) / (2 * b) for centre in (0.0, distance))
@@ -306,21 +308,21 @@ def _marks(said: Mapping[str, str], eps: float) -> tuple[list[_Mark], int]:
     return marks, out_of
 
 
-def risk(eps: float, *, language: str = "en") -> Figure:
+def risk(eps: float, said: Mapping[str, str] = ENGLISH) -> Figure:
     """The worst case against eps, with a release marked, half its eps and twice.
 
     Parameters
     ----------
     eps : float
         Of the release.
-    language : str
+    said : mapping of str
+        Texts, by field.
 
     Returns
     -------
     matplotlib.figure.Figure
         Publishable. In words: `risk_text`.
     """
-    said = texts(language)
     marks, out_of = _marks(said, eps)
     figure = canvas(2.75, said["curve_title"])
     axes = styled(figure.subplots())
@@ -340,7 +342,7 @@ def risk(eps: float, *, language: str = "en") -> Figure:
     return figure
 
 
-def risk_text(eps: float, *, language: str = "en") -> str:
+def risk_text(eps: float, said: Mapping[str, str] = ENGLISH) -> str:
     """`risk` in words.
 
     Examples
@@ -352,7 +354,6 @@ def risk_text(eps: float, *, language: str = "en") -> str:
       this release, eps 1: at most 74
       twice the eps: at most 89
     """
-    said = texts(language)
     marks, out_of = _marks(said, eps)
     coin = said["curve_coin"].format(coin=f"{out_of // 2:,}", out_of=f"{out_of:,}")
     return "\n".join([said["curve_title"], f"  {coin}", *(f"  {mark.text}" for mark in marks)])
@@ -380,15 +381,15 @@ def of_release(release: Release, kind: object, in_words: bool, unit: str, langua
         raise ParameterError(
             "pictures show whether somebody is in the data, which this answer does not hide: use explain()."
         )
-    draw = KINDS[kind][in_words]
+    draw, said = KINDS[kind][in_words], texts(language, release.answer)
     if kind == "two_worlds":
         if release.curator is None:
             raise ParameterError("this answer does not hold the curator's numbers, of which this picture is made.")
         sketch = release.mechanism != "laplace"
         if release.scale is None:  # two shifted curves all the same, one unit of loss apart for each scale
-            unit = texts(language)["worlds_scales"]
-            return draw(release.curator.loss, 1.0, unit=unit, language=language, sketch=sketch)
-        return draw(release.curator.loss * release.scale, release.scale, unit=unit, language=language, sketch=sketch)
+            unit = said["worlds_scales"]
+            return draw(release.curator.loss, 1.0, said, unit=unit, sketch=sketch)
+        return draw(release.curator.loss * release.scale, release.scale, said, unit=unit, sketch=sketch)
     if release.bounds_from_data:
         raise not_for_others(release.name)
-    return draw(release.answer.eps, language=language)
+    return draw(release.answer.eps, said)

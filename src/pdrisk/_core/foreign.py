@@ -16,11 +16,11 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pdrisk._core.nearest import LONGEST, unknown_keyword
 from pdrisk.errors import ColumnTypeError, PdriskError
 
 __all__ = ["LONGEST", "array_of", "own_errors", "own_errors_of", "shown"]
 
-LONGEST = 100  # letters of a value in an error
 SHOWN = (str, bytes, numbers.Number, Decimal, datetime.date, datetime.timedelta, np.generic, type(None), type)
 DEEPEST = 50  # containers within each other
 MANY = 10_000_000  # values in them
@@ -84,7 +84,8 @@ def own_errors(function: Callable[Given, Result]) -> Callable[Given, Result]:
     """The function, with errors of its own for arguments that fail when they are looked at.
 
     Whatever comes of an argument that is no plain value is pdrisk's own error. A function that fails on plain
-    arguments is mistaken itself, and its exception stays. The traceback of pdrisk's own error ends here: it says in
+    arguments is mistaken itself, and its exception stays. A keyword that it does not take is named with the nearest
+    one. The traceback of pdrisk's own error ends here: it says in
     words what is wrong, and where in pdrisk that was found helps nobody who calls it.
 
     Raises
@@ -105,10 +106,14 @@ def own_errors(function: Callable[Given, Result]) -> Callable[Given, Result]:
         except MemoryError:
             raise
         except Exception as error:
+            unfit = unknown_keyword(signature, given) if _is_of_the_call(error) else ""
             foreign = _foreign(signature, args, given)
-            if foreign is None:
+            if foreign is None and not unfit:
                 raise
             kind = type(error).__name__
+        if unfit:
+            names = function.__qualname__.split(".")
+            raise TypeError(f"{names[-2 if names[-1] == '__init__' else -1]}(): {unfit}")
         # Out here: the cause of an error travels with it, and could quote data.
         raise ColumnTypeError(
             f"{foreign} cannot be used: it fails with {kind} when it is looked at. Pass plain numbers, text or lists."
@@ -123,6 +128,11 @@ def own_errors_of(made: Made) -> Made:
         if inspect.isfunction(method) and not name.startswith("_"):
             setattr(made, name, own_errors(method))
     return made
+
+
+def _is_of_the_call(error: Exception) -> bool:
+    """Whether Python found an error in the arguments before anything of the function ran."""
+    return isinstance(error, TypeError) and error.__traceback__ is not None and error.__traceback__.tb_next is None
 
 
 def _foreign(signature: inspect.Signature, args: Iterable[Any], given: dict[str, Any]) -> str | None:

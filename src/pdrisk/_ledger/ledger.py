@@ -10,6 +10,7 @@ from typing import Any, TextIO, TypeVar
 
 import pandas as pd
 
+from pdrisk._core.foreign import own_errors
 from pdrisk._ledger import ambient
 from pdrisk._ledger.account import names_of
 from pdrisk._ledger.audit import EVERYBODY, verify
@@ -91,6 +92,7 @@ class Ledger(Payer):
     0.9
     """
 
+    @own_errors
     def __init__(
         self,
         where: str | os.PathLike[str],

@@ -12,9 +12,9 @@ from typing import Any, TypedDict, TypeVar, cast
 import pandas as pd
 
 from pdrisk._answer.releasing import Asker
+from pdrisk._core.nearest import unknown_keyword
 from pdrisk._ledger import Identity, Ledger
 from pdrisk._model.aliases import Bounds, By, Eps, Keys, Where
-from pdrisk._model.nearest import did_you_mean
 from pdrisk._model.query import Query
 from pdrisk._model.unit import People, Secret, checked_way
 from pdrisk.engines.base import Engine
@@ -286,7 +286,8 @@ def with_options(method: Method, *, names: bool = False) -> Method:
     """
     parameters = inspect.signature(method).parameters.values()
     own, rest = ([p for p in parameters if (p.kind is p.VAR_KEYWORD) is is_rest] for is_rest in (False, True))
-    signature = inspect.signature(method).replace(parameters=[*own, *_offered(DEFAULTS), *(rest if names else ())])
+    offered = inspect.signature(method).replace(parameters=[*own, *_offered(DEFAULTS)])
+    signature = offered.replace(parameters=[*offered.parameters.values(), *(rest if names else ())])
     most = sum(each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD) for each in own)
     least = sum(each.default is each.empty for each in own)
 
@@ -299,8 +300,8 @@ def with_options(method: Method, *, names: bool = False) -> Method:
         if not loose:
             return args[0]._shown(method(*args, **kwargs))
         raise TypeError(
-            f"{method.__name__}(): got an unexpected keyword argument {loose[0]!r}.{_hint(signature, kwargs)} "
-            f'A named statistic is a pair, as in {loose[0]}=("distance", "mean").'
+            f"{method.__name__}(): {unknown_keyword(offered, loose, OF_PANDAS)} A named statistic is a pair, as in "
+            f'{loose[0]}=("distance", "mean").'
         )
 
     checked.__signature__ = signature  # type: ignore[attr-defined]
@@ -336,24 +337,16 @@ def _offered(defaults: Mapping[str, Any]) -> list[inspect.Parameter]:
 
 def _check_bound(called: str, signature: inspect.Signature, args: Sequence[Any], given: Mapping[str, Any]) -> None:
     """Refuse arguments that the function does not take, and say what to write instead."""
-    try:
-        signature.bind(*args, **given)
-    except TypeError as error:
-        problem = f"{called}(): {error}.{_hint(signature, given)}"
-    else:
-        return
-    raise TypeError(problem)
+    problem = unknown_keyword(signature, given, OF_PANDAS)
+    if not problem:
+        try:
+            signature.bind(*args, **given)
+        except TypeError as error:
+            problem = f"{error}. Options are passed by name, as in eps=1."
+        else:
+            return
+    raise TypeError(f"{called}(): {problem}")
 
 
 def _is_pair(value: object) -> bool:
     return isinstance(value, pd.NamedAgg) or (isinstance(value, tuple | list) and len(value) == 2)
-
-
-def _hint(signature: inspect.Signature, given: Mapping[str, object]) -> str:
-    """What to write instead of a call that Python cannot bind."""
-    unknown = [name for name in given if name not in signature.parameters]
-    offered = [name for name in signature.parameters if name != "self"]
-    if not unknown:
-        return " Options are passed by name, as in eps=1."
-    meant = (f" {name}=: {OF_PANDAS[name]}." if name in OF_PANDAS else did_you_mean(name, offered) for name in unknown)
-    return next(filter(None, meant), "")

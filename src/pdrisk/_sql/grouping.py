@@ -123,6 +123,8 @@ def keys_given(
     declared: Callable[[Grouping], Sequence[Any] | None],
     categories: Categories,
     found: Sequence[Limit] = (),
+    *,
+    counted: str = "",
 ) -> tuple[tuple[Key, ...] | None, Source]:
     """Listed keys and their source; None if they are observed or private.
 
@@ -137,6 +139,8 @@ def keys_given(
         The categories of its column, or None.
     found : sequence of Limit
         What WHERE says of expressions.
+    counted : str
+        Name of the group that stands for the argument of a HISTOGRAM, if there is one.
 
     Raises
     ------
@@ -164,12 +168,19 @@ def keys_given(
     missing = [name for name, values in lists.items() if values is None]
     if missing and keys is None:
         raise undeclared_keys(
-            f"GROUP BY {', '.join(missing)}",
+            _written(missing, counted),
             f"keys=[...] (a dict {{{missing[0]!r}: [...]}} for several)",
             "schema= (isin) or df.dprisk.declare(keys=...)",
         )
     whole = {**given} if missing else {**lists, **given}
     return _checked(groups, whole, categories), "declared" if keys is None else source
+
+
+def _written(missing: Sequence[str], counted: str) -> str:
+    """Groups without keys as the query asks for them: the counted one by HISTOGRAM."""
+    grouped = [name for name in missing if name != counted]
+    by = [f"GROUP BY {', '.join(grouped)}"] if grouped else []
+    return " with ".join(by + [f"HISTOGRAM of {counted}"] * (len(grouped) < len(missing)))
 
 
 def _checked(groups: Sequence[Grouping], given: object, categories: Categories) -> tuple[Key, ...]:

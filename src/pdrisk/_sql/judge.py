@@ -137,7 +137,7 @@ def judged(
     for at in range(len(lines)):
         asked.mechanism(at).check()
     conditions = (*relation.owned, *relation.where, *where)
-    groups = _listed_groups(answers, keys, conditions)
+    groups = _listed_groups(answers, keys, conditions, nested.counted)
     parts, places = combined(list(parts_of(noted, asked, DuckDBReads(relation.source))))
     by = tuple(group.key_sql for group in answers.groups)
     if groups is not None and groups.is_private:  # keys that are read first, and then listed
@@ -235,7 +235,7 @@ def _canonical(plan: SummaryPlan, places: tuple[int, ...]) -> str:
     return repr((plan, places)).replace("(SummaryPlan(", "(Plan(", 1)
 
 
-def _listed_groups(answers: Answers, keys: object, conditions: Sequence[Condition]) -> Groups | None:
+def _listed_groups(answers: Answers, keys: object, conditions: Sequence[Condition], counted: str) -> Groups | None:
     """The groups with their keys."""
     if answers.groups:
         source = answers.relation.source
@@ -247,6 +247,7 @@ def _listed_groups(answers: Answers, keys: object, conditions: Sequence[Conditio
             lambda group: source.known(group.column).keys,
             lambda group: source.categories(group.column),
             found,
+            counted=counted,
         )
         for at, group in enumerate(answers.groups):
             codes = source.known(group.column).missing if listed and source.declared.speak_of_codes else ()

@@ -25,7 +25,7 @@ from pdrisk._sql.sets import unfolded
 from pdrisk._sql.settings import Settings
 from pdrisk._sql.statistics import AGGREGATES
 from pdrisk._sql.tree import Cte, Nothing, Select, Star, Subquery, Table, Union
-from pdrisk._sql.windows import AGGREGATED
+from pdrisk._sql.windows import AGGREGATED, MAP_OF_COUNTS
 from pdrisk.errors import ParameterError
 
 __all__ = ["NOISY", "Layer", "Layered", "aggregates", "layer_over", "layered", "tail"]
@@ -56,6 +56,14 @@ class Layered:
     def is_put_together(self) -> bool:
         """Whether the innermost SELECT reads no people itself, but noisy rows of others or nothing."""
         return isinstance(self.core.source, Union | Nothing)
+
+    @property
+    def counted(self) -> str:
+        """Name of the last group, if a HISTOGRAM counts by it; else ""."""
+        items = [item for item, _ in self.over[0].select.items if not isinstance(item, Star)] if self.over else []
+        calls = (part for item in items for part in below(item))
+        has_histogram = any(isinstance(part, Call) and part.name == MAP_OF_COUNTS for part in calls)
+        return heading(self.core.groups[-1]) if has_histogram and self.core.groups else ""
 
 
 @dataclass(frozen=True, slots=True)

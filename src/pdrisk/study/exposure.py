@@ -27,7 +27,7 @@ from pdrisk._pandas.declared import declared
 from pdrisk._pandas.options import Request
 from pdrisk.engines.numpy.single import summary_of_one
 from pdrisk.study import assess_report
-from pdrisk.study.plan import Variable, eps_list, usable, variables
+from pdrisk.study.plan import SOURCES, Variable, eps_list, usable, variables
 from pdrisk.study.sampling import sampling95
 
 __all__ = ["RISKS", "Exposure", "exposure"]
@@ -35,7 +35,6 @@ __all__ = ["RISKS", "Exposure", "exposure"]
 STATISTICS = ("mean", "median", "min", "max", "var")
 PLAIN = ("count", "sum")  # one person moves them by their global sensitivity in any data: nothing to rank
 RISKS = (0.55, 0.6, 0.75)  # worst-case risks that the recommendation looks at
-SOURCES = {"given": "given", "data": "the data's own"}
 
 
 @dataclass(frozen=True, repr=False)

@@ -21,6 +21,7 @@ from pdrisk.study.origin import ReportOrigin
 from pdrisk.study.owned_folder import own_folder, write_own
 from pdrisk.study.page import NOTICE, Page, svg_of
 from pdrisk.study.person_section import tell
+from pdrisk.study.plan import SOURCES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -159,7 +160,7 @@ def _begun(study: Study) -> Page:
             "values": columns["values"],
             "lo": [bounds[0] for bounds in columns["bounds"]],
             "hi": [bounds[1] for bounds in columns["bounds"]],
-            "bounds": columns["bounds_from"].map(lambda source: "the data's own" if source == "data" else source),
+            "bounds": columns["bounds_from"].map(SOURCES),
         }
     )
     page.table(columns, "The columns and their universes", HEADS)

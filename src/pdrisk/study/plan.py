@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, Final, Literal
 
 import numpy as np
 import pandas as pd
@@ -19,16 +19,11 @@ from pdrisk._core.risk import METRICS, check_metric
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray
 from pdrisk._core.universe import Universe
-from pdrisk._model.arguments import (
-    MOST_STATISTICS,
-    of_numbers,
-    statistics,
-    universe,
-)
+from pdrisk._model.arguments import MOST_STATISTICS, of_numbers, statistics, universe
 from pdrisk._model.columns import check_column, column_kind
-from pdrisk._model.kinds import COUNTED, TEXT, number_advice
+from pdrisk._model.kinds import COUNTED, TEXT, TRUTH, number_advice
 from pdrisk._model.nearest import unknown_column
-from pdrisk._model.query import Source
+from pdrisk._model.query import UNIT, Source
 from pdrisk._pandas.declared import codes_of, declared
 from pdrisk._pandas.lines import listed_columns
 from pdrisk._pandas.requests import eps_values
@@ -39,6 +34,7 @@ from pdrisk.study.set_aside import set_aside
 
 __all__ = [
     "PROPORTIONS",
+    "SOURCES",
     "Advice",
     "Variable",
     "eps_list",
@@ -54,6 +50,8 @@ __all__ = [
 #: sizes" for each variable, its text names none.
 PROPORTIONS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
 
+#: How reports say where bounds come from; of declared ones they name what declared them, if they know it.
+SOURCES: Final = {"given": "given", "declared": "declared", "type": "of its type", "data": "the data's own"}
 SOME = 20  # columns in one sentence of an error
 MOST_SIZES = 10_000  # that one study may ask for
 Size = int | float  # a count, or a share in (0, 1]
@@ -68,7 +66,8 @@ class Variable:
     ----------
     column : hashable
     universe : Universe
-    bounds_from : {"given", "declared", "data"}
+    bounds_from : {"given", "declared", "type", "data"}
+        ``"type"`` for the 0 and 1 of truth values.
     values : ndarray of float64, shape (N,)
         Clamped, not missing, ascending: a study depends on the values and not on the order of rows.
     sizes : dict of int to float
@@ -77,7 +76,7 @@ class Variable:
 
     column: Hashable
     universe: Universe
-    bounds_from: Source
+    bounds_from: Source | Literal["type"]
     values: FloatArray
     sizes: dict[int, float]
 
@@ -210,7 +209,7 @@ def _variable(
             f"holds {kind}" + (f"; {hint}" if hint else ""),
         )
     try:
-        interval, source = _declared_universe(frame, column, bounds)
+        interval, source = _declared_universe(frame, column, kind, bounds)
         clean = without_codes(frame[[column]], codes_of(frame, [column]))[column]
     except ParameterError as error:
         raise _UnfitError(str(error), type(error)) from None
@@ -235,8 +234,10 @@ def _numbers(series: pd.Series) -> FloatArray | None:
     return values[~np.isnan(values)]
 
 
-def _declared_universe(frame: pd.DataFrame, column: Hashable, bounds: object) -> tuple[Universe | None, Source]:
-    """Bounds given by the caller or declared; None for the column's own range."""
+def _declared_universe(
+    frame: pd.DataFrame, column: Hashable, kind: str, bounds: object
+) -> tuple[Universe | None, Source | Literal["type"]]:
+    """Bounds given by the caller, declared or of truth values; None for the column's own range."""
     if isinstance(bounds, str):
         if bounds != "column":
             raise ParameterError(f'bounds must be (lo, hi) or the word "column", but are {shown(bounds)}')
@@ -245,6 +246,8 @@ def _declared_universe(frame: pd.DataFrame, column: Hashable, bounds: object) ->
     if bounds is not None:
         return known.narrowed(universe(bounds)), "given"
     interval = known.narrowed(known.universe)
+    if interval is None and kind == TRUTH:
+        return known.narrowed(UNIT), "type"
     return interval, "data" if interval is None else "declared"
 
 

@@ -2,11 +2,12 @@
 
 from pdrisk._answer.words.counts import common_denominator, counted, reached, times_right
 from pdrisk._answer.words.explain import AUDIENCES, explained, not_for_others, participant
-from pdrisk._answer.words.languages import LANGUAGES, texts
+from pdrisk._answer.words.languages import ENGLISH, LANGUAGES, texts
 from pdrisk._digits import probability
 
 __all__ = [
     "AUDIENCES",
+    "ENGLISH",
     "LANGUAGES",
     "common_denominator",
     "counted",

@@ -1,7 +1,8 @@
 """English texts of all that pdrisk tells people. A translation has the same fields, and the same names in braces.
 
 A field that ends in ``_over`` is said where even 10,000 is too small a number for the risk to be less than "always";
-one that ends in ``_replaced`` in the place of the field without, where the number of records is public.
+one that ends in ``_replaced`` in the place of the field without, where the number of records is public; one that ends
+in ``_of_rows`` where each record is protected by itself, and a person may have several.
 """
 
 TEXTS = {
@@ -102,6 +103,9 @@ TEXTS = {
     "delta_is": (
         "{delta}: the largest probability that the list of groups fails to hide one person; the risk below counts it"
     ),
+    "delta_is_of_rows": (
+        "{delta}: the largest probability that the list of groups fails to hide one record; the risk below counts it"
+    ),
     "delta_told": (
         "Chance also decides which groups are listed. At most one such list in {one_in} shows that you took part; that "
         "is counted."
@@ -124,6 +128,16 @@ TEXTS = {
         "is in the data. Without this release they can only toss a coin: right {coin} times out of {out_of}. With it, "
         "more than {times} times out of {out_of}."
     ),
+    "risk_of_rows": (
+        "In the hardest case we can think of, someone knows all other records and has to say whether one record is "
+        "in the data. Without this release they can only toss a coin: right {coin} times out of {out_of}. With it, "
+        "at most {times} times out of {out_of}."
+    ),
+    "risk_over_of_rows": (
+        "In the hardest case we can think of, someone knows all other records and has to say whether one record is "
+        "in the data. Without this release they can only toss a coin: right {coin} times out of {out_of}. With it, "
+        "more than {times} times out of {out_of}."
+    ),
     "risk_replaced": (
         "In the hardest case we can think of, someone knows everybody else's records, and two values of which one is a "
         "given person's. Without this release they can only toss a coin: right {coin} times out of {out_of}. With it, "
@@ -137,6 +151,10 @@ TEXTS = {
     "risk_prior": (
         "In the hardest case we can think of, someone knows everybody else's records. To begin with, they see a chance "
         "of {before} that one person is in the data; after this release it is {after}."
+    ),
+    "risk_prior_of_rows": (
+        "In the hardest case we can think of, someone knows all other records. To begin with, they see a chance of "
+        "{before} that one record is in the data; after this release it is {after}."
     ),
     "risk_prior_replaced": (
         "In the hardest case we can think of, someone knows everybody else's records, and two values of which one is a "
@@ -168,28 +186,41 @@ TEXTS = {
     "clamped_none": "none",
     "worst_case": "worst case",
     "worst_case_means": "any person, any data within the bounds",
+    "worst_case_means_of_rows": "any record, any data within the bounds",
     "two_worlds": "two worlds",
     "two_worlds_means": "is one person in these data? The most exposed one",
+    "two_worlds_means_of_rows": "is one record in these data? The most exposed one",
     "two_worlds_means_replaced": "which of two values is one person's? The most exposed one",
     "many_worlds": "many worlds",
     "many_worlds_means": "the same, for an attacker who starts from 1/n",
     "identifiability": "identifiability",
     "identifiability_means": "which of these n people is missing?",
+    "identifiability_means_of_rows": "which of these n records is missing?",
     "risk_row": "{prior} without this answer, at most {risk} with it: {meaning}",
     "risk_none": "none: no record was used",
     "risk_undefined": "not defined: the number of records is public, and none is missing",
     "risk_certain": "certain without this answer: one record was used",
     "privacy_loss": "privacy loss",
     "privacy_loss_is": "{loss} of eps {eps}, for the most exposed person",
+    "privacy_loss_is_of_rows": "{loss} of eps {eps}, for the most exposed record",
     "privacy_loss_even": "{loss}, all of eps, for every person alike",
+    "privacy_loss_even_of_rows": "{loss}, all of eps, for every record alike",
     "label_most_exposed": "most exposed",
     "most_exposed_even": (
         "nobody more than others: by this mechanism each person, in the data or not, loses all of eps, whatever the "
         "value. An attacker is right at most {times} times out of {out_of} instead of {coin}."
     ),
+    "most_exposed_even_of_rows": (
+        "no record more than others: by this mechanism each record, in the data or not, loses all of eps, whatever "
+        "its value. An attacker is right at most {times} times out of {out_of} instead of {coin}."
+    ),
     "most_exposed_even_over": (
         "nobody more than others: by this mechanism each person, in the data or not, loses all of eps, whatever the "
         "value. An attacker is right more than {times} times out of {out_of} instead of {coin}."
+    ),
+    "most_exposed_even_over_of_rows": (
+        "no record more than others: by this mechanism each record, in the data or not, loses all of eps, whatever "
+        "its value. An attacker is right more than {times} times out of {out_of} instead of {coin}."
     ),
     "most_exposed_by_rank": (
         "someone whose record, in the data or not, changes the odds of possible answers most: an attacker is right at "
@@ -229,6 +260,7 @@ TEXTS = {
     ),
     "groups_private": "those that occur in the data and that chance shows",
     "sizes_shown": ": of {surely} people in any case, of {half} at least half of the time, of nobody never",
+    "sizes_shown_of_rows": ": of {surely} records in any case, of {half} at least half of the time, of none never",
     "sizes_hidden": ", nor of fewer than {least}",
     "groups_from_data": "those that occur in the data; that they are public is the publisher's word",
     "bins": "bins",
@@ -273,6 +305,7 @@ TEXTS = {
     # Pictures.
     "font_lacks": "□: a letter that this font lacks",
     "icons_title": "Is one person in the data? {out_of} attempts to tell",
+    "icons_title_of_rows": "Is one record in the data? {out_of} attempts to tell",
     "icons_each": "Each sign stands for {each} attempts.",
     "icons_enlarged": "one sign, taken apart:",
     "anyway": "right anyway, with a coin: {times}",
@@ -281,9 +314,11 @@ TEXTS = {
     "wrong": "wrong: at least {times}",
     "wrong_over": "wrong: hardly ever",
     "worlds_title": "The noisy answer with and without one person",
+    "worlds_title_of_rows": "The noisy answer with and without one record",
     "worlds_without": "without",
     "worlds_with": "with",
     "worlds_axis": "noisy answer, from the answer without the person{unit}",
+    "worlds_axis_of_rows": "noisy answer, from the answer without the record{unit}",
     "worlds_density": "density",
     "worlds_distance": "distance {distance} (local sensitivity), noise of scale {scale}",
     "worlds_sketch": "a sketch: Laplace curves whose privacy loss, {loss}, is that of the mechanism's own noise",

@@ -12,7 +12,7 @@ from typing import Final
 from pdrisk._answer import formatting
 from pdrisk._answer.answer import Answer, AnswerLine, Exposed
 from pdrisk._answer.words.counts import chances, common_denominator, counted, reached
-from pdrisk._answer.words.languages import texts
+from pdrisk._answer.words.languages import of_rows, texts
 from pdrisk._answer.words.spent import SoFar, spent_so_far
 from pdrisk._core.foreign import shown
 from pdrisk._digits import probability, rounded_up
@@ -70,7 +70,7 @@ def explained(
     ParameterError, ColumnTypeError
         If the audience or language is unknown, or ``so_far`` cannot include this release.
     """
-    said = texts(language, replaces=answer.replaces)
+    said = texts(language, answer)
     if not isinstance(audience, str) or audience not in AUDIENCES:
         raise ParameterError(f"unknown audience {shown(audience)}; available: {', '.join(AUDIENCES)}.")
     if audience in PUBLIC and answer.bounds_from_data:
@@ -244,7 +244,7 @@ class _Telling:
         field = "eps_groups" if answer.grouped else "eps_is"
         if answer.grouped and answer.has_person:
             field += "_person" if answer.groups_each == 1 else "_several"
-        elif answer.grouped and answer.unit != ONE_RECORD:
+        elif answer.grouped and of_rows(answer):
             field += "_row"
         text = said[field].format(eps=_eps(answer.eps), unit=printable(answer.unit), groups=f"{answer.groups_each:,}")
         for names in answer.shared:
@@ -268,7 +268,7 @@ class _Telling:
         """Who is protected, and how the rows of a person count."""
         answer, said, unit = self.answer, self.said, printable(self.answer.unit)
         if not answer.has_person:
-            return said["unit_is" if answer.unit == ONE_RECORD else "unit_row"].format(unit=unit)
+            return said["unit_row" if of_rows(answer) else "unit_is"].format(unit=unit)
         way = "per_person" if answer.per_person else "one" if answer.rows == 1 else "rows"
         counted = said[f"counted_{way}"].format(way=answer.per_person, rows=f"{answer.rows:,}")
         counted += said["counted_in_groups"] * answer.grouped
