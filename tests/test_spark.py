@@ -386,10 +386,11 @@ OTHERS = {
     "distinct": lambda files: files.distinct(),
     "subquery": lambda files: in_view(files, "SELECT * FROM some_files WHERE x > (SELECT rand())"),
     "window": lambda files: in_view(files, "SELECT g, x + row_number() OVER (ORDER BY g) AS x FROM some_files"),
-    "RDD": lambda files: files.sparkSession.createDataFrame(files.rdd, "x double, g string"),
     "rows of Python": lambda files: files.mapInArrow(lambda batches: batches, "x double, g string"),
     "range": lambda files: files.sparkSession.range(90).selectExpr("CAST(id AS DOUBLE) AS x", "'a' AS g"),
 }
+if not CONNECT:
+    OTHERS["RDD"] = lambda files: files.sparkSession.createDataFrame(files.rdd, "x double, g string")
 BY = {"by": "g", "keys": ["a", "b", "nobody"]}
 
 
@@ -436,8 +437,6 @@ class TestKept:
 
     @pytest.mark.parametrize("made", OTHERS)
     def test_of_others_the_records_are_kept(self, spark, files, kept, made):
-        if CONNECT and made == "RDD":
-            pytest.skip("Connect has no RDDs")
         d = pdrisk.Dataset(OTHERS[made](files), bounds={"x": (0, 100)})
         assert d.var("x", eps=1).value is not None
         assert len(kept) == 1
