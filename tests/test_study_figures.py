@@ -335,11 +335,22 @@ class TestSeen:
                 .assign(statistic=usual()["statistic"].replace("max", "quantile(0.975)"))
                 .replace({"statistic": {"mean": "max"}})
             ),
+            lambda: usual().assign(column=usual()["column"].map({"km": "W" * 60, "hours": "WEG_ZUR_ARBEIT_" * 3})),
             lambda: usual().assign(noise95=usual()["noise95"] * 1e9),
             lambda: usual().assign(column=usual()["column"].map({"km": "通勤距離" * 20, "hours": "労働\n時間"})),
             lambda: wide(14),
         ],
-        ids=["usual", "far eps", "one eps", "long names", "long query", "large numbers", "no such letters", "wide"],
+        ids=[
+            "usual",
+            "far eps",
+            "one eps",
+            "long names",
+            "long query",
+            "wide letters",
+            "large numbers",
+            "no such letters",
+            "wide",
+        ],
     )
     def test_can_be_read(self, name: str, result: Callable[[], pd.DataFrame]) -> None:
         figure = getattr(figures, name)(result())

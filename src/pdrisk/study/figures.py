@@ -17,12 +17,14 @@ import pandas as pd
 from pdrisk._answer.drawing import (
     COLOURS,
     DASHES,
+    EDGE,
     INK,
     LINE,
     MARKERS,
     PALE,
     WORDS,
     apart,
+    breadth,
     canvas,
     legible,
     shortened,
@@ -96,6 +98,7 @@ def risk_by_query(
             else:
                 axes.tick_params(axis="x", labelbottom=False)
     under(figure, notes)
+    _cut_titles(figure)
     return figure
 
 
@@ -318,9 +321,10 @@ def _words(axes: Axes, each: Panel, *, xlabel: str, more: str = "") -> None:
     risk_axis(axes, [each], vertical=True)
     place = axes.get_subplotspec()
     first = place is not None and place.is_first_col()
-    axes.set_title(_short(each.heading, 40) if first else "", loc="left", pad=17, fontweight="bold", **WORDS)
-    # Left out of the layout, which would narrow the panel for a wide line; the title's pad keeps the height of it.
+    axes.set_title(" ", loc="left", pad=17, **WORDS)
+    # Left out of the layout, which would narrow the panel for a wide line; a blank title keeps the height of both.
     near: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "in_layout": False}
+    axes.annotate(_short(each.heading, 40) if first else "", (0, 1), (0, 17), fontweight="bold", **near, **WORDS)
     axes.annotate(_risk([each]) + more, (0, 1), (0, 6), **near, **WORDS)
     axes.set_xlabel(xlabel, labelpad=2, **WORDS)
 
@@ -352,6 +356,21 @@ def _name_curves(figure: Figure, ends: Mapping[Axes, list[_End]], head: str = ""
             axes.text(1, place, _short(name), va="center", transform=beside[2 if rank >= 0 else 0], **WORDS)
         if head:
             axes.text(1, max(places) + 0.45 * line, head, va="bottom", transform=beside[2], **WORDS)
+    _cut_titles(figure)
+
+
+def _cut_titles(figure: Figure) -> None:
+    """Shorten titles that would go beyond the figure: the layout leaves their width out, which depends on the font."""
+    from matplotlib.text import Text
+
+    figure.draw_without_rendering()
+    for title in figure.findobj(Text):
+        if isinstance(title, Text) and title.get_fontweight() == "bold":
+            text = title.get_text()
+            letters = breadth(text)
+            while letters > 1 and title.get_window_extent().x1 > figure.bbox.x1 - EDGE * figure.dpi:
+                letters -= 1
+                title.set_text(shortened(text, letters))
 
 
 def _spread(axes: Axes, each: Panel) -> None:
