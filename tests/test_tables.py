@@ -54,7 +54,7 @@ class TestColumns:
 
     @each_table
     def test_columns(self, make):
-        numbered = ["release"] if make().index.names[:2] == ["column", "statistic"] else []
+        numbered = ["release"] if {"statistic", "q"} & set(make().index.names) else []
         assert make().columns.tolist() == PUBLIC + numbered
         assert make(curator=True).columns.tolist() == PUBLIC + CURATOR + numbered
 
@@ -77,6 +77,20 @@ class TestColumns:
         assert TABLES["describe"]().index.get_level_values("statistic").tolist() == labels
         assert TABLES["series agg"]().index.names == ["statistic"]
         assert TABLES["series agg"]().index.tolist() == ["mean", "max"]
+
+    def test_a_series_numbers_its_releases_as_its_frame_does(self):
+        frame, asked = people(), {"eps": 8, "bounds": (0, 10)}
+        statistics = ["mean", "max", "sum", "median", "quantile(0.1)", "quantile(0.9)"]
+        pairs = [
+            (frame["x"].dprisk.agg(statistics, **asked), frame.dprisk.agg({"x": statistics}, **asked)),
+            (frame["x"].dprisk.describe(**asked), frame.dprisk.describe("x", **asked)),
+        ]
+        for of_series, of_frame in pairs:
+            assert of_series.columns.tolist() == of_frame.columns.tolist()
+            assert of_series["release"].tolist() == of_frame["release"].tolist()
+        assert pairs[0][0]["release"].tolist() == [1, 2, 1, 3, 3, 3]
+        assert frame["x"].dprisk.quantile([0.1, 0.9], **asked)["release"].tolist() == [1, 2]
+        assert "release" in pdrisk.public(pairs[0][0])
 
     def test_quantiles_stand_after_the_groups(self):
         assert (TABLES["quantiles"]().index.name, TABLES["quantiles"]().index.tolist()) == ("q", [0.25, 0.5])

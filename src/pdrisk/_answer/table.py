@@ -52,8 +52,8 @@ def table_of_lines(
         Of the lines, in the place of column and statistic.
     """
     parts = [_rows(one, results) for one in results.releases]
+    parts = [part.assign(release=at + 1) for at, part in zip(results.query.releases, parts, strict=True)]
     if level is None:
-        parts = [part.assign(release=at + 1) for at, part in zip(results.query.releases, parts, strict=True)]
         index = pd.Index(names, name="name") if names else _column_and_statistic(results)
         if groups is not None:
             index = _crossed(index.repeat(len(groups)), groups.take(np.tile(np.arange(len(groups)), len(parts))))
