@@ -1,5 +1,6 @@
 """``d.assign(name=expression)`` adds columns that each record's own values decide, computed after payment."""
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -60,6 +61,27 @@ class TestValues:
         for key, value in zip(keys, table["value"], strict=True):
             mine = np.isnan(new) if key is None else new == key
             assert value == pytest.approx(FRAME["birth"][mine].sum(), abs=0.01)
+
+    @pytest.mark.parametrize("source", ["frame", "table"])
+    def test_whole_keys_stay_as_they_are_listed(self, source):
+        con = duckdb.connect()
+        con.register("people", FRAME[["birth", "region"]])
+        d = Dataset(FRAME if source == "frame" else con.table("people")).assign(decade="birth // 10 * 10")
+        keys, regions = [1980, 1950, 1890, 1960], ["south", "north"]
+        decades = FRAME["birth"] // 10 * 10
+        one = d.count(by="decade", keys=keys, eps=SURE * 1000)
+        assert one.index.equals(pd.Index(keys, name="decade")) and one.index.dtype == np.int64
+        assert one["value"].tolist() == [(decades == key).sum() for key in keys]
+        pairs = d.agg({"birth": ["mean"]}, by=["region", "decade"], bounds=(1900, 2000), eps=SURE * 1000,
+                      keys={"region": regions, "decade": keys[:2]})  # fmt: skip
+        assert pairs.index.names == ["column", "statistic", "region", "decade"]
+        assert [key[2:] for key in pairs.index] == [(region, key) for region in regions for key in keys[:2]]
+        assert pairs.index.get_level_values("decade").dtype == np.int64
+        for (region, decade), value in zip((key[2:] for key in pairs.index), pairs["value"], strict=True):
+            mine = (FRAME["region"] == region) & (decades == decade)
+            assert value == pytest.approx(FRAME["birth"][mine].mean(), abs=0.01)
+        for others in ([1950.0, 1960], [1950, 2**60], [1950, None], "observed"):
+            assert d.count(by="decade", keys=others, eps=SURE).index.dtype != np.int64
 
     def test_one_after_the_other(self):
         d = (

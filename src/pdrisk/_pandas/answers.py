@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
+import numpy as np
 import pandas as pd
 
 from pdrisk._answer.release import Release
@@ -18,11 +19,12 @@ from pdrisk.engines.numpy.influence import losses, losses_of_people
 __all__ = ["answered", "answers"]
 
 Answered = TypeVar("Answered")
+LARGEST_EXACT: Final = 2**53  # up to which floats hold every whole number
 
 
 def answered(query: Query, engine: Engine[Any], asker: Asker) -> Release | pd.DataFrame:
     """The answer to a query of one line: a `Release`, or a frame of one row for each group."""
-    return _of_frame(query, engine, lambda found, reading: one_answer(found, reading.groups), asker)
+    return _of_frame(query, engine, lambda found, reading: one_answer(found, _as_listed(query, reading.groups)), asker)
 
 
 def answers(
@@ -35,9 +37,23 @@ def answers(
     """The answers to a query of several lines, indexed as `table_of_lines` says."""
 
     def shown(found: Results, reading: Any) -> pd.DataFrame:
-        return table_of_lines(found, reading.groups, level, names)
+        return table_of_lines(found, _as_listed(query, reading.groups), level, names)
 
     return _of_frame(query, engine, shown, asker)
+
+
+def _as_listed(query: Query, groups: pd.Index | None) -> pd.Index | None:
+    """The groups with listed whole numbers as such, where an assigned column, whose numbers are floats, has them."""
+    keys = None if query.groups is None else query.groups.keys
+    assigned = {each.name for each in query.derived}
+    if groups is None or query.groups is None or keys is None or not assigned.intersection(query.groups.columns):
+        return groups
+    levels = []
+    for at, column in enumerate(query.groups.columns):
+        listed = [key[at] for key in keys]
+        whole = column in assigned and all(type(key) is int and abs(key) <= LARGEST_EXACT for key in listed)
+        levels.append(pd.Index(listed, dtype=np.int64, name=column) if whole else groups.get_level_values(at))
+    return levels[0] if len(levels) == 1 else pd.MultiIndex.from_arrays(levels, names=groups.names)
 
 
 def _of_frame(query: Query, engine: Engine[Any], shown: Callable[[Results, Any], Answered], asker: Asker) -> Answered:
