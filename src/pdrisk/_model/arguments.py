@@ -270,7 +270,7 @@ def _checked_quantile(q: object) -> float:
         raise ParameterError(f"q must be between 0 and 1, but is {number:g}: the 90th percentile is q=0.9.")
     if abs(Fraction(number).limit_denominator(SMALL) - Fraction(number)) > NEAR:
         raise ParameterError(
-            f"q is {shown(q)}, which is no fraction of {SMALL} parts or fewer: give at most three decimals, as in "
+            f"q is {number}, which is no fraction of {SMALL} parts or fewer: give at most three decimals, as in "
             "0.995, or a small fraction, as in 1/3."
         )
     return number
