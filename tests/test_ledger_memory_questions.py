@@ -90,7 +90,7 @@ DIFFERENT = {  # each question of a row is another one
     "eps": [mean(eps=SURE), mean(eps=SURE * 1.01), mean(eps=Fraction(SURE) + Fraction(1, 10**9))],
     "risk": [mean(eps=None, risk=1 - 1e-12), mean(eps=None, risk=1 - 2e-12)],
     "bounds": [mean(), mean(bounds=(0, 90)), mean(bounds=(-1, 100)), mean(bounds=(0, 100 + 1e-9))],
-    "ends of a quantile": [quantile(q) for q in (0.25, 0.25000001, 0.250000010001, 0.75, 0, 1)],
+    "ends of a quantile": [quantile(q) for q in (0.25, 0.251, 0.2500000005, 0.75, 0, 1)],
     "statistics": [agg({"age": name}) for name in ("mean", "median", "sum", "min", "max", "var", "std", "count")],
     "degrees of freedom": [variance(0), variance(1)],
     "columns": [agg({"age": "mean"}), agg({"hours": "mean"}), agg({"age": "mean", "hours": "mean"})],
