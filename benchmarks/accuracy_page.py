@@ -177,8 +177,8 @@ Where ranks decide (median, quantile, minimum, maximum), a row can be missed for
   nearest one, which may happen to be the exact answer.
 - PyDP's quantile tree is better than any choice by ranks where few records lie beyond the quantile, some 10/eps or
   fewer, and the bounds leave much empty room: there neither answer is of use.
-- pdrisk's minimum and maximum, unless records are declared to reach the bound, aim 14/eps records short of the end on
-  purpose, and with fewer records drift to the other bound. A long tail, as of incomes, or data that hardly vary, put
+- pdrisk's minimum and maximum, unless records are declared to reach the bound, aim some 20/eps records short of the end
+  on purpose, and with fewer records drift to the other bound. A long tail, as of incomes, or data that hardly vary, put
   these records far from the end. OpenDP aims at the end itself, and is then far off where bounds are loose and ranks
   say little.
 

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import duckdb
 import pytest
 
-import pdrisk
 from engines import ENGINES, of_postgres
+from ledgers import opened_by_owner
 from postgres_databases import connected, database, needs_server
 
 
@@ -56,8 +56,8 @@ def store(request):
 
 @pytest.fixture
 def book(path):
-    """Opens the ledger of this test, as ann and with budget enough unless said otherwise."""
-    return lambda **said: pdrisk.Ledger(path, **({"dataset": "survey", "analyst": "ann", "eps": 10**9} | said))
+    """Opens the ledger of this test, as ann and with budget enough unless said otherwise; its owner is another."""
+    return lambda **said: opened_by_owner(path, **({"analyst": "ann", "eps": 10**9} | said))
 
 
 @pytest.fixture

@@ -1,13 +1,17 @@
 """Every engine, opened on a small table: what the fixture ``engine`` gives."""
 
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from pdrisk._model.unit import of_this_process
+from pdrisk._sql.given import ONE_TABLE, tables_given
 from pdrisk._sql.postgres import PostgresTable
 from pdrisk.engines.columnar.table import column_table
 from pdrisk.engines.numpy.frame import FrameEngine
@@ -70,6 +74,20 @@ def of_table(con, dialect, columns=stored_columns, fetch=None):
     return opened
 
 
+def of_file():
+    """A Parquet file of Arrow's, whose statistics leave NaN out, in small row groups."""
+    folder, stored = TemporaryDirectory(), []  # the last table and what is read of it
+
+    def opened(table, query):
+        if not stored or stored[0] is not table:
+            path = Path(folder.name) / f"{id(table)}.parquet"
+            pq.write_table(in_arrow(table), path, row_group_size=4)
+            stored[:] = table, tables_given({ONE_TABLE: path})._fluent()[0]
+        return stored[1].opened(query, stored[1].header, None, bytes)
+
+    return opened
+
+
 POSTGRES_TYPES = {
     "DOUBLE": "double precision", "BIGINT": "bigint", "TINYINT": "smallint", "DECIMAL(20, 4)": "numeric(20, 4)",
 }  # fmt: skip
@@ -112,6 +130,7 @@ ENGINES = {
     "Polars": lambda con: of_columns(in_polars),
     "Arrow": lambda con: of_columns(in_arrow),
     "DuckDB": lambda con: of_table(con, DuckDBDialect()),
+    "Parquet": lambda con: of_file(),
     "portable SQL": lambda con: of_table(con, Dialect()),
     "text of BigQuery": of_warehouse("bigquery"),
     "text of Snowflake": of_warehouse("snowflake"),

@@ -45,6 +45,13 @@ def of(data):
     return data if isinstance(data, pdrisk.Dataset) else data.dprisk
 
 
+def opened_by_owner(path, *, analyst, dataset="survey", **limits):
+    """The ledger of an analyst, whom the limits of each analyst hold for: somebody else entered the dataset."""
+    if "each_analyst" in limits:
+        pdrisk.Ledger(path, dataset=dataset, analyst="the owner", **limits)
+    return pdrisk.Ledger(path, dataset=dataset, analyst=analyst, **limits)
+
+
 def people(n=60):
     """Everybody's own row; every third region has as many people."""
     at = np.arange(n)

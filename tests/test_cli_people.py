@@ -48,7 +48,8 @@ class TestPeople:
         words = [f"{column}={lo}:{hi}" for column, (lo, hi) in bounds.items()]
         grouped = ["--by", by] if by else []
         command = ["assess", str(file), "--person", "patient", "--per-person", way, "--missing=-1", *grouped]
-        assert main([*command, "--bounds", *words, "--to", str(tmp_path / "found"), "--eps", "1"]) == 0
+        command += ["--to", str(tmp_path / "found"), "--eps", "1", "--mechanism", "laplace"]
+        assert main([*command, "--bounds", *words]) == 0
         found = pd.read_csv(tmp_path / "found" / ("groups.csv" if by else "answers.csv"))
         frame = stays().dprisk.declare(missing={"days": [-1]})
         options = {"by": by, "keys": ["f", "m"], "constant": [by]} if by else {}

@@ -46,6 +46,18 @@ def test_wrong_group_sizes_are_noticed():
         check_group_sizes(Short, TABLES[:1])
 
 
+def test_missing_keys_that_are_left_out_are_noticed():
+    def opened(table, query):
+        kept = [at for at, key in enumerate(table.groups) if key is not None]
+        short = dataclasses.replace(table, **{
+            name: tuple(getattr(table, name)[at] for at in kept) for name in ("values", "groups")
+        })  # fmt: skip
+        return of_frame(short, query)
+
+    with pytest.raises(AssertionError, match="the keys observed"):
+        check_group_sizes(opened, TABLES[:1])
+
+
 @pytest.mark.slow
 def test_conforms_group_by_group(engine, request):
     asked = list(enumerate(TABLES))

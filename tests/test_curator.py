@@ -114,7 +114,9 @@ class TestAssess:
         same = [column for column in release.index if column in row.index]
         assert len(same) == 7
         assert release[same].tolist() == row[same].tolist()
-        assert row["noise95"] == pytest.approx((release["high"] - release["low"]) / 2)
+        assert row["noise95"] == pytest.approx(
+            max(release["high"] - release["value"], release["value"] - release["low"])
+        )
 
 
 class TestIndividualRisk:

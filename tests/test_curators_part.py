@@ -18,7 +18,7 @@ import pytest
 
 import pdrisk
 from pdrisk import attack
-from pdrisk._answer.answer import Curator
+from pdrisk._answer.curator import Curator
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
@@ -77,7 +77,7 @@ ASKED = {
     "std": lambda d, **o: d.std("income", **OPTIONS, **o),
     "corr": lambda d, **o: d.corr("income", "age", **TWO, **o),
     "cov": lambda d, **o: d.cov("income", "age", **TWO, **o),
-    "slope": lambda d, **o: d.slope("income", "age", **TWO, **o),
+    "slope": lambda d, **o: d.slope(y="income", x="age", **TWO, **o),
     "describe": lambda d, **o: d.describe("income", **OPTIONS, **o),
     "clipped": lambda d, **o: d.mean("income", clip="private", **OPTIONS, **o),
     "of people": lambda d, **o: d.sum("income", person="pid", per_person="sum", **OPTIONS, **o),

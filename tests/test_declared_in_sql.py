@@ -189,7 +189,7 @@ class TestSqlLikeTheAccessor:
 
 
 class TestNamesInADict:
-    """An entry of bounds= or keys= names a column of a table in play or an alias; those not needed are ignored."""
+    """An entry of keys= names a column in play or an alias; bounds= may name what the query does not need."""
 
     PEOPLE = pd.DataFrame({"age": [20, 30, 40, 90], "sex": ["f", "m", "f", "f"]})
     VISITS = pd.DataFrame({"km": [1.0, 2, 9], "ward": ["a", "b", "a"]})
@@ -227,14 +227,25 @@ class TestNamesInADict:
             assert row[:-1] == own[:-1]
             assert row[-1] == pytest.approx(own[-1], abs=0.01)
 
-    @pytest.mark.parametrize("option", ["bounds", "keys"])
     @pytest.mark.parametrize(
         "query", ["SELECT sex, AVG(age) AS m FROM people GROUP BY sex", "SELECT AVG(age) FROM people"]
     )
-    def test_what_nothing_is_called(self, query, option):
-        said = {"bounds": {**self.BOUNDS, "agee": (0, 1)}, "keys": {**self.KEYS, "agee": [1]}}
+    def test_what_nothing_is_called(self, query):
         with pytest.raises(pdrisk.UnknownColumnError, match=r"unknown column 'agee'; .* Did you mean 'age'"):
-            self.asked(query, **{option: said[option]})
+            self.asked(query, keys={**self.KEYS, "agee": [1]})
+
+    @pytest.mark.parametrize("query", ["SELECT AVG(age) AS m FROM people", "SELECT COUNT(*) AS m FROM people"])
+    @pytest.mark.parametrize("other", ["l_quantity", "agee", "age of somebody else"])
+    def test_bounds_of_what_the_query_does_not_need(self, query, other):
+        bounds = {**self.BOUNDS, other: (0, 1)}
+        assert self.asked(query, bounds=bounds)["m"][0] == pytest.approx(self.asked(query)["m"][0], abs=0.01)
+
+    def test_a_slip_does_not_leave_a_column_with_its_declared_bounds(self):
+        people = self.PEOPLE.dprisk.declare(bounds={"age": (0, 200)})
+        for bounds in ({"agee": (0, 100)}, {"agee": (0, 100), "km": (0, 1)}):
+            with pytest.raises(pdrisk.UnknownColumnError, match=r"unknown column 'agee'; .* Did you mean 'age'"):
+                pdrisk.sql("SELECT AVG(age) FROM people", people=people, eps=1, bounds=bounds)
+        pdrisk.sql("SELECT COUNT(age) FROM people", people=people, eps=1, bounds={"agee": (0, 100)})
 
     @pytest.mark.parametrize(
         ("call", "expected"),

@@ -167,6 +167,145 @@ class TestSameResults:
             assert pdrisk.Dataset(data).k_anonymity(['a "b', "select"]).k == 1
 
 
+def shadow(con, names):
+    """Macros in the place of these functions: 42, or true."""
+    for name in names:
+        value = "true" if name.startswith("is") else "42"
+        made = ", ".join(f"({each}) AS {value}" for each in ("", "a", "a, b", "a, b, c"))
+        con.execute(f'CREATE MACRO "{name}"{made}; CREATE TEMP MACRO "{name}"{made}')
+
+
+@pytest.fixture(scope="module")
+def shadowed():
+    """The same people on a connection with a macro for every function of DuckDB's, but for the one that is refused."""
+    con = duckdb.connect()
+    con.register("shown", FRAME)
+    con.execute("CREATE TABLE people AS SELECT *, 2 + score AS w, wage * 1 AS x FROM shown")
+    rows = con.execute("SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_name <> 'count_star'")
+    shadow(con, [name for (name,) in rows.fetchall()])
+    return con
+
+
+class TestMacros:
+    """A macro of the connection stands in for no function that a measure calls."""
+
+    def test_they_would(self, shadowed):
+        with pytest.raises(duckdb.Error, match="Macro"):
+            shadowed.sql("SELECT count(DISTINCT age) FROM people")
+        assert shadowed.sql("SELECT 1 + 1, isnan(age) FROM people LIMIT 1").fetchall() == [(42, True)]
+
+    @pytest.mark.parametrize("asked", range(len(ASKED)))
+    def test_of_classes(self, shadowed, asked):
+        on, said = ASKED[asked]
+        for measure in MEASURES.values():
+            assert_same(measure(pdrisk.Dataset((shadowed, "people")), on, **said), measure(FRAME.dprisk, on, **said))
+
+    def test_of_a_population(self, shadowed):
+        con = shadowed.cursor()
+        con.execute("CREATE MACRO count_star() AS 42; CREATE TEMP MACRO count_star() AS 42")
+        for on, said in ASKED:
+            known = [(con, "people"), FRAME]
+            known += [] if {"person", "generalize"} <= said.keys() else [con.table("people")]
+            first, *others = (FRAME.dprisk.k_map(on, population=each, **said) for each in known)
+            for other in others:
+                assert_same(other, first)
+        con.execute("DROP MACRO memory.main.count_star")
+
+    def test_of_weights(self, shadowed):
+        frame = FRAME.assign(w=2 + FRAME["score"])
+        stored = pdrisk.Dataset((shadowed, "people"))
+        assert_same(*(d.k_map(["age", "zip"], weights="w") for d in (stored, frame.dprisk)))
+
+    @pytest.mark.parametrize("person", [None, "pid"])
+    def test_of_output_rules(self, shadowed, person):
+        frame = FRAME.assign(x=FRAME["wage"], row=1).dprisk
+        shadowed.execute('CREATE OR REPLACE VIEW ones AS SELECT *, 1 AS "row" FROM people')
+        stored = pdrisk.Dataset((shadowed, "ones"))
+        for statistic in ("sum", "min"):
+            tables = [
+                d.output_rules("zip", "row", values="x", statistic=statistic, person=person) for d in (stored, frame)
+            ]
+            for name in ("table", "people", "reasons"):
+                own, wanted = (TestOutputRules.cells(getattr(each, name)) for each in tables)
+                pd.testing.assert_frame_equal(own, wanted, check_dtype=False, check_column_type=False)
+
+    def test_the_example_of_the_report(self):
+        """k of 10 became 40 where missing values, which are one class, took all others with them."""
+        con = duckdb.connect()
+        con.execute("CREATE TABLE t AS SELECT i % 4 + 0.5::DOUBLE AS x FROM range(40) r(i)")
+        con.execute("CREATE MACRO isnan(v) AS true")
+        assert pdrisk.Dataset((con, "t")).k_anonymity("x").k == 10
+
+
+class TestTextsAreCompared:
+    """Texts that differ in a letter's case are two values, as on frames, whatever a column or connection says."""
+
+    @pytest.mark.parametrize("how", ["COLLATE NOCASE", "", "setting"])
+    def test_by_their_bytes(self, how):
+        con = duckdb.connect()
+        con.execute(f"CREATE TABLE t (key VARCHAR {how.removeprefix('setting')}, pid VARCHAR "
+                    f"{how.removeprefix('setting')}, x DOUBLE)")  # fmt: skip
+        if how == "setting":
+            con.execute("SET default_collation = 'nocase'")
+        rows = [(key, pid, 5.0) for key in ("a", "A", "b") for pid in ("p", "P", "q", "q")]
+        con.executemany("INSERT INTO t VALUES (?, ?, ?)", rows)
+        frame = pd.DataFrame(rows, columns=["key", "pid", "x"])
+        coarse = {"key": {"a": "one", "A": "two", "b": "two"}}
+        for said in ({}, {"missing": {"key": ["a"]}}, {"missing": {"pid": ["P"]}}):
+            stored, held = pdrisk.Dataset((con, "t"), **said), pdrisk.Dataset(frame, **said)
+            for asked in ({}, {"person": "pid"}, {"generalize": coarse}, {"person": "pid", "generalize": coarse}):
+                assert_same(*(d.k_anonymity("key", **asked) for d in (stored, held)))
+            for asked in ({}, {"person": "pid"}):
+                own, wanted = (d.query("x > 0").k_anonymity("key", **asked).to_dict() for d in (stored, held))
+                assert own == wanted
+        stored, held = pdrisk.Dataset((con, "t")), pdrisk.Dataset(frame)
+        tables = [d.output_rules("key", "pid", values="x", statistic="sum", person="x") for d in (stored, held)]
+        assert TestOutputRules.cells(tables[0].people.rename(columns={"p": 1, "P": 2, "q": 3})).to_dict() == (
+            TestOutputRules.cells(tables[1].people.rename(columns={"p": 1, "P": 2, "q": 3})).to_dict()
+        )
+
+
+class TestFilesOfAPopulation:
+    """The files of a population are those of a Dataset of the same path, with the same columns."""
+
+    def test_folders_are_a_column(self, tmp_path):
+        for number, (name, rows) in enumerate(FRAME.groupby("score")):
+            (tmp_path / f"score={name}").mkdir()
+            rows.drop(columns="score").to_parquet(tmp_path / f"score={name}" / f"p{number % 2}.parquet")
+        with_text = FRAME.assign(score=FRAME["score"].astype(str))
+        listed = sorted(tmp_path.glob("*/*.parquet"))
+        for path in (tmp_path, tmp_path / "*" / "*.parquet", tmp_path / "**" / "*.parquet"):
+            data = pdrisk.Dataset(str(path))
+            for on in ("score", ["score", "age"]):
+                assert_same(data.k_anonymity(on), with_text.dprisk.k_anonymity(on))
+                assert_same(*(with_text.dprisk.k_map(on, population=each) for each in (str(path), with_text)))
+                assert_same(*(with_text.dprisk.delta_presence(on, population=each) for each in (path, with_text)))
+        # Files that are named themselves: as DuckDB has them, for a Dataset and a population alike.
+        for one in (listed, listed[0]):
+            types = pdrisk.Dataset(one).k_anonymity("score").classes.index
+            population = pdrisk.Dataset(one).k_map("score", population=one)
+            assert population.classes.index.equals(types)
+
+    def test_nothing_there(self, tmp_path):
+        with pytest.raises(ParameterError, match="no Parquet file"):
+            FRAME.dprisk.k_map("age", population=str(tmp_path / "*.parquet"))
+
+    @pytest.mark.parametrize("writer", ["arrow", "polars"])
+    def test_nan_is_missing(self, tmp_path, writer):
+        """Statistics in files leave NaN out, so DuckDB takes conditions on it for decided."""
+        pa, path = pytest.importorskip("pyarrow"), tmp_path / "f.parquet"
+        values = {"x": [1.0, float("nan"), 2.0, None, float("nan"), 2.0], "pid": [1, 2, 3, 2, 4, 5], "g": [0] * 6}
+        if writer == "arrow":
+            pytest.importorskip("pyarrow.parquet").write_table(pa.table(values), path)
+        else:
+            pytest.importorskip("polars").DataFrame(values).write_parquet(path)
+        data = pdrisk.Dataset(path)
+        assert data.k_anonymity("x").classes["sample"].tolist() == [1, 2, 3]
+        assert data.k_anonymity("x", person="pid").classes["sample"].tolist() == [1, 2, 2]
+        rules = {"least_count": None, "dominance": None, "p_percent": None}
+        assert data.output_rules("g", "pid", values="x", statistic="sum", rules=rules).people.to_numpy().sum() == 3
+
+
 class TestTheConnection:
     """What the caller has open stays, and nothing is left behind."""
 

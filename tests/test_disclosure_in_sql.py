@@ -115,6 +115,29 @@ class TestOnAServer:
             with pytest.raises(ColumnTypeError, match="cast it to text"):
                 data.k_anonymity("b")
 
+    def test_functions_and_operators_of_another_schema(self, server):
+        """Those that come first in the connection's search_path stand in for none that a measure calls."""
+        with server.transaction(force_rollback=True):
+            server.execute("""
+                CREATE SCHEMA evil;
+                CREATE FUNCTION evil.never(bigint, bigint) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT false';
+                CREATE OPERATOR evil.= (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = evil.never);
+                CREATE OPERATOR evil.<> (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = evil.never);
+                CREATE FUNCTION evil.more(bigint) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT $1 + 42';
+                CREATE AGGREGATE evil.count(*) (SFUNC = evil.more, STYPE = bigint, INITCOND = '0');
+                CREATE FUNCTION evil.most(bigint, anyelement) RETURNS bigint IMMUTABLE LANGUAGE sql
+                    AS 'SELECT 42::bigint';
+                CREATE AGGREGATE evil.sum(bigint) (SFUNC = evil.most, STYPE = bigint, INITCOND = '0');
+                CREATE AGGREGATE evil.sum(integer) (SFUNC = evil.most, STYPE = bigint, INITCOND = '0');
+                SET LOCAL search_path = evil, pg_catalog, public;
+            """)
+            assert server.execute("SELECT count(*), sum(age), 1::bigint = 1::bigint FROM people").fetchall() == [
+                (42 * len(FRAME), 42, False)
+            ]
+            for on, said in (ASKED[0], ASKED[3]):
+                data = pdrisk.Dataset((server, "public.people"))
+                assert_same(data.k_anonymity(on, **said), FRAME.dprisk.k_anonymity(on, **said))
+
     def test_analysts_see_nothing(self, server, tmp_path):
         ledger = pdrisk.Ledger(tmp_path / "budget.db", dataset="people", eps=1, policy={"curators": ["somebody else"]})
         data = pdrisk.Dataset((server, "people"), ledger=ledger)

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import pdrisk
 from pdrisk import ColumnTypeError, NotPublicError, ParameterError, Release
-from pdrisk._answer.answer import Answer, AnswerLine, Curator
+from pdrisk._answer.answer import Answer, AnswerLine
+from pdrisk._answer.curator import Curator
 from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._answer.words import AUDIENCES, LANGUAGES, participant
 from pdrisk._core.risk import posterior
@@ -58,7 +59,8 @@ def release(eps: float = 1.0, share: float = 0.4, **other: object) -> Release:
     curator |= {name: value for name, value in other.items() if name in CURATOR}
     line |= {name: value for name, value in other.items() if name in LINE}
     noisy = NoisyAnswers(calibrated("laplace", Mean(), Universe(1, 675), Fraction(eps)), np.array([value]))
-    return Release(Answer((AnswerLine(**line),), **said), noisy, "distance", lambda: Curator(**curator))
+    answer = Answer((AnswerLine(**line),), **said)
+    return Release(lambda: answer, noisy, "distance", lambda: Curator(**curator))
 
 
 def risks(two_worlds: float, many_worlds: float, identifiability: float) -> dict[str, float]:
@@ -236,6 +238,18 @@ class TestPublication:
         assert "that it decides row by row is the publisher's word" in said
         assert "bounds none needed" in said
 
+    @pytest.mark.skipif(not hasattr(pd, "col"), reason="pandas 2 has no expressions")
+    def test_a_constant_of_python(self) -> None:
+        """It is not shown, and every text says why."""
+        frame = pd.DataFrame({"region": ["north", "south"] * 50})
+        for where, name in ((pd.col("region") == "north", "@value"), ("region == @here", "@here")):
+            here = "north"  # noqa: F841 - named in the filter
+            one = frame.dprisk.count(where=where, eps=1)
+            for text in (repr(one), one.explain("publication"), one._repr_html_()):
+                assert f"region == {name}" in text and "computed" in text and "north" not in text
+        with pytest.raises(pdrisk.ParameterError, match="@value is a constant that Python computed, perhaps from"):
+            frame.dprisk.count(where=pd.col("region") == 3, eps=1)
+
     def test_without_a_filter(self) -> None:
         assert "asked of all records" in flat(release(where=None).explain("publication"))
 
@@ -262,10 +276,12 @@ class TestMechanisms:
         assert f"with noise; 95 % interval {low} to {high}" in flat(one.explain("analyst"))
         table = FRAME.dprisk.agg({"x": ["mean", "count"], "y": ["max"]}, eps=3, **BOUNDS)
         said = flat(pdrisk.explain(table, "analyst"))
-        for name in ("mean", "count"):
-            width = table["high"]["x", name] - table["low"]["x", name]
-            assert f"{name}(x) with noise: 95 % interval {width:.6g} wide, for eps 1" in said
-        assert "max(y) with noise: at most" in said and "lie between it and the rank asked for, 95 % sure" in said
+        for name, clamped in {"mean": "of values clamped to 0-20, ", "count": ""}.items():
+            value, low, high = (table[end]["x", name] for end in ("value", "low", "high"))
+            half = max(high - value, value - low)
+            assert f"{name}(x) {clamped}with noise: ±{half:.6g}, 95 % sure, for eps 1" in said
+        assert re.search("max.y. of values clamped to [^ ]+, with noise: at most", said)
+        assert "lie between it and the rank asked for, 95 % sure" in said
         table = FRAME.dprisk.agg({"y": ["max"]}, eps=1, mechanism="laplace", **BOUNDS)
         said = flat(pdrisk.explain(table, "analyst"))
         assert "with noise: ±14.9787, 95 % sure" in said  # 5 ln 20: to both sides alike

@@ -1,8 +1,11 @@
 """What people are told of answers with several numbers: frames of ``by=``, ``agg`` and SQL."""
 
 import math
+import pickle
 
+import numpy as np
 import pandas as pd
+import pyarrow as arrow
 import pytest
 
 import pdrisk
@@ -110,7 +113,7 @@ class TestFrames:
     def test_sql_of_one_number(self) -> None:
         answer = pdrisk.sql("SELECT COUNT(*) AS people FROM t", eps=1, t=FRAME, curator=True)
         assert "Without this number" in pdrisk.explain(answer)
-        assert "people with noise: 95 % interval" in flat(pdrisk.explain(answer, "analyst"))
+        assert "people with noise: ±3, 95 % sure" in flat(pdrisk.explain(answer, "analyst"))
         assert "records used 4" in flat(pdrisk.explain(answer, "curator"))
 
     @pytest.mark.parametrize("audience", AUDIENCES)
@@ -123,3 +126,94 @@ class TestFrames:
         assert not FORBIDDEN.search(said)
         assert len(set(OUT_OF.findall(said))) == 1
         assert "toss a coin" in said
+
+
+AT = np.arange(600)
+HOMES = pd.DataFrame({"hid": AT % 200, "age": AT % 90, "sex": np.where(AT % 2, "f", "m")})
+DECLARED = HOMES.dprisk.declare(person="hid", unit_label="household")
+LABELLED = {"person": "hid", "unit_label": "household"}
+MEAN = "SELECT AVG(age) AS m FROM {}"
+ASKED = {"eps": 1, "bounds": (0, 90), "rows": 2}
+
+
+def by_schema():
+    import pandera.pandas as pa
+
+    schema = pa.DataFrameSchema({"age": pa.Column(int)}, metadata={"dprisk": LABELLED})
+    return schema.validate(HOMES).dprisk.mean("age", **ASKED)
+
+
+def of_two_tables():
+    homes = HOMES[["hid"]].drop_duplicates()
+    data = pdrisk.Dataset({"p": HOMES, "h": homes}, **LABELLED)
+    return data.sql("SELECT AVG(age) AS m FROM p JOIN h USING (hid)", eps=1, bounds={"age": (0, 90)}, rows=2)
+
+
+class TestUnitLabel:
+    """Texts call a person what ``unit_label=`` says, not by the name of a column, wherever people are declared."""
+
+    @pytest.mark.parametrize(
+        "ask",
+        {
+            "option": lambda: HOMES.dprisk.mean("age", **ASKED, **LABELLED),
+            "series of rows": lambda: HOMES.dprisk.mean("age", eps=1, bounds=(0, 90), unit="row", **LABELLED),
+            "declared": lambda: DECLARED.query("age >= 0").dprisk.mean("age", **ASKED),
+            "schema": by_schema,
+            "dataset": lambda: pdrisk.Dataset(HOMES, **LABELLED).query("age > 3").mean("age", **ASKED),
+            "dataset of a declared frame": lambda: pdrisk.Dataset(DECLARED).mean("age", **ASKED),
+            "groups": lambda: pdrisk.Dataset(HOMES, **LABELLED).count(eps=1, by="sex", keys=["f", "m"], groups=1),
+            "sql": lambda: pdrisk.sql(MEAN.format("t"), t=HOMES, **ASKED, **LABELLED),
+            "sql of a declared frame": lambda: pdrisk.sql(MEAN.format("t"), t=DECLARED, **ASKED),
+            "sql of a dataset": lambda: pdrisk.Dataset(HOMES, **LABELLED).sql(MEAN.format("data"), **ASKED),
+            "two tables": of_two_tables,
+            "join": lambda: (
+                pdrisk.Dataset(HOMES, **LABELLED)
+                .join(pd.DataFrame({"sex": ["f", "m"], "k": [1, 2]}), on="sex")
+                .mean("age", **ASKED)
+            ),
+            "arrow": lambda: pdrisk.Dataset(arrow.Table.from_pandas(HOMES), **LABELLED).mean("age", **ASKED),
+        }.items(),
+        ids=lambda named: named[0],
+    )
+    def test_everywhere(self, ask):
+        answer = ask[1]()
+        texts = [pdrisk.explain(answer, audience) for audience in ("participant", "analyst", "publication")]
+        if isinstance(answer, pdrisk.Release):
+            assert "household" in answer.to_dict()["unit"] and "household" in pickle.loads(pickle.dumps(answer)).unit
+            texts += [repr(answer)]
+        else:
+            texts += [pdrisk.explain(pickle.loads(pickle.dumps(answer)), "publication")]
+        for text in texts[-2:]:
+            assert "household" in text and "hid " not in text.replace("hid t", ""), text
+        assert "household" in texts[0] or "row" in ask[0]
+
+    def test_default_and_payment(self, tmp_path):
+        """Without a label, the column; and a label changes nothing about what is asked, remembered or protected."""
+        assert HOMES.dprisk.mean("age", **ASKED, person="hid").unit == "hid"
+        ledger = pdrisk.Ledger(tmp_path / "b.db", dataset="d", eps=2)
+        plain = pdrisk.Dataset(HOMES, person="hid", ledger=ledger).mean("age", **ASKED)
+        again = pdrisk.Dataset(HOMES, **LABELLED, ledger=ledger).mean("age", **ASKED)
+        assert (plain.value, ledger.remaining().eps, again.unit) == (again.value, 1, "household")
+
+    @pytest.mark.parametrize("label", ["", " ", "a\nb", "x" * 61, 3, ["household"], "record (one per person assumed)"])
+    def test_refused(self, label):
+        for ask in (
+            lambda: pdrisk.Dataset(HOMES, person="hid", unit_label=label),
+            lambda: HOMES.dprisk.declare(person="hid", unit_label=label),
+            lambda: HOMES.dprisk.mean("age", **ASKED, person="hid", unit_label=label),
+            lambda: pdrisk.sql(MEAN.format("t"), t=HOMES, **ASKED, person="hid", unit_label=label),
+            lambda: pdrisk.Dataset({"p": HOMES, "h": HOMES}, person="hid", unit_label=label),
+        ):
+            with pytest.raises(pdrisk.ParameterError, match="unit_label is a"):
+                ask()
+
+    def test_of_nobody(self):
+        for ask in (
+            lambda: pdrisk.Dataset(HOMES, unit_label="household"),
+            lambda: HOMES.dprisk.declare(unit_label="household"),
+            lambda: HOMES.dprisk.count(eps=1, unit_label="household"),
+            lambda: pdrisk.sql("SELECT COUNT(*) FROM t", t=HOMES, eps=1, unit_label="household"),
+            lambda: pdrisk.Dataset({"p": HOMES, "h": HOMES}, unit_label="household"),
+        ):
+            with pytest.raises(pdrisk.ParameterError, match=r"unit_label= .*person="):
+                ask()

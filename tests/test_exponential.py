@@ -16,6 +16,7 @@ from pdrisk._core.order import Max, Median, Min, Quantile
 from pdrisk._core.summary import Summary
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms.exponential import Exponential, score_of
+from pdrisk._mechanisms.exponential.interval import ExponentialInterval
 from pdrisk._mechanisms.exponential.weights import BITS, LONGEST_TABLE, Score, Weights, exp_below
 
 F = Fraction
@@ -59,6 +60,20 @@ def exact_score(score, y, records):
     return max(0, score.above * (score.b * less - t), score.below * (t - score.b * up_to))
 
 
+def runs_of(mechanism, records):
+    """First point and number of points that have the same numbers of records on their sides, and each one's mass."""
+    points, counts = np.unique(mechanism.points.index(np.array(records, dtype=float)).astype(int), return_counts=True)
+    n, score, weights = len(records), mechanism.score, mechanism.weights
+    runs, after, less = [], 0, 0
+    for point, count in [*zip(points.tolist(), counts.tolist(), strict=True), (mechanism.points.size, 0)]:
+        for start, width, up_to in ((after, point - after, less), (point, int(count > 0), less + count)):
+            t = score.a * n + score.offset
+            h = max(0, score.above * (score.b * less - t), score.below * (t - score.b * up_to))
+            runs.append((start, width, weights.table[min(h // weights.coarse, weights.cap)]))
+        after, less = point + 1, less + count
+    return runs[:-1]
+
+
 @lru_cache(maxsize=10_000)
 def masses(mechanism, records):
     """The whole number in proportion to which each point is chosen."""
@@ -96,7 +111,7 @@ class TestWeights:
     @pytest.mark.parametrize("eps", [F(1), F(1, 100), F(10), F(1, 10**6), F(1000)], ids=str)
     @pytest.mark.parametrize("q", QUANTILES, ids=str)
     def test_table(self, q, eps):
-        score = score_of(Quantile(float(q)), eps)
+        score = score_of(Quantile(float(q)), eps, 675)
         weights = Weights.of(score, 675, eps)
         ratio = exp_below(weights.unit)
         assert weights.table[-1] == 2**128
@@ -108,7 +123,7 @@ class TestWeights:
 
     def test_points_beyond_the_cap_are_next_to_never_chosen(self):
         for q, eps in itertools.product(QUANTILES, (F(1), F(1, 10))):
-            weights = Weights.of(score_of(Quantile(float(q)), eps), 650_000, eps)
+            weights = Weights.of(score_of(Quantile(float(q)), eps, 650_000), 650_000, eps)
             assert weights.shares[-1] * 650_000 < 2**-46
 
     @pytest.mark.parametrize("coarse", [1, 2, 3, 7])
@@ -147,6 +162,24 @@ class TestPrivacy:
                 for p, t in zip(own, theirs, strict=True):
                     left, right = p * sum(theirs), t * sum(own)
                     assert left << shift <= right * most and right << shift <= left * most
+
+    @pytest.mark.parametrize("q", [F(1, 2), F(9, 10), Max()], ids=str)
+    @pytest.mark.parametrize("k", [2, 3])
+    def test_records_of_one_person_in_three_groups(self, q, k):
+        """Noise for k records at eps / k each: wherever they lie, all answers together lose eps at most."""
+        mechanism, size = mechanism_of(q, F(1, k), 3), 3
+        largest = [0.0] + [
+            max(
+                loss_of(mechanism, records, (*records, *more))
+                for records in multisets(size, 3)
+                for more in multisets(size, k)
+                if len(more) == r
+            )
+            for r in range(1, k + 1)
+        ]
+        spreads = [each for each in itertools.product(range(k + 1), repeat=3) if sum(each) <= k]
+        together = max(sum(largest[r] for r in spread) for spread in spreads)
+        assert 0.4 < together <= 1 + 1e-12
 
     @pytest.mark.parametrize("q", [*QUANTILES, *EXTREMES], ids=str)
     @pytest.mark.parametrize("eps", [F(1, 5), F(1), F(3)], ids=str)
@@ -416,6 +449,26 @@ class TestAccuracy:
             drawn = mechanism.value(mechanism.draw(summarised(mechanism, records)))
             ends = [each.max() if isinstance(statistic, Max) else each.min() for each in records]
             assert np.abs(drawn - ends).mean() <= best, statistic
+
+    @pytest.mark.parametrize("extreme", [Max(), Min(), Quantile(1.0), Quantile(0.0)], ids=lambda each: each.label)
+    @pytest.mark.parametrize("eps", [F(3), F(1), F(1, 10), F(1, 2000)], ids=str)
+    @pytest.mark.parametrize("kind", [Exponential, ExponentialInterval], ids=lambda each: each.name)
+    def test_extremes_lie_beyond_everybody_once_in_20_times(self, extreme, eps, kind):
+        """By exact probabilities, at ``n eps = 100``: of tied ends, wide bounds, and records that all differ."""
+        n = math.ceil(100 / eps)
+        tied = [40] * n, Universe(0.0, 100.0), False
+        ages = (np.random.default_rng(1).integers(20, 60, n)).tolist(), Universe(0.0, 1e6), True
+        scale = [0, 10] * (n // 2), Universe(-5.0, 15.0), True
+        apart = np.random.default_rng(2).uniform(0.2, 0.8, n).tolist(), Universe(0.0, 1.0), False
+        for records, universe, whole in (tied, ages, scale, apart):
+            mechanism = kind(replace(extreme, whole=whole), universe, eps)
+            runs = runs_of(mechanism, records)
+            total = sum(mass * width for _, width, mass in runs)
+            is_max = mechanism.score.a == 1
+            beyond = runs[-1] if is_max else runs[0]
+            occupied = mechanism.points.index(np.array(records, dtype=float))
+            assert beyond[0] == (occupied.max() + 1 if is_max else 0) and beyond[1] > 0
+            assert 20 * beyond[1] * beyond[2] <= total
 
     def test_median_of_many_is_exact(self):
         mechanism = Exponential(Median(whole=True), Universe(1.0, 675.0), F(1))

@@ -1,6 +1,8 @@
 """Medians and quantiles by the exponential mechanism, as every front end answers them."""
 
 import math
+import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -210,3 +212,63 @@ class TestAttack:
         release = pd.DataFrame({"x": self.PEOPLE}).dprisk.median("x", eps=1, **ASKED)
         assert right.mean() <= release.risk.success + 6 * 0.5 / math.sqrt(right.size)
         assert (1 / (1 + np.exp(-np.abs(odds)))).max() <= release.risk.worst_case + 1e-9
+
+
+class TestFewRecords:
+    """An order statistic of nearly nobody is warned of by a noisy number beside it, and its text says how few."""
+
+    @staticmethod
+    def warned(ask):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            answer = ask()
+        texts = [str(each.message) for each in seen if each.category is pdrisk.NoisyReleaseWarning]
+        return answer, [text for text in texts if "too few records" in text]
+
+    @pytest.mark.parametrize("n", [0, 1, 5])
+    @pytest.mark.parametrize("beside", ["count", "mean", "std"])
+    def test_beside_a_noisy_number(self, n, beside):
+        frame = FRAME.head(n)
+        asked = {"y": [beside, "median", "max", ("quantile", {"q": 0.9})]}
+        for _ in range(10):
+            _, (said,) = self.warned(lambda: frame.dprisk.agg(asked, eps=4, bounds=(0, 1)))
+            assert re.search(r"median\(y\), which says nothing of fewer than some \d+ records; max\(y\)", said)
+            assert "quantile(0.9)(y)" in said or "quantile" in said
+
+    def test_in_groups_and_in_sql(self):
+        rows = pd.DataFrame({"g": ["many"] * 3000 + ["few"] * 3, "y": 0.5})
+        ask = {"eps": 4, "bounds": (0, 1), "by": "g", "keys": ["many", "few"]}
+        _, (said,) = self.warned(lambda: rows.dprisk.agg({"y": ["count", "min"]}, **ask))
+        assert "min(y), which says nothing of the 1 groups of less than" in said
+        query = "SELECT COUNT(*), MAX(y) FROM people"
+        _, (said,) = self.warned(lambda: pdrisk.sql(query, people=rows.tail(3), eps=4, bounds={"y": (0, 1)}))
+        assert "max(y), which says nothing of fewer than" in said
+
+    def test_not_of_many_nor_by_the_number_of_others(self):
+        rows = pd.DataFrame({"y": np.linspace(0, 1, 3000), "z": [0.5] + [np.nan] * 2999})
+        options = {"eps": 4, "bounds": (0, 1)}
+        for asked in (
+            {"y": ["count", "max", "median"]},
+            {None: ["count"], "y": ["max"]},
+            {"z": ["count"], "y": ["max"]},
+        ):
+            assert self.warned(lambda asked=asked: rows.dprisk.agg(asked, **options))[1] == []
+        assert len(self.warned(lambda: rows.dprisk.agg({"z": ["count", "max"]}, **options))[1]) == 1
+
+    def test_texts_say_how_few(self):
+        """Of public facts alone: the same of nobody and of many."""
+        for frame in (FRAME.head(0), FRAME):
+            release = frame.dprisk.max("y", eps=1, bounds=(0, 1))
+            few = f"says nothing of fewer than some {math.ceil(2 * release.rank95)}"
+            for text in (
+                repr(release),
+                release._repr_html_(),
+                release.explain("analyst"),
+                release.explain("publication"),
+            ):
+                assert few in " ".join(text.split())
+
+    def test_an_interval_of_all_that_is_possible(self):
+        for statistic in ("max", "min"):
+            with pytest.warns(pdrisk.NoisyReleaseWarning, match=rf"{statistic}\(y\): 1 wide, of 1 possible"):
+                getattr(FRAME.head(1).dprisk, statistic)("y", eps=1, bounds=(0, 1), interval=True)

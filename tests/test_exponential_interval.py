@@ -184,7 +184,7 @@ class TestAnswers:
         release = FRAME.dprisk.median("x", eps=3, step=1, **ASKED)
         assert release.mechanism == "exponential_interval" and release.eps == 3
         assert 1 <= release.low <= release.value <= release.high <= 675
-        assert release.noise95 == (release.high - release.low) / 2
+        assert release.noise95 == max(release.high - release.value, release.value - release.low)
         assert release.rank95 == FRAME.dprisk.median("x", eps=1, bounds=(1, 675), step=1).rank95
         assert release.interval(0.5) == (release.low, release.high) and release.interval(0.99) == (1, 675)
         assert "95 % noise interval" in repr(release) and "95 % noise in ranks" in repr(release)

@@ -41,15 +41,19 @@ class TestRanking:
     """The same figures as `assess`, the most exposed first."""
 
     @pytest.mark.parametrize("eps", [[0.1], [0.5, 2.0]])
-    def test_answers_are_those_of_assess(self, eps):
+    @pytest.mark.parametrize("mechanism", ["auto", "laplace"])
+    def test_answers_are_those_of_assess(self, eps, mechanism):
         frame = declared()
-        found = exposure(frame, ["income", "age"], STATISTICS, eps).answers
-        expected = frame.dprisk.assess(["income", "age"], STATISTICS, eps=eps, mechanism="laplace")
+        found = exposure(frame, ["income", "age"], STATISTICS, eps, mechanism=mechanism).answers
+        expected = frame.dprisk.assess(["income", "age"], STATISTICS, eps=eps, mechanism=mechanism)
         keys = ["column", "statistic", "eps"]
         merged = found.merge(expected, on=keys, suffixes=("", "_expected"), validate="1:1")
         assert len(merged) == len(expected) == len(found)
         for name in expected.columns.difference(keys):
             assert (merged[name] == merged[f"{name}_expected"]).all(), name
+        paper = frame.dprisk.assess(["income", "age"], STATISTICS, eps=eps, mechanism="laplace")
+        merged = found.merge(paper, on=keys, suffixes=("", "_of_paper"), validate="1:1")
+        assert merged["laplace95"].tolist() == pytest.approx(merged["noise95_of_paper"].tolist())
         assert (found["exposure"] == found["local_sensitivity"] / found["global_sensitivity"]).all()
         assert found["exposure"].is_monotonic_decreasing
 
@@ -175,7 +179,8 @@ class TestRecommendation:
     )
     def test_by_hand(self, statistic, sensitivity):
         frame = declared()
-        found = exposure(frame, ["age"], [name for name in STATISTICS if name == statistic] or ["mean"])
+        found = exposure(frame, ["age"], [name for name in STATISTICS if name == statistic] or ["mean"],
+                         mechanism="laplace")  # fmt: skip
         exact = getattr(frame["age"], statistic)()
         rows = found.recommendation.query("statistic == @statistic")
         assert rows["worst_case"].tolist() == list(RISKS)
@@ -184,7 +189,9 @@ class TestRecommendation:
             assert loss * (1 - 1e-3) < row.eps <= loss  # four digits, rounded down
             assert row.eps == float(f"{row.eps:.4g}")
             assert posterior(row.eps) <= row.worst_case
-            assert row.noise95 == pytest.approx(sensitivity / row.eps * math.log(20), rel=1e-9)
+            if statistic != "count":  # whose steps of whole numbers its own noise95 knows
+                assert row.noise95 == pytest.approx(sensitivity / row.eps * math.log(20), rel=1e-9)
+            assert row.laplace95 == pytest.approx(sensitivity / row.eps * math.log(20), rel=1e-9)
             assert row.share == pytest.approx(row.noise95 / exact, rel=1e-9)
 
     @pytest.mark.parametrize("statistic", ["count", "sum", "mean", "median", "max", "var"])
@@ -192,7 +199,7 @@ class TestRecommendation:
         frame = declared()
         found = exposure(frame, ["age"]).recommendation.query("statistic == @statistic")
         alone = [frame.dprisk.assess("age", statistic, eps=eps, mechanism="auto") for eps in found["eps"]]
-        assert found["auto95"].tolist() == [table["noise95"].item() for table in alone]
+        assert found["noise95"].tolist() == [table["noise95"].item() for table in alone]
 
     def test_the_default_noise_of_a_mean_shrinks_with_n(self):
         few, many = (
@@ -200,18 +207,31 @@ class TestRecommendation:
             for times in (1, 100)
         )
         few, many = (table[table["statistic"] == "mean"] for table in (few, many))
-        np.testing.assert_allclose(few["auto95"], 100 * many["auto95"], rtol=0.03)
+        np.testing.assert_allclose(few["noise95"], 100 * many["noise95"], rtol=0.03)
         # docs/numbers.md, two_sums: about ±2.1 R/(n eps) in the middle; the laplace noise is the same for any n.
-        np.testing.assert_allclose(many["auto95"] * many["eps"] * 10_100 / 100, 2.1, rtol=0.15)
-        assert many["noise95"].tolist() == few["noise95"].tolist()
+        np.testing.assert_allclose(many["noise95"] * many["eps"] * 10_100 / 100, 2.1, rtol=0.15)
+        assert many["laplace95"].tolist() == few["laplace95"].tolist()
 
-    def test_the_page_shows_both(self):
-        text = repr(exposure(declared(), "age"))
-        assert "; auto ±" in text and "nan" not in text
+    @pytest.mark.parametrize("mechanism", ["auto", "laplace"])
+    def test_the_default_leads_and_the_paper_has_its_own_column(self, mechanism):
+        found = exposure(declared(), "age", "mean", 1, mechanism=mechanism)
+        bought = repr(found).partition("What an eps buys")[2].splitlines()
+        head = next(line for line in bought if line.startswith("column"))
+        mean = next(line for line in bought if " mean " in line)
+        last = found.recommendation.query("statistic == 'mean'").iloc[-1]
+        numbers = [float(number.replace(",", "")) for number in re.findall(r"±([\d.,]+)", mean)]
+        assert numbers[3] == pytest.approx(last["noise95"], rel=1e-3)
+        if mechanism == "auto":
+            assert numbers[4:] == pytest.approx([last["laplace95"]], rel=1e-3) and numbers[4] > 20 * numbers[3]
+            assert head.rstrip().endswith("paper, eps 1.098")
+        else:
+            assert len(numbers) == 4 and "paper, eps" not in head
 
     def test_narrower_bounds_help(self):
         frame = people()
-        wide, narrow = (exposure(frame, "age", bounds={"age": (0, hi)}).recommendation for hi in (1000, 100))
+        wide, narrow = (
+            exposure(frame, "age", bounds={"age": (0, hi)}, mechanism="laplace").recommendation for hi in (1000, 100)
+        )
         means = [table.loc[table["statistic"] == "mean", "share"].to_numpy() for table in (wide, narrow)]
         np.testing.assert_allclose(means[0], 10 * means[1])
 
@@ -234,6 +254,16 @@ def file(tmp_path):
 
 class TestCommand:
     """`pdrisk assess FILE`."""
+
+    def test_mechanism(self, file, capsys):
+        said = []
+        for more in ([], ["--mechanism", "auto"], ["--mechanism", "laplace"]):
+            assert main(["assess", str(file), "--columns", "age", "--bounds", "age=0:120", *more]) == 0
+            said.append(capsys.readouterr().out)
+        assert said[0] == said[1] and "the default of answers (mechanism='auto')" in said[0].replace("\n", " ")
+        assert "paper ±" in said[0] and "paper ±" not in said[2]
+        assert main(["assess", str(file), "--columns", "age", "--mechanism", "gauss"]) == 2
+        assert "gauss" in capsys.readouterr().err
 
     @pytest.mark.slow
     def test_text(self, file, capsys):

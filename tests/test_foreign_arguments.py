@@ -544,3 +544,66 @@ class TestInPlainWords:
     def test_an_eps_of_thousands_of_digits(self, eps):
         with pytest.raises(pdrisk.ParameterError, match="eps has more than a thousand digits: round it"):
             FRAME.dprisk.count(eps=eps)
+
+
+WHOLE = {
+    "rows": lambda d, f, v: repr(d.sum("x", eps=1, bounds=(0, 9), rows=v).global_sensitivity),
+    "groups": lambda d, f, v: repr(d.count(eps=1, by="g", keys=["a", "b"], rows=2, groups=v).columns),
+    "ddof": lambda d, f, v: f.dprisk.var("x", eps=1, bounds=(0, 9), ddof=v).curator.local_sensitivity,
+    "bins": lambda d, f, v: f.dprisk.hist("x", eps=1, bins=v, bounds=(0, 9)).index.tolist(),
+    "n": lambda d, f, v: pdrisk.plan("count()", n=v, eps=1).to_dict(),
+}
+
+
+@pytest.mark.parametrize("option", WHOLE)
+@pytest.mark.parametrize("kind", [float, np.float32, np.float64])
+def test_whole_floats_are_whole_numbers(option, kind):
+    """Numbers of R are floats: 2.0 is 2, and 1.5 is refused as before."""
+    frame = pd.DataFrame({"id": range(40), "x": [float(at % 10) for at in range(40)], "g": ["a", "b"] * 20})
+    data, ask = pdrisk.Dataset(frame, person="id"), WHOLE[option]
+    number = 1 if option == "ddof" else 2
+    assert ask(data, frame, kind(number)) == ask(data, frame, number)
+    for wrong in (kind(1.5), kind("nan"), kind("inf"), kind(-3)):
+        with pytest.raises(pdrisk.PdriskError):
+            ask(data, frame, wrong)
+
+
+@pytest.mark.filterwarnings("ignore::pdrisk.errors.NoisyReleaseWarning")
+class TestNAOfR:
+    """R's NA in integers of 32 bits is a number: it is refused where the caller holds the data, with what to write."""
+
+    FRAME = pd.DataFrame({"x": np.array([38, -(2**31), 20], dtype=np.int32), "y": np.array([1, 2, 3], dtype=np.int32)})
+
+    @pytest.mark.parametrize(
+        "ask",
+        [
+            lambda frame: frame.dprisk.mean("x", eps=1, bounds=(0, 80)),
+            lambda frame: frame.dprisk.count(eps=1, where="x > 3"),
+            lambda frame: frame.dprisk.count(eps=1, by="x", keys=[20, 38]),
+            pdrisk.Dataset,
+            lambda frame: pdrisk.Dataset({"a": frame}),
+        ],
+    )
+    def test_refused(self, ask):
+        with pytest.raises(pdrisk.ParameterError, match=r"column 'x' holds -2147483648, which is R's NA") as caught:
+            ask(self.FRAME)
+        frame = self.FRAME.copy()
+        line = str(caught.value).partition("write ")[2].partition(", hand")[0]
+        exec(line, {"frame": frame, "pandas": pd})
+        assert frame["x"].isna().sum() == 1 and frame["x"].dtype == "Int32"
+        ask(frame)
+
+    def test_not_refused(self):
+        self.FRAME.dprisk.mean("y", eps=1, bounds=(0, 80))
+        declared = self.FRAME.dprisk.declare(missing={"x": [-(2**31)]})
+        assert declared.dprisk.mean("x", eps=1, bounds=(0, 80)).curator.n == 2
+        pdrisk.Dataset(declared)
+        wide = self.FRAME.astype("int64")
+        assert wide.dprisk.count("x", eps=1).curator.n == 3
+
+    def test_a_ledger_tells_nothing(self, tmp_path):
+        """Whether one person's value is the odd one decides nothing that can be seen for free."""
+        ledger = pdrisk.Ledger(tmp_path / "budget.db", dataset="survey", eps=9)
+        for frame in (self.FRAME, self.FRAME.assign(x=np.array([38, 5, 20], dtype=np.int32))):
+            frame.dprisk.mean("x", eps=1, bounds=(0, 80), ledger=ledger)
+        assert ledger.remaining().eps == 7

@@ -3,11 +3,14 @@
 import datetime
 from decimal import Decimal
 
+import duckdb
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
+import day_keys
 import pdrisk
 from pdrisk._answer.answer import Answer
 
@@ -186,6 +189,83 @@ KINDS = {  # column of the group, keys of two of its groups, rows of these, dtyp
 }
 
 
+PLANS = pd.DataFrame({"name": ["basic", "basic", "full"], "plan": [1, 4, 2], "x": [3.0, 4, 5]})
+PAIRS = pd.DataFrame({"plan": [2, 1, 9], "name": ["full", "basic", "new"]})
+
+
+@pytest.mark.filterwarnings("ignore::pdrisk.DoubtfulReleaseWarning")
+class TestKeysThatExist:
+    """A dict is all combinations, and says so; the rows of a frame, or tuples, are the keys that there are."""
+
+    @pytest.mark.parametrize(
+        "keys",
+        [PAIRS, PAIRS[["name", "plan"]], PAIRS.astype({"name": "category"}), pl.from_pandas(PAIRS), pa.table(PAIRS)],
+        ids=["pandas", "other order", "category", "Polars", "Arrow"],
+    )
+    @pytest.mark.parametrize("made", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
+    def test_a_frame_is_its_rows(self, made, keys):
+        tuples = list(PAIRS.itertuples(index=False, name=None))
+        d = pdrisk.Dataset(made(PLANS))
+        found = d.count(by=["plan", "name"], keys=keys, eps=EXACT)
+        pd.testing.assert_frame_equal(found, d.count(by=["plan", "name"], keys=tuples, eps=EXACT))
+        assert found["value"].tolist() == [1, 1, 0]
+        answer = pdrisk.sql(
+            "SELECT name AS n, plan, COUNT(*) AS c FROM t GROUP BY name, plan", eps=EXACT, keys=keys, t=made(PLANS)
+        )
+        assert answer.to_numpy().tolist() == [["full", 2, 1], ["basic", 1, 1], ["new", 9, 0]]
+        least = "SELECT name, plan, COUNT(*) AS c FROM t GROUP BY ALL ORDER BY c LIMIT 1"
+        assert pdrisk.sql(least, eps=EXACT, keys=keys, t=made(PLANS)).to_numpy().tolist() == [["new", 9, 0]]
+        rollup = "SELECT name, plan, COUNT(*) AS c FROM t GROUP BY ROLLUP (name, plan)"
+        assert pdrisk.sql(rollup, eps=EXACT, keys=keys, t=made(PLANS))["c"].tolist() == [1, 1, 0, 1, 2, 0, 3]
+
+    def test_of_one_column_with_a_missing_key(self):
+        frame = pd.DataFrame({"g": [1, None, None, 3]})
+        keys = pd.DataFrame({"g": pd.array([1, None], dtype="Int64")})
+        assert frame.dprisk.count(by="g", keys=keys, eps=EXACT)["value"].tolist() == [1, 2]
+
+    @pytest.mark.parametrize(
+        ("keys", "why"),
+        [
+            (PAIRS[["plan"]], "one column for each of .* and no other, .* but this one has 'plan'"),
+            (PAIRS.assign(x=1), "one column for each of .* but this one has 'plan', 'name', 'x'"),
+            (PAIRS.rename(columns={"plan": 5}), "one column for each of .* but this one has 5, 'name'"),
+            (pd.DataFrame(), "one column for each of .* but this one has no column"),
+            (PAIRS.head(0), "at least one group"),
+            (pd.concat([PAIRS, PAIRS]), "listed twice"),
+            (PAIRS.set_axis(["plan", "plan"], axis=1), "two columns of one name"),
+            (PAIRS.assign(plan="1"), "is text, but the .* holds numbers"),
+            (PAIRS.assign(plan=[[1], [2], [3]]), "must be a single value"),
+            (pd.DataFrame({"plan": range(1_000_001), "name": "a"}), "1,000,000 at most, but are 1,000,001"),
+        ],
+    )
+    @pytest.mark.whole
+    def test_frames_that_are_no_keys(self, keys, why):
+        error = pdrisk.ParameterError | pdrisk.ColumnTypeError
+        with pytest.raises(error.__args__, match=why):
+            PLANS.dprisk.count(by=["plan", "name"], keys=keys, eps=1)
+        for groups in ("name, plan", "ROLLUP (name, plan)"):
+            query = f"SELECT name, plan, COUNT(*) AS c FROM t GROUP BY {groups}"
+            with pytest.raises(error.__args__, match=why):
+                pdrisk.sql(query, eps=1, keys=keys, t=PLANS)
+
+    def test_combinations_are_named(self):
+        def said(keys, query="SELECT plan, name, COUNT(*) FROM t GROUP BY plan, name"):
+            methods = PLANS.dprisk.declare(keys={"plan": [1, 2], "name": ["a", "b", "c"]}).dprisk
+            table = methods.count(by=["plan", "name"], keys=keys, eps=1)
+            answer = pdrisk.sql(query, eps=1, t=methods.declare(bounds={"x": (0, 1)}), keys=keys)
+            number = Answer.from_attrs(answer.attrs).combinations
+            for each in (table, answer):
+                for audience in ("analyst", "publication"):
+                    text = " ".join(pdrisk.explain(each, audience).split())
+                    assert ("all 6 combinations of the keys of plan and name are shown" in text) == (number == 6)
+            return number
+
+        everything = {"plan": [1, 2], "name": ["a", "b", "c"]}
+        assert said(everything) == said(None) == 6
+        assert said([(1, "a"), (2, "b")]) == said(PAIRS) == said([(1, "a")]) == 0
+        assert said(everything, "SELECT plan, name, COUNT(*) FROM t GROUP BY ROLLUP (plan, name)") == 6
+
+
 class TestKindsOfKeys:
     """Any column can group that has keys of one kind; a missing key is a group only if it is listed."""
 
@@ -203,11 +283,62 @@ class TestKindsOfKeys:
         assert two["n"].tolist() == rows
 
     @pytest.mark.parametrize(("column", "keys", "rows", "dtype"), KINDS.values(), ids=KINDS.keys())
-    def test_observed_keys_are_all_that_are_not_missing(self, column, keys, rows, dtype):
-        table = grouped(pd.DataFrame({"x": [1.0, 2, 3], "g": column}), "g", "observed")
+    def test_observed_keys_are_all_that_occur(self, column, keys, rows, dtype):
+        """As ``groupby(dropna=False)``: sorted, then a missing key, whichever kind of missing it is."""
+        frame = pd.DataFrame({"x": [1.0, 2, 3], "g": column})
         present = [value for value in column.tolist() if not pd.isna(value)]
-        assert table["n"].sum() == len(present)
-        assert table.index.tolist() == sorted(set(present))
+        missing = len(column) - len(present)
+        expected = [*sorted(set(present)), *[None] * (missing > 0)]
+        sizes = [*(present.count(key) for key in sorted(set(present))), *[missing] * (missing > 0)]
+        table = grouped(frame, "g", "observed")
+        assert table["n"].tolist() == sizes
+        assert [None if pd.isna(key) else key for key in table.index] == expected
+        assert table.index.dtype == column.dtype or dtype is not None or column.dtype == "category"
+        two = grouped(frame.assign(one=1), ["one", "g"], "observed")
+        assert two["n"].tolist() == sizes
+        assert [None if pd.isna(key) else key for _, key in two.index] == expected
+
+    def test_shares_of_observed_keys_are_those_of_everybody(self):
+        """The NULL group is a group: without it shares are wrong."""
+        for by in ("region", ["region", "sex"]):
+            assert people().dprisk.count(eps=1, by=by, keys="observed", curator=True)["n"].sum() == len(people())
+
+    @pytest.mark.filterwarnings("ignore::pdrisk.DoubtfulReleaseWarning")
+    @pytest.mark.parametrize(
+        "options", [{"rows": 2, "groups": 1}, {"rows": 1, "groups": 2}, {"per_person": "mean", "groups": 1}]
+    )
+    @pytest.mark.parametrize(
+        "made", [lambda frame: frame, pl.from_pandas, lambda frame: duckdb.from_arrow(pa.table(frame))]
+    )
+    def test_observed_keys_of_people_are_as_if_all_were_listed(self, made, options):
+        """The missing key is one of the groups among which a person's are chosen."""
+        draw = np.random.default_rng(2)
+        frame = pd.DataFrame({"g": draw.choice(["a", "b", None], 200), "pid": draw.integers(0, 60, 200), "x": 1.0})
+        d = pdrisk.Dataset(made(frame), person="pid", bounds={"x": (0, 1)})
+        listed, observed = (
+            d.sum("x", by="g", keys=keys, eps=EXACT, **options) for keys in (["a", "b", None], "observed")
+        )
+        pd.testing.assert_index_equal(listed.index, observed.index)
+        np.testing.assert_allclose(listed["value"], observed["value"], atol=1e-2)
+        assert listed["value"].sum() > 50
+
+    def test_missing_keys_that_are_left_out_are_named(self):
+        """By public facts alone: the keys, whatever the data hold."""
+        for frame in (people(), people().dropna(), people().head(0)):
+
+            def left_out(by, keys, frame=frame, **options):
+                options = {"eps": 1, "keys": keys} | options
+                return Answer.from_attrs(frame.dprisk.count(by=by, **options).attrs).without_missing
+
+            assert left_out("region", ["north"]) == ("region",)
+            assert left_out("region", ["north", None]) == left_out("region", "observed") == ()
+            assert left_out("region", "private", delta=1e-6) == ("region",)
+            assert left_out(["region", "sex"], {"region": ["north", None], "sex": ["f"]}) == ("sex",)
+            assert left_out(["region", "sex"], [("north", "f"), (None, None)]) == ()
+            table = frame.dprisk.count(by=["region", "sex"], keys=[("north", "f")], eps=1)
+            for audience in ("analyst", "publication"):
+                said = " ".join(pdrisk.explain(table, audience).split())
+                assert "records whose region or sex is missing are left out of groups by it" in said
 
     def test_missing_keys(self):
         assert grouped(people(), "region", ["north", "south"])["n"].sum() == 4
@@ -236,7 +367,7 @@ class TestKindsOfKeys:
             ([1, 2], ["1"]), ([1, 2], [True]), ([1, 2], [1, "2"]), ([1.0, 2.0], [False]), (["1", "2"], [1]),
             (["True", "b"], [True]), ([True, False], [1]), ([True, False], [0, 1]), ([True, False], ["True"]),
             (pd.array([1, None], dtype="Int64"), ["1"]), (pd.array(["1", None], dtype="string"), [1]),
-            (pd.to_datetime(["2020", "2021"]), ["2020"]), (pd.to_datetime(["2020", "2021"]), [2020]),
+            (pd.to_datetime(["2020", "2021"]), [2020]),
             (pd.to_datetime(["2020", "2021"], utc=True), [pd.Timestamp("2020")]),
             (pd.to_datetime(["2020", "2021"]), [pd.Timestamp("2020", tz="UTC")]),
             (pd.Categorical([1, 2]), ["1"]), (pd.Categorical(["1", "2"]), [1]), (["a", "b"], [("a",)]),
@@ -260,11 +391,12 @@ class TestWhereAndGroups:
 
     def test_observed_keys_are_taken_before_where(self):
         table = grouped(people(), "region", "observed", where="age > 65")
-        assert table.index.tolist() == ["north", "south", "west"]
-        assert table["n"].tolist() == [0, 0, 0]
+        assert table.index[:-1].tolist() == ["north", "south", "west"] and pd.isna(table.index[-1])
+        assert table["n"].tolist() == [0, 0, 0, 0]
         assert Answer.from_attrs(table.attrs).keys_from == "data"
         pairs = grouped(people(), ["sex", "region"], "observed").index.tolist()
-        assert pairs == [("f", "north"), ("f", "south"), ("f", "west"), ("m", "north"), ("m", "south")]
+        assert pairs[:-1] == [("f", "north"), ("f", "south"), ("f", "west"), ("m", "north"), ("m", "south")]
+        assert pairs[-1][0] == "m" and pd.isna(pairs[-1][1])
 
     def test_listed_keys_are_not_marked(self):
         assert Answer.from_attrs(grouped(people(), "region", ["north"]).attrs).keys_from == "given"
@@ -313,13 +445,50 @@ class TestObservedKeys:
 
     def test_integer_categories_with_a_missing_row(self):
         frame = pd.DataFrame({"g": pd.Categorical([3, 1, None, 3])})
-        assert frame.dprisk.count(eps=1, by="g", keys="observed", curator=True)["n"].to_dict() == {1: 1, 3: 2}
+        assert frame.dprisk.count(eps=1, by="g", keys="observed", curator=True)["n"].tolist() == [1, 2, 1]
 
     def test_a_date_that_nanoseconds_cannot_hold(self):
         column = pd.array(pa.array([0, 253_402_214_400_000_000], pa.timestamp("us")), dtype="timestamp[us][pyarrow]")
         frame = pd.DataFrame({"g": column})
         assert frame.dprisk.count(eps=1, by="g", keys="observed", curator=True)["n"].tolist() == [1, 1]
         assert frame.dprisk.count(eps=1, by="g", keys=[pd.Timestamp("1970-01-01")], curator=True)["n"].tolist() == [1]
+
+
+@pytest.mark.filterwarnings("ignore::pdrisk.DoubtfulReleaseWarning")
+@pytest.mark.parametrize("held", day_keys.frames())
+class TestDays:
+    """Keys of dates and timestamps: a ``datetime.date``, a Timestamp and ISO text name the same day."""
+
+    @pytest.mark.whole
+    def test_every_spelling(self, held):
+        day_keys.check_methods(day_keys.frames()[held])
+
+    def test_time_of_day(self, held):
+        data = day_keys.frames()[held]
+        if held == "datetime64":  # which holds times, whatever their unit
+            data["d"] = day_keys.DAYS
+        day_keys.check_time_of_day(data)
+
+    @pytest.mark.whole
+    def test_in_sql(self, held):
+        data = day_keys.frames()[held]
+        if held in ("objects", "categories"):  # which SQL reads as text
+            with pytest.raises(pdrisk.ColumnTypeError, match=r"make dates of it, with .* pd\.to_datetime"):
+                day_keys.check_sql(None, "d", people=data)
+            data = data.assign(d=pd.to_datetime(data["d"]), t=pd.to_datetime(data["t"]))
+        con, tables = None, {"people": data}
+        if held == "DuckDB":
+            con, tables = duckdb.connect(), {}
+            con.from_arrow(day_keys.frames()["Arrow"]).create("people")
+        for column in ("d", "t", "CAST(t AS DATE)"):
+            day_keys.check_sql(con, column, **tables)
+
+    def test_declared(self, held):
+        data = day_keys.frames()[held]
+        if isinstance(data, pd.DataFrame):
+            for keys in day_keys.SPELLINGS.values():
+                known = data.dprisk.declare(keys={"d": keys})
+                assert known.dprisk.count(eps=EXACT, by="d")["value"].tolist() == day_keys.ROWS
 
 
 class TestKeysInTheColumnsPrecision:

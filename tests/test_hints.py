@@ -46,6 +46,27 @@ class TestNames:
 class TestWords:
     """Errors and warnings name the way out."""
 
+    @pytest.mark.parametrize("ask", [lambda d: d.mode("g"), lambda d: d.agg({"g": ["mode"]}, eps=1)])
+    def test_a_mode(self, ask):
+        frame = pd.DataFrame({"region": ["a", "b", "b"] * 9})
+        with pytest.raises((AttributeError, pdrisk.ParameterError), match="value_counts") as said:
+            ask(frame.dprisk)
+        advice = str(said.value).split("the first of ")[1].split(", as noise")[0].replace("[...]", "['a', 'b']")
+        assert eval(f"frame.dprisk{advice}", {"frame": frame}).index[0] in ("a", "b")
+
+    @pytest.mark.parametrize("way", ["crosstab", "value_counts"])
+    def test_shares(self, way):
+        """What is written instead of normalize= runs."""
+        frame = pd.DataFrame({"g": ["a", "b"] * 50, "h": [1, 1, 2, 2] * 25})
+        asked = {"eps": 10**6, "keys": {"g": ["a", "b"], "h": [1, 2]} if way == "crosstab" else ["a", "b"]}
+        columns = ("g", "h")[: 1 + (way == "crosstab")]
+        with pytest.raises(TypeError, match="normalize") as said:
+            getattr(frame.dprisk, way)(*columns, normalize=True, **asked)
+        table = getattr(frame.dprisk, way)(*columns, **asked)
+        advice = str(said.value).split("noisy answers: ")[1].split(" costs nothing")[0]
+        shares = eval(advice, {"table": table})
+        assert shares.to_numpy().tolist() == ([[0.25, 0.25]] * 2 if way == "crosstab" else [0.5, 0.5])
+
     @pytest.mark.parametrize("column", [["x", "member"], FRAME["x"]], ids=["a list", "a series"])
     def test_what_is_no_label(self, column):
         with pytest.raises(pdrisk.ColumnTypeError, match=r"several columns with df\.dprisk\.agg.*df\.assign"):

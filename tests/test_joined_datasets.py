@@ -254,6 +254,19 @@ class TestRowsOfAPerson:
         assert twice.count(eps=10**6).value == 2  # people
         assert "one row of each counts" in " ".join(twice.mean("age", eps=1).explain("publication").split())
 
+    def test_known_rows_need_no_groups(self):
+        """They are those of a person in all groups together; none is left out, and the texts do not say so."""
+        twice = self.patients().join(self.TWICE, on="canton")
+        by = {"by": "year", "keys": [1, 2, 3], "eps": 1}
+        for table in (
+            twice.nunique("year", **by),
+            twice.sum("year", bounds=(0, 3), **by),
+            twice.sql("SELECT year, COUNT(*) AS n FROM data GROUP BY year", eps=1, keys=[1, 2, 3]),
+        ):
+            label = " ".join(pdrisk.explain(table, "publication").split())
+            assert "truncated" not in label and "leaves out" not in label
+            assert "at most 2 rows in all groups together" in label
+
     def test_one_row_needs_no_groups(self):
         table = self.patients().join(REGIONS, on="canton").count(by="language", keys=["de", "fr"], eps=10**6)
         assert table["value"].tolist() == [2, 0]

@@ -1,5 +1,7 @@
 """k-anonymity and unique rows: how many people share each combination of keys."""
 
+import bisect
+import itertools
 import json
 
 import numpy as np
@@ -10,6 +12,9 @@ from hypothesis import strategies as st
 
 import pdrisk
 from disclosure import people, sizes
+from pdrisk._disclosure.measures import asked
+from pdrisk._disclosure.suggest import coarser_ways
+from pdrisk._disclosure.tables import FrameTable
 from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
 
 KEYS = ["age", "zip", "sex", "wage", "away", "since"]
@@ -218,7 +223,7 @@ class TestGeneralize:
 
 
 class TestSuggestion:
-    """A greedy search ends with every class large enough, no step of it can be taken back, and it is reproducible."""
+    """Every class is large enough, no combination of steps that is loses less, and it is reproducible."""
 
     @given(st.integers(0, 10_000), st.integers(12, 80), st.integers(2, 6))
     def test_reaches_k(self, seed, n, k):
@@ -237,23 +242,88 @@ class TestSuggestion:
     def test_steps_of_text_and_numbers(self):
         frame = pd.DataFrame({"zip": ["85535", "85536", "85637", "85638"], "age": [20, 21, 22, 23]})
         assert frame.dprisk.suggest_generalization("zip", k=2).generalize == {"zip": 4}
-        assert frame.dprisk.suggest_generalization("age", k=2).generalize == {"age": [20, 25]}
+        assert frame.dprisk.suggest_generalization("age", k=2).generalize == {"age": [20, 22, 24]}
         jobs = pd.DataFrame({"job": ["baker"] * 5 + ["smith"] * 3 + ["king", "queen"]})
         found = jobs.dprisk.suggest_generalization("job", k=2).generalize["job"]
         assert found == {"baker": "baker", "smith": "smith", "king": "other", "queen": "other"}
 
-    def test_steps_too_many_are_taken_back(self):
-        """Leaving out age was the third step; once zip and sex are left out, bins of 20 are enough."""
+    @staticmethod
+    def lost(values: list, how) -> float:
+        """Loss of a key, value by value: the share of the other values that a person's value is joined with."""
+        coarser = {
+            type(None): lambda value: value,
+            int: lambda value: value[:how],
+            dict: lambda value: how[value],
+            list: lambda value: bisect.bisect_right(how, value),
+        }[type(how)]
+        groups = [coarser(value) for value in sorted(set(values))]
+        joined = sum(groups.count(coarser(value)) - 1 for value in values)
+        return joined / len(values) / max(1, len(groups) - 1)
+
+    @pytest.mark.parametrize("seed", range(12))
+    def test_nothing_loses_less(self, seed):
+        """Of all combinations of the steps, each counted by itself, that reach k but for those that may be left out."""
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(12, 60))
         frame = pd.DataFrame(
             {
-                "age": [33, 53, 38, 57, 57, 29],
-                "zip": ["22", "11", "11", "21", "11", "12"],
-                "sex": ["f", "f", "m", "f", "m", "m"],
+                "age": rng.integers(20, 20 + int(rng.integers(3, 40)), n),
+                "zip": rng.choice(["111", "112", "121", "211", "212"], n),
+                "job": rng.choice(["baker", "king", "smith", "queen", "tailor"], n, p=[0.5, 0.05, 0.3, 0.05, 0.1]),
             }
         )
-        found = frame.dprisk.suggest_generalization(["age", "zip", "sex"], k=3)
-        assert "left out" in found.steps.query("column == 'age'")["cut"].tolist()
-        assert found.generalize["age"] == [20, 40, 60] and (found.k, found.classes) == (3, 2)
+        k, suppress = int(rng.integers(2, 6)), float(rng.choice([0, 0.05, 0.2]))
+        on = list(frame)
+        found = frame.dprisk.suggest_generalization(on, k=k, suppress=suppress)
+        side = FrameTable(frame).read(asked(on))
+        ways = [[None, *hows] for _, hows in coarser_ways(side, k)]
+        losses = [[self.lost(frame[name].tolist(), how) for how in hows] for name, hows in zip(on, ways, strict=True)]
+        enough = []
+        for steps in itertools.product(*(range(len(hows)) for hows in ways)):
+            cut = {name: hows[at] for name, hows, at in zip(on, ways, steps, strict=True) if at}
+            below = frame.dprisk.k_anonymity(on, generalize=cut).below(k)
+            if below <= suppress * n:
+                enough.append(sum(own[at] for own, at in zip(losses, steps, strict=True)) / len(on))
+        assert found.loss == pytest.approx(min(enough)) and found.is_least
+        again = frame.dprisk.k_anonymity(on, generalize=found.generalize)
+        assert found.suppressed == again.below(k) <= suppress * n
+        kept = frame[(again.per_row() >= k).to_numpy()].dprisk.k_anonymity(on, generalize=found.generalize)
+        assert (kept.k, len(kept.classes), kept.people) == (found.k, found.classes, n - found.suppressed)
+        assert found.k >= k
+
+    def test_a_small_step_and_a_few_left_out(self):
+        """Three people of each age, and one far away: bins of 2, and not everything because of one person."""
+        frame = pd.DataFrame({"age": [*np.repeat(np.arange(20, 40), 3), 95], "sex": ["f"] * 61})
+        found = frame.dprisk.suggest_generalization(["age", "sex"], k=5, suppress=0.02)
+        assert found.generalize["age"][:3] == [20, 22, 24] and set(found.generalize) == {"age"}
+        assert (found.k, found.suppressed, found.classes) == (6, 1, 10)
+        assert found.steps["cut"].tolist() == ["as it is", "bins of 2", "suppressed"]
+        assert found.steps["changed"].tolist() == [0, 60, 1] and found.steps["below"].tolist() == [61, 1, 0]
+        without = frame.dprisk.suggest_generalization(["age", "sex"], k=5)
+        assert without.suppressed == 0 and without.loss > 10 * found.loss
+        assert "suppressed" in repr(found) and "detail lost" in found._repr_html_()
+
+    def test_a_missing_key_may_keep_it_from_k(self):
+        """A class that no step makes larger; it is suppressed only if it may be."""
+        frame = pd.DataFrame({"age": [*np.repeat(np.arange(20, 40), 3), np.nan]})
+        assert frame.dprisk.suggest_generalization("age", k=5).k == 1
+        assert frame.dprisk.suggest_generalization("age", k=5, suppress=0.02).k == 6
+
+    def test_many_keys(self):
+        """Of very many combinations some steps are left out; k is reached all the same."""
+        rng = np.random.default_rng(1)
+        frame = pd.DataFrame({name: rng.integers(0, 10**6, 300) for name in "abcdefgh"})
+        found = frame.dprisk.suggest_generalization(list(frame), k=5, suppress=0.1)
+        assert found.k >= 5 and found.suppressed <= 30
+        flags = pd.DataFrame({f"flag{at}": rng.random(300) < 0.1 for at in range(40)})
+        found = flags.dprisk.suggest_generalization(list(flags), k=5)
+        assert found.k >= 5 and not found.is_least and "another may lose less" in repr(found)
+        assert found.loss < 1
+
+    @pytest.mark.parametrize("suppress", [-0.1, 1, float("nan"), "a", None])
+    def test_shares(self, suppress):
+        with pytest.raises((ParameterError, ColumnTypeError), match="suppress"):
+            pd.DataFrame({"age": [1, 2]}).dprisk.suggest_generalization("age", k=2, suppress=suppress)
 
     def test_persons_are_counted_anew(self):
         frame = pd.DataFrame({"age": [20, 21, 22, 30], "pid": [1, 1, 1, 2]})

@@ -19,6 +19,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
+from ledgers import opened_by_owner
 from pdrisk._answer.answer import Answer
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
@@ -47,7 +48,7 @@ def events(ledger) -> list[str]:
 @pytest.fixture
 def book(tmp_path):
     """Opens the ledger of this test, as ann unless said otherwise."""
-    return lambda **said: pdrisk.Ledger(tmp_path / "budget.db", **{"dataset": "survey", "analyst": "ann"} | said)
+    return lambda **said: opened_by_owner(tmp_path / "budget.db", **{"analyst": "ann"} | said)
 
 
 @pytest.fixture
@@ -210,7 +211,8 @@ class TestLimits:
         assert tuple(map(Fraction, numbers)) == (error.requested, error.remaining, error.missing)
         assert all(type(number) is Fraction for number in (error.requested, error.remaining, error.missing))
         assert message.startswith("cannot answer count(): ") and words in message
-        assert message.endswith(f"ave the owner raise the limit of {whose}.")
+        how = "" if whose.startswith("dataset") else ", with ledger.amend(analysts={'ann': ...})"
+        assert message.endswith(f"ave the owner raise the limit of {whose}{how}.")
         assert paid() == before and ledger.history()["reason"].iloc[-1] == message
         assert ledger.history()["total"].iloc[-1] == float(before[0])
 

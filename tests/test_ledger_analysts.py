@@ -51,7 +51,7 @@ class TestInAFile:
 
     @pytest.mark.parametrize(("one", "other"), ALIKE, ids=str)
     def test_letters_put_together_otherwise(self, path, one, other):
-        opened(path, one, eps=9, each_analyst={"eps": 1})
+        opened(path, "x", eps=9, each_analyst={"eps": 1})
         assert sum(answered(opened(path, name), 0.6) for name in (one, other)) == 0.6
 
     def test_opened_by_both_before_either_pays(self, path):
@@ -72,13 +72,75 @@ class TestInAFile:
 
     @pytest.mark.slow
     def test_in_another_process(self, path):
-        opened(path, "Anna", eps=9, each_analyst={"eps": 1})
+        opened(path, "x", eps=9, each_analyst={"eps": 1})
         text = """
             ledger = pdrisk.Ledger(sys.argv[1], dataset="survey", analyst=sys.argv[2])
             pd.DataFrame({"x": [1]}).dprisk.count(eps=0.3, ledger=ledger)
             print(ledger.remaining().eps)
         """
         assert [script(text, path, name) for name in ("anna", "ANNA", "Anna")] == [["0.7"], ["0.4"], ["0.1"]]
+
+
+class TestLimitsOfOne:
+    """``amend(analysts=)`` sets the limits of single analysts; the owner has none unless she sets one."""
+
+    def test_the_owner_has_none(self, path):
+        owner = opened(path, "Dpo", eps=9, each_analyst={"eps": 1, "queries": 2})
+        assert [answered(owner, 1) for _ in range(3)] == [1, 1, 1]
+        assert (owner.remaining().eps, owner.remaining().queries) == (6, None)
+        assert answered(opened(path, "dPO"), 5) == 5 and answered(opened(path, "ann"), 2) == 0
+        owner.verify()
+
+    def test_of_one(self, path):
+        owner = opened(path, "dpo", eps=9, each_analyst={"eps": 1})
+        ann, bob, eve = (opened(path, name) for name in ("ann", "bob", "eve"))
+        owner.amend(analysts={"ANN": 2, "eve": None, "dpo": {"queries": 1}})
+        assert [answered(ledger, 1.5) for ledger in (ann, bob, eve, owner, owner)] == [1.5, 0, 1.5, 1.5, 0]
+        assert [ledger.remaining().eps for ledger in (ann, bob, eve)] == [0.5, 1, 4.5]
+        owner.amend(analysts={"bob": 0.25})  # the others keep theirs
+        assert answered(ann, 0.6) == 0 and answered(bob, 0.3) == 0 and answered(ann, 0.5) == 0.5
+        said = owner.history()["query"].tolist()
+        assert "eps for ann=2, queries for dpo=1, limits of eve=None" in said[1]
+        with pytest.raises(pdrisk.ParameterError, match=r"eps=2 for analyst 'ann', .* no limit for analyst 'eve'"):
+            opened(path, "ann", eps=1)
+        owner.verify()
+
+    def test_what_the_error_says_can_be_written(self, path):
+        owner = opened(path, "dpo", eps=9, each_analyst={"eps": 1})
+        ann = opened(path, "ann")
+        with pytest.raises(pdrisk.BudgetExceededError) as caught:
+            count(ann, 2)
+        call = re.search(r"ledger\.(amend\(.*\))\.", str(caught.value))[1].replace("...", "2")
+        eval(f"owner.{call}", {"owner": owner})
+        assert answered(ann, 2) == 2
+
+    def test_verify_finds_what_went_over(self, path, monkeypatch):
+        owner = opened(path, "dpo", eps=9, each_analyst={"eps": 5})
+        owner.amend(analysts={"ann": 1})
+        count(opened(path, "ann"), 0.7)
+        owner.verify()
+        monkeypatch.setattr("pdrisk._ledger.account.check", lambda *_: None)
+        count(opened(path, "ann"), 0.7)
+        with pytest.raises(pdrisk.LedgerError, match="record 4 went over the limits that held then"):
+            owner.verify()
+
+    @pytest.mark.parametrize(
+        ("said", "words"),
+        [
+            (["ann"], "a dict from name to limit"),
+            ({5: 1}, "analyst must be a name"),
+            ({"ann": "2"}, "None, not of type str"),
+            ({"ann": True}, "None, not of type bool"),
+            ({"ann": 0}, "eps"),
+            ({"ann": {"epsi": 1}}, "unknown limit 'epsi'"),
+            ({"ann": 1, "ANN ": 2}, "twice"),
+        ],
+    )
+    def test_wrong_ones(self, path, said, words):
+        owner = opened(path, "dpo", eps=9)
+        with pytest.raises((pdrisk.ParameterError, pdrisk.ColumnTypeError), match=words):
+            owner.amend(analysts=said)
+        assert len(owner.history()) == 1
 
 
 def grants():

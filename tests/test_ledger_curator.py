@@ -37,7 +37,7 @@ def sample(n, seed, repeated=False):
     frame = pd.DataFrame({"pid": np.arange(n) // (2 if repeated else 1) + 7, "z": draw.integers(-2, 4, n)})
     for column in "xy":
         frame[column] = draw.choice([-3, 1, 1.1, 2, 2.5, 3.7, 4, 4, 6.9, 7, 99, math.nan], n)
-    return frame.assign(g=draw.choice(["a", "b", "c", "c", None], n)).astype({"g": object})
+    return frame.assign(g=draw.choice(["a", "b", "c", "c", None], n)).astype({"g": "string"})
 
 
 def removed(frame, lines, keys, where):

@@ -1,11 +1,14 @@
 """Ledger files that are none, damaged or very long, and ``pdrisk ledger``."""
 
 import datetime
+import gc
 import io
 import re
 import sqlite3
+import threading
 from contextlib import closing
 from fractions import Fraction
+from functools import partial
 
 import pandas as pd
 import pytest
@@ -47,6 +50,11 @@ def overwritten(path, start, stop, by=b"\xa5"):
     path.write_bytes(held)
 
 
+def replaced(path, old, new):
+    at_work(path)
+    path.write_bytes(path.read_bytes().replace(old, new))
+
+
 NO_LEDGERS = {
     "a text": (text_file, "damaged or something else"),
     "a folder": (lambda path: path.mkdir(), "cannot be used"),
@@ -59,6 +67,15 @@ NO_LEDGERS = {
     "without its head": (lambda path: overwritten(path, 0, 100), "damaged"),
     "damaged in the middle": (lambda path: overwritten(path, 4096, 30_000), "damaged|is broken"),
     "zeros at the end": (lambda path: overwritten(path, 8192, None, b"\0"), "damaged|is broken"),
+    "of 0 bytes": (lambda path: path.touch(), "file of 0 bytes"),
+    "a text that is none": (
+        lambda path: replaced(path, b"records follow", b"records \xff\xfellow"),
+        "damaged|is broken",
+    ),
+    "a name that is none": (
+        lambda path: replaced(path, b"TABLE spending", b"TABLE sp\xff\xfeding"),
+        "damaged|is broken",
+    ),
     "cut off": (lambda path: (at_work(path), path.write_bytes(path.read_bytes()[:9000])), "damaged|is broken"),
 }
 
@@ -118,6 +135,56 @@ class TestFiles:
         assert (ledger.remaining().eps, ledger.history()["total"].iloc[-1]) == (0.900001, 0.099999)
         count(ledger)
         assert ledger.verify(head=(100_000, before))[0] == 100_001
+
+
+class TestClose:
+    """A ledger closes its connections when it is told to, and when nobody holds it any more."""
+
+    def test_closed(self, path):
+        with closing(pdrisk.Ledger(path, dataset="survey", eps=1)) as ledger:
+            with ledger:
+                count(ledger, 0.3)
+            count(ledger, 0.3)  # the inner block says who pays, and closes nothing
+        with pytest.raises(pdrisk.LedgerError, match="was closed; nothing was answered"):
+            count(ledger, 0.1)
+        ledger.close()
+        assert pdrisk.Ledger(path, dataset="survey").remaining().eps == 0.4
+
+    @pytest.mark.parametrize("way", ["closed", "let go", "thread ended"])
+    def test_no_connection_is_left_open(self, path, monkeypatch, way):
+        """Python 3.13 warns of those that are."""
+        opened, shut = [], []
+
+        class Counted(sqlite3.Connection):
+            def __init__(self, *args, **options):
+                super().__init__(*args, **options)
+                opened.append(1)
+
+            def close(self):
+                shut.append(1)
+                super().close()
+
+        monkeypatch.setattr(sqlite3, "connect", partial(Counted, isolation_level=None))
+        ledger = pdrisk.Ledger(path, dataset="survey", eps=9)
+        thread = threading.Thread(target=count, args=(ledger, 0.1))
+        thread.start()
+        thread.join()
+        count(ledger, 0.1)
+        assert len(opened) == 2
+        if way == "thread ended":
+            assert len(shut) == 1
+        ledger.close() if way == "closed" else None
+        del ledger
+        gc.collect()
+        assert len(shut) == 2
+
+    def test_who_makes_the_file_just_now_is_waited_for(self, path):
+        path.touch()
+        maker = threading.Timer(0.3, lambda: (path.unlink(), pdrisk.Ledger(path, dataset="survey", eps=1)))
+        maker.start()
+        ledger = pdrisk.Ledger(path, dataset="survey", eps=1)
+        maker.join()
+        assert ledger.remaining().eps == 1
 
 
 class TestDamagedBodies:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
+import pdrisk._answer.releasing as releasing
 from ledgers import SURE, asked, events, tables, values
 from pdrisk._answer.answer import Answer
 
@@ -142,6 +143,29 @@ COSTS = {  # how many numbers of people are looked at
     "sql, expressions": (2, partial(sql, "COUNT(x), COUNT(x + y)", eps=2)),
     "sql, two ranges": (1, partial(sql, "dp_mean(x, lo := 0, hi := 5), dp_mean(x, lo := 0, hi := 9)", eps=2)),
 }
+
+
+@pytest.mark.parametrize("limits", [{"rows": 1}, {"rows": 2}, {"rows": 5}, {"rows": 2, "groups": 2}])
+def test_of_people_in_several_groups(book, monkeypatch, limits):
+    """By brute force: without one person, the numbers of people lose the eps of the look in all groups together."""
+    looked, drawn_once = [], releasing.drawn_once
+
+    def noted(mechanism, summary):
+        if mechanism.eps < 1:  # the values have eps 8
+            looked.append((float(mechanism.eps), summary.n))
+        return drawn_once(mechanism, summary)
+
+    monkeypatch.setattr(releasing, "drawn_once", noted)
+    draw, keys = np.random.default_rng(8), ["a", "b", "c"]
+    for _ in range(15):
+        frame = pd.DataFrame({"pid": draw.integers(0, 4, 14), "g": draw.choice(list("abcd"), 14)})
+        for own in (frame, frame[frame["pid"] > 0]):
+            d = pdrisk.Dataset(own, person="pid", ledger=book(policy=policy(2, 0.5)))
+            object.__setattr__(d._known_people, "secret", lambda: b"s" * 32)
+            d.count("g", by="g", keys=keys, eps=8, **limits)
+        (eps, one), (_, other) = looked[-2:]
+        assert eps * np.abs(one - other).sum() <= 0.5
+        assert eps == 0.5 / min(limits.get("groups", limits["rows"]), 3)
 
 
 class TestCosts:

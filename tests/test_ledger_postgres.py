@@ -79,7 +79,7 @@ def life(where, other, names, folder):
         lambda: ledger.amend(queries=-1),
         lambda: count(bob, 0.125, by="sex", keys=["f", "ü'\""]).shape,
         lambda: people().dprisk.agg({"age": ["max", "mean"]}, eps=1, bounds=(0, 99), ledger=ledger).shape,
-        lambda: count(ledger, 1),
+        lambda: count(bob, 1.2),
         lambda: opened(where, eps=7),
         lambda: opened(where, dataset="new"),
         lambda: opened(where, dataset="Zoë's", risk=0.7).limits,

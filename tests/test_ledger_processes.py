@@ -209,7 +209,8 @@ class TestKilled:
 
     def test_what_is_paid_survives_a_power_cut(self, path):
         """As far as SQLite can know: 3 is EXTRA, and a journal of "off" or "memory" would be lost."""
-        connection = opened(path, eps=1)._store._connection()
+        ledger = opened(path, eps=1)
+        connection = ledger._store._connection()
         assert connection.execute("PRAGMA synchronous").fetchone() == (3,)
         assert connection.execute("PRAGMA journal_mode").fetchone() in {("delete",), ("wal",)}
 
@@ -333,7 +334,7 @@ class TestNoWayToWrite:
         ledger = opened(path, eps=1)
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN EXCLUSIVE")
-            self.refused(ledger, drawn, r"locked.*nothing was answered.*ask again")
+            self.refused(ledger, drawn, r"locked.*nothing was answered.*timed out.*ask again")
             for look in (ledger.remaining, ledger.history, ledger.verify, lambda: opened(path)):
                 with pytest.raises(pdrisk.LedgerError, match="locked"):
                     look()

@@ -75,7 +75,7 @@ class TestRounding:
         told = [[line.rounded_to for line in Answer.from_attrs(table.attrs).lines] for table in (by, agg, sql)]
         assert told == [[5], [0.25, 5, None], [5, None]]
         for table in (by, agg, sql):
-            assert "95 % interval 10 wide" in pdrisk.explain(table, "analyst")
+            assert "with noise: ±5" in pdrisk.explain(table, "analyst")
 
     def test_to_the_nearest(self, ledger):
         assert people().dprisk.count(eps=1e2, ledger=ledger, where="sex == 'f' and age > 40").value == 30

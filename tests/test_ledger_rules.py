@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
+from ledgers import opened_by_owner
 from pdrisk._core.risk import posterior
 from pdrisk._core.statistics import Mean
 from pdrisk._core.universe import Universe
@@ -44,7 +45,7 @@ def events(ledger) -> list[str]:
 @pytest.fixture
 def book(tmp_path):
     """Opens the ledger of this test, as ann unless said otherwise."""
-    return lambda **said: pdrisk.Ledger(tmp_path / "budget.db", **{"dataset": "survey", "analyst": "ann"} | said)
+    return lambda **said: opened_by_owner(tmp_path / "budget.db", **{"analyst": "ann"} | said)
 
 
 GIVEN = {"eps": 1, "queries_per_day": 5, "each_analyst": {"eps": 0.5}, "policy": {"refuse_columns": ["Income"]}}

@@ -1,6 +1,8 @@
 """``max_noise95=`` refuses before anything is paid, where public facts decide how far the noise reaches."""
 
+import math
 import re
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -72,7 +74,7 @@ class TestAtLeastSoManyRecords:
         for ask, fits in (
             (lambda **o: rows.dprisk.mean("x", eps=1, bounds=(0, 2000), **o), 3.1),  # ln 20 records, and a little more
             (lambda **o: rows.dprisk.mean("x", eps=1, bounds=(0, 2000), by="g", keys=[0, 1], **o), 3.1),
-            (lambda **o: rows.dprisk.var("x", eps=1, bounds=(0, 1), **o), 0.0015),
+            (lambda **o: rows.dprisk.var("x", eps=1, bounds=(0, 1), **o), 0.00155),
         ):
             ask(max_noise95=fits, n_at_least=2000)
             with pytest.raises(pdrisk.ParameterError, match="nothing was asked"):
@@ -96,13 +98,53 @@ class TestAtLeastSoManyRecords:
             assert np.median(high - low) / 2 <= widest * 1.02
         assert known.widest_noise95(5 * n) < widest / 2
 
+    @pytest.mark.sampled(4)
+    @pytest.mark.parametrize("n", [60, 1000])
+    @pytest.mark.parametrize(
+        ("statistic", "name"),
+        [("mean", "two_sums"), ("mean", "bernstein"), ("var", "bernstein"), ("std", "bernstein"), ("mean", "two_stage"),
+         ("var", "two_stage")],
+    )  # fmt: skip
+    def test_answers_keep_it_99_times_in_100(self, statistic, name, n):
+        """Their own noise95, over many draws; 6.5 standard errors off would be chance. And it is not far too wide."""
+        draws, question = 1500, asked(statistic)
+        question = replace(question, n_at_least=n) if name == "two_stage" else question
+        known = calibrated(name, question, UNIT, Fraction(1))
+        widest, largest = known.widest_noise95(n), 0.0
+        bent = [0.5 + width * (np.arange(n) % 2 - 0.5) for width in (0, 0.02, 0.1, 0.2, 1)]
+        for rows in (
+            *bent,
+            np.zeros(n),
+            np.full(n, 0.1),
+            np.linspace(0, 1, n),
+            np.arange(n) == 0,
+            np.arange(n) < n / 9,
+        ):
+            x, codes = np.tile(rows.astype(float), draws), np.repeat(np.arange(draws, dtype=np.int32), n)
+            summary = summary_of_groups(x, codes, draws, UNIT, known.needs(question))
+            reach = known.noise95_of(known.draw(summary))
+            assert (reach > widest).mean() < 0.01 + 6.5 * math.sqrt(0.01 * 0.99 / draws)
+            largest = max(largest, float(np.median(reach)))
+        assert name == "two_stage" or largest > 0.65 * widest
+
+    def test_the_eps_that_is_told_for_a_standard_deviation_is_enough(self):
+        rows, options = pd.DataFrame({"x": np.full(2000, 0.5)}), {"bounds": (0, 1), "n_at_least": 2000}
+        with pytest.raises(pdrisk.ParameterError) as caught:
+            rows.dprisk.std("x", eps=1, max_noise95=0.005, **options)
+        told = float(re.search(r"Some eps=(\S+) for the whole question would do", str(caught.value))[1])
+        assert rows.dprisk.std("x", eps=told, max_noise95=0.005, **options).noise95 <= 0.005
+        with pytest.raises(pdrisk.ParameterError, match="nothing was asked"):
+            rows.dprisk.std("x", eps=told * 0.9, max_noise95=0.005, **options)
+        with pytest.raises(pdrisk.ParameterError, match="hardly any eps would do"):
+            rows.dprisk.std("x", eps=1, max_noise95=1e-12, **options)
+
     def test_what_does_not_depend_on_them(self):
         assert FRAME.dprisk.count(eps=1, max_noise95=3, n_at_least=5) is not None
         known = {"eps": 1, "bounds": (0, 100), "neighbours": "replace-one"}
         assert FRAME.dprisk.mean("x", max_noise95=2.9958, **known).noise95 < 2.9958  # ln 20, over 100 rows
         with pytest.raises(pdrisk.ParameterError, match="nothing was asked"):
             FRAME.dprisk.mean("x", max_noise95=2.9957, **known)
-        with pytest.raises(pdrisk.ParameterError, match="would be ±300"):
+        with pytest.raises(pdrisk.ParameterError, match="may reach ±300"):
             FRAME.dprisk.sum("x", step=1, max_noise95=200, **known)
         with pytest.raises(pdrisk.ParameterError, match="around its rank"):
             FRAME.dprisk.median("x", eps=1, bounds=(0, 100), max_noise95=9, n_at_least=50)

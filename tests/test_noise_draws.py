@@ -245,6 +245,24 @@ def test_opendp_is_imported_by_the_audit_only():
     assert done.returncode == 0, done.stderr
 
 
+def test_without_opendp_everything_works_and_the_audit_says_what_it_left_out():
+    program = (
+        "import sys; sys.modules['opendp'] = None\n"
+        "import pandas as pd, pdrisk, warnings; warnings.simplefilter('ignore')\n"
+        "from pdrisk._audit import findings, noise\n"
+        "pd.Series([1.0, 2.0]).dprisk.agg(['mean', 'median', 'max'], eps=1, bounds=(0, 10))\n"
+        "noise.SCALES = noise.SCALES[:1]\n"
+        "checks = tuple(check() for check in list(noise.noise_checks(2000))[:2])\n"
+        "assert [check.name for check in checks] == ['scale 1, a few at a time', 'scale 1, all at once']\n"
+        "report = findings.AuditReport(checks, findings.versions(), '', 0.0, 1, False)\n"
+        "advice = 'pip install \"pdrisk[opendp]\"'\n"
+        "assert advice in repr(report) and 'pdrisk[opendp]' in report.to_html()\n"
+        "assert len(list(noise.noise_checks(2000))) == 9\n"
+    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_only_noise_may_draw():
     """No other module touches OpenDP or entropy, and random generators only pick what decides speed or examples."""
     source = os.path.dirname(pdrisk.__file__)

@@ -55,7 +55,7 @@ def columns_of(method):
 
 
 def asked(data, method, **options):
-    return getattr(data, method)(*columns_of(method), **({"bounds": BOUNDS} | options))
+    return getattr(data, method)(y="income", x="hours", **({"bounds": BOUNDS} | options))
 
 
 @pytest.fixture
@@ -69,6 +69,30 @@ def sums(monkeypatch):
 
     monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", kept)
     return found
+
+
+class TestSlope:
+    """The columns of a slope are named, since half of the world writes y first and the other half x."""
+
+    def test_names(self):
+        release = FRAME.dprisk.slope(x="hours", y="income", eps=1, bounds=BOUNDS)
+        assert (release.column, release.other, release.name) == ("income", "hours", "slope of income on hours")
+        assert repr(release).startswith("slope of income on hours of values clamped to income 0-1000 and hours 0-80\n")
+        table = FRAME.dprisk.slope(x="hours", y="income", eps=1, bounds=BOUNDS, by="sex", keys=["f", "m"])
+        assert pdrisk.explain(table, "analyst").startswith("slope of income on hours of values")
+
+    @pytest.mark.parametrize("data", [FRAME.dprisk, pdrisk.Dataset(FRAME)], ids=["frame", "dataset"])
+    @pytest.mark.parametrize(("given", "named"), [(("hours", "income"), {}), (("income",), {"x": "hours"})])
+    def test_by_position(self, data, given, named):
+        with pytest.raises(TypeError, match=r"slope\(y=.*, x=.*\), by how much .* or slope\(y="):
+            data.slope(*given, **named, eps=1, bounds=BOUNDS)
+        with pytest.raises(TypeError) as said:
+            data.slope("hours", "income", eps=1)
+        both = ("slope(y='income', x='hours'), by how much 'income' grows with 'hours'", "slope(y='hours', x='income')")
+        assert all(each in str(said.value) for each in both)
+        for lacking in ({"y": "income"}, {"x": "hours"}):
+            with pytest.raises(TypeError, match="missing a required"):
+                data.slope(**lacking, eps=1)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -130,7 +154,8 @@ class TestAnswers:
     def test_what_is_said_of_it(self, method):
         columns = columns_of(method)
         release = asked(FRAME.dprisk, method, eps=1)
-        assert (release.name, release.mechanism) == (f"{method}({', '.join(columns)})", "bernstein_products")
+        name = "slope of income on hours" if method == "slope" else f"{method}(hours, income)"
+        assert (release.name, release.mechanism) == (name, "bernstein_products")
         assert (release.column, release.other) == columns
         assert release.bounds == {name: BOUNDS[name] for name in columns}
         assert release.curator.two_worlds == release.risk.worst_case == pytest.approx(0.7310586)
@@ -280,4 +305,4 @@ class TestLedger:
         table = data.cov("hours", "income", eps=1000, by="sex", keys=["f", "x"])
         assert table["value"]["f"] % 50 == 0 and np.isnan(table["value"]["x"]) and np.isnan(table["low"]["x"])
         with pytest.raises(pdrisk.PolicyError, match="does not allow slope"):
-            data.slope("income", "hours", eps=1)
+            data.slope(y="income", x="hours", eps=1)

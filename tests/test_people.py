@@ -2,7 +2,11 @@
 
 import itertools
 import math
+import re
+import warnings
+from functools import partial
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -38,13 +42,16 @@ def panel(people=40, seed=0):
 
 
 FRAME = panel()
+LISTED = {"by": "g", "keys": list("abc")}
+KEYS = [("a",), ("b",), ("c",), ("d",)]
 
 
 def kept(frame, unit, *, codes=None, groups=1, secret=b"s" * 32):
     """The rows of a frame that count, as records of the column x."""
     persons = Persons(frame, unit, lambda: secret)
     values = frame["x"].to_numpy()
-    return persons.records((values, None), Universe(*map(float, BOUNDS)), None, codes, groups)
+    keys = None if codes is None else KEYS[:groups]
+    return persons.records((values, None), Universe(*map(float, BOUNDS)), None, codes, keys)
 
 
 def content(frame, found):
@@ -73,7 +80,38 @@ class TestWhichRowsCount:
         counted = own.groupby("pid").size()
         assert (counted <= most).all() and (counted >= least).all()
 
-    @pytest.mark.parametrize("unit", [Unit(("pid",), rows=2), Unit(("pid",), rows=1, groups=2)])
+    @pytest.mark.parametrize("rows", [1, 2, 5])
+    @pytest.mark.parametrize("listed", [1, 3])
+    def test_in_all_groups_together(self, rows, listed):
+        """At most so many of the rows in listed groups; if there are fewer, all."""
+        unit = Unit(("pid",), rows=rows, groups=min(rows, listed), overall=True)
+        codes = np.minimum(codes_of(FRAME), listed).astype(np.int32)
+        found = kept(FRAME, unit, codes=codes, groups=listed)
+        present = FRAME[FRAME["x"].notna() & (codes < listed)]
+        expected = present.groupby("pid").size().clip(upper=rows)
+        assert FRAME[found.selected].groupby("pid").size().to_dict() == expected.to_dict()
+
+    def test_each_row_of_all_groups_is_as_likely(self):
+        """Equal rows in two groups among them, and rows that are only counted."""
+        frame = pd.DataFrame({"pid": 1, "g": list("aabc"), "x": [2.0, 2.0, 2.0, 5.0]})
+        unit, draws = Unit(("pid",), rows=1, overall=True), 700
+        secrets = np.random.default_rng(5).bytes(32 * draws)
+        for values in (frame["x"].to_numpy(), None):
+            n = np.zeros(4)
+            for at in range(draws):
+                persons = Persons(frame, unit, lambda at=at: secrets[32 * at : 32 * at + 32])
+                n += persons.records((values, None), Universe(0.0, 10.0), None, codes_of(frame), KEYS).selected
+            share = frame.assign(n=n / draws).groupby("g")["n"].sum()
+            np.testing.assert_allclose(share, [0.5, 0.25, 0.25], atol=5 * math.sqrt(0.25 / draws))
+
+    @pytest.mark.parametrize(
+        "unit",
+        [
+            Unit(("pid",), rows=2),
+            Unit(("pid",), rows=1, groups=2),
+            Unit(("pid",), rows=2, groups=2, overall=True),
+        ],
+    )
     def test_order_and_others_do_not_matter(self, unit):
         codes = codes_of(FRAME) if unit.groups > 1 else None
         whole = content(FRAME, kept(FRAME, unit, codes=codes, groups=4 if unit.groups > 1 else 1))
@@ -252,6 +290,27 @@ class TestNoise:
         table = d.count(eps=1, rows=3, by="g", keys=list("abcd"), groups=2, curator=True)
         assert np.unique(table["high"] - table["low"]).max() == pytest.approx(2 * 6 * math.log(20), abs=3)
 
+    def test_rows_of_all_groups_together(self):
+        """Three rows move a table of counts by 3, however many groups it has; extremes by one a group that is left."""
+        d = Dataset(FRAME, person="pid", bounds={"x": BOUNDS})
+        by = {"by": "g", "keys": list("abcd"), "eps": 1, "rows": 3}
+
+        def scale(ask, **asked):
+            return pdrisk._answer.answer.Answer.from_attrs(ask(**by | asked).attrs).lines[0].scale
+
+        assert scale(d.count) == 3
+        assert scale(d.count, keys=["a"]) == 3
+        assert scale(d.count, groups=3) == 9
+        assert scale(lambda **asked: d.sum("x", mechanism="laplace", **asked)) == 30
+        ends = [
+            scale(lambda **asked: d.max("x", mechanism="laplace", **asked), keys=list("abcd")[:n]) for n in (1, 2, 3)
+        ]
+        assert ends == [10, 20, 30]
+        means = [
+            scale(lambda **asked: d.mean("x", mechanism="laplace", **asked), keys=list("abc")[:n]) for n in (1, 2, 3)
+        ]
+        assert means == pytest.approx([7.5, 5 * (4 / 3 + 1), 15], rel=1e-8)
+
     @pytest.mark.parametrize(("options", "times"), [({"rows": 3}, 3), ({"per_person": "mean"}, 1), ({"rows": 1}, 1)])
     def test_means(self, options, times):
         release = Dataset(FRAME, person="pid", bounds={"x": BOUNDS}).mean("x", eps=1, **options)
@@ -284,6 +343,117 @@ class TestNoise:
         claimed = Dataset(data[0], person="pid").count(eps=1, rows=3).risk.success
         best = max(((with_person >= t).mean() + (others < t).mean()) / 2 for t in range(-5, 10))
         assert claimed - 0.03 < best < claimed + 0.03
+
+
+@pytest.mark.filterwarnings("ignore::pdrisk.DoubtfulReleaseWarning")
+class TestLeftOut:
+    """Every text says by which rule rows or groups are left out; how much that is, curators alone are told."""
+
+    LIMITS = (
+        (lambda d, **how: d.mean("x", rows=2, **how), "at most 2 rows of each pid count;"),
+        (lambda d, **how: d.mean("x", rows=1, **how), "one row of each pid counts;"),
+        (lambda d, **how: d.count(rows=2, where="x > 1", **how), "at most 2 rows of each pid count;"),
+        (lambda d, **how: d.nunique("g", rows=3, **how), "at most 3 rows of each pid count;"),
+        (
+            lambda d, **how: d.mean("x", rows=2, **LISTED, **how),
+            "at most 2 rows of each pid count in all groups",
+        ),
+        (
+            lambda d, **how: d.mean("x", rows=2, groups=1, **LISTED, **how),
+            "at most 2 rows of each pid count in each group, each pid counts in one group;",
+        ),
+        (lambda d, **how: d.count(groups=1, **LISTED, **how), "each pid counts in one group;"),
+        (
+            lambda d, **how: d.count("x", rows=1, **LISTED, **how),
+            "one row of each pid counts in all groups together",
+        ),
+        (
+            lambda d, **how: d.median("x", per_person="mean", groups=2, **LISTED, **how),
+            "each pid counts in at most 2 groups;",
+        ),
+    )
+    NOTHING = (
+        lambda d, **how: d.count(**how),
+        lambda d, **how: d.count("x", rows=1, **how),
+        lambda d, **how: d.mean("x", per_person="mean", **how),
+        lambda d, **how: d.count(groups=3, **LISTED, **how),
+        lambda d, **how: d.mean("x", per_person="max", by="sex", keys=["f", "m"], **how),
+        lambda d, **how: d.mean("x", unit="row", **how),
+    )
+
+    @staticmethod
+    def data(frame=FRAME):
+        return Dataset(frame, person="pid", bounds={"x": BOUNDS}, constant="sex")
+
+    @pytest.mark.whole
+    @pytest.mark.parametrize(("ask", "rule"), LIMITS)
+    def test_rules_are_said(self, ask, rule):
+        """The same of data in which nothing is left out; the interval is that of the truncated answer."""
+        for frame in (FRAME, FRAME.drop_duplicates("pid")):
+            answer = ask(self.data(frame), eps=1)
+            label, analysts = (" ".join(pdrisk.explain(answer, to).split()) for to in ("publication", "analyst"))
+            assert f"; {rule}" in label.partition("asked of")[2] and "asked of all records unit" not in label
+            assert f"left out {rule}" in analysts
+            for text in (label, analysts):
+                assert "how much that leaves out is not known" in text
+                assert "the interval is that of the truncated answer" in text or "rank asked for" in text
+        assert "0 to 10" not in repr(answer) or ("the others are left out" in repr(answer)) == ("row" in rule)
+
+    @pytest.mark.whole
+    @pytest.mark.parametrize("ask", NOTHING)
+    def test_nothing_is_left_out(self, ask):
+        label = pdrisk.explain(ask(self.data(), eps=1), "publication")
+        assert "truncated" not in label and "how much that leaves out" not in label
+
+    @pytest.mark.parametrize("stored", ["frame", "table"])
+    @pytest.mark.parametrize("rows", [1, 2, 9])
+    def test_the_share(self, stored, rows):
+        data = FRAME
+        if stored == "table":
+            con = duckdb.connect()
+            con.execute("CREATE TABLE people AS SELECT * FROM FRAME")
+            data = con, "people"
+        d, known = self.data(data), FRAME[FRAME["x"].notna()]
+        share = 1 - known.groupby("pid").size().clip(upper=rows).sum() / len(known)
+        for ask in (d.mean, d.median, d.nunique):
+            assert ask("x", eps=1, rows=rows).curator.left_out == pytest.approx(share)
+        assert d.count("x", eps=1, rows=1).curator.left_out == d.count(eps=1).curator.left_out == 0
+        assert d.mean("x", eps=1, per_person="mean").curator.left_out == 0
+
+        def warned(ask, **how):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                ask(eps=1, curator=True, **how)
+            said = [str(each.message) for each in caught if each.category is pdrisk.DoubtfulReleaseWarning]
+            return [float(re.search(r"leave out ([0-9.]+) %", each)[1]) / 100 for each in said]
+
+        listed = known[known["g"].isin(list("abc"))]
+        share = 1 - listed.groupby("pid").size().clip(upper=rows).sum() / len(listed)
+        assert warned(partial(d.mean, "x"), rows=rows, **LISTED) == pytest.approx(
+            [share] * bool(share > 0.01), abs=6e-4
+        )
+        inside = listed.groupby(["pid", "g"]).size().clip(upper=rows)
+        share = 1 - inside.sum() / len(listed)
+        found = warned(partial(d.mean, "x"), rows=rows, groups=3, **LISTED)
+        assert found == pytest.approx([share] * bool(share > 0.01), abs=6e-4)
+        pairs = FRAME[FRAME["g"].isin(list("abc"))].drop_duplicates(["pid", "g"])
+        share = 1 - pairs["pid"].nunique() / len(pairs)
+        assert warned(d.count, groups=1, **LISTED) == pytest.approx([share], abs=6e-4)
+
+    def test_nobody_else_is_warned(self, book):
+        """Nor somebody who asks without a ledger, and does not ask for the curator's numbers."""
+        warnings.simplefilter("error", pdrisk.DoubtfulReleaseWarning)
+        ledger = book(eps=9)
+        for how in ({"ledger": ledger}, {}):
+            d = Dataset(FRAME, person="pid", bounds={"x": BOUNDS}, **how)
+            for ask, _ in self.LIMITS:
+                ask(d, eps=0.9)
+        with pytest.raises(pdrisk.DoubtfulReleaseWarning, match="This comes from the data: do not publish it"):
+            self.data().mean("x", eps=1, rows=1, curator=True)
+
+    def test_nobody_has_more_rows_than_a_join(self):
+        d = self.data(FRAME.drop_duplicates("pid")).join(pd.DataFrame({"g": list("abcd"), "h": [1, 1, 2, 2]}), on="g")
+        assert "truncated" not in pdrisk.explain(Dataset.count(d, eps=1), "publication")
 
 
 class TestRisk:
@@ -387,8 +557,16 @@ class TestRefusals:
             (lambda d: d.mean("x", eps=1, per_person="average"), "per_person is one of one, mean, sum"),
             (lambda d: d.mean("x", eps=1, per_person="sum"), "bounds of that number of a person"),
             (
-                lambda d: d.mean("x", eps=1, rows=2, by="g", keys=list("ab")),
+                lambda d: d.mean("x", eps=1, per_person="mean", by="g", keys=list("ab")),
                 "a person may be in several groups of by=g",
+            ),
+            (lambda d: d.nunique("pid", eps=1, rows=2, by="g", keys=list("ab")), "in several groups of by=g"),
+            (lambda d: d.count(eps=1, rows=2, by="g", keys="private", delta=1e-6), "pass groups=g as well"),
+            (
+                lambda d: d.sql(
+                    "SELECT g, COUNT(DISTINCT pid) AS n FROM data GROUP BY g", eps=1, rows=2, keys=list("ab")
+                ),
+                "in several groups of by=g",
             ),
             (lambda d: d.count(eps=1, by="g", keys=list("ab")), "a person may be in several groups of by=g"),
             (lambda d: d.mean("x", eps=1, rows=2, groups=2), "pass by= as well"),

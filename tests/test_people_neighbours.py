@@ -62,7 +62,36 @@ def small(draw):
 
 
 BY = {"by": "g", "keys": KEYS, "groups": 2}
-QUESTIONS = {
+ALL = {"by": "g", "keys": KEYS, "rows": 2}  # in all groups together
+IN_ALL = {
+    "count": lambda d: d.count(eps=1, **ALL),
+    "one row": lambda d: d.count(eps=1, by="g", keys=KEYS, rows=1),
+    "values": lambda d: d.count("x", eps=1, where="y < 5", **ALL),
+    "sum": lambda d: d.sum("x", eps=1, **ALL),
+    "mean": lambda d: d.mean("x", eps=1, **ALL),
+    "proportion": lambda d: d.proportion("x > 2", eps=1, **ALL),
+    "median": lambda d: d.median("x", eps=1, **ALL),
+    "highest": lambda d: d.max("x", eps=1, by="g", keys=KEYS, rows=3),
+    "variance": lambda d: d.std("x", eps=1, **ALL),
+    "different": lambda d: d.nunique("x", eps=1, **ALL),
+    "laplace mean": lambda d: d.mean("x", eps=1, by="g", keys=KEYS, rows=3, mechanism="laplace"),
+    "laplace median": lambda d: d.median("x", eps=1, mechanism="laplace", **ALL),
+    "laplace variance": lambda d: d.var("x", eps=1, by="g", keys=["a", "b"], rows=3, mechanism="laplace"),
+    "laplace highest": lambda d: d.max("x", eps=1, mechanism="laplace", **ALL),
+    "clip": lambda d: d.mean("x", eps=1, clip="private", **ALL),
+    "two stages": lambda d: d.mean("x", eps=1, mechanism="two_stage", n_at_least=3, **ALL),
+    "together": lambda d: d.agg({"x": ["count", "mean", "var"], "y": ["max"]}, eps=1, **ALL),
+    "quantiles": lambda d: d.agg({"x": [("quantile", {"q": q}) for q in (0.2, 0.5, 0.9)]}, eps=1, **ALL),
+    "pairs": lambda d: d.corr("x", "y", eps=1, **ALL),
+    "sql": lambda d: d.sql("SELECT g, COUNT(*) AS n, AVG(x) AS m FROM data GROUP BY g", eps=1, rows=2, keys=KEYS),
+    "sql of one row": lambda d: d.sql(
+        "SELECT g, COUNT(*) AS n, COUNT(y) AS m FROM data WHERE x > 1 GROUP BY g", eps=1, rows=1, keys=KEYS
+    ),
+    "rollup": lambda d: d.sql(
+        "SELECT g, COUNT(x) AS n, MAX(y) AS m FROM data GROUP BY ROLLUP (g)", eps=1, rows=2, keys=KEYS
+    ),
+}
+QUESTIONS = {f"{name} in all groups": ask for name, ask in IN_ALL.items()} | {
     "count": lambda d: d.count(eps=1, rows=2, where="x > 1"),
     "mean": lambda d: d.mean("x", eps=1, rows=2, **BY),
     "laplace": lambda d: d.mean("x", eps=1, rows=3, mechanism="laplace"),

@@ -8,10 +8,14 @@ import numpy as np
 import pytest
 
 from oracle import DEFINITIONS, fractions, mean, multisets
+from pdrisk._answer.facts import facts
 from pdrisk._core.contributions import PersonRecords
 from pdrisk._core.people import local_sensitivity, top_of_groups, without_each, world_range
 from pdrisk._core.universe import Universe
+from pdrisk._mechanisms import calibrated
 from pdrisk._model.arguments import statistic
+from pdrisk._model.unit import Unit
+from pdrisk.engines.numpy.grouped import summary_of_groups
 
 LO, HI = Fraction(0), Fraction(4)
 UNIVERSE = Universe(float(LO), float(HI))
@@ -99,6 +103,65 @@ def test_global_sensitivity(name, k):
     assert claimed >= largest - 1e-12
     if name in ("count", "sum", "mean", "min", "max") or "var" in name:
         assert claimed == pytest.approx(largest)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("listed", [1, 2, 3])
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_records_of_all_groups_together(name, k, listed):
+    """Over all data in listed groups: what k records change, wherever they lie, is what the noise is calibrated to."""
+    definition, asked, ends = DEFINITIONS[name], chosen(name), (LO, HI)
+    largest = [0.0] + [
+        max(
+            definition.change(records, records + more, LO, HI)
+            for records in multisets(ends, 4)
+            for more in multisets(ends, r)
+            if len(more) == r
+        )
+        for r in range(1, k + 1)
+    ]
+    spreads = [each for each in itertools.product(range(k + 1), repeat=listed) if sum(each) <= k]
+    total = max(math.fsum(largest[r] for r in spread) for spread in spreads)
+    unit = Unit(("pid",), rows=k, groups=min(k, listed), overall=True)
+    claimed = asked.global_sensitivity(UNIVERSE) * float(unit.weight_of(asked, "laplace", Fraction(1)))
+    assert claimed >= total - 1e-12
+    assert unit.weight_of(asked, "auto", Fraction(1)) == k  # of any mechanism, one record after another
+    if name in ("count", "sum", "mean", "min", "max") or "var" in name:
+        assert claimed == pytest.approx(total)
+
+
+@pytest.mark.parametrize("name", ["count", "sum", "mean", "median", "max", "var"])
+@pytest.mark.parametrize(("k", "listed"), [(2, 3), (3, 2), (3, 3)])
+def test_losses_where_records_lie_in_several_groups(name, k, listed):
+    """Nobody, in the data or not, loses more by all groups together than the curator is told of any of theirs."""
+    definition, asked, draw = DEFINITIONS[name], chosen(name), np.random.default_rng(k + listed)
+    unit = Unit(("pid",), rows=k, groups=min(k, listed), overall=True)
+    weight = unit.weight_of(asked, "laplace", Fraction(1))
+    mechanism = calibrated("laplace", asked, UNIVERSE, 1 / weight)
+    by_unit = float(mechanism.eps) / asked.global_sensitivity(UNIVERSE)
+    for _ in range(30):
+        people = [
+            [(int(draw.integers(listed)), float(draw.choice([0, 1, 4]))) for _ in range(draw.integers(1, k + 1))]
+            for _ in range(draw.integers(1, 4))
+        ]
+        flat = np.array([(g, p, x) for p, own in enumerate(people) for g, x in own]).T
+        records = PersonRecords(flat[2], flat[0].astype(int), flat[1].astype(int), listed)
+        summary = summary_of_groups(flat[2], flat[0].astype(np.int32), listed, UNIVERSE, asked.needs)
+        found = facts(mechanism, summary, 0.0, unit, weight, records)
+        assert (found.loss <= 1 + 1e-9).all()
+
+        def answers(persons, of=definition):
+            each = [[Fraction(x) for own in persons for g, x in own if g == group] for group in range(listed)]
+            return [tuple(sorted(own)) for own in each]
+
+        whole = answers(people)
+        new = [[(int(draw.integers(listed)), float(draw.choice([0, 4]))) for _ in range(k)] for _ in range(5)]
+        others = [(people[:at] + people[at + 1 :], own) for at, own in enumerate(people)]
+        others += [([*people, own], own) for own in new]
+        for persons, own in others:
+            pairs = zip(whole, answers(persons), strict=True)
+            lost = math.fsum(definition.change(one, other, LO, HI) for one, other in pairs) * by_unit
+            assert all(found.loss[g] >= lost - 1e-6 for g, _ in own)
 
 
 def test_different_values():

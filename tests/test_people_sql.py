@@ -171,7 +171,7 @@ class TestCalls:
         [
             ("SELECT COUNT(*) FROM data", {}, r"write COUNT\(DISTINCT pid\) for a number of people"),
             ("SELECT AVG(x) FROM data", {}, 'Pass one of per_person="mean"'),
-            ("SELECT g, AVG(x) FROM data GROUP BY g", {"rows": 1, "keys": KEYS}, "several groups of by=g"),
+            ("SELECT g, AVG(x) FROM data GROUP BY g", {"per_person": "mean", "keys": KEYS}, "several groups of by=g"),
             ("SELECT COUNT(DISTINCT g) FROM data", {"per_person": "mean"}, "pass rows= instead"),
             ("SELECT SUM(x) FROM data", {"per_person": "sum"}, "needs the bounds of that number of a person"),
             ("SELECT AVG(x) FROM data", {"rows": 1, "per_person": "max"}, "pass one of them"),

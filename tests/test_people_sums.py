@@ -13,13 +13,15 @@ from pdrisk._core.people import local_sensitivity, world_range
 from pdrisk._core.universe import Universe
 from pdrisk._model.arguments import statistic
 from postgres_databases import connected, database, needs_server
+from test_people import panel
 from test_people_sensitivity import people_of, populations, together
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
 FACTS = ("n", "local_sensitivity", "two_worlds", "many_worlds", "clamped", "identifiability")
 K = 3
-GROUPS = {"by": "g", "keys": ["a", "b", "nobody's"], "groups": 2}
+IN_ALL = {"by": "g", "keys": ["a", "b", "nobody's"]}  # groups, with K rows of a person in all of them
+GROUPS = {**IN_ALL, "groups": 2}
 BOUNDS = {"x": (-1, 10)}
 
 
@@ -106,7 +108,7 @@ def facts_of(answer):
 
 class TestAsOfFrames:
     @pytest.mark.sampled(13)
-    @pytest.mark.parametrize("by", [{}, GROUPS], ids=["all", "groups"])
+    @pytest.mark.parametrize("by", [{}, GROUPS, IN_ALL], ids=["all", "groups", "in all groups"])
     @pytest.mark.parametrize("mechanism", ["auto", "laplace"])
     @pytest.mark.parametrize("ask", ASKS)
     def test_methods(self, ask, mechanism, by):
@@ -120,30 +122,60 @@ class TestAsOfFrames:
             np.testing.assert_allclose(*found, rtol=1e-9)
 
     @needs_server
+    @pytest.mark.parametrize("by", [GROUPS, IN_ALL], ids=["groups", "in all groups"])
     @pytest.mark.parametrize("ask", ASKS)
-    def test_on_a_server(self, ask):
+    def test_on_a_server(self, ask, by):
         frame = rows(5).dropna(subset=["pid"])
         with database() as url, connected(url) as con:
             con.execute("CREATE TABLE people (pid bigint, x double precision, g text)")
             with con.cursor() as cursor:
                 cursor.executemany("INSERT INTO people VALUES (%s, %s, %s)", frame.itertuples(index=False, name=None))
             found = [
-                facts_of(ASKS[ask](Dataset(data, person="pid", bounds=BOUNDS), mechanism="laplace", **HOW, **GROUPS))
+                facts_of(ASKS[ask](Dataset(data, person="pid", bounds=BOUNDS), mechanism="laplace", **HOW, **by))
                 for data in (frame, (con, "people"))
             ]
         np.testing.assert_allclose(*found, rtol=1e-9)
 
+    @pytest.mark.parametrize("by", [GROUPS, IN_ALL], ids=["groups", "in all groups"])
     @pytest.mark.parametrize("mechanism", ["auto", "laplace"])
     @pytest.mark.parametrize("aggregate", ["COUNT(*)", "SUM(x)", "AVG(x)", "MEDIAN(x)", "MIN(x)"])
-    def test_sql(self, aggregate, mechanism):
+    def test_sql(self, aggregate, mechanism, by):
         d = Dataset(rows(3), person="pid", bounds=BOUNDS)
         name = {"COUNT(*)": "rows", "SUM(x)": "sum", "AVG(x)": "mean", "MEDIAN(x)": "median", "MIN(x)": "min"}[
             aggregate
         ]
-        own = facts_of(ASKS[name](d, mechanism=mechanism, **HOW, **GROUPS))
-        how = {"keys": GROUPS["keys"], "groups": 2, "mechanism": mechanism}
+        own = facts_of(ASKS[name](d, mechanism=mechanism, **HOW, **by))
+        how = {**by, "mechanism": mechanism}
+        del how["by"]
         answer = d.sql(f"SELECT g, {aggregate} AS v FROM data GROUP BY g", **HOW, **how)
         np.testing.assert_allclose(answer[[f"v_{each}" for each in FACTS]].to_numpy(dtype=float), own, rtol=1e-9)
+
+    @needs_server
+    @pytest.mark.filterwarnings("ignore::pdrisk.DoubtfulReleaseWarning")
+    @pytest.mark.parametrize("rows", [1, 2, 5])
+    def test_as_many_rows_of_all_groups(self, rows):
+        """Of those in listed groups that the filter keeps, and that hold a value; on each engine some of their own."""
+        frame = panel(50, 3)[["pid", "x", "g"]].astype({"pid": "int64"})
+        used = frame[frame["x"].notna() & (frame["x"] < 9) & frame["g"].isin(["a", "b"])]
+        expected = used.groupby("pid").size().clip(upper=rows).sum()
+        how = {"eps": 1, "rows": rows, "keys": ["a", "b", "nobody's"], "curator": True}
+        query = "SELECT g, AVG(x) AS v FROM data WHERE x < 9 GROUP BY g"
+        with database() as url, connected(url) as con:
+            con.execute("CREATE TABLE people (pid bigint, x double precision, g text)")
+            with con.cursor() as cursor:
+                written = frame.astype(object).where(frame.notna(), None)
+                cursor.executemany("INSERT INTO people VALUES (%s, %s, %s)", written.itertuples(index=False, name=None))
+            for data in (frame, table_of(frame, duckdb.connect()), (con, "people")):
+                d = Dataset(data, person="pid", bounds=BOUNDS)
+                numbers = [
+                    d.mean("x", by="g", where="x < 9", **how)["n"], d.count("x", by="g", where="x < 9", **how)["n"],
+                    d.sql(query, **how)["v_n"],
+                ]  # fmt: skip
+                assert [int(each.sum()) for each in numbers] == [expected] * 3
+                assert all(each.iloc[-1] == 0 for each in numbers)
+                alone = frame[frame["x"] < 9].groupby("pid").size()
+                left_out = d.mean("x", where="x < 9", eps=1, rows=rows).curator.left_out
+                assert left_out == pytest.approx(1 - alone.clip(upper=rows).sum() / alone.sum())
 
     def test_assess(self):
         frame = rows(4)

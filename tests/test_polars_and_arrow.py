@@ -43,7 +43,7 @@ ASKS = {
     "var": lambda d: d.var("x", eps=EPS),
     "std": lambda d: d.std("x", eps=EPS, mechanism="laplace"),
     "corr": lambda d: d.corr("x", "y", eps=EPS),
-    "slope": lambda d: d.slope("y", "x", eps=EPS),
+    "slope": lambda d: d.slope(y="y", x="x", eps=EPS),
     "proportion": lambda d: d.proportion("age > 40 or region == 'north'", eps=EPS),
     "proportion of a column": lambda d: d.proportion("yes", eps=EPS),
     "nunique": lambda d: d.nunique("region", eps=EPS),
@@ -69,6 +69,9 @@ ASKS = {
     "people": lambda d: d.mean("x", eps=EPS, person="pid", per_person="mean"),
     "rows of people": lambda d: d.mean("x", eps=EPS, person="pid", rows=2),
     "rows in groups": lambda d: d.count(eps=EPS, person="pid", rows=2, groups=2, by="yes", keys=[True], curator=True),
+    "rows of all groups": lambda d: d.sum(
+        "x", eps=EPS, person="pid", rows=2, by="region", keys=REGIONS, mechanism="laplace", curator=True
+    ),
     "people counted": lambda d: d.count(eps=EPS, person="pid"),
     "bounds of the data": lambda d: d.mean("y", eps=EPS, bounds="column"),
     "assess": lambda d: d.assess(["x", "age"], ["mean", "max"], by="region", keys=REGIONS),

@@ -3,17 +3,25 @@
 import itertools
 import math
 import random
+import signal
 import warnings
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import day_keys
 import pdrisk
 from pdrisk.engines.sql.postgres import PostgresDialect, asked, fetched, reading
 from postgres_databases import connected, database, needs_server, role
 from test_tables_like_frames import ASKED, BOUNDS, QUESTIONS, WAYS, made_rows, numbers
+
+psycopg = pytest.importorskip("psycopg")
+from psycopg.pq import TransactionStatus  # noqa: E402 - where it is
+from psycopg.rows import tuple_row  # noqa: E402
 
 pytestmark = [needs_server, pytest.mark.filterwarnings("ignore::UserWarning")]
 TYPES = (
@@ -187,6 +195,20 @@ class TestRecords:
             assert n(data.count(eps=1, where=f"x <= {value!r}")) == sum(other <= value for other in values)
         assert data.count(eps=1, by="x", keys=values, curator=True)["n"].tolist() == [1] * len(values)
         assert data.count(eps=1, by="x", keys="observed")["value"].index.tolist() == sorted(values)
+
+
+class TestDays:
+    """Keys of dates and timestamps in every spelling."""
+
+    def test_by_methods_and_in_sql(self, con):
+        con.execute("DROP TABLE IF EXISTS people_days; CREATE TABLE people_days (d date, t timestamp)")
+        insert(con, "people_days", list(zip(day_keys.DAYS, day_keys.TIMES, strict=True)))
+        con.execute("CREATE TEMP VIEW people AS SELECT * FROM people_days")
+        con.commit()
+        day_keys.check_methods((con, "people_days"))
+        day_keys.check_time_of_day((con, "people_days"))
+        for column in ("d", "t"):
+            day_keys.check_sql(con, column)
 
 
 class TestRanks:
@@ -437,6 +459,99 @@ class TestSession:
             pdrisk.Dataset((object(), "people"))
 
 
+def state(connection):
+    """What a question must leave as it was."""
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        shown = [cursor.execute(f"SHOW {each}").fetchone()[0] for each in ("search_path", "transaction_read_only")]
+    return *shown, connection.info.transaction_status
+
+
+class TestThreads:
+    """Threads that share a connection get their answers, one after another, and leave it as it was."""
+
+    @pytest.mark.parametrize("kind", ["psycopg", "alchemy", "engine", "static"])
+    def test_questions_of_all_kinds(self, server, con, kind, tmp_path):
+        alchemy = pytest.importorskip("sqlalchemy")
+        made(con, "double precision", list(range(50)))
+        pool = alchemy.StaticPool if kind == "static" else alchemy.QueuePool
+        engine = alchemy.create_engine(server.replace("postgresql://", "postgresql+psycopg://"), poolclass=pool)
+        ledger = pdrisk.Ledger(tmp_path / "budget.db", dataset="people", eps=1e6)
+        with connected(server) as plain, ExitStack() as held:
+            held.callback(engine.dispose)
+            shared = (
+                plain if kind == "psycopg" else held.enter_context(engine.connect()) if kind == "alchemy" else engine
+            )
+            data = pdrisk.Dataset((shared, "made"), bounds={"x": (0, 100)}, ledger=ledger)
+            own = plain if kind == "psycopg" else shared.connection.driver_connection if kind == "alchemy" else None
+            before = own and state(own)
+            if kind == "alchemy":
+                own.rollback()  # what looking began
+                before = *before[:2], own.info.transaction_status
+
+            def ask(at):
+                if at % 3 == 0:
+                    return float(data.count("x", eps=100))
+                if at % 3 == 1:
+                    return round(data.sql("SELECT count(*) AS n FROM data", eps=100)["n"][0])
+                return round(pdrisk.sql("SELECT count(*) AS n FROM made WHERE x >= 0", shared, eps=100)["n"][0])
+
+            with ThreadPoolExecutor(8) as pool:
+                answers = list(pool.map(ask, range(48)))
+            assert np.allclose(answers, 50, atol=1)
+            if own is not None:
+                assert own.info.transaction_status == TransactionStatus.IDLE
+                after = state(own)
+                own.rollback()
+                assert (*after[:2], own.info.transaction_status) == (*before[:2], TransactionStatus.IDLE)
+
+    @pytest.mark.parametrize("opened", [False, True])
+    def test_an_interrupt_at_any_time(self, server, con, opened):
+        made(con, "double precision", list(range(50)))
+        draw = random.Random(1)
+
+        def interrupt(*_):
+            raise KeyboardInterrupt
+
+        usual = signal.signal(signal.SIGALRM, interrupt)
+        own = psycopg.connect(server, autocommit=not opened)
+        try:
+            before, interrupted = state(own), 0
+            for _ in range(150):
+                if own.closed or own.info.transaction_status == TransactionStatus.INERROR:
+                    own.close()
+                    own = psycopg.connect(server, autocommit=not opened)
+                    state(own)  # begins a transaction, unless each statement is one
+                data = pdrisk.Dataset((own, "made"), bounds={"x": (0, 100)})
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, draw.uniform(0.0005, 0.02))
+                    data.mean("x", eps=1)
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+                except (KeyboardInterrupt, pdrisk.PdriskError):
+                    interrupted += 1
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                assert own.closed or own.info.transaction_status == TransactionStatus.INERROR or state(own) == before
+            assert interrupted > 5
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, usual)
+            own.close()
+
+    def test_statements_that_fail(self, server, con):
+        made(con, "integer", [1])
+        con.execute("CREATE VIEW halting AS SELECT 1 / (x - 1) > 0 AS y, x FROM made")
+        with connected(server) as own:
+            before = state(own)
+            data = pdrisk.Dataset((own, "halting"))
+
+            def ask(_):
+                with pytest.raises(pdrisk.QueryFailedError):
+                    data.count(eps=1, where="y")
+
+            with ThreadPoolExecutor(4) as pool:
+                assert len(list(pool.map(ask, range(8)))) == 8
+            assert state(own) == before
+
+
 class TestRights:
     """SELECT is enough, and what a role may not see is not read."""
 
@@ -486,7 +601,7 @@ class TestFailures:
         con.execute("CREATE VIEW slow AS SELECT x, pg_sleep(9) IS NULL AS y FROM made")
         con.execute("SET statement_timeout = 50")
         data = pdrisk.Dataset((con, "slow"), ledger=ledger)
-        with pytest.raises(pdrisk.QueryFailedError):
+        with pytest.raises(pdrisk.QueryFailedError, match="time limit of the server"):
             data.count(eps=1, where="not y")
         assert ledger.remaining().eps == 8
 

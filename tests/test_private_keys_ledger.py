@@ -100,7 +100,8 @@ class TestSpending:
         ask(ledger, delta=3e-6)
 
     def test_each_analyst(self, path):
-        ledger = opened(path, delta=1e-5, each_analyst={"delta": 1e-6})
+        opened(path, analyst="the owner", delta=1e-5, each_analyst={"delta": 1e-6})
+        ledger = opened(path, eps=None)
         ask(ledger)
         assert ledger.remaining().delta == 0
         with pytest.raises(pdrisk.BudgetExceededError, match="analyst 'ann'"):

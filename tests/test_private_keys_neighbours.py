@@ -53,6 +53,20 @@ def test_the_second_reading(name, monkeypatch):
         assert replayed(ASKED[name], more, before).loss <= rows * EPS / 2 * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("name", ASKED)
+def test_the_first_reading(name, monkeypatch):
+    """A person in a group of their own, before all others in order, moves no one else from one group to another."""
+    sizes = []
+    monkeypatch.setattr(PartitionSelection, "draw", lambda self, summary, *_: sizes.append(summary.n) or summary.n >= 5)
+    for seed in range(4):
+        fewer, more = people(seed)
+        for frame in (fewer, more.replace({"g": {"only here": "A"}})):
+            ASKED[name](frame)
+        before, after = sizes[-2:]
+        rows = 2 if name == "several" else 1
+        assert set(after[-len(before) :] - before) <= set(range(rows + 1))
+
+
 class TestAuditOfDelta:
     """From data to answer, neighbours differ in the groups they show by (eps, delta) at most, and by nearly that."""
 
@@ -107,7 +121,10 @@ def test_labels_say_the_eps_that_noise_is_made_for():
     frame = pd.DataFrame({"g": ["a"] * 1000, "x": 1.0})
     table = frame.dprisk.mean("x", by="g", eps=1, bounds=(0, 10), keys="private", delta=1e-6)
     said = " ".join(pdrisk.explain(table, "publication").split())
-    assert "in the widest group, for eps 0.5" in said and "global sensitivity of the statistic 5; eps 0.5" in said
+    assert (
+        "in the widest group, 95 % sure, for eps 0.5" in said
+        and "global sensitivity of the statistic 5; eps 0.5" in said
+    )
     assert "eps 1; assuming one record per person" in said
 
 

@@ -136,7 +136,7 @@ TABLE = [  # front ends, options, exception, what it says
     (GROUPED, {"by": pd.Series(["a"] * 5), "keys": ["a"]}, ColumnTypeError, "by"),
     *[(GROUPED, {"by": "region", "keys": k}, ColumnTypeError, "keys must be a list") for k in ({"a"}, b"a", 5)],
     (GROUPED, {"by": "region", "keys": {"region": "a"}}, ColumnTypeError, "keys must be a list"),
-    (GROUPED, {"by": "region", "keys": pd.DataFrame({"region": ["north"]})}, ColumnTypeError, "keys"),
+    (GROUPED, {"by": "region", "keys": pd.DataFrame({"place": ["north"]})}, ParameterError, "a frame of keys"),
     (GROUPED, {"by": "region", "keys": "north"}, ParameterError, 'the word "observed"'),
     (GROUPED, {"by": "region", "keys": []}, ParameterError, "at least one group"),
     (GROUPED, {"by": "region", "keys": ["a", "b", "a"]}, ParameterError, "a key is listed twice"),

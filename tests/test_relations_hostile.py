@@ -300,13 +300,18 @@ def quick_and_slow(cases):
                 {"keys": ["ZH"]},
                 "a person may be in several groups of by=canton",
             ),
+            (
+                "SELECT code, COUNT(*) FROM (SELECT pid, code FROM stays GROUP BY pid, code) GROUP BY code",
+                {"keys": ["a"]},
+                "a person may be in several groups of by=code",
+            ),
             ("SELECT COUNT(DISTINCT pid) FROM patients", {"public": ["code"]}, "public= names code, but there is no"),
             ("SELECT COUNT(*) FROM patients p JOIN stays s USING (pid)", {"per_person": {"stays": "mean"}}, '"one" or'),
             ("SELECT a.days FROM (SELECT pid, days FROM stays) a JOIN stays b USING (pid)", {"rows": 1}, "neither agg"),
             ("SELECT COUNT(DISTINCT pid) FROM stays UNION ALL SELECT 1 FROM stays", {}, "no aggregate"),
             (
-                "SELECT pid, COUNT(*) FROM stays GROUP BY pid",
-                {"rows": 1, "keys": "observed", "person": "code"},
+                "SELECT pid, COUNT(DISTINCT code) FROM stays GROUP BY pid",
+                {"keys": "observed", "person": "code"},
                 "by=pid",
             ),
         ]
@@ -346,9 +351,25 @@ def test_one_public_frame_may_have_two_names():
 def test_ids_with_a_collation():
     """Under NOCASE a and A would be one person, whose rows two people have."""
     con = duckdb.connect()
-    con.execute("CREATE TABLE a (pid VARCHAR COLLATE NOCASE); CREATE TABLE b (pid VARCHAR)")
-    with pytest.raises(pdrisk.ParameterError, match="has a collation, by which different ids of people may be equal"):
-        pdrisk.sql("SELECT COUNT(DISTINCT a.pid) FROM a JOIN b USING (pid)", con, eps=1, person="pid")
+    con.execute("CREATE TABLE a (pid VARCHAR COLLATE NOCASE); INSERT INTO a VALUES ('a'), ('A'), ('b')")
+    con.execute("CREATE TABLE b (pid VARCHAR COLLATE NOACCENT); INSERT INTO b VALUES ('a'), ('A'), ('B'), ('ä')")
+    con.execute("CREATE TABLE codes (code VARCHAR COLLATE NOCASE); INSERT INTO codes VALUES ('a'), ('b')")
+    con.execute("CREATE VIEW shown AS SELECT code FROM codes")
+
+    def n(query, **options):
+        return pdrisk.sql(query, con, eps=50, person="pid", curator=True, **options)["n_n"].item()
+
+    assert n("SELECT COUNT(DISTINCT pid) AS n FROM a JOIN b USING (pid)") == 2
+    assert n("SELECT COUNT(DISTINCT pid) AS n FROM (SELECT pid FROM a UNION SELECT pid FROM b) q") == 5
+    assert n("SELECT COUNT(DISTINCT pid) AS n FROM a WHERE pid NOT IN (SELECT pid FROM b)") == 1
+    for public in ("codes", "shown"):
+        query = f"SELECT COUNT(DISTINCT pid) AS n FROM a JOIN {public} ON pid = code"
+        assert n(query, public=[public], rows={"a": 1}) == 2
+    con.execute("CREATE TABLE lists AS SELECT [pid] AS pid FROM a")
+    con.execute("CREATE TABLE structs AS SELECT {'p': pid} AS pid FROM a")
+    for table in ("lists", "structs"):
+        with pytest.raises(pdrisk.ColumnTypeError, match="may have a collation, which makes one person of two"):
+            n(f"SELECT COUNT(*) AS n FROM {table}", rows=1)
 
 
 def test_large_ids_are_compared_as_they_are():

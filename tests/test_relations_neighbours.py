@@ -1,5 +1,8 @@
 """Relations by statistic and mechanism: somebody's absence moves what is drawn by what is paid, at most."""
 
+from typing import ClassVar
+
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -69,14 +72,16 @@ STATISTICS = {  # by which mechanisms
 OF_ROWS = ("COUNT(DISTINCT x)", "SUM(DISTINCT y)")  # of which there is no number for each person
 
 
-def small(draw):
-    """Rows of three people and of nobody: missing values, equal ones, and values beyond the bounds."""
-    ids = pd.array([0, 1, 2, None], dtype="Int64")
-    n, m = draw.integers(8, 20), draw.integers(3, 9)
-    a = pd.DataFrame({"pid": ids[draw.integers(0, 4, n)], "g": draw.choice(["a", "b", "c", None], n)})
+NUMBERED = pd.array([0, 1, 2, None], dtype="Int64")
+
+
+def small(draw, ids=NUMBERED):
+    """Rows of people and of nobody: missing values, equal ones, and values beyond the bounds."""
+    n, m, of = draw.integers(8, 20), draw.integers(3, 9), len(ids)
+    a = pd.DataFrame({"pid": ids[draw.integers(0, of, n)], "g": draw.choice(["a", "b", "c", None], n)})
     a["x"], a["y"] = draw.choice([-3.0, 0, 4, 4, 10, 12, np.nan], n), draw.choice([0.0, 1, 5, np.nan], n)
-    b = pd.DataFrame({"pid": ids[draw.integers(0, 4, m)], "k": draw.choice([0.0, 1, 2, np.nan], m)})
-    return {"a": a, "b": b, "p": pd.DataFrame({"pid": ids[:3], "age": draw.choice([0.0, 5, 10], 3)})}
+    b = pd.DataFrame({"pid": ids[draw.integers(0, of, m)], "k": draw.choice([0.0, 1, 2, np.nan], m)})
+    return {"a": a, "b": b, "p": pd.DataFrame({"pid": ids[: of - 1], "age": draw.choice([0.0, 5, 10], of - 1)})}
 
 
 @pytest.mark.parametrize("aggregate", STATISTICS)
@@ -110,3 +115,73 @@ def test_without_somebody(name, aggregate):
         }
         one, other = (tables, rest) if draw.integers(2) else (rest, tables)
         assert loss_between(ask, one, other) <= 1 + 1e-6, mechanism
+
+
+class TestIdsUnderACollation:
+    """Ids are compared by their code points, whatever a column's collation takes for equal."""
+
+    IDS = pd.array(["a", "A", "ä", "Ä", None], dtype="string")
+    COLLATIONS = ("NOCASE", "NOACCENT", '"NOCASE.NOACCENT"')
+    ONE_TABLE: ClassVar = {
+        "rows": ("SELECT COUNT(*), AVG(x) FROM a", {"rows": 1}),
+        "several rows": ("SELECT SUM(x) FROM a", {"rows": 2}),
+        "numbers": ("SELECT AVG(x), MAX(y) FROM a", {"per_person": "mean"}),
+        "groups": ("SELECT g, COUNT(*) FROM a GROUP BY g", {"rows": 2, "groups": 1, "keys": ["a", "b"]}),
+        "people": ("SELECT g, COUNT(DISTINCT pid) FROM a GROUP BY g", {"groups": 1, "keys": ["a", "b"]}),
+        "private keys": (
+            "SELECT g, COUNT(*) FROM a GROUP BY g",
+            {"rows": 1, "groups": 1, "keys": "private", "delta": 1e-6},
+        ),
+        "grouped and joined": (
+            "SELECT AVG(n) FROM (SELECT pid, COUNT(*) AS n FROM a GROUP BY pid) q JOIN p USING (pid)",
+            {"bounds": {"n": (0, 9)}},
+        ),
+    }
+
+    @staticmethod
+    def stored(tables, collation):
+        """The tables in a database, with ids of a collation."""
+        con = duckdb.connect()
+        for name, frame in tables.items():
+            con.register("frame", frame)
+            con.execute(f"CREATE TABLE {name} AS FROM frame")
+            con.execute(f"ALTER TABLE {name} ALTER pid TYPE VARCHAR COLLATE {collation}")
+        return con
+
+    @pytest.mark.parametrize("collation", COLLATIONS)
+    @pytest.mark.parametrize("name", [*ONE_TABLE, *RELATIONS])
+    def test_without_somebody(self, name, collation):
+        query, how = self.ONE_TABLE.get(name, (None, None))
+        if query is None:
+            relation, how = RELATIONS[name]
+            query = f"SELECT SUM(x), COUNT(y) FROM {relation}"
+        words = query.replace("(", " ").replace(")", " ").split()
+        if isinstance(how.get("rows"), dict):
+            how = {**how, "rows": {table: most for table, most in how["rows"].items() if table in words}}
+        public = {"words": WORDS} if "words" in words else {}
+        options = {"bounds": {"x": (0, 10), "y": (0, 6)}, "eps": 1, "person": "pid", "public": public, **how}
+        draw = np.random.default_rng(5)
+        tables = small(draw, self.IDS)
+
+        def ask(tables):
+            with self.stored(tables, collation) as con:
+                return pdrisk.sql(query, con, **options)
+
+        for pid in self.IDS[:-1]:
+            rest = {table: frame[(frame["pid"] != pid).fillna(True)] for table, frame in tables.items()}
+            assert loss_between(ask, tables, rest) <= 1 + 1e-6
+
+    @pytest.mark.parametrize("collation", COLLATIONS)
+    @pytest.mark.parametrize("name", ONE_TABLE)
+    def test_as_in_a_frame(self, name, collation):
+        """The numbers of records are those of a Dataset of the same rows."""
+        query, how = self.ONE_TABLE[name]
+        tables = small(np.random.default_rng(7), self.IDS)
+        options = {"bounds": {"x": (0, 10), "y": (0, 6)}, "eps": 50, "person": "pid", "curator": True, **how}
+        read = {table: frame for table, frame in tables.items() if f"{table} " in query + " "}
+        with self.stored(tables, collation) as con:
+            found = pdrisk.sql(query, con, **options)
+        wanted = pdrisk.sql(query, **options, **read)
+        numbers = [column for column in wanted.columns if column.endswith("_n")]
+        assert numbers
+        pd.testing.assert_frame_equal(found[numbers], wanted[numbers])

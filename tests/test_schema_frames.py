@@ -370,7 +370,7 @@ class TestEveryQuestion:
         keyed = frame.dprisk.declare(keys={"distance": [3, 10]})
         assert keyed.dprisk.count(eps=EXACT, by="distance", curator=True)["n"].tolist() == [1, 1]
         observed = frame.dprisk.count(eps=EXACT, by="distance", keys="observed")
-        assert observed.index.tolist() == [3, 10, 17, 900]
+        assert observed.index.tolist() == [3, 10, 17, 900, pd.NA]
         with pytest.raises(pdrisk.ParameterError, match="stand for a missing answer"):
             frame.dprisk.count(eps=1, by="distance", keys=[3, -8])
         assert frame.dprisk.count(eps=1, by="distance", keys=[None], curator=True)["n"].tolist() == [2]

@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import day_keys
 import pdrisk
 import test_people_sums as several
 from ledgers import script
 from pdrisk._model.query import Groups, Line, Query
-from pdrisk.engines.conformance import ASKED, TABLES, UNIVERSES, check
+from pdrisk.engines.conformance import ASKED, TABLES, UNIVERSES, check, check_group_sizes
 from pdrisk.engines.sql.spark import SparkFrame
 from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError
 from spark_sessions import CONNECT, needs_spark, session
@@ -101,6 +102,9 @@ class TestConformance:
     def test_of_floats_with_all_groups(self, opened):
         check(opened, TABLES[:1], UNIVERSES[:1])
 
+    def test_of_the_groups_that_occur(self, opened):
+        check_group_sizes(opened, TABLES[:1])
+
     @pytest.mark.parametrize("table", TABLES[-4:], ids=lambda table: f"{table.type} {len(table.values)}")
     def test_of_other_types_without_ansi_and_without_generated_code(self, settings, opened, table):
         settings(
@@ -109,6 +113,18 @@ class TestConformance:
             spark__sql__codegen__factoryMode="NO_CODEGEN",
         )
         check(opened, [table], UNIVERSES[2:3])
+
+
+class TestDays:
+    """Keys of dates and timestamps in every spelling."""
+
+    def test_by_methods_and_in_sql(self, spark):
+        rows = spark.createDataFrame([*zip(day_keys.DAYS, day_keys.TIMES, strict=True)], "d DATE, t TIMESTAMP_NTZ")
+        day_keys.check_methods(rows)
+        day_keys.check_time_of_day(rows)
+        rows.createOrReplaceTempView("people")
+        for column in ("d", "t"):
+            day_keys.check_sql(spark, column)
 
 
 def same(both, asked):
@@ -163,10 +179,16 @@ class TestLikeFrames:
 
     def test_texts_are_compared_by_code_points_whatever_their_collation(self, spark):
         frame = spark.createDataFrame([("a",), ("A",), ("a",)], "text string collate UTF8_LCASE")
-        data = pdrisk.Dataset(frame), pdrisk.Dataset(pd.DataFrame({"text": ["a", "A", "a"]}, dtype="string[python]"))
+        texts = pd.DataFrame({"text": ["a", "A", "a"]}, dtype="string[python]")
+        data = pdrisk.Dataset(frame), pdrisk.Dataset(texts)
         same(data, lambda d: d.count(by="text", keys=["a", "A", "b"], eps=1, curator=True))
         same(data, lambda d: d.count(where="text == 'a'", eps=1, curator=True))
         same(data, lambda d: d.nunique("text", eps=1, curator=True))
+        data = pdrisk.Dataset(frame, person="text"), pdrisk.Dataset(texts, person="text")
+        same(data, lambda d: d.count(rows=1, eps=1, curator=True))
+        people = "SELECT COUNT(DISTINCT text) AS n FROM data a JOIN data b USING (text)"
+        for query, how in (("SELECT COUNT(*) AS n FROM data", {"rows": 1}), (people, {})):
+            assert [d.sql(query, eps=1, curator=True, **how)["n_n"].item() for d in data] == [2, 2]
 
     def test_names_of_any_letters(self, spark):
         names = ["a b", "c`d", 'e"f', "g.h", "select", "i'j"]
@@ -194,7 +216,7 @@ class TestLikeFrames:
         pd.testing.assert_frame_equal(again[numbers], wanted[numbers], check_dtype=False)
 
     @pytest.mark.whole
-    @pytest.mark.parametrize("by", [{}, several.GROUPS], ids=["all", "groups"])
+    @pytest.mark.parametrize("by", [{}, several.GROUPS, several.IN_ALL], ids=["all", "groups", "in all groups"])
     @pytest.mark.parametrize("ask", ["different", "several"])
     def test_people_with_several_rows(self, spark, ask, by):
         rows = several.rows(2)
@@ -211,6 +233,10 @@ class TestLikeFrames:
         ]
         assert not np.isnan(found[0][..., 1]).any()
         np.testing.assert_allclose(*found, rtol=1e-9)
+        people = pdrisk.Dataset(stored, person="pid", bounds=several.BOUNDS)
+        used = rows.dropna().groupby("pid").size()
+        left_out = people.mean("x", eps=1, rows=1).curator.left_out
+        assert left_out == pytest.approx(1 - len(used) / used.sum())
 
     def test_sql_is_refused(self, spark, both):
         with pytest.raises(ParameterError, match="knows no table 'nowhere'"):

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import datetime
 import math
+import random
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import duckdb
@@ -445,6 +447,68 @@ class TestAnswered:
     @texts(NOISY)
     def test_over_noisy_values(self, it, con, monkeypatch):
         check(it, con, monkeypatch)
+
+
+class TestDecimals:
+    """Constants that are computed of decimals are the decimals that DuckDB makes of them, to the last digit."""
+
+    DISCOUNTS = (
+        "SELECT CAST(i * 0.01 AS DECIMAL(15, 2)) AS d, CAST(i AS DOUBLE) / 100 AS x, CAST(i / 100 AS FLOAT) AS f"
+    )
+
+    @staticmethod
+    def written(draw: random.Random, depth: int) -> str:
+        """An expression of constants."""
+        if depth == 0:
+            whole, digits = draw.choice(["", "0", "1", "12"]), draw.randint(1, 3)
+            decimal = f"{whole}.{draw.randrange(10**digits):0{digits}}"
+            return draw.choice([decimal, decimal, decimal, str(draw.randint(1, 20)), f"{draw.randint(1, 9)}e-2"])
+        one, other = (TestDecimals.written(draw, depth - 1) for _ in range(2))
+        forms = [*[f"({one} {symbol} {other})" for symbol in "+-*+-*/%"], f"(-{one})", f"abs({one})"]
+        forms += [f"round({one}, {draw.randint(0, 2)})", f"greatest({one}, {other})", f"trunc({one})"]
+        forms += [f"CAST({one} AS DECIMAL(12, {draw.randint(0, 3)}))", f"CAST({one} AS DOUBLE)"]
+        return draw.choice(forms)
+
+    @pytest.mark.parametrize("seed", range(40))
+    def test_any_constant(self, seed):
+        """Of three neighbouring floats, the records that equal the expression are those that DuckDB finds."""
+        draw, con = random.Random(seed), duckdb.connect()
+        listed = [self.written(draw, draw.randint(1, 3)) for _ in range(10)]
+        for expression in listed:
+            try:
+                value = con.execute(f"SELECT CAST({expression} AS DOUBLE)").fetchone()[0]
+            except duckdb.Error:  # a remainder by zero
+                continue
+            if not math.isfinite(value):
+                continue
+            near = pd.DataFrame({"x": [math.nextafter(value, -math.inf), value, math.nextafter(value, math.inf)]})
+            query = f"SELECT COUNT(*) AS n FROM near WHERE x = {expression}"
+            found = pdrisk.sql(query, near=near, eps=1, curator=True)["n_n"].item()
+            assert found == con.execute(query).fetchone()[0] == 1, expression
+
+    @pytest.mark.parametrize("column", ["d", "x", "f"])
+    @pytest.mark.parametrize(
+        "condition",
+        [
+            "{} BETWEEN 0.06 - 0.01 AND 0.06 + 0.01", "{} BETWEEN .06 - 0.01 AND .06 + 0.01", "{} <= 0.1 + 0.2",
+            "{} IN (0.1 + 0.2, 0.1 * 3, 0.7 % 0.4)", "{} = 3 * 0.1", "{} >= 1 - 0.9", "{} < -(0.01 - 0.08)",
+            "{} = 0.3 / 3", "{} <= 0.06e0 + 0.01e0", "{} <= CAST(0.065 AS DECIMAL(4, 2)) * 1",
+        ],
+    )  # fmt: skip
+    def test_conditions(self, condition, column):
+        query = f"SELECT COUNT(*) AS n FROM t WHERE {condition.format(column)}"
+        with duckdb.connect() as con:
+            con.execute(f"CREATE TABLE t AS {self.DISCOUNTS} FROM range(100) AS r(i)")
+            found = pdrisk.sql(query, con, eps=1, curator=True)["n_n"].item()
+            assert found == con.execute(query).fetchone()[0]
+
+    def test_a_parameter_is_not_shown(self):
+        frame = pd.DataFrame({"x": [0.05, 0.06, 0.07]})
+        query = "SELECT COUNT(*) AS n FROM t WHERE x <= $limit + 0.01"
+        found = pdrisk.sql(query, t=frame, params={"limit": Decimal("0.06")}, eps=1, curator=True)
+        assert found["n_n"].item() == 3
+        assert r"\"x\" <= ($limit + 0.01)" in found.attrs["dprisk"]
+        assert "0.07" not in found.attrs["dprisk"] and "0.06" not in found.attrs["dprisk"]
 
 
 class TestParameters:

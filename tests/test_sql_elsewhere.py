@@ -129,6 +129,8 @@ def other(request, duck):
 
 SAME = {
     "SELECT COUNT(*) FROM people": {},
+    "SELECT COUNT(*) FROM people WHERE income = 0.3 - 0.2 OR income BETWEEN 30.07 - 0.57 AND 10 * 4.1 + 0.01": {},
+    "SELECT AVG(income) FROM people WHERE age > 90 * (1 - 0.9) AND income IN (0.3 - 0.2, -(0.1 - 1.4), 3 * 1.3)": {},
     "SELECT count(*) AS n, COUNT(income), count(region), count(seen) FROM people AS p": {},
     "SELECT AVG(p.income) AS m FROM people p WHERE p.age BETWEEN 10 AND 60;": {},
     "SELECT SUM(age), MIN(income), MAX(income) FROM people -- and no more": {},

@@ -304,3 +304,31 @@ class TestOnAServer:
             found = pdrisk.sql(query, server, eps=1, person="pid", curator=True)
             assert found["c_n"].item() == 1
             assert server.execute("SELECT COUNT(DISTINCT pid) FROM a JOIN b USING (pid)").fetchone()[0] == 2
+
+    @pytest.mark.parametrize(
+        ("query", "options"),
+        [
+            ("SELECT COUNT(*) AS n FROM a", {"rows": 1}),
+            ("SELECT COUNT(DISTINCT pid) AS n FROM a", {}),
+            ("SELECT AVG(x) AS n FROM a", {"per_person": "max"}),
+            ("SELECT g, COUNT(*) AS n FROM a GROUP BY g", {"rows": 1, "groups": 1, "keys": ["u", "v"]}),
+            ("SELECT COUNT(*) AS n FROM a JOIN b USING (pid)", {"rows": {"a": 2, "b": 1}}),
+            ("SELECT COUNT(DISTINCT pid) AS n FROM a WHERE pid NOT IN (SELECT pid FROM b)", {}),
+        ],
+    )
+    def test_people_are_told_apart_by_code_points(self, server, query, options):
+        """No two people of a collation are one, whatever it takes for equal."""
+        people = [("a", "u", 1), ("A", "u", 2), ("A", "v", 3), ("\xe4", "u", 4), ("\xc4", "v", 5), (None, "u", 6)]
+        frames = {"a": pd.DataFrame(people, columns=["pid", "g", "x"]), "b": pd.DataFrame({"pid": ["A", "\xe4", "b"]})}
+        how = {"eps": 50, "person": "pid", "bounds": {"x": (0, 9)}, "curator": True, **options}
+        words = query.replace(")", "").split()
+        wanted = pdrisk.sql(query, **how, **{name: frame for name, frame in frames.items() if name in words})
+        with server.transaction(force_rollback=True):
+            server.execute(
+                "CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level1', deterministic = false);"
+                "CREATE TABLE a (pid text COLLATE loose, g text, x float); CREATE TABLE b (pid text COLLATE loose)"
+            )
+            server.cursor().executemany("INSERT INTO a VALUES (%s, %s, %s)", people)
+            server.cursor().executemany("INSERT INTO b VALUES (%s)", [("A",), ("\xe4",), ("b",)])
+            assert pdrisk.sql(query, server, **how)["n_n"].tolist() == wanted["n_n"].tolist()
+            assert server.execute("SELECT COUNT(DISTINCT pid) FROM a").fetchone()[0] == 1

@@ -2,6 +2,7 @@
 
 import datetime
 from decimal import Decimal
+from typing import ClassVar
 
 import duckdb
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 import pdrisk
 import pdrisk._answer.releasing
+from pdrisk import Dataset
 from sql_people import described, without_noise
 
 BOB = "Bob Smith"
@@ -205,15 +207,86 @@ class TestSettings:
 class TestTheCallersConnection:
     """What the caller has open stays as it is."""
 
-    def test_a_transaction_survives_a_failing_read(self, monkeypatch):
+    QUESTIONS: ClassVar = {
+        "SQL": lambda con, **o: pdrisk.sql("SELECT COUNT(*), AVG(x) FROM t", con, eps=1, bounds=(0, 9), **o),
+        "several statements": lambda con, **o: pdrisk.sql(
+            "SELECT COUNT(*) FROM t UNION ALL SELECT SUM(x) FROM t", con, eps=1, bounds=(0, 9), **o
+        ),
+        "groups": lambda con, **o: pdrisk.sql("SELECT x, COUNT(*) FROM t GROUP BY x", con, eps=1, keys="observed", **o),
+        "a join": lambda con, **o: pdrisk.sql(
+            "SELECT COUNT(DISTINCT x) FROM t JOIN o USING (x)", con, eps=1, person="x", **o
+        ),
+        "a view": lambda con, **o: pdrisk.sql("SELECT COUNT(*) FROM seen", con, eps=1, **o),
+        "a temporary table": lambda con, **o: pdrisk.sql("SELECT COUNT(*) FROM mine", con, eps=1, **o),
+        "a public table": lambda con, **o: pdrisk.sql(
+            "SELECT COUNT(*) FROM f JOIN t USING (x)", con, eps=1, public="t", person="x", rows=1,
+            f=pd.DataFrame({"x": [1]}), **o
+        ),
+        "count": lambda con, **o: Dataset((con, "t"), **o).count(eps=1),
+        "mean": lambda con, **o: Dataset((con, "t"), **o).mean("x", eps=1, bounds=(0, 9)),
+        "SQL of a Dataset": lambda con, **o: Dataset((con, "t"), **o).sql("SELECT COUNT(*) FROM data", eps=1),
+        "Datasets joined": lambda con, **o: Dataset((con, "t"), person="x", **o).join(
+            Dataset((con, "o"), person="x", **o)
+        ).count(eps=1, rows=1),
+    }  # fmt: skip
+
+    @staticmethod
+    def tables(con):
+        con.execute("CREATE TABLE t AS SELECT range AS x FROM range(9); CREATE TABLE o AS SELECT x, x AS y FROM t")
+        con.execute("CREATE VIEW seen AS FROM t; CREATE TEMP TABLE mine AS FROM t")
+
+    @pytest.mark.parametrize("end", ["commit", "rollback"])
+    @pytest.mark.parametrize("name", QUESTIONS)
+    def test_an_open_transaction(self, name, end, book, tmp_path):
+        """What it changed is not seen, so no question is answered or paid, and it stays as it is."""
+        ledger, ask = book(), self.QUESTIONS[name]
+        with duckdb.connect(tmp_path / "of.db") as con:
+            self.tables(con)
+            con.begin()
+            con.execute("DELETE FROM t WHERE x < 3; DELETE FROM mine; CREATE TABLE made AS SELECT 1 AS x")
+            with pytest.raises(pdrisk.ParameterError, match="has an open transaction"):
+                ask(con, ledger=ledger)
+            assert con.execute("SELECT (SELECT COUNT(*) FROM t), COUNT(*), 5 FROM made").fetchone() == (6, 1, 5)
+            con.rollback()
+            assert con.execute("SELECT (SELECT COUNT(*) FROM t), COUNT(*) FROM mine").fetchone() == (9, 9)
+            assert ledger.remaining().eps == 10**9
+            con.begin()
+            con.execute("DELETE FROM t WHERE x < 3")
+            getattr(con, end)()
+            ask(con, ledger=ledger)
+            assert ledger.remaining().eps == 10**9 - 1
+
+    def test_what_is_committed_is_seen(self):
         con = duckdb.connect()
-        con.execute("CREATE TABLE t AS SELECT 1 AS x")
+        self.tables(con)
         con.begin()
-        con.execute("INSERT INTO t VALUES (2)").fetchall()
-        monkeypatch.setattr("pdrisk.engines.sql.reading.statement", lambda *_: "SELECT error('no')")
-        with pytest.raises(pdrisk.QueryFailedError):
-            pdrisk.sql("SELECT COUNT(*) FROM t", con, eps=1)
-        assert con.execute("SELECT COUNT(*) FROM t").fetchall() == [(2,)]
+        con.execute("DELETE FROM t WHERE x < 3")
+        frame = pd.DataFrame({"x": [1, 2]})
+        assert pdrisk.sql("SELECT COUNT(*) FROM f", con, eps=1, f=frame).iloc[0, 0] == 2  # none of the connection's
+        con.commit()
+        assert pdrisk.sql("SELECT COUNT(*), SUM(x) FROM t", con, eps=1, bounds=(0, 9)).to_numpy().tolist() == [[6, 33]]
+        assert Dataset(con.table("t")).count(eps=1).value == 6
+
+    def test_a_relation_is_read_in_the_transaction(self):
+        con = duckdb.connect()
+        self.tables(con)
+        con.begin()
+        con.execute("DELETE FROM t WHERE x < 3")
+        assert Dataset(con.table("t")).sql("SELECT COUNT(*) FROM data", eps=1).iloc[0, 0] == 6
+        con.rollback()
+        assert con.execute("SELECT COUNT(*) FROM t").fetchone() == (9,)
+
+    def test_an_aborted_transaction_stays_aborted(self):
+        con = duckdb.connect()
+        self.tables(con)
+        con.begin()
+        with pytest.raises(duckdb.Error):
+            con.execute("SELECT error('no')").fetchall()
+        for ask in self.QUESTIONS.values():
+            with pytest.raises(pdrisk.ParameterError, match="Current transaction is aborted"):
+                ask(con)
+        con.rollback()
+        assert con.execute("SELECT COUNT(*) FROM t").fetchone() == (9,)
 
     def test_only_what_is_passed_is_read(self):
         duckdb.default_connection().execute("CREATE OR REPLACE TABLE of_somebody_else AS SELECT 1 AS x")

@@ -62,7 +62,7 @@ BOUNDS = {
     "infinite": (AVG, {"bounds": (0, math.inf)}, "finite"),
     "nan": (AVG, {"bounds": (math.nan, 1)}, "finite"),
     "reversed in a dict": (AVG, {"bounds": {"age": (9, 0)}}, "bounds"),
-    "of an unknown column": (AVG, {"bounds": {"age": (0, 9), "agee": (0, 9)}}, "Did you mean 'age'?"),
+    "of a misspelt column": (AVG, {"bounds": {"agee": (0, 9)}}, "pass bounds={'age': (lo, hi)}"),
     "of a column without a name": (AVG, {"bounds": {3: (0, 9)}}, "unknown column 3"),
     "three": (AVG, {"bounds": (0, 5, 9)}, "bounds must be a pair (lo, hi), but has more than two values"),
     "one": (AVG, {"bounds": [0]}, "bounds must be a pair (lo, hi), but has one value"),

@@ -397,12 +397,3 @@ class TestConnection:
         before = con.execute(things).fetchall()
         assert counts(self.QUERY, con) == {"south": 1, "north": 2, "west": 1}
         assert con.execute(things).fetchall() == before
-
-    @pytest.mark.parametrize("kind", ["TABLE", "TEMP TABLE"])
-    def test_an_open_transaction(self, kind):
-        con = connected().begin().execute(f"CREATE {kind} people AS FROM base")
-        con.execute("INSERT INTO people SELECT * REPLACE (-1 AS distance) FROM people")
-        assert counts(self.QUERY, con) == {"south": 1, "north": 2, "west": 1}
-        assert con.execute("SELECT COUNT(*) FROM people").fetchone() == (24,)
-        con.rollback()
-        assert con.execute("SELECT COUNT(*) FROM duckdb_tables() WHERE table_name = 'people'").fetchone() == (0,)

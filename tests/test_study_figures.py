@@ -376,6 +376,13 @@ class TestSeen:
             for one, other in itertools.pairwise(boxes):
                 assert other.x0 - one.x1 > 0.8 * one.height
 
+    @pytest.mark.parametrize("name", FIGURES)
+    def test_each_row_has_labels_at_its_ticks(self, name: str) -> None:
+        figure = getattr(figures, name)(usual())
+        figure.draw_without_rendering()
+        for axes in figure.axes:
+            assert sum(bool(label.get_text()) and label.get_visible() for label in axes.get_xticklabels()) > 1
+
     @pytest.mark.sampled(4)
     @pytest.mark.parametrize("name", FIGURES)
     def test_letters_that_the_font_lacks(self, name: str, tmp_path) -> None:

@@ -7,7 +7,7 @@ import pytest
 import pdrisk
 from pdrisk._cli import main
 from pdrisk.study import experiment, findings, run
-from pdrisk.study.figures import noise_against_risk
+from pdrisk.study.figures import noise_against_risk, risk_by_epsilon
 
 RNG = np.random.default_rng(3)
 FRAME = pd.DataFrame({"x": RNG.gamma(2, 8, 400).round(1), "y": RNG.integers(0, 30, 400)})
@@ -77,6 +77,45 @@ def test_noise_of_zero_has_a_place_in_the_figure(statistics, ticks):
     right = min(axes.get_xlim())
     drawn = {float(x) for line in axes.lines for x in np.atleast_1d(line.get_xdata()) if x > 0}
     assert right < place == pytest.approx(min(drawn)) and (len(statistics) == 1 or place < noise[noise > 0].min())
+
+
+def test_queries_whose_noise_is_zero_do_not_lie_on_each_other():
+    """Each has a column of its own at 0, and no line leads there across powers of ten that it never had."""
+    ages = pd.DataFrame({"x": np.random.default_rng(1).integers(18, 90, 1000)})
+    own = run(
+        ages, "x", ["median", "min", "max"], eps=[*EPS, 20, 50], sample_sizes=1.0, mechanism="auto",
+        bounds={"x": (0, 120)}, progress=False,
+    )  # fmt: skip
+    exact = own[own["noise95"] == 0]
+    assert set(exact["statistic"]) == {"median", "min", "max"}
+    (axes, *_) = noise_against_risk(own).axes
+    least = own["noise95"][own["noise95"] > 0].min()
+    lines = [line for line in axes.lines if line.get_marker() not in ("None", None) and line.get_color() != "white"]
+    columns = [{float(x) for x in np.atleast_1d(line.get_xdata()) if 0 < x < least / 2} for line in lines]
+    places = [place for column in columns for place in column if place < 1 and place > min(axes.get_xlim())]
+    assert len({round(np.log10(place), 6) for place in places}) == 3 == sum(len(column) == 1 for column in columns)
+    for line in axes.lines:
+        x = np.asarray(line.get_xdata(), dtype=float)
+        between = (x < least * 0.99) & (x > 1.01 * max(places))
+        assert not between.any()
+
+
+def test_queries_whose_risk_adds_nothing_do_not_lie_on_each_other():
+    """Removing anybody leaves the median and the least of these as they are: each has a row of its own at 0."""
+    many = pd.DataFrame({"x": np.repeat([0, 5, 10], [50, 100, 1])})
+    found = run(many, "x", ["median", "min", "mean"], eps=EPS, sample_sizes=1.0, bounds={"x": (0, 20)}, progress=False)
+    nothing = found.loc[found["two_worlds"] == 0.5, "statistic"]
+    assert set(nothing) == {"median", "min"}
+    for drawn in (risk_by_epsilon, noise_against_risk):
+        (axes,) = drawn(found).axes
+        heights = [set(np.asarray(line.get_ydata(), dtype=float)) for line in axes.lines if len(line.get_xdata()) == 2]
+        flat = {height.pop() for height in heights if len(height) == 1 and max(height) < 0.6}
+        lowest = found.loc[found["statistic"] == "mean", "two_worlds"].min()
+        assert len(flat) == 2 and 0.5 < min(flat) < max(flat) < lowest
+        at = axes.transData.transform([(1, height) for height in (*sorted(flat), lowest)])[:, 1]
+        assert (np.diff(at) > 3).all()  # dots
+        (zero,) = (tick for tick in axes.get_yticklabels() if tick.get_text() == "0")
+        assert min(flat) <= zero.get_position()[1] <= max(flat)
 
 
 @pytest.mark.slow

@@ -134,12 +134,18 @@ class TestHist:
     def test_edges(self):
         table = TABLES["hist"]()
         assert table["value"].tolist() == np.histogram(people()["x"].dropna(), [0, 2, 4, 10])[0].tolist() == [1, 2, 3]
-        assert (table.index.name, table.index.closed, table.index.left.tolist()) == ("x", "left", [0, 2, 4])
+        assert table.index.name == "x" and list(map(str, table.index)) == ["[0.0, 2.0)", "[2.0, 4.0)", "[4.0, 10.0]"]
+        for at, edge in enumerate((0, 2, 4, 10)):  # the bins that hold it, by their labels and by what is counted
+            counted = pd.DataFrame({"x": [edge] * 9}).dprisk.hist("x", bins=[0, 2, 4, 10], eps=10**6)["value"]
+            here = [edge in each for each in table.index]
+            assert here == (counted > 0).tolist() == [n == min(at, 2) for n in range(3)]
+        arrow = pdrisk.Dataset(people(), as_="polars").hist("x", bins=[0, 2, 4, 10], **EPS)
+        assert (arrow["left"].to_list(), arrow["right"].to_list()) == ([0, 2, 4], [2, 4, 10])
 
     def test_a_number_of_bins_divides_the_bounds_and_clamps(self):
         table = people().dprisk.hist("x", bins=2, **X)
         assert table["value"].tolist() == [4, 3]  # 12 counts as 10
-        assert (table.index.left.tolist(), table.index.right.tolist()) == ([0, 5], [5, 10])
+        assert list(map(str, table.index)) == ["[0.0, 5.0)", "[5.0, 10.0]"]
 
     @pytest.mark.parametrize(
         ("asked", "beyond"),
@@ -156,6 +162,21 @@ class TestHist:
             people().dprisk.hist("x", bins=[0, 1], **options, **EPS)
         with pytest.raises(ParameterError, match="leave bounds out"):
             people().dprisk.hist("x", bins=[0, 1], **X)
+
+    @pytest.mark.parametrize(
+        "bins", [[3, 2, 1], [0, 0], [0, np.inf], [0, np.nan], ["a", "b"], [0, 1e200], [1e9, 1e9 + 1]]
+    )
+    def test_edges_are_no_bounds(self, bins):
+        """Nobody passed bounds, so no error speaks of them."""
+        with pytest.raises(ParameterError, match="edges in bins= must be finite numbers that rise") as said:
+            people().dprisk.hist("x", bins=bins, **EPS)
+        assert "bounds" not in str(said.value)
+
+    @pytest.mark.parametrize("bins", [2, [0, 1]])
+    def test_text(self, bins):
+        with pytest.raises(ColumnTypeError, match="hist needs numbers, but column 'region' holds text") as said:
+            people().dprisk.hist("region", bins=bins, **EPS)
+        assert "bounds" not in str(said.value)
 
 
 class TestProportion:

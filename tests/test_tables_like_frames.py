@@ -3,6 +3,8 @@
 import duckdb
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import pdrisk
@@ -47,10 +49,15 @@ def tables(rows, tmp_path_factory):
     con.execute('CREATE VIEW shown AS SELECT pid, age, income, hours, region, works, day, born AS "born" FROM people')
     path = tmp_path_factory.mktemp("files") / "people.parquet"
     con.execute(f"COPY people TO '{path}' (FORMAT parquet)")
-    return {"table": (con, "people"), "view": (con, "shown"), "file": path}
+    floats = {name: pa.array(rows[name].to_numpy()) for name in ("income", "hours")}  # with NaN, where others have null
+    others = pa.Table.from_pandas(rows, preserve_index=False)
+    pq.write_table(
+        pa.table({name: floats.get(name, others[name]) for name in rows}), path.parent / "nan", row_group_size=99
+    )
+    return {"table": (con, "people"), "view": (con, "shown"), "file": path, "file with NaN": path.parent / "nan"}
 
 
-@pytest.fixture(params=["table", "view", "file"])
+@pytest.fixture(params=["table", "view", "file", "file with NaN"])
 def both(request, rows, tables):
     """A Dataset of the table, and one of the frame with its dtypes."""
     table = pdrisk.Dataset(tables[request.param], bounds=BOUNDS)

@@ -113,7 +113,40 @@ class TestLabels:
         text = flat(pdrisk.explain(table, "publication"))
         assert "bounds 0 to 10000, declared by the publisher, and values beyond count as the bound" in text
         assert "groups declared by the publisher" in text and "without looking" not in text
-        assert "interval where the answer without noise lies, 95 % sure; sampling error comes on top" in text
+        assert "interval where the answer of the clamped values without noise lies, 95 % sure; how much" in text
+        counted = flat(pdrisk.explain(people().dprisk.count(eps=1, by="rare", keys=[False, True]), "publication"))
+        assert "interval where the answer without noise lies, 95 % sure; sampling error comes on top" in counted
+
+    @pytest.mark.parametrize(
+        ("ask", "said"),
+        [
+            (lambda d: d.mean("wage", eps=1, bounds=(0, 10_000)), "0-10000"),
+            (lambda d: d.max("wage", eps=1, bounds=(-5, 10_000.5)), "-5 to 10000.5"),
+            (lambda d: d.agg({"wage": ["sum"]}, eps=1, bounds=(0, 9000)), "0-9000"),
+            (lambda d: d.agg({"wage": ["sum", "count"]}, eps=1, bounds=(0, 9000)), "0-9000"),
+            (lambda d: d.median("wage", eps=1, bounds=(0, 9000), by="rare", keys=[True]), "0-9000"),
+            (
+                lambda d: d.corr("wage", "age", eps=9, bounds={"wage": (0, 9000), "age": (0, 90)}),
+                "wage 0-9000 and age 0-90",
+            ),
+            (
+                lambda d: pdrisk.sql("SELECT AVG(wage) AS m FROM f", eps=1, bounds={"wage": (0, 9000)}, f=people()),
+                "0-9000",
+            ),
+            (lambda d: d.count(eps=1), None),
+            (lambda d: d.proportion("wage > 3000", eps=1), None),
+            (lambda d: d.agg({"wage": ["count", "nunique"]}, eps=1), None),
+            (lambda d: d.mean("wage", eps=9, bounds=(0, 9000), clip="private"), None),
+        ],
+    )
+    def test_clamped_values(self, ask, said):
+        """Every label of a bounded statistic says what its values were clamped to."""
+        answer = ask(people().assign(age=30 + np.arange(3000) % 40).dprisk)
+        texts = [flat(pdrisk.explain(answer, each)) for each in ("analyst", "publication")]
+        if isinstance(answer, pdrisk.Release):
+            texts += [flat(repr(answer)), flat(re.sub("<[^>]*>", " ", answer._repr_html_()))]
+        for text in texts:
+            assert (f"of values clamped to {said}" in text) if said else ("clamped" not in text)
 
     def test_rounding(self, tmp_path):
         ledger = pdrisk.Ledger(tmp_path / "b.db", dataset="d", eps=5, policy={"round_to": {"count": 5}})
@@ -159,10 +192,34 @@ class TestWarnings:
         quiet(lambda: getattr(declared.dprisk, statistic)("wage", eps=1))
         cents = declared.assign(wage=declared["wage"] * 100)
         # In one of 30 the noise leaves the mean too far from the end.
-        with pytest.warns(DoubtfulReleaseWarning, match="at an end of its bounds.*If the column was changed after"):
+        with pytest.warns(
+            DoubtfulReleaseWarning, match="at or near an end of its bounds.*If the column was changed after"
+        ):
             *_, release = [getattr(cents.dprisk, statistic)("wage", eps=1) for _ in range(4)]
         assert release.curator.clamped == 1
         assert "100 % of the records" in flat(release.explain("curator"))
+
+    @pytest.mark.parametrize(
+        ("values", "bounds", "is_doubtful"),
+        [
+            (np.arange(3000) % 1440, (0, 24), True),  # hours that were made minutes: 98 % are clamped, 2 % spread
+            (-(np.arange(3000.0) % 1440), (-24, 0), True),
+            (np.where(np.arange(3000) % 15, 100.0, -100), (-99, 99), False),  # 1 of 15 at the other end: 7 % from it
+            (np.where(np.arange(3000) % 50, 100.0, 0), (-99, 99), True),
+            (np.where(np.arange(3000) % 50, -100.0, 0), (-99, 99), True),
+            (np.random.default_rng(1).lognormal(7, 1, 3000), (0, 200_000), False),  # incomes: the mean is at 1 %
+            (-np.random.default_rng(1).lognormal(7, 1, 3000), (-200_000, 0), False),  # debts
+            (np.random.default_rng(1).lognormal(2, 1, 3000), (1, 675), False),  # distances
+            (9 + np.arange(3000) % 2 / 5, (0, 10), False),  # contented people
+        ],
+    )
+    def test_near_an_end(self, values, bounds, is_doubtful):
+        """Where a few values lie within the bounds the mean does not reach the end; skewed data are no doubt."""
+        frame = pd.DataFrame({"x": values})
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            frame.dprisk.mean("x", eps=5, bounds=bounds)
+        assert [each.category for each in seen] == [DoubtfulReleaseWarning] * is_doubtful
 
     def test_a_dataset_forgets_them(self):
         changed = pdrisk.Dataset(people(), bounds={"wage": (0, 10_000)}).assign(wage="wage * 100")
@@ -202,10 +259,14 @@ class TestReports:
         self.check(page, own)
 
     def test_assess_names_the_mechanism_of_its_noise_and_counts_records(self):
-        found = pdrisk.study.exposure(people(200), "wage", bounds=(0, 9000), by="rare", keys=[False, True])
+        asked = {"bounds": (0, 9000), "by": "rare", "keys": [False, True]}
+        found = pdrisk.study.exposure(people(200), "wage", **asked)
         page = flat(report("a survey", found).replace("&#x27;", "'"))
-        assert "Noise and risks are those of mechanism='laplace', as in the SOEP paper. With 'auto'" in page
-        assert "The first number is the noise of mechanism='laplace', as in the SOEP paper" in page
+        assert "Noise and risks are those of the default of answers (mechanism='auto')" in page
+        assert "The last column has the noise of the SOEP paper, mechanism='laplace', at the largest eps" in page
+        paper = report("a survey", pdrisk.study.exposure(people(200), "wage", mechanism="laplace", **asked))
+        assert "risks are those of mechanism='laplace'." in flat(paper.replace("&#x27;", "'"))
+        assert "The last column" not in flat(paper)
         assert "200 records, each taken for one person." in page
         assert "A record is in one group at most" in page and "Everybody is in one group" not in page
 

@@ -157,7 +157,7 @@ class TestUnknownOptions:
 
     def test_help_shows_the_options_about_people(self):
         shown = options_of(FRAME.dprisk.assess)
-        assert shown[-6:] == ["person", "per_person", "rows", "groups", "unit", "constant"]
+        assert shown[-7:] == ["person", "per_person", "rows", "groups", "unit", "constant", "unit_label"]
 
 
 MODULES = (pdrisk, pdrisk.attack, pdrisk.study, pdrisk.identifiability, pdrisk.risk)

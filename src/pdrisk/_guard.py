@@ -11,11 +11,13 @@ from typing import TypeVar
 
 import numpy as np
 
-from pdrisk.errors import PdriskError, QueryFailedError
+from pdrisk.errors import TIMED_OUT, PdriskError, QueryFailedError
 
 __all__ = ["from_handler", "guarded"]
 
 Result = TypeVar("Result")
+# SQLSTATE of what was cancelled, waited too long for a lock, or took too long: how long it took is no secret.
+TIME_LIMITS = frozenset(("57014", "55P03", "25P03", "25P04"))
 
 
 def guarded(work: Callable[[], Result]) -> Result:
@@ -24,11 +26,11 @@ def guarded(work: Callable[[], Result]) -> Result:
     Raises
     ------
     QueryFailedError
-        If anything goes wrong: one fixed sentence, without a cause.
+        If anything goes wrong: one fixed sentence, without a cause; another one for a time limit of a server.
     Exception
         What a signal handler raised meanwhile, as a timeout does; without what it interrupted.
     """
-    raised = None
+    raised: BaseException | None = None
     try:
         with np.errstate(all="ignore"):  # a warning would depend on the data
             return work()
@@ -36,6 +38,8 @@ def guarded(work: Callable[[], Result]) -> Result:
         raise
     except Exception as error:  # noqa: BLE001 - it could quote a record; raised below, so that nothing is chained to it
         raised = from_handler(error)
+        if raised is None and getattr(error, "sqlstate", None) in TIME_LIMITS:
+            raised = QueryFailedError(TIMED_OUT)
     except BaseException as error:  # somebody stops it
         error.__context__ = error.__cause__ = None
         raise

@@ -42,6 +42,7 @@ class PolarsAccessor(Statistics):
         person: str | Sequence[str] | None = None,
         per_person: str | None = None,
         constant: str | Sequence[str] | None = None,
+        unit_label: str | None = None,
     ) -> Dataset:
         """Dataset of the frame, with declared bounds, group keys, missing codes and ids of people.
 
@@ -49,7 +50,7 @@ class PolarsAccessor(Statistics):
 
         Parameters
         ----------
-        schema, bounds, keys, missing, person, per_person, constant : optional
+        schema, bounds, keys, missing, person, per_person, constant, unit_label : optional
             As for `Dataset`.
 
         Returns
@@ -70,6 +71,7 @@ class PolarsAccessor(Statistics):
             person=person,
             per_person=per_person,
             constant=constant,
+            unit_label=unit_label,
             as_="polars",
         )
 

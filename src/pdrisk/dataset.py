@@ -25,7 +25,8 @@ from pdrisk._model.rowwise import (
 )
 from pdrisk._pandas.assigned import assigned
 from pdrisk._pandas.converted import PANDAS, checked_form, converted
-from pdrisk._pandas.declared import codes_of, declared, knowing
+from pdrisk._pandas.declared import check_no_na_of_r, codes_of, declared, knowing
+from pdrisk._pandas.objects import advising, by_declarations
 from pdrisk._printing import printable
 from pdrisk._sql import answered
 from pdrisk._sql.given import ONE_TABLE, check_one_or_other, public_tables, tables_given
@@ -69,6 +70,8 @@ class Dataset(HeldData):
         a dict may declare ``"one"`` for some of them.
     constant : list of columns or dict by table, optional
         Columns with the same value in all rows of a person. If somebody has several values, one of them is chosen.
+    unit_label : str, optional
+        What texts about answers call one person, such as ``"household"``; without it they say the name of the column.
     ledger : Ledger, path or URL, optional
         Existing ledger that pays for all answers. It remembers them: the same question gets the same answer again and
         costs nothing, unless it is asked with ``fresh=True``.
@@ -116,6 +119,7 @@ class Dataset(HeldData):
         person: str | int | Sequence[str | int] | None = None,
         per_person: str | None = None,
         constant: str | int | Sequence[str | int] | None = None,
+        unit_label: str | None = None,
         ledger: Ledger | str | os.PathLike[str] | None = None,
         version: str | None = None,
         public: Any = None,
@@ -137,15 +141,17 @@ class Dataset(HeldData):
         of_public = tables_given(with_it) if with_it else None
         header = None if self._data is None else self._data.header
         given, of_public = declared_in(given, of_public, header, schema, said)
+        for frame in given.frames.values():
+            check_no_na_of_r(frame)
         if self._data is not None and ONE_TABLE in given.said:
             self._data = self._data.declared(partial(knowing, known=given.said[ONE_TABLE]))
         is_by_table = len(tables) > 1 or any(isinstance(e, Mapping) for e in (person, per_person, constant))
         self._of_tables = None
         if self._several and is_by_table:
-            self._of_tables = of_tables(given, self._public, person, per_person, constant)
+            self._of_tables = of_tables(given, self._public, person, per_person, constant, unit_label)
         if self._of_tables is None:
             header = None if self._data is None else self._data.header
-            people = people_given(given, header, person, per_person, constant)
+            people = people_given(given, header, person, per_person, constant, unit_label)
         else:
             people = self._of_tables.people
         frames = given.frames
@@ -207,13 +213,14 @@ class Dataset(HeldData):
         ParameterError, UnknownColumnError, ColumnTypeError
             If the condition is not row-wise, or does not fit the data.
         """
-        frame = self._frame
+        frame = by_declarations(self._frame, self._ledger)
         if not isinstance(condition, (str, EXPRESSION)) and not is_of_polars(condition, "Expr"):
             raise ColumnTypeError(
                 "query takes a query string, a pd.col or a Polars expression, which are checked to be row-wise, not a "
                 f"value of type {type(condition).__name__}. A mask or a function is where= of each answer."
             )
-        kept = judged(self._rows(condition), frame, caller_names, lambda column: declared(frame, column).keys)
+        with advising(frame):
+            kept = judged(self._rows(condition), frame, caller_names, lambda column: declared(frame, column).keys)
         assert kept is not None  # a condition
         kept.check_codes(codes_of(frame, kept.columns))
         selected = copy.copy(self)
@@ -241,9 +248,11 @@ class Dataset(HeldData):
         found = copy.copy(self)
         for name, expression in columns.items():
             people, taken = self._people, (*self._people.columns, *(self._kept.columns if self._kept else ()))
-            found._assigned, found._derived = assigned(
-                found._frame, name, expression, found._derived, taken, people.constant
-            )
+            frame = by_declarations(found._frame, self._ledger)
+            with advising(frame):
+                found._assigned, found._derived = assigned(
+                    frame, name, expression, found._derived, taken, people.constant
+                )
         return found
 
     def join(self, other: Any, on: str | list[str] | None = None, how: str = "inner") -> Dataset:
@@ -350,7 +359,7 @@ class Dataset(HeldData):
                 "sql asks the whole Dataset as it is stored, without what query() and assign() made of it: write those "
                 "into the SELECT."
             )
-        people = PeopleAsked(None, per_person, rows, groups, unit, constant, self._known_people)
+        people = PeopleAsked(None, per_person, rows, groups, unit, constant, known=self._known_people)
         if self._of_tables is not None:
             people = self._of_tables.asked(people)
         table: pd.DataFrame = self._shown(answered(

@@ -31,6 +31,11 @@ FAILED = (
     "Its cause is not shown because it could reveal a record."
 )
 
+TIMED_OUT = (
+    "the request was ended by a time limit of the server, such as statement_timeout, while the data was read; it stays "
+    "paid. Raise the limit for this role, or ask about fewer columns or groups at once."
+)
+
 
 class PdriskError(Exception):
     """Base class of all exceptions of pdrisk."""
@@ -52,7 +57,15 @@ class ColumnTypeError(ParameterError, TypeError):
 
 
 class UnknownColumnError(ParameterError, KeyError):
-    """Name of a column that the frame does not have."""
+    """Name of a column that the frame does not have.
+
+    Attributes
+    ----------
+    path : tuple of str
+        Of a column in SQL: the name, after what stands before it.
+    """
+
+    path: tuple[str, ...] = ()
 
 
 class QueryFailedError(PdriskError, RuntimeError):

@@ -1,15 +1,16 @@
-"""Answer: the one description of a result, its public part and the curator's apart."""
+"""Answer: the one description of a result that may be published."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import pandas as pd
 
 from pdrisk._answer import formatting
+from pdrisk._answer.curator import Curator
 from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._core.risk import Risk
 from pdrisk._core.statistics import Histogram
@@ -21,61 +22,7 @@ from pdrisk._model.unit import ONE_RECORD
 from pdrisk._printing import printable
 from pdrisk.errors import NotPublicError, ParameterError
 
-__all__ = ["CLIP", "NO_ANSWER", "Answer", "AnswerLine", "Curator", "Exposed"]
-
-
-@dataclass(frozen=True, slots=True)
-class Curator:
-    """The curator's numbers of one answer: they come from the data and must not be published.
-
-    Attributes
-    ----------
-    n : int
-        Number of records used.
-    local_sensitivity : float
-        Largest change that one record can make to the statistic in these data, in the unit of the answer.
-    loss : float
-        Privacy loss of the most exposed neighbour of these data, in nats; at most eps.
-    two_worlds, many_worlds, identifiability : float
-        Risks of the most exposed person: MATH.md of the docs, and `pdrisk.risk`; the last two NaN where n = 0, and
-        where records are replaced.
-    clamped : float
-        Share of the records that lay outside the bounds and were moved to an end; 0 for counts, NaN where n = 0.
-    unlisted : int or None
-        Number of selected records whose person is not known; None of tables in a database, which do not tell.
-    """
-
-    n: int
-    local_sensitivity: float
-    loss: float
-    two_worlds: float
-    many_worlds: float
-    identifiability: float
-    clamped: float
-    unlisted: int | None = 0
-
-    COLUMNS: ClassVar[tuple[str, ...]] = (
-        "n",
-        "local_sensitivity",
-        "two_worlds",
-        "many_worlds",
-        "identifiability",
-        "clamped",
-    )
-    POSTERIORS: ClassVar[tuple[str, ...]] = ("two_worlds", "many_worlds", "identifiability")
-
-    @classmethod
-    def columns(cls, has_delta: bool) -> tuple[str, ...]:
-        """Names of the table's columns; answers with delta have none for beliefs, which they do not bound."""
-        return tuple(name for name in cls.COLUMNS if not (has_delta and name in cls.POSTERIORS))
-
-
-@dataclass(frozen=True, slots=True)
-class Exposed:
-    """The curator's numbers of a line; with groups those of the most exposed group, and its name."""
-
-    numbers: Curator
-    group: str | None = None
+__all__ = ["CLIP", "NO_ANSWER", "Answer", "AnswerLine"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +38,8 @@ class AnswerLine:
     scale : float or None
         Of additive noise, in the unit of the answer.
     noise95 : float
-        Half the width of the 95 % noise interval; the widest of several groups. NaN where it is withheld or not known.
+        How far the 95 % noise interval reaches from the value, to the farther side; the farthest of several groups.
+        NaN where it is withheld or not known.
     value, low, high : float or None
         None where there are several, NaN where it is withheld.
     rounded_to : float or None
@@ -141,7 +89,7 @@ class AnswerLine:
         line, mechanism = query.lines[at], noisy.mechanism
         universe = mechanism.universe
         low, high = noisy.interval()
-        widths = (high - low)[~noisy.withheld] / 2
+        reaches = noisy.noise95[~noisy.withheld]
         alone = {"value": noisy.values[0].item(), "low": float(low[0]), "high": float(high[0])} if one else {}
         return cls(
             name=formatting.clipped(line.name if name is None else name, noisy.clip),
@@ -152,7 +100,7 @@ class AnswerLine:
             bounds=(universe.lo, universe.hi) if line.statistic.bounded else None,
             global_sensitivity=query.global_sensitivity(at, universe),
             scale=mechanism.scale,
-            noise95=float(widths.max()) if len(widths) else float("nan"),
+            noise95=float(reaches.max()) if len(reaches) else float("nan"),
             worst_case=noisy.risk.worst_case,
             success=noisy.risk.success,
             rounded_to=noisy.rounded_to,
@@ -216,8 +164,18 @@ class Answer:
         What the rows of each person became before the statistic was taken.
     rows, groups_each : int
         How many rows of a person count in each group, and in how many groups.
+    overall : bool
+        Whether so many rows count in all groups together, not in each.
+    leaves_out : tuple of {"rows", "groups"}
+        What is left out of people who have more of them.
     keys_from : {"given", "declared", "data", "categories", "private"} or None
         Who listed the groups: the publisher, or the data.
+    without_missing : tuple of str
+        Columns of the groups whose missing keys are in no group.
+    combinations : int
+        How many groups there are, if they are all combinations of the keys of several columns; else 0.
+    combined : tuple of str
+        These columns.
     grouped : bool
         Whether there is an answer for each of several groups.
     bins_clamp : bool or None
@@ -250,12 +208,17 @@ class Answer:
     where_trusted: bool = False
     bounds_from_data: bool = False
     keys_from: str | None = None
+    without_missing: tuple[str, ...] = ()
+    combinations: int = 0
+    combined: tuple[str, ...] = ()
     replaces: bool = False
     unit: str = ONE_RECORD
     has_person: bool = False
     per_person: str | None = None
     rows: int = 1
     groups_each: int = 1
+    overall: bool = False
+    leaves_out: tuple[str, ...] = ()
     grouped: bool = False
     bins_clamp: bool | None = None
     index: tuple[Any, ...] = ()
@@ -272,6 +235,8 @@ class Answer:
     def of(cls, query: Query, lines: tuple[AnswerLine, ...], extra: float, least_group: int | None) -> Answer:
         """The description of a query's answer."""
         where, trusted, chosen, kind = query.condition, query.trusted, query.selection, query.lines[0].statistic
+        groups = query.groups
+        combinations = 0 if groups is None else groups.combinations
         if query.where is not None:
             where = "a mask or function" if query.where.text is None else query.where.text
             trusted = query.where.trusted
@@ -283,14 +248,19 @@ class Answer:
             where=where,
             where_trusted=trusted or any(line.is_trusted for line in query.lines),
             bounds_from_data=any(line.bounds_from == "data" for line in query.lines),
-            keys_from=None if query.groups is None else query.groups.keys_from,
+            keys_from=None if groups is None else groups.keys_from,
+            without_missing=() if groups is None else _texts(groups.without_missing),
+            combinations=combinations,
+            combined=_texts(groups.columns) if groups is not None and combinations else (),
             replaces=query.replaces,
             unit=query.unit.name,
             has_person=query.unit.is_of_people,
             per_person=query.unit.per_person,
             rows=query.unit.rows,
             groups_each=query.unit.groups,
-            grouped=query.groups is not None,
+            overall=query.unit.overall,
+            leaves_out=query.unit.leaves_out,
+            grouped=groups is not None,
             bins_clamp=kind.clamps if isinstance(kind, Histogram) else None,
             releases=query.releases if len(query.leads) < len(query.lines) else (),
             delta=float(query.delta),
@@ -392,6 +362,10 @@ SHOWN: Final = 3  # names in a title
 
 def _some(names: list[str]) -> str:
     return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+
+
+def _texts(columns: Iterable[Hashable]) -> tuple[str, ...]:
+    return tuple(str(plain_label(column)) for column in columns)
 
 
 def _pair(bounds: Any) -> tuple[float, float] | None:

@@ -9,21 +9,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pdrisk._answer import formatting
 from pdrisk._caller_frame import caller
 from pdrisk._core.order import Median, Quantile
 from pdrisk._core.spread import Var
-from pdrisk._core.statistics import Mean, Statistic
-from pdrisk._mechanisms import ClippedSums, Mechanism
+from pdrisk._core.statistics import Count, Mean, Statistic
+from pdrisk._core.summary import FloatArray
+from pdrisk._mechanisms import ClippedSums
+from pdrisk._mechanisms.laplace import half_width
 from pdrisk._model.query import UNIT, Line, Query
 from pdrisk.errors import DoubtfulReleaseWarning, NoisyReleaseWarning
 
 if TYPE_CHECKING:
     from pdrisk._answer.releasing import Released
 
-__all__ = ["warn_after", "warn_before"]
+__all__ = ["warn_after", "warn_before", "warn_of_left_out"]
 
 HIDING = 10  # the largest eps that hides somebody
+LEFT_OUT = 0.01  # of the records: curators are warned if limits of rows or groups leave out more
 USEFUL = 0.25  # of the range of possible answers: a wider noise interval is warned about
+NEAR = 0.05  # of the range: so near an end, at most a tenth of the values lie in the other half, by Markov's inequality
 
 
 def warn_before(query: Query) -> None:
@@ -35,6 +40,7 @@ def warn_before(query: Query) -> None:
 def warn_after(releases: Sequence[Released]) -> None:
     """Warn of answers from their own published numbers."""
     _warn_of_width(releases)
+    _warn_of_few(releases)
     _warn_of_ends(releases)
 
 
@@ -49,7 +55,7 @@ def _warn_of_noise(query: Query) -> None:
         low, high = line.statistic.value_range(line.universe or UNIT)
         if not math.isfinite(high - low):
             continue
-        reach = _reach(query.mechanism(number, UNIT))
+        reach = half_width(query.mechanism(number, UNIT).scale)
         if 2 * reach <= USEFUL * (high - low):
             continue
         at = line.name if is_even else f"{line.name} at eps={float(share):.3g}"
@@ -72,12 +78,6 @@ def _is_laplace(line: Line, kind: type[Statistic]) -> bool:
     return isinstance(line.statistic, kind) and line.mechanism == "laplace"
 
 
-def _reach(mechanism: Mechanism) -> float:
-    """Half the width of the 95 % interval of Laplace noise."""
-    low, high = mechanism.interval(np.zeros(1), 0.95)
-    return float(high[0] - low[0]) / 2
-
-
 def _warn_of_width(releases: Sequence[Released]) -> None:
     """Warn of answers whose own noise interval, which is published, covers much of the range of possible answers."""
     wide = []
@@ -91,10 +91,9 @@ def _warn_of_width(releases: Sequence[Released]) -> None:
         low, high = each.line.statistic.value_range(each.noisy.mechanism.universe)
         if each.line.mechanism == "laplace" or each.line.universe is None or not math.isfinite(high - low):
             continue
-        if each.noisy.mechanism.is_one_sided:
-            continue
         ends = each.noisy.interval()
-        broad = ends[1] - ends[0] > USEFUL * (high - low)
+        most = 1.0 if each.noisy.mechanism.is_one_sided else USEFUL
+        broad = (ends[1] - ends[0] > most * (high - low)) | ((ends[0] <= low) & (ends[1] >= high))
         if len(broad) and broad.all():
             wide.append(f"{each.line.name}: {float(np.min(ends[1] - ends[0])):.4g} wide, of {high - low:.6g} possible")
         elif broad.any():
@@ -104,6 +103,38 @@ def _warn_of_width(releases: Sequence[Released]) -> None:
             f"the noise leaves little of the answer. 95 % noise interval of {_some(wide)}. Ask with a larger eps, "
             "narrower bounds, or about more people at once. If you expected more people, check the filter and the keys."
         )
+
+
+def _warn_of_few(releases: Sequence[Released]) -> None:
+    """Warn of order statistics of so few records that chance decides them, by a noisy number of records beside them."""
+    few = []
+    for each in releases:
+        least = formatting.records_said_of(each.noisy.mechanism.rank95)
+        counted = next((n for other in releases if (n := _noisy_records(other, each.line)) is not None), None)
+        if least is None or counted is None:
+            continue
+        too_few = (counted < least) & ~each.noisy.withheld
+        if len(too_few) and too_few.all():
+            few.append(f"{each.line.name}, which says nothing of fewer than some {least:,} records")
+        elif too_few.any():
+            few.append(
+                f"{each.line.name}, which says nothing of the {int(too_few.sum())} groups of less than {least:,}"
+            )
+    if few:
+        _warn(
+            f"there seem to be too few records, by their noisy number in the same answer: {_some(few)}. Such a value "
+            "may lie anywhere within the bounds. Ask with a larger eps, or about more people at once."
+        )
+
+
+def _noisy_records(release: Released, line: Line) -> FloatArray | None:
+    """Noisy number of the records of a line, or of more than these, as far as a release tells it."""
+    if release.line.people != line.people and release.line.people != (None, None):
+        return None
+    if type(release.line.statistic) is Count:
+        return np.where(release.noisy.withheld, np.nan, release.noisy.values)
+    records = release.noisy.mechanism.least_records(release.noisy.drawn, 0.5)
+    return None if records is None else np.where(release.noisy.withheld, np.nan, records)
 
 
 def _warn_of_eps(query: Query) -> None:
@@ -118,9 +149,11 @@ def _warn_of_eps(query: Query) -> None:
 
 
 def _warn_of_ends(releases: Sequence[Released]) -> None:
-    """Warn of means and medians that seem to lie at an end of their bounds: most values may be clamped.
+    """Warn of means and medians that seem to lie at an end of their bounds, or near it: most values may be clamped.
 
-    That is how bounds show which were declared before the column was changed, as from euros to cents.
+    That is how bounds show which were declared before the column was changed, as from euros to cents. Skewed data, such
+    as incomes or distances, pile up at the end that is nearer to zero without being clamped. So there an answer has to
+    reach the end, and only at an end that is as far from zero as the other one is near it enough.
     """
     clamped = []
     for each in releases:
@@ -132,14 +165,30 @@ def _warn_of_ends(releases: Sequence[Released]) -> None:
             at_end = each.noisy.values >= universe.hi
         else:
             narrow = high - low <= USEFUL * (universe.hi - universe.lo)
+            near = NEAR * (universe.hi - universe.lo)
             at_end = narrow & ((low <= universe.lo) | (high >= universe.hi))
+            at_end |= (low >= universe.hi - near) & (universe.hi >= -universe.lo)
+            at_end |= (high <= universe.lo + near) & (-universe.lo >= universe.hi)
         if len(at_end) and at_end.all():
             clamped.append(f"{each.line.name}, within bounds {universe.lo:g} to {universe.hi:g}")
     if clamped:
         _warn(
-            f"the answer lies at an end of its bounds, as far as its noise tells: {_some(clamped)}. Values beyond "
-            "count as the bound, and nearly all may be. If the column was changed after its bounds were declared, such "
-            "as its unit, declare them anew.",
+            f"the answer lies at or near an end of its bounds, as far as its noise tells: {_some(clamped)}. Values "
+            "beyond count as the bound, and nearly all may lie there. If the column was changed after its bounds were "
+            "declared, such as its unit, declare them anew.",
+            DoubtfulReleaseWarning,
+        )
+
+
+def warn_of_left_out(releases: Sequence[Released]) -> None:
+    """Warn a curator, who sees numbers from the data, of limits of rows or groups that leave out many records."""
+    parts = [(one.line.name, one.facts.left_out() or 0.0) for one in releases if one.facts is not None]
+    many = [f"{formatting.share(part)} of the records of {name}" for name, part in parts if part > LEFT_OUT]
+    if many:
+        _warn(
+            f"the limits of rows or groups of a person leave out {_some(many)}: the answer and its interval are about "
+            "the others. With a larger rows= or groups= less is left out, and the noise grows. This comes from the "
+            "data: do not publish it.",
             DoubtfulReleaseWarning,
         )
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.answer import NO_ANSWER, Answer, AnswerLine, Curator, Exposed
+from pdrisk._answer.answer import NO_ANSWER, Answer, AnswerLine
+from pdrisk._answer.curator import Curator, Exposed
 from pdrisk._answer.release import Release
 from pdrisk._answer.words import explained
 from pdrisk._core.foreign import own_errors
@@ -70,9 +71,10 @@ def explain(
     >>> answer = frame.dprisk.agg({"x": ["sum", "count"]}, eps=2, bounds=(0, 10))
     >>> print(pdrisk.explain(answer, "analyst"))
     sum(x), count(x), for the analyst
-      sum(x)    with noise: 95 % interval 29.9574 wide, for eps 2
-      count(x)  with noise: 95 % interval 4 wide, for eps 2
-      interval  where the answer without noise lies, 95 % sure; sampling error comes on top
+      sum(x)    of values clamped to 0-10, with noise: ±14.9787, 95 % sure, for eps 2
+      count(x)  with noise: ±2, 95 % sure, for eps 2
+      interval  where the answer of the clamped values without noise lies, 95 % sure; how much clamping changes is
+                not known; sampling error comes on top
       eps       2; sum(x), count(x) come from one release and cost its eps once, together
       left      not known here; so_far=ledger would tell
       risk      In the hardest case we can think of, someone knows everybody else's records and has to say whether
@@ -153,7 +155,7 @@ def _of_rows(rows: pd.DataFrame, index: tuple[Hashable, ...], eps: float, groupe
         loss = min(eps, float(privacy_loss(own["two_worlds"], 0.5)))
     groups = [name for name in index if name not in ("column", "statistic", "release")]
     named = ", ".join(str(_level(rows, name)[most]) for name in groups) or f"row {most + 1}" * grouped
-    return Exposed(Curator(**own | {"n": int(own["n"]), "loss": loss}), named or None)
+    return Exposed(Curator(**own | {"n": int(own["n"]), "loss": loss, "left_out": None}), named or None)
 
 
 def _level(table: pd.DataFrame, name: Hashable) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -9,7 +10,7 @@ from functools import cache
 
 import numpy as np
 
-from pdrisk._answer.answer import Curator
+from pdrisk._answer.curator import Curator
 from pdrisk._core.contributions import Contributions, ExtremeContributions, PersonRecords
 from pdrisk._core.people import local_sensitivity, top_of_groups, world_range
 from pdrisk._core.risk import risks_in_data
@@ -27,7 +28,10 @@ ONE_EACH, ONE = Unit(), Fraction(1)
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The curator's numbers of the G groups of one line: arrays of shape (G,), named as in `Curator`."""
+    """The curator's numbers of the G groups of one line: arrays of shape (G,), named as in `Curator`.
+
+    ``offered`` are the records if nobody's were left out, as in `Summary`; ``leaves_out`` says whether some may be.
+    """
 
     n: IntArray
     local_sensitivity: FloatArray
@@ -37,11 +41,20 @@ class Facts:
     many_worlds: FloatArray
     identifiability: FloatArray
     clamped: FloatArray
+    offered: IntArray | None = None
+    leaves_out: bool = False
 
     def of_group(self, group: int, unlisted: int | None = 0) -> Curator:
         """The numbers of one group."""
         own = {name: float(getattr(self, name)[group]) for name in (*Curator.COLUMNS[1:], "loss")}
-        return Curator(n=int(self.n[group]), **own, unlisted=unlisted)
+        return Curator(n=int(self.n[group]), **own, unlisted=unlisted, left_out=self.left_out(group))
+
+    def left_out(self, group: int | None = None) -> float | None:
+        """As in `Curator`: of one group, or of all together."""
+        if self.offered is None:
+            return None if self.leaves_out else 0.0
+        used, offered = (int((each if group is None else each[group]).sum()) for each in (self.n, self.offered))
+        return 1 - used / offered if offered else math.nan
 
 
 def facts(
@@ -86,6 +99,8 @@ def facts(
         loss=loss + looked,
         loss_between_worlds=between,
         clamped=moved,
+        offered=summary.offered,
+        leaves_out=bool(unit.leaves_out),
         **risk,
     )
 

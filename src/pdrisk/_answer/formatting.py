@@ -17,6 +17,7 @@ __all__ = [
     "known",
     "number",
     "ranks",
+    "records_said_of",
     "risk",
     "share",
     "text",
@@ -50,7 +51,16 @@ def ranks(number_of: float, step: float | None) -> str:
     if not math.isfinite(number_of):
         return "not known at such a small eps"
     steps = "" if step is None else f", in steps of {number(step)}"
-    return f"within {number(number_of)} records of its rank{steps}"
+    few = records_said_of(number_of)
+    return f"within {number(number_of)} records of its rank{steps}; says nothing of fewer than some {few:,}"
+
+
+def records_said_of(rank95: float | None) -> int | None:
+    """About how many records there have to be for an order statistic to say anything; None where that is not known.
+
+    Within twice its error in ranks, a median may be any of them, and an extreme one on the other side of the middle.
+    """
+    return None if rank95 is None or math.isinf(rank95) else math.ceil(2 * rank95)
 
 
 def share(part: float) -> str:

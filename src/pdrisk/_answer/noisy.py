@@ -13,6 +13,7 @@ from pdrisk._core.once import once
 from pdrisk._core.risk import Risk, belief, success_bound
 from pdrisk._core.summary import FloatArray
 from pdrisk._mechanisms import Drawn, Mechanism
+from pdrisk._mechanisms.base import farther_side
 from pdrisk._mechanisms.partition_selection import PartitionSelection
 
 __all__ = ["NoisyAnswers", "withhold"]
@@ -106,6 +107,11 @@ class NoisyAnswers:
     @once
     def _usual(self) -> tuple[FloatArray, FloatArray]:
         return self._interval(0.95)
+
+    @once
+    def noise95(self) -> FloatArray:
+        """How far the 95 % intervals reach from the answers, to the farther side: NaN where not known or withheld."""
+        return farther_side(self.values, *self.interval())
 
     def _interval(self, level: float) -> tuple[FloatArray, FloatArray]:
         return self.shown(*self.mechanism.interval(self.drawn, level))

@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pandas as pd
 
 from pdrisk._answer import formatting, pictures
-from pdrisk._answer.answer import Answer, AnswerLine, Curator, Exposed
+from pdrisk._answer.answer import Answer, AnswerLine
 from pdrisk._answer.combined import Arithmetic
+from pdrisk._answer.curator import Curator, Exposed
+from pdrisk._answer.labels import title
 from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._answer.release_fields import fields_of, rows_of
 from pdrisk._answer.sampling import sampling_interval
 from pdrisk._answer.words import explained
 from pdrisk._core.binomial import LEVEL
 from pdrisk._core.foreign import own_errors, shown
+from pdrisk._core.once import once
 from pdrisk._core.risk import Risk
 from pdrisk._model.arguments import checked_flag, checked_probability
 from pdrisk._model.query import written
@@ -38,8 +41,8 @@ class Release(Arithmetic):
 
     Attributes
     ----------
-    answer : Answer
-        Description of the answer.
+    describe : callable
+        Gives the description of the answer, which few ask for: `answer` calls it once.
     noisy : NoisyAnswers
         The noisy numbers that were drawn, from which intervals of other levels are computed.
     column : hashable or None
@@ -48,11 +51,16 @@ class Release(Arithmetic):
         Gives the curator's numbers.
     """
 
-    answer: Answer
+    describe: Callable[[], Answer]
     noisy: NoisyAnswers
     column: Hashable | None = None
     known: Callable[[], Curator] | None = None
     shows_curator: bool = field(default=False)
+
+    @once
+    def answer(self) -> Answer:
+        """Description of the answer; all of it may be published."""
+        return self.describe()
 
     @property
     def curator(self) -> Curator | None:
@@ -76,7 +84,7 @@ class Release(Arithmetic):
     @property
     def value(self) -> Any:
         """Noisy value: an int for counts, else a float; NaN if a rule of the ledger withholds it."""
-        return self._line.value
+        return self.noisy.values[0].item()
 
     @property
     def low(self) -> float:
@@ -90,15 +98,16 @@ class Release(Arithmetic):
 
     @property
     def noise95(self) -> float:
-        """Half the width of the 95 % noise interval, in the unit of the value."""
-        return (self.high - self.low) / 2
+        """Reach of the 95 % noise interval from the value, to its farther side, in the unit of the value."""
+        return self._line.noise95
 
     @property
     def rank95(self) -> float | None:
         """Error in ranks: at most so many records lie between the value and the rank asked for, 95 % sure.
 
-        None where noise is added. Values are first rounded to multiples of `step`. How far this is in the unit of the
-        value depends on the data, so ``low``, ``high`` and ``noise95`` are NaN unless the call says ``interval=True``.
+        Of fewer than some twice as many records it says nothing. None where noise is added. Values are first rounded to
+        multiples of `step`. The error in the unit of the value depends on the data, so ``low``, ``high`` and
+        ``noise95`` are NaN unless the call says ``interval=True``.
         """
         return self._line.rank95
 
@@ -203,7 +212,7 @@ class Release(Arithmetic):
         return format(self.value, spec) if spec else repr(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Release, (self.answer, self.noisy, self.column)  # copies to disk leave the curator's numbers out
+        return _unpickled, (self.answer, self.noisy, self.column)  # copies to disk leave the curator's numbers out
 
     def __copy__(self) -> Release:
         return self
@@ -238,10 +247,10 @@ class Release(Arithmetic):
 
         Notes
         -----
-        The interval of the population is made of published numbers only. So it cannot know how much the values spread,
-        and holds for the widest spread that this mean and these bounds allow (Hoeffding 1963). It is some 40 % wider
-        than the usual interval of a proportion, and several times as wide as that of a mean of values that lie close
-        together. A mean by ``"bernstein"`` tells the variance, too; its interval is much narrower.
+        The interval of the population is made of published numbers only. That of a proportion is Clopper and Pearson's
+        exact one, a little wider for the noise. A mean by ``"bernstein"`` tells the variance, too, and its interval
+        comes close to the usual one where there are many records. Other means do not: their interval holds for the
+        widest spread that this mean and these bounds allow, and a warning says so.
         """
         sure = checked_probability("level", level)
         if not isinstance(kind, str) or kind not in ("noise", "sampling"):
@@ -389,10 +398,14 @@ class Release(Arithmetic):
         return DisplayedText(pictures.of_release(self, kind, True, unit, language))
 
     def __repr__(self) -> str:
-        return formatting.text(self.name, *rows_of(self))
+        return formatting.text(title(self.answer), *rows_of(self))
 
     def _repr_html_(self) -> str:
-        return formatting.html(self.name, *rows_of(self))
+        return formatting.html(title(self.answer), *rows_of(self))
+
+
+def _unpickled(answer: Answer, noisy: NoisyAnswers, column: Hashable | None) -> Release:
+    return Release(lambda: answer, noisy, column)
 
 
 def _number(value: float | None) -> float:

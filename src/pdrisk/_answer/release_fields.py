@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from pdrisk._answer import formatting
+from pdrisk._answer.labels import hidden_values
 from pdrisk._model.plain import plain_label
 
 if TYPE_CHECKING:
@@ -70,7 +71,10 @@ def rows_of(release: Release) -> tuple[formatting.Rows, formatting.Rows, str | N
         public.insert(at, ("clipped to", f"{low} to {high}, found by half of eps; the interval is of clipped values"))
     if release.where is not None:
         at = [label for label, _ in public].index("bounds")
-        public.insert(at, ("where", release.where + (" (row-wise by your word)" if release.where_trusted else "")))
+        trusted = " (row-wise by your word)" if release.where_trusted else ""
+        if hidden := hidden_values(release.answer):
+            trusted = f" ({hidden} by your word: Python may have computed it from the data, so no value is shown)"
+        public.insert(at, ("where", release.where + trusted))
     if release.answer.replaces:
         public.append(("neighbours", "another value of one record; how many there are is public"))
     if release.least_group is not None:
@@ -93,6 +97,8 @@ def rows_of(release: Release) -> tuple[formatting.Rows, formatting.Rows, str | N
             ("identifiability", formatting.risk(known.identifiability, undefined)),
             ("moved to a bound", moved),
         ]
+        if known.left_out is not None and known.left_out > 0:
+            curator.append(("left out", f"{formatting.share(known.left_out)} of the records"))
     return ([], public + curator, elsewhere) if release.bounds_from_data else (public, curator, elsewhere)
 
 
@@ -103,7 +109,8 @@ def _person_rows(release: Release) -> formatting.Rows:
         return []
     if answer.per_person is not None:
         return [("per person", f"{answer.per_person} of the rows")]
-    return [("per person", "one row counts" if answer.rows == 1 else f"at most {answer.rows:,} rows count")]
+    counted = "one row counts" if answer.rows == 1 else f"at most {answer.rows:,} rows count"
+    return [("per person", counted + ", the others are left out" * ("rows" in answer.leaves_out))]
 
 
 def _noise_rows(release: Release, withheld: bool) -> formatting.Rows:

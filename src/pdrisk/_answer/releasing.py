@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._answer.answer import Answer, AnswerLine
-from pdrisk._answer.doubts import warn_after, warn_before
+from pdrisk._answer.doubts import warn_after, warn_before, warn_of_left_out
 from pdrisk._answer.facts import Facts, facts_of_lines, facts_of_one
 from pdrisk._answer.noisy import NoisyAnswers, withhold
 from pdrisk._core.statistics import Count
@@ -186,6 +186,8 @@ def released(
         answer = shown(results, reading)
     try:
         warn_after(results.releases)
+        if results.shows_curator:
+            warn_of_left_out(results.releases)
     except (
         NoisyReleaseWarning,
         DoubtfulReleaseWarning,

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from pdrisk._answer.noisy import NoisyAnswers
+from pdrisk._caller_frame import caller
 from pdrisk._core.replaced import OfSize
 from pdrisk._core.sampling import expected_mean, expected_mean_by_spread, expected_total
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Mean, Sum
 from pdrisk._core.summary import FloatArray
 from pdrisk._mechanisms import Bernstein
-from pdrisk.errors import ParameterError
+from pdrisk.errors import NoisyReleaseWarning, ParameterError
 
 __all__ = ["sampling_interval"]
 
-TO_NOISE: Final = 0.2  # of how often an interval fails: noise falls off faster than sampling error grows
+TO_NOISE: Final = 0.1  # of how often an interval fails: noise falls off faster than sampling error grows
+NARROWER: Final = (
+    "mechanism {mechanism!r} does not tell how much values spread, so this interval of the population holds for the "
+    'widest spread that the bounds allow. If the values are not mostly at both bounds, ask with mechanism="bernstein": '
+    "its release tells the variance, too, and this interval is much narrower."
+)
 
 
 def sampling_interval(noisy: NoisyAnswers, level: float) -> tuple[FloatArray, FloatArray]:
@@ -62,6 +69,8 @@ def sampling_interval(noisy: NoisyAnswers, level: float) -> tuple[FloatArray, Fl
             low, high = expected_mean_by_spread(low, high, spread, known, sampled)
         else:
             low, high = expected_mean(low, high, known, sampled)
+            if type(statistic) is Mean:
+                warnings.warn(NARROWER.format(mechanism=mechanism.name), NoisyReleaseWarning, stacklevel=caller()[1])
         return noisy.shown(times * (universe.lo + universe.width * low), times * (universe.lo + universe.width * high))
     low, high = noisy.interval(1 - fails * TO_NOISE)
     if type(statistic) is Count:

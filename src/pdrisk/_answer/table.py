@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.answer import CLIP, Answer, Curator
+from pdrisk._answer.answer import CLIP, Answer
+from pdrisk._answer.curator import Curator
 from pdrisk._answer.release import Release
 from pdrisk._answer.releasing import Released, Results
 from pdrisk._mechanisms import ClippedSums
@@ -26,7 +27,7 @@ def one_answer(results: Results, groups: pd.Index | None) -> Release | pd.DataFr
         return _table(results, [_rows(one, results)], groups, grouped=True)
     known, unlisted = one.known, results.unlisted
     return Release(
-        answer=results.answer(one=True),
+        describe=lambda: results.answer(one=True),
         noisy=one.noisy,
         column=one.line.column,
         known=None if known is None else cache(lambda: known().of_group(0, unlisted)),

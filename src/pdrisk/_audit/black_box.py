@@ -155,7 +155,8 @@ def _asked(question: Question, front: str, frame: pd.DataFrame, draws: int) -> A
         named: tuple[Any, ...] = (given.pop("request"),)
         given["bounds"] = (LO, HI)
     elif question.method in ("corr", "cov", "slope"):
-        named, given["bounds"] = ("x", "y"), bounds
+        named = ()
+        given |= {"x": "x", "y": "y", "bounds": bounds} | ({"y": "x", "x": "y"} if question.method == "slope" else {})
     else:
         named = ("x",)
         if question.method not in ("count", "nunique"):

@@ -21,6 +21,9 @@ from pdrisk.study.page import Page
 __all__ = ["AuditReport", "Check", "versions"]
 
 PACKAGES: Final = ("pdrisk", "numpy", "pandas", "opendp", "duckdb", "pandera", "pyarrow", "tqdm")
+NOT_COMPARED: Final = (
+    'The noise was not compared with OpenDP\'s, which is not installed: pip install "pdrisk[opendp]", and audit again.'
+)
 SECTIONS: Final = {
     "noise": "Noise: the distributions that are drawn from, and the random bits below them",
     "black box": "Black box: the privacy loss seen in answers about the most telling neighbours, at eps as asked",
@@ -110,6 +113,8 @@ class AuditReport:
         page = Page(f"pdrisk audit: {self._verdict}", self._said)
         known = ", ".join(f"{name} {version}" for name, version in self.versions.items())
         page.text(f"Started {self.started}, {self.seconds:.0f} seconds, questions of seed {self.seed}.", known)
+        if not self._is_compared:
+            page.text(NOT_COMPARED)
         table = self.table
         for section, caption in SECTIONS.items():
             own = table[table["section"] == section].drop(columns="section")
@@ -143,6 +148,12 @@ class AuditReport:
         return "passed" if self.passed else "failed"
 
     @property
+    def _is_compared(self) -> bool:
+        """Whether OpenDP's noise was drawn, too, if noise was checked at all."""
+        names = [check.name for check in self.checks if check.section == "noise"]
+        return not names or any("OpenDP" in name for name in names)
+
+    @property
     def _said(self) -> str:
         if self.passed:
             return f"All {len(self.checks)} checks passed on this machine with these versions."
@@ -157,6 +168,8 @@ class AuditReport:
                 good = sum(each.passed for each in own)
                 lines.append(f"  {section:<10} {good} of {len(own)} checks passed, {tests:,} draws or questions")
         lines += [f"  FAILED {each.section}, {each.name}: {each.finding}" for each in self.failures]
+        if not self._is_compared:
+            lines.append(f"  {NOT_COMPARED}")
         lines.append(f"  {self.seconds:.0f} seconds, seed {self.seed}, pdrisk {self.versions.get('pdrisk', '?')}")
         return "\n".join(lines)
 

@@ -18,7 +18,7 @@ from pdrisk._mechanisms import Sampler, calibrated, discrete_laplace
 from pdrisk._mechanisms.entropy import system_bits
 from pdrisk._mechanisms.partition_selection import PartitionSelection
 from pdrisk._mechanisms.randomized_response import RandomizedResponse
-from pdrisk._mechanisms.reference import opendp_laplace
+from pdrisk._mechanisms.reference import has_opendp, opendp_laplace
 from pdrisk._model.query import UNIT
 from pdrisk.attack._likelihood import log_shares
 from pdrisk.attack._worlds import draws_of, mechanism_of, summary_of
@@ -34,12 +34,14 @@ OFF: Final = (Fraction(9, 10), Fraction(11, 10))
 
 def noise_checks(draws: int) -> Iterator[Callable[[], Check]]:
     """The checks of noise, each to be run with so many draws."""
+    samplers: list[tuple[str, Sampler, int]] = [
+        ("a few at a time", discrete_laplace, FEW),
+        ("all at once", discrete_laplace, draws),
+    ]
+    if has_opendp():
+        samplers.append(("OpenDP for comparison", opendp_laplace, FEW))
     for scale in SCALES:
-        for name, draw, at_once in (
-            ("a few at a time", discrete_laplace, FEW),
-            ("all at once", discrete_laplace, draws),
-            ("OpenDP for comparison", opendp_laplace, FEW),
-        ):
+        for name, draw, at_once in samplers:
             yield partial(_scale, scale, name, draw, at_once, draws)
     yield lambda: _fresh(draws)
     yield lambda: _of_a_count(draws)

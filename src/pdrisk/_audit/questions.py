@@ -218,7 +218,7 @@ def _accessor(
     if kind < 0.3:
         pair = options | {"bounds": {"x": bounds, "y": (0, 6)}}
         name = ("corr", "cov", "slope")[generator.integers(3)]
-        return lambda frame: getattr(frame.dprisk, name)("x", "y", **pair), f"{name} {pair}"
+        return lambda frame: getattr(frame.dprisk, name)(y="x", x="y", **pair), f"{name} {pair}"
     if kind < 0.4:
         plain = {name: value for name, value in options.items() if name in ("eps", "where")}
         if generator.random() < 0.5:

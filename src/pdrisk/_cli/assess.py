@@ -10,7 +10,7 @@ from pdrisk._cli import files, records
 from pdrisk._cli.arguments import Several, folder, several, statistic
 from pdrisk._printing import inert
 from pdrisk.study.assess_report import report, text
-from pdrisk.study.exposure import STATISTICS, exposure
+from pdrisk.study.exposure import AUTO, STATISTICS, exposure
 from pdrisk.study.origin import ReportOrigin
 from pdrisk.study.owned_folder import own_folder, remove_own, write_own
 
@@ -28,6 +28,9 @@ def arguments(command: argparse.ArgumentParser) -> None:
     known = f"one or several (default: {' '.join(STATISTICS)}); also count, sum, std, 'quantile(0.9)', 'var(ddof=0)'"
     command.add_argument("--statistics", type=several(statistic), action=Several, help=known)
     command.add_argument("--eps", type=several(float), action=Several, help="one or several (default: 0.1 1)")
+    command.add_argument(
+        "--mechanism", default=AUTO, help="whose noise and risks; laplace: as in the SOEP paper (default: auto)"
+    )
     command.add_argument("--by", type=several(str), action=Several, help="columns of groups")
     command.add_argument(
         "--to", type=folder, metavar="FOLDER", help="write report.html and the tables as CSV files there"
@@ -45,7 +48,7 @@ def assess(chosen: argparse.Namespace) -> str:
     people, name = records.of_people(frame, columns, chosen, groups), f"{chosen.file.name}{records.said_of(chosen)}"
     found = exposure(
         people, columns, chosen.statistics or list(STATISTICS), chosen.eps or EPS, bounds=dict(chosen.bounds),
-        by=groups[0] if len(groups) == 1 else groups or None,
+        by=groups[0] if len(groups) == 1 else groups or None, mechanism=chosen.mechanism,
     )  # fmt: skip
     found = replace(found, left_out=left_out, units=dict(chosen.unit))
     if chosen.to is None:

@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from pdrisk._cli.arguments import Several, bounds, code, several, unit
+from pdrisk._ledger.location import is_address
 from pdrisk._model.kinds import CATEGORIES, TEXT
 from pdrisk.errors import ParameterError
 from pdrisk.study.plan import usable, variables
@@ -34,6 +35,11 @@ def read(chosen: argparse.Namespace) -> pd.DataFrame:
         If it is neither, or cannot be read; without a word of what stands in it.
     """
     path: Path = chosen.file
+    if is_address(str(path)):
+        raise ParameterError(
+            "this names a server, not a .csv or .parquet file (it is not shown, for it may hold a password). Ask its "
+            'tables from Python: pdrisk.Dataset((url, "schema.table")).assess(...).'
+        )
     kind = "".join(path.suffixes[-2:]).lower() if path.suffix.lower() in PACKED else path.suffix.lower()
     kind = kind.removesuffix(path.suffix.lower()) if path.suffix.lower() in PACKED else kind
     if kind not in READERS:

@@ -30,5 +30,6 @@ def plan(chosen: argparse.Namespace) -> str:
         chosen.questions, n=chosen.n, eps=chosen.eps, bounds=dict(chosen.bounds), groups=chosen.groups,
         mechanism=chosen.mechanism, step=1 if chosen.whole else None,
     )  # fmt: skip
-    table["noise95"] = [f"± {noise:.4g}" for noise in table["noise95"]]
+    for column in ("noise95", "noise95_widest"):
+        table[column] = ["not known" if noise != noise else f"± {noise:.4g}" for noise in table[column]]
     return table.to_string(index=False, float_format=lambda number: f"{number:.4g}")

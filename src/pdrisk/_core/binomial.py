@@ -1,4 +1,4 @@
-"""Clopper-Pearson interval of a probability, from how often something happened."""
+"""Binomial tails, and the Clopper-Pearson interval of a probability, from how often something happened."""
 
 from __future__ import annotations
 
@@ -6,15 +6,21 @@ import math
 import numbers
 from typing import Final
 
+import numpy as np
+
 from pdrisk._core.foreign import shown
+from pdrisk._core.summary import FloatArray
 from pdrisk._core.worlds import positive
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["LEVEL", "clopper_pearson"]
+__all__ = ["LEVEL", "binomial_tail", "clopper_pearson"]
 
 LEVEL: Final = 0.999
+TINY = 1e-300
 HALVINGS = 200  # of [0, 1]: to the last float of any probability that can be told from 0
 MOST_TRIALS = 10**9
+SERIES = 1 / 12, -1 / 360, 1 / 1260, -1 / 1680  # of the logarithm of the gamma function, in 1/z, 1/z**3, ...
+SHIFT = 8  # from which on these terms give it to 12 digits
 TERMS = 100_000  # of the continued fraction, which needs some sqrt(trials)
 
 
@@ -103,3 +109,48 @@ def _beta(x: float, a: int, b: int) -> float:
 def _kept(value: float, least: float) -> float:
     """A divisor that is not 0."""
     return value if abs(value) > least else least
+
+
+def binomial_tail(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
+    """Probability of k successes or more in n trials, ``I_p(k, n - k + 1)``, for numbers that need not be whole.
+
+    It falls with k and grows with p; between two whole numbers it lies between their probabilities. Arrays of one
+    shape, ``0 <= k <= n``.
+    """
+    k, n, p = np.broadcast_arrays(k, n, p)
+    a, b, mirrored = np.maximum(k, TINY), n - k + 1, p * (n + 3) > k + 1
+    x, a, b = np.where(mirrored, 1 - p, p), np.where(mirrored, b, a), np.where(mirrored, a, b)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        front = a * np.log(x) + b * np.log1p(-x) + _log_gamma(a + b) - _log_gamma(a) - _log_gamma(b)
+        beta = np.exp(front) * _fractions(x, a, b) / a
+    beta = np.where(x <= 0, 0.0, np.minimum(beta, 1.0))
+    return np.where(k <= 0, 1.0, np.where(mirrored, 1 - beta, beta))
+
+
+def _fractions(x: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
+    """The continued fraction of `_beta` for arrays, until all of them have 12 digits."""
+    numerator = np.ones(x.shape)
+    denominator = 1 / (1 - (a + b) * x / (a + 1))
+    fraction = denominator
+    for m in range(1, TERMS):
+        for part in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            denominator = 1 / (1 + part * denominator)
+            numerator = 1 + part / numerator
+            step = denominator * numerator
+            fraction = fraction * step
+        if not (np.abs(step - 1) > 1e-12).any():
+            break
+    return fraction
+
+
+def _log_gamma(z: FloatArray) -> FloatArray:
+    """Logarithm of the gamma function of positive numbers, by Stirling's series beyond `SHIFT`."""
+    far = z + SHIFT
+    product = np.ones(z.shape)
+    for step in range(SHIFT):
+        product = product * ((z + step) / far)
+    series = sum(term / far ** (2 * at + 1) for at, term in enumerate(SERIES))
+    return (far - 0.5 - SHIFT) * np.log(far) - far + 0.5 * math.log(2 * math.pi) + series - np.log(product)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pdrisk._core.nearest import LONGEST, unknown_keyword
 from pdrisk.errors import ColumnTypeError, PdriskError
 
-__all__ = ["LONGEST", "array_of", "own_errors", "own_errors_of", "shown"]
+__all__ = ["LONGEST", "array_of", "as_integer", "own_errors", "own_errors_of", "shown"]
 
 SHOWN = (str, bytes, numbers.Number, Decimal, datetime.date, datetime.timedelta, np.generic, type(None), type)
 DEEPEST = 50  # containers within each other
@@ -170,3 +170,8 @@ def _is_plain(value: Any) -> bool:
             if kind.__module__.partition(".")[0] not in PLAIN or hasattr(kind, "__next__"):
                 return False
     return False
+
+
+def as_integer(value: object) -> object:
+    """A whole float as an integer, since R and others write whole numbers as 10.0; anything else as it is."""
+    return int(float(value)) if isinstance(value, float | np.floating) and float(value).is_integer() else value

@@ -1,4 +1,4 @@
-"""Sampling error of a simple random sample, for any values within bounds: Chernoff's bounds (Hoeffding 1963)."""
+"""Sampling error of a simple random sample, for values within bounds: binomial tails (Hoeffding 1963)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 
+from pdrisk._core.binomial import binomial_tail
 from pdrisk._core.summary import FloatArray
 
 __all__ = ["expected_mean", "expected_mean_by_spread", "expected_total"]
 
-HALVINGS = 64
-TO_SPREAD = 0.2  # of how often an interval fails, for the spread of the values
+HALVINGS = 44
+TO_SPREAD = 0.1  # of how often an interval fails, for the spread of the values
 CELLS = 1200  # of the distances that are tried, each 1.5 % longer than the one before
 NEAREST = 1e-7
 
@@ -31,21 +32,17 @@ def expected_mean(low: FloatArray, high: FloatArray, n: FloatArray, level: float
 
     Notes
     -----
-    Of n independent values in [0, 1] with mean p, the mean is x or more with probability ``exp(-n KL(x, p))`` at most,
-    for x >= p and ``KL(x, p) = x ln(x/p) + (1 - x) ln((1 - x)/(1 - p))``; x or less likewise (Hoeffding 1963, theorem
-    1). The same holds of values drawn without replacement (his section 6). KL grows with the distance. So with the ends
-    at those p with ``n KL(x, p) = ln(2 / (1 - level))``, each side fails with probability ``(1 - level)/2`` at most.
+    The ends are those of Clopper & Pearson (1934): so far away that a sample of truth values with this mean has x or
+    less, or x or more, with probability ``(1 - level) / 2``. For a proportion that is exact. Of all values in [0, 1]
+    with this mean, truth values spread the most and have the largest exponential moments, drawn with or without
+    replacement (Hoeffding 1963, theorem 1 and section 6). That no others have heavier tails is checked, not proved.
     """
-    sure = -math.log((1 - level) / 2)
+    fails, known = (1 - level) / 2, np.maximum(n, 0.0)
 
-    def excess(x: FloatArray, p: FloatArray) -> FloatArray:
-        with np.errstate(invalid="ignore"):  # of no records
-            return n * _divergence(x, p) - sure
+    def lower(x: FloatArray) -> FloatArray:
+        return _farthest(lambda p: fails - binomial_tail(known * x, known, p), x, np.zeros(x.shape))
 
-    known = n > 0
-    lower = _farthest(lambda p: excess(low, p), low, np.zeros(low.shape))
-    upper = _farthest(lambda p: excess(high, p), high, np.ones(high.shape))
-    return np.where(known, lower, 0.0), np.where(known, upper, 1.0)
+    return lower(low), 1 - lower(1 - high)
 
 
 def expected_mean_by_spread(
@@ -64,16 +61,17 @@ def expected_mean_by_spread(
     Notes
     -----
     Let p be the mean of the population and s its variance, at most ``p (1 - p)``. (i) Squared distances from p lie in
-    [0, 1], have the mean s in the population, and ``y = spread + (x - p)**2`` or less in the sample: so
-    ``n KL(y, s) < ln(1/d)`` where y < s, but for a probability of d (Hoeffding 1963, theorem 1). (ii) Values at most p
-    below p with a variance of s have a mean t or more below p with probability ``exp(-n KL((s + p t) / (s + p**2),
-    s / (s + p**2)))`` at most (his theorem 3), which grows with s and p and falls with t. Both bound moment generating
-    functions, and so hold for values drawn without replacement too (his section 6). For distances between two of a
-    series, t is that of the nearer one, p and s those of the farther one: so a mean that is not among those tried is
-    not left out by mistake. The interval ends at the farthest that is not ruled out.
+    [0, 1], have the mean s in the population, and ``y = spread + (x - p)**2`` or less in the sample: so s is at most
+    what `expected_mean` gives for a mean of y. (ii) Of all values that are at most p below p and have a variance of s,
+    those at two places, p below it and s/p above, have means far below p the most often, as far as exponential moments
+    tell (Hoeffding 1963, theorem 3): t or more below with the probability that ``s / (s + p**2)`` has of a share of
+    ``(s + p t) / (s + p**2)`` or more, which grows with s and p and falls with t. Truth values are such values: for
+    them both are exact. For distances between two of a series, t is that of the nearer one, p and s those of the
+    farther one: so a mean that is not among those tried is not left out by mistake. The interval ends at the farthest
+    that is not ruled out.
     """
     fails = 1 - level
-    of_spread, of_side = -math.log(fails * TO_SPREAD), -math.log(fails * (1 - TO_SPREAD) / 2)
+    of_spread, of_side = fails * TO_SPREAD, fails * (1 - TO_SPREAD) / 2
     lower, upper = (
         _farthest_by_spread(*ends, spread, n, of_spread, of_side) for ends in ((1 - high, 1 - low), (low, high))
     )
@@ -90,27 +88,16 @@ def _farthest_by_spread(
     y = np.minimum(spread + (farther - low) ** 2, 1.0)
     known = np.maximum(n, 1.0)
 
-    def excess(x: FloatArray, s: FloatArray) -> FloatArray:
-        return known * _divergence(x, s) - of_spread
-
-    most = _farthest(lambda s: excess(y, s), y, np.ones(y.shape))
+    most = 1 - _farthest(lambda s: of_spread - binomial_tail(known * (1 - y), known, s), 1 - y, np.zeros(y.shape))
     widest = np.where(
         mean[:-1] <= 0.5, np.where(farther >= 0.5, 0.25, farther * (1 - farther)), mean[:-1] * (1 - mean[:-1])
     )
     s = np.maximum(np.minimum(most, widest), 1e-300)
     share, whole = s / (s + farther**2), (s + farther * nearer) / (s + farther**2)
-    possible = known * _divergence(np.minimum(whole, 1.0), share) <= of_side
+    possible = binomial_tail(known * np.minimum(whole, 1.0), known, share) >= of_side
     last = len(possible) - np.argmax(possible[::-1], axis=0)
     found = np.take_along_axis(mean, last[np.newaxis], axis=0)[0]
     return np.where(n > 0, found, 1.0)
-
-
-def _divergence(x: FloatArray, p: FloatArray) -> FloatArray:
-    """``KL(x, p)`` of two truth values."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        one = np.where(x > 0, x * np.log(x / p), 0.0)
-        other = np.where(x < 1, (1 - x) * np.log((1 - x) / (1 - p)), 0.0)
-        return one + other
 
 
 def expected_total(low: FloatArray, high: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:

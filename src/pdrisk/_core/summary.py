@@ -207,6 +207,8 @@ class Summary:
         the values that one record alone has.
     contributions : ExtremeContributions
         Of people who may have several records: what single ones have, for curators.
+    offered : ndarray of int64, shape (G,)
+        Of people of whom not all rows count: how many records there would be if all did.
     """
 
     n: NDArray[np.int64]
@@ -229,6 +231,7 @@ class Summary:
     other: Summary | None = None
     size_sums: SizeSums | None = None
     contributions: ExtremeContributions | None = None
+    offered: IntArray | None = None
 
     @property
     def is_small(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from pdrisk._disclosure.duckdb_table import DECIMAL, FLOATS, WHOLE, DuckDBTable, fetched
+from pdrisk._disclosure.duckdb_table import DECIMAL, FLOATS, SQL, WHOLE, DuckDBTable, fetched, without_nan
 from pdrisk._disclosure.tables import KeyRequest, Side
 from pdrisk.errors import ColumnTypeError
 
@@ -42,7 +42,7 @@ def cells_in_duckdb(table: DuckDBTable, asked: KeyRequest, top: int) -> tuple[Si
 
 
 def _read(table: DuckDBTable, asked: KeyRequest, types: dict[str, str], top: int) -> tuple[Side, pd.DataFrame]:
-    weight = str(asked.weight)
+    call, weight = SQL.call, str(asked.weight)
     if types[weight] not in (*WHOLE, "HUGEINT", "UHUGEINT", *FLOATS) and not DECIMAL.fullmatch(types[weight]):
         raise ColumnTypeError(f"column {weight!r} holds no numbers, so it cannot be weights or counts.")
     value = f"CAST({table.without_codes(weight)} AS DOUBLE)"
@@ -51,34 +51,38 @@ def _read(table: DuckDBTable, asked: KeyRequest, types: dict[str, str], top: int
         f"{table.key_without_codes(name, types[str(name)])} AS {one}"
         for name, one in zip((*asked.keys, *asked.person), (*keys, *ids), strict=True)
     ]
-    relation: Any = table.relation.project(", ".join([*picked, f"CASE WHEN NOT isnan({value}) THEN {value} END AS w"]))
+    relation: Any = table.relation.project(", ".join([*picked, f"{without_nan(value)} AS w"]))
     if ids:
         relation = relation.filter(" AND ".join(f"{one} IS NOT NULL" for one in ids))
-        people = ["sum(w) AS x", "min(w) AS low", "max(w) AS high", "count(w) AS rows", "bool_or(isinf(w)) AS infinite"]
+        names = {"sum": "x", "min": "low", "max": "high", "count": "rows"}
+        people = [f"{call(name, 'w')} AS {column}" for name, column in names.items()]
+        people.append(f"{call('bool_or', call('isinf', 'w'))} AS infinite")
         relation = relation.aggregate(", ".join([*keys, *people]), ", ".join([*keys, *ids]))
     else:
-        people = ["w AS x", "w AS low", "w AS high", "CAST(w IS NOT NULL AS INTEGER) AS rows", "isinf(w) AS infinite"]
+        people = ["w AS x", "w AS low", "w AS high", "CAST(w IS NOT NULL AS INTEGER) AS rows"]
+        people.append(f"{call('isinf', 'w')} AS infinite")
         relation = relation.project(", ".join([*keys, *people]))
     cell = f"PARTITION BY {', '.join(keys)}"
     ranked = [
         "*",
-        f"row_number() OVER ({cell} ORDER BY x DESC NULLS LAST) AS place",
-        f"low = min(low) OVER ({cell}) AS is_lowest",
-        f"high = max(high) OVER ({cell}) AS is_highest",
+        f"{call('row_number')} OVER ({cell} ORDER BY x DESC NULLS LAST) AS place",
+        f"low = {call('min', 'low')} OVER ({cell}) AS is_lowest",
+        f"high = {call('max', 'high')} OVER ({cell}) AS is_highest",
     ]
+    total, every = call("sum", "x"), call("count", "*")
     cells = [
-        "count(x) AS people",
-        "sum(x) AS total",
-        "max(x) AS largest",
-        f"sum(x) FILTER (WHERE place <= {top}) AS top",
-        "sum(x) FILTER (WHERE place > 2) AS rest",
-        "coalesce(bool_or(low < 0), false) AS negative",
-        "sum(rows) AS rows",
-        "min(low) AS lowest",
-        "max(high) AS highest",
-        "count(*) FILTER (WHERE is_lowest) AS same_lowest",
-        "count(*) FILTER (WHERE is_highest) AS same_highest",
-        "coalesce(bool_or(infinite), false) AS infinite",
+        f"{call('count', 'x')} AS people",
+        f"{total} AS total",
+        f"{call('max', 'x')} AS largest",
+        f"{total} FILTER (WHERE place <= {top}) AS top",
+        f"{total} FILTER (WHERE place > 2) AS rest",
+        f"coalesce({call('bool_or', 'low < 0')}, false) AS negative",
+        f"{call('sum', 'rows')} AS rows",
+        f"{call('min', 'low')} AS lowest",
+        f"{call('max', 'high')} AS highest",
+        f"{every} FILTER (WHERE is_lowest) AS same_lowest",
+        f"{every} FILTER (WHERE is_highest) AS same_highest",
+        f"coalesce({call('bool_or', 'infinite')}, false) AS infinite",
     ]
     found = fetched(relation.project(", ".join(ranked)).aggregate(", ".join([*keys, *cells]), ", ".join(keys)))
     columns = tuple(table.key_column(asked, name, found[one]) for name, one in zip(asked.keys, keys, strict=True))

@@ -17,17 +17,20 @@ from pdrisk._disclosure.keys import KeyColumn, coded
 from pdrisk._disclosure.tables import FrameTable, KeyRequest, KeyTable, Side
 from pdrisk._model.declarations import Declarations
 from pdrisk._model.nearest import unknown_column
+from pdrisk.engines.sql.dialect import DuckDBDialect
+from pdrisk.engines.sql.parquet import parquet_scan
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
-__all__ = ["DECIMAL", "FLOATS", "WHOLE", "DuckDBTable", "fetched", "table_of"]
+__all__ = ["DECIMAL", "FLOATS", "SQL", "WHOLE", "DuckDBTable", "fetched", "table_of", "without_nan"]
 
 T = TypeVar("T")
+SQL = DuckDBDialect()  # every function by its full name: a macro of the connection could stand in for it
 WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
 FLOATS = ("FLOAT", "DOUBLE")
-AS_THEY_ARE = ("BOOLEAN", "VARCHAR", "ENUM", "DATE", "TIMESTAMP")  # beginnings of names of types
+AS_THEY_ARE = ("BOOLEAN", "ENUM", "DATE", "TIMESTAMP")  # beginnings of names of types
 DECIMAL = re.compile(r"DECIMAL\((\d+),\d+\)")
 UNDECLARED = Declarations()
 DIGITS = 15  # of a decimal, which comes as a float
@@ -75,12 +78,11 @@ def _opened(data: Any) -> DuckDBTable | None:
         except duckdb.CatalogException:  # a temporary table, which no cursor sees
             return DuckDBTable(data[0].table(name), data[0])
     own = duckdb.connect()
-    if isinstance(data, str | os.PathLike):
-        return DuckDBTable(own.read_parquet(os.fspath(data)), own)
-    if isinstance(data, list | tuple) and all(isinstance(path, str | os.PathLike) for path in data):
-        paths = ", ".join("'" + os.fspath(path).replace("'", "''") + "'" for path in data)
-        options = "hive_partitioning = true, hive_types_autocast = false"
-        return DuckDBTable(own.sql(f"SELECT * FROM read_parquet([{paths}], {options})"), own)
+    paths = (data,) if isinstance(data, str | os.PathLike) else data
+    if isinstance(paths, list | tuple) and paths and all(isinstance(path, str | os.PathLike) for path in paths):
+        named = tuple(map(os.fspath, paths))
+        sql, _ = parquet_scan(named[0] if paths is not data else named)
+        return DuckDBTable(own.sql(f"SELECT * FROM {sql}"), own)
     if module == "polars":
         data = (data.collect() if hasattr(data, "collect") else data).to_arrow()
     return DuckDBTable(own.from_arrow(data), own) if module in ("polars", "pyarrow") else None
@@ -143,7 +145,7 @@ class DuckDBTable:
             for at, name in enumerate(asked.keys):
                 if name in asked.generalize or self._codes(name):
                     known[at], relation = self._coarser(asked, name, at, relation)
-                    keys[at] = f'coalesce(m{at}."code", 0)'
+                    keys[at] = f'coalesce(m{at}."code", 0)'  # no function: DuckDB looks for no macro of that name
         lines = [f'{sql} AS "k{at}"' for at, sql in enumerate(keys)] + self._counts(asked)
         grouped = fetched(relation.aggregate(", ".join(lines), ", ".join(keys)))
         left_out = int((grouped["every"] - grouped["n"]).sum())
@@ -163,18 +165,20 @@ class DuckDBTable:
 
     def _counts(self, asked: KeyRequest) -> list[str]:
         """Counts of a group: people, their rows, all rows, and weights (NULL if one is invalid)."""
+        every = SQL.call("COUNT", "*")
         if asked.person:
             ids = [f't."p{at}"' for at in range(len(asked.person))]
             there = " AND ".join(
                 f"{one} IS NOT NULL" + "".join(f" AND {one} <> {_constant(code)}" for code in self._codes(name))
                 for one, name in zip(ids, asked.person, strict=True)
             )
-            one = ids[0] if len(ids) == 1 else f"({', '.join(ids)})"
-            counted = [f"{what} FILTER (WHERE {there})" for what in (f"count(DISTINCT {one})", "count(*)")]
+            one = ids[0] if len(ids) == 1 else SQL.call("ROW", *ids)
+            counted = [f"{what} FILTER (WHERE {there})" for what in (SQL.call("COUNT", f"DISTINCT {one}"), every)]
         else:
-            counted = ["count(*)", "count(*)"]
-        weight = "CASE WHEN count(w) = count(*) AND min(w) >= 0 THEN sum(w) END AS weight"
-        lines = [f"{counted[0]} AS people", f"{counted[1]} AS n", "count(*) AS every"]
+            counted = [every, every]
+        known, least, total = (SQL.call(name, "w") for name in ("COUNT", "MIN", "SUM"))
+        weight = f"CASE WHEN {known} = {every} AND {least} >= 0 THEN {total} END AS weight"
+        lines = [f"{counted[0]} AS people", f"{counted[1]} AS n", f"{every} AS every"]
         return lines if asked.weight is None else [*lines, weight]
 
     def _coarser(self, asked: KeyRequest, name: Hashable, at: int, relation: Any) -> tuple[KeyColumn, Any]:
@@ -195,15 +199,17 @@ class DuckDBTable:
         column = replace(coded(values, self._codes(name)), name=name)
         return generalized(column, asked.generalize[name]) if name in asked.generalize else column
 
-    def without_codes(self, name: Hashable) -> str:
-        """A column in SQL that is NULL where it holds a missing code."""
+    def without_codes(self, name: Hashable, value: str | None = None) -> str:
+        """A column in SQL, or a value made of it, that is NULL where the column holds a missing code."""
         codes = ", ".join(map(_constant, self._codes(name)))
-        return f"CASE WHEN {_quoted(name)} IN ({codes}) THEN NULL ELSE {_quoted(name)} END" if codes else _quoted(name)
+        column, value = _quoted(name), value or _quoted(name)
+        if self.relation.types[self.relation.columns.index(str(name))] == "VARCHAR":
+            column = SQL.exact_text(column)
+        return f"CASE WHEN {column} IN ({codes}) THEN NULL ELSE {value} END" if codes else value
 
     def key_without_codes(self, name: Hashable, sql_type: str) -> str:
         """A key column in SQL that is NULL where it is missing or holds a missing code."""
-        codes, key = ", ".join(map(_constant, self._codes(name))), _key(name, sql_type)
-        return f"CASE WHEN {_quoted(name)} IN ({codes}) THEN NULL ELSE {key} END" if codes else key
+        return self.without_codes(name, _key(name, sql_type))
 
     def _codes(self, name: Hashable) -> tuple[Hashable, ...]:
         return tuple(self.declared.of(name).missing or ()) if self.declared.speak_of_codes else ()
@@ -231,13 +237,18 @@ def _constant(value: Hashable) -> str:
     return "'" + str(value).replace("'", "''") + "'"  # which DuckDB reads as the type of the column beside it
 
 
+def without_nan(value: str) -> str:
+    """A DOUBLE in SQL that is NULL where it is NaN; DuckDB takes ``NOT isnan(x)`` for true of some Parquet files."""
+    return f"CASE WHEN {SQL.call('ISFINITE', value)} OR {SQL.call('ISINF', value)} THEN {value} END"
+
+
 def _key(name: Hashable, sql_type: str) -> str:
-    """A key column in SQL, with NaN as missing."""
+    """A key column in SQL, with NaN as missing; texts that differ in a letter's case are two, as on frames."""
     column = _quoted(name)
     if sql_type in FLOATS:
-        return f"CASE WHEN isnan({column}) THEN NULL ELSE {column} END"
-    if sql_type == "UUID":
-        return f"CAST({column} AS VARCHAR)"
+        return without_nan(column)
+    if sql_type in ("UUID", "VARCHAR"):
+        return SQL.exact_text(column)
     decimal = DECIMAL.fullmatch(sql_type)
     if sql_type in WHOLE or sql_type.startswith(AS_THEY_ARE) or (decimal and int(decimal[1]) <= DIGITS):
         return column

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pdrisk._core.disclosure import MODELS, closeness, diversity, expected_reciprocal, probability_below
+from pdrisk._core.loglinear import MOST_CELLS, log_linear
 from pdrisk._disclosure.classes import Classes, classes_of, occurring
 from pdrisk._disclosure.duckdb_table import several_rows
 from pdrisk._disclosure.generalize import check_generalize
@@ -151,18 +152,18 @@ def delta_presence(
 
 def unique_rows(table: KeyTable, wanted: KeyRequest, *, weights: object, model: object) -> UniqueRows:
     """People alone in their class."""
-    estimate = None
+    estimate = ends = None
     if weights is None:
         classes, sample = _classes(table, wanted)
     else:
         known = _estimate(table, wanted, weights, model)
         classes, sample = known._found.classes, known._found.values["sample"]
-        estimate = known.population_unique
+        estimate, ends = known.population_unique, known.population_unique_range
     people, unique = int(sample.sum()), int(np.count_nonzero(sample == 1))
     return UniqueRows(
         wanted.keys, people, classes.sides[0].left_out,
         Found(classes, sample > 0, {"sample": sample, "unique": sample == 1}),
-        unique=unique, share=unique / people, population_unique=estimate,
+        unique=unique, share=unique / people, population_unique=estimate, population_unique_range=ends,
     )  # fmt: skip
 
 
@@ -194,20 +195,34 @@ def _estimate(table: KeyTable, wanted: KeyRequest, weights: object, model: objec
             )
     present = sample > 0
     size = np.maximum(size, sample)
-    few, many = sample[present].astype(np.float64), size[present]
-    # Classes of the same two numbers have the same risk, and there are few such pairs where weights are few.
-    pairs, at = np.unique(few + 1j * many, return_inverse=True)
-    risk = np.zeros(len(sample))
-    risk[present] = expected_reciprocal(pairs.real, pairs.imag, model)[at]
-    alone = sample == 1
+    chosen = classes.order(present)  # so that sums are rounded alike, in whatever order rows come
+    ranks = [column.ranks()[classes.codes(at, chosen)] for at, column in enumerate(classes.sides[0].columns)]
+    few, many = sample[chosen].astype(np.float64), size[chosen]
+    risk, expected = np.zeros(len(sample)), np.zeros(len(sample))
+    risk[chosen] = _risks(few, many, model)
+    fit = log_linear(ranks, few, many)
+    models = [(many, model)]
+    if len(wanted.keys) > 1:  # else main effects are the classes themselves, and the model knows no more than weights
+        models = [(few + (1 - few / many) * each, "poisson") for each in (fit.chosen, fit.independent)] + models
+    found = [math.fsum(_risks(few, *each) * few) for each in models]
+    alone = few == 1
+    unique = [math.fsum(probability_below(2, few[alone], sizes[alone], each)) for sizes, each in models]
+    expected[chosen] = models[0][0]
     return KMapEstimate(
         wanted.keys, int(sample.sum()), classes.sides[0].left_out,
-        Found(classes, present, {"sample": sample, "population": size, "risk": risk}),
+        Found(classes, present, {"sample": sample, "population": size, "expected": expected, "risk": risk}),
         k_map=float(many.min()), k=int(few.min()), highest_risk=float(risk.max()),
-        reidentified=math.fsum(risk * sample),  # the same in whatever order classes come
-        population_unique=math.fsum(probability_below(2, sample[alone].astype(float), size[alone], model)),
-        model=model,
+        reidentified=found[0], reidentified_range=(min(found), max(found)),
+        population_unique=unique[0], population_unique_range=(min(unique), max(unique)),
+        model=model, interactions=tuple((wanted.keys[one], wanted.keys[other]) for one, other in fit.interactions),
+        is_whole=fit.cells <= MOST_CELLS,
     )  # fmt: skip
+
+
+def _risks(few: NDArray[np.float64], many: NDArray[np.float64], model: str) -> NDArray[np.float64]:
+    """Individual risks of classes; those of the same two numbers, which are few where weights are, have the same."""
+    pairs, at = np.unique(few + 1j * many, return_inverse=True)
+    return expected_reciprocal(pairs.real, pairs.imag, model)[at]
 
 
 def _with_values(table: KeyTable, wanted: KeyRequest, sensitive: object) -> tuple[Classes, NDArray[np.int64], Any]:

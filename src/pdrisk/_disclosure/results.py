@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from pdrisk._answer import formatting
 from pdrisk._core.disclosure import probability_below
+from pdrisk._core.loglinear import MOST_CELLS
 from pdrisk._disclosure.classes import Classes
 from pdrisk._disclosure.pictures import Bars, of_shares, of_sizes
 from pdrisk._model.attributes import mark_exact
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 ESTIMATED = "an estimate: a model stands in for the people outside the table"
+MAIN_EFFECTS = f"too high rather than too low: more than {MOST_CELLS:,} combinations of keys, so no interactions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +148,8 @@ class ClassMeasure:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, tuple):
+        return " to ".join(map(_shown, value))
     return f"{value:,}" if isinstance(value, int) else value if isinstance(value, str) else formatting.number(value)
 
 
@@ -298,20 +302,22 @@ class UniqueRows(ClassMeasure):
     unique : int
     share : float
         Of all people.
-    population_unique : float or None
-        With ``weights=``, an estimate of how many of them are unique in the population, too.
+    population_unique, population_unique_range : float, (float, float); or None
+        With ``weights=``, as those of `KMapEstimate`.
     """
 
     unique: int = 0
     share: float = 0.0
     population_unique: float | None = None
+    population_unique_range: tuple[float, float] | None = None
     _main: ClassVar = "unique"
     _worst_first: ClassVar = False
     _name: ClassVar = "unique rows"
 
     @property
     def _told(self) -> tuple[str, ...]:  # type: ignore[override]
-        return ("unique", "share") if self.population_unique is None else ("unique", "share", "population_unique")
+        estimates = () if self.population_unique is None else ("population_unique", "population_unique_range")
+        return ("unique", "share", *estimates)
 
     @property
     def _note(self) -> str:  # type: ignore[override]
@@ -331,29 +337,46 @@ class KMapEstimate(ClassMeasure):
     highest_risk : float
         The largest expectation of 1/F of a class with F people in the population: the individual risk.
     reidentified : float
-        How many people an attacker would re-identify who guesses one of each class: the sum of individual risks.
+        How many people an attacker would re-identify who guesses one of each class, by a log-linear model of all
+        classes together (Skinner & Shlomo 2008); of one key, by the individual risk.
     population_unique : float
-        How many people are unique in the population, of those unique in the sample.
+        How many people are unique in the population, of those unique in the sample, by the same model.
+    reidentified_range, population_unique_range : (float, float)
+        From the least to the most that three models say: of each class alone, as in the individual risk; the log-linear
+        model; and its main effects alone.
     model : {"negative_binomial", "poisson"}
-        Of those who were not sampled.
+        Of those who were not sampled, for the individual risk.
+    interactions : tuple of (hashable, hashable)
+        The pairs of keys whose interaction the log-linear model has, beside the main effects of all.
     """
 
     k_map: float = 0.0
     k: int = 0
     highest_risk: float = 0.0
     reidentified: float = 0.0
+    reidentified_range: tuple[float, float] = (0.0, 0.0)
     population_unique: float = 0.0
+    population_unique_range: tuple[float, float] = (0.0, 0.0)
     model: str = "negative_binomial"
+    interactions: tuple[tuple[Hashable, Hashable], ...] = ()
+    is_whole: bool = field(default=True, repr=False)  # whether interactions were looked for
     _main: ClassVar = "risk"
     _worst_first: ClassVar = False
     _name: ClassVar = "k-map estimate"
-    _told: ClassVar = ("k_map", "k", "highest_risk", "reidentified", "population_unique", "model")
-    _note: ClassVar = ESTIMATED
+    _told: ClassVar = (
+        "k_map", "k", "highest_risk", "reidentified", "reidentified_range", "population_unique",
+        "population_unique_range", "model",
+    )  # fmt: skip
+
+    @property
+    def _note(self) -> str:  # type: ignore[override]
+        return ESTIMATED if self.is_whole else f"{ESTIMATED}; {MAIN_EFFECTS}"
 
     def below(self, k: int) -> float:
         """Expected number of people in the table whose class has fewer than ``k`` in the population."""
-        sample, size = self._of_present(self._found.values["sample"], self._found.values["population"])
-        return math.fsum(sample * probability_below(k, sample.astype(float), size, self.model))
+        sample, size = self._of_present(self._found.values["sample"], self._found.values["expected"])
+        model = self.model if len(self.on) == 1 else "poisson"
+        return math.fsum(sample * probability_below(k, sample.astype(float), size, model))
 
     def _bars(self) -> Bars:
         sizes, people = self._of_present(self._found.values["population"], self._found.values["sample"])

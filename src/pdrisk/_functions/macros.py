@@ -29,7 +29,10 @@ def number(value: str) -> str:
     return f"TRY_CAST({value} AS DOUBLE)"
 
 
-X, LO, HI = number("x"), number("lo"), number("hi")
+LO, HI = number("lo"), number("hi")
+# A branch of NULL takes its statistics away, of which those of Parquet files leave NaN out: see `pdrisk._sql.stored`.
+# `by_record` does so by TRY, which would hide the failures of a user's expression.
+X = f"CASE WHEN x IS NULL THEN NULL ELSE {number('x')} END"
 RECORD = DuckDBDialect().clamped(X, LO, HI)
 
 

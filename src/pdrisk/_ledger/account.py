@@ -98,6 +98,7 @@ class Account:
                 f"{self.place} has records of dataset {self.dataset!r}, but not its limits: it is damaged. Restore it "
                 "from a copy."
             )
+        rules = replace(rules, owner=self.analyst)
         self.ask("INSERT INTO datasets (name, limits) VALUES (?, ?)", (self.dataset, rules.text))
         self.record("opened", {"limits": json.loads(rules.text)})
 
@@ -175,8 +176,9 @@ class Account:
                 f"{self.dataset!r} has none. List the keys, or have its owner allow it, as in "
                 "ledger.amend(delta=1e-6)."
             )
+        alone = f"analyst {self.analyst!r}, with ledger.amend(analysts={{{self.analyst!r}: ...}})"
         check(name, cost, rules.whole, spent[EVERYBODY], f"dataset {self.dataset!r}", askable, delta)
-        check(name, cost, rules.each, spent[self.analyst], f"analyst {self.analyst!r}", askable, delta)
+        check(name, cost, rules.of_analyst(self.analyst), spent[self.analyst], alone, askable, delta)
         return cost, {
             who: {window: each.with_query(cost, delta) for window, each in windows.items()}
             for who, windows in spent.items()

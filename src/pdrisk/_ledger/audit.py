@@ -7,8 +7,9 @@ import json
 from fractions import Fraction
 from typing import Any
 
-from pdrisk._ledger.limits import WINDOWS, Limits, Spent, check
+from pdrisk._ledger.limits import WINDOWS, Spent, check
 from pdrisk._ledger.records import EVENTS, START, chained, digest, exact
+from pdrisk._ledger.rules import Rules
 from pdrisk._ledger.seen import head_of
 from pdrisk._ledger.store import WRONG, Head, Rows, Store
 from pdrisk.errors import BudgetExceededError, LedgerError
@@ -40,7 +41,7 @@ def _verified(place: str, rows: Rows, spending: Rows, datasets: Rows, head: obje
     last, before, seen = 0, START, wanted in (None, (0, START))
     totals: dict[tuple[str, str, str], Spent] = {}
     rules: dict[str, Any] = {}
-    limits: dict[str, tuple[Limits, Limits]] = {}
+    limits: dict[str, Rules] = {}
     for seq, time, dataset, analyst, event, eps, body, own in rows:
         if seq != last + 1:
             raise LedgerError(f"{place} is broken: record {last + 1} is missing. Restore it from a copy.")
@@ -58,7 +59,7 @@ def _verified(place: str, rows: Rows, spending: Rows, datasets: Rows, head: obje
             elif event in ("opened", "amended"):
                 again = dataset in rules
                 rules[dataset] = said = json.loads(body)["limits"]
-                limits[dataset] = Limits.stored(said["whole"]), Limits.stored(said["each_analyst"])
+                limits[dataset] = Rules.stored(json.dumps(said))
                 whole = again == (event == "amended")
         except WRONG:
             whole = False
@@ -83,14 +84,14 @@ def _over(
     totals: dict[tuple[str, str, str], Spent],
     dataset: str,
     analyst: str,
-    rules: tuple[Limits, Limits],
+    rules: Rules,
     moment: datetime.datetime,
     eps: Fraction,
     delta: Fraction,
 ) -> bool:
     """Add a payment to the sums; whether it went over the limits of its time."""
-    over = delta > 0 and rules[0].delta is None
-    for who, limits in ((EVERYBODY, rules[0]), (analyst, rules[1])):
+    over = delta > 0 and rules.whole.delta is None
+    for who, limits in ((EVERYBODY, rules.whole), (analyst, rules.of_analyst(analyst))):
         before = {window: totals.get((dataset, who, period(window, moment)), Spent()) for window in WINDOWS}
         try:
             check("", eps, limits, before, "", delta=delta)

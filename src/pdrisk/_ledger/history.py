@@ -34,6 +34,8 @@ def _words(body: dict[str, Any]) -> str | None:
     if "limits" in body:
         rules = {**body["limits"]["whole"], **body["limits"]["policy"]}
         rules |= {f"{name} for each analyst": value for name, value in body["limits"]["each_analyst"].items()}
+        for analyst, own in body["limits"].get("analysts", {}).items():
+            rules |= {f"{name} for {analyst}": value for name, value in own.items()} or {f"limits of {analyst}": None}
         return ", ".join(f"{name}={value}" for name, value in rules.items())
     if "curator" in body:
         return str(body["curator"])

@@ -57,7 +57,8 @@ class Ledger(Payer):
         Name of the analyst; by default that of the operating system's user. Names that differ only in capitals or
         spaces are the same. On a PostgreSQL server the analyst is the role of the session: leave it out.
     each_analyst : dict, optional
-        The same limits for each analyst alone, as in ``{"eps": 1, "queries_per_day": 20}``.
+        The same limits for each analyst alone, as in ``{"eps": 1, "queries_per_day": 20}``. Whoever enters the dataset,
+        its owner, has none of her own; `amend` sets those of single analysts.
     policy : dict, optional
         Rules beside the budget. ``refuse_statistics`` and ``refuse_columns`` are lists of names. ``round_to`` is a dict
         from statistic to the base to which its answers are rounded. ``bounds_from_data`` and ``keys_from_data`` allow
@@ -174,13 +175,24 @@ class Ledger(Payer):
     def __exit__(self, *_: object) -> None:
         ambient.leave(self)
 
+    def close(self) -> None:
+        """Close the ledger's connections, of all threads; it cannot be used afterwards. What was paid stays paid.
+
+        The end of a ``with ledger:`` block leaves the ledger open: the block says which ledger pays. To close it, too,
+        write ``with contextlib.closing(pdrisk.Ledger(...)) as ledger:``. A ledger that nobody holds any more closes by
+        itself.
+        """
+        self._store.close()
+
     # --- Looking --------------------------------------------------------------------------------------------------
 
     def remaining(self) -> Remaining:
         """Remaining budget of this analyst."""
         with self._reading() as account:
             rules, spent = account.rules(), account.spent()
-        return remaining_of({EVERYBODY: rules.whole, account.analyst: rules.each}, spent, EVERYBODY)
+        return remaining_of(
+            {EVERYBODY: rules.whole, account.analyst: rules.of_analyst(account.analyst)}, spent, EVERYBODY
+        )
 
     def history(self) -> pd.DataFrame:
         """Audit of this dataset: every request with its time, its analyst, its outcome and its cost.
@@ -254,7 +266,11 @@ class Ledger(Payer):
         return exported(self._told(listed), self._dataset, path)
 
     def amend(
-        self, each_analyst: Mapping[str, Any] | None = None, policy: Mapping[str, Any] | None = None, **limits: Any
+        self,
+        each_analyst: Mapping[str, Any] | None = None,
+        policy: Mapping[str, Any] | None = None,
+        analysts: Mapping[str, Any] | None = None,
+        **limits: Any,
     ) -> None:
         """Change of limits and rules by the owner, from now on; the audit shows it. What is not named stays.
 
@@ -262,11 +278,14 @@ class Ledger(Payer):
         ----------
         each_analyst, policy : dict, optional
             All limits of each analyst alone, and all rules: they replace the old ones.
+        analysts : dict, optional
+            Limits of single analysts, which hold in place of ``each_analyst``: an eps, a dict of limits, or None for
+            none, as in ``{"ann": 2, "dpo": None}``. Who is not named keeps hers.
         **limits
             As for `Ledger`. None removes a limit; ``risk=None`` removes that of eps.
         """
         with self._writing() as account:
-            account.amend(account.rules().amended(each_analyst, policy, limits))
+            account.amend(account.rules().amended(each_analyst, policy, analysts, limits))
 
     # --- The curator's --------------------------------------------------------------------------------------------
 

@@ -11,20 +11,25 @@ from pdrisk._ledger.sqlite import SqliteStore
 from pdrisk._ledger.store import Store
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["is_there", "store_at"]
+__all__ = ["is_address", "is_there", "store_at"]
 
 SERVERS = ("postgresql://", "postgres://")
 FILES = "sqlite:///"
 # What names a server, or a file by a URL, in some program's words: the beginning of a URL (one letter is a drive of
 # Windows), a password before a host, keywords of libpq and of others. As a path it would make a file of that name, and
 # whoever lists the folder would read the password.
-URL = re.compile(r"\s*[a-z][a-z0-9+.-]+:", re.IGNORECASE)
+URL = re.compile(r"^\s*[a-z][a-z0-9+.-]+:", re.IGNORECASE)
 LOGIN = re.compile(r":[^/\\\s]*@|^\s*//[^/]*@")
 KEYWORDS = re.compile(
     r"(?:^|[\s;,?&'\"])(?:host|hostaddr|server|port|db|dbname|database|user|uid|username|pass|passwd|pwd|password|passfile|"
     r"service|servicefile|dsn|options|application_name|target_session_attrs|ssl\w*)\s*=",
     re.IGNORECASE,
 )
+
+
+def is_address(name: str) -> bool:
+    """Whether a text names a server, in some program's words, so that it may hold a password."""
+    return "://" in name or any(pattern.search(name) for pattern in (URL, LOGIN, KEYWORDS))
 
 
 def is_there(where: object) -> bool:
@@ -72,7 +77,7 @@ def _path(where: object) -> Path | None:
     if isinstance(where, str) and name.startswith(SERVERS):
         return None
     name = name.removeprefix(FILES)
-    if "://" in name or URL.match(name) or LOGIN.search(name) or KEYWORDS.search(name):
+    if is_address(name):
         raise ParameterError(
             "a ledger is kept in a file or on a PostgreSQL server: pass a path, or write the server as "
             "postgresql://user@host/database, with the password in ~/.pgpass or PGPASSWORD. (This is neither, and it "

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pdrisk._ledger import postgres_tables
 from pdrisk._ledger.postgres_tables import VERSION
 from pdrisk._ledger.seen import Seen
-from pdrisk._ledger.store import Ask, Head, Rows, asked_while_writing, check_version, decoded, moved
+from pdrisk._ledger.store import Ask, Head, Rows, asked_while_writing, check_version, closed, decoded, moved
 from pdrisk._printing import printable
 from pdrisk.errors import LedgerError, ParameterError, PdriskError
 
@@ -65,6 +65,8 @@ class PostgresStore:
         self._parameters = parameters(url)
         self._where = where(self._parameters)
         self._local = threading.local()
+        self._all: weakref.WeakSet[Held] = weakref.WeakSet()
+        self._is_closed = False
         self._identity: LedgerIdentity | None = None
         self._seen: Seen | None = None
         with self._transaction(ALONE) as ask:
@@ -154,8 +156,16 @@ class PostgresStore:
         if seen is not None and newest is not None:
             seen.remember(newest)
 
+    def close(self) -> None:
+        """Close the connections of all threads; whoever asks later gets a `LedgerError`."""
+        self._is_closed = True
+        for held in list(self._all):
+            held.close()
+
     def _held(self) -> Held:
         """This thread's connection, or a new one."""
+        if self._is_closed:
+            raise closed(self.place)
         held: Held | None = getattr(self._local, "held", None)
         if held is None or not held.usable():
             self._local.held = None
@@ -163,6 +173,7 @@ class PostgresStore:
 
             connection = psycopg.connect(autocommit=True, prepare_threshold=None, **self._parameters)  # type: ignore[arg-type]
             held = self._local.held = Held(connection)
+            self._all.add(held)
         return held
 
     def _identify(self, held: Held) -> None:
@@ -240,7 +251,7 @@ class Held:
         self._owner = os.getpid()
         self._warnings: list[str | None] = []
         connection.add_notice_handler(_noting(self._warnings))
-        self._close = weakref.finalize(self, _closed, connection, self._owner)
+        self.close = weakref.finalize(self, _closed, connection, self._owner)
 
     def usable(self) -> bool:
         """Whether a transaction may begin on it."""
@@ -250,7 +261,7 @@ class Held:
             return False
         if self._connection.info.transaction_status == TransactionStatus.IDLE:
             return True
-        self._close()
+        self.close()
         return False
 
     def run(self, sql: str, values: Any = ()) -> Rows:
@@ -350,7 +361,8 @@ ADVICE = (  # by SQLSTATE, or by words where there is none: a server that lets n
     ("53100", "disk full", "Make room on the server's disk."),
     ("53300", "too many", "Ask again when others have gone."),
     ("53300", "connection slots", "Ask again when others have gone."),
-    ("55P03", "lock timeout", "Another process holds it: ask again."),
+    ("55P03", "lock timeout", "It timed out, since another process held it for too long: ask again."),
+    ("57014", "statement timeout", "It timed out: ask again, or have statement_timeout raised for the role."),
     ("42P01", "relation", "Somebody changed its tables: restore it from a copy."),
     ("42703", "column", "Somebody changed its tables: restore it from a copy."),
     ("28P01", "password", "See that the password is right: keep it in ~/.pgpass or PGPASSWORD."),

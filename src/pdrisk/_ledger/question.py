@@ -52,7 +52,7 @@ def question(query: Query) -> dict[str, Any]:
     if query.unit.person:
         unit = query.unit
         asked["person"] = [plain_label(column) for column in unit.person]
-        counted = {"per_person": unit.per_person, "rows": unit.rows, "groups": unit.groups}
+        counted = {"per_person": unit.per_person, "rows": unit.rows, "groups": None if unit.overall else unit.groups}
         asked["unit"] = "row" if unit.of_rows else {name: value for name, value in counted.items() if value is not None}
     if query.derived:
         asked["derived"] = {each.name: each.text for each in query.derived}

@@ -6,13 +6,14 @@ import os
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pdrisk._ledger.seen import Seen
-from pdrisk._ledger.store import Ask, Head, Rows, advice_for, asked_while_writing, check_version, moved
+from pdrisk._ledger.store import Ask, Head, Rows, advice_for, asked_while_writing, check_version, closed, moved
 from pdrisk._ledger.tables import TABLES, VERSION
 from pdrisk.errors import LedgerError, PdriskError
 
@@ -30,7 +31,8 @@ GUARDS = (  # of the records, since version 1
     "CREATE TRIGGER records_stay BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, 'records stay as they are'); END;",
     "CREATE TRIGGER records_remain BEFORE DELETE ON records BEGIN SELECT RAISE(ABORT, 'records stay'); END;",
 )
-FORKED: list[Any] = []  # connections of a parent process
+TRUNCATED_AFTER = 3.0  # seconds in which whoever makes a file has written to it
+FORKED: list[Any] = []  # connections of a parent process, which must not be closed
 
 
 class SqliteStore:
@@ -40,6 +42,8 @@ class SqliteStore:
         """Open the ledger. ``known``: it must exist already. ``head``: a record that it must hold."""
         self._path = Path(path).absolute()
         self._local = threading.local()
+        self._held: weakref.WeakSet[_OpenConnection] = weakref.WeakSet()
+        self._is_closed = False
         self._identity: tuple[int, int] | None = None
         self._seen: Seen | None = None
         self._made(known)
@@ -51,6 +55,7 @@ class SqliteStore:
             raise LedgerError(
                 f"there is no ledger {self._path.name!r}; nothing was answered. See whether the path is right."
             )
+        self._check_written()
         with self.reading() as ask:  # nobody who only looks should have to wait for those who write
             is_todays = self._version(ask) == VERSION
         if is_todays:
@@ -65,6 +70,20 @@ class SqliteStore:
             if version < VERSION:
                 ask(f"PRAGMA application_id = {APPLICATION}")
                 ask(f"PRAGMA user_version = {VERSION}")
+
+    def _check_written(self) -> None:
+        """Refuse a file of 0 bytes: SQLite would take it for a new one, and a budget that was cut off would begin anew.
+
+        Another process may be making it just now.
+        """
+        since = time.monotonic()
+        while os.path.isfile(self._path) and os.path.getsize(self._path) == 0:
+            if time.monotonic() > since + TRUNCATED_AFTER:
+                raise LedgerError(
+                    f"{self.place} is a file of 0 bytes; nothing was answered. If it was cut off, restore it from a "
+                    "copy; if there never was a ledger, delete it first."
+                )
+            time.sleep(0.01)
 
     def _version(self, ask: Ask) -> int:
         """Version of the tables, 0 if there are none."""
@@ -133,30 +152,36 @@ class SqliteStore:
                 raise
         except PdriskError:
             raise
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter is of a damaged text in a message of SQLite
             problem = f"{self.place} cannot be used ({error}); nothing was answered. {advice_for(str(error), ADVICE)}"
         if problem is not None:
             raise LedgerError(problem)
         if seen is not None and newest is not None:
             seen.remember(newest)
 
+    def close(self) -> None:
+        """Close the connections of all threads; whoever asks later gets a `LedgerError`."""
+        self._is_closed = True
+        for held in list(self._held):
+            held.close()
+
     def _connection(self) -> sqlite3.Connection:
-        owner = getattr(self._local, "owner", None)
-        if owner != os.getpid():
-            if owner is not None:  # SQLite's connections do not survive a fork, and must not even be closed after one
-                FORKED.append(self._local.connection)
+        if self._is_closed:
+            raise closed(self.place)
+        held: _OpenConnection | None = getattr(self._local, "held", None)
+        if held is None or held.owner != os.getpid():
             connection = sqlite3.connect(self._path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
             # What was paid must survive a power cut: the folder is synced too, so that no paid query comes back.
             connection.execute("PRAGMA journal_mode = DELETE")
             connection.execute("PRAGMA synchronous = EXTRA")
-            self._local.connection, self._local.owner = connection, os.getpid()
+            held = self._local.held = _OpenConnection(connection)
+            self._held.add(held)
         now = _identity(self._path)
         if self._identity is None:
             self._identity = now
         elif now != self._identity:
             raise moved(f"the file of {self.place}")
-        found: sqlite3.Connection = self._local.connection
-        return found
+        return held.connection
 
     def holds(self, path: Path) -> bool:
         """Whether this is the file of the ledger."""
@@ -170,6 +195,21 @@ class SqliteStore:
             wanted = fresh.execute(STRUCTURE).fetchall()
         fresh.close()
         return bool(ask(STRUCTURE) != wanted)
+
+
+class _OpenConnection:
+    """Connection of a thread; it is closed when the thread or the ledger is gone."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection, self.owner = connection, os.getpid()
+        self.close = weakref.finalize(self, _close, connection, self.owner)
+
+
+def _close(connection: sqlite3.Connection, owner: int) -> None:
+    if owner == os.getpid():
+        connection.close()
+    else:  # SQLite's connections do not survive a fork, and must not even be closed after one
+        FORKED.append(connection)
 
 
 def _begin(connection: sqlite3.Connection, begin: str) -> None:
@@ -222,7 +262,7 @@ ADVICE = {
     "disk I/O": "See that there is room on the disk, and no limit to the size of files.",
     "readonly": "See that the file and its folder may be written to.",
     "unable to open": "See that the folder exists and may be written to.",
-    "locked": "Another process holds it: ask again.",
+    "locked": f"It timed out, since another process held it for {PATIENCE:g} seconds: ask again.",
     "not a database": "The file is damaged or something else: restore it from a copy.",
     "already exists": "The file is damaged: restore it from a copy.",
     "malformed": "The file is damaged: restore it from a copy.",

@@ -19,6 +19,7 @@ __all__ = [
     "advice_for",
     "asked_while_writing",
     "check_version",
+    "closed",
     "decoded",
     "moved",
 ]
@@ -59,6 +60,9 @@ class Store(Protocol):
 
     def writing(self) -> AbstractContextManager[Ask]:
         """Context that gives `Ask` without others; all of it is durable when the context ends, or none of it exists."""
+
+    def close(self) -> None:
+        """Close all connections, for good."""
 
     def holds(self, path: Path) -> bool:
         """Whether this file is the ledger's own."""
@@ -102,6 +106,11 @@ def moved(place: str) -> LedgerError:
         f"{place} was moved or replaced; nothing was answered. Open the ledger anew, and see with verify(head=...) "
         "that it is the newest copy."
     )
+
+
+def closed(place: str) -> LedgerError:
+    """Error of a ledger that was closed by its user."""
+    return LedgerError(f"{place} was closed; nothing was answered. Open it anew with pdrisk.Ledger(...).")
 
 
 def advice_for(problem: str, advice: Mapping[str, str]) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,9 +21,10 @@ from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 
-__all__ = ["SMALLEST_EPS", "Drawn", "Mechanism", "at_most", "check_smallest"]
+__all__ = ["SMALLEST_EPS", "Drawn", "Mechanism", "at_most", "check_smallest", "farther_side", "likely_noise95"]
 
 SMALLEST_EPS = Fraction(1, 10**12)
+UNLIKELY = 0.01  # how often `widest_noise95` is exceeded
 
 Drawn = NDArray[Any]
 """What was drawn for G groups, float64 or int64, shape (G,) or (k, G): all that a ledger needs to remember."""
@@ -117,14 +121,18 @@ class Mechanism(ABC):
         """
 
     def noise95(self, summary: Summary) -> FloatArray:
-        """Half the width of the 95 % interval that an answer would have if the noise happened to be 0, shape (G,)."""
-        low, high = self.interval(self.draw(summary, lambda exact, *_: exact), 0.95)
-        return (high - low) / 2
+        """What `noise95_of` the answer would be if the noise happened to be 0, shape (G,)."""
+        return self.noise95_of(self.draw(summary, lambda exact, *_: exact))
+
+    def noise95_of(self, drawn: Drawn) -> FloatArray:
+        """Reach of the noise: how far the 95 % intervals reach from the answers, to the farther side, shape (G,)."""
+        return farther_side(self.value(drawn), *self.interval(drawn, 0.95))
 
     def widest_noise95(self, n: int | None) -> float | None:
-        """Half the width of the widest 95 % interval of an answer about n records or more, not cut to its range.
+        """Bound on `noise95_of` an answer about n records or more, whatever their values are, 99 % sure over the noise.
 
-        As far as public facts decide it; None where they do not, n among them where it is given.
+        As far as public facts decide it; None where they do not, n among them where it is given. Where sums are rounded
+        to places, it leaves that out: some 2**-28 of the bounds for each record.
         """
         return None
 
@@ -222,6 +230,57 @@ class Mechanism(ABC):
     def event(self) -> dict[str, str]:
         """Record for accounting: the mechanism's name and eps, as JSON values."""
         return {"mechanism": self.name, "eps": str(self.eps)}
+
+
+def farther_side(value: NDArray[Any], low: FloatArray, high: FloatArray) -> FloatArray:
+    """Distance of the farther end of an interval from the value in it: value plus or minus that covers both ends."""
+    return np.maximum(high - value, value - low)
+
+
+def likely_noise95(mechanism: Mechanism, summary: Summary, noises: int) -> float:
+    """Largest `Mechanism.noise95_of` of these groups for noise that is 99 % likely.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    summary : Summary
+    noises : int
+        How many Laplace variables the mechanism adds to the sums of a group.
+
+    Notes
+    -----
+    The sizes of k such variables, each over its scale, add up to a gamma variable: with probability .99 to at most t,
+    of which all is added here to one of them, or taken from it. That moves the noisy number of records the farthest.
+    """
+    reach, worst = _likely_sum(noises), 0.0
+    for at, side in itertools.product(range(noises), (-reach, reach)):
+        drawn = mechanism.draw(summary, _moved(at, side))
+        worst = max(worst, float(mechanism.noise95_of(drawn).max()))
+    return worst
+
+
+def _moved(at: int, side: float) -> Sampler:
+    """A source that adds this multiple of the scale to one sum, and nothing to the others."""
+    drawn = 0
+
+    def sampler(exact: NDArray[np.int64], change: int, eps: Fraction) -> NDArray[np.int64]:
+        nonlocal drawn
+        sums = np.arange(drawn, drawn + len(exact))[:, np.newaxis] if exact.ndim > 1 else drawn
+        drawn += len(exact) * (exact.ndim > 1)  # a sum of its own is drawn last, for some groups at a time
+        return exact + np.where(np.equal(sums, at), round(Fraction(side) * change / eps), 0)
+
+    return sampler
+
+
+@lru_cache
+def _likely_sum(noises: int) -> float:
+    """What the sizes of so many Laplace variables of scale 1 together exceed once in 100 times, or less often."""
+    low, high = 0.0, 100.0
+    while high - low > 2.0**-20:
+        t = (low + high) / 2
+        beyond = math.exp(-t) * math.fsum(t**i / math.factorial(i) for i in range(noises))
+        low, high = (t, high) if beyond > UNLIKELY else (low, t)
+    return high
 
 
 def at_most(loss: FloatArray, eps: float) -> FloatArray:

@@ -22,7 +22,7 @@ from pdrisk._core.lattice import (
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Count, Mean, Statistic, Sum
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
-from pdrisk._mechanisms.base import Drawn, Mechanism
+from pdrisk._mechanisms.base import Drawn, Mechanism, likely_noise95
 from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.fieller import CELLS, mean_interval
 from pdrisk._mechanisms.laplace_sums import critical
@@ -33,6 +33,7 @@ from pdrisk.errors import ParameterError
 __all__ = ["FEWER", "FEWEST", "ROUNDING", "Bernstein", "influence", "moments"]
 
 SHARES = 64  # means between the bounds of which the widest interval is looked for
+SPREADS = np.append(0.0, 2.0 ** np.arange(-15.0, 1.0))[:, np.newaxis]  # of the largest variance at a mean, likewise
 ROUNDING = 4 / PLACES  # of records to places, and of squares of places
 FEWER = 1 + 2.0**-10  # a number of records where n / (n - 1) is at its largest, 2
 FEWEST = 8.0  # records times eps, below which a noisy variance says nothing of its own error
@@ -58,6 +59,7 @@ class Bernstein(Mechanism):
     name: ClassVar[str] = "bernstein"
     noise: ClassVar[str] = "discrete Laplace noise of scale 1/eps on three sums to which each record adds 1 in all"
     is_even: ClassVar[bool] = True
+    noises: ClassVar[int] = 3
 
     @classmethod
     def answers(cls, statistic: Statistic) -> bool:
@@ -133,8 +135,8 @@ class Bernstein(Mechanism):
         means = np.clip(within + np.array([[0.0], [-0.5], [0.5]]) * off, 0.0, 1.0)
         weights = influence(means, np.clip(spread, 0.0, means * (1 - means)))
         reach = self._reach(drawn, weights, level).max(axis=0) / size + ROUNDING
-        # The squared error of the mean makes a variance smaller, never larger.
-        low, high = spread - reach, spread + reach + off**2
+        # The squared error of the mean makes a variance smaller, never larger; and none is larger than 1/4.
+        low, high = spread - reach, np.minimum(spread + reach + off**2, 0.25)
         if self._ddof:
             unsure = self._reach(drawn, np.ones((3, 1)), level)
             low = low * self._factor(np.maximum(n + unsure, 2.0))
@@ -145,19 +147,21 @@ class Bernstein(Mechanism):
         return low, high
 
     def widest_noise95(self, n: int | None) -> float | None:
-        """Widest of the intervals with all values at one place, or all at both bounds, over all means.
+        """That of the likely noise over all means, and over variances from 0 to that of values at both bounds.
 
-        A standard deviation is the least known where it is small, but not 0: so means close to an end are among them.
+        A standard deviation is the least known where it is small: so small variances and means close to an end are
+        among them.
         """
         if is_total(self.statistic):
             return total_reach(self.statistic, self.universe, 3, float(self.eps), 0.95)
         if n is None:
             return None
         place = np.concatenate([np.arange(SHARES + 1) * (PLACES // SHARES), PLACES >> np.arange(7, PLACE_BITS)])
-        records = np.full(2 * len(place), min(n, MOST_PLACED >> 2))
-        squares = np.concatenate([square_of_place(place), place])
-        summary = Summary(records, places=np.tile(place, 2) * records, place_squares=squares * records)
-        return float(self.noise95(summary).max())
+        least = square_of_place(place)
+        squares = (least + np.rint(SPREADS * (place - least)).astype(np.int64)).ravel()
+        records = np.full(squares.shape, min(n, MOST_PLACED >> 2))
+        summary = Summary(records, places=np.tile(place, len(SPREADS)) * records, place_squares=squares * records)
+        return likely_noise95(self, summary, self.noises)
 
     def least_records(self, drawn: Drawn, level: float) -> FloatArray:
         return self._records(drawn).sum(axis=0) - self._reach(drawn, np.ones((3, 1)), level)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,12 @@ from pdrisk._core.summary import IntArray
 if TYPE_CHECKING:
     from opendp.mod import Domain, Measurement, Metric
 
-__all__ = ["opendp_laplace", "opendp_measurement"]
+__all__ = ["has_opendp", "opendp_laplace", "opendp_measurement"]
+
+
+def has_opendp() -> bool:
+    """Whether OpenDP, the extra ``opendp``, is installed."""
+    return find_spec("opendp") is not None
 
 
 def opendp_laplace(exact: IntArray, change: int, eps: Fraction) -> IntArray:

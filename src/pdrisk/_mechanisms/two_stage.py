@@ -56,6 +56,7 @@ class TwoStage(TwoSums):
         "discrete Laplace noise on the sums of distances from both bounds, and on that of distances from the noisy mean"
     )
     is_even: ClassVar[bool] = False
+    noises: ClassVar[int] = 3
 
     @classmethod
     def answers(cls, statistic: Statistic) -> bool:

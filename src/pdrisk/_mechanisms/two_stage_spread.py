@@ -57,6 +57,7 @@ class TwoStageSpread(Bernstein):
     statistic: Var
 
     name: ClassVar[str] = "two_stage"
+    noises: ClassVar[int] = 4
     noise: ClassVar[str] = (
         "discrete Laplace noise on three sums to which each record adds 1 in all, and on that of squared distances "
         "from the mean they give"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pdrisk._core.lattice import LARGEST_PLACES, MOST_PLACED, PLACES, PlaceGrid
 from pdrisk._core.statistics import Count, Mean, Statistic, Sum
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
-from pdrisk._mechanisms.base import Drawn, Mechanism
+from pdrisk._mechanisms.base import Drawn, Mechanism, likely_noise95
 from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.fieller import CELLS, mean_interval
 from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
@@ -45,6 +45,7 @@ class TwoSums(Mechanism):
     name: ClassVar[str] = "two_sums"
     noise: ClassVar[str] = "discrete Laplace noise of scale (hi - lo)/eps on the sums of distances from both bounds"
     is_even: ClassVar[bool] = True
+    noises: ClassVar[int] = 2
 
     @classmethod
     def answers(cls, statistic: Statistic) -> bool:
@@ -100,14 +101,14 @@ class TwoSums(Mechanism):
         return self._answer(np.maximum(low, 0.0)), self._answer(np.minimum(high, 1.0))
 
     def widest_noise95(self, n: int | None) -> float | None:
-        """Widest interval over all means; more records make each narrower."""
+        """That of the likely noise over all means; more records make each narrower."""
         if is_total(self.statistic):
             return total_reach(self.statistic, self.universe, 2, float(self.eps), 0.95)
         if n is None:
             return None
         shares = np.arange(SHARES + 1) * (PLACES // SHARES)
         records = np.full(shares.shape, min(n, MOST_PLACED >> 2))
-        return float(self.noise95(Summary(records, places=shares * records)).max())
+        return likely_noise95(self, Summary(records, places=shares * records), self.noises)
 
     def least_records(self, drawn: Drawn, level: float) -> FloatArray:
         """Noisy number of records, less a bound that the sum of both noises exceeds with probability ``1 - level``."""

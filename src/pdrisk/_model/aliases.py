@@ -31,6 +31,12 @@ Where = str | Expression | Expr | pd.Series | NDArray[np.bool_] | Sequence[bool]
 #: The column of the groups, or a list of columns.
 By = Hashable | list[Any]
 _Listed = Sequence[Hashable] | pd.Index | pd.Series | NDArray[Any]
-#: The public list of group keys, or one for each column; "categories" says that those of a categorical are public,
-#: "observed" that the keys which occur are; "private" shows those of many people, for a share of eps and a delta.
-Keys = _Listed | Mapping[Any, _Listed | Literal["categories"]] | Literal["observed", "categories", "private"]
+#: The public list of group keys, one for each column, or a frame of keys; "categories" says that those of a
+#: categorical are public, "observed" that the keys which occur are; "private" shows those of many people, for a share
+#: of eps and a delta.
+Keys = (
+    _Listed
+    | Mapping[Any, _Listed | Literal["categories"]]
+    | pd.DataFrame
+    | Literal["observed", "categories", "private"]
+)

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from pdrisk._core.foreign import LONGEST, shown
+from pdrisk._core.foreign import LONGEST, as_integer, shown
 from pdrisk._core.order import Max, Median, Min, Quantile
 from pdrisk._core.pairs import Corr, Cov, PairStatistic, Slope
 from pdrisk._core.risk import check_metric, privacy_loss
@@ -27,6 +27,7 @@ from pdrisk._model.plain import float_of, plain_number
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = [
+    "MODE",
     "MOST_STATISTICS",
     "OF_TWO_COLUMNS",
     "SAME",
@@ -48,6 +49,8 @@ __all__ = [
 STATISTICS: Final = ("count", "sum", "mean", "median", "quantile", "min", "max", "var", "std", "nunique", "proportion")
 OF_TWO_COLUMNS: Final = ("corr", "cov", "slope")
 LACKS_EPS: Final = "eps=, the privacy loss to spend, usually 0.1 to 2, or risk="
+#: What to write instead of a mode.
+MODE: Final = 'the most frequent value is the first of .value_counts("region", keys=[...], eps=1), as noise permits'
 TABLES: Final = ("crosstab", "describe", "hist", "value_counts")
 #: Other names of the same statistics.
 SAME: Final = {
@@ -202,6 +205,8 @@ def statistic(spec: object) -> Statistic:
             f"{name} is a statistic of two columns, and only those of one column can be asked for here: ask for it "
             'alone, as in df.dprisk.corr("hours", "income", eps=1), or in SQL.'
         )
+    if name == "mode":
+        raise ParameterError(f"mode is no statistic: {MODE}.")
     if name in TABLES:
         raise ParameterError(f"{name} gives a table and is no statistic: ask df.dprisk.{name}(...).")
     if name not in STATISTICS:
@@ -277,6 +282,7 @@ def _checked_quantile(q: object) -> float:
 
 
 def _checked_ddof(ddof: object) -> int:
+    ddof = as_integer(ddof)
     if isinstance(ddof, bool | np.bool_) or not isinstance(ddof, numbers.Integral) or ddof not in (0, 1):
         raise ParameterError(
             f"ddof must be 0 (population) or 1 (sample), but is {'missing' if ddof is None else shown(ddof)}."

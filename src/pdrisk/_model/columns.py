@@ -13,11 +13,23 @@ from pdrisk._model.kinds import CATEGORIES, COMPLEX, DATE, DURATION, MIXED, NOTH
 from pdrisk._model.nearest import unknown_column
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["ROWS", "UNREAD", "check_column", "check_ids", "column_kind", "comparable_kind"]
+__all__ = [
+    "KINDS",
+    "ROWS",
+    "UNREAD",
+    "are_truth_objects",
+    "check_column",
+    "check_ids",
+    "column_kind",
+    "comparable_kind",
+]
 
 # In ``attrs`` of a header, a frame without a record that stands for other data.
 UNREAD = "columns that pdrisk does not read"  # their types, by the names of columns that the header lacks
 ROWS = "number of rows"  # of the data; None where it is not known before they are read
+
+# In ``attrs`` of a frame by which a request is judged under a ledger: kinds of its columns of Python objects.
+KINDS = "kinds of objects"
 
 _OBJECT_KINDS = {
     "string": TEXT, "boolean": TRUTH, "integer": NUMBER, "floating": NUMBER, "decimal": NUMBER,
@@ -68,7 +80,7 @@ def check_column(frame: pd.DataFrame, column: object) -> None:
 def column_kind(series: pd.Series) -> str:
     """The kind of a column's values: numbers, truth values, text, dates, timestamps, and rarer things.
 
-    By its dtype; a column of Python objects is asked for the kind that pandas infers, which docs/limits.md tells.
+    By its dtype. A column of Python objects is asked for the kind that pandas infers, unless ``attrs`` hold `KINDS`.
     """
     dtype: Any = series.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in "iuf":  # as nearly always: asking pandas takes longer
@@ -94,7 +106,17 @@ def column_kind(series: pd.Series) -> str:
         return DURATION
     if not pd.api.types.is_object_dtype(dtype):
         return TEXT if pd.api.types.is_string_dtype(dtype) else type(dtype).__name__.removesuffix("Dtype")
+    if KINDS in series.attrs:
+        return str(series.attrs[KINDS][series.name])
     return _OBJECT_KINDS.get(pd.api.types.infer_dtype(series, skipna=True), MIXED)
+
+
+def are_truth_objects(series: pd.Series) -> bool:
+    """Whether it is a column of Python objects that are truth values."""
+    if series.dtype != object:
+        return False
+    # A few values tell apart nearly all other columns, without looking at all of them.
+    return column_kind(series.iloc[:100]) in (TRUTH, NOTHING) and column_kind(series) == TRUTH
 
 
 def check_ids(series: pd.Series) -> None:
@@ -128,8 +150,12 @@ def comparable_kind(series: pd.Series) -> str:
     ColumnTypeError
         If it holds objects of several kinds.
     """
-    dtype = series.dtype
-    kind = column_kind(pd.Series(dtype.categories) if isinstance(dtype, pd.CategoricalDtype) else series)
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        held = pd.Series(series.dtype.categories, name=series.name)
+        held.attrs = series.attrs
+    else:
+        held = series
+    kind = column_kind(held)
     if kind == MIXED:
         raise ColumnTypeError(
             f"column {series.name!r} holds objects of several kinds, which cannot be compared with keys: "

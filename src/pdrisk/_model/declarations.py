@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from pdrisk._core.once import once
 from pdrisk._core.universe import Universe
+from pdrisk._model.kinds import TEXT, TRUTH
 from pdrisk._model.plain import from_json, json_value
 from pdrisk._model.unit import People, judged_people
 from pdrisk.errors import ParameterError
@@ -52,6 +53,8 @@ class Declaration:
         Values that stand for a missing answer.
     whole : bool
         Whether all values are whole numbers.
+    kind : str or None
+        Of the values in a column of Python objects.
     problem : str or None
         Why this cannot be understood, for whoever asks for the column.
     """
@@ -64,12 +67,13 @@ class Declaration:
     keys: tuple[Hashable, ...] | None = None
     missing: tuple[Hashable, ...] | None = None
     whole: bool = False
+    kind: str | None = None
     problem: str | None = None
 
     @property
     def says_something(self) -> bool:
-        """Whether pdrisk can use any of it; that values are whole numbers helps only within bounds."""
-        return self != Declaration(self.column, self.source, self.pattern, whole=self.whole)
+        """Whether it says more than of what kind values are; that they are whole numbers helps only within bounds."""
+        return self != Declaration(self.column, self.source, self.pattern, whole=self.whole, kind=self.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +143,12 @@ class Declarations:
         self,
     ) -> tuple[dict[Hashable, Declaration], dict[Hashable, Declaration], list[tuple[Pattern, Declaration]]]:
         """Own entries, entries of schemas, and patterns; of two with one label the first."""
-        labelled = [entry for entry in reversed(self.schema) if not entry.pattern]
+        schema = [entry for entry in self.schema if entry.says_something]
+        labelled = [entry for entry in reversed(schema) if not entry.pattern]
         return (
             {entry.column: entry for entry in reversed(self.own)},
             {entry.column: entry for entry in labelled},
-            [(_compiled(entry.column), entry) for entry in self.schema if entry.pattern],
+            [(_compiled(entry.column), entry) for entry in schema if entry.pattern],
         )
 
     @once
@@ -155,6 +160,15 @@ class Declarations:
         """Whether anything is declared for a column, understood or not."""
         by_hand, by_schema, patterns = self._by_label
         return column in by_hand or column in by_schema or any(_fits(pattern, column) for pattern, _ in patterns)
+
+    def names(self, column: Hashable) -> bool:
+        """Whether a schema names a column, with or without saying anything of it."""
+        entries = [(_compiled(entry.column) if entry.pattern else None, entry) for entry in self.schema]
+        return any(entry.column == column if form is None else _fits(form, column) for form, entry in entries)
+
+    def kind_of(self, column: Hashable) -> str | None:
+        """Kind of the values in a column, as the type in a schema names it."""
+        return next((entry.kind for entry in self.schema if entry.column == column and entry.kind), None)
 
     def of(self, column: Hashable) -> Known:
         """Merged declarations of a column. `Known.narrowed` checks declared bounds against the range.
@@ -185,11 +199,17 @@ class Declarations:
         sources = bounds_from, valid_from, keys_from, missing_from
         return Known(column, interval, valid, keys, missing or (), *sources, any(entry.whole for entry in said))
 
-    def and_schema(self, entries: tuple[Declaration, ...], people: People | None) -> Declarations:
-        """Declarations with a later schema, which replaces those of all columns that it names."""
+    def and_schema(
+        self, entries: tuple[Declaration, ...], people: People | None, objects: Collection[Hashable] = ()
+    ) -> Declarations:
+        """Declarations with a later schema, which replaces those of all columns that it names.
+
+        What says no more than the kind of values is kept for columns of ``objects``.
+        """
         named = {(entry.column, entry.pattern) for entry in entries}
         before = (entry for entry in self.schema if (entry.column, entry.pattern) not in named)
-        own = (*(entry for entry in entries if entry.says_something), *before)
+        kept = (e for e in entries if e.says_something or (e.kind is not None and e.column in objects))
+        own = (*kept, *before)
         return Declarations(self.own, own, self.people if people is None else people)
 
     @property
@@ -201,6 +221,7 @@ class Declarations:
                 "person": [json_value(column) for column in people.columns],
                 "per_person": people.per_person,
                 "constant": [json_value(column) for column in people.constant],
+                **({} if people.unit_label is None else {"unit_label": people.unit_label}),
             }
         return json.dumps(said)
 
@@ -284,7 +305,8 @@ def from_text(text: str) -> Declarations:
         stored = json.loads(text)
         own, schema = (tuple(_entry(entry) for entry in stored[name]) for name in ("own", "schema"))
         said = stored.get("people")
-        people = None if said is None else judged_people(said["person"], said["per_person"], said["constant"])
+        parts = None if said is None else (said["person"], said["per_person"], said["constant"], said.get("unit_label"))
+        people = None if parts is None else judged_people(*parts)
         found = Declarations(own, schema, people)
         found._by_label  # noqa: B018 - regular expressions that are none
         # Anything else in the text, or a column declared twice, would be lost: such a text is damaged.
@@ -309,6 +331,8 @@ def _json(entry: Declaration) -> dict[str, Any]:
             found[name] = [json_value(value) for value in values]
     if entry.whole:
         found["whole"] = True
+    if entry.kind is not None:
+        found["kind"] = entry.kind
     return found | ({} if entry.problem is None else {"problem": entry.problem})
 
 
@@ -333,6 +357,7 @@ def _entry(stored: dict[str, Any]) -> Declaration:
         keys=_values(stored.get("keys")),
         missing=_values(stored.get("missing")),
         whole=bool(stored.get("whole", False)),
+        kind=None if "kind" not in stored else (TEXT, TRUTH)[(TEXT, TRUTH).index(stored["kind"])],
         problem=None if "problem" not in stored else str(stored["problem"]),
     )
 

@@ -11,10 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pdrisk._core.foreign import shown
-from pdrisk._model.columns import comparable_kind
+from pdrisk._model.calendar_keys import calendar_key
+from pdrisk._model.columns import KINDS, comparable_kind
 from pdrisk._model.integer_keys import codes_of_integers
 from pdrisk._model.keys import Key, are_categories, key_tuples
-from pdrisk._model.kinds import NOTHING, kind_of_value, kind_phrase
+from pdrisk._model.kinds import DATE, NOTHING, TIME, kind_of_value, kind_phrase
 from pdrisk._model.plain import check_encodable, plain_key
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -44,14 +45,16 @@ def checked_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...], given: obje
     def typed(place: int, keys: Sequence[Any]) -> list[Hashable]:
         column = columns[place]
         series = frame[column]
-        levels = [plain_key(key) for key in keys]
         kind = comparable_kind(series)
+        levels = [plain_key(key) for key in keys]
+        if kind in (DATE, TIME):
+            levels = [calendar_key(level, kind, f"a key of column {column!r}") for level in levels]
         one_of_each = {(type(level), getattr(level, "tzinfo", None)): level for level in levels}
         for level in one_of_each.values():
             if level is not None and kind_of_value(level) != kind != NOTHING:
                 raise ColumnTypeError(
                     f"a key of column {column!r} is {kind_phrase(level)}, but the column holds {kind}: "
-                    "list keys of the column's own kind (pd.Timestamp for timestamps)."
+                    "list keys of the column's own kind."
                 )
         check_encodable(f"a key of column {shown(column)}", levels)
         _check_distinct(column, series, list(dict.fromkeys(levels)))
@@ -81,6 +84,8 @@ def _categories(series: pd.Series) -> pd.Index:
 def _check_distinct(column: Hashable, series: pd.Series, levels: list[Hashable]) -> None:
     """Refuse keys that the column's precision cannot tell apart."""
     dtype: Any = _plain_column(series.iloc[:0]).dtype
+    if KINDS in series.attrs and isinstance(dtype, np.dtype) and dtype.kind in "iu":
+        dtype = np.dtype(np.float64)  # what pandas makes of integers once a value is missing
     if dtype.kind != "f":
         return
     if dtype.itemsize > 8:
@@ -90,16 +95,22 @@ def _check_distinct(column: Hashable, series: pd.Series, levels: list[Hashable])
 
 
 def observed_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...]) -> tuple[Key, ...]:
-    """The keys that occur in the data, sorted, ordered categories as they are; rows with a missing one are left out."""
-    places = list(range(len(columns)))
-    found = pd.concat([frame[column] for column in columns], axis=1)
-    found.columns = pd.Index(places)
-    found = found.dropna().drop_duplicates()  # first: integer categories with a missing row are no integers
-    order = [_in_order(found[place]) for place in places]
-    found = pd.concat([*(_plain_column(found[place]) for place in places), *order], axis=1)
-    found.columns = pd.RangeIndex(2 * len(places))
-    found = found.dropna().drop_duplicates(places).sort_values(list(found.columns[len(places) :]))[places]
-    return tuple(tuple(plain_key(key) for key in row) for row in found.itertuples(index=False, name=None))
+    """The keys that occur in the data, sorted, ordered categories as they are; missing is None, and comes last."""
+    levels = [[*_levels(frame[column]), None] for column in columns]
+    codes = pd.DataFrame(
+        {at: _level_codes(frame[column], own) for at, (column, own) in enumerate(zip(columns, levels, strict=True))}
+    )
+    rows = codes.drop_duplicates().sort_values(list(codes.columns)).itertuples(index=False, name=None)
+    return tuple(tuple(own[code] for own, code in zip(levels, row, strict=True)) for row in rows)
+
+
+def _levels(column: pd.Series) -> list[Hashable]:
+    """The values that occur in a column, sorted, without missing ones."""
+    present = column.dropna().drop_duplicates()  # first: integer categories with a missing row are no integers
+    is_ordered = _is_categorical(column) and column.dtype.ordered  # type: ignore[union-attr] # of categoricals alone
+    values = _plain_column(present)
+    found = pd.DataFrame({"value": values, "order": present.cat.codes if is_ordered else values})
+    return [plain_key(value) for value in found.dropna().drop_duplicates("value").sort_values("order")["value"]]
 
 
 def key_codes(frame: pd.DataFrame, columns: tuple[Hashable, ...], keys: Sequence[Key]) -> NDArray[np.int32]:
@@ -216,7 +227,8 @@ def _typed(values: list[Hashable], dtype: Any) -> pd.Index:
     if isinstance(dtype, pd.CategoricalDtype):
         # The column's own categories may be observed values; the declared keys are public.
         listed = list(dict.fromkeys(value for value in values if value is not None))
-        return pd.Index(pd.Categorical(values, categories=listed, ordered=dtype.ordered))
+        categories = _typed(listed, dtype.categories.dtype)
+        return pd.Index(pd.Categorical(values, categories=categories, ordered=dtype.ordered))
     if dtype == np.float16:
         dtype = np.dtype(np.float32)  # pandas has no index of half floats
     held = [value for value in values if value is not None]
@@ -226,8 +238,9 @@ def _typed(values: list[Hashable], dtype: Any) -> pd.Index:
         return _index(typed)
     if unchanged and pd.api.types.is_object_dtype(dtype):
         return pd.Index(values, dtype=object)
-    if unchanged and (not isinstance(dtype, np.dtype) or dtype.kind in "fmM"):
-        return pd.Index(pd.array(values, dtype=dtype))
+    if unchanged:
+        has_missing = not isinstance(dtype, np.dtype) or dtype.kind in "fmM"  # else in the nullable dtype
+        return pd.Index(pd.array(values, dtype=dtype if has_missing else pd.array(typed).dtype))
     try:
         return pd.Index(pd.array(values))
     except OverflowError:
@@ -247,12 +260,6 @@ def _plain_column(series: pd.Series) -> pd.Series:
         plain: Any = f"datetime64[{unit}]" if zone is None else f"datetime64[{unit}, {zone}]"
         return series.astype(plain)
     return series
-
-
-def _in_order(column: pd.Series) -> pd.Series:
-    """Sort keys for the keys of a column: the keys themselves, or positions of ordered categories."""
-    is_ordered = isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.ordered
-    return column.cat.codes if is_ordered else _plain_column(column)
 
 
 def _is_categorical(series: pd.Series) -> bool:

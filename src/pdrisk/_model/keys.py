@@ -20,6 +20,7 @@ __all__ = [
     "are_categories",
     "are_observed",
     "check_words",
+    "columns_of_frame",
     "key_tuples",
     "listed_values",
     "observed_of_several",
@@ -29,6 +30,7 @@ __all__ = [
 
 Key = tuple[Hashable, ...]
 
+SHOWN = 10  # columns of a frame of keys in an error
 MOST = 1_000_000  # keys of one query: a million noisy values take seconds and a gigabyte
 
 
@@ -53,23 +55,35 @@ def key_tuples(
 
     Parameters
     ----------
-    given : list-like, or dict of list-likes
-        Values for one column, tuples for several; a dict means all combinations of its lists.
+    given : list-like, dict of list-likes, or frame
+        Values for one column, tuples for several; a dict means all combinations of its lists, the rows of a frame the
+        keys that there are.
     names : sequence of hashable
         Of the columns, for errors.
     typed : callable
         Takes the place of a column and its keys, and gives them as values of that column; or refuses them.
     by_name : callable
-        Gives the lists of such a dict in the order of the columns, None if it has others.
+        Gives the lists of such a dict, or of a frame's columns, in the order of the columns; None if it has not all.
 
     Raises
     ------
     ParameterError
-        If there are none or more than `MOST`, one stands twice or has not one value for each column.
+        If there are none or more than `MOST`, one stands twice or has not one value for each column, or a frame has
+        other columns.
     ColumnTypeError
         If they are no list.
     """
-    if isinstance(given, Mapping):
+    of_frame = columns_of_frame(given)
+    if of_frame is not None:
+        lists = by_name(of_frame)
+        if lists is None or len(lists) < len(of_frame):
+            here = ", ".join(map(shown, itertools.islice(of_frame, SHOWN))) or "no column"
+            raise ParameterError(
+                f"a frame of keys has one column for each of {', '.join(map(str, names))} and no other, and one row "
+                f"for each key, but this one has {here}."
+            )
+        keys = list(zip(*(typed(place, list(own)) for place, own in enumerate(lists)), strict=True))  # type: ignore[call-overload]
+    elif isinstance(given, Mapping):
         lists = by_name(given)
         if lists is None:
             raise ParameterError(f"keys must be a dict with one list for each of {', '.join(map(str, names))}.")
@@ -146,6 +160,22 @@ def _listed(keys: object) -> list[Any]:
     return listed
 
 
+def columns_of_frame(keys: object) -> dict[Hashable, list[Any]] | None:
+    """The columns of a pandas, Polars or Arrow frame of keys, at most `MOST` rows; None for anything else."""
+    kind = type(keys).__module__.partition(".")[0], type(keys).__name__
+    if not isinstance(keys, pd.DataFrame) and kind not in (("polars", "DataFrame"), ("pyarrow", "Table")):
+        return None
+    frame: Any = keys
+    if len(frame) > MOST:
+        raise _too_many(len(frame), "keys")
+    if isinstance(keys, pd.DataFrame):
+        if not keys.columns.is_unique:
+            raise ParameterError("a frame of keys has two columns of one name: rename one.")
+        return {name: list(keys[name]) for name in keys.columns}
+    columns: dict[Hashable, list[Any]] = frame.to_dict(as_series=False) if kind[0] == "polars" else frame.to_pydict()
+    return columns
+
+
 def listed_values(values: object, what: str = "keys") -> list[Any] | None:
     """The values of something list-like, read no further than `MOST`; None for anything else."""
     if not isinstance(values, Iterable):
@@ -178,7 +208,7 @@ def _parts(key: object, columns: Sequence[Hashable]) -> tuple[Any, ...]:
     if not isinstance(key, tuple | list) or len(key) != len(columns):
         raise ParameterError(
             f"each key must be a tuple of {len(columns)} values, for {', '.join(map(str, columns))}; "
-            "a dict of lists means all their combinations."
+            "a dict of lists means all their combinations, a frame with these columns the keys in its rows."
         )
     return tuple(key)
 

@@ -84,7 +84,7 @@ def check_keys_are_no_codes(
         check_levels_are_no_codes(column, levels, {*codes, *coarse})
         if (
             isinstance(dtype, np.dtype)
-            and dtype.kind in "iu"
+            and dtype.kind in "iuf"
             and any(isinstance(level, int) and abs(level) > 2**53 for level in levels)
         ):
             raise ParameterError(

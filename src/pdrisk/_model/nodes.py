@@ -28,6 +28,7 @@ __all__ = [
     "Noisy",
     "Operation",
     "Rank",
+    "Truth",
     "Window",
     "below",
     "constants",
@@ -70,6 +71,11 @@ class Column:
 
     def __repr__(self) -> str:
         return f"Column(name={self.name!r})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Truth(Column):
+    """A column of Python objects that is read as truth values; anything else in it is missing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from pdrisk._model.arguments import as_written
 from pdrisk._model.keys import check_words
 from pdrisk._model.missing_arguments import missing_argument
 from pdrisk._model.plain import float_of, plain_number
+from pdrisk._model.unit import Unit
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["are_private", "check_delta_given", "checked_delta", "judged_groups_shown", "share_of_values"]
@@ -64,7 +65,7 @@ def share_of_values(keys: object, eps: Fraction) -> Fraction:
 
 
 def judged_groups_shown(
-    keys: object, delta: object, least_group: object, risk: object, eps: Fraction | None, groups: int
+    keys: object, delta: object, least_group: object, risk: object, eps: Fraction | None, unit: Unit
 ) -> PartitionSelection | None:
     """The choice of private keys, with half of eps; None for listed keys.
 
@@ -74,8 +75,8 @@ def judged_groups_shown(
         As the caller wrote them.
     eps : Fraction or None
         Of the whole question; needed for private keys.
-    groups : int
-        In how many groups a person counts.
+    unit : Unit
+        Says in how many groups a person counts.
 
     Raises
     ------
@@ -93,8 +94,13 @@ def judged_groups_shown(
             'pass eps= with keys="private".'
         )
     check_delta_given(keys, delta)
+    if unit.overall:
+        raise ParameterError(
+            'keys="private" shows groups by their numbers of people, so it has to know in how many groups a person '
+            "counts: pass groups=g as well."
+        )
     assert eps is not None
-    selection = PartitionSelection(eps / 2, checked_delta(delta), groups, _people(least_group))
+    selection = PartitionSelection(eps / 2, checked_delta(delta), unit.groups, _people(least_group))
     selection.check()
     return selection
 

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 from pdrisk._core.different import DistinctSum, DistinctWholeSum
 from pdrisk._core.foreign import shown
 from pdrisk._core.order import Max, Min, Quantile
+from pdrisk._core.pairs import Slope
 from pdrisk._core.replaced import SumOfSize, WholeSumOfSize
 from pdrisk._core.statistics import Statistic, Sum, WholeSum
 from pdrisk._core.summary import Needs
@@ -115,6 +116,28 @@ class Groups:
         """Whether the keys are chosen among those that occur."""
         return self.keys_from == "private"
 
+    @property
+    def has_missing(self) -> bool:
+        """Whether rows with a missing key may be in a group: one is listed, or all that occur are."""
+        return self.keys_from == "data" or any(None in key for key in self.keys or ())
+
+    @property
+    def without_missing(self) -> tuple[Hashable, ...]:
+        """Columns whose missing keys are in no group."""
+        if self.keys_from == "data":
+            return ()
+        listed = () if self.is_private or self.keys is None else self.keys
+        return tuple(column for at, column in enumerate(self.columns) if all(key[at] is not None for key in listed))
+
+    @property
+    def combinations(self) -> int:
+        """Number of keys, if they are several: all combinations of the listed keys of some columns; else 0."""
+        listed = () if self.is_private or self.keys is None else self.keys
+        if len(self.columns) == 1 or len(listed) < 2:
+            return 0
+        levels = (len({key[at] for key in listed}) for at in range(len(self.columns)))
+        return len(listed) if len(listed) == math.prod(levels) else 0
+
 
 @dataclass(frozen=True, slots=True)
 class Query:
@@ -208,8 +231,7 @@ class Query:
     def global_sensitivity(self, line: int, universe: Universe) -> float:
         """Largest change of the answer of a line by one person, in any data."""
         statistic = self.lines[line].statistic
-        several = self.unit.groups * float(statistic.rows_weight(self.unit.rows))
-        return statistic.global_sensitivity(universe) * several
+        return statistic.global_sensitivity(universe) * float(self.unit.largest_change(statistic.rows_weight))
 
     def needs_of(self, line: int, universe: Universe) -> Needs:
         """Parts of a summary that a line reads in its universe, at its eps if that is known."""
@@ -315,8 +337,10 @@ def _of_whole_numbers(statistic: Statistic, mechanism: str, middle: int, *, join
 
 
 def written(label: str, column: Hashable | None, other: Hashable | None = None) -> str:
-    """Name of a statistic as people write it: ``mean(distance)``, ``quantile(0.9) of distance``."""
+    """Name of a statistic as people write it: ``mean(age)``, ``quantile(0.9) of age``, ``slope of y on x``."""
     if column is None:
         return f"{label}()"
+    if label == Slope.name:
+        return f"{label} of {printable(str(column))} on {printable(str(other))}"
     name = ", ".join(printable(str(each)) for each in (column, other) if each is not None)
     return f"{label} of {name}" if "(" in label else f"{label}({name})"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["bounds_from", "entries_of", "keys_from", "missing_from", "people_of_schema", "schema_for"]
 
-OF_ALL = ("person", "per_person", "constant")
+OF_ALL = ("person", "per_person", "constant", "unit_label")
 
 
 @own_errors

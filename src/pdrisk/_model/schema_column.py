@@ -17,6 +17,7 @@ from pdrisk._core.universe import Universe
 from pdrisk._model.arguments import universe
 from pdrisk._model.declarations import EVERYTHING, Declaration, Ends, narrower, universe_of
 from pdrisk._model.keys import listed_values
+from pdrisk._model.kinds import TEXT, TRUTH
 from pdrisk._model.nearest import did_you_mean
 from pdrisk._model.plain import plain_value
 from pdrisk.errors import ColumnTypeError, ParameterError
@@ -81,6 +82,7 @@ def _understood(
         keys=entry.keys if entry.keys is not None or keys is None else tuple(keys),
         missing=entry.missing,
         whole=whole,
+        kind=_kind(dtype),
     )
 
 
@@ -180,6 +182,15 @@ def _is_integer(dtype: Any) -> bool:
     from pandera.dtypes import is_int
 
     return is_int(dtype)
+
+
+def _kind(dtype: Any) -> str | None:
+    """Kind of the values of a type that pandas may hold as Python objects."""
+    if dtype is None:
+        return None
+    from pandera.dtypes import is_bool, is_string
+
+    return TEXT if is_string(dtype) else TRUTH if is_bool(dtype) else None
 
 
 def _categories(dtype: Any) -> list[Hashable] | None:

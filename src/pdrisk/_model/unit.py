@@ -1,9 +1,10 @@
 """Privacy unit: who is protected, and how the rows of one person count.
 
 Neighbours differ by all rows of one person. Two ways bound what that changes: the rows of a person become one number
-first (``per_person``), or at most so many of them count (``rows``), in at most so many groups (``groups``). A record is
-what is left of a person's rows then, so a person has at most ``weight`` records, and a mechanism that may lose
-``eps / weight`` for each record loses eps for a person.
+first (``per_person``), or at most so many of them count (``rows``). With ``groups`` that holds in each group, and a
+person counts in at most so many; without, at most so many rows count in all groups together. A record is what is left
+of a person's rows then, so a person has at most ``weight`` records, and a mechanism that may lose ``eps / weight`` for
+each record loses eps for a person.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from typing import Final
 
 import numpy as np
 
-from pdrisk._core.foreign import shown
+from pdrisk._core.foreign import as_integer, shown
 from pdrisk._core.statistics import Count, Statistic
 from pdrisk._model.nearest import did_you_mean
-from pdrisk._printing import printable
+from pdrisk._model.unit_errors import in_several_groups, row_of_one_table
+from pdrisk._model.unit_label import checked_label, name_of_people
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = [
@@ -31,16 +33,11 @@ __all__ = [
     "ONE_RECORD",
     "People",
     "Unit",
-    "bounds_per_person",
     "checked_columns",
     "checked_rows",
     "checked_way",
-    "constant_of_nobody",
-    "different_units",
     "judged_people",
     "judged_unit",
-    "not_of_dataset",
-    "row_of_one_table",
     "same_people",
 ]
 
@@ -52,7 +49,7 @@ MOST_ROWS: Final = 10**6
 MOST_COLUMNS: Final = 16  # that say together who a person is
 ONCE: Final = Fraction(1)
 ROUNDED: Final = 1 + Fraction(1, 2**30)
-FINE: Final = Fraction(1, 2**10)  # of eps: then Laplace noise is drawn on the steps of `Lattice.around`
+FINE: Final = Fraction(1, 2**20)  # of a record's eps: then Laplace noise is drawn on the steps of `Lattice.around`
 
 
 @cache
@@ -79,6 +76,8 @@ class People:
         How many rows of a person a join has at most, for all questions that say nothing else; None if nobody knows.
     joined_on : tuple of hashable
         The columns on which the rows of several tables were joined; none of one table.
+    unit_label : str or None
+        What texts call one of them, as "household"; without, the names of the columns.
     """
 
     columns: tuple[Hashable, ...] = ()
@@ -87,6 +86,7 @@ class People:
     secret: Secret = field(default=of_this_process, repr=False)
     rows: int | None = None
     joined_on: tuple[Hashable, ...] = ()
+    unit_label: str | None = None
 
     @property
     def label(self) -> Hashable | None:
@@ -107,16 +107,25 @@ class Unit:
     rows : int
         How many rows of a person count, in each group; 1 where they become one number.
     groups : int
-        In how many groups a person counts.
+        In how many groups a person counts at most.
+    overall : bool
+        Whether ``rows`` is the number in all groups together, not in each.
+    leaves_out : tuple of {"rows", "groups"}
+        What may be left out of people who have more of them.
     of_rows : bool
         Whether one row is protected, not a person: by the caller's word, and said everywhere.
+    unit_label : str or None
+        As that of `People`.
     """
 
     person: tuple[Hashable, ...] = ()
     per_person: str | None = None
     rows: int = 1
     groups: int = 1
+    overall: bool = field(default=False, repr=False)  # ledgers remember texts of plans as they were before
+    leaves_out: tuple[str, ...] = field(default=(), repr=False)
     of_rows: bool = False
+    unit_label: str | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_of_people(self) -> bool:
@@ -131,26 +140,43 @@ class Unit:
     @property
     def weight(self) -> int:
         """Largest number of records of one person."""
-        return self.rows * self.groups
+        return self.rows if self.overall else self.rows * self.groups
+
+    def largest_change(self, by_rows: Callable[[int], Fraction]) -> Fraction:
+        """Largest change by a person in all groups together.
+
+        Parameters
+        ----------
+        by_rows : callable
+            The largest change of one group by so many records: concave and 0 at 0, so that of all ways in which a
+            person's records may lie in groups, the most even one changes most.
+        """
+        few, more = divmod(self.weight, self.groups)
+        change = (self.groups - more) * by_rows(few)
+        return change + more * by_rows(few + 1) if more else change
 
     def weight_of(self, statistic: Statistic, mechanism: str, eps: Fraction) -> Fraction:
         """Largest change of an answer by a person, as a multiple of that by one record, or a little above."""
         if self.weight == 1:
             return ONCE
-        if self.rows == 1 or mechanism != "laplace":
+        if mechanism != "laplace":
             return Fraction(self.weight)
-        own = statistic.rows_weight(self.rows)
-        if own.denominator > 1:
+
+        def by_rows(rows: int) -> Fraction:
+            change = statistic.rows_weight(rows)
+            if change.denominator == 1:
+                return change
             # Rounded answers may change by one step of at least 2**31 more; of coarser steps nothing is known.
-            own = own * ROUNDED if eps >= FINE else Fraction(math.ceil(own))
-        return self.groups * own
+            return change * ROUNDED if eps >= FINE * self.weight else Fraction(math.ceil(change))
+
+        return self.largest_change(by_rows)
 
     @property
     def name(self) -> str:
         """Name of what is protected, in a word or two."""
         if not self.person:
             return ONE_RECORD
-        named = ", ".join(printable(str(column)) for column in self.person)
+        named = name_of_people(self.person, self.unit_label)
         return f"row (a {named} may have several)" if self.of_rows else named
 
 
@@ -186,7 +212,7 @@ def checked_columns(name: str, columns: object) -> tuple[Hashable, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def judged_people(person: object, per_person: object, constant: object) -> People:
+def judged_people(person: object, per_person: object, constant: object, unit_label: object = None) -> People:
     """Who a person is, as it is declared; nobody known without ``person``.
 
     Raises
@@ -194,15 +220,16 @@ def judged_people(person: object, per_person: object, constant: object) -> Peopl
     ColumnTypeError, ParameterError
         If it cannot be understood.
     """
-    columns, same, way = (
+    columns, same, way, label = (
         checked_columns("person", person),
         checked_columns("constant", constant),
         checked_way(per_person),
+        checked_label(unit_label),
     )
-    if not columns and (way is not None or same):
-        named = "per_person" if way is not None else "constant"
+    if not columns and (way is not None or same or label is not None):
+        named = "per_person" if way is not None else "constant" if same else "unit_label"
         raise ParameterError(f"{named}= needs person=, the column of ids: pass it as well.")
-    return People(columns, way, tuple(dict.fromkeys(same)))
+    return People(columns, way, tuple(dict.fromkeys(same)), unit_label=label)
 
 
 def judged_unit(
@@ -215,6 +242,7 @@ def judged_unit(
     groups: object = None,
     unit: object = None,
     counts_rows: bool = False,
+    listed: int | None = None,
 ) -> Unit:
     """The unit of a query, from what is declared and what the question says.
 
@@ -222,13 +250,15 @@ def judged_unit(
     ----------
     people : People
     statistics : iterable of (Statistic, columns)
-        What is asked, each with the columns that it reads.
+        What is asked, each with the columns that it reads; in SQL without them where it goes by rows.
     by : sequence of hashable
         The columns of its groups.
     per_person, rows, groups, unit
         As the caller wrote them.
     counts_rows : bool
         Whether a count is one of rows, as in SQL, unless it is of the columns that say who a person is.
+    listed : int or None
+        How many groups are listed; None if that is not known.
 
     Raises
     ------
@@ -268,10 +298,20 @@ def judged_unit(
             f'{of_values[0]} is about the values of rows, and per_person="{way}" makes one number of them: pass rows= '
             "instead."
         )
-    in_groups = _groups_of(people, by, way, groups)
-    if most is not None or is_counted or way == ONE:
-        return Unit(people.columns, None, most or 1, in_groups)
-    return Unit(people.columns, way, 1, in_groups)
+    # Without groups=, k rows may lie in any groups; people are counted in groups of their own choice, not of rows.
+    of_people = any(each.needs.distinct and columns and set(columns) <= set(people.columns) for each, columns in wanted)
+    in_groups = _groups_of(people, by, way, groups, needed=most is None or of_people)
+    overall = most is not None and in_groups is None
+    # Of people who are counted no row is left out, and nobody has more rows than the tables of a join say.
+    has_one = way == ONE and bool(by)
+    counts_people = most in (None, 1) and not (overall or has_one) and all(type(each) is Count for each, _ in wanted)
+    limits = ("rows",) if (rows is not None or way == ONE) and not counts_people else ()
+    if groups is not None and in_groups is not None and (listed is None or in_groups < listed):
+        limits = (*limits, "groups")
+    if overall and most is not None:
+        in_groups = most if listed is None else min(most, max(listed, 1))
+    per_person = None if most is not None or is_counted or way == ONE else way
+    return Unit(people.columns, per_person, most or 1, in_groups or 1, overall, limits, unit_label=people.unit_label)
 
 
 def _of_rows(people: People, unit: object, said: list[str]) -> Unit:
@@ -284,7 +324,7 @@ def _of_rows(people: People, unit: object, said: list[str]) -> Unit:
         raise row_of_one_table()
     if said != ["unit"]:
         raise ParameterError(f'unit="row" protects each row for itself, so {said[0]}= means nothing: leave one out.')
-    return Unit(people.columns, of_rows=True)
+    return Unit(people.columns, of_rows=True, unit_label=people.unit_label)
 
 
 def checked_way(per_person: object) -> str | None:
@@ -305,6 +345,7 @@ def checked_rows(rows: object) -> int | None:
 
 
 def _whole(name: str, value: object) -> int:
+    value = as_integer(value)
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
         raise ColumnTypeError(f"{name} is a whole number, not of type {_kind(value)}.")
     number = int(value)
@@ -318,8 +359,8 @@ def _is_of_people(columns: Sequence[Hashable], people: People, way: str | None) 
     return way is None and bool(columns) and set(columns) <= {*people.constant, *people.columns}
 
 
-def _groups_of(people: People, by: Sequence[Hashable], way: str | None, groups: object) -> int:
-    """Number of groups in which a person counts."""
+def _groups_of(people: People, by: Sequence[Hashable], way: str | None, groups: object, *, needed: bool) -> int | None:
+    """Number of groups in which a person counts; None if nothing says it, and it need not be said."""
     if groups is not None:
         number = _whole("groups", groups)
         if not by:
@@ -327,12 +368,9 @@ def _groups_of(people: People, by: Sequence[Hashable], way: str | None, groups: 
         return number
     if not by or way == ONE or set(by) <= {*people.constant, *people.columns}:
         return 1
-    named = ", ".join(str(column) for column in by if column not in people.constant)
-    raise ParameterError(
-        f"a person may be in several groups of by={named}, and the question does not say in how many: pass groups=1 "
-        "to let each person count in one of them, chosen at random, or groups=g for g of them, with g times the noise; "
-        f"or declare constant=[{named!r}] if it does not differ within a person."
-    )
+    if not needed:
+        return None
+    raise in_several_groups([column for column in by if column not in people.constant])
 
 
 def _undecided(
@@ -340,52 +378,23 @@ def _undecided(
 ) -> ParameterError:
     named = ", ".join(str(column) for column in people.columns)
     labels = ", ".join(dict.fromkeys(each.label for each, _ in wanted))
-    if counts_rows and any(type(each) is Count for each, _ in wanted):
+    if counts_rows and any(type(each) is Count and not columns for each, columns in wanted):
         return ParameterError(
             f"COUNT is a number of rows here, of which one {named} may have several: write COUNT(DISTINCT {named}) for "
             'a number of people, or pass rows=k, so that at most k rows of each count, per_person="one", if each has '
             'one row, or unit="row", which protects one row, not a person.'
         )
-    return ParameterError(
-        f"{labels}: one {named} may have several rows, and the question does not say how they count. Pass one of "
-        f'per_person="mean" (or {", ".join(PER_PERSON[1:])}: first one number for each person, then the statistic of '
-        "these), rows=k (at most k rows of each person count, chosen at random, with k times the noise), "
-        'per_person="one" (each person has one row; of more, one is chosen), or unit="row" (protects one row, not a '
-        "person). Columns that do not differ within a person are declared with constant=[...]."
+    constant = (
+        "In SQL constant=[...] decides only MIN, MAX and COUNT(DISTINCT x), since all others go by rows."
+        if counts_rows
+        else "Columns that do not differ within a person are declared with constant=[...]."
     )
-
-
-def bounds_per_person(said: str | None, unit: Unit) -> ParameterError:
-    """The error for declared bounds of rows where a person's rows become one number."""
     return ParameterError(
-        f'{said} with per_person="{unit.per_person}" needs the bounds of that number of a person, which differ from '
-        "those of a row: pass bounds=(lo, hi)."
-    )
-
-
-def constant_of_nobody() -> ParameterError:
-    """The error for columns that are constant within a person, if nothing says who a person is."""
-    return ParameterError("constant= names columns that do not differ within a person: pass person= as well.")
-
-
-def row_of_one_table() -> ParameterError:
-    """The error for a protected row where tables are joined."""
-    return ParameterError('unit="row" is for one table: after a join, a row of a table may be in many rows.')
-
-
-def not_of_dataset(person: Iterable[Hashable], known: Iterable[Hashable]) -> ParameterError:
-    """The error for people of a call that are not those of its Dataset."""
-    return ParameterError(
-        f"person= is {', '.join(map(str, person))} here and {', '.join(map(str, known))} in the Dataset: losses of "
-        "different units do not add up. Leave it out, or make another Dataset."
-    )
-
-
-def different_units() -> ParameterError:
-    """The error for tables with different units, such as people and people's days."""
-    return ParameterError(
-        "person= names different numbers of columns in different tables: a person and a person's day are different "
-        "units."
+        f"{labels}: one {name_of_people(people.columns, people.unit_label)} may have several rows, and the question "
+        f'does not say how they count. Pass one of per_person="mean" (or {", ".join(PER_PERSON[1:])}: first one number '
+        "for each person, then the statistic of these), rows=k (at most k rows of each person count, chosen at random, "
+        'with k times the noise), per_person="one" (each person has one row; of more, one is chosen), or unit="row" '
+        f"(protects one row, not a person). {constant}"
     )
 
 

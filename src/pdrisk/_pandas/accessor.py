@@ -56,6 +56,7 @@ class FrameAccessor(Statistics):
         person: str | int | Sequence[str | int] | None = None,
         per_person: str | None = None,
         constant: str | int | Sequence[str | int] | None = None,
+        unit_label: str | None = None,
     ) -> pd.DataFrame:
         """Copy of the frame with declared bounds, group keys, missing codes and ids of people.
 
@@ -73,8 +74,8 @@ class FrameAccessor(Statistics):
             The public group keys; ``"categories"`` lists those of a categorical as they are now.
         missing : dict from column to list, optional
             Codes that stand for a missing answer, such as -1. They become missing before anything else is done.
-        person, per_person, constant : optional
-            Column of people's ids, and how several rows of a person count, as for `Dataset`.
+        person, per_person, constant, unit_label : optional
+            Column of people's ids, how several rows of a person count, and what texts call one, as for `Dataset`.
 
         Returns
         -------
@@ -85,9 +86,8 @@ class FrameAccessor(Statistics):
         ParameterError
             If a declaration does not fit the frame, or contradicts the schema.
         """
-        people = None if person is None else judged_people(person, per_person, constant)
-        if people is None:
-            judged_people(None, per_person, constant)
+        said = judged_people(person, per_person, constant, unit_label)
+        people = None if person is None else said
         return declare(self._frame, schema, bounds=bounds, keys=keys, missing=missing, people=people)
 
     @property

@@ -11,9 +11,11 @@ import pandas as pd
 from pdrisk._answer.release import Release
 from pdrisk._answer.releasing import Asker, Losses, Results, released
 from pdrisk._answer.table import one_answer, table_of_lines
+from pdrisk._ledger import ledger_for
 from pdrisk._model.query import Query
+from pdrisk._pandas.declared import check_no_na_of_r
 from pdrisk.engines.base import Engine
-from pdrisk.engines.numpy.frame import FrameReading
+from pdrisk.engines.numpy.frame import FrameEngine, FrameReading
 from pdrisk.engines.numpy.influence import losses, losses_of_people
 
 __all__ = ["answered", "answers"]
@@ -70,4 +72,8 @@ def _of_frame(query: Query, engine: Engine[Any], shown: Callable[[Results, Any],
             return None
         return stored[column], losses(reading, query)
 
+    # Under a ledger whoever asks may not see the data, and a refusal would tell of them: a Dataset was checked when it
+    # was made.
+    if isinstance(engine, FrameEngine) and ledger_for(asker.ledger) is None:
+        check_no_na_of_r(engine.stored, query.reads)
     return released(query, engine, shown, asker, people)

@@ -69,8 +69,8 @@ def _levels(index: pd.Index) -> Iterator[tuple[str, Any]]:
         return
     for at in range(index.nlevels):
         level = index.get_level_values(at)
-        if isinstance(level, pd.IntervalIndex):
-            yield from (("left", level.left), ("right", level.right))
+        if len(level) and all(isinstance(each, pd.Interval) for each in level):  # of a histogram
+            yield from ((end, [getattr(each, end) for each in level]) for end in ("left", "right"))
         else:
             yield str(level.name), level
 

@@ -105,7 +105,7 @@ class CuratorViews(Hinting):
         -------
         DataFrame
             Columns ``column statistic mechanism [group] eps n global_sensitivity local_sensitivity noise95`` and the
-            four risks. ``noise95`` is half the width of the 95 % noise interval, in the unit of the answer.
+            four risks. In 95 % of cases an answer is within ``noise95`` of the exact one, in the unit of the answer.
         """
         self._check_curator("assess()")
         asked = self._looked_at(eps=eps, bounds=bounds, where=where, by=by, keys=keys, mechanism=mechanism, **people)

@@ -10,10 +10,12 @@ import math
 import sys
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 
+from pdrisk._core.foreign import shown
 from pdrisk._model.arguments import universe
 from pdrisk._model.attributes import ATTRIBUTE
 from pdrisk._model.columns import check_column
@@ -28,6 +30,7 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 __all__ = [
     "ATTRIBUTE",
     "attach",
+    "check_no_na_of_r",
     "codes_of",
     "declarations",
     "declarations_of",
@@ -36,6 +39,8 @@ __all__ = [
     "declared_table",
     "knowing",
 ]
+
+NA_OF_R: Final = -(2**31)  # as reticulate hands over what is missing in whole numbers
 
 BY_HAND = "declare"
 NOTHING = Declarations()
@@ -91,14 +96,17 @@ def declarations(
     known = Declarations(tuple(own.values()), before.schema, before.people if people is None else people)
     if schema is not None:
         entries = entries_of(schema)
-        named = [column for column in frame.columns.unique() if Declarations(schema=entries).speak_of(column)]
+        named = [column for column in frame.columns.unique() if Declarations(schema=entries).names(column)]
         of_schema = people_of_schema(schema)
         if not named and of_schema is None and len(frame.columns):
             raise ParameterError(
                 f"the schema names none of the frame's columns: it has {_some(entry.column for entry in entries)}, "
                 f"the frame has {_some(frame.columns)}."
             )
-        known, columns = known.and_schema(entries, of_schema if people is None else people), columns + named
+        known, columns = (
+            known.and_schema(entries, of_schema if people is None else people, _objects(frame)),
+            columns + named,
+        )
     if known.people is not None:
         for column in (*known.people.columns, *known.people.constant):
             check_column(frame, column)
@@ -121,6 +129,33 @@ def declared(data: pd.DataFrame | pd.Series, column: Hashable) -> Known:
     """
     said = declarations_of(data)
     return said.of(column) if said.own or said.schema else Known(column)
+
+
+def check_no_na_of_r(frame: pd.DataFrame, columns: Iterable[Hashable] | None = None) -> None:
+    """Refuse integers of 32 bits that hold R's NA as a number; for whoever holds the frame, since it looks at the data.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    columns : iterable of hashable, optional
+        Those that are asked for; all without it.
+
+    Raises
+    ------
+    ParameterError
+        With what to write.
+    """
+    said = declarations_of(frame)
+    for column in frame.columns if columns is None else columns:
+        series = frame.get(column)
+        if not isinstance(series, pd.Series) or series.dtype != np.int32 or NA_OF_R in (said.of(column).missing or ()):
+            continue
+        if len(series) and series.to_numpy().min() == NA_OF_R:
+            raise ParameterError(
+                f"column {shown(column)} holds {NA_OF_R}, which is R's NA as a number: write "
+                f"frame[{column!r}] = frame[{column!r}].astype('Int32').replace({NA_OF_R}, pandas.NA), hand the data "
+                f"over by Arrow, or declare missing={{{column!r}: [{NA_OF_R}]}}."
+            )
 
 
 def codes_of(frame: pd.DataFrame, columns: Iterable[Hashable]) -> dict[Hashable, tuple[Hashable, ...]]:
@@ -160,7 +195,7 @@ def declared_table(frame: pd.DataFrame) -> pd.DataFrame:
 def attach(data: pd.DataFrame | pd.Series, schema: Any) -> None:
     """Write a schema's declarations into the ``attrs`` of data that pandera validated by it."""
     before = _stored(data)
-    now = before.and_schema(entries_of(schema), people_of_schema(schema))
+    now = before.and_schema(entries_of(schema), people_of_schema(schema), _objects(data))
     if now != before:
         data.attrs[ATTRIBUTE] = _text(now)
 
@@ -177,7 +212,13 @@ def declarations_of(data: pd.DataFrame | pd.Series) -> Declarations:
     if said.schema or "pandera" not in sys.modules:
         return said
     schema = getattr(getattr(data, "pandera", None), "schema", None)  # validated before pdrisk was imported
-    return said if schema is None else said.and_schema(entries_of(schema), people_of_schema(schema))
+    return said if schema is None else said.and_schema(entries_of(schema), people_of_schema(schema), _objects(data))
+
+
+def _objects(data: pd.DataFrame | pd.Series) -> list[Hashable]:
+    """Columns of Python objects."""
+    frame = data.to_frame() if isinstance(data, pd.Series) else data
+    return [name for name, dtype in frame.dtypes.items() if pd.api.types.is_object_dtype(dtype)]
 
 
 def _text(said: Declarations) -> str:

@@ -122,11 +122,13 @@ class DisclosureViews(CuratorViews):
         KMap
             ``k_map``, ``k``, ``population``; ``classes``, ``worst()``, ``per_row()``, ``picture()``.
         KMapEstimate
-            With ``weights``: ``k_map``, ``highest_risk``, ``reidentified``, ``population_unique``, ``below(k)``.
+            With ``weights``: ``k_map``, ``highest_risk``, ``reidentified``, ``population_unique``, and a range of both;
+            ``below(k)``.
 
         Notes
         -----
-        Sweeney 2002. The estimate is the individual risk of Benedetti & Franconi 1998, as in mu-Argus and sdcMicro.
+        Sweeney 2002. The estimate is the individual risk of Benedetti & Franconi 1998, as in mu-Argus and sdcMicro;
+        ``reidentified``, ``population_unique`` and ``below`` are by a log-linear model (Skinner & Shlomo 2008).
         """
         table, wanted = self._measured("k_map", on, generalize, person)
         return measures.k_map(
@@ -246,16 +248,17 @@ class DisclosureViews(CuratorViews):
         Returns
         -------
         UniqueRows
-            ``unique``, ``share``, ``population_unique``; ``per_row()`` says of each row whether it is unique.
+            ``unique``, ``share``, ``population_unique`` and its range; ``per_row()`` says of each row whether it is
+            unique.
         """
         return measures.unique_rows(
             *self._measured("unique_rows", on, generalize, person), weights=weights, model=model
         )
 
     def suggest_generalization(
-        self, on: Columns, k: int = 5, *, person: Columns | None = None
+        self, on: Columns, k: int = 5, *, suppress: float = 0.0, person: Columns | None = None
     ) -> SuggestedGeneralization:
-        """Curator only: generalisation of keys that reaches k-anonymity, found greedily, with every step in a table.
+        """Curator only: generalisation of keys that reaches k-anonymity and loses least, with its steps in a table.
 
         Parameters
         ----------
@@ -263,23 +266,26 @@ class DisclosureViews(CuratorViews):
             Key columns.
         k : int
             Least size of every class, 2 or more.
+        suppress : float
+            Share of people, such as 0.03, who may be left out instead: those whose classes stay too small.
         person : column or list of columns, optional
             Column of people's ids; by default that of the Dataset.
 
         Returns
         -------
         SuggestedGeneralization
-            ``generalize``, fit for the option of that name; ``k``, ``classes``, and ``steps``, a DataFrame.
+            ``generalize``, fit for the option of that name; ``k``, ``classes``, ``suppressed``, ``loss``, and
+            ``steps``, a DataFrame.
 
         Notes
         -----
-        Numbers go into bins of 5, 10, 20, 100, 200, ...; timestamps into months, years and decades. Texts of one length
-        lose letters; rare values of other texts become "other". As a last step a column is replaced by a single value.
-        Each step takes the column that leaves the fewest people in small classes. Then steps that turned out to be
-        unnecessary are undone. The result is a suggestion: other cuts may keep more. It was made from these data, so it
-        reveals something about them.
+        Numbers go into bins of 2, 5, 10, 20, 50, ...; timestamps into months, years and decades. Texts of one length
+        lose letters; more and more rare values of other texts become "other". As a last step a column is replaced by a
+        single value. Of all combinations of these steps that leave at most the share ``suppress`` in classes below k,
+        the one with the least loss is taken (Iyengar 2002: the mean over keys and people of the share of a key's other
+        values that a person's value is joined with). It was made from these data, so it reveals something about them.
         """
-        return suggested(*self._measured("suggest_generalization", on, None, person), k)
+        return suggested(*self._measured("suggest_generalization", on, None, person), k, suppress)
 
     def output_rules(
         self,

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NoReturn
 import pandas as pd
 
 from pdrisk._model.arguments import (
+    MODE,
     OF_TWO_COLUMNS,
     SAME,
 )
@@ -23,7 +24,8 @@ MEANT = {
     **dict.fromkeys(("percentile", "median_high", "median_low"), "write .quantile(q=0.9)"),
     "mad": "write .median(...), or .std(...) for the spread",
     **dict.fromkeys(("loc", "iloc", "head"), "records do not leave; a filter is where= of each answer"),
-    **dict.fromkeys(("mode", "unique"), "there is no private answer for it"),
+    "mode": MODE,
+    "unique": "there is no private answer for it",
 }
 OF_ONE = {"randomized_response": 'it is of one column: ask the column, df["age"].dprisk.randomized_response(...)'}
 OF_TWO = {name: f"it is of two columns: ask the frame, df.dprisk.{name}(...)" for name in OF_TWO_COLUMNS}

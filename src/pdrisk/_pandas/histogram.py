@@ -11,6 +11,7 @@ import pandas as pd
 
 from pdrisk._answer.releasing import Asker, released
 from pdrisk._answer.table import one_answer
+from pdrisk._core.foreign import as_integer
 from pdrisk._core.statistics import Histogram
 from pdrisk._model.arguments import universe
 from pdrisk._model.columns import check_column
@@ -38,11 +39,14 @@ def histogram(frame: pd.DataFrame, column: Hashable, bins: object, request: Requ
     if request.by is not None or request.step is not None:
         raise ParameterError("hist takes no by= and no step=: filter with where=, or count by bins of your own.")
     check_column(frame, column)
+    check_numeric(frame[column], "hist")
     statistic = _asked(frame, column, bins, request.bounds)
     lines = judged_lines(frame, column, (statistic,), replace(request, bounds=None))
-    check_numeric(frame[column], statistic)
     query, engine = judged_query(frame, lines, request)
-    index = pd.IntervalIndex.from_breaks(list(statistic.edges), closed="left", name=column)
+    pairs = list(pairwise(statistic.edges))
+    # The last bin holds both edges, which no IntervalIndex can say.
+    intervals = [*(pd.Interval(*ends, closed="left") for ends in pairs[:-1]), pd.Interval(*pairs[-1], closed="both")]
+    index = pd.Index(intervals, dtype=object, name=column)
     table = released(query, engine, lambda results, _: one_answer(results, index), asker)
     assert isinstance(table, pd.DataFrame)
     return table
@@ -52,6 +56,7 @@ def _asked(frame: pd.DataFrame, column: Hashable, bins: object, bounds: object) 
     """The edges of the bins: as given, or by dividing the bounds evenly."""
     if isinstance(bins, bool | str | bytes | dict | set):
         raise ColumnTypeError("bins is a number of bins, or a list of edges, as in bins=[0, 10, 100].")
+    bins = as_integer(bins)
     if isinstance(bins, int | np.integer):
         if not 1 <= bins <= MOST_BINS:
             raise ParameterError(f"bins must be between 1 and {MOST_BINS:,}.")
@@ -74,5 +79,13 @@ def _asked(frame: pd.DataFrame, column: Hashable, bins: object, bounds: object) 
     listed = list(islice(bins, MOST_BINS + 2))
     if not 2 <= len(listed) <= MOST_BINS + 1:
         raise ParameterError(f"bins must list 2 to {MOST_BINS + 1:,} edges.")
-    pairs = [universe(pair) for pair in pairwise(listed)]  # rising, finite numbers
-    return Histogram((pairs[0].lo, *(pair.hi for pair in pairs)))
+    try:
+        pairs = [universe(pair) for pair in pairwise(listed)]  # rising, finite numbers
+    except ParameterError as error:
+        kind = type(error)
+    else:
+        return Histogram((pairs[0].lo, *(pair.hi for pair in pairs)))
+    raise kind(
+        "the edges in bins= must be finite numbers that rise, as in bins=[0, 10, 100], within 1e100 of zero and not so "
+        "close that floats hardly tell them apart."
+    )

@@ -26,7 +26,7 @@ from pdrisk._model.arguments import (
     statistics,
     universe,
 )
-from pdrisk._model.columns import ROWS, check_column, column_kind
+from pdrisk._model.columns import KINDS, ROWS, check_column, column_kind
 from pdrisk._model.kinds import COUNTED, NOTHING, TRUTH, number_advice
 from pdrisk._model.missing_arguments import all_given, missing_argument
 from pdrisk._model.query import (
@@ -311,13 +311,18 @@ def _interval(
     """The bounds of a column, given or declared; None without any."""
     kind = check_numeric(frame[column], statistic)
     known = declared(frame, column)
-    if bounds is not None:
-        return known.narrowed(universe(bounds)), "given"
-    interval = known.narrowed(known.universe)
-    return (known.narrowed(UNIT) if interval is None and kind == TRUTH else interval), "declared"
+    interval = known.narrowed(known.universe if bounds is None else universe(bounds))
+    if interval is None and kind == TRUTH:
+        interval = known.narrowed(UNIT)
+    if kind == TRUTH and KINDS in frame.attrs and interval is not None and not 0 <= interval.lo < interval.hi <= 1:
+        raise ParameterError(
+            f"column {column!r} counts as truth values, which are 0 or 1, and has bounds ({interval.lo:.12g}, "
+            f"{interval.hi:.12g}): leave them out, or convert the column."
+        )
+    return interval, "declared" if bounds is None else "given"
 
 
-def check_numeric(series: pd.Series, statistic: Statistic) -> str:
+def check_numeric(series: pd.Series, statistic: Statistic | str) -> str:
     """The kind of a column; refuses one without numbers by its dtype, and a proportion of numbers."""
     kind = column_kind(series)
     if isinstance(statistic, Proportion) and kind not in (TRUTH, NOTHING):
@@ -327,6 +332,5 @@ def check_numeric(series: pd.Series, statistic: Statistic) -> str:
         )
     if kind in COUNTED:
         return kind
-    raise ColumnTypeError(
-        f"{statistic.label} needs numbers, but column {series.name!r} holds {kind}: {number_advice(kind)}."
-    )
+    label = statistic if isinstance(statistic, str) else statistic.label
+    raise ColumnTypeError(f"{label} needs numbers, but column {series.name!r} holds {kind}: {number_advice(kind)}.")

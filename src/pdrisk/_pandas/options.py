@@ -12,6 +12,7 @@ from typing import Any, TypedDict, TypeVar, cast
 import pandas as pd
 
 from pdrisk._answer.releasing import Asker
+from pdrisk._core.foreign import shown
 from pdrisk._core.nearest import unknown_keyword
 from pdrisk._ledger import Identity, Ledger
 from pdrisk._model.aliases import Bounds, By, Eps, Keys, Where
@@ -44,6 +45,7 @@ class UnitOptions(TypedDict, total=False):
     groups: int | None
     unit: str | None
     constant: Any
+    unit_label: str | None
 
 
 class Options(UnitOptions, total=False):
@@ -51,8 +53,8 @@ class Options(UnitOptions, total=False):
 
     ``eps`` or ``risk`` (exactly one; ``prior`` and ``metric`` belong to ``risk``), ``bounds``, ``where``, ``by``,
     ``keys``, ``delta``, ``least_group``, ``mechanism``, ``person``, ``per_person``, ``rows``, ``groups``, ``unit``,
-    ``constant``, ``step``, ``interval``, ``clip``, ``neighbours``, ``curator``, ``ledger``, ``fresh``: see
-    `OPTIONS_DOC`.
+    ``constant``, ``unit_label``, ``step``, ``interval``, ``clip``, ``neighbours``, ``curator``, ``ledger``, ``fresh``:
+    see `OPTIONS_DOC`.
     """
 
     eps: Eps | None
@@ -121,6 +123,7 @@ class Request:
     groups: object = None
     unit: object = None
     constant: object = None
+    unit_label: object = None
     step: object = None
     interval: object = False
     clip: object = None
@@ -168,11 +171,12 @@ where : str, pd.col or Polars expression, boolean mask or callable
     Filter: which rows to use, decided row by row. A row is left out if the condition is missing there, as it may be
     where a value is missing.
 by, keys : column or list of columns, and the public list of their keys
-    Groups, one answer for each key. Keys of several columns are tuples, or a dict with a list for each column, which
-    stands for all combinations. In a dict, columns that are no groups here are not used. ``"categories"`` declares that
-    the categories of a categorical are public, ``"observed"`` that the keys which occur are public. ``"private"`` shows
-    the keys that enough people share, which is decided by chance, for half of ``eps`` and for ``delta``. Not for a
-    series.
+    Groups, one answer for each key. Keys of several columns are tuples, the rows of a frame with these columns, or a
+    dict with a list for each column, which stands for all combinations, whether they occur or not. In a dict, columns
+    that are no groups here are not used. Keys may be dates as text, such as ``"2020-01-31"``. Records with a missing
+    key are left out, unless None is listed. ``"categories"`` declares that the categories of a categorical are public,
+    ``"observed"`` that the keys which occur are public, a missing one included. ``"private"`` shows the keys that
+    enough people share, which is decided by chance, for half of ``eps`` and for ``delta``. Not for a series.
 delta : float, optional
     Needed with ``keys="private"``, and only there: the probability with which the list of groups may show that
     somebody is in the data. At most 0.001; choose far less than one over the number of people, such as 1e-6.
@@ -190,15 +194,17 @@ per_person : {"mean", "sum", "min", "max", "count", "any", "all", "one"}, option
     are then those of that number. ``"one"`` declares that each person has one row; if somebody has more, one of them
     is chosen.
 rows : int, optional
-    Instead of ``per_person``: at most so many rows of a person count in each group, chosen at random. The noise grows
-    by this factor.
+    Instead of ``per_person``: at most so many rows of a person count, chosen at random: in all groups together, or with
+    ``groups`` in each group. The noise grows by this factor.
 groups : int, optional
-    In how many groups of ``by`` a person counts. The noise grows by this factor. Not needed if the columns of ``by``
-    are ``constant``.
+    In how many groups of ``by`` a person counts. The noise grows by this factor. Not needed with ``rows``, or if the
+    columns of ``by`` are ``constant``.
 unit : "row", optional
     Protect each single row, not a person.
 constant : list of columns, optional
     Columns with the same value in all rows of a person.
+unit_label : str, optional
+    What texts call one person, such as ``"household"``; without it they say the name of the column.
 step : 1, optional
     For ``sum``, ``median``, ``quantile``, ``min`` and ``max``: declares that all values are whole numbers. Then the
     answer is one, too.
@@ -217,9 +223,10 @@ neighbours : {"add-or-remove-one", "replace-one"}
     ``where``, ``by`` and a ledger. Replacing a record is removing one and adding one, so eps 2 promises here what eps 1
     promises otherwise.
 max_noise95 : float, optional
-    Refuse the request, before anything is paid, if the answer would be farther than this from the exact one in more
-    than 5 % of cases. For mechanisms whose noise does not depend on the records; with ``n_at_least`` also for those
-    whose noise depends on the number of records.
+    Refuse the request, before anything is paid, unless public facts say that ``noise95`` of the answer will be at most
+    this, whatever the values are: always for mechanisms whose noise does not depend on the records, and, with
+    ``n_at_least``, 99 times in 100 for those whose noise depends on the number of records. A rule of a ledger that
+    rounds answers comes on top.
 n_at_least : int, optional
     For ``max_noise95`` and ``mechanism="two_stage"``: declares that an answer, or the answer for each group, is about
     at least so many rows. It is not compared with the data.
@@ -250,6 +257,7 @@ QueryFailedError
     If anything fails after reading began. Its text is always the same, so it tells nothing about the data.
 """
 
+SHARES = "shares are quotients of noisy answers: {} costs nothing"
 KEYS_DECIDE = "the groups are those that keys= lists, in its order, whoever is in them: leave it out"
 #: Options of pandas that mean nothing here, and why.
 OF_PANDAS: dict[str, str] = {
@@ -262,7 +270,7 @@ OF_PANDAS: dict[str, str] = {
     "numeric_only": "only the columns you name are used: leave it out",
     "axis": "statistics are always over rows: leave it out",
     "level": "groups are columns: write by=, after df.reset_index() for a level of the index",
-    "normalize": "shares are quotients of noisy answers: table['value'] / table['value'].sum() costs nothing",
+    "normalize": SHARES.format("table['value'] / table['value'].sum()"),
     **dict.fromkeys(("range", "density"), "bins= lists the edges, or divides bounds= evenly: leave it out"),
     "percentiles": "describe has the quartiles; others are quantile(q=[0.1, 0.9])",
     "margins": "sums of the noisy values cost nothing: leave it out",
@@ -276,6 +284,8 @@ OF_PANDAS: dict[str, str] = {
     "upper": "write bounds=(lo, hi)",
 }  # fmt: skip
 
+OF_METHODS = {"crosstab": {"normalize": SHARES.format("table / table.to_numpy().sum()")}}
+
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -286,14 +296,16 @@ def with_options(method: Method, *, names: bool = False) -> Method:
     """
     parameters = inspect.signature(method).parameters.values()
     own, rest = ([p for p in parameters if (p.kind is p.VAR_KEYWORD) is is_rest] for is_rest in (False, True))
+    named = {p.name for p in own if p.kind is p.KEYWORD_ONLY}
     offered = inspect.signature(method).replace(parameters=[*own, *_offered(DEFAULTS)])
     signature = offered.replace(parameters=[*offered.parameters.values(), *(rest if names else ())])
     most = sum(each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD) for each in own)
-    least = sum(each.default is each.empty for each in own)
+    least = sum(each.default is each.empty and each.name not in named for each in own)
+    known = DEFAULTS.keys() | named
 
     @wraps(method)
     def checked(*args: Any, **kwargs: Any) -> Any:
-        if least <= len(args) <= most and kwargs.keys() <= DEFAULTS.keys():  # as nearly always: binding takes longer
+        if least <= len(args) <= most and named <= kwargs.keys() <= known:  # as nearly always: binding takes longer
             return args[0]._shown(method(*args, **kwargs))
         _check_bound(method.__name__, signature, args, kwargs)
         loose = [name for name, value in kwargs.items() if name not in signature.parameters and not _is_pair(value)]
@@ -337,7 +349,13 @@ def _offered(defaults: Mapping[str, Any]) -> list[inspect.Parameter]:
 
 def _check_bound(called: str, signature: inspect.Signature, args: Sequence[Any], given: Mapping[str, Any]) -> None:
     """Refuse arguments that the function does not take, and say what to write instead."""
-    problem = unknown_keyword(signature, given, OF_PANDAS)
+    problem = unknown_keyword(signature, given, OF_PANDAS | OF_METHODS.get(called, {}))
+    if called == "slope" and len(args) > 1:  # besides self
+        one, other = ([shown(each) for each in args[1:]] + ["..."])[:2]
+        problem = (
+            f"name both columns, as in slope(y={other}, x={one}), by how much {other} grows with {one}, or "
+            f"slope(y={one}, x={other})."
+        )
     if not problem:
         try:
             signature.bind(*args, **given)

@@ -8,15 +8,9 @@ import pandas as pd
 
 from pdrisk._model.columns import check_column, check_ids
 from pdrisk._model.query import Groups, Line, Query
-from pdrisk._model.unit import (
-    People,
-    Unit,
-    bounds_per_person,
-    checked_columns,
-    constant_of_nobody,
-    judged_unit,
-    not_of_dataset,
-)
+from pdrisk._model.unit import People, Unit, checked_columns, judged_unit
+from pdrisk._model.unit_errors import bounds_per_person, constant_of_nobody, not_of_dataset
+from pdrisk._model.unit_label import checked_label, label_of_nobody
 from pdrisk._pandas.lines import OTHER_NUMBERS
 from pdrisk._pandas.options import REPLACE, Request
 from pdrisk.errors import ParameterError
@@ -45,9 +39,13 @@ def people_of(frame: pd.DataFrame, request: Request) -> People:
     columns = people.columns or named["person"]
     for column in columns:
         check_ids(frame[column])
-    if columns == people.columns and not named["constant"]:
+    label = checked_label(request.unit_label)
+    if label is not None and not columns:
+        raise label_of_nobody()
+    if columns == people.columns and not named["constant"] and label is None:
         return people
-    return replace(people, columns=columns, constant=(*people.constant, *named["constant"]))
+    same = (*people.constant, *named["constant"])
+    return replace(people, columns=columns, constant=same, unit_label=label or people.unit_label)
 
 
 def unit_of(frame: pd.DataFrame, lines: tuple[Line, ...], groups: Groups | None, request: Request) -> Unit:
@@ -56,8 +54,9 @@ def unit_of(frame: pd.DataFrame, lines: tuple[Line, ...], groups: Groups | None,
     asked = [(line.statistic, _columns(line)) for line in lines]
     by = () if groups is None else groups.columns
     unit = judged_unit(
-        people, asked, by, per_person=request.per_person, rows=request.rows, groups=request.groups, unit=request.unit
-    )
+        people, asked, by, per_person=request.per_person, rows=request.rows, groups=request.groups, unit=request.unit,
+        listed=None if groups is None or groups.keys is None else len(groups.keys),
+    )  # fmt: skip
     if unit.is_of_people and request.neighbours == REPLACE:
         raise ParameterError(
             'neighbours="replace-one" is about rows, whose number is public: leave it out, or leave out person=.'

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._digits import rounded_up
+from pdrisk._mechanisms import Mechanism
 from pdrisk._model.arguments import (
     data_dependent,
     epsilon,
@@ -51,6 +52,8 @@ __all__ = [
 ]
 
 MOST_EPS = 10_000  # of one assessment
+NUDGE = 1.001  # at least by which an eps that is not enough is raised
+MOST_TIMES = 1e9
 MANY = 10**9  # records, of which any noise that depends on their number is known
 
 
@@ -71,7 +74,7 @@ def judged_query(
     if number_of_releases > 1:
         share /= number_of_releases
     query, engine = judged_selection(frame, lines, request, share, releases)
-    chosen = judged_groups_shown(request.keys, request.delta, request.least_group, request.risk, eps, query.unit.groups)
+    chosen = judged_groups_shown(request.keys, request.delta, request.least_group, request.risk, eps, query.unit)
     if chosen is not None:
         query = replace(query, selection=chosen)
     for number in range(len(lines)):
@@ -195,11 +198,20 @@ def _check_noise(query: Query, at: int, most: object, n_at_least: object, eps: F
             f"{name} of the answer{add}."
         )
     if half > limit:
-        enough = rounded_up(float(eps) * half / limit, 3)  # noise and its share of eps are in inverse proportion
         raise ParameterError(
-            f"the 95 % noise of {line.name} would be ±{half:.6g}, more than max_noise95={limit:g}: nothing was asked. "
-            f"Some eps={enough} for the whole question would do."
+            f"the 95 % noise of {line.name} may reach ±{half:.6g}, more than max_noise95={limit:g}: nothing was asked. "
+            + _enough(mechanism, number, limit, eps)
         )
+
+
+def _enough(mechanism: Mechanism, n: int | None, limit: float, eps: Fraction) -> str:
+    """Which eps of the whole question brings the noise down to a limit, if one does; that of a std falls slowly."""
+    times = 1.0
+    while (reach := replace(mechanism, eps=mechanism.eps * Fraction(times)).widest_noise95(n) or 0.0) > limit:
+        times *= NUDGE * reach / limit
+        if times > MOST_TIMES:
+            return "Allow more noise: hardly any eps would do."
+    return f"Some eps={rounded_up(float(eps) * times, 3)} for the whole question would do."
 
 
 def check_given(frame: pd.DataFrame, request: Request) -> Fraction:

@@ -29,6 +29,7 @@ from pdrisk._pandas.answers import answered, answers
 from pdrisk._pandas.disclosure_views import DisclosureViews
 from pdrisk._pandas.histogram import histogram
 from pdrisk._pandas.lines import judged_lines, judged_pair, lines_of_names, lines_of_request, listed_columns
+from pdrisk._pandas.objects import judging
 from pdrisk._pandas.options import DEFAULTS, Options, Request, with_options
 from pdrisk._pandas.requests import check_given, judged_query
 from pdrisk._pandas.suggested_bounds import SuggestedBounds, suggested
@@ -126,7 +127,7 @@ class Statistics(DisclosureViews):
         return self._answer_of_two(x, y, statistic_of_two("cov", ddof), options)
 
     @with_options
-    def slope(self, y: Hashable, x: Hashable, **options: Unpack[Options]) -> Answer:
+    def slope(self, *, y: Hashable, x: Hashable, **options: Unpack[Options]) -> Answer:
         """Noisy regression slope of ``y`` on ``x``: by how much y grows with x. SQL's ``REGR_SLOPE(y, x)``.
 
         It is computed over the rows that have both values, and is 0 if x is constant. ``bounds`` is a dict with the
@@ -173,10 +174,10 @@ class Statistics(DisclosureViews):
         own = {name: _pair(spec) for name, spec in named.items() if name not in DEFAULTS}
         asked = self._request(cast(Options, {name: value for name, value in named.items() if name in DEFAULTS}))
         if not own:
-            return self._answers(lambda: lines_of_request(self._frame, request, asked), asked)
+            return self._answers(lambda frame: lines_of_request(frame, request, asked), asked)
         if request is not None:
             raise ParameterError("agg takes a dict, or named statistics, not both.")
-        return self._answers(lambda: lines_of_names(self._frame, own, asked), asked, names=tuple(own))
+        return self._answers(lambda frame: lines_of_names(frame, own, asked), asked, names=tuple(own))
 
     @with_options
     def describe(self, columns: Hashable | list[Hashable], **options: Unpack[Options]) -> pd.DataFrame:
@@ -224,7 +225,8 @@ class Statistics(DisclosureViews):
         and the last bin.
         """
         request = self._request(options)
-        return histogram(self._frame, column, bins, request, request.asker(self._identity))
+        with judging(self._frame, request) as (frame, asked):
+            return histogram(frame, column, bins, asked, request.asker(self._identity))
 
     def suggest_bounds(
         self, column: Hashable, *, eps: float, ledger: Any = None, fresh: bool = False
@@ -263,7 +265,8 @@ class Statistics(DisclosureViews):
             people=self._people,
             opened=self._opened,
         )
-        return suggested(self._frame, column, request, request.asker(self._identity))
+        with judging(self._frame, request) as (frame, asked):
+            return suggested(frame, column, asked, request.asker(self._identity))
 
     def suggest_rows(
         self,
@@ -308,7 +311,8 @@ class Statistics(DisclosureViews):
         4
         """
         request = self._looked_at(eps=eps, where=None, person=person, ledger=self._payer(ledger), fresh=fresh)
-        return suggested_rows(self._frame, share, most, request, request.asker(self._identity))
+        with judging(self._frame, request) as (frame, asked):
+            return suggested_rows(frame, share, most, asked, request.asker(self._identity))
 
     def _counts(self, name: str, by: Any, options: Options) -> pd.DataFrame:
         """Numbers of rows of each key."""
@@ -322,12 +326,12 @@ class Statistics(DisclosureViews):
 
     def _answer(self, column: Hashable | None, spec: object, options: Options) -> Answer:
         asked, wanted = self._request(options), statistic(spec)
-        judged = self._judged(lambda: judged_lines(self._frame, column, (wanted,), asked), asked)
+        judged = self._judged(lambda frame: judged_lines(frame, column, (wanted,), asked), asked)
         return answered(*judged, asked.asker(self._identity))
 
     def _answer_of_two(self, column: Hashable, other: Hashable, wanted: PairStatistic, options: Options) -> Answer:
         asked = self._request(options)
-        judged = self._judged(lambda: judged_pair(self._frame, column, other, wanted, asked), asked)
+        judged = self._judged(lambda frame: judged_pair(frame, column, other, wanted, asked), asked)
         return answered(*judged, asked.asker(self._identity))
 
     def _answers_of(
@@ -337,20 +341,21 @@ class Statistics(DisclosureViews):
         if not specs:
             raise ParameterError(f"{level[0]} lists nothing: pass one at least.")
         asked, wanted = self._request(options), statistics(list(specs))
-        return self._answers(lambda: judged_lines(self._frame, column, wanted, asked, joint=True), asked, level)
+        return self._answers(lambda frame: judged_lines(frame, column, wanted, asked, joint=True), asked, level)
 
     def _answers(
         self,
-        lines: Callable[[], tuple[Line, ...]],
+        lines: Callable[[pd.DataFrame], tuple[Line, ...]],
         asked: Request,
         level: tuple[str, Sequence[Hashable]] | None = None,
         names: tuple[str, ...] = (),
     ) -> pd.DataFrame:
         return answers(*self._judged(lines, asked), asked.asker(self._identity), level, names)
 
-    def _judged(self, lines: Callable[[], tuple[Line, ...]], asked: Request) -> tuple[Query, Engine[Any]]:
-        judged, eps = all_given(lines, partial(check_given, self._frame, asked))
-        return judged_query(self._frame, judged, asked, eps)
+    def _judged(self, lines: Callable[[pd.DataFrame], tuple[Line, ...]], asked: Request) -> tuple[Query, Engine[Any]]:
+        with judging(self._frame, asked) as (frame, request):
+            judged, eps = all_given(partial(lines, frame), partial(check_given, frame, request))
+            return judged_query(frame, judged, request, eps)
 
 
 def _extreme(name: str, bounds_reached: object) -> object:

@@ -17,15 +17,17 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.answer import CLIP, Curator
+from pdrisk._answer.answer import CLIP
+from pdrisk._answer.curator import Curator
 from pdrisk._answer.releasing import Asker, Released, Results, check_affordable, released
 from pdrisk._core.foreign import own_errors
 from pdrisk._guard import guarded
-from pdrisk._ledger import Identity, Ledger
+from pdrisk._ledger import Identity, Ledger, ledger_for
 from pdrisk._model.aliases import Bounds, Eps, Keys
 from pdrisk._model.arguments import checked_flag, checked_mechanism, epsilon
 from pdrisk._model.missing_arguments import all_given
 from pdrisk._model.private_keys import are_private, check_delta_given
+from pdrisk._pandas.objects import advising
 from pdrisk._sql import workspace
 from pdrisk._sql.clients import connected
 from pdrisk._sql.elsewhere import of_connection
@@ -78,6 +80,7 @@ def sql(
     groups: int | None = None,
     unit: str | None = None,
     constant: Any = None,
+    unit_label: str | None = None,
     public: Any = None,
     ledger: Ledger | None = None,
     fresh: bool = False,
@@ -111,8 +114,9 @@ def sql(
     bounds : (float, float) or dict, optional
         Range of the values, for every column or by column, unless it is declared. An expression needs its own ``lo``
         and ``hi``.
-    keys : list, dict, "observed", "categories" or "private", optional
-        The public list of groups, as for ``by`` of ``df.dprisk``; for several columns tuples or a dict of lists.
+    keys : list, dict, frame, "observed", "categories" or "private", optional
+        The public list of groups, as for ``by`` of ``df.dprisk``; for several columns tuples, a frame whose rows are
+        the keys that exist, or a dict of lists for all combinations.
         ``"private"`` shows the groups that enough people share, which is decided by chance, for half of ``eps`` and for
         ``delta``.
     delta : float, optional
@@ -130,13 +134,17 @@ def sql(
     per_person : {"mean", "sum", "min", "max", "count", "any", "all", "one"} or dict by table, optional
         How the rows of a person become one number, in each group, before they are aggregated.
     rows : int or dict by table, optional
-        Instead of ``per_person``: at most so many rows of a person count in each group. The noise grows by this factor.
+        Instead of ``per_person``: at most so many rows of a person count, in all groups together, or with ``groups`` in
+        each group. The noise grows by this factor.
     groups : int, optional
-        In how many groups a person counts. The noise grows by this factor. Not needed for columns of ``constant``.
+        In how many groups a person counts. The noise grows by this factor. Not needed with ``rows``, or for columns of
+        ``constant``.
     unit : "row", optional
         Protect each single row, not a person.
     constant : list of columns or dict by table, optional
         Columns with the same value in all rows of a person.
+    unit_label : str, optional
+        What `pdrisk.explain` calls one person, such as ``"household"``; without it the name of the column.
     public : list of names, or dict from name to frame or path, optional
         Tables without any person in them, such as lists of codes, for joins with tables of people.
     ledger : Ledger, optional
@@ -199,7 +207,7 @@ def sql(
             query, sources, eps=eps, bounds=bounds, keys=keys, delta=delta,
             least_group=least_group, ledger=ledger, fresh=fresh, params=params, mechanism=mechanism, interval=interval,
             clip=clip, curator=curator, risk_columns=risk_columns,
-            people=PeopleAsked(person, per_person, rows, groups, unit, constant),
+            people=PeopleAsked(person, per_person, rows, groups, unit, constant, unit_label),
         )  # fmt: skip
 
 
@@ -238,6 +246,8 @@ def answered(
     """Noisy answer to a SELECT over these sources, which are closed afterwards; options as for `sql`."""
     try:
         checked_flag("risk_columns", risk_columns)
+        sources.by_declarations = ledger_for(ledger) is not None
+        frames = [each for each in sources.named.values() if isinstance(each, pd.DataFrame)]
         name = checked_mechanism(mechanism)
 
         def judge(select: Select, own: object, share: Share) -> Judged:
@@ -259,7 +269,8 @@ def answered(
             return select
 
         all_given(partial(_check_eps_given, keys, eps), partial(check_delta_given, keys, delta))
-        plan = planned(read, nest, judge, Share(eps, delta), keys, sources)
+        with advising(*frames if sources.by_declarations else (), asked=str(query)):
+            plan = planned(read, nest, judge, Share(eps, delta), keys, sources)
         grouped = any(each.groups for each in plan.queries)
         check_units(people, [each.query.unit for each in plan.queries], grouped)
         last = plan.statements[-1]

@@ -21,7 +21,6 @@ from pdrisk._sql.dry_run import types
 from pdrisk._sql.expressions import text
 from pdrisk._sql.grouping import Grouping, typed_key
 from pdrisk._sql.headings import heading
-from pdrisk._sql.in_play import check_named
 from pdrisk._sql.noisy import column_of
 from pdrisk._sql.personal import positional
 from pdrisk._sql.pieces import Expression, lowered, number, quoted
@@ -29,7 +28,6 @@ from pdrisk._sql.ranges import ANYTHING, range_of
 from pdrisk._sql.refusals import not_grouped
 from pdrisk._sql.rows import Condition, Relation, Rows, condition, named
 from pdrisk._sql.settings import Settings
-from pdrisk._sql.sources import Sources
 from pdrisk._sql.statistics import AGGREGATES, Asked, asked, asked_of_two
 from pdrisk._sql.tree import Select, Star
 from pdrisk.errors import ParameterError
@@ -348,20 +346,13 @@ def checked_bounds(bounds: object) -> Mapping[str, Universe] | Universe | None:
     return {lowered(name): universe(pair) for name, pair in bounds.items()}
 
 
-def bounded(relation: Relation, bounds: Mapping[str, Universe] | Universe | None, sources: Sources) -> Relation:
+def bounded(relation: Relation, bounds: Mapping[str, Universe] | Universe | None) -> Relation:
     """The relation with the caller's bounds as the ranges of its columns, and of those of the source.
 
     A name that FROM gives to something else than the source's own column is that of FROM.
-
-    Raises
-    ------
-    UnknownColumnError
-        If no table or alias in play has that name.
     """
     if not isinstance(bounds, Mapping):
         return relation
-    labels = [label for label, _ in relation.columns]
-    check_named(bounds, dict.fromkeys([*labels, *relation.source.columns, *relation.source.below]), sources)
     other = {lowered(label) for label, value in relation.columns if lowered(value.column or "") != lowered(label)}
     taken = other & set(bounds)
     columns = []

@@ -6,11 +6,13 @@ Names are looked up, not bound: DuckDB would take an unknown name for a file or 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pdrisk._sql.pieces import lowered, quoted
-from pdrisk._sql.source_identity import asked
+from pdrisk.engines.sql.dialect import DuckDBDialect
+from pdrisk.engines.sql.duckdb import asked
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -35,16 +37,25 @@ class CatalogEntry:
     definition: str  # the statement that makes it, as far as DuckDB shows it
     is_view: bool
     rows: int = 0  # as many, or nearly; 0 of a view
+    is_native: bool = False  # a table that DuckDB itself stores
 
     @property
     def sql(self) -> str:
         """The fully qualified name."""
         return ".".join(map(quoted, (self.database, self.schema, self.name)))
 
-    @property
-    def is_collated(self) -> bool:
-        """Whether a column may have a collation of its own."""
-        return "COLLATE" in self.definition.upper()
+    def in_from(self, columns: Mapping[str, str], *, is_public: bool) -> str:
+        """The table as it stands in FROM, without collations: texts are equal and ordered by their code points.
+
+        Ids above all: a collation makes one person of two. Of views only public ones are read as they are, and what
+        they read may have collations.
+        """
+        if not (is_public if self.is_view else "COLLATE" in self.definition.upper()):
+            return self.sql
+        exact = DuckDBDialect().exact_text
+        names = [quoted(name) for name, sql_type in columns.items() if sql_type == "VARCHAR"]
+        texts = [f"{exact(name)} AS {name}" for name in names]
+        return f"(SELECT * REPLACE ({', '.join(texts)}) FROM {self.sql}) AS without_collations" if texts else self.sql
 
 
 def found_entry(
@@ -53,10 +64,10 @@ def found_entry(
     """Table or view of this name, searched for first where the view ``home`` is."""
     rows = asked(connection, _CATALOG, [path[-1]])
     wanted = tuple(map(lowered, path))
-    found = [CatalogEntry(*row[:6]) for row in rows if lowered(row[2]) == wanted[-1]]
+    found = [CatalogEntry(*row[:7]) for row in rows if lowered(row[2]) == wanted[-1]]
     if not found:
         return None
-    database, search_path = rows[0][6:]
+    database, search_path = rows[0][7:]
     if len(path) == 3:
         fitting = [entry for entry in found if _place(entry) == wanted[:2]]
     elif len(path) == 2:
@@ -91,10 +102,11 @@ def _search_path(database: str, setting: str, home: CatalogEntry | None) -> list
 _PATH_ITEM = re.compile(rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})*")
 _CATALOG = """
 SELECT database_name, schema_name, table_name, COALESCE(sql, ''), false, estimated_size,
+       database_name IN (SELECT database_name FROM system.main.duckdb_databases() WHERE type = 'duckdb'),
        system.main.current_database(), system.main.current_setting('search_path')
 FROM system.main.duckdb_tables() WHERE NOT internal AND system.main.lower(table_name) = system.main.lower($1)
 UNION ALL
-SELECT database_name, schema_name, view_name, '', true, 0,
+SELECT database_name, schema_name, view_name, '', true, 0, false,
        system.main.current_database(), system.main.current_setting('search_path')
 FROM system.main.duckdb_views() WHERE NOT internal AND system.main.lower(view_name) = system.main.lower($1)
 """

@@ -59,7 +59,7 @@ def _held(con: Any) -> DuckDBPyConnection:
     if not isinstance(con, sqlalchemy.Connection):
         raise ColumnTypeError(
             f"con must be an Engine or Connection of SQLAlchemy, not of type {type(con).__name__}: pass "
-            "session.connection() of a Session."
+            "session.get_bind() of a Session."
         )
     # duckdb-engine hands every method but cursor() and close() on to the connection it holds.
     execute = getattr(con.connection.driver_connection, "execute", None)

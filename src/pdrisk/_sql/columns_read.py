@@ -6,6 +6,7 @@ import re
 
 from pdrisk._sql.pieces import lowered, quoted
 from pdrisk._sql.source import Source
+from pdrisk._sql.stored import as_remembered
 
 __all__ = ["columns_below"]
 
@@ -26,7 +27,7 @@ def columns_below(source: Source, said: str) -> list[str]:
     list of str
         In lower case. A column counts as read under every name that any column of its name is passed on by.
     """
-    whole = lowered(f"{source.text} {said}").replace(" as ", " AS ")
+    whole = lowered(f"{as_remembered(source.text)} {said}").replace(" as ", " AS ")
     rest = PASSED_ON.sub("", whole)
     names = {name: {name} for name in source.below}
     passed = PASSED_ON.findall(whole)

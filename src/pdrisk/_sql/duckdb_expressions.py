@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 
 from pdrisk._model.nodes import Call, Case, Cast, Column, Constant, Node, Operation, Window
 from pdrisk._sql.calls import operation_of, percentile_of, rows_of_frame
+from pdrisk._sql.decimals import folded
 from pdrisk._sql.literals import (
     Json,
     not_understood,
@@ -77,7 +78,7 @@ class ExpressionsOfDuckDB(ABC):
         }.get(kind)  # fmt: skip
         if read is None:
             not_understood(f"a {kind.lower().replace('_', ' ')}")
-        return read(item)
+        return folded(read(item))
 
     def column(self, item: Json) -> Node:
         *qualifiers, name = only(item, "class", "type", "alias", "column_names")["column_names"]

@@ -13,6 +13,7 @@ from pdrisk._sql.pieces import Expression, quoted
 from pdrisk._sql.readable import WHOLE, described
 from pdrisk._sql.rows import Relation
 from pdrisk._sql.source import Source
+from pdrisk._sql.stored import as_remembered
 from pdrisk.engines.base import Origin
 from pdrisk.engines.sql.dialect import DuckDBDialect
 from pdrisk.engines.sql.duckdb import fetched
@@ -37,9 +38,9 @@ def fluent_table(relation: Relation) -> tuple[SQLTable, Declarations]:
     read = partial(fetched, source.connection)
     origin = source.origin
     if origin.tables:
-        origin = replace(origin, said=repr((sql, dict(types))))
+        origin = replace(origin, said=repr((as_remembered(sql), dict(types))))
     elif source.place is not None:
-        origin = Origin(None, _place(source.place, sql, str(dict(types))))
+        origin = Origin(None, _place(source.place, as_remembered(sql), str(dict(types))))
     return SQLTable(sql, stored_columns(types), DuckDBDialect(), read, origin, source.rows), said
 
 

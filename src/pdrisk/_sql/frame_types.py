@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import suppress
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -13,8 +13,11 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._model.columns import column_kind
-from pdrisk._model.kinds import NUMBER, TEXT, TRUTH
+from pdrisk._model.kinds import MIXED, NUMBER, TEXT, TRUTH
+from pdrisk._model.rowwise.families import truths_of
 from pdrisk.engines.numpy.frame import column_values
+
+DeclaredKinds = Callable[[pd.DataFrame], Mapping[Hashable, str | None]]
 
 __all__ = ["Plain", "plain_frame", "single_columns"]
 
@@ -36,11 +39,15 @@ class Plain(NamedTuple):
     whole: tuple[int, ...] = ()
 
 
-def plain_frame(frame: pd.DataFrame) -> Plain:
+def plain_frame(frame: Any, declared_kinds: DeclaredKinds | None = None) -> Plain:
     """The frame with its columns of Python objects as floats, truth values or text.
 
-    DuckDB would look at the values for a type, such as DECIMAL(3,1), and one record more would change all others.
+    DuckDB would look at the values for a type, such as DECIMAL(3,1), and one record more would change all others. With
+    ``declared_kinds`` no value is looked at: columns without a kind are text. Frames of other libraries stay.
     """
+    if not isinstance(frame, pd.DataFrame):
+        return Plain(frame)
+    kinds = None if declared_kinds is None else declared_kinds(frame)
     changed: dict[int, Any] = {}
     untyped, whole = [], []
     for at in range(frame.shape[1]):
@@ -51,14 +58,16 @@ def plain_frame(frame: pd.DataFrame) -> Plain:
                 changed[at] = column.array
         if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iu":
             whole.append(at)
-        kind = column_kind(column) if column.dtype == object else "typed"
+        kind = "typed"
+        if column.dtype == object:
+            kind = column_kind(column) if kinds is None else kinds.get(frame.columns[at]) or MIXED
         if kind == NUMBER:
             changed[at] = _floats(column)
         elif kind == TRUTH:
-            changed[at] = column.astype("boolean").array
+            changed[at] = truths_of(column).array
         elif kind != "typed":
             untyped.append(at)
-            if kind != TEXT:
+            if kind != TEXT or kinds is not None:
                 present = column.notna()
                 texts = [_text(value) if there else None for value, there in zip(column, present, strict=True)]
                 changed[at] = pd.array(texts, dtype="string")  # is text even where it holds nothing

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,7 +23,7 @@ from pdrisk._sql.fluent import fluent_table
 from pdrisk._sql.parse import parsed
 from pdrisk._sql.pieces import lowered, quoted
 from pdrisk._sql.postgres import PostgresTable, server_of
-from pdrisk._sql.readable import files_of, is_readable
+from pdrisk._sql.readable import is_readable
 from pdrisk._sql.relations import relation_of
 from pdrisk._sql.rows import Relation
 from pdrisk._sql.sources import Sources
@@ -165,8 +164,6 @@ class Given:
             table, said = self._fluent()
             return SQLKeys(table, said, within)
         data = self.others[name] if name in self.others else (self.connection, self.tables[name])
-        if isinstance(data, str | os.PathLike):
-            data = files_of(os.fspath(data)) or data
         sources = self.sources()
         try:
             return table_of(data, "data", self._relation(name, sources).source.declared)
@@ -302,6 +299,11 @@ def tables_given(data: Mapping[Any, Any]) -> Given:
             tables[lowered(name)] = tuple(value[1].split("."))
         elif is_spark(value):
             remote[name] = SparkFrame(value)
+        elif server_of(value) is not None:
+            raise ParameterError(
+                "this is a server, with many tables: name one, as in pdrisk.Dataset((url, 'survey.people')), and keep "
+                "the password in ~/.pgpass or PGPASSWORD."
+            )
         elif is_readable(value):
             others[name] = _as_it_is(value)
         else:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pdrisk._model.calendar_keys import calendar_key
 from pdrisk._model.keys import Key, are_categories, are_observed, key_tuples, take_categories, undeclared_keys
 from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH, ZONED, kind_of_value, kind_phrase
 from pdrisk._model.nodes import Node
@@ -74,7 +75,9 @@ class Grouping:
         ParameterError
             If WHERE leaves none.
         """
-        known: Sequence[Any] | None = self.values if declared is None else declared
+        known: Sequence[Any] | None = self.values
+        if declared is not None:
+            known = [calendar_key(key, self.kind, f"a key of {self.names[0]}") for key in declared]
         if known is None:
             known = None if limit is None else limit.listed
             if known is None:
@@ -131,7 +134,7 @@ def keys_given(
     Parameters
     ----------
     groups : sequence of Grouping
-    keys : list, dict, "observed", "categories", "private" or None
+    keys : list, dict, frame, "observed", "categories", "private" or None
         As the caller passed them.
     declared : callable
         What was declared for a group, or None.
@@ -169,7 +172,7 @@ def keys_given(
     if missing and keys is None:
         raise undeclared_keys(
             _written(missing, counted),
-            f"keys=[...] (a dict {{{missing[0]!r}: [...]}} for several)",
+            f"keys=[...] (for several a frame or tuples, or a dict {{{missing[0]!r}: [...]}} for all combinations)",
             "schema= (isin) or df.dprisk.declare(keys=...)",
         )
     whole = {**given} if missing else {**lists, **given}
@@ -195,7 +198,7 @@ def _checked(groups: Sequence[Grouping], given: object, categories: Categories) 
 def _by_name(groups: Sequence[Grouping], given: Mapping[Any, object], categories: Categories) -> list[object] | None:
     """The list of each group, under the first of its names that is there; None if one has none."""
     lists = []
-    left = {name.lower(): listed for name, listed in given.items()}
+    left = {name.lower(): listed for name, listed in given.items() if isinstance(name, str)}
     for group in groups:
         name = next((name.lower() for name in group.names if name.lower() in left), None)
         if name is None:
@@ -234,12 +237,16 @@ def _as_value(key: Any, group: Grouping) -> Any:
     """A plain key as a value of the group's type; every kind of missing is None."""
     if key is None:
         return None
+    key = calendar_key(key, group.kind, f"a key of {group.names[0]}")
     kind = kind_of_value(key)
     if kind == ZONED and group.kind in (DATE, TIME):
         raise ColumnTypeError(f"a key of {group.names[0]} has a time zone, but the group has none.")
     if not comparable(kind, group.kind, sql=True):
+        days = kind in (DATE, TIME) and group.kind == TEXT
         raise ColumnTypeError(
-            f"a key of {group.names[0]} is {kind_phrase(key)}, but the group holds {group.kind}: list keys of its kind."
+            f"a key of {group.names[0]} is {kind_phrase(key)}, but the group holds {group.kind}: list keys of its kind"
+            + f", or make dates of it, with TRY_CAST({group.names[0]} AS DATE) or pd.to_datetime in a frame." * days
+            + "." * (not days)
         )
     if kind == NUMBER:
         if group.type in ("DOUBLE", "FLOAT"):
@@ -252,8 +259,6 @@ def _as_value(key: Any, group: Grouping) -> Any:
         return int(key)
     if kind in (DATE, TIME):
         stamp = pd.Timestamp(key)
-        if group.kind == DATE and stamp != stamp.normalize():
-            raise ParameterError(f"a key of {group.names[0]} has a time of day, but the group holds dates.")
         if not datetime.MINYEAR <= stamp.year <= datetime.MAXYEAR:
             raise ParameterError(f"a key of {group.names[0]} is farther away than the years 1 to 9999.")
         check_microseconds(stamp, f"a key of {group.names[0]}")

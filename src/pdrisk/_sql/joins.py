@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME
+from pdrisk._model.kinds import DATE, NUMBER, TIME
 from pdrisk._model.nodes import Column, Node, Operation, below
 from pdrisk._sql.expressions import text
 from pdrisk._sql.owners import PUBLIC, Owners
-from pdrisk._sql.pieces import INTEGERS, Expression, kind_of_type, lowered, quoted
+from pdrisk._sql.pieces import INTEGERS, Expression, lowered, quoted
 from pdrisk._sql.rows import Condition, Member, Relation, Rows, column_of, condition
 from pdrisk._sql.source import Source
 from pdrisk._sql.sources import Sources
@@ -69,7 +69,7 @@ def conjuncts(node: Node | None) -> list[Node]:
     return [node]
 
 
-def joined(item: Join, left: Relation, right: Relation, sources: Sources, around: Sequence[Node]) -> Relation:
+def joined(item: Join, left: Relation, right: Relation, sources: Sources, around: Sequence[Node] = ()) -> Relation:
     """Relation of the rows of two relations that belong together.
 
     Parameters
@@ -207,18 +207,13 @@ def owners_key(relation: Relation) -> tuple[str, ...]:
 
 
 def check_alike(left: Relation, own: str, right: Relation, other: str) -> None:
-    """Refuse ids that would be compared after a cast, or by a collation."""
+    """Refuse ids that would be compared after a cast."""
     both = first, second = left.source.columns[own], right.source.columns[other]
     if first != second and not (first in INTEGERS and second in INTEGERS):
         advice = ' A frame with missing ids makes DOUBLE of integers: use astype("Int64").' if "DOUBLE" in both else ""
         raise ParameterError(
             f"{own} of {left.source.name} is {first} and {other} of {right.source.name} is {second}: ids are compared "
             f"as they are, since a cast could make one person of two. Store both in one type.{advice}"
-        )
-    if kind_of_type(first) == TEXT and (left.source.collated or right.source.collated):
-        raise ParameterError(
-            f"a table of {left.source.name} or {right.source.name} has a collation, by which different ids of people "
-            "may be equal: make a table without it."
         )
 
 

@@ -28,7 +28,7 @@ from pdrisk._sql.engine_elsewhere import EngineElsewhere, engine_elsewhere
 from pdrisk._sql.expressions import text
 from pdrisk._sql.grouping import Grouping, key_lists, key_relation, keys_given
 from pdrisk._sql.headings import heading, unique
-from pdrisk._sql.in_play import check_named
+from pdrisk._sql.in_play import check_bounds, check_named
 from pdrisk._sql.judged_query import Judged, said_by, try_out
 from pdrisk._sql.layers import Layer, Layered, aggregates, layer_over, layered, tail
 from pdrisk._sql.limits import Limit
@@ -51,6 +51,7 @@ from pdrisk._sql.rows import Condition, Rows, condition
 from pdrisk._sql.settings import Settings
 from pdrisk._sql.source import Source
 from pdrisk._sql.sources import Sources
+from pdrisk._sql.stored import as_remembered
 from pdrisk._sql.tree import Select, Star, reads_several
 from pdrisk._sql.windows import ABOUT_RECORDS
 from pdrisk.engines.sql.duckdb import DuckDBEngine
@@ -87,7 +88,7 @@ def judged(
         )
     if any(isinstance(item, Star) for item, _ in core.items):
         raise ParameterError("SELECT * would show records: only groups and noisy aggregates leave the data.")
-    relation = bounded(relation_of(core, sources, nested.ctes), stated, sources)
+    relation = bounded(relation_of(core, sources, nested.ctes), stated)
     answers = Answers(relation, replace(core, has_parameters=select.has_parameters), stated, settings=sources.settings)
     if isinstance(keys, Mapping):
         keys = _of_groups(keys, answers, sources)
@@ -107,6 +108,9 @@ def judged(
             "the query has no aggregate, so nothing to add noise to: ask for COUNT(*), AVG(x) or another, with "
             "GROUP BY."
         )
+    if isinstance(stated, Mapping):
+        needed = [each.column for each in answers.noted if each.column and each.asked.bounds_from == "declared"]
+        check_bounds(stated, [*(label for label, _ in relation.columns), *relation.source.below], needed, sources)
     owners = relation.owners
     if owners is None:
         is_one_of_several = isinstance(people.person, Mapping) and len(people.person) > 1
@@ -128,16 +132,16 @@ def judged(
     shares = _shares(explicit, None if total is None else share_of_values(keys, total))
     columns = [group.column for group in answers.groups]
     if owners is not None:
-        people = known_rows(known, people, owners, noted, columns)
-    unit = unit_of(known, people, noted, lines, columns)
+        known = known_rows(known, people, owners, noted, columns)
+    conditions = (*relation.owned, *relation.where, *where)
+    groups = _listed_groups(answers, keys, conditions, nested.counted)
+    unit = unit_of(known, people, noted, lines, columns, groups)
     if shared and unit.person:
         unit = replace(unit, person=shared)
-    chosen = judged_groups_shown(keys, delta, least_group, None, total, unit.groups)
+    chosen = judged_groups_shown(keys, delta, least_group, None, total, unit)
     asked = Query(lines, shares, releases=releases, unit=unit)
     for at in range(len(lines)):
         asked.mechanism(at).check()
-    conditions = (*relation.owned, *relation.where, *where)
-    groups = _listed_groups(answers, keys, conditions, nested.counted)
     parts, places = combined(list(parts_of(noted, asked, DuckDBReads(relation.source))))
     by = tuple(group.key_sql for group in answers.groups)
     if groups is not None and groups.is_private:  # keys that are read first, and then listed
@@ -232,6 +236,7 @@ def _layers(nested: Layered, answers: Answers, settings: Settings) -> tuple[Laye
 
 def _canonical(plan: SummaryPlan, places: tuple[int, ...]) -> str:
     """Text of what is read, by which ledgers remember answers: spelled as in the first edition."""
+    plan = replace(plan, source=as_remembered(plan.source))
     return repr((plan, places)).replace("(SummaryPlan(", "(Plan(", 1)
 
 

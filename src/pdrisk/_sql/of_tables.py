@@ -11,7 +11,9 @@ import pandas as pd
 
 from pdrisk._model.columns import check_column
 from pdrisk._model.nearest import did_you_mean, unknown_column
-from pdrisk._model.unit import ONE, People, checked_columns, checked_way, different_units, judged_people
+from pdrisk._model.unit import ONE, People, checked_columns, checked_way, judged_people
+from pdrisk._model.unit_errors import different_units
+from pdrisk._model.unit_label import checked_label, label_of_nobody
 from pdrisk._pandas.declared import declarations, declarations_of
 from pdrisk._sql.given import Given
 from pdrisk._sql.people import PeopleAsked
@@ -64,7 +66,9 @@ class OfTables:
         )
 
 
-def of_tables(given: Given, public: frozenset[str], person: object, per_person: object, constant: object) -> OfTables:
+def of_tables(
+    given: Given, public: frozenset[str], person: object, per_person: object, constant: object, unit_label: object
+) -> OfTables:
     """Declared people in several tables.
 
     Raises
@@ -92,6 +96,8 @@ def of_tables(given: Given, public: frozenset[str], person: object, per_person: 
         return found
 
     columns = {name: checked_columns("person", each) for name, each in by_table("person", person, needed=True).items()}
+    if not columns and unit_label is not None:
+        raise label_of_nobody()
     if not columns and (per_person is not None or constant is not None):
         option = "per_person=" if per_person is not None else "constant="
         raise ParameterError(f"{option} needs person=, the column of ids: pass it as well.")
@@ -112,7 +118,7 @@ def of_tables(given: Given, public: frozenset[str], person: object, per_person: 
         raise ParameterError('per_person= by table is "one", or nothing: what rows become is that of a whole question.')
     way = None if isinstance(per_person, Mapping) else checked_way(per_person)
     one_row = frozenset(ways) if way == ONE or isinstance(per_person, Mapping) else frozenset()
-    people = People(next(iter(columns.values()), ()), None if one_row else way)
+    people = People(next(iter(columns.values()), ()), None if one_row else way, unit_label=checked_label(unit_label))
     return OfTables(
         people,
         {private[name]: each for name, each in columns.items()},
@@ -178,7 +184,7 @@ def _own(said: Mapping[str, Any], columns: Collection[Hashable]) -> dict[str, An
 
 
 def people_given(
-    given: Given, header: pd.DataFrame | None, person: object, per_person: object, constant: object
+    given: Given, header: pd.DataFrame | None, person: object, per_person: object, constant: object, unit_label: object
 ) -> People:
     """People in one table, declared by the Dataset or else by its frame or schema.
 
@@ -200,7 +206,8 @@ def people_given(
         person = list(known.columns) if person is None else person
         per_person = known.per_person if per_person is None else per_person
         constant = [*known.constant, *checked_columns("constant", constant)]
-    people = judged_people(person, per_person, constant)
+        unit_label = known.unit_label if unit_label is None else unit_label
+    people = judged_people(person, per_person, constant, unit_label)
     for column in (*people.columns, *people.constant):
         if frame is not None:
             check_column(frame, column)

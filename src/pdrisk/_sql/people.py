@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from pdrisk._core.order import Max, Min
 from pdrisk._core.statistics import Count, Distinct
 from pdrisk._model.nearest import unknown_column
-from pdrisk._model.query import Line
-from pdrisk._model.unit import (
-    ONE,
-    People,
-    Unit,
+from pdrisk._model.query import Groups, Line
+from pdrisk._model.unit import ONE, People, Unit, checked_columns, checked_rows, judged_unit
+from pdrisk._model.unit_errors import (
     bounds_per_person,
-    checked_columns,
-    checked_rows,
     constant_of_nobody,
     different_units,
-    judged_unit,
+    in_several_groups,
     not_of_dataset,
     row_of_one_table,
 )
+from pdrisk._model.unit_label import checked_label, label_of_nobody
 from pdrisk._sql.answers import Noted
 from pdrisk._sql.owners import Owners
 from pdrisk._sql.pieces import lowered, may_be_nan, quoted
@@ -43,6 +41,7 @@ __all__ = [
 
 
 NOBODY_KNOWN = People()
+NESTED = ("STRUCT", "MAP", "UNION", "VARIANT")  # as are types that end with "]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +58,7 @@ class PeopleAsked:
     groups: object = None
     unit: object = None
     constant: object = None
+    unit_label: object = None
     known: People = NOBODY_KNOWN
     one_row: frozenset[str] = frozenset()
 
@@ -127,7 +127,19 @@ def people_of(asked: PeopleAsked, source: Source) -> People:
     columns = before or person
     if same and not columns:
         raise constant_of_nobody()
-    return replace(known, columns=columns, constant=(*stored("constant", list(known.constant) or None), *same))
+    for name in map(str, columns):
+        sql_type = source.columns[name]
+        if source.is_table and (sql_type.startswith(NESTED) or sql_type.endswith("]")):
+            raise ColumnTypeError(
+                f"person={name!r} is of type {sql_type}, and texts in it may have a collation, which makes "
+                "one person of two: make a table whose ids are text or numbers."
+            )
+    label = checked_label(asked.unit_label)
+    if label is not None and not columns:
+        raise label_of_nobody()
+    constant = (*stored("constant", list(known.constant) or None), *same)
+    label = label or known.unit_label or asked.known.unit_label
+    return replace(known, columns=columns, constant=constant, unit_label=label)
 
 
 def owners_of_table(asked: PeopleAsked, source: Source) -> Owners:
@@ -185,21 +197,26 @@ def of_relation(asked: PeopleAsked, relation: Relation, owners: Owners) -> tuple
     )
     per_person = None if asked.known.per_person == ONE else asked.known.per_person
     return here, replace(
-        asked.known, columns=owners.key, constant=tuple(sorted(owners.constant)), per_person=per_person
-    )
+        asked.known, columns=owners.key, constant=tuple(sorted(owners.constant)), per_person=per_person,
+        unit_label=checked_label(asked.unit_label) or asked.known.unit_label,
+    )  # fmt: skip
 
 
 def known_rows(
     people: People, asked: PeopleAsked, owners: Owners, noted: Sequence[Noted], by: Sequence[str | None]
-) -> PeopleAsked:
-    """The options with the number of a person's rows that follows from the tables, unless the call says it."""
+) -> People:
+    """The people with the number of their rows that follows from the tables, unless the call says it."""
     said = (asked.rows, asked.per_person, people.per_person)
     known = {*people.columns, *people.constant}
-    most = 1 if owners.extra and set(owners.extra) <= set(by) else owners.most
     of_people = all(columns and set(columns) <= known for columns in map(_columns, noted))
     if of_people or any(each is not None for each in said):
-        return asked
-    return replace(asked, rows=most)
+        return people
+    in_each_group = bool(owners.extra) and set(owners.extra) <= set(by)
+    if in_each_group and asked.groups is None and not set(by) <= known:  # one in each is not one in all together
+        if owners.most is None:
+            raise in_several_groups(owners.extra)
+        in_each_group = False
+    return replace(people, rows=1 if in_each_group else owners.most)
 
 
 def counted_people(noted: Noted, people: People, asked: PeopleAsked) -> Noted:
@@ -213,7 +230,12 @@ def counted_people(noted: Noted, people: People, asked: PeopleAsked) -> Noted:
 
 
 def unit_of(
-    people: People, asked: PeopleAsked, noted: Sequence[Noted], lines: Sequence[Line], by: Sequence[str | None]
+    people: People,
+    asked: PeopleAsked,
+    noted: Sequence[Noted],
+    lines: Sequence[Line],
+    by: Sequence[str | None],
+    groups: Groups | None,
 ) -> Unit:
     """The unit of a SELECT.
 
@@ -225,12 +247,14 @@ def unit_of(
         What is asked for.
     by : sequence of str or None
         The columns of its groups, None for other expressions.
+    groups : Groups or None
     """
     wanted = [(line.statistic, _columns(each)) for line, each in zip(lines, noted, strict=True)]
     grouped = [column if column is not None else f"expression {at + 1} of GROUP BY" for at, column in enumerate(by)]
     unit = judged_unit(
         people, wanted, grouped, per_person=asked.per_person, rows=asked.rows, unit=asked.unit,
         groups=asked.groups if by or not people.columns else None, counts_rows=True,
+        listed=None if groups is None or groups.keys is None else len(groups.keys),
     )  # fmt: skip
     if unit.per_person in ("sum", "count"):
         declared = [each.column for each in noted if each.asked.bounds_from == "declared"]
@@ -274,6 +298,13 @@ def people_read(people: People, unit: Unit, source: Source) -> PeopleRead | None
 
 
 def _columns(noted: Noted) -> list[Hashable]:
-    """Columns of an aggregate; expressions as text."""
+    """Columns of an aggregate that a person's values decide, however many of her rows have them; else none.
+
+    Such are MIN, MAX and DISTINCT. COUNT(pid) or AVG(age) of a person's rows goes by how many they are. Expressions
+    are texts.
+    """
+    statistic = noted.asked.statistic
+    if not (noted.call.distinct or isinstance(statistic, Distinct | Min | Max)):
+        return []
     found = [each.column or each.sql for each in (noted.argument, noted.other) if each is not None]
     return list(found)

@@ -33,7 +33,6 @@ __all__ = [
     "quoted",
     "word",
     "written_constant",
-    "written_paths",
 ]
 
 INTEGERS = ("TINYINT", "UTINYINT", "SMALLINT", "USMALLINT", "INTEGER", "UINTEGER", "BIGINT", "UBIGINT", "HUGEINT")
@@ -159,11 +158,6 @@ def number(sql: str, sql_type: str, column: str | None = None) -> Expression:
 def quoted(name: str) -> str:
     """An identifier."""
     return '"' + name.replace('"', '""') + '"'
-
-
-def written_paths(path: str | tuple[str, ...]) -> str:
-    """One path of a file, or a list of them."""
-    return written_constant(path) if isinstance(path, str) else f"[{', '.join(map(written_constant, path))}]"
 
 
 _WORDS = {"==": "=", "!=": "<>", "isna": "IS NULL", "notna": "IS NOT NULL"}

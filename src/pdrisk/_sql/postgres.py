@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from pdrisk.engines.base import Origin
 from pdrisk.engines.sql.plan import SummaryPlan
-from pdrisk.engines.sql.postgres import READ_ONLY, PostgresDialect, asked, compiled, fetched, reading
+from pdrisk.engines.sql.postgres import READ_ONLY, PostgresDialect, alone, asked, compiled, fetched, reading
 from pdrisk.engines.sql.postgres_types import CatalogColumn, stored_column
 from pdrisk.engines.sql.reading import Columns, Fetch
 from pdrisk.engines.sql.table import SQLTable
@@ -192,7 +192,8 @@ def one_connection(connection: Any) -> Iterator[Any]:
     if type(connection).__name__ not in ("Engine", "PostgresAddress"):
         yield connection
         return
-    with connection.connect() as opened:
+    shared = type(getattr(connection, "pool", None)).__name__ == "StaticPool"  # which gives all the same connection
+    with alone(connection) if shared else nullcontext(), connection.connect() as opened:
         yield opened
 
 
@@ -205,7 +206,7 @@ def one_state(connection: Any) -> Iterator[None]:
 
 @contextmanager
 def _connected(given: Any) -> Iterator[psycopg.Connection[Any]]:
-    """Connection of psycopg, without a failed transaction."""
+    """Connection of psycopg, without a failed transaction, for one thread at a time."""
     import psycopg
     from psycopg.pq import TransactionStatus
 
@@ -216,12 +217,13 @@ def _connected(given: Any) -> Iterator[psycopg.Connection[Any]]:
             raise ColumnTypeError(
                 "SQLAlchemy is to connect by psycopg 3: write create_engine('postgresql+psycopg://...')."
             )
-        if connection.closed:
-            raise ParameterError("the connection to the server is closed: open another, and make a new Dataset.")
-        if connection.info.transaction_status == TransactionStatus.INERROR:
-            raise ParameterError(
-                "a statement failed in the transaction of the connection: roll it back, and ask again."
-            )
-        if connection.info.server_version < OLDEST:
-            raise ParameterError("the server is older than PostgreSQL 14: its arithmetic with times is not exact.")
-        yield connection
+        with alone(connection):
+            if connection.closed:
+                raise ParameterError("the connection to the server is closed: open another, and make a new Dataset.")
+            if connection.info.transaction_status == TransactionStatus.INERROR:
+                raise ParameterError(
+                    "a statement failed in the transaction of the connection: roll it back, and ask again."
+                )
+            if connection.info.server_version < OLDEST:
+                raise ParameterError("the server is older than PostgreSQL 14: its arithmetic with times is not exact.")
+            yield connection

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["WHOLE", "checked", "described", "file_failure", "files_of", "is_readable"]
+__all__ = ["WHOLE", "checked", "described", "file_failure", "is_readable"]
 
 UNREAD = "pdrisk_column"  # of a frame, tried alone
 WHOLE = "see whether it exists and is whole"
@@ -62,25 +61,6 @@ def file_failure(path: str) -> tuple[str, str]:
         "no other kind of file is read, so read it with pandas (such as pd.read_csv) and pass the frame, or load it "
         "into a table with DuckDB (such as read_csv) and pass the connection"
     )
-
-
-def files_of(path: str) -> tuple[str, ...] | None:
-    """Parquet files of a folder or pattern, by name; None for the path of one file.
-
-    Raises
-    ------
-    ParameterError
-        If there are none.
-    """
-    if os.path.isdir(path):
-        pattern = os.path.join(glob.escape(path), "**", "*.parquet")
-    elif "://" in path or not glob.has_magic(path) or os.path.exists(path):
-        return None
-    else:
-        pattern = path
-    if found := tuple(sorted(glob.glob(pattern, recursive=True))):
-        return found
-    raise ParameterError(f"there is no Parquet file in {os.path.basename(path.rstrip(os.sep))!r}: see the path.")
 
 
 def is_readable(value: object) -> bool:

@@ -7,7 +7,7 @@ from typing import NoReturn
 from pdrisk._model.nodes import Column
 from pdrisk.errors import ParameterError
 
-__all__ = ["JOINS", "NO_FROM", "REFUSED", "keys_without_groups", "not_grouped", "refuse"]
+__all__ = ["JOINS", "NO_FROM", "REFUSED", "correlated", "keys_without_groups", "not_grouped", "refuse"]
 
 NO_FROM = "there is no FROM: ask a table, view, frame or Parquet file"
 
@@ -22,6 +22,15 @@ def not_grouped(column: Column) -> ParameterError:
 def keys_without_groups() -> ParameterError:
     """The error for keys of a query without groups."""
     return ParameterError("keys= lists the groups of GROUP BY, which is missing: write it, or leave keys out.")
+
+
+def correlated(column: str) -> ParameterError:
+    """The error for a subquery that reads the row of the query around it."""
+    return ParameterError(
+        f"{column} is a column of the query around the subquery: correlated subqueries are refused, but for EXISTS on "
+        "the person, since each row would ask anew. Write the subquery into FROM, with GROUP BY the person, and join "
+        "it."
+    )
 
 
 JOINS = {

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pdrisk._model.nearest import did_you_mean
 from pdrisk._model.nodes import Column, Constant, Node
 from pdrisk._sql.catalog import CatalogEntry
+from pdrisk._sql.commas import crossed, listed_by_comma
 from pdrisk._sql.elsewhere import SourcesElsewhere
 from pdrisk._sql.joins import conjuncts, joined, kept_by, member_condition
 from pdrisk._sql.numbered import has_windows, limited, numbered
@@ -101,9 +102,12 @@ def _relation(
     if depth > DEEPEST:
         raise ParameterError(f"more than {DEEPEST} subqueries stand in each other: put them together.")
     match item:
-        case Join(left, right):
-            sides = [_relation(each, sources, ctes, home, depth + 1, around) for each in (left, right)]
-            return joined(item, sides[0], sides[1], sources, around)
+        case Join(left, right, how):
+            listed = listed_by_comma(item) if how == "CROSS" else [left, right]
+            sides = [_relation(side, sources, ctes, home, depth + 1, around) for side in listed]
+            if how == "CROSS":
+                return crossed(sides, sources, around)
+            return joined(item, sides[0], sides[1], sources)
         case Union(parts):
             return united([_rowwise(each, sources, ctes, home, depth + 1) for each in parts], sources)
         case Subquery(select, alias, columns):

@@ -171,9 +171,10 @@ class Rows:
         if not qualifiers and name != "age":  # of a person, not of time
             check_clock(name)
         error = unknown_column(node.path, [label for label, _ in self.relation.columns])
-        if not node.in_quotes:
-            raise error
-        raise UnknownColumnError(f"{error} Write text in single quotes: {written_constant(node.name)}.")
+        if node.in_quotes:
+            error = UnknownColumnError(f"{error} Write text in single quotes: {written_constant(node.name)}.")
+        error.path = (*node.qualifiers, node.name)
+        raise error
 
     def without(self, alias: str) -> Rows:
         """Scope for the expression of an alias, without the alias itself."""
@@ -201,11 +202,10 @@ def named(node: Node, scope: Rows) -> Expression:
 
 def column_of(name: str, sql_type: str, source: Source) -> Expression:
     """Column of a source, in the few types that expressions know."""
-    sql, kind, collated = quoted(name), kind_of_type(sql_type), source.collated
+    sql, kind = quoted(name), kind_of_type(sql_type)
     if kind == TEXT:
         # The labels of an ENUM may be people's values: their order is no column's, and DuckDB writes them into errors.
-        sql = f"CAST({sql} AS VARCHAR)" if collated or sql_type != "VARCHAR" else sql
-        sql = f'({sql} COLLATE "binary")' if collated else sql
+        sql = f"CAST({sql} AS VARCHAR)" if sql_type != "VARCHAR" else sql
         return Expression(sql, TEXT, "VARCHAR", name, shown=quoted(name))
     if sql_type in ("TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"):
         # DuckDB 1 fails where TRY_CAST should give NULL.

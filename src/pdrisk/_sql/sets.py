@@ -6,7 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import pandas as pd
+
+from pdrisk._model.keys import columns_of_frame
 from pdrisk._model.nodes import Call, Column, Constant, Node, Operation, below, rebuilt
+from pdrisk._model.plain import plain_key
 from pdrisk._sql.distinct import OCCURS
 from pdrisk._sql.headings import heading
 from pdrisk._sql.pieces import lowered
@@ -159,21 +163,26 @@ def group_names(node: Node, select: Select) -> frozenset[str]:
 
 def keys_of_part(keys: object, union: Union, places: tuple[int, ...]) -> object:
     """A caller's keys for some groups of GROUPING SETS, each key once."""
+    size = len(union.groups)
     if not places:
         return None
-    if keys is None or isinstance(keys, str):
+    if keys is None or isinstance(keys, str) or len(places) == size:
         return keys
-    size = len(union.groups)
-    if isinstance(keys, Mapping):
+    columns = columns_of_frame(keys)
+    if columns is not None or isinstance(keys, Mapping):
         others = [names for place, names in enumerate(union.groups) if place not in places]
+        named: Mapping[Any, Any] = keys if isinstance(keys, Mapping) else columns or {}
         left = {
             name: listed
-            for name, listed in keys.items()
+            for name, listed in named.items()
             if not (isinstance(name, str) and any(lowered(name) in names for names in others))
         }
-        return left or None
+        if columns is None:
+            return left or None
+        rows = zip(*([plain_key(key) for key in listed] for listed in left.values()), strict=True)
+        return pd.DataFrame(list(dict.fromkeys(rows)), columns=list(left), dtype=object)
     listed = list(keys)  # type: ignore[call-overload] # what it is, the judge says
-    if size == 1 or not all(isinstance(key, tuple | list) and len(key) == size for key in listed):
+    if not all(isinstance(key, tuple | list) and len(key) == size for key in listed):
         return listed
     own = [tuple(key[place] for place in places) for key in listed]
     return list(dict.fromkeys(key[0] if len(places) == 1 else key for key in own))

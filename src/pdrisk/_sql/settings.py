@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from pdrisk._sql import workspace
 from pdrisk._sql.allowed import FUNCTIONS
 from pdrisk._sql.pieces import quoted, written_constant
-from pdrisk._sql.source_identity import asked
 from pdrisk._sql.statistics import AGGREGATES
+from pdrisk.engines.sql.duckdb import asked
 from pdrisk.errors import ParameterError
 
 if TYPE_CHECKING:

@@ -22,11 +22,11 @@ from pdrisk._model.kinds import NOTHING
 from pdrisk._model.private_keys import checked_delta
 from pdrisk._sql import dry_run
 from pdrisk._sql.headings import unique
-from pdrisk._sql.in_play import check_named
+from pdrisk._sql.in_play import check_named, is_correlated
 from pdrisk._sql.judged_query import Judged
 from pdrisk._sql.layers import NOISY, Layer, Layered, layer_over
 from pdrisk._sql.pieces import Expression, lowered
-from pdrisk._sql.refusals import NO_FROM, keys_without_groups
+from pdrisk._sql.refusals import NO_FROM, correlated, keys_without_groups
 from pdrisk._sql.scalars import Scalars
 from pdrisk._sql.sets import group_names, keys_of_part
 from pdrisk._sql.settings import Settings
@@ -43,7 +43,7 @@ from pdrisk._sql.stacked import (
     shown,
 )
 from pdrisk._sql.tree import Scalar, Select, Star, Union
-from pdrisk.errors import ParameterError
+from pdrisk.errors import ParameterError, UnknownColumnError
 
 __all__ = ["Share", "planned"]
 
@@ -152,7 +152,17 @@ def planned(
         If anything is wrong with it.
     """
     plan = Plan(read, nest, judge, total, keys, sources.settings)
-    found = replace(plan, statements=plan.judged(lambda select, own: judge(select, own, total), placeholder))
+    try:
+        statements = plan.judged(lambda select, own: judge(select, own, total), placeholder)
+    except UnknownColumnError as error:
+        if not error.path or not is_correlated(error.path, sources):
+            raise
+        path = ".".join(error.path)
+    else:
+        path = ""
+    if path:
+        raise correlated(path)
+    found = replace(plan, statements=statements)
     if not found.queries:
         raise ParameterError(f"{NO_FROM}.")
     if len(found.statements) > 1 or isinstance(found.statements[0], Stacked):
@@ -305,7 +315,7 @@ def merged(answer: pd.DataFrame, inner: Sequence[Answer], delta: Fraction, own: 
         numbers += [first + at for at in each.releases or range(len(each.lines))]
     lines = [line for each in every for line in each.lines]
     names = unique([line.name for line in lines])
-    where = list(dict.fromkeys(each.where for each in every))
+    where, most = list(dict.fromkeys(each.where for each in every)), max(every, key=lambda each: each.combinations)
     said = Answer(
         lines=tuple(replace(line, name=name) for line, name in zip(lines, names, strict=True)),
         eps=math.fsum(each.eps for each in every),
@@ -315,11 +325,16 @@ def merged(answer: pd.DataFrame, inner: Sequence[Answer], delta: Fraction, own: 
         where_trusted=any(each.where_trusted for each in every),
         bounds_from_data=any(each.bounds_from_data for each in every),
         keys_from=_keys_from(every),
+        without_missing=tuple(dict.fromkeys(name for each in every for name in each.without_missing)),
+        combinations=most.combinations,
+        combined=most.combined,
         unit=every[0].unit,
         has_person=every[0].has_person,
         per_person=every[0].per_person,
         rows=max(each.rows for each in every),
         groups_each=max(each.groups_each for each in every),
+        overall=any(each.overall for each in every),
+        leaves_out=tuple(dict.fromkeys(limit for each in every for limit in each.leaves_out)),
         grouped=any(each.grouped for each in every),
         headings=tuple(answer.columns) if own is None else own.headings,
         groups=() if own is None else own.groups,

@@ -44,8 +44,6 @@ class Source:
         Columns of Python objects that are read as text.
     whole : frozenset of str
         Columns of whole numbers that pandas would make floats for one missing value: they are computed as floats.
-    collated : bool
-        Whether a column may have a collation of its own.
     zone : str
         Whose clock times with a zone are read by.
     is_table : bool
@@ -78,7 +76,6 @@ class Source:
     place: Callable[[], str | None] | None = None
     untyped: frozenset[str] = frozenset()
     whole: frozenset[str] = frozenset()
-    collated: bool = False
     zone: str = "UTC"
     is_table: bool = False
     rows: int = 0

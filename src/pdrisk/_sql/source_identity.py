@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pdrisk.errors import ParameterError
+from pdrisk.engines.sql.duckdb import asked
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["asked", "file_place", "table_place"]
-
-ASKING = Lock()
+__all__ = ["file_place", "table_place"]
 
 
 def file_place(connection: DuckDBPyConnection, path: str | tuple[str, ...]) -> str | None:
@@ -47,20 +44,3 @@ _SETTINGS = """
 SELECT name, value FROM system.main.duckdb_settings()
 WHERE name IN ('TimeZone', 'Calendar', 'default_collation', 'ieee_floating_point_ops', 'integer_division')
 """
-
-
-def asked(connection: DuckDBPyConnection, sql: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
-    """Rows of the catalog."""
-    import duckdb
-
-    try:
-        with ASKING:
-            return connection.execute(sql, parameters).fetchall()
-    except duckdb.Error as error:
-        message = str(error).split("\n")[0]
-        if isinstance(error, getattr(duckdb, "ResourceInUseException", ())):  # since DuckDB 2
-            message = (
-                "a result of it is still being read. Read that to its end (read_all() of a reader), or pass "
-                "con.cursor(), which sees everything but temporary tables."
-            )
-    raise ParameterError(f"the connection cannot be asked for its tables: {message}")

@@ -8,28 +8,28 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from pdrisk._core.once import once
 from pdrisk._core.universe import Universe
 from pdrisk._model.declarations import Declarations
 from pdrisk._model.kinds import ZONED
 from pdrisk._model.schema import entries_of, people_of_schema
+from pdrisk._pandas.objects import declared_kinds
 from pdrisk._sql import workspace
 from pdrisk._sql.catalog import VIEW, CatalogEntry, entry_names, found_entry
 from pdrisk._sql.clients import plain_text
 from pdrisk._sql.declared import declared_for, declared_in_file, folded
-from pdrisk._sql.frame_types import Plain, plain_frame
+from pdrisk._sql.frame_types import plain_frame
 from pdrisk._sql.owners import PUBLIC, Owners
 from pdrisk._sql.parse import parsed
-from pdrisk._sql.pieces import kind_of_type, lowered, written_paths
-from pdrisk._sql.readable import WHOLE, checked, columns_not_read, described, file_failure, files_of
+from pdrisk._sql.pieces import kind_of_type, lowered
+from pdrisk._sql.readable import WHOLE, checked, columns_not_read, described, file_failure
 from pdrisk._sql.scalars import Scalars
 from pdrisk._sql.settings import Settings, pin
 from pdrisk._sql.source import Source
-from pdrisk._sql.source_identity import asked, file_place, table_place
+from pdrisk._sql.source_identity import file_place, table_place
 from pdrisk._sql.stored import (
     as_meant,
+    by_record,
     meanings_in_arrow,
     meanings_in_files,
     metadata,
@@ -37,6 +37,8 @@ from pdrisk._sql.stored import (
     whole_in_files,
 )
 from pdrisk._sql.tree import Cte, Select
+from pdrisk.engines.sql.duckdb import asked, check_committed
+from pdrisk.engines.sql.parquet import parquet_scan, written_files
 from pdrisk.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -73,6 +75,8 @@ class Sources:
         SELECTs that every query finds under a name, as if it began WITH them.
     selects : sequence of Select
         The whole text and its scalar subqueries, as they were read last.
+    by_declarations : bool
+        Whether a ledger pays, so that no value tells of what kind Python objects are.
     """
 
     connection: DuckDBPyConnection | None
@@ -89,6 +93,7 @@ class Sources:
     known: set[str] = field(default_factory=set)
     ctes: Mapping[str, Cte] = field(default_factory=dict)
     selects: Sequence[Select] = ()
+    by_declarations: bool = False
 
     def __post_init__(self) -> None:
         self.named = {lowered(name): checked(name, value) for name, value in self.named.items()}
@@ -197,7 +202,8 @@ class Sources:
     def _frame(self, name: str, value: Any, connection: DuckDBPyConnection, frame: str) -> Source:
         """A frame, under a name of its own on this connection."""
         try:
-            plain = plain_frame(value) if isinstance(value, pd.DataFrame) else Plain(value)
+            is_judged = self.by_declarations and lowered(name) not in self.public
+            plain = plain_frame(value, declared_kinds if is_judged else None)
             connection.register(frame, plain.frame)
             columns = described(connection, f"SELECT * FROM {frame}", "this frame", WHOLE)
             names = list(columns)
@@ -212,7 +218,7 @@ class Sources:
         else:
             return self._told(
                 Source(
-                    sql,
+                    by_record(sql, columns),
                     columns,
                     connection,
                     declared_for(value, list(columns)),
@@ -240,15 +246,13 @@ class Sources:
     def file(self, path: str | tuple[str, ...]) -> Source:
         """Parquet file that the caller named, or several that are one table: a list, a folder or a pattern."""
         self.settings.check_files()
-        connection, asked_as, partitions = self._for_all, path, ""
-        if isinstance(path, str) and (found := files_of(path)) is not None:
-            # As text, whatever the folders are called: another folder could change the type of all others.
-            path, partitions = found, ", hive_partitioning = true, hive_types_autocast = false"
-        sql = f"system.main.read_parquet({written_paths(path)}{partitions})"
+        connection, asked_as = self._for_all, path
+        sql, path = parquet_scan(path)
+        partitions = path is not asked_as
         first = path if isinstance(path, str) else path[0]
         columns = described(connection, f"SELECT * FROM {sql}", *file_failure(first))
         self._check_alike(connection, columns, () if isinstance(path, str) else path, partitions)
-        name = os.path.basename(first if partitions == "" else str(asked_as).rstrip(os.sep))
+        name = os.path.basename(str(asked_as).rstrip(os.sep) if partitions else first)
         said = metadata(connection, path)
         declared = declared_in_file(said)
         meanings = meanings_in_files(connection, path, said, columns)
@@ -256,7 +260,7 @@ class Sources:
         sql, columns = as_meant(sql, columns, meanings)
         return self._told(
             Source(
-                sql,
+                by_record(sql, columns),
                 columns,
                 connection,
                 declared,
@@ -271,11 +275,11 @@ class Sources:
 
     @staticmethod
     def _check_alike(
-        connection: DuckDBPyConnection, columns: Mapping[str, str], paths: tuple[str, ...], partitions: str
+        connection: DuckDBPyConnection, columns: Mapping[str, str], paths: tuple[str, ...], partitions: bool
     ) -> None:
         """Refuse listed files that are missing or have other columns, which DuckDB would find while reading."""
         for path in paths:
-            sql = f"SELECT * FROM system.main.read_parquet({written_paths(path)}{partitions})"
+            sql = f"SELECT * FROM {written_files(path, partitions=partitions)}"
             if described(connection, sql, *file_failure(path)) != columns:
                 raise ParameterError(
                     f"the file {os.path.basename(path)!r} has other columns or types than the first of its list: write "
@@ -289,26 +293,24 @@ class Sources:
         return None if self.connection is None or not path else found_entry(self.connection, path, home)
 
     def table(self, entry: CatalogEntry) -> Source:
-        """A table, or a view that is read as it is.
+        """A table, or a view that is read as it is: on a cursor, so that results the caller has open stay.
 
-        On a cursor, so that what the caller has open on the connection stays as it is; on the connection itself only
-        what no cursor sees: temporary tables, and what an open transaction has made.
+        Temporary tables, which no cursor sees, are read on the connection itself.
         """
         if entry.definition is not None and "GENERATED ALWAYS" in entry.definition.upper():
             raise ParameterError(
                 f"table {entry.name} has generated columns, which may be computed anew at each read: ask a table "
                 "made from it."
             )
-        own = self._connection()
+        own = self._connection
         if entry.database != "temp":
-            cursor = self._for_all
             try:
-                columns = described(cursor, f"SELECT * FROM {entry.sql}", entry.name, WHOLE)
-            except ParameterError:
+                columns = described(self._for_all, f"SELECT * FROM {entry.sql}", entry.name, WHOLE)
+            except ParameterError:  # a view of temporary tables
                 pass
             else:
                 place = None if entry.is_view else lambda: table_place(own, entry.database)  # a view may change alone
-                return self._told(replace(self._of_entry(entry, columns, cursor), place=place))
+                return self._told(replace(self._of_entry(entry, columns, self._for_all), place=place))
         pin(own, is_own=False)
         columns = described(own, f"SELECT * FROM {entry.sql}", entry.name, WHOLE)
         return self._told(self._of_entry(entry, columns, own))
@@ -324,10 +326,12 @@ class Sources:
 
     def _of_entry(self, entry: CatalogEntry, columns: Mapping[str, str], connection: DuckDBPyConnection) -> Source:
         """A table or view, read by a connection."""
+        public = self.is_public(entry)
+        sql = entry.in_from(columns, is_public=public)
+        sql = sql if entry.is_native else by_record(sql, columns)
         return Source(
-            entry.sql, columns, connection, name=entry.name, collated=entry.is_collated, is_table=not entry.is_view,
-            rows=entry.rows, public=self.is_public(entry),
-        )  # fmt: skip
+            sql, columns, connection, name=entry.name, is_table=not entry.is_view, rows=entry.rows, public=public
+        )
 
     def _told(self, source: Source) -> Source:
         """The source with the declarations of schema=, and the connection's time zone."""
@@ -337,7 +341,7 @@ class Sources:
         if self.schema is None:
             return source
         entries = folded(entries_of(self.schema))
-        if not any(Declarations(schema=entries).speak_of(lowered(name)) for name in source.columns):
+        if not any(Declarations(schema=entries).names(lowered(name)) for name in source.columns):
             raise ParameterError(
                 "schema= names none of the columns of this table: pass the schema of this table or frame."
             )
@@ -353,7 +357,7 @@ class Sources:
 
     def columns_of(self, entry: CatalogEntry) -> list[str]:
         """The column names of a view, in order."""
-        return list(described(self._connection(), f"SELECT * FROM {entry.sql}", entry.name, WHOLE))
+        return list(described(self._connection, f"SELECT * FROM {entry.sql}", entry.name, WHOLE))
 
     def view_text(self, entry: CatalogEntry) -> str | None:
         """SELECT of a view; None if it shows a Python frame."""
@@ -373,11 +377,13 @@ class Sources:
 
         An Arrow stream looks like an Arrow table, but can be read only once.
         """
-        plan = asked(self._connection(), f"EXPLAIN (FORMAT json) SELECT * FROM {entry.sql}", [])[-1][-1]
+        plan = asked(self._connection, f"EXPLAIN (FORMAT json) SELECT * FROM {entry.sql}", [])[-1][-1]
         return re.findall(r'"name":\s*"([^"]*?)\s*"', plan) == ["PANDAS_SCAN"]
 
+    @once
     def _connection(self) -> DuckDBPyConnection:
         assert self.connection is not None  # an entry was found on it
+        check_committed(self.connection)
         return self.connection
 
     def _opened(self, connection: DuckDBPyConnection) -> DuckDBPyConnection:

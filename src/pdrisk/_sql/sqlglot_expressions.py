@@ -12,6 +12,7 @@ from typing import Any, Final, NoReturn
 
 from pdrisk._model.nodes import Call, Case, Cast, Column, Constant, Node, Operation, Window
 from pdrisk._sql.calls import percentile_of, rows_of_frame
+from pdrisk._sql.decimals import folded
 from pdrisk._sql.languages import POSTGRES, Language
 from pdrisk._sql.literals import literal
 from pdrisk._sql.parameters import Parameters
@@ -117,7 +118,7 @@ class ExpressionsOfSqlglot(ABC):
         }.get(name)  # fmt: skip
         if read is None:
             self.refuse(node)
-        return read(node)
+        return folded(read(node))
 
     def column(self, node: Expression) -> Node:
         self.only(node, "this", "table", "db", "catalog")

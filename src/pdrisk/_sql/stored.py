@@ -1,7 +1,11 @@
-"""Stored types that DuckDB takes for bare whole numbers: durations, periods, truth values in Parquet and Arrow.
+"""Stored values that DuckDB takes for others: durations, periods, truth values in Parquet and Arrow, and NaN.
 
 Parquet has no types for them. pandas, Polars and R write numbers, and into the file's metadata what they mean: Arrow's
 schema, which pyarrow reads. A file whose schema cannot be read is refused: its numbers could mean anything.
+
+Statistics of Parquet files leave NaN out, and DuckDB decides conditions by them: of a file with 1, 2 and NaN ``x <= 5``
+holds for every record, and `CASE`, `FILTER`, `MAX` and so on follow. Of Arrow's columns DuckDB 1 has Arrow decide, for
+which NaN is above nothing. So one record decides what is read of others, unless DuckDB reads floats `by_record`.
 """
 
 from __future__ import annotations
@@ -14,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from pdrisk._model.kinds import PERIODS_IN_SQL, UNCLEAR
 from pdrisk._sql.headings import unique
-from pdrisk._sql.pieces import INTEGERS, lowered, quoted, written_paths
+from pdrisk._sql.pieces import INTEGERS, lowered, quoted
+from pdrisk.engines.sql.parquet import CAN_HAVE_NAN, written_paths
 from pdrisk.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -22,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "as_meant",
+    "as_remembered",
+    "by_record",
     "meanings_in_arrow",
     "meanings_in_files",
     "metadata",
@@ -51,6 +58,27 @@ def as_meant(sql: str, columns: Mapping[str, str], meanings: Mapping[str, str]) 
             if form != "{}":
                 read[name] = f"{form.format(quoted(name))} AS {quoted(name)}"
     return f"(SELECT * REPLACE ({', '.join(read.values())}) FROM {sql}) AS as_meant" if read else sql, types
+
+
+_NAME = r'"(?:[^"]|"")+"'
+_BY_RECORD = re.compile(
+    rf"\(SELECT \* REPLACE \((?:TRY\({_NAME}\) AS {_NAME}(?:, )?)+\) FROM (.*?)\) AS by_record", re.DOTALL
+)
+
+
+def by_record(sql: str, columns: Mapping[str, str]) -> str:
+    """A source of which DuckDB knows floats by their records alone: of TRY it knows no statistics.
+
+    Not for tables that DuckDB itself stores: it counts NaN among their values, and reads them faster unchanged.
+    """
+    floats = [quoted(name) for name, sql_type in columns.items() if sql_type in ("FLOAT", "DOUBLE")]
+    tried = ", ".join(f"TRY({name}) AS {name}" for name in floats)
+    return f"(SELECT * REPLACE ({tried}) FROM {sql}) AS by_record" if floats else sql
+
+
+def as_remembered(sql: str) -> str:
+    """A statement without `by_record` and `CAN_HAVE_NAN`: ledgers know questions by what they were before these."""
+    return _BY_RECORD.sub(r"\1", sql).replace(CAN_HAVE_NAN, "")
 
 
 def metadata(connection: DuckDBPyConnection, path: str | tuple[str, ...]) -> dict[str, dict[str, bytes]]:

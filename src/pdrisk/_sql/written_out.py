@@ -15,6 +15,7 @@ from pdrisk._sql.pieces import Expression, kind_of_type, lowered, may_be_nan, qu
 from pdrisk._sql.rows import Member, Relation, column_of
 from pdrisk._sql.source import Source
 from pdrisk._sql.sources import Sources
+from pdrisk._sql.stored import as_remembered
 from pdrisk._sql.tables_elsewhere import NOT_HERE, written_table
 from pdrisk.engines.sql.plan import INFINITY
 from pdrisk.errors import ParameterError
@@ -167,7 +168,7 @@ def _source(columns: _Columns, old: Source, key: Sequence[str]) -> tuple[Source,
         whole=frozenset(stored[name] for name in old.whole if name in stored),
         stated=columns.given,
         below=old.below | frozenset(map(lowered, old.columns)),
-        tables=old.tables or {old.sql: old.origin},
+        tables=old.tables or {as_remembered(old.sql): old.origin},
     ), listed
 
 
@@ -203,8 +204,8 @@ def read_together(left: Source, right: Source, sources: Sources, how: str) -> So
         own = sources.connection
         if own is None or own not in (connection, right.connection) or sources.named:
             raise ParameterError(
-                "temporary tables, and what an open transaction made, cannot be read in one statement with frames and "
-                "files: make a table of them on the connection first."
+                "temporary tables cannot be read in one statement with frames and files: make a table of them on the "
+                "connection first."
             )
         connection = own
     return replace(
@@ -216,7 +217,6 @@ def read_together(left: Source, right: Source, sources: Sources, how: str) -> So
         name=f"{left.name} {how} {right.name}",
         untyped=left.untyped | right.untyped,
         whole=left.whole | right.whole,
-        collated=left.collated or right.collated,
         zone=left.zone if left.zone != "UTC" else right.zone,
         is_table=left.is_table and right.is_table,
         stated={**left.stated, **right.stated},

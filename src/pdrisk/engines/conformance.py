@@ -202,13 +202,23 @@ def check(opened: Opened, tables: Sequence[GroupedColumn] = TABLES, universes: S
 
 
 def check_group_sizes(opened: Opened, tables: Sequence[GroupedColumn] = TABLES) -> None:
-    """Conformance check of the groups that occur and their numbers of records; raises as `check` does."""
-    counted = Query((Line(None, Count(), None, None),), (), groups=Groups(("g",), None, "private"), reads=("g",))
+    """Conformance check of the groups that occur and their numbers of records; raises as `check` does.
+
+    Private keys are never missing; of the keys observed a missing one is the last.
+    """
+    private, observed = (
+        Query((Line(None, Count(), UNIVERSES[0], None),), (), groups=Groups(("g",), None, keys_from), reads=("g",))
+        for keys_from in ("private", "data")
+    )
     for table in tables:
-        found = opened(table, counted).group_sizes(counted)
+        found = opened(table, private).group_sizes(private)
         wanted = sorted(Counter((key,) for key in table.groups if key is not None).items())
         if (listed := list(zip(found.keys, found.n.tolist(), strict=True))) != wanted:
             raise AssertionError(f"{table.type}: the groups are {listed!r}, and should be {wanted!r}")
+        sizes = opened(table, observed).read(observed).summaries[0].n.tolist()
+        missing = table.groups.count(None)
+        if sizes != [*(number for _, number in wanted), *[missing] * (missing > 0)]:
+            raise AssertionError(f"{table.type}: groups of the keys observed have {sizes!r} records")
 
 
 def _wrong_pairs(

@@ -25,7 +25,7 @@ HEADS = {
     "column": "column", "statistic": "statistic", "group": "group", "eps": "eps", "n": "values", "exposure": "LS / GS",
     "noise95": "noise ± (95 %)", "worst_case": "worst case", "two_worlds": "two worlds", "many_worlds": "many worlds",
     "identifiability": "identifiability", "lo": "from", "hi": "to", "bounds": "bounds", "most_exposed": "most exposed",
-    "share": "noise / range", "sampling": "sampling error",
+    "share": "noise / range", "sampling": "sampling error", "laplace95": "paper ± (95 %)",
 }  # fmt: skip
 RISK = ["two_worlds", "many_worlds", "identifiability", "worst_case"]
 TOP = 15
@@ -33,21 +33,28 @@ ANSWERS = "Most exposed answers"
 GROUPS = "Most exposed groups"
 COLUMNS = "Columns"
 NOISE = "What an eps buys"
-PAPER = "Noise and risks are those of mechanism='laplace', as in the SOEP paper."
+PAPER = "The last column has the noise of the SOEP paper, mechanism='laplace'"
+AUTO = (
+    "Noise and risks are those of the default of answers (mechanism='auto'), which takes for each statistic the "
+    "mechanism with the least noise: often everybody is at the worst case then."
+)
 
 
 def _sections(found: Exposure) -> list[tuple[str, list[str], pd.DataFrame]]:
     """Title, paragraphs and table of each section, the same for every form."""
     largest = _largest(found)
     at = f"at eps = {shown(largest)}"
+    is_paper = found.mechanism == "laplace"
+    noise = ["noise95"] if is_paper else ["noise95", "laplace95"]
     sections = [
         (
             f"{ANSWERS}, {at}",
             [
-                f"{found.rows:,} records, each taken for one person. LS / GS is the share of eps that the most exposed "
-                "person bears: how far one person could move this very answer, against how far one could in any data.",
-                f"{PAPER} With 'auto', the default of answers, means and variances of more than a few people have less "
-                "noise, and everybody is at the worst case.",
+                AUTO if found.mechanism == "auto" else f"Noise and risks are those of mechanism={found.mechanism!r}.",
+                *([] if is_paper else [f"{PAPER}."]),
+                f"{found.rows:,} records, each taken for one person. LS / GS is how far one person could move this "
+                "very answer, against how far one could in any data: of Laplace noise, the share of eps that the most "
+                "exposed person bears.",
                 "Two worlds is how sure somebody who knows everybody else can become, from a coin's 0.5, that this "
                 "person is in the data. Many worlds asks the same of somebody who starts at 1/n. Identifiability is "
                 "about who of the n is missing, also from 1/n: two worlds without one person each can lie farther "
@@ -55,7 +62,7 @@ def _sections(found: Exposure) -> list[tuple[str, list[str], pd.DataFrame]]:
                 "data, and the only one of these that may be published.",
                 "One person moves a count or a sum by all of GS in any data: they are always at the worst case.",
             ],
-            _top(found.answers, largest, ["column", "statistic", "n", "exposure", *RISK, "noise95"]),
+            _top(found.answers, largest, ["column", "statistic", "n", "exposure", *RISK, *noise]),
         )
     ]
     if found.groups is not None:
@@ -66,7 +73,7 @@ def _sections(found: Exposure) -> list[tuple[str, list[str], pd.DataFrame]]:
             numbers = ", ".join(f"{number:,} for {column}" for column, number in several.items())
             said.append(f"Groups that hold no value, so nobody is exposed there, are left out: {numbers}.")
         some = found.groups[found.groups["n"] > 0]
-        columns = ["column", "statistic", "group", "n", "exposure", *RISK, "noise95"]
+        columns = ["column", "statistic", "group", "n", "exposure", *RISK, *noise]
         sections.append((f"{GROUPS}, {at}", said, _top(some, largest, columns)))
     taken = _own_bounds(found)
     said = ["A column with few people near an end of its bounds, or with wide gaps, exposes whoever is there."]
@@ -82,14 +89,14 @@ def _sections(found: Exposure) -> list[tuple[str, list[str], pd.DataFrame]]:
             [
                 "How wide the noise is if the worst-case risk of an answer decides its eps (four digits, rounded down, "
                 "so that the risk is no more than this): 95 of 100 released numbers lie that close to the exact one. "
-                "The first number is the noise of mechanism='laplace', as in the SOEP paper, and in brackets that "
-                "noise divided by the answer: from 1 on, a released number says little. Behind 'auto' is the noise of "
-                "the default of answers, in these data. If it is too wide, declare narrower bounds, or spend more.",
+                "In brackets is the noise divided by the answer: from 1 on, a released number says little. If it is "
+                "too wide, declare narrower bounds, or spend more.",
+                *([] if is_paper else [f"{PAPER}, at the largest eps: with half the eps it is twice as wide."]),
                 "The sampling error is how far the exact answer may be from that of the population, 95 % sure, if "
                 "these people are a simple random sample of it. Noise that is smaller costs little.",
                 "Losses add: of two answers with this eps, the worst case is that of twice the eps.",
             ],
-            _bought(found.recommendation, found.units),
+            _bought(found.recommendation, found.units, with_paper=not is_paper),
         )
     )
     return sections
@@ -152,20 +159,22 @@ def _largest(found: Exposure) -> float:
     return float(found.answers["eps"].max())
 
 
-def _bought(table: pd.DataFrame, units: Mapping[Hashable, str]) -> pd.DataFrame:
-    """Table with a row for each answer and a column for each risk."""
+def _bought(table: pd.DataFrame, units: Mapping[Hashable, str], *, with_paper: bool) -> pd.DataFrame:
+    """Table with a row for each answer and a column for each risk, and one for the paper's noise."""
     unit = pd.Series(
         [_unit(*pair, units) for pair in zip(table["statistic"], table["column"], strict=True)], index=table.index
     )
-    noise = table["noise95"].map(lambda value: f"±{shown(float(value))}") + unit
+    names = ("noise95", "laplace95")
+    noise, paper = (table[name].map(lambda value: f"±{shown(float(value))}") + unit for name in names)
     times = table["share"].map(lambda share: "" if pd.isna(share) else f" ({shown(float(share))} ×)")
-    auto = table["auto95"].map(lambda value: f"; auto ±{shown(float(value))}") + unit
     sampling = table["sampling95"].map(lambda value: "" if pd.isna(value) else f"±{shown(float(value))}")
     at = [f"risk {risk:g}, eps {eps:g}" for risk, eps in zip(table["worst_case"], table["eps"], strict=True)]
-    said = table.assign(noise=noise + times + auto, at=at, sampling=sampling + unit.where(sampling != "", ""))
-    order = said[["column", "statistic", "sampling"]].drop_duplicates(["column", "statistic"])
+    said = table.assign(noise=noise + times, at=at, sampling=sampling + unit.where(sampling != "", ""), paper=paper)
+    last = said[said["eps"] == said["eps"].max()]
+    order = last[["column", "statistic", "sampling"]]
     wide = said.pivot(index=["column", "statistic"], columns="at", values="noise")[list(dict.fromkeys(at))]
-    return order.merge(wide.reset_index(), on=["column", "statistic"])
+    found = order.merge(wide.reset_index(), on=["column", "statistic"])
+    return found.assign(**{f"paper, eps {last['eps'].iloc[0]:g}": last["paper"].to_numpy()}) if with_paper else found
 
 
 def _unit(statistic: object, column: Hashable, units: Mapping[Hashable, str]) -> str:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.drawing import tick_label
-from pdrisk.study.points import COIN, Panel, show_excess
+from pdrisk._answer.drawing import PALE, tick_label
+from pdrisk.study.points import BESIDE, COIN, Panel, show_excess
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["log_axis", "place_of_zero", "risk_axis", "share_axis"]
+__all__ = ["log_axis", "places_of_zero", "risk_axis", "share_axis"]
 
+ZONE: dict[str, Any] = {"color": PALE, "alpha": 0.25, "linewidth": 0, "zorder": -1}  # where 0 is
 LETTERS = 40  # that an axis is long
 APART = 2  # letters between the labels of two ticks
 
@@ -27,13 +28,18 @@ def risk_axis(axes: Axes, panels: Sequence[Panel], *, vertical: bool) -> None:
     every = 1  # how many ticks to a label
     if show_excess(panels):
         least = min(each.least_excess for each in panels)
-        (axes.set_yscale if vertical else axes.set_xscale)("function", functions=_excess(least))
+        zeros = [place - 0.5 for each in panels for place in each.zeros]
+        bottom = min(zeros) * (2 * least) ** BESIDE if zeros else least
+        (axes.set_yscale if vertical else axes.set_xscale)("function", functions=_excess(bottom))
         limits(0.5, 1.0)
         powers = range(-1, round(math.log10(least)) - 1, -1)
         every = max(1, math.ceil(len(powers) / (4 if vertical else 2)))
-        ticks = [1.0, *(0.5 + 10.0**power for power in powers)]
+        zero = math.sqrt(min(zeros) * max(zeros)) if zeros else least
+        ticks = [1.0, *(0.5 + 10.0**power for power in powers[:-1]), 0.5 + zero]
         texts = ["0.5", *(tick_label(10.0**power) for power in powers[:-1]), "0"]
         kept = [place == 0 or (place - 1) % every == every - 1 for place in range(len(ticks) - 1)]
+        if zeros:
+            (axes.axhspan if vertical else axes.axvspan)(0.5, 0.5 + least, **ZONE)
         axis.set_ticks(ticks, [text if keep else "" for text, keep in zip(texts, [*kept, True], strict=True)])
         return
     if panels[0].metric in COIN:
@@ -59,27 +65,30 @@ def _excess(least: float) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     )
 
 
-def place_of_zero(values: pd.Series) -> float | None:
-    """Place of 0 on a `log_axis` of values of 0 or more: a tenth of the smallest other one; None if none is 0."""
+def places_of_zero(values: pd.Series, names: Sequence[Hashable]) -> dict[Hashable, float]:
+    """Places of 0 on a `log_axis` of values of 0 or more, one for each name: from a tenth of the smallest other on."""
     above = values[values > 0]
-    return None if len(above) == len(values) else _smallest(above) / 10
+    wide = math.log10(float(above.max()) / _smallest(above)) + 1 if len(above) else 1
+    return {name: _smallest(above) / 10 ** (1 + at * wide * BESIDE) for at, name in enumerate(names)}
 
 
-def log_axis(axes: Axes, values: pd.Series, zero: float | None = None) -> None:
-    """Powers of ten as people write them, few enough to be read; and 0 where values of 0 have a place."""
+def log_axis(axes: Axes, values: pd.Series, zeros: Sequence[float] = ()) -> None:
+    """Powers of ten as people write them, few enough to be read; and 0 in the middle of its places."""
     above = values[values > 0]
     low = _smallest(above)
     high = float(above.max()) if len(above) else low
     axes.set_xscale("log")
-    axes.set_xlim((low if zero is None else zero) / 1.15, high * 1.15)
+    edge = (min(zeros) * (low / high) ** BESIDE if zeros else low) / 1.15
+    axes.set_xlim(edge, high * 1.15)
     powers = range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)
     longest = max((len(tick_label(10.0**power)) for power in powers), default=0) + APART
     apart = longest / LETTERS * math.log10(high / low * 1.15**2)  # powers that the longest label needs
     every = max(1, math.ceil(len(powers) / 5), math.ceil(apart))
     ticks = [10.0**power for power in powers[::every]] or [float(f"{low:.2g}")]
     labels = [tick_label(tick) for tick in ticks]
-    if zero is not None:
-        ticks, labels = [zero, *ticks], ["0", *labels]
+    if zeros:
+        ticks, labels = [math.sqrt(min(zeros) * max(zeros)), *ticks], ["0", *labels]
+        axes.axvspan(edge, low / math.sqrt(10), **ZONE)
     axes.set_xticks(ticks, labels)
     axes.tick_params(axis="x", which="minor", length=1.5, width=0.4, labelbottom=False)
 

@@ -18,7 +18,7 @@ from pdrisk._core.summary import FloatArray, Needs
 from pdrisk._digits import rounded_down
 from pdrisk._mechanisms.laplace import half_width
 from pdrisk._model.aliases import Bounds, By, Eps, Keys
-from pdrisk._model.arguments import of_numbers
+from pdrisk._model.arguments import checked_mechanism, of_numbers
 from pdrisk._model.arguments import statistics as judged_statistics
 from pdrisk._model.attributes import mark_exact
 from pdrisk._model.columns import check_column
@@ -30,8 +30,9 @@ from pdrisk.study import assess_report
 from pdrisk.study.plan import SOURCES, Variable, eps_list, usable, variables
 from pdrisk.study.sampling import sampling95
 
-__all__ = ["RISKS", "Exposure", "exposure"]
+__all__ = ["AUTO", "RISKS", "Exposure", "exposure"]
 
+AUTO = "auto"  # the mechanism of answers that name none
 STATISTICS = ("mean", "median", "min", "max", "var")
 PLAIN = ("count", "sum")  # one person moves them by their global sensitivity in any data: nothing to rank
 RISKS = (0.55, 0.6, 0.75)  # worst-case risks that the recommendation looks at
@@ -44,8 +45,8 @@ class Exposure:
     Attributes
     ----------
     answers : DataFrame
-        As ``df.dprisk.assess`` gives it, the most exposed first, with ``exposure``, the share LS / GS of eps that the
-        most exposed person bears.
+        As ``df.dprisk.assess`` gives it, the most exposed first, with ``exposure``, LS / GS (of Laplace noise, the
+        share of eps that the most exposed person bears), and ``laplace95``, the noise of the paper's mechanism.
     groups : DataFrame or None
         The same for each group of ``by``; groups that hold nobody are last.
     columns : DataFrame
@@ -53,14 +54,16 @@ class Exposure:
         answer.
     recommendation : DataFrame
         For each answer the largest eps of four digits at which the worst-case risk is at most each of `RISKS`, and the
-        noise that comes with it: ``noise95``, in the unit of the answer, and as a ``share`` of the exact answer, NaN
-        where that is 0. ``auto95`` is the noise of ``mechanism="auto"``, the default of answers, in these data.
+        noise that comes with it in these data: ``noise95``, in the unit of the answer, and as a ``share`` of the exact
+        answer, NaN where that is 0. ``laplace95`` is the noise of the paper's mechanism, the same in any data.
         ``sampling95`` is the half-width of the 95 % sampling interval, to compare with: NaN where the
         values alone tell none.
     left_out : dict from column to str
         Columns that cannot be assessed, or seem to be ids or weights, and why.
     rows : int
         Of the frame, each of which is taken for a person.
+    mechanism : str
+        Whose noise and risks these are.
     units : dict from column to str
         For the numbers of the report.
     """
@@ -71,6 +74,7 @@ class Exposure:
     recommendation: pd.DataFrame
     left_out: Mapping[Hashable, str]
     rows: int
+    mechanism: str = AUTO
     units: Mapping[Hashable, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -90,6 +94,7 @@ def exposure(
     bounds: Bounds | None = None,
     by: By | None = None,
     keys: Keys | None = None,
+    mechanism: str = AUTO,
 ) -> Exposure:
     """Curator only: exposure report, what every possible answer about these columns would mean for the people in them.
 
@@ -107,6 +112,8 @@ def exposure(
         release.
     by, keys
         As for every statistic; without declared keys those that occur.
+    mechanism : str
+        Mechanism whose noise and risks are shown, by default that of answers; ``"laplace"`` as in the SOEP paper.
 
     Raises
     ------
@@ -114,6 +121,7 @@ def exposure(
         If columns that you named cannot be assessed; the text names all of them, each with its reason.
     """
     specs, losses = tuple(of_numbers(each) for each in judged_statistics(statistics)), eps_list(eps)
+    mechanism = checked_mechanism(mechanism)
     groups_by = [] if by is None else by if isinstance(by, list) else [by]
     for column in groups_by:
         check_column(frame, column)
@@ -121,13 +129,13 @@ def exposure(
     if columns is None:
         columns, left_out = usable(frame, bounds, groups_by)
     chosen = {one.column: one for one in variables(frame, columns, bounds, None)}
-    answers = _ranked(_assessed(frame, chosen, specs, losses, None, None))
+    answers = _ranked(_assessed(frame, chosen, specs, losses, mechanism, None, None))
     groups = None
     if by is not None:
-        groups = _ranked(_assessed(frame, chosen, specs, losses, by, _keys(frame, groups_by, keys)))
+        groups = _ranked(_assessed(frame, chosen, specs, losses, mechanism, by, _keys(frame, groups_by, keys)))
     plain = tuple(statistic for statistic in judged_statistics(list(PLAIN)) if statistic not in specs)
-    recommended = _recommended(chosen, (*plain, *specs))
-    return Exposure(answers, groups, _columns(frame, answers, chosen), recommended, left_out, len(frame))
+    recommended = _recommended(chosen, (*plain, *specs), mechanism)
+    return Exposure(answers, groups, _columns(frame, answers, chosen), recommended, left_out, len(frame), mechanism)
 
 
 def _keys(frame: pd.DataFrame, by: list[Hashable], keys: Any) -> Any:
@@ -137,11 +145,18 @@ def _keys(frame: pd.DataFrame, by: list[Hashable], keys: Any) -> Any:
 
 
 def _assessed(
-    frame: pd.DataFrame, chosen: Mapping[Hashable, Variable], specs: Sequence[Statistic], eps: Any, by: Any, keys: Any
+    frame: pd.DataFrame,
+    chosen: Mapping[Hashable, Variable],
+    specs: Sequence[Statistic],
+    eps: Any,
+    mechanism: str,
+    by: Any,
+    keys: Any,
 ) -> pd.DataFrame:
     bounds = {column: (one.universe.lo, one.universe.hi) for column, one in chosen.items()}
-    asked = Request(eps=list(eps), bounds=bounds, by=by, keys=keys, mechanism="laplace")
-    return assessment(frame, list(chosen), list(specs), asked)
+    asked = Request(eps=list(eps), bounds=bounds, by=by, keys=keys, mechanism=mechanism)
+    table = assessment(frame, list(chosen), list(specs), asked)
+    return table.assign(laplace95=half_width(table["global_sensitivity"].to_numpy() / table["eps"].to_numpy()))
 
 
 def _ranked(table: pd.DataFrame) -> pd.DataFrame:
@@ -176,28 +191,28 @@ def _columns(frame: pd.DataFrame, answers: pd.DataFrame, chosen: Mapping[Hashabl
     return mark_exact(table)
 
 
-def _recommended(chosen: Mapping[Hashable, Variable], specs: Sequence[Statistic]) -> pd.DataFrame:
+def _recommended(chosen: Mapping[Hashable, Variable], specs: Sequence[Statistic], mechanism: str) -> pd.DataFrame:
     """Table of the noise that an eps buys."""
     losses = [float(rounded_down(float(privacy_loss(risk, 0.5)))) for risk in RISKS]
     rows = []
     for column, one in chosen.items():
-        defaults = _default_noise(one, specs, losses)
+        noises = _noise(one, specs, losses, mechanism)
         needs = reduce(or_, (statistic.needs for statistic in specs), Needs())
         summary = summary_of_one(one.values, one.universe, needs)
-        for statistic, autos in zip(specs, defaults, strict=True):
+        for statistic, own in zip(specs, noises, strict=True):
             exact = abs(float(statistic.value(summary, one.universe)[0]))
             sampling = sampling95(statistic, one.values)
-            for risk, eps, auto in zip(RISKS, losses, autos, strict=True):
-                noise = float(half_width(statistic.global_sensitivity(one.universe) / eps))
+            for risk, eps, noise in zip(RISKS, losses, own.tolist(), strict=True):
+                paper = float(half_width(statistic.global_sensitivity(one.universe) / eps))
                 share = noise / exact if exact else np.nan
-                rows.append((column, statistic.label, risk, eps, noise, share, float(auto), sampling))
-    names = ["column", "statistic", "worst_case", "eps", "noise95", "share", "auto95", "sampling95"]
+                rows.append((column, statistic.label, risk, eps, noise, share, paper, sampling))
+    names = ["column", "statistic", "worst_case", "eps", "noise95", "share", "laplace95", "sampling95"]
     table = pd.DataFrame(rows, columns=names)
     return mark_exact(table)
 
 
-def _default_noise(one: Variable, specs: Sequence[Statistic], losses: list[float]) -> FloatArray:
-    """The 95 % noise of ``mechanism="auto"``: a row for each statistic, a column for each eps."""
-    asked = Request(eps=losses, bounds=(one.universe.lo, one.universe.hi), mechanism="auto")
+def _noise(one: Variable, specs: Sequence[Statistic], losses: list[float], mechanism: str) -> FloatArray:
+    """The 95 % noise of a mechanism: a row for each statistic, a column for each eps."""
+    asked = Request(eps=losses, bounds=(one.universe.lo, one.universe.hi), mechanism=mechanism)
     table = assessment(pd.DataFrame({"values": one.values}), "values", list(specs), asked)
     return table["noise95"].to_numpy(dtype=float).reshape(len(specs), len(losses))

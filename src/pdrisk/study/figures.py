@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -32,7 +31,7 @@ from pdrisk._answer.drawing import (
     under,
 )
 from pdrisk._core.foreign import own_errors
-from pdrisk.study.axes import log_axis, place_of_zero, risk_axis, share_axis
+from pdrisk.study.axes import log_axis, places_of_zero, risk_axis, share_axis
 from pdrisk.study.points import NAMES, Panel, by_epsilon, by_proportion, by_query, noise_and_risk, show_excess
 
 if TYPE_CHECKING:
@@ -50,6 +49,7 @@ SHORT: Final = 16  # characters of a name
 BOXES: Final = "□: a letter that this font lacks"
 KEY: Final = "line: all risks; bar: the middle half; diamond: median"
 SAMPLING: Final = "dotted: the sampling error of a query (95 %), of all values"
+EXACT: Final = "0, a column each: 95 of 100 answers are exact"
 WORST: Final = "grey: the worst case, with the marks of its queries"
 
 
@@ -80,7 +80,7 @@ def risk_by_query(
     blocks = [panels[at : at + across] for at in range(0, len(panels), across)]
     notes = [KEY, *_notes(panels)]
     heights = [BAR * len(row[0].points) for row in blocks]
-    figure = canvas(sum(heights) + 0.4 * len(blocks) + 0.4 + LINE * len(notes))
+    figure = canvas(sum(heights) + 0.6 * len(blocks) + 0.2 + LINE * len(notes))
     grid = figure.subplots(len(blocks), across, squeeze=False, height_ratios=heights)
     for place, row in enumerate(blocks):
         for at, each in enumerate(row):
@@ -95,8 +95,6 @@ def risk_by_query(
                 axes.set_title(_short(each.title), loc="left", pad=4, fontweight="bold", **WORDS)
             if place == len(blocks) - 1:
                 axes.set_xlabel(_risk(column), labelpad=2, **WORDS)
-            else:
-                axes.tick_params(axis="x", labelbottom=False)
     under(figure, notes)
     _cut_titles(figure)
     return figure
@@ -130,6 +128,7 @@ def risk_by_proportion(
     matplotlib.figure.Figure
     """
     panels = by_proportion(result, statistic=statistic, metrics=metrics, eps=eps)
+    panels = [each.apart_at_zero("eps") for each in panels]
     across = min(len({each.metric for each in panels}), 2)
     losses = sorted({float(loss) for each in panels for loss in each.points["eps"]})
     figure, places = _grid(panels, across)
@@ -168,7 +167,7 @@ def risk_by_epsilon(result: pd.DataFrame, *, metric: str = "two_worlds", proport
     matplotlib.figure.Figure
         The curves are medians over the samples; a band holds nine tenths of them.
     """
-    panels = by_epsilon(result, metric=metric, proportion=proportion)
+    panels = [each.apart_at_zero() for each in by_epsilon(result, metric=metric, proportion=proportion)]
     figure, places = _grid(panels, 1)
     named: dict[Axes, list[_End]] = {}
     for each, (axes, last) in zip(panels, places, strict=True):
@@ -217,14 +216,18 @@ def noise_against_risk(
     matplotlib.figure.Figure
     """
     panels = noise_and_risk(result, metric=metric, proportion=proportion, units=units)
-    figure, places = _grid(panels, 1, key=[WORST, *([SAMPLING] if any(each.sampling for each in panels) else [])])
+    panels = [each.apart_at_zero() for each in panels]
+    key = [WORST, *([SAMPLING] if any(each.sampling for each in panels) else [])]
+    key += [EXACT] if any((each.points["noise95"] == 0).any() for each in panels) else []
+    figure, places = _grid(panels, 1, key=key)
     named: dict[Axes, list[_End]] = {}
     order = list(dict.fromkeys(name for each in panels for name in each.points["statistic"]))
     for panel, (axes, _) in zip(panels, places, strict=True):
         errors = {order.index(name): error for name, error in panel.sampling.items() if name in order and error > 0}
         widths = pd.Series([*panel.points["noise95"], *errors.values()])
-        zero = place_of_zero(widths)  # of answers that are hardly ever off
-        each = panel if zero is None else _moved_from_zero(panel, zero)
+        exact = panel.points.loc[panel.points["noise95"] == 0, "statistic"]
+        zeros = places_of_zero(widths, list(dict.fromkeys(exact)))  # a column for each, so that none lies on another
+        each = panel.noise_from_zero(zeros)
         ends = named.setdefault(axes, [])
         for _, same in each.points.groupby(each.points.groupby("statistic")["noise95"].transform("min")):
             worst = same.drop_duplicates("eps").sort_values("noise95", ascending=False)
@@ -242,7 +245,7 @@ def noise_against_risk(
             line = (dense["noise95"], dense["median"])
             _curve(axes, curve["noise95"], curve["median"], COLOURS[rank], rank, line=line)
             ends.append(_end(dense, "noise95", str(name), COLOURS[rank], rank))
-        log_axis(axes, widths, zero)
+        log_axis(axes, widths, list(zeros.values()))
         axes.invert_xaxis()
         for rank, error in errors.items():
             axes.axvline(error, color=COLOURS[rank], linestyle=(0, (1, 1.5)), linewidth=0.9, zorder=0)
@@ -250,12 +253,6 @@ def noise_against_risk(
         _words(axes, each, more=share, xlabel=f"noise ± (95 %), {_short(each.unit, 24)}; less →")
     _name_curves(figure, named)
     return figure
-
-
-def _moved_from_zero(panel: Panel, zero: float) -> Panel:
-    """A panel whose noises of 0 are at their place on a `log_axis`."""
-    noise = panel.points["noise95"]
-    return replace(panel, points=panel.points.assign(noise95=noise.where(noise > 0, zero)))
 
 
 def _grid(panels: Sequence[Panel], across: int, *, key: Sequence[str] = ()) -> tuple[Figure, list[tuple[Axes, bool]]]:
@@ -295,6 +292,8 @@ def _between(curve: pd.DataFrame) -> pd.DataFrame:
     if "noise95" in curve:
         noise = curve["noise95"].clip(lower=np.finfo(float).tiny).to_numpy()
         found["noise95"] = np.exp(np.interp(np.log(dense), np.log(known), np.log(noise)))
+        zero = np.interp(dense, known, curve["is_zero"].to_numpy(dtype=float)) if "is_zero" in curve else dense * 0
+        found["noise95"][(zero > 0) & (zero < 1)] = np.nan  # no way leads to 0 on such an axis
     return pd.DataFrame(found)
 
 

@@ -38,7 +38,7 @@ FILES = (
     *(f"{name}.csv" for name in TABLES), *(f"{name}.{kind}" for name in FIGURES for kind in ("svg", "png")),
     "report.html",
 )  # fmt: skip
-PACKAGES = ("numpy", "pandas", "opendp", "matplotlib")
+PACKAGES = ("numpy", "pandas", "matplotlib")
 HEADS = {
     "column": "column", "statistic": "statistic", "values": "values", "lo": "from", "hi": "to", "bounds": "bounds",
     "mechanism": "mechanism", "sample_size": "sample", "eps": "eps", "exposure": "LS / GS", "two_worlds": "two worlds",

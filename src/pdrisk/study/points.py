@@ -19,6 +19,7 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.study.plan import share
 
 __all__ = [
+    "BESIDE",
     "COLUMNS",
     "CURVES",
     "NAMES",
@@ -42,6 +43,7 @@ NAMES: Final = {
 COIN: Final = ("worst_case", "two_worlds")  # metrics that start from a coin's 1/2; the others start from 1/n
 ON_AXIS: Final = 0.025  # how near to 1/2 a curve is no more seen
 FLOOR: Final = 1e-8  # above 1/2: what is less is rounding
+BESIDE: Final = 0.05  # of an axis: from one place of 0 to the next
 CURVES: Final = 6  # that a panel holds at most
 MOST_UNITS = 10_000
 COLUMNS: Final = 12  # that a figure holds at most
@@ -70,6 +72,11 @@ class Panel:
         The sampling error of each, as far as it is known, in ``unit``; of panels that show noise.
     statistic : str
         The one that all curves are of; "" where each has its own.
+    zeros : tuple of float
+        Places on an axis of the excess over 1/2 at which curves lie that add nothing, the highest first: see
+        `apart_at_zero`.
+    least : float or None
+        `least_excess` of the others.
     """
 
     title: str
@@ -81,6 +88,26 @@ class Panel:
     note: str = NOTE
     sampling: Mapping[str, float] = field(default_factory=dict)
     statistic: str = ""
+    zeros: tuple[float, ...] = ()
+    least: float | None = None
+
+    def apart_at_zero(self, by: str = "statistic") -> Panel:
+        """Panel whose curves that add nothing to 1/2 lie side by side below all others, and not on each other."""
+        nothing = self.points["median"] <= 0.5 + FLOOR
+        names = self.points.loc[nothing, by].unique()
+        if not self.shows_excess or not len(names):
+            return self
+        least = self.least_excess
+        step = (least / 0.5) ** BESIDE
+        zeros = {name: 0.5 + least * step ** (at + 1) for at, name in enumerate(names)}
+        places = self.points[by].map(zeros)
+        moved = {name: self.points[name].mask(nothing, places) for name in BAND}
+        return replace(self, points=self.points.assign(**moved), zeros=tuple(zeros.values()), least=least)
+
+    def noise_from_zero(self, zeros: Mapping[Hashable, float]) -> Panel:
+        """Panel whose noises of 0 are at the place of their query on a logarithmic axis."""
+        noise, places = self.points["noise95"], self.points["statistic"].map(dict(zeros))
+        return replace(self, points=self.points.assign(noise95=noise.where(noise > 0, places), is_zero=noise == 0))
 
     @property
     def heading(self) -> str:
@@ -103,8 +130,10 @@ class Panel:
     def least_excess(self) -> float:
         """Power of ten at which an axis of the excess over 1/2 begins: below the smallest, at least `FLOOR`.
 
-        What adds nothing at all lies on it.
+        What adds nothing at all lies on it, or below it: see `apart_at_zero`.
         """
+        if self.least is not None:
+            return self.least
         known = [name for name in ("lower", "median", "upper", "highest") if name in self.points.columns]
         above = self.points[known].to_numpy(dtype=float) - 0.5
         least = float(above[above > FLOOR].min(initial=0.1))

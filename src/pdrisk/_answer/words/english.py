@@ -74,13 +74,20 @@ TEXTS = {
     "answer": "answer",
     "answer_is": "{value}, with noise; 95 % interval {low} to {high}",
     "answer_by_rank": "{value}, chosen by its rank, with noise",
-    "interval_by_rank": "{ranks}, 95 % sure; sampling error comes on top",
-    "ranks_within": "at most {ranks} records, rounded to steps of {step}, lie between it and the rank asked for",
+    "interval_by_rank": "{ranks}; sampling error comes on top",
+    "ranks_within": (
+        "at most {ranks} records, rounded to steps of {step}, lie between it and the rank asked for, 95 % sure; "
+        "it says nothing of fewer than some {few} records"
+    ),
     "ranks_unknown": "how far it is from the rank asked for is not known at so small an eps",
-    "noise_by_rank": "with noise: {ranks}, 95 % sure, for eps {eps}",
+    "noise_by_rank": "with noise: {ranks}; for eps {eps}",
     "answer_withheld": "withheld: too few people",
     "interval": "interval",
     "interval_is": "where the answer without noise lies, 95 % sure; sampling error comes on top",
+    "interval_is_clamped": (
+        "where the answer of the clamped values without noise lies, 95 % sure; how much clamping changes is not known; "
+        "sampling error comes on top"
+    ),
     "clip": "clipped",
     "clip_is": (
         "a value below {low} counts as {low}, one above {high} as {high}; half of eps found both. Answer and interval "
@@ -88,14 +95,15 @@ TEXTS = {
     ),
     "noise_is": "with noise: ±{half}, 95 % sure, for eps {eps}",
     "noise_is_widest": "with noise: ±{half} in the widest group, 95 % sure, for eps {eps}",
-    "noise_is_uneven": "with noise: 95 % interval {width} wide, for eps {eps}",
-    "noise_is_uneven_widest": "with noise: 95 % interval {width} wide in the widest group, for eps {eps}",
     "noise_of_nothing": "no value is shown, for eps {eps}",
     "eps": "eps",
     "eps_is": "{eps}",
     "eps_groups": "{eps}; assuming one record per person, everybody is in at most one group: all groups cost it once",
     "eps_groups_person": "{eps}; each {unit} counts in one group at most, so all groups cost it once",
     "eps_groups_several": "{eps}; each {unit} counts in {groups} groups at most, which cost it together",
+    "eps_groups_overall": (
+        "{eps}; each {unit} counts with at most {rows} rows in all groups together, which cost it together"
+    ),
     "eps_groups_row": "{eps}; each row is in one group at most; a person with rows in k groups loses k times as much",
     "eps_shared": "; {names} come from one release and cost its eps once, together",
     "eps_of_groups": "; {groups} of it to choose the groups that are shown",
@@ -253,6 +261,10 @@ TEXTS = {
     "asked_of_all": "all records",
     "asked_of_some": "records selected by {where}",
     "asked_of_trusted": "records selected by {where}; that it decides row by row is the publisher's word",
+    "asked_of_hidden": (
+        "records selected by {where}; that {names} was not computed from the data is the publisher's word, and so its "
+        "value is not shown"
+    ),
     "groups": "groups",
     "groups_declared": "declared by the publisher",
     "groups_from_categories": (
@@ -262,7 +274,13 @@ TEXTS = {
     "sizes_shown": ": of {surely} people in any case, of {half} at least half of the time, of nobody never",
     "sizes_shown_of_rows": ": of {surely} records in any case, of {half} at least half of the time, of none never",
     "sizes_hidden": ", nor of fewer than {least}",
-    "groups_from_data": "those that occur in the data; that they are public is the publisher's word",
+    "groups_from_data": (
+        "those that occur in the data, that of missing keys among them; that they are public is the publisher's word"
+    ),
+    "groups_combined": "; all {number} combinations of the keys of {columns} are shown, whether they occur or not",
+    "groups_without_missing": "; records whose {columns} is missing are left out of groups by it",
+    "names_and": " and ",
+    "names_or": " or ",
     "bins": "bins",
     "bins_clamp": (
         "declared by the publisher; each holds its left edge, the last one both; values beyond count in the first and "
@@ -280,7 +298,16 @@ TEXTS = {
     "counted_per_person": "; the rows of each become one number first, their {way}",
     "counted_one": "; one row of each counts, chosen by its own content and a secret if there are more",
     "counted_rows": "; at most {rows} rows of each count, chosen by their own content and a secret",
-    "counted_in_groups": ", in each group",
+    "in_each_group": " in each group",
+    "in_all_groups": " in all groups together",
+    "left_out": "left out",
+    "left_out_is": "{rule}; how much that leaves out is not known",
+    "left_out_share": "{share} of the records, by the limits of rows and groups",
+    "limit_row": "one row of each {unit} counts",
+    "limit_rows": "at most {rows} rows of each {unit} count",
+    "limit_group": "each {unit} counts in one group",
+    "limit_groups": "each {unit} counts in at most {groups} groups",
+    "interval_truncated": "; the interval is that of the truncated answer",
     "neighbours": "neighbours",
     "neighbours_is": "two sets of data that differ in one record, added or removed",
     "neighbours_is_person": "two sets of data that differ in all rows of one {unit}, added or removed",

@@ -10,9 +10,13 @@ from fractions import Fraction
 from typing import Final
 
 from pdrisk._answer import formatting
-from pdrisk._answer.answer import Answer, AnswerLine, Exposed
+from pdrisk._answer.answer import Answer, AnswerLine
+from pdrisk._answer.curator import Exposed
+from pdrisk._answer.labels import clamped, hidden_values, title
 from pdrisk._answer.words.counts import chances, common_denominator, counted, reached
+from pdrisk._answer.words.groups import groups_said
 from pdrisk._answer.words.languages import of_rows, texts
+from pdrisk._answer.words.left_out import of_truncated, rule_of, share_left_out, where_rows_count
 from pdrisk._answer.words.spent import SoFar, spent_so_far
 from pdrisk._core.foreign import shown
 from pdrisk._digits import probability, rounded_up
@@ -28,7 +32,6 @@ PUBLIC: Final = ("participant", "publication")
 AUDIENCES: Final = ("participant", "analyst", "curator", "publication")
 WIDTH: Final = 110
 LABEL: Final = 24  # characters; a longer label pushes its text to the right
-GROUPS: Final = {"data": "groups_from_data", "categories": "groups_from_categories", "private": "groups_private"}
 Rows = list[tuple[str, str]]
 
 
@@ -141,7 +144,10 @@ class _Telling:
         return before, after, together
 
     def analyst(self) -> str:
-        rows = [*self._caution(), *self._answers(), *self._protected(), *self._eps()]
+        answers, rule = of_truncated(self._answers(), self.answer, self.said), rule_of(self.answer, self.said)
+        left_out = [(self.said["left_out"], rule)] if rule else []
+        rows = [*self._caution(), *answers, *left_out, *groups_said(self.answer, self.said)]
+        rows += [*self._protected(), *self._eps()]
         rows.append((self.said["left"], self.spent.left))
         return _laid_out(self._title("analyst"), [*rows, *self._risk("together")])
 
@@ -164,15 +170,13 @@ class _Telling:
 
     def publication(self) -> str:
         answer, said = self.answer, self.said
-        which = "all" if answer.where is None else "trusted" if answer.where_trusted else "some"
-        rows = [
-            *self._answers(),
-            (said["asked_of"], said[f"asked_of_{which}"].format(where=printable(answer.where or ""))),
-        ]
+        hidden, where, rule = hidden_values(answer), printable(answer.where or ""), rule_of(answer, said)
+        which = "hidden" if hidden else "all" if not where else "trusted" if answer.where_trusted else "some"
+        asked = said[f"asked_of_{which}"].format(where=where, names=hidden)
+        rows = [*of_truncated(self._answers(), answer, said), (said["asked_of"], f"{asked}; {rule}" if rule else asked)]
         if answer.bins_clamp is not None:
             rows.append((said["bins"], said["bins_clamp" if answer.bins_clamp else "bins_leave_out"]))
-        elif answer.grouped:
-            rows.append((said["groups"], said[GROUPS.get(answer.keys_from or "", "groups_declared")] + self._sizes()))
+        rows += groups_said(answer, said)
         neighbours = said["neighbours_is_person" if answer.has_person else "neighbours_is"]
         rows += [(said["unit"], self._unit()), (said["neighbours"], neighbours.format(unit=printable(answer.unit)))]
         rows += [(line.name, self._declared(line)) for line in answer.lines]
@@ -192,7 +196,7 @@ class _Telling:
         return common_denominator([self._own, *([] if self._all is None else [self._all]), *(others or [])])
 
     def _title(self, audience: str) -> str:
-        return self.said[f"{audience}_title"].format(name=self.answer.name)
+        return self.said[f"{audience}_title"].format(name=title(self.answer))
 
     def _caution(self) -> Rows:
         return [(self.said["caution"], self.said["caution_from_data"])] if self.answer.bounds_from_data else []
@@ -201,7 +205,7 @@ class _Telling:
         answer, said = self.answer, self.said
         value = answer.lines[0].value
         if answer.several or value is None:
-            covered = [(said["interval"], said["interval_is"])] if any(map(_has_interval, answer.lines)) else []
+            covered = [self._interval()] if any(map(_has_interval, answer.lines)) else []
             return [*((line.name, self._noise(line)) for line in answer.lines), *covered, *self._clips()]
         if answer.withheld:
             return [(said["answer"], said["answer_withheld"])]
@@ -211,7 +215,12 @@ class _Telling:
             text = said["interval_by_rank"].format(ranks=self._ranks(one))
             return [(said["answer"], said["answer_by_rank"].format(value=noisy)), (said["interval"], text)]
         text = said["answer_is"].format(value=noisy, low=low, high=high)
-        return [(said["answer"], text), (said["interval"], said["interval_is"]), *self._clips()]
+        return [(said["answer"], text), self._interval(), *self._clips()]
+
+    def _interval(self) -> tuple[str, str]:
+        """What an interval covers."""
+        is_clamped = any(clamped(self.answer, line) for line in self.answer.lines)
+        return self.said["interval"], self.said["interval_is_clamped" if is_clamped else "interval_is"]
 
     def _clips(self) -> Rows:
         """The clipping points of all lines."""
@@ -221,19 +230,23 @@ class _Telling:
 
     def _ranks(self, line: AnswerLine) -> str:
         ranks, step = (math.nan if each is None else each for each in (line.rank95, line.step))
-        said = self.said["ranks_within" if math.isfinite(ranks) else "ranks_unknown"]
-        return said.format(ranks=formatting.number(ranks), step=formatting.number(step))
+        few = formatting.records_said_of(ranks)
+        if few is None:
+            return self.said["ranks_unknown"]
+        return self.said["ranks_within"].format(
+            ranks=formatting.number(ranks), step=formatting.number(step), few=f"{few:,}"
+        )
 
     def _noise(self, line: AnswerLine) -> str:
-        """The error by noise: one number for both sides only if neither a range nor a base limits it."""
+        """The error by noise."""
+        eps, of = self._eps_of_values(line), clamped(self.answer, line)
+        of += ", " * bool(of)
         if line.rank95 is not None and math.isnan(line.noise95):
-            return self.said["noise_by_rank"].format(ranks=self._ranks(line), eps=self._eps_of_values(line))
+            return of + self.said["noise_by_rank"].format(ranks=self._ranks(line), eps=eps)
         if math.isnan(line.noise95):
-            return self.said["noise_of_nothing"].format(eps=self._eps_of_values(line))
-        uneven = line.mechanism != "laplace" or line.rounded_to is not None
-        half, width = formatting.number(line.noise95), formatting.number(2 * line.noise95)
-        field = "noise_is" + "_uneven" * uneven + "_widest" * self.answer.grouped
-        return self.said[field].format(half=half, width=width, eps=self._eps_of_values(line))
+            return self.said["noise_of_nothing"].format(eps=eps)
+        field = "noise_is" + "_widest" * self.answer.grouped
+        return of + self.said[field].format(half=formatting.number(line.noise95), eps=eps)
 
     def _eps_of_values(self, line: AnswerLine) -> str:
         """The eps that pays for the values, without the share that chooses the groups."""
@@ -243,10 +256,11 @@ class _Telling:
         answer, said = self.answer, self.said
         field = "eps_groups" if answer.grouped else "eps_is"
         if answer.grouped and answer.has_person:
-            field += "_person" if answer.groups_each == 1 else "_several"
+            field += "_person" if answer.groups_each == 1 else "_overall" if answer.overall else "_several"
         elif answer.grouped and of_rows(answer):
             field += "_row"
-        text = said[field].format(eps=_eps(answer.eps), unit=printable(answer.unit), groups=f"{answer.groups_each:,}")
+        most = {"rows": f"{answer.rows:,}", "groups": f"{answer.groups_each:,}"}
+        text = said[field].format(eps=_eps(answer.eps), unit=printable(answer.unit), **most)
         for names in answer.shared:
             text += said["eps_shared"].format(names=names)
         if answer.least_group is not None:
@@ -256,14 +270,6 @@ class _Telling:
         text += said["eps_of_groups"].format(groups=_eps(answer.eps_groups))
         return [(said["eps"], text), (said["delta"], said["delta_is"].format(delta=_eps(answer.delta)))]
 
-    def _sizes(self) -> str:
-        """The numbers of people from which on groups are shown, if chance decides that."""
-        if not self.answer.sizes_shown:
-            return ""
-        least, half, surely = self.answer.sizes_shown
-        text = self.said["sizes_shown"].format(half=f"{half:,}", surely=f"{surely:,}")
-        return text + (self.said["sizes_hidden"].format(least=f"{least:,}") if least > 1 else "")
-
     def _unit(self) -> str:
         """Who is protected, and how the rows of a person count."""
         answer, said, unit = self.answer, self.said, printable(self.answer.unit)
@@ -271,7 +277,7 @@ class _Telling:
             return said["unit_row" if of_rows(answer) else "unit_is"].format(unit=unit)
         way = "per_person" if answer.per_person else "one" if answer.rows == 1 else "rows"
         counted = said[f"counted_{way}"].format(way=answer.per_person, rows=f"{answer.rows:,}")
-        counted += said["counted_in_groups"] * answer.grouped
+        counted += f",{where}" if (where := where_rows_count(answer, said)) else ""
         return said["unit_person"].format(unit=unit, counted=counted)
 
     def _protected(self) -> Rows:
@@ -331,6 +337,7 @@ class _Telling:
             (said["local_sensitivity"], local),
             (said["records"], f"{found.n:,}"),
             *([(said["clamped"], moved)] if line.bounds else []),
+            *share_left_out(found.left_out, answer, said),
             (said["privacy_loss"], said[f"privacy_loss_{of}"].format(loss=loss, eps=_eps(line.eps))),
         ]
         one_of_n = 1 / max(found.n, 1)

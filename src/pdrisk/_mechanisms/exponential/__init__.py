@@ -23,11 +23,13 @@ from pdrisk._mechanisms.exponential.error import largest_error
 from pdrisk._mechanisms.exponential.weights import Score, Weights
 from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
 
-__all__ = ["LARGEST_DENOMINATOR", "Exponential", "fraction_of", "score_of"]
+__all__ = ["LARGEST_DENOMINATOR", "SHORT", "Exponential", "fraction_of", "score_of", "slopes_of"]
 
 LARGEST_DENOMINATOR = 10**6  # of the fraction that a quantile is taken for: scores of 2**43 records fit 64 bits
 SPARE = 5  # ranks: one record moves the rank by one at most, and the window of a/b is within four of it
-FROM_END = 14  # records by eps that are left between the end and what is asked of an extreme
+FROM_END = 14  # records by eps that are left, at least, between the end and what is asked of an extreme
+BEYOND = Fraction(1, 20)  # how often an extreme may be answered by a point beyond all records
+SHORT = 3  # as much as one record too many counts one that is missing between an extreme and its end
 
 
 @lru_cache(maxsize=2**14)
@@ -36,28 +38,38 @@ def fraction_of(q: float) -> Fraction:
     return Fraction(repr(float(q))).limit_denominator(LARGEST_DENOMINATOR)
 
 
-@lru_cache(maxsize=256)  # every answer asks for it many times, and fractions are slow
-def score_of(statistic: Statistic, eps: Fraction) -> Score:
-    """Score of points as answers to a statistic.
+def slopes_of(statistic: Statistic) -> Score:
+    """Score of points as answers to a statistic, where that of an extreme is the end itself.
 
-    A minimum or maximum, or the quantile 0 or 1, is the record some 14/eps ranks from the end, beyond which there are
-    no records to tell points apart by; too few records beyond a point count three times as much as too many. Where
-    records lie at the bound, the end itself is asked for, and there are no points beyond it.
+    The quantiles 0 and 1 are extremes. Too few records beyond a point count three times as much as too many; where
+    records are declared to lie at the bound, there are no points beyond the end.
     """
-    reached = False
     if isinstance(statistic, Quantile):
-        q = fraction_of(statistic.q)
+        q, beyond, short = fraction_of(statistic.q), 1, SHORT
         if 0 < q < 1:
             return Score(q.numerator, q.denominator)
-        smallest = q == 0
     else:
         assert isinstance(statistic, Min | Max)
-        smallest, reached = isinstance(statistic, Min), statistic.bounds_reached
-    left = 0 if reached else math.ceil(FROM_END / eps)
-    beyond, short = (1, 0) if reached else (1, 3)
-    if smallest:
-        return Score(0, 1, left, above=beyond, below=short)
-    return Score(1, 1, -left, above=short, below=beyond)
+        q = Fraction(int(isinstance(statistic, Max)))
+        beyond, short = (1, 0) if statistic.bounds_reached else (1, SHORT)
+    return Score(0, 1, above=beyond, below=short) if q == 0 else Score(1, 1, above=short, below=beyond)
+
+
+@lru_cache(maxsize=256)  # every answer asks for it many times, and fractions are slow
+def score_of(statistic: Statistic, eps: Fraction, points: int) -> Score:
+    """Score of so many points as answers to a statistic.
+
+    An extreme is asked for so many records from the end that all points beyond all records together, which score three
+    times that number, are chosen once in 20 times at most, wherever there are as many records.
+    """
+    score = slopes_of(statistic)
+    if 0 < score.a < score.b or not (score.above and score.below):
+        return score
+    weights = Weights.of(score, points, eps)
+    reach = weights.reach(points, BEYOND)
+    far = (weights.cap if reach is None else reach) * weights.coarse
+    left = max(math.ceil(FROM_END / eps), -(-far // SHORT))
+    return replace(score, offset=-left if score.a else left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +158,7 @@ class Exponential(Mechanism):
         records than are left between an end and the rank, no more lie between an answer and the end.
         """
         weights = self.weights
-        reach = weights.reach(self.points.size, Fraction(1, 20))
+        reach = weights.reach(self.points.size, BEYOND)
         return math.inf if reach is None else float(Fraction(reach * weights.coarse - 1, self.score.b) + self._left)
 
     @property
@@ -200,7 +212,7 @@ class Exponential(Mechanism):
     @property
     def score(self) -> Score:
         """The score of the points."""
-        return score_of(self.statistic, self.value_eps)
+        return score_of(self.statistic, self.value_eps, self.points.size)
 
     @property
     def _left(self) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 
 from pdrisk._core.summary import FloatArray, Needs
 from pdrisk._mechanisms.base import Drawn
-from pdrisk._mechanisms.exponential import Exponential, score_of
+from pdrisk._mechanisms.exponential import SHORT, Exponential, slopes_of
 from pdrisk._mechanisms.exponential.choice import Choice, Spare
 from pdrisk._mechanisms.exponential.weights import Score, Weights
 
@@ -18,7 +18,6 @@ __all__ = ["ExponentialInterval"]
 
 LEVEL = 0.95
 RARELY = 1000  # times heavier than the spare candidate is a point with the best score
-SHORT = 3  # as much as one record counts that lies beyond the end of an extreme, for each that is missing there
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +112,8 @@ class ExponentialInterval(Exponential):
 
     @property
     def value_eps(self) -> Fraction:
-        score = score_of(self.statistic, self.eps)
-        return self.eps / (3 if 0 < score.a < score.b else 2)
+        slopes = slopes_of(self.statistic)
+        return self.eps / (3 if 0 < slopes.a < slopes.b else 2)
 
     @property
     def is_one_sided(self) -> bool:

@@ -33,6 +33,7 @@ from pdrisk.errors import ParameterError
 
 WHY = "A filter must decide each record by that record and constants alone, or one record could change many decisions"
 INSTEAD = "Compute it without the data and write the constant, or pass a mask, which is then marked as your word"
+GIVEN = "@value"  # Python has computed every constant of an expression before anything is seen of it
 EXAMPLE = "Write a comparison of columns and constants, as in `age > 40`"
 IN_FRAME = (
     "Compute it as a column in the frame before, as in df.assign(month=df['day'].dt.month), or ask pdrisk.sql, where "
@@ -143,7 +144,8 @@ class Builder:
         self.columns: dict[Hashable, None] = {}  # those it reads, in order
 
     def refuse(self, sentence: str) -> NoReturn:
-        raise ParameterError(f"cannot use {self.option}={self.shown}: {sentence}")
+        why = f" {GIVEN} is a constant that Python computed, perhaps from the data, so it is not shown."
+        raise ParameterError(f"cannot use {self.option}={self.shown}: {sentence}{why * (GIVEN in sentence)}")
 
     def is_index(self, name: Hashable) -> bool:
         """Whether DataFrame.query would take the name for the index."""

@@ -17,7 +17,19 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pdrisk._model.kinds import NUMBER, PERIOD, TEXT
-from pdrisk._model.nodes import COMPARISONS, LOGIC, MEMBERSHIP, MISSING, SIGNS, Column, Constant, Node, Operation, Rank
+from pdrisk._model.nodes import (
+    COMPARISONS,
+    LOGIC,
+    MEMBERSHIP,
+    MISSING,
+    SIGNS,
+    Column,
+    Constant,
+    Node,
+    Operation,
+    Rank,
+    Truth,
+)
 from pdrisk._model.rowwise.exact import Numbers, arithmetic, compared, members, opposite
 from pdrisk._model.rowwise.families import (
     OF_OBJECTS,
@@ -38,6 +50,7 @@ from pdrisk._model.rowwise.families import (
     quantity_of,
     text_of_object,
     texts_of,
+    truths_of,
     unknown_of,
 )
 
@@ -73,6 +86,8 @@ def folded(node: Node) -> Any:
 
 
 def _value(node: Node, columns: Mapping[Hashable, pd.Series]) -> Any:
+    if isinstance(node, Truth):
+        return truths_of(columns[node.name])
     if isinstance(node, Column):
         return columns[node.name]
     if isinstance(node, Constant):

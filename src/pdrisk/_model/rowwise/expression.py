@@ -4,11 +4,9 @@ from collections.abc import Callable, Hashable
 from typing import Any, NoReturn
 
 from pdrisk._model.nodes import ARITHMETIC, COMPARISONS, MISSING, Node
-from pdrisk._model.rowwise.builder import WHY, Builder, is_row_wise, not_offered
+from pdrisk._model.rowwise.builder import GIVEN, WHY, Builder, is_row_wise, not_offered
 
 __all__ = ["Recorded", "Recorder", "state_of"]
-
-GIVEN = "@value"  # Python has computed every constant of an expression before anything is seen of it
 
 
 class Recorded:

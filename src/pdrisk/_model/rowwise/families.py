@@ -39,6 +39,7 @@ __all__ = [
     "quantity_of",
     "text_of_object",
     "texts_of",
+    "truths_of",
     "unknown_of",
 ]
 
@@ -197,6 +198,14 @@ def texts_of(value: Any) -> NDArray[np.object_]:
     result = np.empty(len(value), dtype=object)
     result[:] = [text_of_object(one) for one in value.tolist()]
     return result
+
+
+def truths_of(series: pd.Series) -> pd.Series:
+    """A column of Python objects as truth values; whatever else is in it is missing."""
+    values = series.tolist()
+    present = np.fromiter((type(value) in (bool, np.bool_) for value in values), dtype=bool, count=len(values))
+    yes = np.fromiter((type(value) in (bool, np.bool_) and bool(value) for value in values), bool, len(values))
+    return pd.Series(pd.arrays.BooleanArray(yes, ~present), index=series.index)
 
 
 def text_of_object(value: Any) -> str | None:

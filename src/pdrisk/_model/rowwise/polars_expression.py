@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from pdrisk._model.nodes import Node
-from pdrisk._model.rowwise.builder import Builder
-from pdrisk._model.rowwise.expression import GIVEN
+from pdrisk._model.rowwise.builder import GIVEN, Builder
 
 if TYPE_CHECKING:
     import polars as pl

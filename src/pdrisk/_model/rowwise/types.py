@@ -6,8 +6,9 @@ from typing import Any, NoReturn
 
 import pandas as pd
 
+from pdrisk._model.columns import are_truth_objects
 from pdrisk._model.kinds import DATE, DURATION, MIXED, NUMBER, PERIOD, TRUTH, ZONED, kind_of_value
-from pdrisk._model.nodes import COMPARISONS, LOGIC, MISSING, ORDERINGS, Column, Constant, Node, Operation, Rank
+from pdrisk._model.nodes import COMPARISONS, LOGIC, MISSING, ORDERINGS, Column, Constant, Node, Operation, Rank, Truth
 from pdrisk._model.operands import gives, no_arithmetic, takes
 from pdrisk._model.rowwise.builder import Builder, text_of
 from pdrisk._model.rowwise.comparisons import (
@@ -34,6 +35,8 @@ def typed(node: Node, empty: Mapping[Hashable, pd.Series], builder: Builder, lev
     if level > DEPTH:
         builder.refuse(f"it is nested more than {DEPTH} levels deep. Use `in` with a list, or fewer parentheses.")
     if isinstance(node, Column):
+        if are_truth_objects(builder.frame[node.name]):
+            return Truth(node.name), ON_NO_ROWS[TRUTH]
         return node, empty[node.name]
     if isinstance(node, Constant):
         return node, node.value
@@ -46,7 +49,9 @@ def typed(node: Node, empty: Mapping[Hashable, pd.Series], builder: Builder, lev
                 check_boolean(part, value, builder)
     elif gives(symbol) == NUMBER:
         _check_arithmetic(node, values, builder)
-    elif symbol not in MISSING:
+    elif symbol in MISSING:  # of objects, whatever they are
+        parts = [part if isinstance(part, Column) else one for part, one in zip(node.parts, parts, strict=True)]
+    else:
         parts = _compared(symbol, parts, values, builder)
     return Operation(symbol, tuple(parts)), ON_NO_ROWS[gives(symbol)]
 

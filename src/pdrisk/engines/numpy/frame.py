@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -134,10 +134,10 @@ class FrameEngine:
     def _group_sizes(self, query: Query) -> GroupSizes:
         assert query.groups is not None
         _, frame, selected = self._selected(query)
-        keys = observed_keys(frame, query.groups.columns)
+        keys = tuple(key for key in observed_keys(frame, query.groups.columns) if None not in key)
         codes = _codes(frame, query.groups.columns, keys, selected)
         one_each = replace(query.unit, per_person=None, rows=1)
-        n = FrameRows(frame, one_each, self.secret, selected, codes, len(keys)).counted(EVERYBODY, Needs()).n
+        n = FrameRows(frame, one_each, self.secret, selected, codes, keys).counted(EVERYBODY, Needs()).n
         return GroupSizes(keys, n)
 
     def _selected(self, query: Query) -> tuple[pd.DataFrame, pd.DataFrame, NDArray[np.bool_] | None]:
@@ -171,7 +171,7 @@ class FrameEngine:
             else:
                 before = counts.get(at)
                 counts[at] = own_needs if before is None else before | own_needs
-        found = FrameRows(frame, query.unit, self.secret, selected, codes, 1 if keys is None else len(keys))
+        found = FrameRows(frame, query.unit, self.secret, selected, codes, keys)
         counted: dict[Place, Summary] = {}
         summaries: dict[tuple[Place, Universe], Summary] = {}
         for (place, universe), wanted in needs.items():
@@ -207,8 +207,8 @@ class FrameRows:
         The rows that the filter keeps.
     codes : ndarray of int32 or None
         The group of each row, the number of groups where it is in none.
-    groups : int
-        How many there are; 1 without any.
+    keys : sequence of tuple, or None
+        Their keys.
     """
 
     frame: pd.DataFrame
@@ -216,7 +216,12 @@ class FrameRows:
     secret: Secret
     selected: NDArray[np.bool_] | None
     codes: NDArray[np.int32] | None
-    groups: int
+    keys: Sequence[Key] | None
+
+    @property
+    def groups(self) -> int:
+        """How many groups there are; 1 without any."""
+        return 1 if self.keys is None else len(self.keys)
 
     @once
     def persons(self) -> Persons | None:
@@ -255,11 +260,15 @@ class FrameRows:
         if values is None and column is not None:
             used = self._present(column)
             content = self.frame[column] if distinct else None
-        return self.persons.records((values, others), universe, used, self.codes, self.groups, content)
+        return self.persons.records((values, others), universe, used, self.codes, self.keys, content)
 
     def measured(self, place: Place, universe: Universe, wanted: Needs) -> Summary:
         """Summary of numbers within a universe."""
         own = self.records(place, universe)
+        summary = self._measured(own, universe, wanted)
+        return summary if own.offered is None else replace(summary, offered=own.offered)
+
+    def _measured(self, own: Records, universe: Universe, wanted: Needs) -> Summary:
         if isinstance(universe, Rectangle):
             return summary_of_pairs(own.values, own.others, universe, wanted, own.selected, own.codes, self.groups)
         if own.codes is None:
@@ -274,7 +283,8 @@ class FrameRows:
         column = place[0]
         if wanted.distinct:
             own = self.records(place, None, distinct=True)
-            return distinct_values(self.frame[column], own.selected, own.codes, self.groups)
+            found = distinct_values(self.frame[column], own.selected, own.codes, self.groups)
+            return replace(found, offered=own.offered)
         if wanted.bins is not None or wanted.sizes:
             own = self.records(place, ANYTHING if wanted.bins is None else wanted.bins.universe)
             return summary_of_bins(own.values if own.selected is None else own.values[own.selected], wanted.bins)
@@ -287,8 +297,9 @@ class FrameRows:
             used = self._present(column)
         if own.codes is not None:
             codes = own.codes if used is None else own.codes[used]
-            return Summary(np.bincount(codes, minlength=self.groups + 1)[: self.groups])
-        return Summary(np.array([self.size_of(own) if used is None else np.count_nonzero(used)], dtype=np.int64))
+            return Summary(np.bincount(codes, minlength=self.groups + 1)[: self.groups], offered=own.offered)
+        n = self.size_of(own) if used is None else np.count_nonzero(used)
+        return Summary(np.array([n], dtype=np.int64), offered=own.offered)
 
     def _present(self, column: Hashable | None) -> NDArray[np.bool_] | None:
         """The rows that the filter keeps, and hold a value of a column if there is one; None: all."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from pdrisk._core.lattice import numbers_grid
 from pdrisk._core.once import once
 from pdrisk._core.universe import Universe
 from pdrisk._model.integer_keys import different_integers
+from pdrisk._model.keys import Key
 from pdrisk._model.rowwise.families import missing_of
 from pdrisk._model.unit import Secret, Unit
 
@@ -38,6 +39,8 @@ class Records:
         Which record each row of the frame is part of, `NOBODY` if none; None where each row is its own.
     persons : ndarray of int64, shape (R,), or None
         Whose they are, where a person may have several.
+    offered : ndarray of int64, shape (G,), or None
+        How many there would be if every row counted; None where that is all of them.
     """
 
     values: Any
@@ -46,6 +49,7 @@ class Records:
     codes: NDArray[np.int32] | None = None
     place: NDArray[np.int64] | None = None
     persons: NDArray[np.int64] | None = None
+    offered: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,7 @@ class Persons:
         universe: Universe | None,
         used: NDArray[np.bool_] | None,
         codes: NDArray[np.int32] | None,
-        groups: int,
+        keys: Sequence[Key] | None = None,
         content: pd.Series | None = None,
     ) -> Records:
         """Records of each person: from rows that are used, hold a value and are in a group.
@@ -124,14 +128,16 @@ class Persons:
             Of the statistic, where it has bounds.
         used : ndarray of bool, shape (N,), or None
         codes : ndarray of int32, shape (N,), or None
-            Groups, ``groups`` where a row is in none.
-        groups : int
+            Groups, the number of keys where a row is in none.
+        keys : sequence of tuple, optional
+            The keys of the groups, by which groups of a person are chosen: what else occurs would move their numbers.
         content : Series, optional
             What is read of the rows where that is no number.
         """
         kept = self.numbers != NOBODY
         if used is not None:
             kept &= used
+        groups = 1 if keys is None else len(keys)
         if codes is not None:
             kept &= codes < groups
         read = [np.asarray(each, dtype=np.float64) for each in values if each is not None]
@@ -139,21 +145,41 @@ class Persons:
             kept &= ~np.isnan(each)
         rows = np.flatnonzero(kept)
         persons = self.numbers if len(rows) == len(kept) else self.numbers[rows]
-        group, pairs = None, persons
-        if codes is not None:
-            rows, persons, group = self._within_groups(rows, persons, codes[rows].astype(np.int64), groups)
-            pairs = persons * groups + group
-        most = (int(persons.max(initial=NOBODY)) + 1) * groups
+        group = None if codes is None else codes[rows].astype(np.int64)
+        overall = self.unit.overall and group is not None
+        is_counted = self.unit.rows == 1 and not read and content is None
+        offered = self._offered(persons, group, groups, of_people=is_counted or self.unit.per_person is not None)
+        pairs, size = persons, 1
+        if keys is not None and group is not None and not overall:
+            rows, persons, group = self._within_groups(rows, persons, group, keys)
+            pairs, size = persons * groups + group, groups
+        most = (int(persons.max(initial=NOBODY)) + 1) * size
         if self.unit.per_person is not None:
-            return self._collapsed(rows, persons, group, numbered(pairs, most), values, universe)
-        if self.unit.rows == 1 and not read and content is None:  # rows that are only counted are all alike
-            return self._chosen(_one_of_each(pairs, rows, most), values, codes)
+            made = self._collapsed(rows, persons, group, numbered(pairs, most), values, universe)
+            return replace(made, offered=offered)
+        if is_counted and not overall:  # rows that are only counted are all alike
+            return replace(self._chosen(_one_of_each(pairs, rows, most), values, codes), offered=offered)
 
         def hashes(own: NDArray[np.intp]) -> list[NDArray[np.uint64]]:
             numbers = [(each[own] + 0.0).view(np.uint64) for each in read]  # -0.0 is 0.0
+            if overall and codes is not None and keys is not None:  # a row is its group, too
+                numbers.append(self._hashes_of(keys)[codes[own]])
             return numbers if content is None else [*numbers, self._hash(content.iloc[own])]
 
-        return self._chosen(rows[self._within_rows(rows, numbered(pairs, most), hashes)], values, codes)
+        chosen = rows[self._within_rows(rows, numbered(pairs, most), hashes)]
+        return replace(self._chosen(chosen, values, codes), offered=offered)
+
+    def _offered(
+        self, persons: NDArray[np.int64], group: NDArray[np.int64] | None, groups: int, *, of_people: bool
+    ) -> NDArray[np.int64] | None:
+        """Number of rows in each group, or of people in each group; None if all of them count."""
+        if group is None:
+            return None if of_people else np.array([len(persons)])
+        if of_people:
+            if groups <= self.unit.groups and not self.unit.overall:
+                return None
+            group = np.unique(persons * groups + group) % groups
+        return np.bincount(group, minlength=groups)
 
     def _chosen(
         self, rows: NDArray[np.intp], values: tuple[NDArray[Any] | None, NDArray[Any] | None], codes: Any
@@ -164,9 +190,10 @@ class Persons:
         return Records(*values, kept, codes, persons=self.numbers if self.unit.weight > 1 else None)
 
     def _within_groups(
-        self, rows: NDArray[np.intp], persons: NDArray[np.int64], group: NDArray[np.int64], groups: int
+        self, rows: NDArray[np.intp], persons: NDArray[np.int64], group: NDArray[np.int64], keys: Sequence[Key]
     ) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.int64]]:
-        """Rows in those groups of each person that count, chosen by the hash of person and group."""
+        """Rows in those groups of each person that count, chosen by the hash of person and key."""
+        groups = len(keys)
         if groups <= self.unit.groups:
             return rows, persons, group
         _, first = np.unique(persons * groups + group, return_index=True)
@@ -174,7 +201,7 @@ class Persons:
         too_many = np.bincount(of, minlength=persons.max(initial=NOBODY) + 1) > self.unit.groups
         if not too_many.any():
             return rows, persons, group
-        order = np.lexsort((self._mixed(self.hashes[rows[first]], at.astype(np.uint64)), of))
+        order = np.lexsort((self._mixed(self.hashes[rows[first]], self._hashes_of(keys)[at]), of))
         chosen = order[_rank_within(of[order]) < self.unit.groups]
         kept = np.isin(persons * groups + group, (of * groups + at)[chosen])
         return rows[kept], persons[kept], group[kept]
@@ -243,6 +270,10 @@ class Persons:
         found = np.zeros(len(column), dtype=np.uint64)
         found[present] = _hashed(column[present], self.secret().hex()[:16])
         return found
+
+    def _hashes_of(self, keys: Sequence[Key]) -> NDArray[np.uint64]:
+        """A hash of each key, by that key alone."""
+        return _hashed(pd.Series([repr(key) for key in keys], dtype=object), self.secret().hex()[:16])
 
     def _mixed(self, *parts: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """One hash of several numbers, keyed."""

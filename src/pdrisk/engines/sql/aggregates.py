@@ -13,6 +13,7 @@ from pdrisk._core.summary import Ranks
 from pdrisk.engines.sql.bands import within_band
 from pdrisk.engines.sql.binned import beyond_edges
 from pdrisk.engines.sql.dialect import LARGEST, Dialect
+from pdrisk.engines.sql.people import tells_offered
 from pdrisk.engines.sql.placing import Placing, Sums
 from pdrisk.engines.sql.plan import (
     Binned,
@@ -81,7 +82,10 @@ class Aggregates:
     def first(self) -> Iterator[tuple[str, str]]:
         """Aggregates of the first pass: numbers, sums, ends and pivots."""
         call = self.dialect.call
+        offered = tells_offered(self.plan, self.dialect)
         for i, part in enumerate(self.plan.parts):
+            if offered and not isinstance(part, Binned):
+                yield f"offered_{i}", self.dialect.counted(f"b{i}")
             if isinstance(part, Different):
                 yield f"n_{i}", call("COUNT", f"u{i}")
                 if isinstance(part, DifferentNumbers):

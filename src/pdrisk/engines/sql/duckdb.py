@@ -16,11 +16,14 @@ from pdrisk.engines.base import GroupSizes, Origin
 from pdrisk.engines.sql.dialect import Dialect, DuckDBDialect
 from pdrisk.engines.sql.plan import SummaryPlan, for_query
 from pdrisk.engines.sql.reading import Columns, TableReading, group_sizes, read
+from pdrisk.errors import ParameterError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["DuckDBEngine", "fetched"]
+__all__ = ["DuckDBEngine", "asked", "check_committed", "fetched"]
+
+ASKING = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,3 +102,39 @@ def fetched(connection: DuckDBPyConnection, sql: str, values: list[Any]) -> Colu
     if failed:
         raise failed[0]
     return found[0]
+
+
+def asked(connection: DuckDBPyConnection, sql: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
+    """Rows of the catalog."""
+    import duckdb
+
+    try:
+        with ASKING:
+            return connection.execute(sql, parameters).fetchall()
+    except duckdb.Error as error:
+        message = str(error).split("\n")[0]
+        if isinstance(error, getattr(duckdb, "ResourceInUseException", ())):  # since DuckDB 2
+            message = (
+                "a result of it is still being read. Read that to its end (read_all() of a reader), or pass "
+                "con.cursor(), which sees everything but temporary tables."
+            )
+    raise ParameterError(f"the connection cannot be asked for its tables: {message}")
+
+
+def check_committed(connection: DuckDBPyConnection) -> None:
+    """Refuse a connection with an open transaction.
+
+    Cursors do not see what it changed, such as people who were deleted. On the connection itself any statement that
+    fails, be it for want of memory, would undo the transaction.
+
+    Raises
+    ------
+    ParameterError
+        If one is open. It stays as it is.
+    """
+    number = "SELECT system.main.txid_current()"  # each statement has another, but for those of one transaction
+    if asked(connection, number, []) == asked(connection, number, []):
+        raise ParameterError(
+            "the connection has an open transaction, and pdrisk sees only what is committed: COMMIT or ROLLBACK "
+            "first. With SQLAlchemy, pass the Engine, which opens a connection for pdrisk."
+        )

@@ -1,6 +1,7 @@
 """Records of people in SQL: the rows or numbers that count for each person, chosen before anything is summarised.
 
     rows ──> rows of listed groups ──> groups of each person that count ──> rows that count | one row for each person
+                    └──────────── rows of all groups together ──────────────────┘
 
 A row that does not count keeps its place with NULLs, so that each part of a plan has rows of its own.
 """
@@ -15,7 +16,7 @@ from pdrisk._core.universe import Rectangle, Universe
 from pdrisk.engines.sql.dialect import Dialect
 from pdrisk.engines.sql.plan import Counted, Different, Measured, MeasuredPair, PeopleRead, SummaryPlan
 
-__all__ = ["number_of_rows", "records_of_people", "with_people"]
+__all__ = ["number_of_rows", "records_of_people", "tells_offered", "with_people"]
 
 ORDERED = {"min": "MIN", "all": "MIN", "max": "MAX", "any": "MAX"}
 
@@ -47,17 +48,22 @@ def records_of_people(plan: SummaryPlan, dialect: Dialect, rows: str) -> str:
         "" if plan.keys is None else f" AND EXISTS (SELECT 1 FROM {plan.keys} WHERE {made.same_group('keys_listed')})"
     )
     body = f"SELECT * FROM {rows} WHERE {known}{listed}"
-    if plan.groups:
+    if plan.groups and not people.unit.overall:
         body = f"SELECT *, {', '.join(made.places_of_groups())} FROM ({body}) AS people_known"
-    all_counted = people.unit.rows == 1 and all(isinstance(part, Counted) for part in plan.parts)
-    if people.unit.per_person is not None or all_counted:  # of people who are only counted nothing is chosen
+    if made.is_collapsed:
         by = ", ".join([*made.person, *made.groups])
-        return f"SELECT {', '.join([*made.groups, *made.collapsed()])} FROM ({body}) AS people_grouped GROUP BY {by}"
+        chosen = ", ".join([*made.groups, *made.collapsed(), *made.offered()])
+        return f"SELECT {chosen} FROM ({body}) AS people_grouped GROUP BY {by}"
     body = f"SELECT *, {', '.join(made.numbers())} FROM ({body}) AS people_grouped"
     body = f"SELECT *, {', '.join(made.places_of_rows())} FROM ({body}) AS people_numbered"
     whose = [] if plan.contributions is None else plan.contributions.columns
     persons = [f"{part} AS {name}" for part, name in zip(made.person, whose, strict=False)]
-    return f"SELECT {', '.join([*made.groups, *persons, *made.kept()])} FROM ({body}) AS people_placed"
+    return f"SELECT {', '.join([*made.groups, *persons, *made.kept(), *made.offered()])} FROM ({body}) AS people_placed"
+
+
+def tells_offered(plan: SummaryPlan, dialect: Dialect) -> bool:
+    """Whether `records_of_people` says as b0, ... which rows would be records of each part if every row counted."""
+    return plan.people is not None and _People(plan, plan.people, dialect).tells_offered
 
 
 class _People:
@@ -68,6 +74,11 @@ class _People:
         self.dialect, self.call = dialect, dialect.call
         self.groups = [f"g{at}" for at in range(len(plan.groups))]
         self.person = [f"p{at}" for at in range(len(people.keys))]
+        all_counted = self.unit.rows == 1 and all(isinstance(part, Counted) for part in plan.parts)
+        # Of people who are only counted nothing is chosen.
+        self.is_collapsed = self.unit.per_person is not None or (all_counted and not self.unit.overall)
+        self.tells_offered = plan.has_facts and bool(plan.groups or not self.is_collapsed)
+        self.within = [] if self.unit.overall else self.groups  # what tells apart the rows of a person that may count
 
     def same_group(self, other: str) -> str:
         """Condition that a row is in the group of a listed key."""
@@ -90,7 +101,7 @@ class _People:
 
     def counted(self, i: int) -> str:
         """Condition that a row has these values and is in a group that counts."""
-        in_group = f" AND place_of_group_{i} <= {self.unit.groups}" if self.plan.groups else ""
+        in_group = f" AND place_of_group_{i} <= {self.unit.groups}" if self.within else ""
         return f"({self.present(i)}){in_group}"
 
     def hashed(self, *said: str) -> str:
@@ -111,12 +122,30 @@ class _People:
             by = ", ".join([*self.person, *self.groups, self.hashed(*self.values(i))])
             order = self.dialect.any_order.format(", ".join(self.values(i)))
             yield f"{self.call('ROW_NUMBER')} OVER (PARTITION BY {by}{order}) AS same_{i}"
+            if self.counts_people(i):
+                by = ", ".join([*self.person, *self.groups, f"({self.present(i)})"])
+                yield f"{self.call('ROW_NUMBER')} OVER (PARTITION BY {by}{order}) AS first_{i}"
+
+    def counts_people(self, i: int) -> bool:
+        """Whether the records of a part are people in groups, whichever of their rows count."""
+        return isinstance(self.plan.parts[i], Counted) and self.unit.rows == 1
+
+    def offered(self) -> Iterator[str]:
+        """Whether a row would be a record if every row counted, where curators want to know."""
+        for i in range(len(self.plan.parts)) if self.tells_offered else ():
+            present = f"({self.present(i)})"
+            if self.is_collapsed:
+                present = self.call("BOOL_OR", present)
+            elif self.counts_people(i):
+                present += f" AND first_{i} = 1"
+            yield f"{present} AS b{i}"
 
     def places_of_rows(self) -> Iterator[str]:
         """Position of each row among those of its person that a part reads, by hashes of their content."""
         for i in range(len(self.plan.parts)):
-            by = ", ".join([*self.person, *self.groups, f"({self.counted(i)})"])
-            order = ", ".join([self.hashed(*self.values(i), f"same_{i}"), *self.values(i), f"same_{i}"])
+            by = ", ".join([*self.person, *self.within, f"({self.counted(i)})"])
+            said = [*(self.groups if self.unit.overall else ()), *self.values(i), f"same_{i}"]
+            order = ", ".join([self.hashed(*said), *said])
             yield f"{self.call('ROW_NUMBER')} OVER (PARTITION BY {by} ORDER BY {order}) AS place_{i}"
 
     def kept(self) -> Iterator[str]:

@@ -271,7 +271,7 @@ class SummaryPlan:
     people : PeopleRead or None
         Where rows of one person belong together.
     lists_missing : bool
-        Whether one of the listed keys may be a missing one.
+        Whether one of the listed keys may be a missing one, or the keys observed include missing ones.
     has_facts : bool
         Whether the curator's numbers are read, too.
     contributions : ContributionColumns or None

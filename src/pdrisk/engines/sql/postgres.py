@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import threading
+import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -16,7 +20,7 @@ from pdrisk.errors import ParameterError
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["READ_ONLY", "PostgresDialect", "asked", "compiled", "fetched", "reading"]
+__all__ = ["READ_ONLY", "PostgresDialect", "alone", "asked", "compiled", "fetched", "reading"]
 
 TINY: Final = 2.0**-60  # below it a product is rounded to 0, with or without a half
 FLOAT4, FLOAT8, INT2, INT4, INT8 = 700, 701, 21, 23, 20  # numbers of types, the same on every server
@@ -43,6 +47,11 @@ SET LOCAL transaction_read_only = on;
 """
 COMPILED: Final = "SET LOCAL jit TO DEFAULT;"  # where the server finds that worth its while
 READ_ONLY: Final = "SET LOCAL transaction_read_only = on"
+
+_LOCKS: weakref.WeakKeyDictionary[object, Any] = weakref.WeakKeyDictionary()  # of connections
+_NUMBERS: Final = itertools.count()  # of savepoints
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_LOCKS.clear)  # the threads that hold them are not there
 
 
 def _double(exponent: int) -> str:
@@ -230,25 +239,50 @@ def _lists(kind: str, values: Sequence[bytes | None]) -> Lists:
 
 
 @contextmanager
+def alone(connection: object) -> Iterator[None]:
+    """Lock of a connection, which one thread holds at a time, as often as it likes."""
+    with _LOCKS.setdefault(connection, threading.RLock()):
+        yield
+
+
+@contextmanager
 def reading(connection: psycopg.Connection[Any], settings: str = SETTINGS) -> Iterator[psycopg.Cursor[Any]]:
     """Cursor in a transaction that only reads, and whose statements see one state of the data.
 
     In a transaction that is open it is a part of that, and sees what that sees. It leaves nothing behind, be it a
-    setting: it is rolled back at the end.
+    setting: it is rolled back at the end, and a connection where that fails is closed.
     """
     import psycopg
     from psycopg.pq import TransactionStatus
     from psycopg.rows import tuple_row
     from psycopg.types.string import ByteaBinaryLoader
 
-    is_own = connection.info.transaction_status == TransactionStatus.IDLE
-    with (
-        connection.transaction(force_rollback=True),
-        psycopg.RawCursor(connection, row_factory=tuple_row) as cursor,
-    ):
-        if is_own:
-            settings = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;" + settings
-        for code in ARRAYS:
-            cursor.adapters.register_loader(code, ByteaBinaryLoader)
-        cursor.execute(settings.encode(), prepare=False)
-        yield cursor
+    with alone(connection):
+        # No transaction() of psycopg's: an interrupt between its steps leaves the connection counting one too many.
+        before = connection.info.transaction_status
+        if before == TransactionStatus.IDLE:
+            begin, end = "BEGIN;" if connection.autocommit else "", "ROLLBACK"  # else psycopg begins by itself
+            begin += "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;"
+        else:
+            name = f"pdrisk_{next(_NUMBERS)}"
+            begin, end = f"SAVEPOINT {name};", f"ROLLBACK TO SAVEPOINT {name}; RELEASE SAVEPOINT {name}"
+        restored = False
+        try:
+            try:
+                with psycopg.RawCursor(connection, row_factory=tuple_row) as cursor:
+                    for code in ARRAYS:
+                        cursor.adapters.register_loader(code, ByteaBinaryLoader)
+                    cursor.execute((begin + settings).encode(), prepare=False)
+                    yield cursor
+            finally:
+                if connection.info.transaction_status != TransactionStatus.IDLE:
+                    with suppress(psycopg.Error):  # what failed first is the error
+                        psycopg.RawCursor(connection).execute(end.encode(), prepare=False)
+                # A transaction of somebody else's that failed is theirs to roll back.
+                is_theirs = before != TransactionStatus.IDLE
+                after = connection.info.transaction_status
+                restored = after == (TransactionStatus.INTRANS if is_theirs else TransactionStatus.IDLE)
+                restored = restored or (is_theirs and after == TransactionStatus.INERROR)
+        finally:
+            if not restored:
+                connection.close()

@@ -91,6 +91,10 @@ def read(
             )
         except BandMissedError:  # once in millions of times: then all is read again, in the next way
             del ways[0]
+    summaries = tuple(
+        replace(summary, offered=_integers(found, f"offered_{i}", size)) if f"offered_{i}" in found else summary
+        for i, summary in enumerate(summaries)
+    )
     if plan.contributions is not None:
         summaries = tuple(
             summary
@@ -99,7 +103,7 @@ def read(
             for i, (part, summary) in enumerate(zip(own.parts, summaries, strict=True))
         )
     if key_lists is None:
-        key_lists = [np.ma.getdata(found[f"g{i}"]).tolist() for i in range(len(plan.groups))]
+        key_lists = [np.ma.asarray(found[f"g{i}"]).tolist() for i in range(len(plan.groups))]  # None where masked
     return summaries, key_lists
 
 
@@ -120,12 +124,16 @@ def statements(plan: SummaryPlan, dialect: Dialect) -> list[str]:
 
 
 def group_sizes(fetch: Fetch, plan: SummaryPlan, dialect: Dialect) -> GroupSizes:
-    """Groups that occur in a plan's rows, with their numbers of people; raises what ``fetch`` does."""
+    """Groups without missing keys that occur in a plan's rows, and their numbers of people; raises as ``fetch``."""
     present = tuple(f"({key}) IS NOT NULL" for key in plan.groups)
     each_once = None
     if (people := plan.people) is not None:
         each_once = replace(people, unit=replace(people.unit, per_person=None, rows=1))
-    counted = replace(plan, keys=None, where=(*plan.where, *present), parts=(Counted(None),), people=each_once)
+    # All conditions are inner ones, so that groups are looked for where WHERE holds: there commas are joined.
+    kept = (*plan.inner, *plan.where, *present)
+    counted = replace(
+        plan, keys=None, inner=kept, where=(), parts=(Counted(None),), people=each_once, lists_missing=False
+    )
     (found,), keys = read(fetch, counted, None, dialect)
     return GroupSizes(tuple(zip(*keys, strict=True)), found.n)
 

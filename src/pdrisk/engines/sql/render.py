@@ -73,6 +73,7 @@ def statement(plan: SummaryPlan, dialect: Dialect, banded: bool = False, sums: S
     ``at_upper_i_k``, and the list ``inside_i_k`` of those between.
     For its k-th pivot ``pivot_i_k``, ``less_i_k``, ``equal_i_k``, and the nearest records ``below_i_k`` and
     ``above_i_k``, which are lists if `sides` is more than 1; for its j-th ranks ``end_i_j``, if they are at an end.
+    Of people ``offered_i``, see `Summary`, where the plan has facts.
     Of different values ``distinct_i`` and ``singles_i``; of numbers also ``highest_i``, and both ends are those of
     values that one record alone has.
     By row number within groups, for its k-th quantile: ``base_i_k``, and the records from that rank on,
@@ -178,9 +179,9 @@ class _Statement:
         if self.plan.keys is not None:
             return f"SELECT * FROM {self.plan.keys}"
         keys = ", ".join(f"{sql} AS {name}" for sql, name in zip(self.plan.groups, self.groups, strict=True))
-        present = " AND ".join(f"{name} IS NOT NULL" for name in self.groups)
         rows = f"(SELECT {keys} FROM {self.plan.source}{_where(self.plan.inner)}) AS all_rows"
-        return f"SELECT DISTINCT {', '.join(self.groups)} FROM {rows} WHERE {present}"
+        present = () if self.plan.lists_missing else tuple(f"{name} IS NOT NULL" for name in self.groups)
+        return f"SELECT DISTINCT {', '.join(self.groups)} FROM {rows}{_where(present)}"
 
     def _same(self, left: str, right: str) -> str:
         pairs = [(f"{left}.{g}", f"{right}.{g}") for g in self.groups]

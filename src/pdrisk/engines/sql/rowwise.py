@@ -89,6 +89,11 @@ class RowSQL:
             return replace(value, sql=self.dialect.infix(value.sql, "+", self.dialect.number(0.0)))
         return value
 
+    def is_of_days(self, label: Hashable) -> bool:
+        """Whether a column is one of dates as it is stored."""
+        column = self.columns.get(label)
+        return column is not None and column.is_of_days and not any(each.name == label for each in self.derived)
+
     def told_apart(self, label: Hashable) -> str:
         """Values of a column as in `same`, without rounding."""
         column, value = self.columns.get(label), self.same(label)

@@ -14,6 +14,7 @@ import pandas as pd
 
 from pdrisk._core.summary import Needs
 from pdrisk._guard import guarded
+from pdrisk._model.calendar_keys import calendar_key
 from pdrisk._model.frame_keys import key_index
 from pdrisk._model.keys import Key
 from pdrisk._model.kinds import DATE, NUMBER, TEXT, ZONED
@@ -194,8 +195,7 @@ class TableEngine:
         if query.unit.is_of_people:
             ids = tuple(rows.told_apart(column) for column in query.unit.person)
             people = PeopleRead(ids, query.unit, secret().hex())
-        listed = () if query.groups is None else query.groups.keys or ()
-        lists_missing = any(None in key for key in listed)
+        lists_missing = query.groups is not None and query.groups.has_missing
         plan = SummaryPlan(table.source, (), where, groups, relation, parts, people, lists_missing, rows=table.rows)
         return cls(table, plan, places, keys, rows, header)
 
@@ -325,6 +325,10 @@ def listed_keys(rows: RowSQL, groups: Groups | None) -> tuple[str | None, list[l
     """Listed keys as a relation, with its parameters; None if none are listed."""
     if groups is None or groups.keys is None:
         return None, None
+    for at, column in enumerate(groups.columns):
+        if rows.is_of_days(column):
+            for key in groups.keys:
+                calendar_key(key[at], DATE, f"a key of column {column!r}")
     carriers = [group_sql(rows, column)[1] for column in groups.columns]
     lists = [
         _all_carried([key[at] for key in groups.keys], rows.same(column), column)
@@ -371,7 +375,12 @@ def _carried(key: Any, value: Value, column: Hashable) -> Any:
 
 
 def plain_keys(value: Value, keys: list[Any]) -> list[Any]:
-    """Keys that occur as plain values of their column."""
+    """Keys that occur as plain values of their column; missing is None."""
+    present = iter(_present_keys(value, [key for key in keys if key is not None]))
+    return [None if key is None else next(present) for key in keys]
+
+
+def _present_keys(value: Value, keys: list[Any]) -> list[Any]:
     if value.family in (DATE, ZONED):
         unit = next(name for name, size in UNITS.items() if size == value.unit)
         times = pd.Series(np.array(keys, dtype=np.int64).view(f"datetime64[{unit}]"))

@@ -64,6 +64,11 @@ class StoredColumn:
         """Whether any question can use it."""
         return self.dtype != object
 
+    @property
+    def is_of_days(self) -> bool:
+        """Whether it holds dates, which requests are judged by as times."""
+        return self.type.lower() == "date"
+
 
 @dataclass(frozen=True, slots=True)
 class Value:

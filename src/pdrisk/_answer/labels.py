@@ -1,0 +1,38 @@
+"""Labels of answers: their titles, with what values were clamped to, and the values from Python that they hide."""
+
+from __future__ import annotations
+
+import re
+
+from pdrisk._answer.answer import Answer, AnswerLine
+from pdrisk._answer.formatting import number
+from pdrisk._core.statistics import Proportion
+from pdrisk._printing import printable
+
+__all__ = ["clamped", "hidden_values", "title"]
+
+
+def title(answer: Answer) -> str:
+    """Names of all lines; of one alone with what its values were clamped to."""
+    ends = clamped(answer, answer.lines[0]) if len(answer.lines) == 1 else ""
+    return f"{answer.name} {ends}" if ends else answer.name
+
+
+def clamped(answer: Answer, line: AnswerLine) -> str:
+    """What the values of a line were clamped to, as text; "" where none can lie beyond, as of counts.
+
+    Values that were clipped have a name that says so, and the data's own bounds clamp nothing.
+    """
+    if answer.bounds_from_data or line.clip is not None or line.statistic == Proportion().label:
+        return ""
+    known = [(printable(str(name)), ends) for name, ends in line.ranges if ends is not None]
+    spans = [("{}-{}" if low >= 0 else "{} to {}").format(number(low), number(high)) for _, (low, high) in known]
+    if len(known) > 1:
+        spans = [f"{name} {span}" for (name, _), span in zip(known, spans, strict=True)]
+    return f"of values clamped to {' and '.join(spans)}" if spans else ""
+
+
+def hidden_values(answer: Answer) -> str:
+    """Names that stand for values from Python in the filter, as ``@limit``; "" without any."""
+    names = re.findall(r"(?<!\w)@\w+", answer.where or "") if answer.where_trusted else []
+    return ", ".join(dict.fromkeys(names))

@@ -1,0 +1,45 @@
+"""Words for rows and groups of a person that are left out: what the rule is, never how much it leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pdrisk._answer import formatting
+from pdrisk._answer.answer import Answer
+from pdrisk._printing import printable
+
+__all__ = ["of_truncated", "rule_of", "share_left_out", "where_rows_count"]
+
+
+def rule_of(answer: Answer, said: Mapping[str, str]) -> str:
+    """What counts of each person, if an answer may leave out rows or groups of theirs; else nothing."""
+    limits = []
+    if "rows" in answer.leaves_out:
+        limits.append(said["limit_rows" if answer.rows > 1 else "limit_row"] + where_rows_count(answer, said))
+    if "groups" in answer.leaves_out:
+        limits.append(said["limit_groups" if answer.groups_each > 1 else "limit_group"])
+    if not limits:
+        return ""
+    numbers = {"rows": f"{answer.rows:,}", "groups": f"{answer.groups_each:,}"}
+    rule = ", ".join(limits).format(unit=printable(answer.unit), **numbers)
+    return said["left_out_is"].format(rule=rule)
+
+
+def where_rows_count(answer: Answer, said: Mapping[str, str]) -> str:
+    """The groups that a number of rows is about; nothing without groups."""
+    return said["in_all_groups"] if answer.overall else said["in_each_group"] * answer.grouped
+
+
+def share_left_out(share: float | None, answer: Answer, said: Mapping[str, str]) -> list[tuple[str, str]]:
+    """For curators the share that is left out, where it is known of an answer that may leave out some."""
+    if not answer.leaves_out or share is None or share != share:  # NaN
+        return []
+    text = said["left_out_share"].format(share=formatting.share(share)) if share else said["clamped_none"]
+    return [(said["left_out"], text)]
+
+
+def of_truncated(rows: list[tuple[str, str]], answer: Answer, said: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Rows of a text, of which that about the interval says what it is an interval of."""
+    if not answer.leaves_out:
+        return rows
+    return [(label, text + said["interval_truncated"] * (label == said["interval"])) for label, text in rows]
