@@ -1,8 +1,10 @@
 """Every engine, opened on a small table: what the fixture ``engine`` gives."""
 
+import shutil
+import weakref
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 
 import numpy as np
 import pandas as pd
@@ -76,15 +78,16 @@ def of_table(con, dialect, columns=stored_columns, fetch=None):
 
 def of_file():
     """A Parquet file of Arrow's, whose statistics leave NaN out, in small row groups."""
-    folder, stored = TemporaryDirectory(), []  # the last table and what is read of it
+    folder, stored = mkdtemp(), []  # the last table and what is read of it
 
     def opened(table, query):
         if not stored or stored[0] is not table:
-            path = Path(folder.name) / f"{id(table)}.parquet"
+            path = Path(folder) / f"{id(table)}.parquet"
             pq.write_table(in_arrow(table), path, row_group_size=4)
             stored[:] = table, tables_given({ONE_TABLE: path})._fluent()[0]
         return stored[1].opened(query, stored[1].header, None, bytes)
 
+    weakref.finalize(opened, shutil.rmtree, folder)
     return opened
 
 

@@ -278,7 +278,7 @@ class TestTimeouts:
     def test_at_any_moment(self, book, handled):
         """In whatever call it comes, of pdrisk and below."""
         frame, ledger, interrupt = people(200), book(), handled(plain)
-        frame["object"] = frame["hours"].astype(object)
+        frame["whole"] = frame["hours"].round().astype("Int64")
         calls, late, answers = 0, 0, 0
 
         def ask(at):
@@ -295,7 +295,7 @@ class TestTimeouts:
 
             sys.setprofile(count)
             try:
-                frame.dprisk.agg({"object": ["mean", "median"], "age": "max"}, eps=1, bounds=(0, 99), ledger=ledger)
+                frame.dprisk.agg({"whole": ["mean", "median"], "age": "max"}, eps=1, bounds=(0, 99), ledger=ledger)
             finally:
                 sys.setprofile(None)
 

@@ -75,7 +75,7 @@ FROM = {
     "positional": (f"{P} POSITIONAL JOIN {S}", "POSITIONAL JOIN joins rows by their place"),
     "full": (f"{P} FULL JOIN {S} USING (pid)", "FULL JOIN leaves open whose row it is"),
     "right": (f"{P} RIGHT JOIN {S} USING (pid)", "RIGHT JOIN keeps the rows of the second table"),
-    "lateral": (f"{P}, LATERAL (SELECT days FROM stays s WHERE s.pid = p.pid) AS t", "unknown column 'p.pid'"),
+    "lateral": (f"{P}, LATERAL (SELECT days FROM stays s WHERE s.pid = p.pid) AS t", "around the subquery"),
     "another type": (f"{P} JOIN texts t ON p.name = t.pid", NOT_ON_PEOPLE),
     "ids of another type": ("texts p JOIN stays s USING (pid)", "ids are compared as they are"),
     "nobody's": (f"{P} JOIN nobody n ON p.pid = n.who", "Every table of a query has all columns of person="),
@@ -232,7 +232,7 @@ WHERE = {  # of patients p
     "neither aggregated nor": {
         "a scalar of rows": "age > (SELECT days FROM stays)",
     },
-    "unknown column": {
+    "around the subquery": {
         "a correlated scalar": "age > (SELECT MAX(days) FROM stays s WHERE s.pid = p.pid)",
     },
     DEPENDS: {

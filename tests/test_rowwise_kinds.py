@@ -290,7 +290,6 @@ class TestAdvice:
             ("written > 50", None),
             ("later >= '01.05.2019'", "later >= '2019-05-01'"),
             ("level > 'x'", None),
-            ("answers", None),
             ("`a b` > 5", None),
         ],
     )
@@ -300,7 +299,6 @@ class TestAdvice:
             later=pd.Series(["02.05.2019", None, "30.04.2019"], dtype="string"),
             level=pd.Categorical(["a", "b", "c"]),
             flag=pd.array([True, None, True], dtype="bool[pyarrow]"),
-            answers=pd.Series([True, None, False], dtype=object),
             **{"a b": pd.Series(["60", None, "7"], dtype="string")},
         )
         advice = refused(where, df).split("as in ", 1)[1].split(";", 1)[0].removesuffix(".")

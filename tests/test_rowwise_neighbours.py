@@ -185,6 +185,8 @@ class TestMissingCodes:
     @pytest.mark.parametrize("column", [name for name in COLUMNS if name not in BEYOND_ISO])
     def test_of_every_dtype(self, column):
         frame = pd.DataFrame({"a": COLUMNS[column]})
+        if column == "int32":
+            frame = frame[frame["a"] != -(2**31)]  # which is R's NA, and refused
         for code in [one for one in frame["a"].array if not (type(one) is Hostile or is_missing(one))]:
             try:
                 coded = frame.dprisk.declare(missing={"a": [code]})

@@ -212,7 +212,7 @@ class TestTheCallersConnection:
         "several statements": lambda con, **o: pdrisk.sql(
             "SELECT COUNT(*) FROM t UNION ALL SELECT SUM(x) FROM t", con, eps=1, bounds=(0, 9), **o
         ),
-        "groups": lambda con, **o: pdrisk.sql("SELECT x, COUNT(*) FROM t GROUP BY x", con, eps=1, keys="observed", **o),
+        "groups": lambda con, **o: pdrisk.sql("SELECT x, COUNT(*) FROM t GROUP BY x", con, eps=1, keys=[1, 8], **o),
         "a join": lambda con, **o: pdrisk.sql(
             "SELECT COUNT(DISTINCT x) FROM t JOIN o USING (x)", con, eps=1, person="x", **o
         ),

@@ -93,10 +93,10 @@ KEYS = {
     "numbers twice": ("SELECT COUNT(*) FROM people GROUP BY age", {"keys": [30, 30.0]}, "a key is listed twice"),
     "zero twice": ("SELECT COUNT(*) FROM people GROUP BY distance", {"keys": [0.0, -0.0]}, "a key is listed twice"),
     "numbers for truth": ("SELECT COUNT(*) FROM people GROUP BY member", {"keys": [0, 1]}, "a key of member is"),
-    "texts for dates": ("SELECT COUNT(*) FROM people GROUP BY day", {"keys": ["2020-01-01"]}, "a key of day is text"),
+    "other texts for dates": ("SELECT COUNT(*) FROM people GROUP BY day", {"keys": ["1.1.2020"]}, "a key of day is"),
     "times for dates": (
         "SELECT COUNT(*) FROM people GROUP BY day", {"keys": [datetime.datetime(2020, 1, 1, 12)]},
-        "a key of day has a time of day, but the group holds dates",
+        "a key of day has a time of day, but the column holds dates",
     ),
     "zoned": (
         "SELECT COUNT(*) FROM people GROUP BY day", {"keys": [pd.Timestamp("2020", tz="UTC")]}, "has a time zone",

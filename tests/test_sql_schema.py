@@ -218,7 +218,7 @@ class TestKeys:
             (BY_REGION, {}, OF),
             (BY_REGION, {"t": PEOPLE.dprisk.declare(keys={"region": ["west", "NA"]})}, {"west": 1}),
             (BY_REGION, {"keys": [None, "north"]}, {None: 4, "north": 3}),
-            (BY_REGION, {"keys": "observed"}, {"": 1, "elsewhere": 1, "north": 3, "south": 2, "west": 1}),
+            (BY_REGION, {"keys": "observed"}, {"": 1, "elsewhere": 1, "north": 3, "south": 2, "west": 1, None: 4}),
             ("SELECT region AS r, COUNT(*) FROM t GROUP BY r", {}, OF),
             ("SELECT g, COUNT(*) FROM (SELECT region AS g, sex AS region FROM t) GROUP BY g", {}, OF),
             ("SELECT REGION, COUNT(*) FROM t WHERE sex = 'f' GROUP BY 1", {}, {"south": 1, "north": 2, "west": 0}),

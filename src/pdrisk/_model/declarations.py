@@ -308,7 +308,9 @@ def from_text(text: str) -> Declarations:
         parts = None if said is None else (said["person"], said["per_person"], said["constant"], said.get("unit_label"))
         people = None if parts is None else judged_people(*parts)
         found = Declarations(own, schema, people)
-        found._by_label  # noqa: B018 - regular expressions that are none
+        for entry in found.schema:
+            if entry.pattern:
+                _compiled(entry.column)
         # Anything else in the text, or a column declared twice, would be lost: such a text is damaged.
         if found.text == text and len({entry.column for entry in found.own}) == len(found.own):
             return found

@@ -269,7 +269,7 @@ def answered(
             return select
 
         all_given(partial(_check_eps_given, keys, eps), partial(check_delta_given, keys, delta))
-        with advising(*frames if sources.by_declarations else (), asked=str(query)):
+        with advising(*frames if sources.by_declarations else (), asked=query if isinstance(query, str) else ""):
             plan = planned(read, nest, judge, Share(eps, delta), keys, sources)
         grouped = any(each.groups for each in plan.queries)
         check_units(people, [each.query.unit for each in plan.queries], grouped)

@@ -304,13 +304,14 @@ class Sources:
             )
         own = self._connection
         if entry.database != "temp":
+            cursor = self._for_all
             try:
-                columns = described(self._for_all, f"SELECT * FROM {entry.sql}", entry.name, WHOLE)
+                columns = described(cursor, f"SELECT * FROM {entry.sql}", entry.name, WHOLE)
             except ParameterError:  # a view of temporary tables
                 pass
             else:
                 place = None if entry.is_view else lambda: table_place(own, entry.database)  # a view may change alone
-                return self._told(replace(self._of_entry(entry, columns, self._for_all), place=place))
+                return self._told(replace(self._of_entry(entry, columns, cursor), place=place))
         pin(own, is_own=False)
         columns = described(own, f"SELECT * FROM {entry.sql}", entry.name, WHOLE)
         return self._told(self._of_entry(entry, columns, own))
