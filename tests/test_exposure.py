@@ -332,7 +332,7 @@ class TestCommand:
             (["FILE", "--schema", "x"], "file.py:name"),
             (["FILE", "--schema", "no_such_module_of_tests:x"], "cannot be imported"), (["people.txt"], "neither"),
             (["FILE", "--schema", "math:nothing"], "no 'nothing'"), (["FILE", "--eps", "-1"], "above 0"),
-            (["FILE", "--statistics", "mode"], "unknown statistic"),
+            (["FILE", "--statistics", "mode"], "mode is no statistic"), (["FILE", "--statistics", "meen"], "mean"),
             (["FILE", "--bounds", "age=9:1"], "bounds"),
             (["FILE", "--columns", "age", "--bounds", "agee=0:9"], "agee"),
             (["FILE", "--to", "FILE"], "name a folder"),

@@ -17,9 +17,11 @@ pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
 
 def survey():
-    """With objects of several kinds, small integers, and columns 1 and "1"."""
+    """With objects of several kinds, truth values, text, small integers, and columns 1 and "1"."""
     frame = people()
     frame["o"] = pd.Series([1, "1", True, b"1", 1.0, "a"] * 10, dtype=object)
+    frame["flag"] = frame["age"] > 35
+    frame["text"] = pd.Series(["1", "0", None, "True", "a", "b"] * 10, dtype="string")
     frame["small"] = (np.arange(60) * 2).astype(np.int8)
     frame["1"] = frame["age"].where(frame["age"] > 30)
     frame[1] = frame["age"].where(frame["age"] > 40)
@@ -86,6 +88,7 @@ def sql(text, **options):
 AGE, HOURS = {"age": (0, 100)}, {"age": (0, 50)}
 FILTER = "SELECT COUNT(*) {} FROM t WHERE sex = {}"
 SHARES = "SELECT dp_count(age, eps := {}e6), dp_sum(age, eps := {}e6, lo := 0, hi := 99) FROM t"
+CONSTANTS = [("flag", True), ("flag", False), ("text", "True"), ("text", "1"), ("small", 1), ("small", 0)]
 DIFFERENT = {  # each question of a row is another one
     "eps": [mean(eps=SURE), mean(eps=SURE * 1.01), mean(eps=Fraction(SURE) + Fraction(1, 10**9))],
     "risk": [mean(eps=None, risk=1 - 1e-12), mean(eps=None, risk=1 - 2e-12)],
@@ -97,7 +100,7 @@ DIFFERENT = {  # each question of a row is another one
     "the order of lines": [agg({"age": ["min", "max"]}), agg({"age": ["max", "min"]})],
     "counts": [lambda df, led, c=c: of(df).count(c, eps=SURE, ledger=led) for c in (None, "age", "o", 1, "1")],
     "filters": [where(f"age {op} {n}") for op in "<>" for n in (30, 30.5, 31)],
-    "kinds of constants": [where("o == @held", a=a) for a in (1, True, "1", 2)],
+    "kinds of constants": [where(f"{c} == @held", a=a) for c, a in CONSTANTS],
     "names of the same text": [where("age > @held", a=a) for a in (30, 30.5, 40, -30)],
     "lists of names": [where("region in @held", a=a) for a in (["north"], ["north", "south"], ["east"])],
     "long lists": [where("pid in @held", a=[*range(3000), last]) for last in (3000, 3001, 3002)],
@@ -118,14 +121,15 @@ SPELLED = {  # may be one question or two; the answer is right
     "bounds": [mean(bounds=b) for b in ((0, 100), [0.0, 100.0], (-0.0, 100), (np.int8(0), np.int64(100)))],
     "constants": [where("age + @held > 100", a=a) for a in (60, np.int8(60), 60.0, np.float32(60), np.uint8(60), True)],
     "small constants": [where("small + @held > 0", a=a) for a in (100, np.int8(100), np.int64(100), 100.0)],
-    "truth": [where("o == @held", a=a) for a in (1, 1.0, np.int8(1), np.float64(1), True, np.bool_(True))],
+    "truth": [where("flag == @held", a=a) for a in (True, np.bool_(True))],
+    "ones": [where("small == @held", a=a) for a in (2, 2.0, np.int8(2), np.float64(2))],
     "spaces": [where(text, 30) for text in ("age>30", "age > 30", " (age)  >  30", "age > @held", "30 < age")],
     "middle": [quantile(0.5), quantile(np.float32(0.5)), agg({"age": "median"})],
     "sql": [sql(f"SELECT {count} FROM t") for count in ("COUNT(*)", "count() AS n", "COUNT(*) + 0", "COUNT(1)")],
 }  # fmt: skip
 if ledgers.IS_3:
     DIFFERENT["lists of expressions"] = [where(pd.col("pid").isin([*range(3000), last])) for last in (3000, 3001)]
-    DIFFERENT["kinds of expressions"] = [where(pd.col("o") == value) for value in (1, True, "1", "a")]
+    DIFFERENT["kinds of expressions"] = [where(pd.col(c) == a) for c, a in CONSTANTS]
     SPELLED["expressions"] = [
         where("age > 30"), where(pd.col("age") > 30), where(~(pd.col("age") <= 30)),
         where(pd.col("age") > np.int8(30)), where(pd.col("age") >= 30),

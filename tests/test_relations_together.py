@@ -221,7 +221,7 @@ REFUSED = [
     ),
     (
         "SELECT COUNT(*) FROM patients p WHERE age > (SELECT AVG(days) FROM stays s WHERE s.pid = p.pid)",
-        "unknown column",
+        "around the subquery",
     ),
     ("SELECT COUNT(*) FROM patients WHERE age IN (SELECT AVG(age) FROM patients)", "group by pid"),
     ("SELECT COUNT(*) FROM patients WHERE pid IN (SELECT 1)", "there is no FROM"),

@@ -36,6 +36,7 @@ SHARES = 64  # means between the bounds of which the widest interval is looked f
 SPREADS = np.append(0.0, 2.0 ** np.arange(-15.0, 1.0))[:, np.newaxis]  # of the largest variance at a mean, likewise
 ROUNDING = 4 / PLACES  # of records to places, and of squares of places
 FEWER = 1 + 2.0**-10  # a number of records where n / (n - 1) is at its largest, 2
+SURELY = 0.999
 FEWEST = 8.0  # records times eps, below which a noisy variance says nothing of its own error
 
 
@@ -136,11 +137,14 @@ class Bernstein(Mechanism):
         weights = influence(means, np.clip(spread, 0.0, means * (1 - means)))
         reach = self._reach(drawn, weights, level).max(axis=0) / size + ROUNDING
         # The squared error of the mean makes a variance smaller, never larger; and none is larger than 1/4.
-        low, high = spread - reach, np.minimum(spread + reach + off**2, 0.25)
+        low, high, most = spread - reach, spread + reach + off**2, np.full(n.shape, 0.25)
         if self._ddof:
             unsure = self._reach(drawn, np.ones((3, 1)), level)
             low = low * self._factor(np.maximum(n + unsure, 2.0))
             high = high * self._factor(np.maximum(n - unsure, FEWER))
+            fewest = n - self._reach(drawn, np.ones((3, 1)), SURELY)  # so that the limit takes next to no coverage
+            most = most * self._factor(np.maximum(fewest, FEWER))
+        high = np.minimum(high, most)
         value = self.value(drawn)
         low = np.where(unknown, 0.0, np.minimum(self._answer(low), value))
         high = np.where(unknown, self.statistic.value_range(self.universe)[1], np.maximum(self._answer(high), value))
