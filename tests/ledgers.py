@@ -52,11 +52,16 @@ def opened_by_owner(path, *, analyst, dataset="survey", **limits):
     return pdrisk.Ledger(path, dataset=dataset, analyst=analyst, **limits)
 
 
+def typed(frame):
+    """The frame with text where pandas 2 makes objects of it, which a ledger takes for truth values."""
+    return frame if IS_3 else frame.astype({each: "string" for each in frame if frame[each].dtype == object})
+
+
 def people(n=60):
     """Everybody's own row; every third region has as many people."""
     at = np.arange(n)
     frame = pd.DataFrame({"pid": at + 100, "age": 20 + at % 50, "hours": 1.0 + at % 9, "sex": at % 2})
-    return frame.assign(region=np.array(REGIONS)[at % 3])
+    return typed(frame.assign(region=np.array(REGIONS)[at % 3]))
 
 
 def count(ledger, eps=0.1, **options):

@@ -17,6 +17,7 @@ import polars as pl
 import pytest
 
 import pdrisk
+from ledgers import typed
 from pdrisk import attack
 from pdrisk._answer.curator import Curator
 
@@ -35,7 +36,7 @@ def frame():
     incomes[17] = SECRET
     region = np.where(np.arange(N) == 17, "north", "south")
     people = {"pid": np.arange(N) + 10**6, "age": 20.0 + np.arange(N) % 50}
-    return pd.DataFrame({"income": incomes, "region": region, "job": "x"} | people)
+    return typed(pd.DataFrame({"income": incomes, "region": region, "job": "x"} | people))
 
 
 @pytest.fixture(params=["pandas", "Polars", "DuckDB"])

@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from ledgers import opened_by_owner
+from ledgers import opened_by_owner, typed
 from pdrisk._answer.answer import Answer
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
@@ -30,7 +30,7 @@ PARTS = {"bounds": (1, 675)}
 
 def people() -> pd.DataFrame:
     frame = pd.DataFrame({"distance": [3, 1, 10, 675, 17], "age": [30, 41, 52, 63, 40], "income": [9, 8, 7, 6, 5]})
-    return frame.assign(region=["north", "south", "north", "south", "east"])
+    return typed(frame.assign(region=["north", "south", "north", "south", "east"]))
 
 
 def count(ledger, eps=0.1):

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from ledgers import at_work
+from ledgers import at_work, typed
 from pdrisk._ledger import verify
 from pdrisk._ledger.records import START, chained
 from pdrisk._ledger.sqlite import SqliteStore
@@ -23,7 +23,7 @@ PARTS = {"bounds": (1, 675)}
 
 
 def people() -> pd.DataFrame:
-    return pd.DataFrame({"distance": [3, 1, 10, 675, 17], "age": [30, 41, 52, 63, 40], "sex": list("fmmmf")})
+    return typed(pd.DataFrame({"distance": [3, 1, 10, 675, 17], "age": [30, 41, 52, 63, 40], "sex": list("fmmmf")}))
 
 
 def count(ledger, eps=0.1, **options):

@@ -10,7 +10,7 @@ import pytest
 
 import pdrisk
 import pdrisk._answer.releasing as releasing
-from ledgers import SURE, asked, events, tables, values
+from ledgers import SURE, asked, events, tables, typed, values
 from pdrisk._answer.answer import Answer
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
@@ -158,7 +158,7 @@ def test_of_people_in_several_groups(book, monkeypatch, limits):
     monkeypatch.setattr(releasing, "drawn_once", noted)
     draw, keys = np.random.default_rng(8), ["a", "b", "c"]
     for _ in range(15):
-        frame = pd.DataFrame({"pid": draw.integers(0, 4, 14), "g": draw.choice(list("abcd"), 14)})
+        frame = typed(pd.DataFrame({"pid": draw.integers(0, 4, 14), "g": draw.choice(list("abcd"), 14)}))
         for own in (frame, frame[frame["pid"] > 0]):
             d = pdrisk.Dataset(own, person="pid", ledger=book(policy=policy(2, 0.5)))
             object.__setattr__(d._known_people, "secret", lambda: b"s" * 32)

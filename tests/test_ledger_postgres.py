@@ -14,6 +14,7 @@ import pytest
 
 import pdrisk
 from errors_said import everything_said
+from ledgers import typed
 from pdrisk._cli import main
 from pdrisk._ledger.postgres import PostgresStore, parameters
 from pdrisk._ledger.postgres_tables import VERSION
@@ -24,7 +25,7 @@ SECRET = "s3cret-Word"
 
 
 def people():
-    return pd.DataFrame({"age": [30, 41, 52, 63, 40], "sex": list("fmmmf")})
+    return typed(pd.DataFrame({"age": [30, 41, 52, 63, 40], "sex": list("fmmmf")}))
 
 
 def count(ledger, eps=0.1, **options):

@@ -5,13 +5,14 @@ import pandas as pd
 import pytest
 
 import pdrisk
+from ledgers import typed
 from pdrisk._answer.answer import Answer
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
 
 def people():
-    return pd.DataFrame({"age": [30, 41, 52, 63, 40] * 20, "sex": ["f", "m"] * 50})
+    return typed(pd.DataFrame({"age": [30, 41, 52, 63, 40] * 20, "sex": ["f", "m"] * 50}))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from ledgers import opened_by_owner
+from ledgers import opened_by_owner, typed
 from pdrisk._core.risk import posterior
 from pdrisk._core.statistics import Mean
 from pdrisk._core.universe import Universe
@@ -27,7 +27,7 @@ LAPLACE = {**PARTS, "mechanism": "laplace"}
 
 def people() -> pd.DataFrame:
     frame = pd.DataFrame({"distance": [3, 1, 10, 675, 17], "age": [30, 41, 52, 63, 40], "Income": [9, 8, 7, 6, 5]})
-    return frame.assign(region=["north", "south", "north", "south", "east"])
+    return typed(frame.assign(region=["north", "south", "north", "south", "east"]))
 
 
 def count(ledger, eps=0.1):

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
+from ledgers import typed
 from pdrisk._answer.answer import Answer
 from pdrisk._core.pairs import Corr
 from pdrisk._model.query import Line
@@ -34,7 +35,7 @@ def people(n=400):
     return frame
 
 
-FRAME = people()
+FRAME = typed(people())
 
 
 def used(frame=FRAME):

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pdrisk
+from ledgers import typed
 from pdrisk import Dataset, ParameterError
 from pdrisk._core import contributions
 from pdrisk._core.universe import Universe
@@ -41,7 +42,7 @@ def panel(people=40, seed=0):
     return frame.sample(frac=1, random_state=seed, ignore_index=True)
 
 
-FRAME = panel()
+FRAME = typed(panel())
 LISTED = {"by": "g", "keys": list("abc")}
 KEYS = [("a",), ("b",), ("c",), ("d",)]
 

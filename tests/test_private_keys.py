@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
+from ledgers import typed
 from pdrisk import Dataset, ParameterError
 from pdrisk._answer import releasing
 from pdrisk._answer.answer import Answer
@@ -30,7 +31,7 @@ def people():
     """Two groups of hundreds, which are shown in any case at eps 1, two of one person each, and some of nowhere."""
     towns = ["south"] * 300 + HIDDEN[:1] + ["north"] * 200 + HIDDEN[1:] + [None] * 9
     at = np.arange(len(towns))
-    return pd.DataFrame({"town": towns, "age": 20.0 + at % 50, "sex": np.where(at % 2, "f", "m"), "pid": at})
+    return typed(pd.DataFrame({"town": towns, "age": 20.0 + at % 50, "sex": np.where(at % 2, "f", "m"), "pid": at}))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from ledgers import events, tables, version_one
+from ledgers import events, tables, typed, version_one
 from pdrisk import Dataset
 from pdrisk._cli import main
 from pdrisk._core.risk import success_bound
@@ -24,7 +24,7 @@ PRIVATE = {"by": "g", "keys": "private", "delta": 1e-6}
 def frame():
     """One group that is shown in any case, forty that may be, and one of one person."""
     names = ["sure"] * 400 + [f"maybe {at % 40:02}" for at in range(40 * 26)] + ["Fedje"]
-    return pd.DataFrame({"g": names, "x": np.arange(len(names)) % 7 * 1.0, "pid": range(len(names))})
+    return typed(pd.DataFrame({"g": names, "x": np.arange(len(names)) % 7 * 1.0, "pid": range(len(names))}))
 
 
 def opened(place, **said):

@@ -10,6 +10,7 @@ import pytest
 from pandera.errors import SchemaError, SchemaErrors
 
 import pdrisk
+from ledgers import typed
 from pdrisk._pandas import validated
 from schemas import marked, schema_of
 
@@ -247,7 +248,7 @@ class TestValidationStaysAsItIs:
         assert caught.value.failure_cases["failure_case"].tolist() == [3]
 
     def test_a_schema_that_says_nothing_leaves_no_trace(self):
-        assert pa.DataFrameSchema({"x": pa.Column(int), "g": pa.Column(str)}).validate(small()).attrs == {}
+        assert pa.DataFrameSchema({"x": pa.Column(int), "g": pa.Column(str)}).validate(typed(small())).attrs == {}
 
     @pytest.mark.slow
     def test_the_survey_validates_by_its_schema(self):

@@ -205,6 +205,8 @@ def _held(levels: list[Hashable], dtype: Any) -> Any:
 
 
 def _index(typed: Any) -> pd.Index:
+    if isinstance(typed, pd.Index):  # of objects, which stay what they are
+        return typed
     try:
         return pd.Index(typed, copy=False)
     except OverflowError:  # integers beyond every float, in which pandas 2 looks for dates
