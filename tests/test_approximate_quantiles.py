@@ -18,7 +18,7 @@ from pdrisk._core.summary import Summary
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms import approximate_quantiles, calibrated
 from pdrisk._mechanisms.approximate_quantiles import _add_shares, _reach_of_exponentials
-from pdrisk._mechanisms.exponential import parts
+from pdrisk._mechanisms.exponential import measure, parts
 from pdrisk._mechanisms.exponential.halving import tree_of
 from pdrisk._mechanisms.exponential.weights import Score, Weights
 from sql_people import lines
@@ -54,6 +54,10 @@ def coarse(monkeypatch):
     """Two places to a point, so that all outcomes can be listed."""
     for module in (parts, approximate_quantiles):
         monkeypatch.setattr(module, "PLACE_BITS", 1)
+    monkeypatch.setattr(measure, "FINE", -2)
+    measure._segments.cache_clear()
+    yield
+    measure._segments.cache_clear()
 
 
 class Outcomes:
@@ -73,11 +77,11 @@ class Outcomes:
         self.chance *= chance
         return value
 
-    def chosen(self, items, index, weights, bits):
+    def chosen(self, items, index, weights, base, bits):
         table = [
-            (start + step, weights.table[at])
+            (point, weights.table[at] * int(base.before(np.array(point + 1)) - base.before(np.array(point))))
             for start, width, at in zip(items.start.tolist(), items.width.tolist(), index.tolist(), strict=True)
-            for step in range(width)
+            for point in range(start, start + width)
         ]
         total = sum(weight for _, weight in table)
         return np.array([self.one_of([(place, Fraction(weight, total)) for place, weight in table])])
@@ -145,9 +149,9 @@ class TestPrivacy:
     def test_each_record_goes_to_a_side_by_itself(self, low, end, place, is_near, many, monkeypatch):
         """By its own place, uniform among those its point has left here: no rank and no other record decides."""
         monkeypatch.setattr(parts, "PLACE_BITS", 2)
-        monkeypatch.setattr(parts, "BLOCK_BITS", 1)
+        monkeypatch.setattr(parts, "BLOCKS", 2)
         monkeypatch.setattr(parts, "MANY", many)
-        monkeypatch.setattr(parts, "_chosen", lambda *_: np.array([place - low]))
+        monkeypatch.setattr(parts, "_chosen", lambda *_: np.array([place]))
         monkeypatch.setattr(parts._Spans, "near", lambda spans, *_: np.full(len(spans.start), is_near))
         outcomes, score = Outcomes(monkeypatch), Score(1, 2)
         start, stop = max(low, 4), min(end, 8)  # the places of the second of three points
@@ -156,7 +160,7 @@ class TestPrivacy:
             counts = np.array([before * (low < 4), here, after * (end > 8)])
             some = np.flatnonzero(counts)
             group, ends = np.zeros(len(some), dtype=np.int64), (np.array([low]), np.array([end]))
-            part = parts.Part(some, counts[some], group, *ends, 11)
+            part = parts.Part(some, counts[some], group, *ends, measure.Measure(3))
             found = Counter()
             for chance, (_, left, right) in outcomes.each(
                 lambda part=part: part.chosen_places(score, Weights.of(score, 12, Fraction(60)), None)
@@ -273,9 +277,11 @@ class TestAnswers:
         assert exact <= found < 1.02 * exact
 
     def test_ranks_of_deciles(self):
-        """A quarter of eps for each: (ln(2e5 2**29) + ln 20) / (1/4) records for the median, and less for the first."""
+        """A quarter of eps for each: (ln of places + ln 20) / (1/4) records for the median, and less for the first."""
         median, first = (mechanism_of(DECILES, 0, 2 * 10**5 - 1, 1, q=q).rank95 for q in (0.5, 0.1))
-        assert median == pytest.approx(4 * (math.log(2e5 * 2**29) + math.log(20)), abs=2)
+        places = mechanism_of(DECILES, 0, 2 * 10**5 - 1, 1).measure.total << parts.PLACE_BITS
+        assert places < 2**50
+        assert median == pytest.approx(4 * (math.log(places) + math.log(20)), abs=2)
         assert median < first < 250
         assert mechanism_of(DECILES, 0, 9, 1e-9).rank95 == math.inf
 

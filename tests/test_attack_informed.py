@@ -161,7 +161,8 @@ class TestLikelihood:
             for point in at:
                 less, up_to = sum(h < point for h in held), sum(h <= point for h in held)
                 h = max(0, score.b * less - score.a * len(held), score.a * len(held) - score.b * up_to)
-                expected.append(Fraction(weights.table[min(h // weights.coarse, weights.cap)]))
+                places = int(np.diff(mechanism.measure.before(np.array([point, point + 1])))[0])
+                expected.append(Fraction(weights.table[min(h // weights.coarse, weights.cap)] * places))
             ratios = [float(np.exp(likely[row, i] - likely[row, 0])) for i in range(len(at))]
             assert ratios == pytest.approx([float(each / expected[0]) for each in expected], rel=1e-9)
 

@@ -47,29 +47,29 @@ def summarised(mechanism, groups):
     return Summary(np.array([len(each) for each in groups]), cells=cells, whole_cells=cells)
 
 
-def mechanism_of(q, eps, size=5):
-    if not isinstance(q, float | F):
-        return Exponential(replace(q, whole=True), Universe(0.0, size - 1.0), F(eps))
-    return Exponential(Quantile(float(q), whole=True), Universe(0.0, size - 1.0), F(eps))
+def mechanism_of(q, eps, size=5, lo=0.0):
+    statistic = replace(q, whole=True) if not isinstance(q, float | F) else Quantile(float(q), whole=True)
+    return Exponential(statistic, Universe(lo, lo + size - 1.0), F(eps))
 
 
 def exact_score(score, y, records):
     """The definition, by counting."""
     n, less, up_to = len(records), sum(x < y for x in records), sum(x <= y for x in records)
-    t = score.a * n + score.offset
+    t = score.a * n + (max(-score.share * n, min(score.offset, score.share * n)) if score.share else score.offset)
     return max(0, score.above * (score.b * less - t), score.below * (t - score.b * up_to))
 
 
 def runs_of(mechanism, records):
-    """First point and number of points that have the same numbers of records on their sides, and each one's mass."""
+    """First point and places of points that have the same numbers of records on their sides, and each place's mass."""
     points, counts = np.unique(mechanism.points.index(np.array(records, dtype=float)).astype(int), return_counts=True)
     n, score, weights = len(records), mechanism.score, mechanism.weights
     runs, after, less = [], 0, 0
     for point, count in [*zip(points.tolist(), counts.tolist(), strict=True), (mechanism.points.size, 0)]:
         for start, width, up_to in ((after, point - after, less), (point, int(count > 0), less + count)):
-            t = score.a * n + score.offset
+            t = int(score.target(np.array(n)))
             h = max(0, score.above * (score.b * less - t), score.below * (t - score.b * up_to))
-            runs.append((start, width, weights.table[min(h // weights.coarse, weights.cap)]))
+            places = mechanism.measure.before(np.array([start, start + width]))
+            runs.append((start, int(np.diff(places)[0]), weights.table[min(h // weights.coarse, weights.cap)]))
         after, less = point + 1, less + count
     return runs[:-1]
 
@@ -79,7 +79,13 @@ def masses(mechanism, records):
     """The whole number in proportion to which each point is chosen."""
     weights = mechanism.weights
     scores = (exact_score(mechanism.score, y, records) for y in range(mechanism.points.size))
-    return [weights.table[min(h // weights.coarse, weights.cap)] for h in scores]
+    shares = (weights.table[min(h // weights.coarse, weights.cap)] for h in scores)
+    return [share * places for share, places in zip(shares, places_of(mechanism.measure), strict=True)]
+
+
+def places_of(measure):
+    """Numbers of places of all points."""
+    return np.diff(measure.before(np.arange(measure.size + 1))).tolist()
 
 
 def neighbours(records, size):
@@ -129,14 +135,17 @@ class TestWeights:
     @pytest.mark.parametrize("coarse", [1, 2, 3, 7])
     def test_a_record_moves_coarse_scores_within_the_span(self, coarse):
         """For slopes of both sides, offsets and every place of a record."""
-        for a, b, offset, above, below in [
-            (1, 2, 0, 1, 1),
-            (9, 10, 0, 1, 1),
-            (1, 1, -3, 3, 1),
-            (0, 1, 3, 1, 3),
-            (2, 3, 1, 2, 5),
+        for a, b, offset, above, below, share in [
+            (1, 2, 0, 1, 1, 0),
+            (9, 10, 0, 1, 1, 0),
+            (1, 1, -3, 3, 1, 0),
+            (0, 1, 3, 1, 3, 0),
+            (2, 3, 1, 2, 5, 0),
+            (0, 4, 8, 1, 3, 1),
+            (4, 4, -8, 3, 1, 1),
+            (3, 7, 4, 2, 5, 3),
         ]:
-            score = Score(a, b, offset, above, below)
+            score = Score(a, b, offset, above, below, share)
             up, down = -(-score.up // coarse), -(-score.down // coarse)
             for records in multisets(4, 4):
                 for c in range(4):
@@ -217,12 +226,13 @@ class TestLosses:
             assert exact - 1e-13 <= loss <= exact * (1 + 1e-9) + 1e-9 or eps > 20
 
     @pytest.mark.parametrize("q", [F(1, 2), F(9, 10), Min(), Max(), Max(bounds_reached=True)], ids=str)
-    def test_in_wide_gaps_and_far_from_the_rank(self, q):
+    @pytest.mark.parametrize("lo", [0.0, -11.0, -40.0])
+    def test_in_wide_gaps_and_far_from_the_rank(self, q, lo):
         """Where points are left to the first and last gap."""
-        mechanism = mechanism_of(q, F(8), 30)
+        mechanism = mechanism_of(q, F(8), 30, lo)
         rng = np.random.default_rng(5)
         groups = [tuple(np.sort(rng.integers(0, 30, n)).tolist()) for n in (0, 1, 40, 70)] + [(3, 20), (0, 29)]
-        summary = summarised(mechanism, groups)
+        summary = summarised(mechanism, [lo + np.array(each) for each in groups])
         found, between = mechanism.loss(summary), mechanism.loss_between_worlds(summary)
         for records, loss, apart in zip(groups, found, between, strict=True):
             exact = max(loss_of(mechanism, records, other) for other in neighbours(records, 30))
@@ -232,7 +242,8 @@ class TestLosses:
             assert worlds <= apart + 1e-12
             one = records[:1]
             if one:
-                alone = mechanism.loss_of_records(np.array(records, dtype=float), summarised(mechanism, [records]))
+                values = lo + np.array(records, dtype=float)
+                alone = mechanism.loss_of_records(values, summarised(mechanism, [values]))
                 assert max(alone) <= loss + 1e-12
                 for at in range(0, len(records), 7):
                     exact = loss_of(mechanism, records, records[:at] + records[at + 1 :])
@@ -300,18 +311,19 @@ class TestDraw:
             assert self.items(mechanism, records, drawn) in runs, (edge, step, more)
 
     def test_exact_on_all_edges_between_equal_shares(self):
-        """Empty data: all points alike, one item."""
+        """Empty data: all places alike, one item."""
         mechanism = mechanism_of(F(1, 2), F(1), 8)
-        summary = summarised(mechanism, [()])
-        drawn = [int(mechanism.draw(summary, bits=source(5, each))[0]) for each in range(16)]
-        assert Counter(drawn) == dict.fromkeys(range(8), 2)
+        summary, places = summarised(mechanism, [()]), places_of(mechanism.measure)
+        drawn = [int(mechanism.draw(summary, bits=source(5, each))[0]) for each in range(2 * sum(places))]
+        assert Counter(drawn) == {point: 2 * each for point, each in enumerate(places)}
 
     def test_words_that_favour_some_points_are_drawn_again(self):
         mechanism = mechanism_of(F(1, 2), F(1), 7)
-        summary = summarised(mechanism, [()])
-        most = 2**64 - 2**64 % 7
-        assert mechanism.draw(summary, bits=source(5, most, 3))[0] == 3
-        assert mechanism.draw(summary, bits=source(5, most - 1, 3))[0] == 6
+        summary, total = summarised(mechanism, [()]), mechanism.measure.total
+        most = 2**64 - 2**64 % total
+        assert most < 2**64
+        assert mechanism.draw(summary, bits=source(5, most, 0))[0] == 0
+        assert mechanism.draw(summary, bits=source(5, most - 1, 0))[0] == 6
 
     @pytest.mark.parametrize("q", [F(1, 2), F(9, 10), F(1)], ids=str)
     def test_frequencies(self, q):
@@ -455,7 +467,7 @@ class TestAccuracy:
     @pytest.mark.parametrize("kind", [Exponential, ExponentialInterval], ids=lambda each: each.name)
     def test_extremes_lie_beyond_everybody_once_in_20_times(self, extreme, eps, kind):
         """By exact probabilities, at ``n eps = 100``: of tied ends, wide bounds, and records that all differ."""
-        n = math.ceil(100 / eps)
+        n = math.ceil(100 / eps) * (1 if kind is Exponential else 2)  # half of eps is that of the ends
         tied = [40] * n, Universe(0.0, 100.0), False
         ages = (np.random.default_rng(1).integers(20, 60, n)).tolist(), Universe(0.0, 1e6), True
         scale = [0, 10] * (n // 2), Universe(-5.0, 15.0), True
@@ -464,7 +476,7 @@ class TestAccuracy:
             mechanism = kind(replace(extreme, whole=whole), universe, eps)
             runs = runs_of(mechanism, records)
             total = sum(mass * width for _, width, mass in runs)
-            is_max = mechanism.score.a == 1
+            is_max = mechanism.score.a > 0
             beyond = runs[-1] if is_max else runs[0]
             occupied = mechanism.points.index(np.array(records, dtype=float))
             assert beyond[0] == (occupied.max() + 1 if is_max else 0) and beyond[1] > 0

@@ -10,6 +10,7 @@ from pdrisk._core.order import Max, Median, Min, Quantile
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms.exponential import Exponential
 from pdrisk.engines.numpy.grouped import summary_of_groups
+from test_exponential import masses
 
 SIZE = 5
 UNIVERSE = Universe(0.0, SIZE - 1.0)
@@ -17,17 +18,7 @@ UNIVERSE = Universe(0.0, SIZE - 1.0)
 
 def probabilities(mechanism, records):
     """Of each point, by the definition."""
-    score, weights = mechanism.score, mechanism.weights
-    t = score.a * len(records) + score.offset
-    scores = [
-        max(
-            0,
-            score.above * (score.b * sum(x < y for x in records) - t),
-            score.below * (t - score.b * sum(x <= y for x in records)),
-        )
-        for y in range(SIZE)
-    ]
-    found = [weights.table[min(h // weights.coarse, weights.cap)] for h in scores]
+    found = masses(mechanism, tuple(records))
     return [Fraction(each, sum(found)) for each in found]
 
 

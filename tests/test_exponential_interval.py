@@ -15,7 +15,7 @@ from pdrisk._core.universe import Universe
 from pdrisk._mechanisms.exponential.interval import ExponentialInterval
 from pdrisk.engines.numpy.grouped import summary_of_groups
 from pdrisk.risk import posterior
-from test_exponential import exact_score, multisets, neighbours, summarised
+from test_exponential import exact_score, multisets, neighbours, places_of, summarised
 
 F = Fraction
 STATISTICS = [Median(), Quantile(0.9), Quantile(0.1), Quantile(1.0), Min(), Max(), Max(bounds_reached=True)]
@@ -28,9 +28,10 @@ def mechanism_of(statistic, eps, size):
 def masses(choice, records):
     """The whole number in proportion to which each point is chosen, and the spare candidate last."""
     weights = choice.weights
-    scores = (exact_score(choice.score, y, records) for y in range(choice.points))
-    spare = [] if choice.spare is None else [weights.table[choice.spare.index]]
-    return [weights.table[min(h // weights.coarse, weights.cap)] for h in scores] + spare
+    scores = (exact_score(choice.score, y, records) for y in range(choice.measure.size))
+    spare = [] if choice.spare is None else [weights.table[choice.spare.index] * choice.measure.least]
+    shares = (weights.table[min(h // weights.coarse, weights.cap)] for h in scores)
+    return [share * places for share, places in zip(shares, places_of(choice.measure), strict=True)] + spare
 
 
 def log_ratios(choice, one, other):

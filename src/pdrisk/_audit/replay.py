@@ -222,7 +222,7 @@ def _starts(choice: Choice, cells: Cells) -> IntArray:
     items = choice.losses(cells).items
     found = np.concatenate([items.start, items.start + items.width])
     own = [] if choice.spare is None else [choice.spare.point]
-    return np.append(found[found < choice.points], own).astype(np.int64)
+    return np.append(found[found < choice.measure.size], own).astype(np.int64)
 
 
 def _shown(ask: Ask, data: Any) -> object:

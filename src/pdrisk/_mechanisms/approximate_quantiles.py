@@ -22,6 +22,7 @@ from pdrisk._mechanisms.base import Drawn, Mechanism
 from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.exponential import LARGEST_DENOMINATOR, Exponential, fraction_of
 from pdrisk._mechanisms.exponential.halving import Node, tree_of
+from pdrisk._mechanisms.exponential.measure import Measure
 from pdrisk._mechanisms.exponential.parts import PLACE_BITS, Part
 from pdrisk._mechanisms.exponential.weights import Score, Weights
 from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
@@ -85,16 +86,16 @@ class ApproximateQuantiles(Mechanism):
 
     def draw(self, summary: Summary, sampler: Sampler = discrete_laplace, bits: Bits = system_bits) -> Drawn:
         found = np.empty((len(self.quantiles), len(summary.n)), dtype=np.int64)
-        self._choose(self._tree, Part.whole(self._cells(summary), self.points.size), bits, found)
+        self._choose(self._tree, Part.whole(self._cells(summary), self.measure), bits, found)
         return found
 
     def _choose(self, node: Node, part: Part, bits: Bits, found: Drawn) -> None:
-        score, weights = _score(node), _weights(node, self.points.size)
+        score, weights = _score(node), _weights(node, self.measure)
         if node.is_last:
             found[node.row] = part.chosen_points(score, weights, bits)
             return
         places, before, after = part.chosen_places(score, weights, bits)
-        found[node.row] = places >> PLACE_BITS
+        found[node.row] = self.measure.point(places >> PLACE_BITS)
         for side, rest in ((node.left, before), (node.right, after)):
             if side is not None:
                 self._choose(side, rest, bits, found)
@@ -135,10 +136,10 @@ class ApproximateQuantiles(Mechanism):
         Let q be chosen between r and s, of which one may be 0 or 1. Where those are off by some ranks, its target is
         off by ``((s - q) off(r) + (q - r) off(s)) / (s - r)``: a share of every choice above it. Given the choices
         above, each one is off by a score of t or more with probability ``M W[t] / W[0]`` at most, M the number of
-        places or points, so by no more than a constant and an exponential variable, which are added up. Records at a
+        places, so by no more than a constant and an exponential variable, which are added up. Records at a
         chosen place go to one side: one more.
         """
-        return _ranks95(self._tree, self.points.size)[self._row]
+        return _ranks95(self._tree, self.measure)[self._row]
 
     @property
     def step(self) -> float:
@@ -158,6 +159,11 @@ class ApproximateQuantiles(Mechanism):
     def points(self) -> Points:
         """The public points."""
         return Points.between(self.universe.lo, self.universe.hi, getattr(self.statistic, "whole", False))
+
+    @property
+    def measure(self) -> Measure:
+        """How much the points weigh before any record is read."""
+        return Measure.of(self.points)
 
     @property
     def _row(self) -> int:
@@ -185,23 +191,23 @@ def _score(node: Node) -> Score:
     return Score(share.numerator, share.denominator)
 
 
-def _places(node: Node, points: int) -> int:
-    """Largest number of places to choose from."""
-    return points if node.is_last else points << PLACE_BITS
+def _places(node: Node, measure: Measure) -> int:
+    """Largest number of places to choose from, in units of the least that one choice can be."""
+    return measure.spread if node.is_last else measure.total << PLACE_BITS
 
 
-def _weights(node: Node, points: int) -> Weights:
-    return Weights.of(_score(node), _places(node, points), node.eps)
+def _weights(node: Node, measure: Measure) -> Weights:
+    return Weights.of(_score(node), _places(node, measure), node.eps)
 
 
 @lru_cache(maxsize=16)
-def _ranks95(tree: Node, points: int) -> tuple[float, ...]:
+def _ranks95(tree: Node, measure: Measure) -> tuple[float, ...]:
     """`ApproximateQuantiles.rank95` of each quantile."""
     nodes = {path[-1].row: path[-1] for path in tree.paths()}
     # For each choice how far it is off for sure, and the scale of what comes on top, in records; and how often beyond.
     sure, scale, beyond = np.empty((3, len(nodes)))
     for row, node in nodes.items():  # a table of weights is large: one at a time
-        weights, places = _weights(node, points), _places(node, points)
+        weights, places = _weights(node, measure), _places(node, measure)
         to_records = weights.coarse / _score(node).b
         scale[row] = to_records / float(weights.unit) * SLACK
         sure[row] = math.log(places) * scale[row] + to_records * (weights.coarse > 1)

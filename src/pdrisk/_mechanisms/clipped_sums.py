@@ -20,6 +20,7 @@ from pdrisk._core.universe import Universe
 from pdrisk._mechanisms.base import Drawn, Mechanism, at_most
 from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.exponential.choice import Choice
+from pdrisk._mechanisms.exponential.measure import Measure
 from pdrisk._mechanisms.exponential.weights import Score
 from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk._mechanisms.two_sums import TwoSums
@@ -185,7 +186,7 @@ class ClippedSums(Mechanism):
                 order = np.argsort(at)[np.count_nonzero(at < 0) :]
                 cells = Cells.of_keys(at[order], counts[numbers[order]], 1, len(ends))
                 score = Score(1, 1, -self.left, above=SHORT)
-                yield bool(is_upper), Choice(score, len(ends), self._stages[0]), cells
+                yield bool(is_upper), Choice(score, Measure(len(ends)), self._stages[0]), cells
 
     def _of_bins(self, is_upper: bool, choice: Choice, cells: Cells) -> FloatArray:
         """Loss of a record in each bin by the choice of a side, shape (bins,); 0 on the other side."""

@@ -97,15 +97,16 @@ def log_shares(choice: Choice, cells: Cells, points: IntArray) -> FloatArray:
     """Log-probability of points in each group, shape (G, draws)."""
     items, weights = choice.losses(cells).items, choice.weights
     shares = weights.shares[choice.index(items)]
+    own_places = choice.measure.before(points + 1) - choice.measure.before(points)
     found = np.empty((len(items.n), len(points)))
     for group in range(len(items.n)):
         own = slice(int(items.first[group]), int(items.first[group + 1]))
         start, width, share = items.start[own], items.width[own], shares[own]
+        whole = float(share @ items.places[own])
         start, share = start[width > 0], share[width > 0]
-        held = share[np.searchsorted(start, points, side="right") - 1].copy()
-        whole = float(share @ width[width > 0])
+        held = share[np.searchsorted(start, points, side="right") - 1] * own_places
         if choice.spare is not None:
-            spare = float(weights.shares[choice.spare.index])
+            spare = float(weights.shares[choice.spare.index]) * choice.measure.least
             held[points == choice.spare.point] += spare
             whole += spare
         found[group] = np.log(held) - np.log(whole)

@@ -20,6 +20,7 @@ from pdrisk._mechanisms.base import Drawn, Mechanism, at_most
 from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.exponential.choice import Choice
 from pdrisk._mechanisms.exponential.error import largest_error
+from pdrisk._mechanisms.exponential.measure import Measure
 from pdrisk._mechanisms.exponential.weights import Score, Weights
 from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
 
@@ -27,7 +28,7 @@ __all__ = ["LARGEST_DENOMINATOR", "SHORT", "Exponential", "fraction_of", "score_
 
 LARGEST_DENOMINATOR = 10**6  # of the fraction that a quantile is taken for: scores of 2**43 records fit 64 bits
 SPARE = 5  # ranks: one record moves the rank by one at most, and the window of a/b is within four of it
-FROM_END = 14  # records by eps that are left, at least, between the end and what is asked of an extreme
+ONE_IN = 4  # of how many records at most one is left between the end and what is asked of an extreme
 BEYOND = Fraction(1, 20)  # how often an extreme may be answered by a point beyond all records
 SHORT = 3  # as much as one record too many counts one that is missing between an extreme and its end
 
@@ -56,19 +57,21 @@ def slopes_of(statistic: Statistic) -> Score:
 
 
 @lru_cache(maxsize=256)  # every answer asks for it many times, and fractions are slow
-def score_of(statistic: Statistic, eps: Fraction, points: int) -> Score:
-    """Score of so many points as answers to a statistic.
+def score_of(statistic: Statistic, eps: Fraction, spread: int) -> Score:
+    """Score of points as answers to a statistic, all of which weigh so many times the least beforehand.
 
     An extreme is asked for so many records from the end that all points beyond all records together, which score three
-    times that number, are chosen once in 20 times at most, wherever there are as many records.
+    times that number, are chosen once in 20 times at most, wherever there are four times as many records; of fewer, for
+    a quarter of them.
     """
     score = slopes_of(statistic)
     if 0 < score.a < score.b or not (score.above and score.below):
         return score
-    weights = Weights.of(score, points, eps)
-    reach = weights.reach(points, BEYOND)
+    score = replace(score, a=score.a * ONE_IN, b=ONE_IN, offset=-1 if score.a else 1, share=1)
+    weights = Weights.of(score, spread, eps)
+    reach = weights.reach(spread, BEYOND)
     far = (weights.cap if reach is None else reach) * weights.coarse
-    left = max(math.ceil(FROM_END / eps), -(-far // SHORT))
+    left = -(-far // (SHORT * ONE_IN)) * ONE_IN
     return replace(score, offset=-left if score.a else left)
 
 
@@ -115,6 +118,9 @@ class Exponential(Mechanism):
         )
         # Not the statistic's own q, which may be a little off the fraction, and of many records by more than all ranks.
         q = score.a / score.b if isinstance(statistic, Quantile) and score.offset == 0 else None
+        if score.share:  # of few records, the rank is nearer to the end
+            before = before if before is None or score.offset < 0 else before + self._left
+            after = after if after is None or score.offset > 0 else after + self._left
         near = Ranks(score.a, score.b, score.offset, before, after, q)
         return replace(self.needs(statistic), ranks=frozenset({near}))
 
@@ -142,7 +148,7 @@ class Exponential(Mechanism):
         choice, points = self._choices[0], self.points
         items = choice.losses(self._cells(summary)).items
         exact = self.statistic.value(summary, self.universe)
-        steps = largest_error(items, choice.index(items), choice.weights, points.size, points.place(exact), 0.95)
+        steps = largest_error(items, choice.index(items), choice.weights, choice.measure, points.place(exact), 0.95)
         return np.minimum(steps * points.step, self.universe.width)
 
     @property
@@ -154,11 +160,11 @@ class Exponential(Mechanism):
         Notes
         -----
         Some point has the score 0, if there are records enough. So those of score t or more are chosen with probability
-        at most ``M W[t] / W[0]``, M the number of all points: t is the least for which that is .05 or less. Of fewer
-        records than are left between an end and the rank, no more lie between an answer and the end.
+        at most ``M W[t] / W[0]``, M the sum of all points' places over the least: t is the least for which that is .05
+        or less. Of few records, fewer are left between an end and the rank.
         """
         weights = self.weights
-        reach = weights.reach(self.points.size, BEYOND)
+        reach = weights.reach(self.measure.spread, BEYOND)
         return math.inf if reach is None else float(Fraction(reach * weights.coarse - 1, self.score.b) + self._left)
 
     @property
@@ -210,19 +216,24 @@ class Exponential(Mechanism):
         return Points.between(self.universe.lo, self.universe.hi, _whole(self.statistic))
 
     @property
+    def measure(self) -> Measure:
+        """How much the points weigh before any record is read."""
+        return Measure.of(self.points)
+
+    @property
     def score(self) -> Score:
         """The score of the points."""
-        return score_of(self.statistic, self.value_eps, self.points.size)
+        return score_of(self.statistic, self.value_eps, self.measure.spread)
 
     @property
     def _left(self) -> int:
         """Number of records between the end and the rank that is asked for of an extreme."""
-        return abs(self.score.offset)
+        return abs(self.score.offset) // self.score.b
 
     @property
     def weights(self) -> Weights:
         """The weights of the scores."""
-        return Weights.of(self.score, self.points.size, self.value_eps)
+        return Weights.of(self.score, self.measure.spread, self.value_eps)
 
     @property
     def value_eps(self) -> Fraction:
@@ -232,7 +243,7 @@ class Exponential(Mechanism):
     @property
     def _choices(self) -> tuple[Choice, ...]:
         """All choices, that of the answer first."""
-        return (Choice(self.score, self.points.size, self.value_eps),)
+        return (Choice(self.score, self.measure, self.value_eps),)
 
     def _cells(self, summary: Summary) -> Cells:
         cells = summary.whole_cells if _whole(self.statistic) else summary.cells

@@ -14,6 +14,7 @@ from pdrisk._mechanisms.entropy import Bits
 from pdrisk._mechanisms.exponential.choosing import chosen_points
 from pdrisk._mechanisms.exponential.items import Items, items_of
 from pdrisk._mechanisms.exponential.losses import Losses
+from pdrisk._mechanisms.exponential.measure import Measure
 from pdrisk._mechanisms.exponential.weights import Score, Weights
 
 __all__ = ["Choice", "Spare"]
@@ -21,7 +22,7 @@ __all__ = ["Choice", "Spare"]
 
 @dataclass(frozen=True, slots=True)
 class Spare:
-    """Candidate beside the points that means one of them, and whose weight no record changes.
+    """Candidate beside the points that means one of them, of the least number of places; no record moves its weight.
 
     Attributes
     ----------
@@ -37,7 +38,7 @@ class Spare:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Choice among so many points, and a spare candidate if there is one, that costs eps.
+    """Choice among the points of a measure, and a spare candidate if there is one, that costs eps.
 
     Notes
     -----
@@ -46,14 +47,14 @@ class Choice:
     """
 
     score: Score
-    points: int
+    measure: Measure
     eps: Fraction
     spare: Spare | None = None
 
     @property
     def weights(self) -> Weights:
         """The weights of the scores."""
-        return Weights.of(self.score, self.points, self.eps)
+        return Weights.of(self.score, self.measure.spread, self.eps)
 
     def index(self, items: Items) -> IntArray:
         """Index of the items' weights in the table."""
@@ -64,22 +65,23 @@ class Choice:
         items = self.losses(cells).items
         index = self.index(items)
         if self.spare is None:
-            return chosen_points(items, index, self.weights, bits)
+            return chosen_points(items, index, self.weights, self.measure, bits)
         at, groups = items.first[:-1], np.arange(len(items.n) + 1)
-        parts: dict[str, Any] = {"group": groups[:-1], "start": self.spare.point, "width": 1}
-        parts |= {"less": 0, "up_to": 0, "holds": False}
-        inserted = {name: np.insert(getattr(items, name), at, value) for name, value in parts.items()}
+        own: dict[str, Any] = {"group": groups[:-1], "start": self.spare.point, "width": 1, "holds": False}
+        own |= {"places": self.measure.least, "less": 0, "up_to": 0}
+        inserted = {name: np.insert(getattr(items, name), at, value) for name, value in own.items()}
         with_spare = replace(items, first=items.first + groups, **inserted)
-        return chosen_points(with_spare, np.insert(index, at, self.spare.index), self.weights, bits)
+        index = np.insert(index, at, self.spare.index)
+        return chosen_points(with_spare, index, self.weights, self.measure, bits)
 
     def losses(self, cells: Cells) -> Losses:
         """Privacy losses of the records in these cells."""
         key = self, "losses"
         if key not in cells.derived:
             weights = self.weights
-            items = items_of(cells, self.points, self.score, weights)
-            spare = 0.0 if self.spare is None else float(weights.shares[self.spare.index])
-            cells.derived[key] = Losses(items, self.score, weights, spare)
+            items = items_of(cells, self.score, weights, self.measure)
+            spare = 0.0 if self.spare is None else float(weights.shares[self.spare.index]) * self.measure.least
+            cells.derived[key] = Losses(items, self.score, weights, self.measure, spare)
         found: Losses = cells.derived[key]
         return found
 

@@ -9,6 +9,7 @@ import numpy as np
 from pdrisk._core.summary import IntArray
 from pdrisk._mechanisms.entropy import Bits
 from pdrisk._mechanisms.exponential.items import Items
+from pdrisk._mechanisms.exponential.measure import Measure
 from pdrisk._mechanisms.exponential.weights import Weights
 
 __all__ = ["chosen_points", "uniform_below"]
@@ -18,8 +19,8 @@ KEPT = 62  # bits of a word that floating-point shares are compared with
 ERROR = 2**10  # of a cumulative share, in units of 2**-62, for each item
 
 
-def chosen_points(items: Items, index: IntArray, weights: Weights, bits: Bits) -> IntArray:
-    """For each group a point, with a probability of exactly its weight over the sum of all.
+def chosen_points(items: Items, index: IntArray, weights: Weights, measure: Measure, bits: Bits) -> IntArray:
+    """For each group a point, with a probability of exactly its weight, times its places, over the sum of all.
 
     Parameters
     ----------
@@ -27,23 +28,24 @@ def chosen_points(items: Items, index: IntArray, weights: Weights, bits: Bits) -
     index : ndarray of int64, shape (m,)
         Where the items' weights stand in the table.
     weights : Weights
+    measure : Measure
     bits : callable
 
     Notes
     -----
     A uniform U in [0, 1) of infinitely many bits chooses the item whose cumulative share contains it. Let a group have
-    m items, u = 2**-53. Its shares are floats: the table's, rounded once, times a width, rounded once; divided by their
-    sum, of at most m - 1 additions in whatever order. All in all each is off by at most (m + 7) u of itself, to first
-    order; cut to whole units of 2**-62 by one unit more; then they are added up without any error, as integers. So
-    cumulative shares are off by at most ``(m + 7) 2**9 + m <= 2**10 (m + 8)`` units, the terms of higher order
-    included. The first 62 bits of U say that it lies in an interval of one unit. If that is farther than this from
-    both ends of the item's interval, the item is the one; if not, exact integers and as many bits of U as it takes
+    m items, u = 2**-53. Its shares are floats: the table's, rounded once, times a number of places, rounded twice;
+    divided by their sum, of at most m - 1 additions in whatever order. All in all each is off by at most (m + 7) u of
+    itself, to first order; cut to whole units of 2**-62 by one unit more; then they are added up without any error, as
+    integers. So cumulative shares are off by at most ``(m + 7) 2**9 + m <= 2**10 (m + 8)`` units, the terms of higher
+    order included. The first 62 bits of U say that it lies in an interval of one unit. If that is farther than this
+    from both ends of the item's interval, the item is the one; if not, exact integers and as many bits of U as it takes
     decide, which happens to one in 2**40 of small groups.
     """
     first = items.first
     sizes = np.diff(first)
     words = bits(len(sizes))
-    mass = weights.shares[index] * items.width
+    mass = weights.shares[index] * items.places
     mass *= (2.0**KEPT / np.add.reduceat(mass, first[:-1]))[items.group]
     units = np.cumsum(mass.astype(np.uint64))  # modulo 2**64: differences within a group are exact
     start = np.concatenate([units[:1] * np.uint64(0), units])[first[:-1]]
@@ -57,14 +59,14 @@ def chosen_points(items: Items, index: IntArray, weights: Weights, bits: Bits) -
     undecided = (wanted - low < slack) | (high - wanted - 1 < slack)
     for group in np.flatnonzero(undecided).tolist():
         own = slice(int(first[group]), int(first[group + 1]))
-        place[group] = own.start + _decided(index[own], items.width[own], weights, int(words[group]), bits)
-    return items.start[place] + uniform_below(items.width[place], bits)
+        place[group] = own.start + _decided(index[own], items.places[own], weights, int(words[group]), bits)
+    return measure.point(measure.before(items.start[place]) + uniform_below(items.places[place], bits))
 
 
-def _decided(index: IntArray, width: IntArray, weights: Weights, uniform: int, bits: Bits) -> int:
+def _decided(index: IntArray, places: IntArray, weights: Weights, uniform: int, bits: Bits) -> int:
     """The item in whose share the uniform number lies, exactly, given its first 64 bits."""
     table = weights.table
-    sums = list(itertools.accumulate(table[h] * w for h, w in zip(index.tolist(), width.tolist(), strict=True)))
+    sums = list(itertools.accumulate(table[h] * w for h, w in zip(index.tolist(), places.tolist(), strict=True)))
     known = WORD
     while True:
         low, high = uniform * sums[-1], (uniform + 1) * sums[-1]

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from pdrisk._core.summary import FloatArray, IntArray
 from pdrisk._mechanisms.exponential.items import Items
+from pdrisk._mechanisms.exponential.measure import Measure
 from pdrisk._mechanisms.exponential.weights import Weights
 
 __all__ = ["largest_error"]
@@ -15,7 +16,7 @@ HALVINGS = 64
 
 
 def largest_error(
-    items: Items, index: IntArray, weights: Weights, points: int, exact: FloatArray, level: float
+    items: Items, index: IntArray, weights: Weights, measure: Measure, exact: FloatArray, level: float
 ) -> FloatArray:
     """Distance from the exact answer that answers keep with probability ``level``.
 
@@ -25,8 +26,7 @@ def largest_error(
     index : ndarray of int64, shape (m,)
         Where the items' weights stand in the table.
     weights : Weights
-    points : int
-        Number of all points.
+    measure : Measure
     exact : ndarray of float64, shape (G,)
         Among the points, from 0 to ``points - 1``; it may lie between two.
     level : float
@@ -36,20 +36,20 @@ def largest_error(
     ndarray of float64, shape (G,)
         In steps from point to point, to within one.
     """
-    group, first = items.group, items.first
-    mass = weights.shares[index] * items.width
+    group, first, points = items.group, items.first, measure.size
+    mass = weights.shares[index] * items.places
     mass /= np.add.reduceat(mass, first[:-1])[group]
     before = np.cumsum(mass) - mass
     before -= before[first[:-1]][group]
     at_group = np.arange(len(exact), dtype=np.float64) * (points + 1)
-    places = items.start + at_group[group]
+    starts = items.start + at_group[group]
 
-    def up_to(place: FloatArray) -> FloatArray:
-        """Probability of the points before a place of each group; a point takes the room up to the next."""
-        place = np.clip(place, 0, points)
-        at = np.searchsorted(places, place + at_group, side="right") - 1
-        width = np.maximum(items.width[at], 1)
-        return before[at] + mass[at] * np.minimum((place - items.start[at]) / width, 1.0)
+    def up_to(point: FloatArray) -> FloatArray:
+        """Probability of the points before one of each group."""
+        at = np.searchsorted(starts, np.clip(point, 0, points) + at_group, side="right") - 1
+        start, end = items.start[at], np.clip(point, 0, points).astype(np.int64)
+        share = (measure.before(end) - measure.before(start)) / np.maximum(items.places[at], 1)
+        return before[at] + mass[at] * np.minimum(share, 1.0)
 
     def is_enough(distance: FloatArray) -> NDArray[np.bool_]:
         return up_to(np.floor(exact + distance) + 1) - up_to(np.ceil(exact - distance)) >= level

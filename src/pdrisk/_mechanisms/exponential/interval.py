@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -12,6 +12,7 @@ from pdrisk._core.summary import FloatArray, Needs
 from pdrisk._mechanisms.base import Drawn
 from pdrisk._mechanisms.exponential import SHORT, Exponential, slopes_of
 from pdrisk._mechanisms.exponential.choice import Choice, Spare
+from pdrisk._mechanisms.exponential.measure import Measure
 from pdrisk._mechanisms.exponential.weights import Score, Weights
 
 __all__ = ["ExponentialInterval"]
@@ -36,15 +37,15 @@ class EndChoices:
     is_known: bool
 
     @classmethod
-    def of(cls, score: Score, points: int, eps: Fraction) -> EndChoices:
+    def of(cls, score: Score, measure: Measure, eps: Fraction) -> EndChoices:
         """The ends around a statistic that has this score, for eps each."""
         a, b, is_extreme = score.a, score.b, not 0 < score.a < score.b
         often = 20 if is_extreme else 40  # one end fails at most once in so many times
         shape = Score(a, b, above=SHORT if a else 1, below=1 if a else SHORT) if is_extreme else Score(a, b)
-        weights = Weights.of(shape, points, eps)
+        weights = Weights.of(shape, measure.spread, eps)
         last = len(weights.table) - 1
         spare = weights.first_at_most(weights.table[0] // RARELY)
-        least = None if spare is None else weights.first_at_most(weights.table[spare] // (often * points))
+        least = None if spare is None else weights.first_at_most(weights.table[spare] // (often * measure.spread))
         reach = (last if least is None else least) * weights.coarse  # the least score that is next to never chosen
         if is_extreme:
             left = -(-reach // SHORT)
@@ -54,10 +55,8 @@ class EndChoices:
         low, high = (
             None
             if offset is None
-            else Choice(
-                Score(a, b, offset, shape.above, shape.below), points, eps, Spare(end, last if spare is None else spare)
-            )
-            for offset, end in ((lower, 0), (upper, points - 1))
+            else Choice(replace(shape, offset=offset), measure, eps, Spare(end, last if spare is None else spare))
+            for offset, end in ((lower, 0), (upper, measure.size - 1))
         )
         return cls(low, high, least is not None)
 
@@ -71,10 +70,10 @@ class ExponentialInterval(Exponential):
     Of a quantile q, a third of eps chooses the answer and a third each end. Below the lower end's target lie so many
     records that points above the exact quantile have scores of t or more; and beside the points there is a spare
     candidate, the bound, of a weight ``w <= W[0] / 1000`` that no record changes. All points with scores of t or more
-    are chosen with probability at most ``M W[t] / w``, M the number of points, in any data: t is the least for which
-    that is 1/40. The upper end is its mirror image. So the interval fails with probability 1/20 at most, whatever n
-    is; of few records or none, the bounds themselves are the likely ends, and of many they are that by chance once in
-    a thousand times.
+    are chosen with probability at most ``M W[t] / w``, M the sum of all points' places over the least, in any data: t
+    is the least for which that is 1/40. The upper end is its mirror image. So the interval fails with probability 1/20
+    at most, whatever n is; of few records or none, the bounds themselves are the likely ends, and of many they are that
+    by chance once in a thousand times.
 
     Nothing tells that no record lies farther out than the largest: of a maximum the upper end is the bound, which costs
     nothing, and half of eps chooses the lower one, with 1/20 in place of 1/40. Of a minimum likewise.
@@ -121,10 +120,10 @@ class ExponentialInterval(Exponential):
 
     @property
     def _ends(self) -> EndChoices:
-        return EndChoices.of(self.score, self.points.size, self.value_eps)
+        return EndChoices.of(slopes_of(self.statistic), self.measure, self.value_eps)
 
     @property
     def _choices(self) -> tuple[Choice, ...]:
         ends = self._ends
-        value = Choice(self.score, self.points.size, self.value_eps)
+        value = Choice(self.score, self.measure, self.value_eps)
         return (value, *(each for each in (ends.lower, ends.upper) if each is not None))

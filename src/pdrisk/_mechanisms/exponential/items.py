@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from pdrisk._core.cells import Cells
 from pdrisk._core.summary import IntArray
+from pdrisk._mechanisms.exponential.measure import Measure
 from pdrisk._mechanisms.exponential.weights import Score, Weights
 
 __all__ = ["Items", "items_of"]
@@ -26,6 +27,8 @@ class Items:
     group : ndarray of int64, shape (m,)
     start, width : ndarray of int64, shape (m,)
         First point and number of points.
+    places : ndarray of int64, shape (m,)
+        Number of places of these points in the base measure.
     less, up_to : ndarray of int64, shape (m,)
         Numbers of records below a point, and up to and with it.
     holds : ndarray of bool, shape (m,)
@@ -38,6 +41,7 @@ class Items:
     group: IntArray
     start: IntArray
     width: IntArray
+    places: IntArray
     less: IntArray
     up_to: IntArray
     holds: NDArray[np.bool_]
@@ -45,8 +49,10 @@ class Items:
     n: IntArray
 
 
-def items_of(cells: Cells, points: int | IntArray, score: Score, weights: Weights) -> Items:
-    """The items of G groups, of as many points each, or of so many in each.
+def items_of(
+    cells: Cells, score: Score, weights: Weights, measure: Measure, low: int | IntArray = 0, end: IntArray | None = None
+) -> Items:
+    """The items of G groups, among all points of a measure, or those from ``low`` to before ``end``, shape (G,).
 
     Notes
     -----
@@ -67,8 +73,11 @@ def items_of(cells: Cells, points: int | IntArray, score: Score, weights: Weight
     # Where no occupied point is near, all points share one gap on the better side of all records.
     some = first[1:] > first[:-1]
     outside = np.where(target < 0, 0, n)
-    before = np.zeros(len(point) + groups, dtype=np.int64)
-    after = np.repeat(np.broadcast_to(np.asarray(points, dtype=np.int64), groups), np.diff(first) + 1)
+    gaps_of = np.diff(first) + 1
+    before, after = (
+        np.repeat(np.broadcast_to(np.asarray(each, dtype=np.int64), groups), gaps_of)
+        for each in (low, measure.size if end is None else end)
+    )
     own = np.arange(len(point)) + group  # of the gap before each occupied point
     after[own] = point
     before[own + 1] = point + 1
@@ -79,7 +88,7 @@ def items_of(cells: Cells, points: int | IntArray, score: Score, weights: Weight
     ranks[starts[some]] = less[first[:-1][some]]
 
     size = 2 * len(point) + groups
-    of_gaps = np.repeat(np.arange(groups), np.diff(first) + 1)
+    of_gaps = np.repeat(np.arange(groups), gaps_of)
     gaps = 2 * np.arange(len(point) + groups) - of_gaps
     occupied = 2 * np.arange(len(point)) + 1 + group
     items = {name: np.empty(size, dtype=np.int64) for name in ("group", "start", "width", "less", "up_to")}
@@ -97,4 +106,6 @@ def items_of(cells: Cells, points: int | IntArray, score: Score, weights: Weight
     begin = 2 * first + np.arange(groups + 1)
     holds[begin[:-1]] = items["less"][begin[:-1]] > 0
     holds[begin[1:] - 1] |= items["up_to"][begin[1:] - 1] < n
-    return Items(**items, holds=holds, first=begin, n=n)
+    start, width = items["start"], items["width"]
+    places = width if measure.zero is None else measure.before(start + width) - measure.before(start)
+    return Items(**items, places=places, holds=holds, first=begin, n=n)

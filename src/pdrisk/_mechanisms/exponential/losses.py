@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pdrisk._core.summary import FloatArray, IntArray
 from pdrisk._mechanisms.exponential.items import Items
+from pdrisk._mechanisms.exponential.measure import Measure
 from pdrisk._mechanisms.exponential.weights import Score, Weights
 
 __all__ = ["Losses"]
@@ -26,20 +28,26 @@ class Losses:
     items : Items
     score : Score
     weights : Weights
+    measure : Measure
     spare : float
-        Share of a candidate whose weight is the same for all data, in units of the largest weight; 0: there is none.
+        Share of a candidate whose weight is the same for all data, times its places, in units of the largest weight;
+        0: there is none.
 
     Notes
     -----
     A record more or less at a point c changes the scores of all points left of c alike, by what it does to the target;
     of those right of it by what it does to the number of records below them, too; and c's own. With h' for h after
-    it, Z and Z' for the sums of all weights, and W for the weights, the loss is
+    it, Z and Z' for the sums of all weights, each times its point's places, and W for the weights, the loss is
     ``max_y |ln W[h'(y)] - ln W[h(y)] - ln(Z'/Z)|``: of the differences left and right of c the largest and smallest are
     running ones, and Z' is a sum of the weights left of c, c's, and those right of it.
 
-    Within a gap, Z' is linear in the place of c, so ``ln Z'`` is largest and smallest at the ends; and the differences
-    are the same ones for all places that have points of the gap on both sides. So the first, second, last but one and
-    last place of a gap bear the largest loss of it.
+    Within a gap, let L, O and R be the weights after it of points left of c, of c, and right of it. From c to the next
+    point Z' grows by ``m(c) (L - O) + m(c + 1) (O - R)``, m their places. c itself lies on the better side of the new
+    record, so that O is max(L, R) or more; if it is that, Z' rises or falls throughout the gap, and is largest and
+    smallest at the ends. Else the rank asked for lies within the gap, and Z' is largest at an end of a run of points
+    that weigh alike, between which it is linear. The differences are the same ones for all c that have points of the
+    gap on both sides. So the first, second, last but one and last point of a gap bear the largest loss of it, and those
+    at the ends of runs.
 
     The spare candidate adds its weight to Z and to Z', and its own difference is 0.
 
@@ -49,6 +57,7 @@ class Losses:
     items: Items
     score: Score
     weights: Weights
+    measure: Measure
     spare: float = 0.0
 
     def added(self) -> FloatArray:
@@ -92,7 +101,7 @@ class Losses:
         items, shares, eps = self.items, self.weights.shares, self._eps
         if eps > HIGHEST:
             return np.where(items.width > 0, eps, 0.0)
-        group, first, width = items.group, items.first, items.width
+        group, first, width, places = items.group, items.first, items.width, items.places
         target = self.score.target(items.n)
         moved = self.score.target(items.n + more)[group]
         was = self._index(items.less, items.up_to, target[group])
@@ -100,10 +109,10 @@ class Losses:
         own = self._index(items.less, items.up_to + more, moved)
         right = self._index(items.less + more, items.up_to + more, moved)
 
-        mass = shares[was] * width
+        mass = shares[was] * places
         scale = (1 / (np.add.reduceat(mass, first[:-1]) + self.spare))[group]
-        before, _ = self._sums(shares[left] * width * scale)
-        _, after = self._sums(shares[right] * width * scale)
+        before, _ = self._sums(shares[left] * places * scale)
+        _, after = self._sums(shares[right] * places * scale)
         within = [shares[each] * scale for each in (left, own, right)]
 
         top, bottom = was - left, was - right  # ln W[h'] - ln W[h] in units
@@ -112,16 +121,31 @@ class Losses:
         for sign in (1, -1):  # the largest, and the negative of the smallest
             edges.append((self._running(sign * top, empty), self._running(sign * bottom, empty, backwards=True)))
         unit = float(self.weights.unit)
-        worst = np.zeros(self._m)
-        for place in (np.ones_like(width), np.minimum(width, 2), np.maximum(width - 1, 1), width):
-            total = before + ((place - 1) * within[0] + within[1] + (width - place) * within[2]) + after
-            shift = np.log(total + self.spare * scale)
+        start = self.measure.before(items.start)
+
+        def at_places(place: IntArray, at: Any) -> FloatArray:
+            """Loss of a record at places of items ``at``, counted from 1 in each."""
+            begin, size = items.start[at], width[at]
+            low = self.measure.before(begin + place - 1) - start[at]
+            high = self.measure.before(begin + np.minimum(place, size)) - start[at]
+            own_parts = low * within[0][at] + (high - low) * within[1][at] + (places[at] - high) * within[2][at]
+            shift = np.log(before[at] + own_parts + after[at] + self.spare * scale[at])
+            found = np.zeros(len(shift))
             for sign, (ahead, behind) in zip((1, -1), edges, strict=True):
-                most = np.maximum(np.maximum(ahead, behind), sign * (was - own))
+                most = np.maximum(np.maximum(ahead[at], behind[at]), sign * (was - own)[at])
                 most = np.maximum(most, 0) if self.spare else most
-                most = np.maximum(most, np.where(place > 1, sign * top, most))
-                most = np.maximum(most, np.where(place < width, sign * bottom, most))
-                worst = np.maximum(worst, most * unit - sign * shift)
+                most = np.maximum(most, np.where(place > 1, sign * top[at], most))
+                most = np.maximum(most, np.where(place < size, sign * bottom[at], most))
+                found = np.maximum(found, most * unit - sign * shift)
+            return found
+
+        all_items, worst = slice(None), np.zeros(self._m)
+        for place in (np.ones_like(width), np.minimum(width, 2), np.maximum(width - 1, 1), width):
+            worst = np.maximum(worst, at_places(place, all_items))
+        around = np.flatnonzero((width > 4) & (within[1] > np.maximum(within[0], within[2])))  # the rank asked for
+        for point in self.measure.ends if len(around) else ():
+            place = np.clip(point - items.start[around] + 1, 1, width[around])
+            worst[around] = np.maximum(worst[around], at_places(place, around))
         # Sums of m floats are off by m roundings; those of whole units by m units, of a total of exp(-eps) or more.
         slack = (np.diff(first) + 64)[group] * (2.0**-51 + 2 * self._unit_of_sums * math.exp(eps))
         return np.where(empty, 0.0, np.minimum(worst + slack, eps))

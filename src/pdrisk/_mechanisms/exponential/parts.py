@@ -12,12 +12,13 @@ from pdrisk._core.summary import IntArray
 from pdrisk._mechanisms.entropy import Bits
 from pdrisk._mechanisms.exponential.choosing import chosen_points, uniform_below
 from pdrisk._mechanisms.exponential.items import items_of
+from pdrisk._mechanisms.exponential.measure import Measure
 from pdrisk._mechanisms.exponential.weights import Score, Weights
 
 __all__ = ["PLACE_BITS", "Part"]
 
-PLACE_BITS = 29  # of a record's place within its point: 2**61 places between the widest bounds of whole numbers
-BLOCK_BITS = 17  # of a place within its block
+PLACE_BITS = 18  # of a place within one of its point: 2**61 places between the widest bounds of whole numbers
+BLOCKS = 2**12  # of a point's places
 MANY = 2**18  # records at one point of which first only the blocks of their places are drawn
 
 
@@ -25,9 +26,9 @@ MANY = 2**18  # records at one point of which first only the blocks of their pla
 class Part:
     """Records of each group at places in ``[low, end)``, and the places to choose from.
 
-    Every point has ``2**PLACE_BITS`` places. A record at a point has one of them, uniformly and independently of all
-    other records; nothing else decides to which side of a chosen place it goes. So one record more or less is one more
-    or less in one of the parts, and in no other.
+    Every place of a point in the base measure is divided into ``2**PLACE_BITS``, which are the places here. A record at
+    a point has one of them, uniformly and independently of all other records; nothing else decides to which side of a
+    chosen place it goes. So one record more or less is one more or less in one of the parts, and in no other.
 
     Attributes
     ----------
@@ -35,8 +36,7 @@ class Part:
         Occupied points and their numbers of records, sorted by group, then by point.
     group : ndarray of int64, shape (m,)
     low, end : ndarray of int64, shape (G,)
-    last : int
-        The last place of all.
+    measure : Measure
     """
 
     point: IntArray
@@ -44,21 +44,21 @@ class Part:
     group: IntArray
     low: IntArray
     end: IntArray
-    last: int
+    measure: Measure
 
     @classmethod
-    def whole(cls, cells: Cells, points: int) -> Part:
+    def whole(cls, cells: Cells, measure: Measure) -> Part:
         """All records, and all places."""
         groups = len(cells.first) - 1
         group = np.repeat(np.arange(groups), np.diff(cells.first))
-        places = points << PLACE_BITS
-        low, end = (np.full(groups, each, dtype=np.int64) for each in (0, places))
-        return cls(cells.point, cells.count, group, low, end, places - 1)
+        low, end = (np.full(groups, each, dtype=np.int64) for each in (0, measure.total << PLACE_BITS))
+        return cls(cells.point, cells.count, group, low, end, measure)
 
     def chosen_points(self, score: Score, weights: Weights, bits: Bits) -> IntArray:
         """For each group one of the points that have places here; records at the same point have the same rank."""
-        low, high = self.low >> PLACE_BITS, self._high >> PLACE_BITS
-        return low + _chosen(self.point, self.count, self.group, low, high, score, weights, bits)
+        low, high = (self.measure.point(each >> PLACE_BITS) for each in (self.low, self._high))
+        cells = Cells.of_groups(self.group, self.point, self.count, len(self.low))
+        return _chosen(cells, low, high + 1, score, weights, self.measure, bits)
 
     def chosen_places(self, score: Score, weights: Weights, bits: Bits) -> tuple[IntArray, Part, Part]:
         """For each group a place, the part before it, and the part from it on."""
@@ -71,7 +71,9 @@ class Part:
         places = np.concatenate([spans.start[far], place])[order]
         counts = np.concatenate([spans.count[far], several])[order]
         groups = spans.group[np.concatenate([far, at])[order]]
-        found = self.low + _chosen(places, counts, groups, self.low, self._high, score, weights, bits)
+        cells = Cells.of_groups(groups, places, counts, len(self.low))
+        even = Measure(self.measure.total << PLACE_BITS)
+        found = _chosen(cells, self.low, self._high + 1, score, weights, even, bits)
 
         split = found[spans.group]
         before = np.where(spans.start + spans.size <= split, spans.count, 0)
@@ -88,23 +90,25 @@ class Part:
     @property
     def _high(self) -> IntArray:
         """The last place to choose; the place that divided the records may be chosen again."""
-        return np.minimum(self.end, self.last)
+        return np.minimum(self.end, (self.measure.total << PLACE_BITS) - 1)
 
     def _spans(self, bits: Bits) -> _Spans:
         """Places that records of each point can have; where there are many, in blocks that are counted."""
-        start = np.maximum(self.point << PLACE_BITS, self.low[self.group])
-        size = np.minimum((self.point + 1) << PLACE_BITS, self.end[self.group]) - start
+        start, end = (self.measure.before(each) << PLACE_BITS for each in (self.point, self.point + 1))
+        start = np.maximum(start, self.low[self.group])
+        size = np.minimum(end, self.end[self.group]) - start
         few = self.count <= MANY
         parts = [(start[few], size[few], self.count[few], np.flatnonzero(few))]
         for at in np.flatnonzero(~few).tolist():
-            blocks = np.arange(0, size[at], 1 << BLOCK_BITS)
+            length = -(-int(size[at]) // BLOCKS)
+            blocks = np.arange(0, size[at], length)
             counts = np.zeros(len(blocks), dtype=np.int64)
             for drawn in range(0, int(self.count[at]), MANY):
                 several = min(MANY, int(self.count[at]) - drawn)
                 offset = uniform_below(np.full(several, size[at]), bits)
-                counts += np.bincount(offset >> BLOCK_BITS, minlength=len(blocks))
+                counts += np.bincount(offset // length, minlength=len(blocks))
             some = np.flatnonzero(counts)
-            sizes = np.minimum(blocks[some] + (1 << BLOCK_BITS), size[at]) - blocks[some]
+            sizes = np.minimum(blocks[some] + length, size[at]) - blocks[some]
             parts.append((start[at] + blocks[some], sizes, counts[some], np.full(len(some), at)))
         start, size, count, owner = (np.concatenate(each) for each in zip(*parts, strict=True))
         order = np.lexsort((start, owner))
@@ -112,7 +116,7 @@ class Part:
 
     def _with(self, count: IntArray, low: IntArray, end: IntArray) -> Part:
         some = count > 0
-        return Part(self.point[some], count[some], self.group[some], low, end, self.last)
+        return Part(self.point[some], count[some], self.group[some], low, end, self.measure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,23 +149,17 @@ class _Spans:
         at = np.flatnonzero(chosen)
         own = np.repeat(np.arange(len(at)), self.count[at])
         offsets = uniform_below(self.size[at][own], bits)
-        keys, several = np.unique((own << PLACE_BITS) + offsets, return_counts=True)
-        span = at[keys >> PLACE_BITS]
-        return span, self.start[span] + (keys & (2**PLACE_BITS - 1)), several.astype(np.int64)
+        order = np.lexsort((offsets, own))
+        own, offsets = own[order], offsets[order]
+        starts = np.flatnonzero(np.diff(own, prepend=-1) | np.diff(offsets, prepend=-1))
+        span = at[own[starts]]
+        return span, self.start[span] + offsets[starts], np.diff(starts, append=len(own))
 
 
 def _chosen(
-    places: IntArray,
-    counts: IntArray,
-    group: IntArray,
-    low: IntArray,
-    high: IntArray,
-    score: Score,
-    weights: Weights,
-    bits: Bits,
+    cells: Cells, low: IntArray, end: IntArray, score: Score, weights: Weights, measure: Measure, bits: Bits
 ) -> IntArray:
-    """For each group one of the places from ``low`` to ``high``, counted from ``low``."""
-    cells = Cells.of_groups(group, places - low[group], counts, len(low))
-    items = items_of(cells, high - low + 1, score, weights)
+    """For each group one of the points, or places, from ``low`` to before ``end``."""
+    items = items_of(cells, score, weights, measure, low, end)
     index = weights.index(score.of(items.less, items.up_to, score.target(items.n)[items.group]))
-    return chosen_points(items, index, weights, bits)
+    return chosen_points(items, index, weights, measure, bits)

@@ -26,13 +26,14 @@ class Score:
     """Distance of a point y from the rank asked for, as a whole number; 0 is best.
 
     ``h(y) = max(0, above (b #{x < y} - t), below (t - b #{x <= y}))`` with ``t = a n + offset``, in a group of n
-    records: the quantile a/b has the slopes 1 and 1.
+    records: the quantile a/b has the slopes 1 and 1. With a ``share``, the offset is cut to ``share n`` on either side.
 
     Notes
     -----
-    One record more moves t by a, and each of the two numbers of records by 0 or 1. So it moves the first term by
-    ``-above a`` or ``above (b - a)``, the second by ``below a`` or ``-below (b - a)``, and h, the largest of three
-    numbers that each move within ``[-down, up]``, within ``[-down, up]`` too; one record less, within ``[-up, down]``.
+    One record more moves t within ``[least, most]`` of `moves`, which is ``[a, a]`` without a share, and each of the
+    two numbers of records by 0 or 1. So it moves the first term within ``[-above most, above (b - least)]``, the second
+    within ``[-below (b - least), below most]``, and h, the largest of three numbers that each move within ``[-down,
+    up]``, within ``[-down, up]`` too; one record less, within ``[-up, down]``.
     """
 
     a: int
@@ -40,20 +41,31 @@ class Score:
     offset: int = 0
     above: int = 1
     below: int = 1
+    share: int = 0
+
+    @property
+    def moves(self) -> tuple[int, int]:
+        """The least and the most by which one record more moves the target."""
+        return (self.a - self.share, self.a) if self.offset < 0 else (self.a, self.a + self.share)
 
     @property
     def up(self) -> int:
         """The most that one record more can add to a score."""
-        return max(self.below * self.a, self.above * (self.b - self.a))
+        least, most = self.moves
+        return max(self.below * most, self.above * (self.b - least))
 
     @property
     def down(self) -> int:
         """The most that one record more can take from a score."""
-        return max(self.above * self.a, self.below * (self.b - self.a))
+        least, most = self.moves
+        return max(self.above * most, self.below * (self.b - least))
 
     def target(self, n: IntArray) -> IntArray:
-        """``t = a n + offset``."""
-        return self.a * n + self.offset
+        """``t = a n + offset``, whose offset is ``share n`` at most."""
+        if not self.share:
+            return self.a * n + self.offset
+        cut: IntArray = np.minimum(abs(self.offset), self.share * n)
+        return self.a * n + (cut if self.offset >= 0 else -cut)
 
     def of(self, less: IntArray, up_to: IntArray, target: IntArray) -> IntArray:
         """Scores of points that have so many records below them, and so many up to and with them."""
