@@ -466,8 +466,13 @@ class TestAccuracy:
     @pytest.mark.parametrize("eps", [F(3), F(1), F(1, 10), F(1, 2000)], ids=str)
     @pytest.mark.parametrize("kind", [Exponential, ExponentialInterval], ids=lambda each: each.name)
     def test_extremes_lie_beyond_everybody_once_in_20_times(self, extreme, eps, kind):
-        """By exact probabilities, at ``n eps = 100``: of tied ends, wide bounds, and records that all differ."""
-        n = math.ceil(100 / eps) * (1 if kind is Exponential else 2)  # half of eps is that of the ends
+        """By exact probabilities, at ``n eps = 100``: of tied ends, wide bounds, and records that all differ.
+
+        At 150 where scores share weights.
+        """
+        n = math.ceil((100 if eps > F(1, 1000) else 150) / eps) * (
+            1 if kind is Exponential else 2
+        )  # half of eps is that of the ends
         tied = [40] * n, Universe(0.0, 100.0), False
         ages = (np.random.default_rng(1).integers(20, 60, n)).tolist(), Universe(0.0, 1e6), True
         scale = [0, 10] * (n // 2), Universe(-5.0, 15.0), True

@@ -192,7 +192,7 @@ def _lookup(levels: Sequence[Hashable], dtype: Any) -> tuple[pd.Index, NDArray[n
 def _held(levels: list[Hashable], dtype: Any) -> Any:
     """The levels as an array of this dtype, or None if one of them would change."""
     if pd.api.types.is_object_dtype(dtype):
-        return pd.Index(levels, dtype=object)
+        return pd.Index(levels, dtype=object, tupleize_cols=False)
     try:
         if isinstance(dtype, np.dtype) and dtype.kind == "f":
             # As pandas compares: a key is rounded to the column's precision.

@@ -140,8 +140,8 @@ class Losses:
             return found
 
         all_items, worst = slice(None), np.zeros(self._m)
-        for place in (np.ones_like(width), np.minimum(width, 2), np.maximum(width - 1, 1), width):
-            worst = np.maximum(worst, at_places(place, all_items))
+        for place in (np.ones_like(width), np.minimum(width, 2), width - 1, width):
+            worst = np.maximum(worst, at_places(np.maximum(place, 1), all_items))
         around = np.flatnonzero((width > 4) & (within[1] > np.maximum(within[0], within[2])))  # the rank asked for
         for point in self.measure.ends if len(around) else ():
             place = np.clip(point - items.start[around] + 1, 1, width[around])
