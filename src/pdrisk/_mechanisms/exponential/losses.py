@@ -143,9 +143,12 @@ class Losses:
         for place in (np.ones_like(width), np.minimum(width, 2), width - 1, width):
             worst = np.maximum(worst, at_places(np.maximum(place, 1), all_items))
         around = np.flatnonzero((width > 4) & (within[1] > np.maximum(within[0], within[2])))  # the rank asked for
-        for point in self.measure.ends if len(around) else ():
-            place = np.clip(point - items.start[around] + 1, 1, width[around])
-            worst[around] = np.maximum(worst[around], at_places(place, around))
+        ends = np.array(self.measure.ends)
+        begin, beyond = np.searchsorted(ends, [items.start[around], (items.start + width)[around]])
+        counts = beyond - begin
+        at = np.repeat(around, counts)
+        number = np.arange(len(at)) + np.repeat(beyond - np.cumsum(counts), counts)  # of each end within an item
+        np.maximum.at(worst, at, at_places(ends[number] - items.start[at] + 1, at))
         # Sums of m floats are off by m roundings; those of whole units by m units, of a total of exp(-eps) or more.
         slack = (np.diff(first) + 64)[group] * (2.0**-51 + 2 * self._unit_of_sums * math.exp(eps))
         return np.where(empty, 0.0, np.minimum(worst + slack, eps))
