@@ -35,9 +35,15 @@ def test_missing_codes_are_refused_in_it():
 
 @pytest.mark.parametrize("dtype", ["object", "category", "string"])
 def test_of_text(dtype):
+    """Records of which it is not known are left out."""
     people = pd.DataFrame({"sex": pd.Series(["f", "m", None, "f"] * 500, dtype=dtype)})
-    for condition, share in (("sex == 'f'", 0.5), ("sex in ['m', 'x']", 0.25)):
-        assert people.dprisk.proportion(condition, eps=1).value == pytest.approx(share, abs=0.05)
+    for condition, share in {
+        "sex == 'f'": 2 / 3, "sex in ['m', 'x']": 1 / 3, "sex != 'f'": 1 / 3, "not sex == 'f'": 1 / 3,
+        "sex == 'f' and not sex.isna()": 1 / 2, "sex.isna()": 1 / 4, "sex == 'f' or sex.isna()": 3 / 4,
+    }.items():  # fmt: skip
+        release = people.dprisk.proportion(condition, eps=50)
+        assert release.value == pytest.approx(share, abs=0.01), condition
+        assert release.curator.n == (2000 if "isna" in condition else 1500)
 
 
 def test_it_needs_no_bounds():

@@ -51,6 +51,11 @@ FLUENT = {
     "a filter by a list": lambda d: d.count(where="region in ['north', 'east']", eps=1),
     "a filter with arithmetic": lambda d: d.count(where="hours * 2 + age > 90", eps=1),
     "a filter of groups": lambda d: d.sum("age", by="sex", keys=[0, 1], where="hours <= 5", eps=1),
+    "a filter that something differs": lambda d: d.count(where="age != 40", eps=1),
+    "a filter of a negation": lambda d: d.count(where="not (age > 40 and hours < 9)", eps=1),
+    "a filter of what is not listed": lambda d: d.count(where="region not in ['north']", eps=1),
+    "a share of a condition": lambda d: d.proportion("age > 40", eps=1),
+    "an assigned condition": lambda d: d.assign(old="age > 40").count(where="old", eps=1),
     "a filtered Dataset": lambda d: d.query("age > 30").count(eps=1),
 }  # fmt: skip
 SQL = {

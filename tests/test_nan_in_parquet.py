@@ -100,9 +100,13 @@ def answer(query, **options):
     return pdrisk.sql(query, eps=10, **options).to_numpy().tolist()
 
 
+def is_missing(value):
+    return value is None or math.isnan(value)
+
+
 def counts(values, condition):
-    """How many values are there, and for how many the condition holds, in all and by group; how many are missing."""
-    holds = [value is not None and CONDITIONS[condition](value) for value in values]
+    """For how many values the condition is known to be true, in all and by group; NaN is missing like NULL."""
+    holds = [not is_missing(value) and CONDITIONS[condition](value) for value in values]
     return [[sum(holds)]], [[g, sum(holds[g::2])] for g in (0, 1)]
 
 
@@ -128,7 +132,7 @@ class TestConditions:
                 assert answer(query, t=path, bounds=(0, 1)) == every, query
             query = f"SELECT g, COUNT(*) FROM t WHERE {condition} GROUP BY g"
             assert answer(query, t=path, keys=[0, 1]) == by_group, query
-        missing = [[sum(each is None for each in VALUES[name])]]
+        missing = [[sum(map(is_missing, VALUES[name]))]]
         assert answer("SELECT COUNT(*) FROM t WHERE x IS NULL", t=path) == missing
 
     @pytest.mark.parametrize("name", ["one NaN", "row groups with and without"])
@@ -160,7 +164,8 @@ class TestConditions:
         joined = "SELECT COUNT(DISTINCT pid) FROM t JOIN s USING (pid) WHERE {}"
         one_of = "SELECT COUNT(DISTINCT pid) FROM t WHERE pid IN (SELECT pid FROM s WHERE x <= 5)"
         assert answer(joined.format("t.x <= 5 AND s.x <= 5"), **own) == [[4]]
-        assert answer(joined.format("t.x > 5"), **own) == [[1]]
+        assert answer(joined.format("t.x > 5"), **own) == [[0]]
+        assert answer(joined.format("t.x IS NULL"), **own) == [[1]]
         assert answer(one_of, **own) == [[4]]
 
 

@@ -3,18 +3,27 @@
 import random
 import re
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from pdrisk._model.rowwise import judged
-from pdrisk._model.rowwise.decide import decided
 from pdrisk._sql.postgres import PostgresTable
 from pdrisk.engines.sql.postgres import asked, reading
 from pdrisk.engines.sql.rowwise import RowSQL
 from pdrisk.errors import ParameterError
 from postgres_databases import connected, database, needs_server
-from test_rowwise_in_sql import CONSTANTS, EDGES, LEVELS, MOMENTS, ORDERS, condition, told
+from test_rowwise_in_sql import (
+    CONSTANTS,
+    EDGES,
+    LEVELS,
+    MOMENTS,
+    ORDERS,
+    asked_about,
+    condition,
+    in_sql,
+    on_frame,
+    told,
+)
 
 pytestmark = needs_server
 TYPES = {
@@ -56,14 +65,10 @@ def wrong(people):
 
     def found(where):
         rule = judged(where, frame.iloc[:0], lambda: MOMENTS, LEVELS.get).rule
-        with np.errstate(all="ignore"):
-            yes, unknown = decided(rule, frame)
-        unknown = np.zeros(len(frame), bool) if unknown is None else unknown
-        wanted = [None if one else bool(each) for each, one in zip(yes, unknown, strict=True)]
-        sql = RowSQL(table.columns, {}, (), table.dialect).condition(rule)
+        rows = RowSQL(table.columns, {}, (), table.dialect)
         with reading(connection) as cursor:
-            rows = asked(cursor, f"SELECT {sql} FROM {table.source} ORDER BY place")
-        return told(where, [each for (each,) in rows], wanted, frame)
+            answers = asked(cursor, f"SELECT {asked_about(rule, rows)} FROM {table.source} ORDER BY place")
+        return told(where, in_sql(answers), on_frame(rule, frame), frame)
 
     return found
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from pdrisk._model.rowwise import judged
-from pdrisk._model.rowwise.decide import decided
+from pdrisk._model.rowwise.decide import holds
 from pdrisk.engines.sql.dialect import Dialect, DuckDBDialect
 from pdrisk.engines.sql.duckdb_types import stored_columns
 from pdrisk.engines.sql.rowwise import RowSQL
@@ -66,17 +66,28 @@ def decisions(request, people):
 
     def both(where):
         rule = judged(where, frame.iloc[:0], lambda: MOMENTS, LEVELS.get).rule
-        with np.errstate(all="ignore"):
-            yes, unknown = decided(rule, frame)
-        wanted = [
-            None if one else bool(each)
-            for each, one in zip(yes, np.zeros(len(frame), bool) if unknown is None else unknown, strict=True)
-        ]
-        sql = RowSQL(columns, {}, (), request.param()).condition(rule)
-        found = con.execute(f"SELECT {sql} FROM people ORDER BY place").fetchall()
-        return [each for (each,) in found], wanted
+        rows = RowSQL(columns, {}, (), request.param())
+        asked = f"SELECT {asked_about(rule, rows)} FROM people ORDER BY place"
+        return in_sql(con.execute(asked).fetchall()), on_frame(rule, frame)
 
     return both
+
+
+def asked_about(rule, rows):
+    """SQL of a condition: where it holds, where its negation holds, and its value."""
+    return f"{rows.holds(rule)}, {rows.holds(rule, negated=True)}, {rows.truth(rule).sql}"
+
+
+def in_sql(found):
+    """Decisions of what `asked_about` found: yes, no or unknown."""
+    assert all((yes is True, no is True) == (value is True, value is False) for yes, no, value in found)
+    return [value for _, _, value in found]
+
+
+def on_frame(rule, frame):
+    with np.errstate(all="ignore"):
+        yes, no = (np.broadcast_to(holds(rule, frame, negated), len(frame)) for negated in (False, True))
+    return [True if one else False if other else None for one, other in zip(yes, no, strict=True)]
 
 
 def told(where, found, wanted, frame):

@@ -89,7 +89,7 @@ class TestPairsOfColumns:
         """As pandas does: with one date beside them, 500 equal texts were unequal."""
         for other in (None, dt.date(2020, 1, 1), 3, True, Decimal(3), ("a",), Hostile()):
             frame = pd.DataFrame({"a": pd.array(["x"] * 501, "string"), "b": objects(["x"] * 500 + [other])})
-            differ = int(other is not None)  # beside a nullable column, what is missing is unknown
+            differ = int(other is not None)  # what is missing is unknown
             assert selected_rows(frame, judged("a != b", frame, dict)).sum() == differ
             assert selected_rows(frame, judged("not a == b and a != 'y'", frame, dict)).sum() == differ
 
@@ -225,7 +225,7 @@ class TestCategories:
     @pytest.mark.parametrize("categories", [["nurse", "teacher"], ["nurse", "spy", "teacher"], ["teacher", "nurse"]])
     def test_declared_ones_are_ordered_as_declared(self, categories):
         frame = self.frame(categories).dprisk.declare(keys={"job": list(self.JOBS)})
-        for where, n in {"job < 'spy'": 1, "job >= 'spy'": 1, "job > 'teacher'": 0, "not job < 'spy'": 2}.items():
+        for where, n in {"job < 'spy'": 1, "job >= 'spy'": 1, "job > 'teacher'": 0, "not job < 'spy'": 1}.items():
             assert frame.dprisk.count(eps=1, where=where).curator.n == n
         with pytest.raises(ParameterError, match="'singer' is none of the categories that are declared for job"):
             frame.dprisk.count(eps=1, where="job < 'singer'")
@@ -239,10 +239,10 @@ class TestCategories:
     def test_two_columns_are_equal_by_their_values(self):
         other = pd.Categorical(["teacher", "singer", None], ["singer", "teacher"])
         frame = self.frame(["nurse", "teacher"]).assign(other=other)
-        assert [frame.dprisk.count(eps=1, where=f"job {sign} other").curator.n for sign in ("==", "!=")] == [1, 2]
+        assert [frame.dprisk.count(eps=1, where=f"job {sign} other").curator.n for sign in ("==", "!=")] == [1, 1]
 
     def test_equality_asks_for_no_category(self):
-        for where, n in {"job == 'spy'": 0, "job != 'spy'": 3, "job in ['spy', 'nurse']": 1}.items():
+        for where, n in {"job == 'spy'": 0, "job != 'spy'": 2, "job in ['spy', 'nurse']": 1}.items():
             assert self.frame(["nurse", "teacher"]).dprisk.count(eps=1, where=where).curator.n == n
 
 

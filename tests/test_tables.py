@@ -180,14 +180,14 @@ class TestHist:
 
 
 class TestProportion:
-    """Of a boolean column, or of a condition, whose missing decisions are no."""
+    """Of a boolean column, or of a condition, where it is known."""
 
     def test_values(self):
         near = {"abs": 0.05}
         assert people().dprisk.proportion("member", **EPS).value == pytest.approx(5 / 8, **near)
-        assert people().dprisk.proportion("x > 2", **EPS).value == pytest.approx(5 / 8, **near)
-        assert people().dprisk.proportion("x > 2", where="year == 1", **EPS).value == pytest.approx(2 / 4, **near)
-        assert TABLES["proportion by"]()["value"].drop("nowhere").tolist() == pytest.approx([1 / 2, 2 / 4], abs=0.05)
+        assert people().dprisk.proportion("x > 2", **EPS).value == pytest.approx(5 / 7, **near)
+        assert people().dprisk.proportion("x > 2", where="year == 1", **EPS).value == pytest.approx(2 / 3, **near)
+        assert TABLES["proportion by"]()["value"].drop("nowhere").tolist() == pytest.approx([1 / 2, 2 / 3], abs=0.05)
 
 
 class TestWhatATableSays:

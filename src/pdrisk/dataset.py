@@ -202,7 +202,8 @@ class Dataset(HeldData):
         Parameters
         ----------
         condition : str, pd.col or Polars expression
-            As ``where`` of every statistic, which may filter further. Nothing is read before an answer is paid.
+            As ``where`` of every statistic, which may filter further: records are kept where it is known to be true.
+            Nothing is read before an answer is paid.
 
         Returns
         -------

@@ -251,9 +251,10 @@ def _of_all_rows(frame: pd.DataFrame, line: Line) -> Line:
         )
     if line.universe is None:
         raise ParameterError('neighbours="replace-one" needs declared bounds, not bounds="column".')
-    if line.indicator is None and codes_of(frame, [line.column]):
+    columns = [line.column] if line.indicator is None else line.indicator.columns
+    if coded := [*codes_of(frame, columns)]:
         raise ParameterError(
-            f"column {line.column!r} has declared missing codes, and the number of its values is not public: leave "
+            f"column {coded[0]!r} has declared missing codes, and the number of its values is not public: leave "
             'neighbours="replace-one" out.'
         )
     return replace(line, statistic=found)

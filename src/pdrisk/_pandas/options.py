@@ -168,8 +168,9 @@ bounds : (lo, hi) or "column"
     bounds are declared with ``df.dprisk.declare``. ``"column"`` takes the smallest and the largest value of the data,
     which is not differential privacy.
 where : str, pd.col or Polars expression, boolean mask or callable
-    Filter: which rows to use, decided row by row. A row is left out if the condition is missing there, as it may be
-    where a value is missing.
+    Filter: which rows to use, decided row by row. A comparison with a missing value is unknown, and so is its negation;
+    a row counts where the condition is known to be true. ``"x != 9"`` leaves out rows without x: write ``"x != 9 or
+    x.isna()"`` to keep them.
 by, keys : column or list of columns, and the public list of their keys
     Groups, one answer for each key. Keys of several columns are tuples, the rows of a frame with these columns, or a
     dict with a list for each column, which stands for all combinations, whether they occur or not. In a dict, columns

@@ -34,6 +34,7 @@ from pdrisk._model.query import (
 )
 from pdrisk._model.rowwise import Derived, RowwiseFilter, Within, caller_names, given_of, judged
 from pdrisk._model.rowwise.derived import used
+from pdrisk._model.rowwise.meaning import meaning_of
 from pdrisk._pandas.declared import codes_of, declared
 from pdrisk._pandas.lines import checked_number
 from pdrisk._pandas.options import REPLACE, Request
@@ -107,6 +108,9 @@ def judged_selection(
         each.check_codes(missing)
     unknown = any(each.canonical is None for each in filters)
     said = None if unknown else "".join(str(each.canonical) for each in filters)
+    if said is not None:
+        conditions = (line.indicator.rule for line in lines if line.indicator is not None)
+        said += "".join(meaning_of(rule, as_value=True) for rule in conditions if rule is not None)
     stored, derived = frame, tuple[Derived, ...]()
     if isinstance(where, Within):
         derived, reads = used(where.derived, reads)

@@ -140,7 +140,7 @@ class Statistics(DisclosureViews):
         """Noisy proportion: the share of rows where a column of truth values, or a condition, is true.
 
         ``condition`` is the name of a column, or a row-wise query string such as ``"age > 40"``. A row without an age
-        counts as false; ``where="age.notna()"`` leaves such rows out.
+        is left out, since nobody knows whether it is above 40; ``"age > 40 and age.notna()"`` counts it as no.
         """
         return self._answer(condition, "proportion", options)
 

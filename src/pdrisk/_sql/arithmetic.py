@@ -13,6 +13,8 @@ from dataclasses import replace
 from decimal import Decimal
 
 from pdrisk._model.kinds import NOTHING, NUMBER, TRUTH
+from pdrisk._model.nodes import MEMBERSHIP
+from pdrisk._model.rowwise.decide import NEGATED
 from pdrisk._sql.pieces import BIGINT, Expression, case, constant, number, operation, quoted
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "chosen",
     "compared",
     "computed",
+    "condition_of",
     "first",
     "is_whole",
 ]
@@ -32,6 +35,7 @@ KEEP_WHOLE = frozenset({"+", "-", "*", "//", "%", "mod", "abs"})  # of whole num
 DIVIDING = frozenset({"//", "%", "mod", "fmod"})  # of which there is none by zero
 ROUNDING = frozenset({"round", "trunc", "floor", "ceil", "ceiling"})
 ENDS = frozenset({"greatest", "least"})
+BLIND_TO_NAN = frozenset({*ENDS, "sign", "^", "**", "pow", "power"})  # which make a number of NaN
 
 
 def is_whole(parts: Sequence[Expression]) -> bool:
@@ -43,7 +47,7 @@ def as_double(part: Expression) -> Expression:
     """The number as DOUBLE."""
     if part.kind == NOTHING:
         return part
-    return replace(part, sql=part.double, type="DOUBLE", span=None, wide="")
+    return replace(part, sql=part.double, type="DOUBLE", span=None, wide="", never_nan=not part.may_be_nan)
 
 
 def as_bigint(part: Expression) -> str:
@@ -65,6 +69,8 @@ def computed(name: str, parts: Sequence[Expression]) -> Expression:
             return _end(name, parts)
         if name in ROUNDING and len(parts) == 1:
             return replace(parts[0], column=None, constant=False)
+    if name in BLIND_TO_NAN:
+        parts = [replace(as_double(part), sql=as_double(part).clean, never_nan=True) for part in parts]
     # How many digits to round to is a constant, and a whole number.
     return _floating(name, [part.sql if at and name in ROUNDING else part.double for at, part in enumerate(parts)])
 
@@ -154,7 +160,7 @@ def chosen(conditions: Sequence[str], results: Sequence[Expression]) -> Expressi
 
 def first(parts: Sequence[Expression]) -> Expression:
     """COALESCE of numbers."""
-    doubles = f"COALESCE({', '.join(part.double for part in parts)})"
+    doubles = f"COALESCE({', '.join(as_double(part).clean for part in parts)})"
     there = [part for part in parts if part.kind != NOTHING]
     if not is_whole(there):
         return Expression(doubles, NUMBER, "DOUBLE")
@@ -167,13 +173,60 @@ def first(parts: Sequence[Expression]) -> Expression:
 
 def compared(symbol: str, parts: Sequence[Expression]) -> Expression:
     """A comparison of things that can be compared as they are, or of whole numbers."""
+    if symbol in DISTINCT:
+        parts = [replace(part, sql=part.clean, never_nan=True) for part in parts]
+    if any(part.may_be_nan for part in parts):
+        return _of_floats(symbol, parts)
     sql = operation(symbol, [part.sql for part in parts])
     if any(part.wide for part in parts):
         # NULL where one does not fit: then, as floats.
-        exact = {"is not distinct from": "==", "is distinct from": "!="}.get(symbol)
+        exact = DISTINCT.get(symbol)
         sql = sql if exact is None else operation(exact, [part.sql for part in parts])
         sql = f"COALESCE({sql}, {operation(symbol, [part.double for part in parts])})"
     return Expression(sql, TRUTH, "BOOLEAN")
+
+
+DISTINCT = {"is not distinct from": "==", "is distinct from": "!="}
+
+
+def _of_floats(symbol: str, parts: Sequence[Expression]) -> Expression:
+    """Comparison of floats: to DuckDB NaN equals NaN and is above all others, but it is missing.
+
+    Only in what NaN could make true it is looked at, so that most conditions are as DuckDB filters by them fastest.
+    """
+    first, *others = parts
+    if symbol in MEMBERSHIP:
+        inside = _where(operation("in", [part.sql for part in parts]), [first] if _loose(others) else [])
+        outside = _where(operation("not in", [part.sql for part in parts]), parts)
+        return condition_of(inside, outside) if symbol == "in" else condition_of(outside, inside)
+    if symbol == "between":
+        low, high = others
+        inside = _where(operation(symbol, [part.sql for part in parts]), [high])
+        return condition_of(inside, f"({_one('<', first, low)} OR {_one('>', first, high)})")
+    return condition_of(_one(symbol, first, others[0]), _one(NEGATED[symbol], first, others[0]))
+
+
+def _one(symbol: str, left: Expression, right: Expression) -> str:
+    """Comparison of two, true where it is known to be true."""
+    both = [left] if _loose([right]) else []  # of two NaN, which would be equal, one is looked at
+    looked_at = {"<": [right], "<=": [right], ">": [left], ">=": [left], "!=": [left, right], "==": both}[symbol]
+    return _where(operation(symbol, [left.sql, right.sql]), looked_at)
+
+
+def _loose(parts: Sequence[Expression]) -> list[Expression]:
+    return [part for part in parts if part.may_be_nan]
+
+
+def _where(sql: str, looked_at: Sequence[Expression]) -> str:
+    """A condition, where none of these is NaN."""
+    there = [part.present for part in _loose(looked_at)]
+    return f"({' AND '.join([sql, *there])})" if there else sql
+
+
+def condition_of(holds: str, denied: str) -> Expression:
+    """A condition that is unknown where it neither holds nor is denied."""
+    sql = f"(CASE WHEN {holds} THEN true WHEN {denied} THEN false END)"
+    return Expression(sql, TRUTH, "BOOLEAN", holds=holds, denied=denied)
 
 
 def cast_number(part: Expression, to: str, forgiving: bool) -> str:

@@ -105,6 +105,8 @@ def cast(operand: Expression, to: str, scope: Scope, *, forgiving: bool) -> Expr
         operand = Expression(clock, TIME, "TIMESTAMP")
     if operand.type == to:
         return operand
+    if operand.may_be_nan and kind != NUMBER:
+        operand = replace(operand, sql=operand.clean, never_nan=True)
     forgiving = forgiving or not _cannot_fail(operand, to, scope)
     found = cast_result(cast_number(operand, to, forgiving), kind, to)
     return replace(found, range=_range_of_cast(operand, to), values=_values_of_cast(operand, kind, to))

@@ -123,7 +123,7 @@ def _cast(node: Cast, scope: Scope) -> Expression:
 def _window(node: Window, scope: Scope) -> Expression:
     if scope.of_people:
         raise ParameterError(f"{ABOUT_RECORDS}.")
-    kept = None if node.function.condition is None else truth(text(node.function.condition, scope), "FILTER").sql
+    kept = None if node.function.condition is None else truth(text(node.function.condition, scope), "FILTER").condition
     made = window(
         node,
         [text(each, scope) for each in node.function.arguments],
@@ -135,7 +135,7 @@ def _window(node: Window, scope: Scope) -> Expression:
 
 
 def _case(node: Case, scope: Scope) -> Expression:
-    conditions = [truth(text(when, scope), "WHEN").sql for when, _ in node.branches]
+    conditions = [truth(text(when, scope), "WHEN").condition for when, _ in node.branches]
     results = [text(then, scope) for _, then in node.branches] + [text(node.otherwise, scope)]
     kind, sql_type, results = _alike(results, "the branches of CASE are")
     values = listed([part.values for part in results])
@@ -153,11 +153,10 @@ def _hull(results: Sequence[Expression]) -> Range:
 def _operation(node: Operation, scope: Scope) -> Expression:
     symbol = node.symbol
     if symbol in LOGIC:
-        conditions = [truth(text(part, scope), word(symbol)).sql for part in node.parts]
-        return Expression(operation(symbol, conditions), TRUTH, "BOOLEAN")
+        return _logic(symbol, [truth(text(part, scope), word(symbol)) for part in node.parts])
     parts = [text(part, scope) for part in node.parts]
     if symbol in MISSING:
-        return Expression(operation(symbol, [parts[0].wide or parts[0].sql]), TRUTH, "BOOLEAN")
+        return _missing(symbol, parts[0])
     if symbol == "try":
         return parts[0]  # nothing here fails
     if symbol == "coalesce":
@@ -168,6 +167,26 @@ def _operation(node: Operation, scope: Scope) -> Expression:
     if gives(symbol) == NUMBER:
         return _arithmetic(node, parts)
     return _comparison(node, parts)
+
+
+def _logic(symbol: str, parts: list[Expression]) -> Expression:
+    """AND, OR or NOT of conditions."""
+    made = Expression(operation(symbol, [part.sql for part in parts]), TRUTH, "BOOLEAN")
+    if not any(part.holds for part in parts):
+        return made
+    if symbol == "not":
+        return replace(made, holds=parts[0].negation, denied=parts[0].condition)
+    dual = "or" if symbol == "and" else "and"
+    holds = operation(symbol, [part.condition for part in parts])
+    return replace(made, holds=holds, denied=operation(dual, [part.negation for part in parts]))
+
+
+def _missing(symbol: str, part: Expression) -> Expression:
+    """IS NULL or IS NOT NULL, which NaN is, too."""
+    sql = operation(symbol, [part.wide or part.sql])
+    if part.may_be_nan:
+        sql = f"({sql} OR NOT {part.present})" if symbol == "isna" else f"({sql} AND {part.present})"
+    return Expression(sql, TRUTH, "BOOLEAN")
 
 
 def _bucket(value: Node, lo: Node, hi: Node, n: Node, scope: Scope) -> Expression:
@@ -221,6 +240,8 @@ def _call(node: Call, scope: Scope) -> Expression:
             return _case(Case(((Operation("==", node.arguments), Constant(None)),), value), scope)
         case Call("date_part" | "datepart", (Constant(str() as unit), value)) if unit.lower() == "epoch":
             return _call(Call("epoch", (value,)), scope)
+        case Call("isnan", (value,)):
+            return _operation(Operation("isna", (value,)), scope)
         case Call("width_bucket", (value, lo, hi, n)):
             return _bucket(value, lo, hi, n, scope)
         case Call("if"):

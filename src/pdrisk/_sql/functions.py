@@ -9,7 +9,7 @@ from dataclasses import replace
 from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME
 from pdrisk._sql import workspace
 from pdrisk._sql.allowed import PARTS, UNITS, Signature, signatures
-from pdrisk._sql.arithmetic import as_bigint, computed
+from pdrisk._sql.arithmetic import as_bigint, as_double, computed
 from pdrisk._sql.dates import as_time, date_function
 from pdrisk._sql.pieces import Expression, constant, quoted, written_constant
 from pdrisk._sql.ranges import ANYTHING, DATE_PARTS, Range, range_of_function
@@ -57,7 +57,11 @@ def function(name: str, arguments: list[Expression]) -> Expression:
     # A number beside text counts letters.
     counts = form.result == TEXT
     passed = [
-        part.sql if part.kind != NUMBER or (counts and part.constant) else as_bigint(part) if counts else part.double
+        part.sql
+        if part.kind != NUMBER or (counts and part.constant)
+        else as_bigint(part)
+        if counts
+        else as_double(part).clean  # isfinite and isinf say no to NaN
         for part in arguments
     ]
     sql = f"TRY(system.main.{quoted(name)}({', '.join(passed)}))"

@@ -244,7 +244,7 @@ def layer_over(layer: Layer, over: Over, settings: Settings) -> Layer:
     columns = [(label, value) for label, (_, value) in zip(labels, below_, strict=True)]
     named = {lowered(alias): item for item, alias in select.items if alias and not isinstance(item, Star)}
     rows = Values(columns, over.names, named, settings)
-    where = "" if select.where is None else truth(text(select.where, rows), "WHERE").sql
+    where = "" if select.where is None else truth(text(select.where, rows), "WHERE").condition
     groups = _groups(select, rows)
     if rows.windows:
         raise ParameterError(
@@ -329,10 +329,10 @@ def tail(select: Select, items: Sequence[Expression], scope: Ordered) -> tuple[s
         The SELECT list.
     scope : Answers or Values
     """
-    having = "" if select.having is None else truth(text(select.having, scope), "HAVING").sql
+    having = "" if select.having is None else truth(text(select.having, scope), "HAVING").condition
     if select.having is not None and any(isinstance(part, Window) for part in below(select.having)):
         raise ParameterError("HAVING is about groups: write QUALIFY for windows.")
-    qualify = "" if select.qualify is None else truth(text(select.qualify, scope), "QUALIFY").sql
+    qualify = "" if select.qualify is None else truth(text(select.qualify, scope), "QUALIFY").condition
     if qualify and not scope.windows:
         raise ParameterError("QUALIFY is about windows: write HAVING for groups.")
     order = []

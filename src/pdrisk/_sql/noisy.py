@@ -119,7 +119,7 @@ class Values:
         rows = replace(self, groups=None, ordering=False, aggregated=[], windows=[])
         found = aggregated(call.name, [text(each, rows) for each in call.arguments], call.distinct)
         if call.condition is not None:
-            kept = truth(text(call.condition, rows), "FILTER").sql
+            kept = truth(text(call.condition, rows), "FILTER").condition
             found = replace(found, sql=f"{found.sql} FILTER (WHERE {kept})")
         if rows.windows:
             raise ParameterError(

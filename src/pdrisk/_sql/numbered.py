@@ -151,7 +151,7 @@ def _written(window: Window, base: Relation, sources: Sources) -> tuple[Expressi
     found = of_rows(call.name, [named(each, rows) for each in call.arguments], CALL)
     if found.kind not in COMPARED:
         raise ParameterError(f"{heading(window)} of {found.kind} is not understood: make text, numbers or dates of it.")
-    order = [f"{named(each, rows).sql} {sources.settings.order(how)}" for each, how in window.order]
+    order = [f"{named(each, rows).clean} {sources.settings.order(how)}" for each, how in window.order]
     if call.name not in ("rank", "dense_rank"):
         order += [f"{each} ASC NULLS LAST" for name in base.source.columns for each in _told_apart(name, base)]
     partition = ", ".join(quoted(str(name)) for name in by)

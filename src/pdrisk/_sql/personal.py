@@ -255,10 +255,10 @@ class _Grouped:
         value = named(call.arguments[0], self.plain)
         shown = replace(shown, given=given or value.given, kind=value.kind)
         if name in ("count_if", "countif", "bool_or", "bool_and"):
-            holds = truth(value, heading(call)).sql
+            value = truth(value, heading(call))
             if name.startswith("count"):
-                return self._count([*kept, holds]), "BIGINT", shown
-            return CALL(name, _if(kept, holds)), "BOOLEAN", shown
+                return self._count([*kept, value.condition]), "BIGINT", shown
+            return CALL(name, _if(kept, value.sql)), "BOOLEAN", shown
         kept.append(value.present)
         if name == "count":
             if not call.distinct:

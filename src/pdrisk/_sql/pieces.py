@@ -91,6 +91,11 @@ class Expression:
         All that it can be, where that is written out in the query or known of a function.
     day : Day or None
         The column whose day alone decides it, of groups and of a relation's columns.
+    holds, denied : str
+        Of a condition on what may be NaN: where it is known to be true, and known to be false; elsewhere false or NULL.
+        ``sql`` is NULL there. "" where ``sql`` itself says it.
+    never_nan : bool
+        Whether a number that is no whole one by its type is never NaN.
     """
 
     sql: str
@@ -106,6 +111,30 @@ class Expression:
     range: Range = ANYTHING
     values: tuple[Scalar, ...] | None = None
     day: Day | None = None
+    holds: str = ""
+    denied: str = ""
+    never_nan: bool = False
+
+    @property
+    def condition(self) -> str:
+        """A condition where records are chosen by it: true where it is known to be true."""
+        return self.holds or self.sql
+
+    @property
+    def negation(self) -> str:
+        """The same for its negation: true where it is known to be false."""
+        return self.denied or f"(NOT {self.sql})"
+
+    @property
+    def may_be_nan(self) -> bool:
+        """Whether it is a number that may be NaN, which is missing like NULL."""
+        is_float = self.span is None and not self.type.startswith("DECIMAL")
+        return self.kind == NUMBER and is_float and not (self.constant or self.never_nan)
+
+    @property
+    def clean(self) -> str:
+        """The value, NULL where it is NaN."""
+        return f"(CASE WHEN {self.present} THEN {self.sql} END)" if self.may_be_nan else self.sql
 
     @property
     def double(self) -> str:

@@ -18,7 +18,7 @@ from pdrisk._sql.expressions import text, truth
 from pdrisk._sql.headings import heading
 from pdrisk._sql.limits import Limit, limits
 from pdrisk._sql.owners import Owners
-from pdrisk._sql.pieces import Expression, kind_of_type, lowered, number, quoted, written_constant
+from pdrisk._sql.pieces import INTEGERS, Expression, kind_of_type, lowered, number, quoted, written_constant
 from pdrisk._sql.ranges import ANYTHING
 from pdrisk._sql.source import Source
 from pdrisk._sql.statistics import AGGREGATES
@@ -211,7 +211,8 @@ def column_of(name: str, sql_type: str, source: Source) -> Expression:
         # DuckDB 1 fails where TRY_CAST should give NULL.
         return Expression(f"TRY(TRY_CAST({sql} AS TIMESTAMP))", TIME, "TIMESTAMP", name, shown=quoted(name))
     if name in source.whole:
-        return Expression(f"CAST({sql} AS DOUBLE)", NUMBER, "DOUBLE", name, shown=quoted(name))
+        whole = sql_type in INTEGERS
+        return Expression(f"CAST({sql} AS DOUBLE)", NUMBER, "DOUBLE", name, shown=quoted(name), never_nan=whole)
     found = number(sql, sql_type, name) if kind == NUMBER else Expression(sql, kind, sql_type, name)
     return replace(found, shown=quoted(name))
 
@@ -220,7 +221,7 @@ def condition(node: Node, scope: Rows) -> Condition:
     """Condition of a WHERE."""
     _check_codes(node, scope)
     found = truth(named(node, scope), "WHERE")
-    return Condition(found.sql, found.shown, found.given, lambda: limits(node, scope), node, scope)
+    return Condition(found.condition, found.shown, found.given, lambda: limits(node, scope), node, scope)
 
 
 def _check_codes(node: Node, scope: Rows) -> None:

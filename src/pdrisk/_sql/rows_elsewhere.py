@@ -8,6 +8,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final, NoReturn
 
+import numpy as np
 import pandas as pd
 
 from pdrisk._model.kinds import DATE, NUMBER, TEXT, TRUTH, ZONED
@@ -33,7 +34,6 @@ from pdrisk._sql.rows import Condition, Rows
 from pdrisk._sql.source import Source
 from pdrisk.engines.sql.rowwise import RowSQL
 from pdrisk.engines.sql.table import SQLTable
-from pdrisk.engines.sql.three_valued import ThreeValuedSQL
 from pdrisk.engines.sql.values import Value, checked
 from pdrisk.errors import ParameterError
 
@@ -66,22 +66,21 @@ class RowsElsewhere:
         }
         self.table = table
         self.rows = RowSQL(table.columns, missing, (), table.dialect)
-        self.sql = ThreeValuedSQL(table.columns, missing, (), table.dialect)
 
     def holds(self, condition: Condition) -> str:
-        """A condition of FROM or WHERE, NULL where it is unknown."""
+        """A condition of FROM or WHERE."""
         assert condition.node is not None and condition.rows is not None
         return self.truth(condition.node, condition.rows)
 
     def truth(self, node: Node, scope: Rows) -> str:
-        """A condition, NULL where it is unknown."""
-        return self.sql.condition(self._made(node, scope))
+        """A condition: true where it is known to be true."""
+        return self.rows.condition(self._made(node, scope))
 
     def number(self, node: Node, scope: Rows) -> str:
         """An expression as DOUBLE."""
         if isinstance(node, Column):
             return self.rows.double(self.column(node, scope))
-        return self.sql.number(self._made(node, scope))
+        return self.rows.number(self._made(node, scope))
 
     def column(self, node: Node, scope: Rows) -> str:
         """The table's name of a column."""
@@ -103,7 +102,7 @@ class RowsElsewhere:
             return self._of_literals(node, scope)
         if group.kind != TRUTH:
             raise _no_group()
-        return Value(self.truth(node, scope), nullable=True, is_truth=True), None
+        return self.rows.truth(self._made(node, scope)), None
 
     def _of_literals(self, node: Case, scope: Rows) -> tuple[Value, tuple[Any, ...]]:
         """CASE between literals as their positions."""
@@ -117,7 +116,7 @@ class RowsElsewhere:
         return Value(checked(f"(CASE {arms} ELSE {otherwise} END)"), span=(NO_LITERAL, len(literals))), literals
 
     def _made(self, node: Node, scope: Rows) -> Node:
-        """Row-wise expression over the table's columns, with the meaning of `ThreeValuedSQL`."""
+        """Row-wise expression over the table's columns, in the nodes of filters."""
 
         def made(part: Node) -> Node:
             return self._made(part, scope)
@@ -155,7 +154,7 @@ class RowsElsewhere:
         return Operation(symbol, self._compared(symbol, parts) if symbol in COMPARISONS else parts)
 
     def _member(self, parts: tuple[Node, ...]) -> Node:
-        """Membership in a list: unknown for NULL, like ``x <> x``, which is false for all else."""
+        """Membership in a list; a subquery in it that came to NULL leaves it unknown."""
         unknown = [Constant(None)] if any(map(_is_null, parts)) else []
         if _is_null(parts[0]):
             return unknown[0]
@@ -163,7 +162,8 @@ class RowsElsewhere:
         if not all(isinstance(each, Constant) for each in members):
             raise ParameterError("IN takes values that are written out.")
         listed = [each.value for each in members if isinstance(each, Constant)]
-        return Operation("or", (Operation("in", (value, Constant(listed))), Operation("!=", (value, value)), *unknown))
+        found = Operation("in", (value, Constant(listed)))
+        return Operation("or", (found, *unknown)) if unknown else found
 
     def _compared(self, symbol: str, parts: tuple[Node, ...]) -> tuple[Node, ...]:
         """Operands of a comparison; dates written as text become dates, where engines agree how."""
@@ -173,6 +173,12 @@ class RowsElsewhere:
         kinds = {family(of_values(dtype)) for dtype in dtypes}
         if ZONED in kinds:
             raise ParameterError(f"times with a zone are compared by the clock of a session: {VIEW}.")
+        numbers = [each.value for each in parts if isinstance(each, Constant) and isinstance(each.value, int | float)]
+        if np.dtype("float32") in dtypes and any(float(np.float32(number)) != number for number in numbers):
+            raise ParameterError(
+                "a column of 32-bit floats is compared with a number that these round, and engines round differently: "
+                "compare with one such as 0.5, or make the column one of 64 bits in a view."
+            )
         if symbol in ORDERINGS and any(isinstance(dtype, pd.CategoricalDtype) for dtype in dtypes):
             raise ParameterError("labels of an enumeration have an order of their own in some engines: write IN (...).")
         return tuple(map(_dated, parts)) if DATE in kinds else parts

@@ -22,6 +22,7 @@ from pdrisk._model.nodes import Column, Constant, Node, Operation, equalities, i
 from pdrisk._model.rowwise.builder import EXAMPLE, Builder, Levels, text_of
 from pdrisk._model.rowwise.derived import Derived
 from pdrisk._model.rowwise.expression import Recorded, Recorder, state_of
+from pdrisk._model.rowwise.meaning import meaning_of
 from pdrisk._model.rowwise.polars_expression import is_of_polars, polars_tree
 from pdrisk._model.rowwise.query_string import QueryString
 from pdrisk._model.rowwise.types import BOOLEAN, check_boolean, typed
@@ -87,7 +88,7 @@ class RowwiseFilter:
     @property
     def canonical(self) -> str | None:
         """The tree with the types and values of its constants; None for masks and callables."""
-        return repr(self.rule) if self.is_checked else None
+        return None if self.rule is None or not self.is_checked else repr(self.rule) + meaning_of(self.rule)
 
     @property
     def asks_a_function(self) -> bool:

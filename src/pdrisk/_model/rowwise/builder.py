@@ -48,6 +48,7 @@ RANK |= dict.fromkeys(MISSING, 9)
 # fmt: on
 UNARY = {*SIGNS, *MISSING, "not"}
 
+MISSING_VALUES = (float, np.float64, type(pd.NA), type(pd.NaT))
 METHODS = {
     "isna": (),
     "notna": (),
@@ -208,8 +209,12 @@ class Builder:
     def members(self, values: Any, said: str, given: str | None = None) -> Constant:
         if type(values) not in COLLECTIONS:
             self.refuse(f"{said} must be a list, tuple or set of constants, as in `region in ['north', 'south']`.")
-        missing = (type(None), float, type(pd.NA), type(pd.NaT))
-        plain = [v if type(v) in missing and pd.isna(v) else self.scalar(v, said) for v in values]
+        if any(value is None or (type(value) in MISSING_VALUES and pd.isna(value)) for value in values):
+            self.refuse(
+                f"{said} holds a missing value, and nothing equals one. Leave it out, and select records without a "
+                "value by `or x.isna()`."
+            )
+        plain = [self.scalar(value, said) for value in values]
         if isinstance(values, set | frozenset):
             plain.sort(key=lambda v: (type(v).__name__, repr(v)))  # texts in sets: another order in every process
         return Constant(plain, given)

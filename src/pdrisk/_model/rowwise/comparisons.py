@@ -186,8 +186,7 @@ def check_order(symbol: str, parts: list[Node], values: list[Any], builder: Buil
 
 
 def _kinds(value: Any) -> list[str]:
-    members = value if isinstance(value, list) else [value]
-    return [_kind(member) for member in members if isinstance(member, pd.Series) or not pd.isna(member)]
+    return list(map(_kind, value if isinstance(value, list) else [value]))
 
 
 def _kind(value: Any) -> str:

@@ -12,6 +12,7 @@ from pdrisk._guard import guarded
 from pdrisk._model.columns import column_kind
 from pdrisk._model.nodes import Column, Node, Operation, is_given
 from pdrisk._model.rowwise.builder import Levels, text_of
+from pdrisk._model.rowwise.meaning import meaning_of
 from pdrisk._model.rowwise.query_string import QueryString
 from pdrisk._model.rowwise.types import typed
 from pdrisk.errors import QueryFailedError
@@ -49,7 +50,8 @@ class Derived:
     def canonical(self) -> str:
         """Everything but the data that decides its values, in one spelling."""
         codes = [(column, self.missing[column]) for column in self.columns if column in self.missing]
-        return repr((self.name, self.rule, codes, [each.canonical for each in self.earlier]))
+        said = repr((self.name, self.rule, codes, [each.canonical for each in self.earlier]))
+        return said + meaning_of(self.rule, as_value=True)
 
 
 def derived(

@@ -9,7 +9,7 @@ import datetime as dt
 from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,8 +22,6 @@ __all__ = [
     "OF_OBJECTS",
     "PLAIN",
     "Bools",
-    "Decision",
-    "Quantity",
     "as_number",
     "categories_of",
     "dense",
@@ -33,33 +31,17 @@ __all__ = [
     "holds_only",
     "is_in",
     "is_missing",
-    "is_nullable",
     "missing_of",
+    "numbers_of",
     "of_values",
-    "quantity_of",
     "text_of_object",
     "texts_of",
     "truths_of",
-    "unknown_of",
 ]
 
 Bools = NDArray[np.bool_]
 UNITS = {"D": 86_400 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}  # nanoseconds
 OF_OBJECTS = (TEXT, NUMBER, DATE, ZONED, DURATION)  # what a Python object may be; anything else equals nothing
-
-
-class Decision(NamedTuple):
-    """For each record yes or no; ``unknown`` where a nullable column has no value, and then ``yes`` is False."""
-
-    yes: Bools
-    unknown: Bools | None = None
-
-
-class Quantity(NamedTuple):
-    """Numbers, and where a nullable column has none."""
-
-    numbers: Numbers
-    unknown: Bools | None = None
 
 
 def of_values(dtype: Any) -> Any:
@@ -109,13 +91,6 @@ def _arrow_family(dtype: pd.ArrowDtype) -> str:
     return next((name for is_one, name in others.items() if is_one(held)), "")
 
 
-def is_nullable(dtype: Any) -> bool:
-    """Whether a comparison with a missing value of this dtype is unknown, instead of no."""
-    if isinstance(dtype, pd.StringDtype):
-        return dtype.na_value is pd.NA
-    return isinstance(dtype, pd.ArrowDtype) or (not isinstance(dtype, np.dtype) and hasattr(dtype, "numpy_dtype"))
-
-
 def is_in(name: str, value: Any) -> bool:
     """Whether a constant or object belongs to a family."""
     if isinstance(value, str):
@@ -162,28 +137,18 @@ def is_missing(value: Any) -> bool:
 
 
 def missing_of(value: Any) -> Bools:
-    """Where a column or quantity has no value; NaN is missing whatever the dtype thinks of it."""
-    if isinstance(value, Decision):
-        return np.zeros(np.shape(value.yes), dtype=bool) if value.unknown is None else value.unknown
-    if isinstance(value, Quantity):
-        missing: Bools = np.isnan(value.numbers.high)
-        return missing if value.unknown is None else missing | value.unknown
+    """Where a column, or Numbers, have no value; NaN is missing whatever the dtype thinks of it."""
+    if isinstance(value, Numbers):
+        return np.isnan(value.high)
     if isinstance(value.dtype, pd.ArrowDtype):  # whatever it holds; pandas does not know all of Arrow's types
         return np.asarray(value.array.__arrow_array__().is_null(nan_is_null=True), dtype=bool)
     if holds_objects(value) and not holds_only(value, PLAIN):
         # One by one: pandas asks each object whether it equals itself, at which a signalling NaN fails.
         return np.array([is_missing(one) for one in value.tolist()], dtype=bool)
-    missing = value.isna().to_numpy(dtype=bool)
-    if pd.api.types.is_float_dtype(value.dtype) and is_nullable(value.dtype):
+    missing: Bools = value.isna().to_numpy(dtype=bool)
+    if isinstance(value.dtype, pd.Float32Dtype | pd.Float64Dtype):
         missing = missing | np.isnan(value.to_numpy(dtype=np.float64, na_value=np.nan))
     return missing
-
-
-def unknown_of(value: Any) -> Bools | None:
-    """Where a comparison with it is unknown; None for nowhere."""
-    if isinstance(value, pd.Series):
-        return missing_of(value) if is_nullable(value.dtype) else None
-    return value.unknown if isinstance(value, Quantity | Decision) else None
 
 
 def texts_of(value: Any) -> NDArray[np.object_]:
@@ -218,36 +183,33 @@ def text_of_object(value: Any) -> str | None:
 NO_TEXT = np.array([None], dtype=object)
 
 
-def quantity_of(value: Any, name: str = NUMBER) -> Quantity:
+def numbers_of(value: Any, name: str = NUMBER) -> Numbers:
     """A column, constant or result as numbers; dates and durations as nanoseconds, periods as their ordinals."""
-    if isinstance(value, Quantity):
+    if isinstance(value, Numbers):
         return value
-    if isinstance(value, Decision):
-        return Quantity(of_array(value.yes), value.unknown)
     if not isinstance(value, pd.Series):
-        return Quantity(constant(as_number(name, value)))
+        return constant(as_number(name, value))
     if has_categories(value):
-        numbers, codes = quantity_of(categories_of(value), name).numbers, value.cat.codes.to_numpy()
+        numbers, codes = numbers_of(categories_of(value), name), value.cat.codes.to_numpy()
         low = None if numbers.low is None else np.append(numbers.low, 0.0)[codes]
-        return Quantity(numbers._replace(high=np.append(numbers.high, np.nan)[codes], low=low))
+        return numbers._replace(high=np.append(numbers.high, np.nan)[codes], low=low)
     if holds_objects(value):
         plain = _number if name == NUMBER else _instant(name)
-        return Quantity(of_plain([plain(one) for one in value.tolist()]))
+        return of_plain([plain(one) for one in value.tolist()])
     return (_column_of_numbers if name == NUMBER else _column_of_times)(value)
 
 
-def _column_of_numbers(series: pd.Series) -> Quantity:
+def _column_of_numbers(series: pd.Series) -> Numbers:
     dtype: Any = series.dtype
     if isinstance(dtype, np.dtype):
-        return Quantity(of_array(series.to_numpy()))
-    unknown = missing_of(series)
+        return of_array(series.to_numpy())
     if isinstance(dtype, pd.ArrowDtype) and dtype.kind == "O":  # decimals
-        return Quantity(of_plain([_number(one) for one in series.array.astype(object)]), unknown)
+        return of_plain([_number(one) for one in series.array.astype(object)])
     plain: Any = dtype.numpy_dtype
-    return Quantity(of_array(series.to_numpy(dtype=plain, na_value=plain.type(0))), unknown)
+    return _without(missing_of(series), of_array(series.to_numpy(dtype=plain, na_value=plain.type(0))))
 
 
-def _column_of_times(series: pd.Series) -> Quantity:
+def _column_of_times(series: pd.Series) -> Numbers:
     dtype: Any = series.dtype
     if isinstance(dtype, pd.ArrowDtype):
         import pyarrow as pa
@@ -258,11 +220,15 @@ def _column_of_times(series: pd.Series) -> Quantity:
         else:
             unit = held.unit
         counts = counts.cast(pa.int64()).fill_null(0).to_numpy()
-        return Quantity(_scaled(counts, unit), missing_of(series))
+        return _without(missing_of(series), _scaled(counts, unit))
     counts = series.array.asi8  # of a period its ordinal
     unit = "ns" if isinstance(dtype, pd.PeriodDtype) else getattr(dtype, "unit", None) or np.datetime_data(dtype)[0]
-    numbers = _scaled(counts, unit)
-    return Quantity(numbers._replace(high=np.where(counts == np.iinfo(np.int64).min, np.nan, numbers.high)))
+    return _without(counts == np.iinfo(np.int64).min, _scaled(counts, unit))
+
+
+def _without(missing: Bools, numbers: Numbers) -> Numbers:
+    """The numbers, NaN where there is none."""
+    return numbers._replace(high=np.where(missing, np.nan, numbers.high)) if missing.any() else numbers
 
 
 def _scaled(counts: NDArray[Any], unit: str) -> Numbers:

@@ -85,7 +85,7 @@ def _function(said: Any, given: list[Any], builder: Builder) -> Node:
 
 
 def _is_in(value: Node, listed: Any, builder: Builder) -> Node:
-    """Membership, which is unknown for a missing value, as a comparison with any of the list is."""
+    """Membership; the comparison beside it changes nothing, and stands in the text of remembered questions."""
     if not isinstance(listed, list) or not listed or any(each is None or each != each for each in listed):
         builder.refuse("what stands in is_in() must be a list of one constant or more, none of them missing.")
     plain = [pd.Timestamp(each) if type(each) is dt.date else each for each in listed]

@@ -242,7 +242,7 @@ class QueryString(Builder):
         sides.append(self.node(right))
         if symbol in ("==", "!="):
             for one, other in (sides, sides[::-1]):
-                # As DataFrame.query does: a column equals a text by isin, so a missing value is unequal, not unknown.
+                # In one spelling with a list of one text, as questions are remembered.
                 if isinstance(one, Column) and isinstance(other, Constant) and isinstance(other.value, str):
                     return self.operation("in" if symbol == "==" else "not in", one, _alone(other))
         return self.operation(symbol, *sides)

@@ -21,7 +21,7 @@ from pdrisk._model.rowwise.comparisons import (
     mended,
     unfit,
 )
-from pdrisk._model.rowwise.families import family, is_missing, of_values
+from pdrisk._model.rowwise.families import family, of_values
 
 __all__ = ["BOOLEAN", "check_boolean", "typed"]
 
@@ -82,9 +82,7 @@ def _compared(symbol: str, parts: list[Node], values: list[Any], builder: Builde
         ]
     elif is_categorical(values[0].dtype):
         given = parts[1].given if isinstance(parts[1], Constant) else None
-        values[1] = [
-            one if is_missing(one) else dated(Constant(one, given), one, values[0], builder) for one in values[1]
-        ]
+        values[1] = [dated(Constant(one, given), one, values[0], builder) for one in values[1]]
         parts[1] = Constant(values[1], given)
     elif family(values[0].dtype) in (DATE, ZONED, DURATION) and {*map(type, values[1])} & {str, dt.date}:
         builder.refuse(

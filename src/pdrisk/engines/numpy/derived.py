@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pdrisk._model.rowwise.decide import computed, decided
+from pdrisk._model.rowwise.decide import computed
 from pdrisk._model.rowwise.derived import Derived
 from pdrisk._model.rowwise.families import dense
 from pdrisk.engines.numpy.codes import without_codes
+from pdrisk.engines.numpy.selected import PIECE, truth_numbers
 
 __all__ = ["placeholder", "with_derived"]
 
-PIECE = 2**16  # rows computed at a time, which stay in the processor's cache
 Values = pd.api.extensions.ExtensionArray | NDArray[np.float64]
 
 
@@ -41,11 +41,7 @@ def _values(one: Derived, frame: pd.DataFrame) -> pd.Series:
     for start in range(0, len(frame), PIECE):
         rows = slice(start, start + PIECE)
         piece = {name: column.iloc[rows] for name, column in columns.items()}
-        if one.is_truth:
-            yes, unknown = decided(one.rule, piece)
-            numbers[rows] = yes if unknown is None else np.where(unknown, np.nan, yes)
-        else:
-            numbers[rows] = computed(one.rule, piece)
+        numbers[rows] = (truth_numbers if one.is_truth else computed)(one.rule, piece)
     return pd.Series(_array(numbers, one.is_truth), index=frame.index, copy=False)
 
 

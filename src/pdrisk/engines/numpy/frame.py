@@ -20,7 +20,7 @@ from pdrisk._model.frame_keys import key_codes, key_index, observed_keys
 from pdrisk._model.keys import Key
 from pdrisk._model.query import Line, Query
 from pdrisk._model.rowwise import RowwiseFilter
-from pdrisk._model.rowwise.families import holds_objects, missing_of, quantity_of, texts_of
+from pdrisk._model.rowwise.families import holds_objects, missing_of, numbers_of, texts_of
 from pdrisk._model.unit import Secret, Unit, of_this_process
 from pdrisk.engines.base import GroupSizes, Origin, Reading
 from pdrisk.engines.numpy.bins import summary_of_bins
@@ -30,7 +30,7 @@ from pdrisk.engines.numpy.distinct import distinct_values
 from pdrisk.engines.numpy.grouped import summary_of_groups
 from pdrisk.engines.numpy.pairs import summary_of_pairs
 from pdrisk.engines.numpy.people import Persons, Records
-from pdrisk.engines.numpy.selected import selected_rows
+from pdrisk.engines.numpy.selected import condition_values, selected_rows
 from pdrisk.engines.numpy.single import summary_of_one
 from pdrisk.errors import QueryFailedError
 
@@ -245,7 +245,7 @@ class FrameRows:
     def _made(self, place: Place, universe: Universe | None, *, distinct: bool) -> Records:
         column, indicator, other = place
         if indicator is not None:
-            values: Any = selected_rows(self.frame, indicator)
+            values: Any = condition_values(self.frame, indicator)
         elif column is not None and universe is not None and self.unit.per_person == "count":
             values = np.where(present_rows(self.frame[column]), 1.0, np.nan)
         elif column is not None and universe is not None:
@@ -343,7 +343,7 @@ def column_values(series: pd.Series) -> NDArray[np.generic]:
         return series.to_numpy()
     if not isinstance(dtype, np.dtype):
         return series.to_numpy(dtype=np.float64, na_value=np.nan)
-    return quantity_of(series).numbers.high  # of objects: what is no number is missing, and makes nothing fail
+    return numbers_of(series).high  # of objects: what is no number is missing, and makes nothing fail
 
 
 def present_rows(series: pd.Series) -> NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""Comparisons in SQL: decided as pandas decides them, neither side rounded to the type of the other."""
+"""Comparisons in SQL: true where they are known to be true, neither side rounded to the type of the other."""
 
 from __future__ import annotations
 
@@ -11,25 +11,48 @@ from typing import Any, Final
 import numpy as np
 
 from pdrisk._model.kinds import TEXT
-from pdrisk._model.rowwise.families import as_number, is_in, is_missing
+from pdrisk._model.rowwise.decide import MIRRORED
+from pdrisk._model.rowwise.families import as_number, is_in
 from pdrisk.engines.sql.dialect import Dialect
 from pdrisk.engines.sql.values import EXACT, FEW, WIDEST, Value, alike, as_double, quantity, within_reach
 from pdrisk.errors import ParameterError
 
-__all__ = ["MIRRORED", "SQL_WORDS", "beside_constant", "decided", "one_of", "ordered"]
+__all__ = ["beside", "beside_constant", "is_present", "one_of", "without_nan"]
 
-MIRRORED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 SQL_WORDS: Final = {"==": "=", "!=": "<>"}
 
 
-def decided(symbol: str, sql: str, *values: Value) -> Value:
-    """Comparison that is NULL where pandas' decision is unknown."""
-    if any(value.nullable for value in values):
-        return Value(sql, nullable=True, is_truth=True)
-    return Value(f"COALESCE({sql}, {'true' if symbol == '!=' else 'false'})", is_truth=True)
+def beside(dialect: Dialect, symbol: str, left: Value, right: Value) -> str:
+    """Comparison of two columns: true where it is known to be true, else false or NULL."""
+    if (left.span is None) != (right.span is None):  # a NaN is cast to no whole number
+        left, right = without_nan(dialect, left), without_nan(dialect, right)
+    # To every engine NaN equals NaN and is above all other numbers: only what that makes true is looked at.
+    looked_at = {
+        "<": [right], "<=": [right], ">": [left], ">=": [left], "!=": [left, right],
+        "==": [left] if not right.clean else [],
+    }[symbol]  # fmt: skip
+    return _with_present(dialect, _ordered(dialect, symbol, left, right), looked_at)
 
 
-def ordered(dialect: Dialect, symbol: str, left: Value, right: Value) -> str:
+def without_nan(dialect: Dialect, value: Value) -> Value:
+    """The value, NULL where it is NaN."""
+    if value.clean:
+        return value
+    return replace(value, sql=f"(CASE WHEN {is_present(dialect, value)} THEN {value.sql} END)", clean=True)
+
+
+def is_present(dialect: Dialect, value: Value) -> str:
+    """Condition that a record has a value, which NaN is not."""
+    return f"({value.sql} IS NOT NULL)" if value.clean else f"({value.sql} <= {dialect.infinity})"
+
+
+def _with_present(dialect: Dialect, sql: str, looked_at: Sequence[Value]) -> str:
+    """A comparison of values, none of which is NaN."""
+    there = [is_present(dialect, value) for value in looked_at if not value.clean]
+    return f"({' AND '.join([sql, *there])})" if there else sql
+
+
+def _ordered(dialect: Dialect, symbol: str, left: Value, right: Value) -> str:
     """Comparison of two columns, NULL where one is missing."""
     word = SQL_WORDS.get(symbol, symbol)
     if left.family == TEXT or (left.span is None and right.span is None):
@@ -74,24 +97,25 @@ def _whole_beside_double(dialect: Dialect, symbol: str, left: Value, right: str)
     return f"(CASE {written} ELSE {compared} END)"
 
 
-def beside_constant(dialect: Dialect, symbol: str, left: Value, value: Any) -> Value:
-    """Comparison with a constant."""
+def beside_constant(dialect: Dialect, symbol: str, left: Value, value: Any) -> str:
+    """Comparison with a constant: true where it is known to be true, else false or NULL."""
     if left.family == TEXT:
-        sql = f"({left.sql} {SQL_WORDS.get(symbol, symbol)} {_text(dialect, value)})"
-        return decided(symbol, sql, left)
+        return f"({left.sql} {SQL_WORDS.get(symbol, symbol)} {_text(dialect, value)})"
     exact = as_number(left.family, value)
     if isinstance(exact, float) and math.isnan(exact):
-        return decided(symbol, f"({left.sql} = NULL)", left)
+        return "false"
     if left.narrow:
         narrow = _of_32_bits(exact)
         exact = float(exact) if math.isinf(narrow) else narrow
+    limit: str | None
     if isinstance(exact, float) and math.isinf(exact) and left.span is None:
-        return decided(symbol, f"({left.sql} {SQL_WORDS.get(symbol, symbol)} {dialect.number(exact)})", left)
-    symbol_, limit = _limit(dialect, symbol, left, exact)
+        limit = dialect.number(exact)
+    else:
+        symbol, limit = _limit(dialect, symbol, left, exact)
     if limit is None:
-        fixed = "true" if symbol == "!=" else "false"
-        return decided(symbol, f"(CASE WHEN {left.sql} IS NOT NULL THEN {fixed} END)", left)
-    return decided(symbol, f"({left.sql} {SQL_WORDS.get(symbol_, symbol_)} {limit})", left)
+        return is_present(dialect, left) if symbol == "!=" else "false"
+    sql = f"({left.sql} {SQL_WORDS.get(symbol, symbol)} {limit})"
+    return _with_present(dialect, sql, [left] if symbol in (">", ">=", "!=") else [])
 
 
 def _limit(dialect: Dialect, symbol: str, left: Value, exact: float) -> tuple[str, str | None]:
@@ -118,22 +142,22 @@ def _limit(dialect: Dialect, symbol: str, left: Value, exact: float) -> tuple[st
     return ({"<": "<=", ">=": ">"} if is_below else {"<=": "<", ">": ">="}).get(symbol, symbol), dialect.number(nearest)
 
 
-def one_of(dialect: Dialect, value: Value, listed: Sequence[Any]) -> Value:
-    """Membership of a record's value in a list: never unknown."""
+def one_of(dialect: Dialect, value: Value, listed: Sequence[Any], *, negated: bool = False) -> str:
+    """Membership of a record's value in a list, or its negation: true where it is known to be true."""
     value = quantity(dialect, value)
-    held = [one for one in listed if not is_missing(one) and is_in(value.family, one)]
+    held = [one for one in listed if is_in(value.family, one)]
     if value.family == TEXT:
         texts = [_text(dialect, one) for one in held]
     else:
         exact = [as_number(value.family, one) for one in held]
         if value.narrow:
-            exact = [each for each in map(_of_32_bits, exact) if not math.isinf(each)]
-        limits = [_limit(dialect, "==", value, each)[1] for each in dict.fromkeys(exact)]
+            exact = [one for one in map(_of_32_bits, exact) if not math.isinf(one)]
+        limits = [_limit(dialect, "==", value, one)[1] for one in dict.fromkeys(exact)]
         texts = [limit for limit in limits if limit is not None]
-    sql = f"COALESCE({value.sql} IN ({', '.join(texts)}), false)" if texts else "false"
-    if len(held) < len(listed) and any(map(is_missing, listed)):
-        sql = f"({sql} OR {value.sql} IS NULL)"
-    return Value(sql, is_truth=True)
+    if not texts:
+        return is_present(dialect, value) if negated else "false"
+    sql = f"({value.sql} {'NOT ' if negated else ''}IN ({', '.join(texts)}))"
+    return _with_present(dialect, sql, [value] if negated else [])
 
 
 def _text(dialect: Dialect, value: Any) -> str:

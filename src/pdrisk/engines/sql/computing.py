@@ -30,19 +30,18 @@ def arithmetic(dialect: Dialect, node: Operation, symbol: str, left: Value, righ
     ParameterError
         If an engine could not compute it as it is computed on frames.
     """
-    nullable = left.nullable or right.nullable
     beside = [value.narrow or not has_column(part) for value, part in zip((left, right), node.parts, strict=False)]
     if (left.narrow or right.narrow) and all(beside):
         _refuse(node, "of a column of 32-bit floats: make it one of 64 bits in a view")
     if symbol == "**":
-        return replace(_power(dialect, node, left), nullable=nullable)
+        return _power(dialect, node, left)
     if symbol in ("//", "%"):
-        return replace(_divided(dialect, node, symbol, left, right), nullable=nullable)
+        return _divided(dialect, node, symbol, left, right)
     if left.span is not None and right.span is not None and symbol != "/":
-        return replace(_of_whole(dialect, node, symbol, left, right), nullable=nullable)
+        return _of_whole(dialect, node, symbol, left, right)
     one, other = as_double(dialect, left), as_double(dialect, right)
     made = dialect.divided(one, other) if symbol == "/" else dialect.arithmetic(one, symbol, other)
-    return Value(checked(f"({made})"), nullable=nullable, clean=False)
+    return Value(checked(f"({made})"), clean=False)
 
 
 def _of_whole(dialect: Dialect, node: Node, symbol: str, left: Value, right: Value) -> Value:
@@ -107,6 +106,8 @@ def _power(dialect: Dialect, node: Operation, left: Value) -> Value:
     if left.span is None or exponent not in range(65):
         _refuse(node, "other than of whole numbers to a small whole power: write x * x")
     one = constant(dialect, 1)
+    if exponent == 0:  # of a missing value, too, there is none
+        return replace(one, sql=f"(CASE WHEN {left.sql} IS NOT NULL THEN {one.sql} END)")
     return reduce(lambda made, _: _of_whole(dialect, node, "*", made, left), range(int(exponent)), one)
 
 

@@ -285,9 +285,7 @@ def _part(query: Query, at: int, rows: RowSQL) -> Part:
         )
     if line.indicator is not None:
         assert line.indicator.rule is not None and line.universe is not None
-        holds = rows.condition(line.indicator.rule)
-        value = f"(CASE WHEN {holds} THEN {rows.dialect.number(1.0)} ELSE {rows.dialect.number(0.0)} END)"
-        return Measured(value, line.universe, query.needs_of(at, line.universe))
+        return Measured(rows.number(line.indicator.rule), line.universe, query.needs_of(at, line.universe))
     if line.column is None:
         return Counted(None)
     if line.needs.distinct:

@@ -78,8 +78,6 @@ class Value:
     ----------
     family : str
         As `families.family` calls it.
-    nullable : bool
-        Whether a comparison with a missing value is unknown.
     span : (int, int) or None
         Of whole numbers: the least and the largest by type. None of DOUBLEs and texts.
     unit : int
@@ -94,7 +92,6 @@ class Value:
 
     sql: str
     family: str = NUMBER
-    nullable: bool = False
     span: tuple[int, int] | None = None
     unit: int = 1
     narrow: bool = False
