@@ -157,21 +157,25 @@ def shares(conditions, wanted, d):
     return off
 
 
-STRINGS, IN_SQL = zip(*CONDITIONS, strict=True)
 SQL_OF = dict(CONDITIONS)
+STRINGS = list(SQL_OF)
 SOME = STRINGS[::7]
 
 
+@pytest.fixture(scope="module", params=[0, *(pytest.param(at, marks=pytest.mark.slow) for at in range(1, 5))])
+def many(request):
+    """A fifth of the conditions; all of them with --runslow."""
+    return STRINGS[request.param :: 5]
+
+
 @pytest.mark.parametrize("table", TABLES)
-def test_filters_and_proportions(table, decided):
-    d = TABLES[table]()
-    conditions = STRINGS if table in ("numpy", "Arrow table") else STRINGS[::4]
+def test_filters_and_proportions(table, decided, many):
+    d, conditions = TABLES[table](), many
     if table == "objects":  # with which nothing is computed
-        conditions = [text for text in STRINGS if not any(f" {symbol} " in text for symbol in "+-*")]
+        conditions = [text for text in many if not any(f" {symbol} " in text for symbol in "+-*")]
     assert not wrong(conditions, decided, lambda text: d.count(where=text, **EPS).value)
-    some = [text for text in SOME if text in conditions] if table == "objects" else SOME
-    assert not wrong(some, decided, lambda text: d.query(text).count(**EPS).value)
-    assert not shares(some, decided, d)
+    assert not wrong(conditions[::3], decided, lambda text: d.query(text).count(**EPS).value)
+    assert not shares(conditions[::3], decided, d)
 
 
 def test_negation_is_what_it_says(decided):
@@ -223,12 +227,12 @@ def counter(query, con=None, **frames):
 class TestSQL:
     """The same records by the same words in SQL."""
 
-    def test_of_a_table(self, decided):
+    def test_of_a_table(self, decided, many):
         con = people()
         counts = counter("SELECT COUNT(*) FROM people WHERE {}", con)
-        assert not wrong(STRINGS, decided, counts)
+        assert not wrong(many, decided, counts)
         d = pdrisk.Dataset((con, "people"))
-        assert not wrong(STRINGS[::2], decided, lambda text: d.count(where=text, **EPS).value)
+        assert not wrong(many, decided, lambda text: d.count(where=text, **EPS).value)
         assert not shares(SOME, decided, d)
 
     @pytest.mark.parametrize("form", ["FILTER", "CASE", "subquery", "value", "NOT"])
@@ -250,13 +254,13 @@ class TestSQL:
         counts = counter("SELECT COUNT(*) FROM p WHERE {}", p=p)
         assert not wrong(SOME, decided, counts)
 
-    def test_of_a_file(self, decided, tmp_path):
+    def test_of_a_file(self, decided, many, tmp_path):
         people(tmp_path)
         path = str(tmp_path / "people.parquet")
         counts = counter("SELECT COUNT(*) FROM p WHERE {}", p=path)
-        assert not wrong(STRINGS[::3], decided, counts)
+        assert not wrong(many, decided, counts)
         d = pdrisk.Dataset(path)
-        assert not wrong(STRINGS[::3], decided, lambda text: d.count(where=text, **EPS).value)
+        assert not wrong(many, decided, lambda text: d.count(where=text, **EPS).value)
 
     @pytest.mark.parametrize(
         ("condition", "kept"),
@@ -285,7 +289,7 @@ class TestSQL:
 
 
 @needs_server
-def test_on_postgres(decided):
+def test_on_postgres(decided, many):
     types = {"x": "double precision", "y": "bigint", "s": "text", "b": "boolean"}
     with database() as url, connected(url) as connection:
         connection.execute(f"CREATE TABLE people ({', '.join(f'{name} {kind}' for name, kind in types.items())})")
@@ -293,8 +297,8 @@ def test_on_postgres(decided):
             rows = [[*record.values()] for record in RECORDS]
             cursor.executemany("INSERT INTO people VALUES (%s, %s, %s, %s)", rows)
         counts = counter("SELECT COUNT(*) FROM people WHERE {}", connection)
-        asked = [text for text in STRINGS if "+" not in text and "- 1" not in text and "*" not in text]
-        assert not wrong(asked[::2], decided, counts)
+        asked = [text for text in many if "+" not in text and "- 1" not in text and "*" not in text]
+        assert not wrong(asked, decided, counts)
         d = pdrisk.Dataset((connection, "people"))
-        assert not wrong(STRINGS[::3], decided, lambda text: d.count(where=text, **EPS).value)
+        assert not wrong(many, decided, lambda text: d.count(where=text, **EPS).value)
         assert not shares(SOME, decided, d)

@@ -354,14 +354,36 @@ class TestWholeNumbers:
     @pytest.mark.parametrize("symbol", ["<", "==", ">="])
     def test_at_the_ends_of_every_integer(self, kind, formula, symbol):
         ends = ENDS[kind]
-        wanted = [eval(formula, {"a": end}) for end in ends]
-        limits = [*ends, *(limit for limit in wanted if -(2**63) <= limit < 2**64)]
+        limits = [end + more for end in ends for more in (0, 1, -1) if -(2**63) <= end + more < 2**64]
         for dtype in (kind, nullable(kind), f"{kind}[pyarrow]"):
             frame = pd.DataFrame({"a": pd.Series(ends, dtype=dtype)})
+            stored = [int(float(end)) for end in ends] if dtype in ("int64", "uint64") else ends
+            wanted = [eval(formula, {"a": end}) for end in stored]
             for limit in limits:
                 text = f"{formula} {symbol} {limit}"
                 expected = [eval(f"x {symbol} y", {"x": x, "y": limit}) for x in wanted]
                 assert selected_rows(frame, judged(text, frame, dict)).tolist() == expected, (dtype, text)
+
+    @pytest.mark.parametrize("text", ["a > 9007199254740992", "a * 3 == 27021597764222976", "a + 1 <= b", "a != b"])
+    def test_integers_of_numpy_are_decided_as_floats(self, text):
+        """One missing value makes floats of all integers of a column, and no other record may be decided otherwise."""
+        values = [2**53, 2**53 + 1, 2**53 + 3, -(2**62) - 1, 2**63 - 1]
+        whole = pd.DataFrame({"a": values, "b": values[::-1]})
+        with_one = pd.DataFrame({"a": [*values, None], "b": [*values[::-1], 1]})
+        assert whole["a"].dtype == "int64" and with_one["a"].dtype == "float64"
+        found = [selected_rows(frame, judged(text, frame, dict))[:5].tolist() for frame in (whole, with_one)]
+        assert found[0] == found[1]
+
+    def test_a_number_that_no_float_is_cannot_be_looked_for(self):
+        for dtype in ("int32", "int64", "float64"):
+            frame = pd.DataFrame({"a": pd.Series([1], dtype=dtype)})
+            for text in ("a == 9007199254740993", "9007199254740993 != a", "a in [1, 9007199254740993]"):
+                with pytest.raises(ParameterError, match="not every whole number is a float64") as caught:
+                    judged(text, frame, dict)
+                assert "astype('Int64')" in str(caught.value)
+            judged("a == 9007199254740994 or a < 9007199254740993", frame, dict)
+        frame = pd.DataFrame({"a": pd.array([2**53, 2**53 + 1], "Int64")})
+        assert selected_rows(frame, judged("a == 9007199254740993", frame, dict)).tolist() == [False, True]
 
     def test_one_zero_whatever_the_others_are(self):
         """A zero had the sign of how it was computed, and that depended on whether another number was large."""
@@ -396,7 +418,7 @@ class TestWholeNumbers:
             a[0], b[1] = -(2**63), 2**63 - 1
             limit = int(random.integers(-(2**62), 2**62))
             for formula in ("a + b", "a - b", "a // 1000003", "a % 1000003", "b + a - b", "a * 1000003 - b"):
-                frame = pd.DataFrame({"a": a, "b": b})
+                frame = pd.DataFrame({"a": a, "b": b}).astype("Int64")
                 expected = [
                     eval(formula, {"a": x, "b": y}) > limit for x, y in zip(a.tolist(), b.tolist(), strict=True)
                 ]

@@ -27,7 +27,17 @@ from pdrisk._model.operands import comparable
 from pdrisk._model.rowwise.builder import Builder, needs_backticks, text_of
 from pdrisk._model.rowwise.families import family, of_values
 
-__all__ = ["check_kinds", "check_order", "converted", "dated", "described", "is_categorical", "mended", "unfit"]
+__all__ = [
+    "check_exact",
+    "check_kinds",
+    "check_order",
+    "converted",
+    "dated",
+    "described",
+    "is_categorical",
+    "mended",
+    "unfit",
+]
 
 ISO: Final = re.compile(
     r"\s*\d{4}(-\d\d?(-\d\d?([T ]\d\d?(:\d\d(:\d\d(\.\d{1,9})?)?)?(Z|[+-]\d\d(:?\d\d)?)?)?)?)?\s*|\d{8}", re.ASCII
@@ -157,6 +167,23 @@ def check_kinds(symbol: str, parts: list[Node], values: list[Any], builder: Buil
             builder.refuse(
                 f"{unfit(symbol, parts, values)}: they are not of one kind, so never equal and in no order. "
                 f"{mended(symbol, parts, values)}."
+            )
+
+
+def check_exact(symbol: str, parts: list[Node], values: list[Any], builder: Builder) -> None:
+    """Refuse to look for a number that no float64 is in a column of numpy's: it would select nobody, and be paid.
+
+    Integers of numpy are decided as floats, which pandas makes of them once a value is missing.
+    """
+    for part, value, other in zip(parts, values, reversed(values), strict=True):
+        if not isinstance(part, Column) or not isinstance(value.dtype, np.dtype) or value.dtype.kind not in "iuf":
+            continue
+        listed = other if isinstance(other, list) else [other]
+        if any(type(number) is int and int(float(number)) != number for number in listed):
+            advice = converted(part.name, "{}.astype('Int64')")
+            builder.refuse(
+                f"{unfit(symbol, parts, values)}: beyond 2**53 not every whole number is a float64, which pandas makes "
+                f"of such a column once a value is missing. {advice}."
             )
 
 

@@ -202,7 +202,9 @@ def numbers_of(value: Any, name: str = NUMBER) -> Numbers:
 def _column_of_numbers(series: pd.Series) -> Numbers:
     dtype: Any = series.dtype
     if isinstance(dtype, np.dtype):
-        return of_array(series.to_numpy())
+        values = series.to_numpy()
+        # Integers of 64 bits as the floats that pandas makes of all of them once one value is missing.
+        return of_array(values.astype(np.float64) if values.dtype.kind in "iu" and dtype.itemsize == 8 else values)
     if isinstance(dtype, pd.ArrowDtype) and dtype.kind == "O":  # decimals
         return of_plain([_number(one) for one in series.array.astype(object)])
     plain: Any = dtype.numpy_dtype

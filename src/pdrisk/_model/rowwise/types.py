@@ -12,6 +12,7 @@ from pdrisk._model.nodes import COMPARISONS, LOGIC, MISSING, ORDERINGS, Column, 
 from pdrisk._model.operands import gives, no_arithmetic, takes
 from pdrisk._model.rowwise.builder import Builder, text_of
 from pdrisk._model.rowwise.comparisons import (
+    check_exact,
     check_kinds,
     check_order,
     converted,
@@ -94,6 +95,8 @@ def _compared(symbol: str, parts: list[Node], values: list[Any], builder: Builde
     if "" in map(family, dtypes) or len(freqs) > 1:
         _refuse_parts(symbol, parts, values, builder)
     check_kinds(symbol, parts, values, builder)
+    if symbol not in ORDERINGS:
+        check_exact(symbol, parts, values, builder)
     return parts
 
 
