@@ -41,6 +41,11 @@ def people_cases(rows: int) -> Iterator[Case]:
         lambda: private("SELECT AVG(x) FROM visits", per_person="mean", bounds={"x": (0, 100)}),
         lambda: con.execute("SELECT avg(m) FROM (SELECT avg(x) AS m FROM visits GROUP BY pid)").df(), "avg of avg", 2,
     )  # fmt: skip
+    by_person = "SELECT avg(m) FROM (SELECT pid, avg(x) AS m FROM visits GROUP BY pid) AS p"
+    yield Case(
+        "SQL: mean over GROUP BY person", lambda: private(by_person, bounds={"x": (0, 100), "m": (0, 100)}),
+        lambda: con.execute(by_person).df(), "avg of avg", 2,
+    )  # fmt: skip
     yield Case(
         "SQL: COUNT(DISTINCT person)", lambda: private("SELECT COUNT(DISTINCT pid) FROM visits"),
         lambda: con.execute("SELECT count(DISTINCT pid) FROM visits").df(), "count(DISTINCT)", 1.5,

@@ -10,6 +10,7 @@ import pytest
 
 import pdrisk
 from pdrisk import Dataset, ParameterError
+from pdrisk.engines.sql import duckdb as engine_of_duckdb
 from sql_people import without_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
@@ -319,6 +320,48 @@ class TestMultiplicity:
             public={"numbers": numbers}, a=frame,
         )  # fmt: skip
         assert "scale 2; " in pdrisk.explain(answer, "publication")
+
+
+ONE_EACH = "SELECT pid, SUM(days) AS d, MAX(code) AS c FROM stays GROUP BY pid"
+
+
+class TestProof:
+    """Rows of people are chosen, by hashes and windows, unless the statement itself lets nobody have several."""
+
+    @pytest.mark.whole
+    @pytest.mark.parametrize(
+        ("query", "chooses"),
+        [
+            (f"SELECT AVG(d), COUNT(*) FROM ({ONE_EACH}) AS s", False),
+            (f"SELECT c, MEDIAN(d), COUNT(DISTINCT pid) FROM ({ONE_EACH}) AS s WHERE d > 1 GROUP BY c", False),
+            (f"SELECT AVG(d) FROM (SELECT d + 1 AS d FROM ({ONE_EACH}) AS s WHERE c = 'a') AS s", False),
+            (f"SELECT AVG(s.d) FROM ({ONE_EACH}) AS s JOIN ({ONE_EACH}) AS t USING (pid)", False),
+            # What was counted in a public table, or is declared, may be wrong: whose rows count is decided there.
+            (f"SELECT AVG(s.d) FROM ({ONE_EACH}) AS s JOIN codes ON s.c = codes.code", True),
+            (f"SELECT AVG(s.d) FROM ({ONE_EACH}) AS s JOIN patients USING (pid)", True),
+            ("SELECT AVG(d) FROM (SELECT pid, code, SUM(days) AS d FROM stays GROUP BY pid, code) AS s", True),
+            ("SELECT AVG(days) FROM stays", True),
+        ],
+    )  # fmt: skip
+    def test_what_need_not_be_chosen(self, query, chooses, monkeypatch):
+        sent, fetched_there = [], engine_of_duckdb.fetched
+
+        def noted(connection, sql, values):
+            sent.append(sql)
+            return fetched_there(connection, sql, values)
+
+        without_noise(monkeypatch)
+        monkeypatch.setattr(engine_of_duckdb, "fetched", noted)
+        data, options = tables(3, 30), {"bounds": {"d": (0, 20)} if "AS d" in query else {"days": (0, 9)}}
+        options |= {"keys": {"c": CODE_KEYS}} if "AS c" in query else {}
+        rows = {"rows": {"patients": 1} if "patients" in query else None if "(SELECT" in query and not chooses else 1}
+        found = pdrisk.sql(query, eps=1, person="pid", public=PUBLIC, **options, **rows, **data)
+        assert any("ROW_NUMBER" in sql.upper() for sql in sent) == chooses
+        con = duckdb.connect()
+        for name, frame in data.items():
+            con.register(name, frame)
+        if not chooses and "COUNT" not in query:
+            assert found.iloc[0, 0] == pytest.approx(con.execute(query).fetchone()[0], abs=1e-6)
 
 
 class TestWhereTablesAre:

@@ -296,7 +296,7 @@ def _owners(left: Relation, right: Relation, on: _On, how: str) -> Owners:
     elif kept:
         return ours
     else:
-        found = ours.times(theirs.most)
+        found = ours.times(theirs.most, is_proven=theirs.is_proven)
         if ours.most == 1 and theirs.extra:
             found = replace(found, extra=theirs.extra)
         if not optional or not on.conditions:  # else of one person's rows some may have found others

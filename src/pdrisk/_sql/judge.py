@@ -150,7 +150,7 @@ def judged(
             for group, key in zip(answers.groups, by, strict=True)
         )
     said = " ".join((*(each.sql for each in conditions), *by, *map(said_by, parts)))
-    of_people = people_read(known, unit, relation.source)
+    of_people = people_read(known, unit, relation.source, owners)
     missing = relation.source.codes(" ".join((said, *(() if of_people is None else of_people.keys))))
     plan = SummaryPlan(
         source=relation_without_codes(relation.source.sql, relation.source.columns, missing),

@@ -24,6 +24,9 @@ class Owners:
         Columns that do not differ within a person.
     numbers : frozenset of str
         Columns that number the rows of each person from 1 on.
+    is_proven : bool
+        Whether the statement itself lets no person have more than ``most`` rows, so that none need be left out: not
+        what somebody declared, or what was counted in a public table.
     """
 
     key: tuple[str, ...] = ()
@@ -31,22 +34,25 @@ class Owners:
     extra: tuple[str, ...] = ()
     constant: frozenset[str] = frozenset()
     numbers: frozenset[str] = frozenset()
+    is_proven: bool = False
 
     @property
     def is_public(self) -> bool:
         """Whether no row is of a person."""
         return not self.key
 
-    def times(self, factor: int | None) -> Owners:
+    def times(self, factor: int | None, *, is_proven: bool = False) -> Owners:
         """The owners if each row occurs so many times; None: unknown."""
         if factor == 1:
-            return self
+            return replace(self, is_proven=self.is_proven and is_proven)
         most = None if self.most is None or factor is None else self.most * factor
-        return replace(self, most=most, extra=(), numbers=frozenset())
+        return replace(self, most=most, extra=(), numbers=frozenset(), is_proven=False)
 
     def limited(self, rows: int) -> Owners:
         """The owners if at most so many rows of each are kept."""
-        return replace(self, most=rows if self.most is None else min(rows, self.most))
+        if self.most is not None and self.most <= rows:
+            return self
+        return replace(self, most=rows, is_proven=False)
 
     def with_constant(self, columns: Iterable[str]) -> Owners:
         """The owners with public columns, which are constant for a person with one row."""

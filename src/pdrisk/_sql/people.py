@@ -286,7 +286,7 @@ def check_units(asked: PeopleAsked, units: Sequence[Unit], grouped: bool) -> Non
         )
 
 
-def people_read(people: People, unit: Unit, source: Source) -> PeopleRead | None:
+def people_read(people: People, unit: Unit, source: Source, owners: Owners | None) -> PeopleRead | None:
     """The people for an engine; None if single rows are protected."""
     if not unit.is_of_people:
         return None
@@ -294,7 +294,8 @@ def people_read(people: People, unit: Unit, source: Source) -> PeopleRead | None
     for name in map(str, people.columns):
         column, can = quoted(name), may_be_nan(source.columns[name])
         keys.append(f"CASE WHEN {column} <= {INFINITY} THEN {column} END" if can else column)
-    return PeopleRead(tuple(keys), unit, people.secret().hex())
+    have_one = owners is not None and owners.is_proven and owners.most == 1
+    return PeopleRead(tuple(keys), unit, people.secret().hex(), have_one)
 
 
 def _columns(noted: Noted) -> list[Hashable]:

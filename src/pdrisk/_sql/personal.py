@@ -194,7 +194,10 @@ class _Grouped:
         place = {str(value.column): name for name, value in self.labels.items() if name in self.by.values()}
         key = tuple(place[each] for each in owners.key)
         extra = tuple(name for name in self.by.values() if name not in key)
-        whole = Owners(key, owners.most if extra else 1, extra, frozenset() if extra else frozenset(self.columns))
+        if extra:
+            whole = Owners(key, owners.most, extra)
+        else:
+            whole = Owners(key, 1, constant=frozenset(self.columns), is_proven=True)
         inner = Relation(source, tuple(columns), (), owners=whole, inside=base.inside)
         rows = Rows(inner, {})
         kept: tuple[Condition, ...] = () if having is None else (condition(having, rows),)

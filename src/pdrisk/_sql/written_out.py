@@ -130,6 +130,7 @@ def written_out(relation: Relation, sources: Sources, taken: set[str]) -> Relati
             renamed(owners.extra),
             frozenset(renamed(owners.constant)),
             frozenset(renamed(owners.numbers)),
+            owners.is_proven,
         ),
         inside=(
             *relation.inside,

@@ -48,6 +48,9 @@ def records_of_people(plan: SummaryPlan, dialect: Dialect, rows: str) -> str:
         "" if plan.keys is None else f" AND EXISTS (SELECT 1 FROM {plan.keys} WHERE {made.same_group('keys_listed')})"
     )
     body = f"SELECT * FROM {rows} WHERE {known}{listed}"
+    if people.have_one and people.unit.per_person is None:  # nothing is left out
+        read = [*made.groups, *made.alone(), *made.offered()]
+        return f"SELECT {', '.join([*read, *made.whose()])} FROM ({body}) AS people_known"
     if plan.groups and not people.unit.overall:
         body = f"SELECT *, {', '.join(made.places_of_groups())} FROM ({body}) AS people_known"
     if made.is_collapsed:
@@ -56,9 +59,8 @@ def records_of_people(plan: SummaryPlan, dialect: Dialect, rows: str) -> str:
         return f"SELECT {chosen} FROM ({body}) AS people_grouped GROUP BY {by}"
     body = f"SELECT *, {', '.join(made.numbers())} FROM ({body}) AS people_grouped"
     body = f"SELECT *, {', '.join(made.places_of_rows())} FROM ({body}) AS people_numbered"
-    whose = [] if plan.contributions is None else plan.contributions.columns
-    persons = [f"{part} AS {name}" for part, name in zip(made.person, whose, strict=False)]
-    return f"SELECT {', '.join([*made.groups, *persons, *made.kept(), *made.offered()])} FROM ({body}) AS people_placed"
+    read = [*made.groups, *made.whose(), *made.kept(), *made.offered()]
+    return f"SELECT {', '.join(read)} FROM ({body}) AS people_placed"
 
 
 def tells_offered(plan: SummaryPlan, dialect: Dialect) -> bool:
@@ -79,6 +81,11 @@ class _People:
         self.is_collapsed = self.unit.per_person is not None or (all_counted and not self.unit.overall)
         self.tells_offered = plan.has_facts and bool(plan.groups or not self.is_collapsed)
         self.within = [] if self.unit.overall else self.groups  # what tells apart the rows of a person that may count
+
+    def whose(self) -> Iterator[str]:
+        """The parts of ids, where contributions of people are read."""
+        names = [] if self.plan.contributions is None else self.plan.contributions.columns
+        yield from (f"{part} AS {name}" for part, name in zip(self.person, names, strict=False))
 
     def same_group(self, other: str) -> str:
         """Condition that a row is in the group of a listed key."""
@@ -134,7 +141,9 @@ class _People:
         """Whether a row would be a record if every row counted, where curators want to know."""
         for i in range(len(self.plan.parts)) if self.tells_offered else ():
             present = f"({self.present(i)})"
-            if self.is_collapsed:
+            if self.people.have_one and self.unit.per_person is None:
+                pass
+            elif self.is_collapsed:
                 present = self.call("BOOL_OR", present)
             elif self.counts_people(i):
                 present += f" AND first_{i} = 1"
@@ -147,6 +156,12 @@ class _People:
             said = [*(self.groups if self.unit.overall else ()), *self.values(i), f"same_{i}"]
             order = ", ".join([self.hashed(*said), *said])
             yield f"{self.call('ROW_NUMBER')} OVER (PARTITION BY {by} ORDER BY {order}) AS place_{i}"
+
+    def alone(self) -> Iterator[str]:
+        """Values of rows that are the only ones of their people; NULL, or false, for rows that do not count."""
+        for i in range(len(self.plan.parts)):
+            for value in self.values(i):
+                yield f"CASE WHEN {self.present(i)} THEN {value} END AS {value}"
 
     def kept(self) -> Iterator[str]:
         """Values of rows that count; NULL, or false, for others."""

@@ -226,11 +226,14 @@ class PeopleRead:
     unit : Unit
     secret : str
         Decides, with a row's own content, which rows of a person count; letters and digits.
+    have_one : bool
+        Whether nobody has more than one row, by the statement of the source itself.
     """
 
     keys: tuple[str, ...]
     unit: Unit
     secret: str
+    have_one: bool = field(default=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
